@@ -6,7 +6,8 @@
 //! `streaming` (its pacing), `speaks` (has text for its tokens), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
 //! the second process on), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
 //! processes), `waits` (in the third process, for a file), `prints` (to stdout, as an
-//! engine may), `garbage` (before it is a worker), `new-protocol`. It speaks the worker protocol and nothing else.
+//! engine may), `garbage` (before it is a worker), `new-protocol`, `keeps-prompt` (and answers the same
+//! one at once). It speaks the worker protocol and nothing else.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, Write};
@@ -41,7 +42,10 @@ fn stalls_ns(word: &str, step_ns: u64, earlier: u64) -> Option<Vec<u64>> {
 /// The fake with faults that end or stop its process.
 struct Faulty {
     engine: FakeEngine,
+    clock: VirtualClock,
     words: Vec<String>,
+    /// The prompt it has read last.
+    prompt: Vec<TokenId>,
     /// How many processes of this program ran before: a file beside it says so.
     earlier: u64,
     steps: usize,
@@ -68,6 +72,12 @@ impl Engine for Faulty {
     fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {
         if self.is("prints") {
             print("reading a prompt");
+        }
+        let is_known = self.prompt == prompt;
+        self.prompt = prompt.to_vec();
+        if is_known && self.is("keeps-prompt") && self.engine.rewind()? {
+            self.clock.advance_ns(1_000_000);
+            return self.engine.last_step().map(|step| step.token).context("it was started");
         }
         self.engine.start(prompt)
     }
@@ -160,7 +170,7 @@ fn script(words: &[String], earlier: u64) -> Result<FakeScript> {
             "dies" => process::exit(9),
             "prints" => print("loading"),
             "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "noisy" | "thaws" | "waits"
-            | "speaks" => {}
+            | "speaks" | "keeps-prompt" => {}
             stalls if stalls.starts_with("stalls-") => {
                 let stalls_ns =
                     stalls_ns(stalls, script.step_ns, earlier).context("stalls: percent and times, stalls-2x6")?;
@@ -210,7 +220,8 @@ fn main() -> ExitCode {
             script.jitter_ns.rotate_left(earlier as usize % 2);
         }
         let engine = FakeEngine::new(script, engine_clock.clone());
-        Ok(Box::new(Faulty { engine, words, earlier, steps: 0 }))
+        let clock = engine_clock.clone();
+        Ok(Box::new(Faulty { engine, clock, words, prompt: Vec::new(), earlier, steps: 0 }))
     };
     match worker::serve_here(&load, &clock) {
         Ok(()) => ExitCode::SUCCESS,

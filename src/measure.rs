@@ -2,6 +2,7 @@
 
 mod output;
 mod prompt;
+mod reread;
 mod sampler;
 mod untimed;
 
@@ -16,6 +17,7 @@ use infergate_core::receipt::{Output, TtftParts, Work, output_sha256};
 
 use output::Refusal;
 pub use prompt::fixed_prompt;
+pub use reread::reread;
 #[cfg(feature = "bench")]
 pub(crate) use sampler::ensure_same_output;
 pub use sampler::{Sampler, iterations_per_sample};

@@ -6,7 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Profile, Sampling, Wire, hello};
+use super::{
+    Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Profile, Reread, Sampling, Wire, hello,
+};
 use crate::engine::{Engine, EngineFactory, LoadRequest, Pacing, TokenId};
 use crate::load::{LevelPlan, LoadLevel};
 use crate::measure::{self, Prepared, Sampler};
@@ -152,6 +154,13 @@ impl Measured for Worker<'_> {
 
     fn profile(&mut self, case: Case, count: usize, iterations: usize, file: &Path) -> Result<Profile> {
         profiler::profile(file, &mut || self.sample(case, Sampling::of(count, iterations)))
+    }
+
+    fn reread(&mut self, case: Case, count: usize, skip: usize) -> Result<Reread> {
+        let clock = self.clock;
+        let (engine, prepared) = self.loaded()?.once_more(case)?;
+        let (known_ns, new_ns) = measure::reread(engine, clock, &prepared.prompt, count, skip)?;
+        Ok(Reread { known_ns, new_ns })
     }
 
     fn text(&mut self, ids: &[TokenId]) -> Result<Option<String>> {

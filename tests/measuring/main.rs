@@ -8,6 +8,7 @@ mod measure;
 mod memory_runs;
 mod numeric_crates;
 mod prompt;
+mod reread;
 #[path = "../support/mod.rs"]
 mod support;
 mod ttft;

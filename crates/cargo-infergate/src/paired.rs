@@ -8,6 +8,7 @@
 mod benches;
 mod block;
 pub mod first_pairs;
+mod forgets;
 pub mod iterations;
 pub mod layouts;
 mod left_out;

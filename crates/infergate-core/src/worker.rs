@@ -46,6 +46,7 @@
 //! | `window` | it measures a server, and answers `{"op":"window","case":"bench:chat/16-users/token","plan":{..}}`, a [`WindowPlan`], with a [`LoadWindow`](crate::load::LoadWindow): many users at once on it, each request and the time of each piece of its answer |
 //! | `sites` | it counts its heap, and answers `{"op":"sites","case":"decode/p128"}` with [[`AllocationSite`](crate::receipt::AllocationSite), ..]: where a prepared case allocates |
 //! | `profile` | it answers `{"op":"profile","case":"decode/p128","count":400,"iterations":1,"file":"/tmp/x"}` with a [`Profile`]: what as many samples took while its threads were interrupted every millisecond of processor time; where each was, and its stack, are in the file, see [`profile`] |
+//! | `reread` | it answers `{"op":"reread","case":"prefill/p128","count":3,"skip":0}` with a [`Reread`]: what reading the prompt of a prepared case takes that it has just read, and a new one, so often in turn; new ones begin with another token each, and the first `skip` of them are left out |
 //! | `count_tokens` | it answers `{"op":"count_tokens","texts":["one two"]}` with `{"tokens":[2]}`: how many tokens each text has by the loaded model's tokenizer, without special tokens |
 //!
 //! # Times are checked
@@ -68,6 +69,7 @@ mod patience;
 mod pipe;
 pub mod profile;
 mod requests;
+mod reread;
 mod window;
 mod wire;
 
@@ -91,6 +93,7 @@ pub use measured::{Ids, Measured, ensure_slowdown};
 pub use patience::{Awake, Patience};
 pub use pipe::MOST_LINE_BYTES;
 pub use profile::{Profile, ProfileModule};
+pub use reread::Reread;
 pub use wire::{Asked, Wire, hello};
 
 /// The protocol's version. It stays: what a worker can do beyond it is in [`Hello::capabilities`].
@@ -187,6 +190,15 @@ pub enum Request {
         iterations: usize,
         /// Where to write what was seen.
         file: PathBuf,
+    },
+    /// How long does a prompt take that was just read, and a new one?
+    Reread {
+        /// Of a prepared case.
+        case: Case,
+        /// How often.
+        count: usize,
+        /// New prompts that were read before.
+        skip: usize,
     },
     /// What do these tokens say?
     Text {

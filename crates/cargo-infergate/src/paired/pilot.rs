@@ -13,11 +13,11 @@ use super::pairs::{AIM, Pairs};
 use super::planning::{self, pair_times_ns};
 use super::started::{only_in_head, start};
 use super::windows::Levels;
-use super::{AnchorRequest, PairedRequest, Shard, TurnTokens, Worker, Workers, first_pairs};
+use super::{AnchorRequest, PairedRequest, Shard, TurnTokens, Worker, Workers, first_pairs, forgets};
 use crate::gate::output::{Agreement, compare, default_tolerance};
 use crate::gate::paired::median_threshold;
 use crate::receipt::{
-    AnchorRecord, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp,
+    AnchorRecord, Note, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp,
 };
 use crate::suite::fitting;
 use infergate_core::case::Case;
@@ -193,6 +193,8 @@ fn attempt(
         head: Worker { file: head.file, patience: pair.head.patience().clone(), outputs: outputs(&head.outputs) },
         anchor: anchor_worker,
     };
+    say("pilot: reading new prompts");
+    let keeps = forgets::ensure(&mut pair, &planned)?;
     // Two models at once might not fit into memory.
     drop(pair);
     let room_ns =
@@ -236,7 +238,7 @@ fn attempt(
         code: request.code.clone(),
         terms: request.terms.clone(),
         built_with: request.built_with.clone(),
-        notes: request.notes.clone(),
+        notes: request.notes.iter().cloned().chain(keeps.map(Note::from)).collect(),
         anchor: request.anchor.as_ref().map(|anchor| AnchorRecord { limit: anchor.limit, side: anchor_side }),
         servers: (!request.base.servers.is_empty()).then_some(request.base.servers.len()),
         share: share(request, suite_cases),

@@ -13,7 +13,7 @@ use infergate_core::json;
 use infergate_core::load::{LoadLevel, LoadWindow, RequestRecord};
 use infergate_core::receipt::{CountedCase, InferenceMemory, LeakSite, RULES, TtftParts};
 use infergate_core::worker::{
-    Answer, CountedTokens, Hello, Loaded, MemoryState, PreparedReply, SampleReply, TextReply, TurnReply, Wire,
+    Answer, CountedTokens, Hello, Loaded, MemoryState, PreparedReply, Reread, SampleReply, TextReply, TurnReply, Wire,
 };
 use infergate_load::api::stream::Completion;
 use infergate_load::plan::dataset::Dataset;
@@ -168,7 +168,8 @@ fn answers_of_workers() {
     of_answers::<Loaded>("load", LOADED);
     of_answers::<PreparedReply>("prepare", PREPARED);
     of_answers::<SampleReply>("sample", SAMPLES);
-    of_answers::<TurnReply>("turn", r#"{"ok":{"step_ns":[9,1,1]}}"#);
+    of_answers::<TurnReply>("turn", r#"{"ok":{"step_ns":[9,1,1],"idle":{"cpu_ns":1,"wall_ns":2}}}"#);
+    of_answers::<Reread>("reread", r#"{"ok":{"known_ns":[9,1],"new_ns":[9,9]}}"#);
     of_answers::<TextReply>("text", r#"{"ok":{"text":" the,"}}"#);
     of_answers::<CountedTokens>("count_tokens", r#"{"ok":{"tokens":[2,3]}}"#);
 }

@@ -61,6 +61,8 @@ capabilities! {
     Sites = "sites",
     /// Say where its threads are while it takes samples.
     Profile = "profile",
+    /// Say how long a prompt takes that was just read, and a new one.
+    Reread = "reread",
     /// One more iteration before each sample, of a bench whose state begins anew with it.
     WarmUp = "warm_up",
 }
@@ -123,7 +125,9 @@ impl Request {
     /// The longest answer that is looked into.
     pub fn most_answer_bytes(&self) -> u64 {
         match self {
-            Self::Hello | Self::Ttft { .. } | Self::Memory { .. } | Self::Inference { .. } => MOST_SHORT_BYTES,
+            Self::Hello | Self::Ttft { .. } | Self::Memory { .. } | Self::Inference { .. } | Self::Reread { .. } => {
+                MOST_SHORT_BYTES
+            }
             Self::Load { .. } | Self::Count { .. } | Self::Locate { .. } | Self::Sites { .. } => MOST_NAMES_BYTES,
             // A number for each token, sample, request or text that was asked for.
             Self::Prepare { .. }
@@ -152,6 +156,7 @@ impl Request {
             Self::Count { .. } => Capability::Count,
             Self::Locate { .. } => Capability::Locate,
             Self::Sites { .. } => Capability::Sites,
+            Self::Reread { .. } => Capability::Reread,
             Self::Text { .. } => Capability::Text,
             Self::LoadLevel { .. } => Capability::LoadLevel,
             Self::CountTokens { .. } => Capability::CountTokens,

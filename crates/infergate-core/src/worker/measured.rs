@@ -9,8 +9,8 @@ use serde_json::{Value, to_value};
 
 use super::between::is_timed;
 use super::{
-    CountedTokens, Hello, Loaded, MemoryState, PreparedReply, Profile, Request, SampleReply, Sampling, TextReply,
-    TurnReply, Wire,
+    CountedTokens, Hello, Loaded, MemoryState, PreparedReply, Profile, Request, Reread, SampleReply, Sampling,
+    TextReply, TurnReply, Wire,
 };
 use crate::case::Case;
 use crate::engine::{LoadRequest, TokenId};
@@ -97,6 +97,11 @@ pub trait Measured {
         cannot()
     }
 
+    /// Answers [`Request::Reread`].
+    fn reread(&mut self, _case: Case, _count: usize, _skip: usize) -> Result<Reread> {
+        cannot()
+    }
+
     /// Answers [`Request::LoadLevel`].
     fn load_level(&mut self, _plan: &LevelPlan) -> Result<LoadLevel> {
         cannot()
@@ -167,6 +172,7 @@ fn answer(measured: &mut dyn Measured, request: Request, idle: Option<Idle>) -> 
             ensure!(count > 0 && iterations > 0, "worker: zero samples of {case} were asked for; ask for at least one");
             to_answer(measured.profile(case, count, iterations, &file)?)
         }
+        Request::Reread { case, count, skip } => to_answer(measured.reread(case, count, skip)?),
         Request::Text { ids } => to_answer(TextReply { text: measured.text(&ids)? }),
         Request::LoadLevel { plan } => to_answer(measured.load_level(&plan)?),
         Request::Window { case, plan } => to_answer(measured.window(case, plan)?),

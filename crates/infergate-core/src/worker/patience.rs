@@ -86,6 +86,7 @@ impl Patience {
             Request::Prepare { case, .. } | Request::Memory { case: Some(case) } | Request::Inference { case } => {
                 self.runs(case, 1.0)
             }
+            Request::Reread { case, count, .. } => self.runs(case, 3.0 * *count as f64),
             Request::Count { case, repeats } => self.runs(case, *repeats as f64),
             Request::Locate { case, runs } => self.runs(case, (*runs + 1) as f64 * STACKS_COST),
             Request::Sites { case } => self.runs(case, 2.0 * STACKS_COST),

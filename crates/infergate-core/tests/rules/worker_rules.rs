@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use infergate_core::case::Case;
-use infergate_core::worker::{Honesty, Patience, Request, Sampling, ensure_waited_for};
+use infergate_core::worker::{Honesty, Patience, Request, Reread, Sampling, ensure_waited_for};
 
 const S: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);
@@ -75,4 +75,19 @@ fn slow_pipes_stalls_and_set_up_are_no_lies() {
     for _ in 0..1000 {
         honesty.note(case(), 20_000_000, 900 * MS, 800 * MS).expect("the prompt is read anew before each step");
     }
+}
+
+#[test]
+fn a_known_prompt_is_faster_only_where_each_of_its_times_is() {
+    let times = |known_ns: &[u64], new_ns: &[u64]| {
+        Reread { known_ns: known_ns.to_vec(), new_ns: new_ns.to_vec() }.times_as_fast()
+    };
+    let ms = 1_000_000;
+    assert_eq!(times(&[ms, 2 * ms, ms], &[4 * ms, 5 * ms, 6 * ms]), Some(2.0));
+    assert_eq!(times(&[ms, 4 * ms, ms], &[4 * ms, 5 * ms, 6 * ms]), None, "one was computed");
+    assert_eq!(times(&[ms, ms, ms], &[6 * ms, ms, 6 * ms]), None, "one was known");
+    assert_eq!(times(&[100 * ms; 3], &[140 * ms; 3]), None);
+    assert_eq!(times(&[1000; 3], &[50_000; 3]), None, "its data may lie in a cache of the processor");
+    assert_eq!(times(&[0; 3], &[ms; 3]), Some(1e6));
+    assert_eq!(times(&[], &[]), None);
 }

@@ -1,0 +1,54 @@
+//! Whether both sides compute a prompt anew that they have just read. Each sample reads the same one: with a cache of prefixes its time
+//! would be that of a look into the cache.
+
+use super::block::{Pair, Who};
+use crate::receipt::PairedCase;
+use infergate_core::case::{Case, Phase};
+use infergate_core::worker::{Capability, Client, WorkerError};
+
+/// A shorter prompt takes hardly longer than the first token of a longer one.
+const LEAST_TOKENS: usize = 16;
+/// Prompts of each kind in the first look, and in the second that a first one calls for.
+const LOOKS: [usize; 2] = [3, 5];
+
+/// What has to be known where base alone keeps prompts: head can be no faster by that.
+///
+/// # Errors
+/// [`WorkerError::Invalid`] where head does; a worker that died, hangs or breaks the protocol.
+pub fn ensure(pair: &mut Pair<'_>, cases: &[PairedCase]) -> Result<Option<String>, WorkerError> {
+    let reads = |case: &&PairedCase| matches!(case.id.phase(), Phase::Prefill | Phase::Generate);
+    let timed = cases.iter().filter(|case| case.timed && case.id.prompt_tokens() >= LEAST_TOKENS).filter(reads);
+    let Some(case) = timed.map(|case| case.id).min_by_key(|case| case.prompt_tokens()) else { return Ok(None) };
+    let mut times = |who: Who| times_as_fast(pair.client(who)?, case).map_err(|error| error.of(who.name()));
+    let said = |who: &str, times: f64| {
+        format!("{who} answers a prompt of {case} that it has just read {times:.1} times as fast as a new one")
+    };
+    match (times(Who::Head)?, times(Who::Base)?) {
+        (Some(head), base) => {
+            let both = base.map(|base| format!("; base answers it {base:.1} times as fast")).unwrap_or_default();
+            let mend = "Engine::start has to compute it anew (docs/ENGINE.md)";
+            Err(WorkerError::Invalid(format!("{}{both}; {mend}", said("head", head))))
+        }
+        (None, Some(base)) => Ok(Some(format!("{}: its times of prompts are those of its cache", said("base", base)))),
+        (None, None) => Ok(None),
+    }
+}
+
+/// How many times as fast it is in the look that shows less, where it is in both. `None` also where it cannot be asked.
+fn times_as_fast(client: &mut Client<'_>, case: Case) -> Result<Option<f64>, WorkerError> {
+    if !client.can(Capability::Reread) {
+        return Ok(None);
+    }
+    let (mut least, mut skip) = (f64::INFINITY, 0);
+    for count in LOOKS {
+        let looked = match client.reread(case, count, skip) {
+            Ok(looked) => looked,
+            // Of a prompt with few different tokens there are no new ones, and an engine may take no other.
+            Err(WorkerError::Refused(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let Some(times) = looked.times_as_fast() else { return Ok(None) };
+        (least, skip) = (least.min(times), skip + count);
+    }
+    Ok(Some(least))
+}
