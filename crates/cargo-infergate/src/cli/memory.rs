@@ -203,21 +203,22 @@ pub fn attach_to_pair(
         receipt.partial |= phase.memory.partial;
         receipt.invalid.extend(phase.memory.invalid.iter().map(|reason| format!("head: {reason}")));
     }
-    let Some((base, head)) = programs.filter(|_| !receipt.partial) else { return Ok(()) };
+    let Some((base, head)) = programs else { return Ok(()) };
     let mut seen = [&mut receipt.base, &mut receipt.head].map(|side| Seen {
         counted: std::mem::take(&mut side.counted),
         held: std::mem::take(&mut side.held),
     });
-    let looked = look_again(&mut seen, config.policy.counter_tolerance, |side| {
-        let program = if side == 0 { &base } else { &head };
+    look_again(&mut seen, config.policy.counter_tolerance, |side| {
+        let (program, name) = if side == 0 { (&base, "base") } else { (&head, "head") };
         let again = follow(config, program.clone(), &names(&cases), 0, None)?;
         receipt.partial |= again.memory.partial;
+        receipt.invalid.extend(again.memory.invalid.iter().map(|reason| format!("{name}: {reason}")));
         Ok((!again.memory.partial).then_some(Seen { counted: again.counted, held: again.held }))
-    });
+    })?;
     for (side, seen) in [&mut receipt.base, &mut receipt.head].into_iter().zip(seen) {
         (side.counted, side.held) = (seen.counted, seen.held);
     }
-    looked
+    Ok(())
 }
 
 /// Follows what is judged. `None` where nobody asked for it and it cannot be: said in a sentence, but for benches that are no

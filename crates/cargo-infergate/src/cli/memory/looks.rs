@@ -21,6 +21,12 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// What takes several processes to be more than luck.
+    fn forget_unconfirmed(&mut self) {
+        self.held.clear();
+        self.counted.iter_mut().for_each(|counted| counted.reached_twice.clear());
+    }
+
     fn add(&mut self, further: &Self) {
         for counted in &mut self.counted {
             if let Some(further) = further.counted.iter().find(|further| further.id == counted.id) {
@@ -34,7 +40,8 @@ impl Seen {
 }
 
 /// Where head's model holds more by one look at each side, or a case counts more in some repeats, both are looked at again until their
-/// ranges meet. `look` gives what base (0) or head (1) says in a fresh process, `None` where it was cut short.
+/// ranges meet. `look` gives what base (0) or head (1) says in a fresh process, `None` where it was cut short: then what one look at each
+/// said is not confirmed, and nothing of it is known of both.
 pub fn look_again(seen: &mut [Seen; 2], tolerance: f64, mut look: impl FnMut(usize) -> Result<Option<Seen>>) -> Result<()> {
     for _ in 1..LOOKS {
         let [base, head] = &*seen;
@@ -44,7 +51,10 @@ pub fn look_again(seen: &mut [Seen; 2], tolerance: f64, mut look: impl FnMut(usi
             break;
         }
         for (side, known) in seen.iter_mut().enumerate() {
-            let Some(again) = look(side)? else { return Ok(()) };
+            let Some(again) = look(side)? else {
+                seen.iter_mut().for_each(Seen::forget_unconfirmed);
+                return Ok(());
+            };
             known.add(&again);
         }
     }
@@ -100,5 +110,18 @@ mod tests {
         assert_eq!(looked(counted, [0; 5], [3, 2, 3, 3, 2]), (8, true));
         assert_eq!(looked(counted, [0; 5], [3, 3, 1, 3, 3]), (4, false));
         assert_eq!(looked(counted, [0, 0, 1, 0, 0], [3; 5]), (4, false));
+    }
+    #[test]
+    fn what_was_cut_short_before_it_was_confirmed_is_not_known() {
+        let cut = |of: fn(u64) -> Seen, base, head| {
+            let mut both = [of(base), of(head)];
+            look_again(&mut both, 0.01, |_| Ok(None)).expect("looks");
+            let [base, head] = both;
+            let fails = counts_more_at_times(&base.counted, &head.counted, 0.01);
+            (head.held.len(), fails)
+        };
+        assert_eq!(cut(held, 40 * MIB, 44 * MIB), (0, false));
+        assert_eq!(cut(held, 40 * MIB, 40 * MIB), (1, false), "there was nothing to confirm");
+        assert_eq!(cut(counted, 0, 3), (0, false));
     }
 }
