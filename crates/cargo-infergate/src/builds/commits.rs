@@ -80,10 +80,6 @@ impl Commits {
         self.tried.iter().any(|tried| tried == commit)
     }
 
-    pub fn is_good(&self, commit: &str) -> bool {
-        self.good.iter().any(|good| good == commit)
-    }
-
     /// Where `commit` left the history of a good commit; nowhere where a good commit is its ancestor. `None` where it has no commit in
     /// common with any.
     pub fn forks(&self, folder: &Path, commit: &str) -> Option<Vec<String>> {

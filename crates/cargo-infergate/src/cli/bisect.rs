@@ -4,6 +4,7 @@
 mod confirm;
 mod versions;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -152,6 +153,8 @@ struct Search<'a> {
     budget: Option<Duration>,
     cancelled: &'a AtomicBool,
     steps: Vec<BisectionStep>,
+    /// Commits at which branches left that were found to be slower already.
+    slower_forks: BTreeSet<String>,
     /// The ratio from which on the first was slower.
     limit: Option<f64>,
     /// How what is found compares with the one before it.
@@ -169,8 +172,9 @@ impl<'a> Search<'a> {
         explains: bool,
         cancelled: &'a AtomicBool,
     ) -> Self {
-        let steps = Vec::new();
-        Self { config, good, budget, cancelled, steps, limit: None, confirmed: None, explains, explained: None }
+        let (steps, slower_forks) = (Vec::new(), BTreeSet::new());
+        let (limit, confirmed, explained) = (None, None, None);
+        Self { config, good, budget, cancelled, steps, slower_forks, limit, confirmed, explains, explained }
     }
 
     fn run(&mut self, base: &mut Tree, tree: &mut Tree) -> Result<BisectionEnd> {
@@ -206,7 +210,7 @@ impl<'a> Search<'a> {
             match commits.next(&files)? {
                 Next::Try(commit) => {
                     let mut tried = self.try_at(tree, &commit)?;
-                    if tried == Tried::Bad && !self.has_good_before(commits, tree, &commit)? {
+                    if tried == Tried::Bad && !self.may_be_at_fault(commits, tree, &commit)? {
                         tried = Tried::Skipped;
                     }
                     commits.note(&commit, tried);
@@ -224,17 +228,20 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a slower commit has a good one before it. A side branch can be older than what made the good one fast: it is slower
-    /// without being at fault, so where it left is tried, too.
-    fn has_good_before(&mut self, commits: &mut Commits, tree: &mut Tree, commit: &str) -> Result<bool> {
+    /// Whether a slower commit may be at fault. A side branch can be older than what made the good one fast: it is slower without being
+    /// at fault, so where it left is tried, too. What cannot be judged there takes no blame away.
+    fn may_be_at_fault(&mut self, commits: &mut Commits, tree: &mut Tree, commit: &str) -> Result<bool> {
         let Some(forks) = commits.forks(tree.files(), commit) else { return Ok(false) };
         for fork in forks {
             if !commits.is_tried(&fork) {
                 let tried = self.try_at(tree, &fork)?;
                 // An ancestor of a good one is never what is looked for.
                 commits.note(&fork, if tried == Tried::Bad { Tried::Skipped } else { tried });
+                if tried == Tried::Bad {
+                    self.slower_forks.insert(fork.clone());
+                }
             }
-            if !commits.is_good(&fork) {
+            if self.slower_forks.contains(&fork) {
                 return Ok(false);
             }
         }

@@ -4,7 +4,7 @@ use assert_cmd::assert::Assert;
 
 #[cfg(unix)]
 use crate::interrupt::signal;
-use crate::revisions::{commit, git, left_behind, repository, run};
+use crate::revisions::{MANIFEST, commit, git, left_behind, repository, run};
 use crate::sandbox::{Sandbox, decision, error, stdout};
 
 fn bisect(sandbox: &Sandbox, good: &str, bad: &str) -> Assert {
@@ -64,6 +64,22 @@ fn a_branch_older_than_what_made_it_fast_is_not_at_fault() {
     git(&sandbox, &["merge", "--quiet", "--no-ff", "-m", "merged", "branch"]);
     engine(&sandbox, 1_300_000, "at fault");
     commit(&sandbox, "notes.txt", "1", "after");
+    let said = bisect(&sandbox, good.trim(), "HEAD").success();
+    assert!(decision(&said).ends_with(" at fault"), "{}", stdout(&said));
+}
+
+#[test]
+fn a_branch_that_left_where_nothing_builds_can_be_at_fault() {
+    let sandbox = repository();
+    commit(&sandbox, "Cargo.toml", "broken", "broken");
+    git(&sandbox, &["checkout", "--quiet", "-b", "branch"]);
+    commit(&sandbox, "Cargo.toml", MANIFEST, "mended on the branch");
+    engine(&sandbox, 1_200_000, "at fault");
+    commit(&sandbox, "branch.txt", "1", "on a branch");
+    git(&sandbox, &["checkout", "--quiet", "main"]);
+    commit(&sandbox, "Cargo.toml", MANIFEST, "mended");
+    let good = git(&sandbox, &["rev-parse", "HEAD"]);
+    git(&sandbox, &["merge", "--quiet", "--no-ff", "-m", "merged", "branch"]);
     let said = bisect(&sandbox, good.trim(), "HEAD").success();
     assert!(decision(&said).ends_with(" at fault"), "{}", stdout(&said));
 }
