@@ -14,7 +14,7 @@ use crate::cli::revision::{Slot, Tree};
 use crate::cli::swap::{self, Swap};
 use crate::config::Config;
 use crate::paired::ensure_not;
-use crate::receipt::{BisectionEnd, BisectionStep};
+use crate::receipt::BisectionEnd;
 
 /// What to search, where it is not commits.
 #[derive(Args)]
@@ -79,9 +79,7 @@ pub fn run<'a>(
             Ok(()) => search.step_called(asked.label(at), tree),
             Err(error) => {
                 ensure_not(cancelled)?;
-                let skipped = Some(format!("{error:#}"));
-                search.steps.push(BisectionStep { name: asked.label(at), row: None, skipped });
-                Ok(Tried::Skipped)
+                Ok(search.skip(asked.label(at), &error))
             }
         }
     };
