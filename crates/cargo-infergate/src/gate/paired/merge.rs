@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::gate::COUNTER_TOLERANCE;
+use crate::gate::exact::holds_more;
 use crate::gate::memory::{self, MemoryPolicy};
 use crate::receipt::{
     BlockLayouts, BlockRecord, CodeRecord, CodeRuns, Counter, LayoutFiles, MemoryRecord, Note, PairedCase,
@@ -104,16 +106,19 @@ fn anchor(receipt: &PairedReceipt) -> Option<(f64, Option<&Option<String>>)> {
 }
 
 /// What the model of base and of head holds, by name. Each share's cases leave something else, so both sides are compared within a share:
-/// in the one where head holds most for what base does, or in which it no longer says so.
+/// in one where head holds more by so much that it fails, or no longer says so; of several of these, or else of all, where it rose most.
 fn worst_held(shares: &[PairedReceipt]) -> [BTreeMap<String, Counter>; 2] {
-    let rise =
-        |(was, is): (Counter, Option<Counter>)| is.map_or(f64::INFINITY, |is| is.min as f64 / was.max.max(1) as f64);
+    let rise = |name: &String, (was, is): (Counter, Option<Counter>)| {
+        let Some(is) = is else { return (true, f64::INFINITY) };
+        let [base, head] = [was, is].map(|counter| BTreeMap::from([(name.clone(), counter)]));
+        (holds_more(&base, &head, COUNTER_TOLERANCE), is.min as f64 / was.max.max(1) as f64)
+    };
     let mut worst: BTreeMap<String, (Counter, Option<Counter>)> = BTreeMap::new();
     for share in shares {
         for (name, was) in &share.base.held {
             let both = (*was, share.head.held.get(name).copied());
             let known = worst.entry(name.clone()).or_insert(both);
-            if rise(both) > rise(*known) {
+            if rise(name, both) > rise(name, *known) {
                 *known = both;
             }
         }

@@ -99,6 +99,9 @@ fn what_a_model_holds_is_compared_within_a_share() {
     );
     let risen = outcome([(Some(small), Some(large)), both(large), both(small)]);
     assert_eq!(risen, Some(Outcome::CounterRegressed), "another share's size hides no rise");
+    // A few KiB may come and go in a small model, however many times as much they are.
+    let few = (Some(100 << 10), Some(150 << 10));
+    assert_eq!(outcome([few, (Some(small), Some(42 * MIB)), few]), Some(Outcome::CounterRegressed));
     let lost = outcome([both(large), (Some(small), None), both(small)]);
     assert_eq!(lost, Some(Outcome::Inconclusive), "head no longer counts it in one share");
     assert_eq!(outcome([(None, Some(small)), (None, Some(large)), (None, None)]), None);
