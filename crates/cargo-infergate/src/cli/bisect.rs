@@ -220,8 +220,7 @@ impl<'a> Search<'a> {
                         .and_then(|before| base.turn_to(&before, self.config))
                         .and_then(|()| tree.turn_to(&commit, self.config));
                     let name = line(&files, &commit)?;
-                    self.confirm(name.clone(), stood.map(|()| (&*base, &*tree)))?;
-                    return Ok(self.end(name));
+                    return self.confirm(name, stood.map(|()| (&*base, &*tree)));
                 }
                 Next::OneOf(left) => return Ok(BisectionEnd::OneOf { names: lines(&files, &left)? }),
             }

@@ -29,7 +29,7 @@ use crate::report::paired;
 use crate::report::words::{self, command};
 use infergate_core::worker::WorkerError;
 
-pub use measuring::{Course, measure};
+pub use measuring::{Course, measure, measure_and_trace};
 
 /// Flags that make a gate a paired one, and flags that make it one of servers.
 const PAIRED: &str = "paired";

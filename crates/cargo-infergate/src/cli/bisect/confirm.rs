@@ -11,7 +11,7 @@ use crate::builds::edited::Edited;
 use crate::cli::layouts::{Chooser, Source, Sources};
 use crate::cli::paired_gate::{self, Course};
 use crate::cli::revision::Tree;
-use crate::cli::{coverage, explain, output, progress, same_code};
+use crate::cli::{explain, output, same_code};
 use crate::paired::{Program, ensure_not};
 use crate::receipt::{BisectionEnd, BisectionStep, Explained, Outcome, PairedReceipt, VerdictRow, clause};
 
@@ -19,35 +19,29 @@ use crate::receipt::{BisectionEnd, BisectionStep, Explained, Outcome, PairedRece
 type Trees<'t> = (&'t Tree, &'t Tree);
 
 impl Search<'_> {
-    /// Compares what was found, called `name`, with the one before it, and explains it where it is slower.
-    pub(super) fn confirm(&mut self, name: String, trees: Result<Trees>) -> Result<()> {
+    /// Compares what was found, called `name`, with the one before it, and explains it where it is slower: how the search ended.
+    pub(super) fn confirm(&mut self, name: String, trees: Result<Trees>) -> Result<BisectionEnd> {
         output::line(&format!("{name}, against the one before it"));
         let measured = trees.and_then(|trees| Ok((trees, self.measure(trees)?)));
         ensure_not(self.cancelled)?;
         let (trees, (base, head, receipt)) = match measured {
             Ok(measured) => measured,
             Err(error) => {
-                self.confirmed = Some(BisectionStep { name, row: None, skipped: Some(clause(&error)) });
-                return Ok(());
+                self.confirmed = Some(BisectionStep { name: name.clone(), row: None, skipped: Some(clause(&error)) });
+                return Ok(BisectionEnd::Unconfirmed { name });
             }
         };
         let row = judged(&receipt);
         let is_slower = row.as_ref().is_some_and(|row| row.outcome == Outcome::Regressed);
         let ratio = row.as_ref().and_then(VerdictRow::time).and_then(|time| time.ratio);
-        self.confirmed = Some(BisectionStep { name, row, skipped: None });
-        if let Some(ratio) = ratio.filter(|_| is_slower && self.explains) {
+        self.confirmed = Some(BisectionStep { name: name.clone(), row, skipped: None });
+        if !is_slower {
+            return Ok(BisectionEnd::Unconfirmed { name });
+        }
+        if let Some(ratio) = ratio.filter(|_| self.explains) {
             self.explained = self.explain(trees, (&base, &head), &receipt, ratio);
         }
-        Ok(())
-    }
-
-    /// How a search ended that found `name`.
-    pub(super) fn end(&self, name: String) -> BisectionEnd {
-        let row = self.confirmed.as_ref().and_then(|step| step.row.as_ref());
-        match row.is_some_and(|row| row.outcome == Outcome::Regressed) {
-            true => BisectionEnd::First { name },
-            false => BisectionEnd::Unconfirmed { name },
-        }
+        Ok(BisectionEnd::First { name })
     }
 
     fn measure(&self, (before, found): Trees) -> Result<(Program, Program, PairedReceipt)> {
@@ -59,14 +53,11 @@ impl Search<'_> {
         let request =
             paired_gate::request(self.config, base.clone(), head.clone(), None, &self.asked(look.code.clone()))?;
         let layouts = Chooser::new(sources, &request, self.config.layouts, self.cancelled);
-        let (bar, course) = (progress::Line::new(), Course::default());
-        let measured = paired_gate::measure(&request, self.config, false, Some(&layouts), course, &bar, self.cancelled);
-        let measured = measured.map(|mut receipt| {
-            coverage::attach(&mut receipt, &policy(), &request, look.changed.as_ref(), &bar, self.cancelled);
-            receipt
-        });
-        bar.finish();
-        Ok((base, head, measured?))
+        let runs = (&policy(), look.changed.as_ref());
+        let course = Course::default();
+        let receipt =
+            paired_gate::measure_and_trace(&request, self.config, false, Some(&layouts), course, runs, self.cancelled)?;
+        Ok((base, head, receipt))
     }
 
     /// Which functions take the time. `None` where it was interrupted: who ends it has what was found, and wants that.

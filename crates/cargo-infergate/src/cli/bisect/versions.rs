@@ -88,7 +88,7 @@ pub fn run<'a>(
         return Ok((BisectionEnd::NotSlower, search));
     }
     let mut skipped = BTreeSet::new();
-    let mut find = || -> Result<()> {
+    let mut find = || -> Result<Option<BisectionEnd>> {
         while let Some(at) = halfway(good, bad, &skipped) {
             match step(&mut search, &mut tree, at)? {
                 Tried::Good => good = at,
@@ -97,18 +97,16 @@ pub fn run<'a>(
             }
         }
         if good + 1 < bad {
-            return Ok(());
+            return Ok(None);
         }
         let stood = stand(&mut tree, bad).and_then(|()| stand(&mut base, good));
-        search.confirm(asked.label(bad), stood.map(|()| (&base, &tree)))
+        search.confirm(asked.label(bad), stood.map(|()| (&base, &tree))).map(Some)
     };
     let found = find();
     let names: Vec<String> = (good + 1..=bad).map(|at| asked.label(at)).collect();
     let end = match found {
         Err(_) if ensure_not(cancelled).is_err() => BisectionEnd::CutShort { names },
-        Err(error) => return Err(error),
-        Ok(()) if names.len() > 1 => BisectionEnd::OneOf { names },
-        Ok(()) => search.end(asked.label(bad)),
+        found => found?.unwrap_or(BisectionEnd::OneOf { names }),
     };
     Ok((end, search))
 }

@@ -6,11 +6,12 @@ use anyhow::{Result, ensure};
 
 use super::super::layouts::Chooser;
 use super::super::outputs::Kept;
-use super::super::{calibrate, flags, output, progress};
+use super::super::{calibrate, coverage, flags, output, progress};
+use crate::code::Changed;
 use crate::config::Config;
 use crate::gate::paired::{
-    GLANCE_BLOCKS, MAX_BLOCKS, TELLING_BLOCKS, blocks_to_pass, fewest_to_fail, fewest_to_pass, known, open, own_errors,
-    smallest_slowdown, threshold_expected,
+    GLANCE_BLOCKS, MAX_BLOCKS, PairedPolicy, TELLING_BLOCKS, blocks_to_pass, fewest_to_fail, fewest_to_pass, known,
+    open, own_errors, smallest_slowdown, threshold_expected,
 };
 use crate::paired::{PairedRequest, PairedRun};
 use crate::receipt::{Calibration, Note, PairedCase, PairedReceipt, read};
@@ -93,6 +94,27 @@ pub fn measure(
     receipt.notes.extend(layouts.and_then(Chooser::note).map(Note::from));
     receipt.notes.push(own_errors(calibrated.as_ref(), &receipt));
     Ok(receipt)
+}
+
+/// As [`measure`], and then what the cases run of what changed, as this policy judges them; a quick look does not ask that.
+pub fn measure_and_trace(
+    request: &PairedRequest,
+    config: &Config,
+    power: bool,
+    layouts: Option<&Chooser<'_>>,
+    course: Course<'_>,
+    (policy, changed): (&PairedPolicy, Option<&Changed>),
+    cancelled: &AtomicBool,
+) -> Result<PairedReceipt> {
+    let line = progress::Line::new();
+    let mut measured = measure(request, config, power, layouts, course, &line, cancelled);
+    if let Ok(receipt) = &mut measured
+        && !request.quick
+    {
+        coverage::attach(receipt, policy, request, changed, &line, cancelled);
+    }
+    line.finish();
+    measured
 }
 
 /// What the budget is enough for, by how much cases are expected to vary.

@@ -11,8 +11,8 @@ use super::super::memory::Follower;
 use super::super::outputs::Kept;
 use super::super::revision::Tree;
 use super::super::sides::{self, Sides};
-use super::super::{allocated, bench_counters, coverage, explain, memory, output, progress, same_code, undecided};
-use super::{Asked, Course, measure, request};
+use super::super::{allocated, bench_counters, explain, memory, output, progress, same_code, undecided};
+use super::{Asked, Course, measure_and_trace, request};
 use crate::code::Changed;
 use crate::config::{BenchTarget, Config, Undecided};
 use crate::gate::paired::PairedPolicy;
@@ -254,17 +254,10 @@ impl Part {
         let first = if earlier.is_some() { undecided::before(&place)? } else { None };
         let layouts = Chooser::new(sources.clone(), &request, config.layouts, cancelled);
         let mut measure_once = || {
-            let line = progress::Line::new();
             let course = Course { earlier: earlier.take(), kept: Some(&kept).filter(|_| !asked.quick) };
             let layouts = Some(&layouts).filter(|_| !asked.quick);
-            let mut measured = measure(&request, &config, asked.power, layouts, course, &line, cancelled);
-            if let Ok(receipt) = &mut measured
-                && !asked.quick
-            {
-                coverage::attach(receipt, policy, &request, changed.as_ref(), &line, cancelled);
-            }
-            line.finish();
-            measured
+            let runs = (policy, changed.as_ref());
+            measure_and_trace(&request, &config, asked.power, layouts, course, runs, cancelled)
         };
         let how = if is_alone { "; the same command goes on with it by --resume" } else { "" };
         let say_where = || kept.say_where(how);
