@@ -4,7 +4,7 @@
 //! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `stalls-2x6` (2 % of its steps take six
 //! times as long), `stalls-10x3` and `stalls-25x2` likewise, `other-output`, `other-model`,
 //! `streaming` (its pacing), `speaks` (has text for its tokens), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
-//! the second process on), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
+//! the second process on), `wrong-tails` (other tokens behind prompts of no whole 64 tokens), `whole-blocks` (refuses those), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
 //! processes), `waits` (in the third process, for a file), `prints` (to stdout, as an
 //! engine may), `garbage` (before it is a worker), `new-protocol`, `keeps-prompt` (and answers the same
 //! one at once). It speaks the worker protocol and nothing else.
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{Engine, EngineInfo, FakeEngine, LoadRequest, Pacing, Step, TokenId};
@@ -73,13 +73,20 @@ impl Engine for Faulty {
         if self.is("prints") {
             print("reading a prompt");
         }
+        let is_whole = prompt.len().is_multiple_of(64);
+        ensure!(is_whole || !self.is("whole-blocks"), "the prompt has {} tokens, which are no whole blocks", prompt.len());
         let is_known = self.prompt == prompt;
         self.prompt = prompt.to_vec();
         if is_known && self.is("keeps-prompt") && self.engine.rewind()? {
             self.clock.advance_ns(1_000_000);
             return self.engine.last_step().map(|step| step.token).context("it was started");
         }
-        self.engine.start(prompt)
+        if is_whole || !self.is("wrong-tails") {
+            return self.engine.start(prompt);
+        }
+        let mut wrong = prompt.to_vec();
+        wrong[0] += 1;
+        self.engine.start(&wrong)
     }
 
     fn next(&mut self) -> Result<TokenId> {
@@ -170,7 +177,7 @@ fn script(words: &[String], earlier: u64) -> Result<FakeScript> {
             "dies" => process::exit(9),
             "prints" => print("loading"),
             "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "noisy" | "thaws" | "waits"
-            | "speaks" | "keeps-prompt" => {}
+            | "speaks" | "keeps-prompt" | "wrong-tails" | "whole-blocks" => {}
             stalls if stalls.starts_with("stalls-") => {
                 let stalls_ns =
                     stalls_ns(stalls, script.step_ns, earlier).context("stalls: percent and times, stalls-2x6")?;

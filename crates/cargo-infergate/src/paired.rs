@@ -14,6 +14,7 @@ pub mod layouts;
 mod left_out;
 pub mod load_window;
 mod order;
+mod other_lengths;
 pub mod pairs;
 mod pilot;
 pub mod planning;

@@ -6,6 +6,7 @@
 
 mod accept;
 mod allocated;
+mod anchor;
 mod baseline;
 mod bisection;
 mod built_with;
@@ -20,6 +21,7 @@ mod explained;
 mod init;
 mod layouts;
 mod llama_bench;
+mod other_length;
 mod paired;
 mod paired_case;
 mod reason;
@@ -40,6 +42,7 @@ use schemars::{JsonSchema, schema_for};
 
 pub use accept::{Accept, MAX_ACCEPTS, NoEffect, OUTPUT, Terms, UpTo, covers, validate_accepts};
 pub use allocated::{Allocated, AllocatedPlace, MOST_PLACES};
+pub use anchor::AnchorRecord;
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
 pub use bisection::{BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep};
 pub use built_with::BuiltWith;
@@ -62,7 +65,8 @@ pub use infergate_load::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
 pub use layouts::{BlockLayouts, LayoutFiles};
 pub use llama_bench::{LlamaBenchTest, read_llama_bench};
-pub use paired::{AnchorRecord, BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, SideRecord, log_ratios};
+pub use other_length::OtherLength;
+pub use paired::{BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, SideRecord, log_ratios};
 pub use paired_case::{MeanTest, PairedCase};
 pub use reason::{BlocksWorse, Note, Reason, Remedy};
 pub use report::{

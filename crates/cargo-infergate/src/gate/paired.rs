@@ -17,6 +17,7 @@ mod load;
 mod looks;
 mod mean;
 mod merge;
+mod other_lengths;
 mod power;
 mod series;
 mod test;

@@ -9,6 +9,7 @@ use super::benches::{ensure_counted_alike, shared};
 use super::block::{Pair, Who};
 use super::iterations::divide;
 use super::left_out::{self, Ended, Fails, LeftOut};
+use super::other_lengths;
 use super::pairs::{AIM, Pairs};
 use super::planning::{self, pair_times_ns};
 use super::started::{only_in_head, start};
@@ -193,6 +194,8 @@ fn attempt(
         head: Worker { file: head.file, patience: pair.head.patience().clone(), outputs: outputs(&head.outputs) },
         anchor: anchor_worker,
     };
+    let context_tokens = context_tokens.min(base.record.engine.context_tokens);
+    let compared = other_lengths::compare(&mut pair, &cases, context_tokens, request, cancelled, &mut say)?;
     say("pilot: reading new prompts");
     let keeps = forgets::ensure(&mut pair, &planned)?;
     // Two models at once might not fit into memory.
@@ -232,13 +235,14 @@ fn attempt(
         threads: request.load.threads,
         seed: request.load.seed,
         cases: planned,
+        other_lengths: compared.outputs,
         blocks: Vec::new(),
         memory: None,
         layouts: None,
         code: request.code.clone(),
         terms: request.terms.clone(),
         built_with: request.built_with.clone(),
-        notes: request.notes.iter().cloned().chain(keeps.map(Note::from)).collect(),
+        notes: request.notes.iter().chain(&compared.notes).cloned().chain(keeps.map(Note::from)).collect(),
         anchor: request.anchor.as_ref().map(|anchor| AnchorRecord { limit: anchor.limit, side: anchor_side }),
         servers: (!request.base.servers.is_empty()).then_some(request.base.servers.len()),
         share: share(request, suite_cases),

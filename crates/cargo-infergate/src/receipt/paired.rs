@@ -6,8 +6,10 @@ use anyhow::{Result, anyhow, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::anchor::AnchorRecord;
 use super::built_with::BuiltWith;
 use super::layouts::{BlockLayouts, LayoutFiles, validate_layouts};
+use super::other_length::{OtherLength, validate_other_lengths};
 use super::paired_case::PairedCase;
 use super::share::ShareRecord;
 use super::side::Side;
@@ -25,7 +27,7 @@ use infergate_core::receipt::validate::{validate_counters, validate_engine, vali
 pub const PAIRED_SCHEMA: &str = "infergate.paired/1";
 
 /// The largest threshold, as of the key of that name, and the widest spread.
-const MAX_RATIO: f64 = 100.0;
+pub(super) const MAX_RATIO: f64 = 100.0;
 
 /// Everything one paired run measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,6 +63,9 @@ pub struct PairedReceipt {
     pub seed: u64,
     /// The suite, fixed before the first block.
     pub cases: Vec<PairedCase>,
+    /// What both sides say to prompts of lengths that no case has, untimed; empty of benches, and in an older file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_lengths: Vec<OtherLength>,
     /// In the order they were measured.
     pub blocks: Vec<BlockRecord>,
     /// Head's memory phase, in a process of its own; `null` where there was none.
@@ -101,15 +106,6 @@ pub struct PairedReceipt {
     /// Where cases allocate that make more allocations, or larger ones; empty where none does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allocated: Vec<Allocated>,
-}
-
-/// The older revision that head is compared with beside base.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AnchorRecord {
-    /// The ratio head / anchor from which on a slowdown fails, for example 1.05.
-    pub limit: f64,
-    /// What was measured; `null` where the anchor is base's own commit, whose times then count for both.
-    pub side: Option<SideRecord>,
 }
 
 /// One side of a paired run.
@@ -247,6 +243,7 @@ impl PairedReceipt {
         at_most(self.built_with.features.len(), MAX_NOTES, "features")?;
         self.terms.as_ref().map_or(Ok(()), Terms::validate).map_err(|error| anyhow!("accept: {error:#}"))?;
         let known = validate_suite(&self.cases, |case| self.is_same_code_of(case))?;
+        validate_other_lengths(&self.other_lengths)?;
         at_most(self.blocks.len(), MAX_BLOCKS, "blocks")?;
         at_most(self.servers.unwrap_or_default(), MAX_BLOCKS, "servers")?;
         at_most(self.resumed.len(), MAX_BLOCKS, "times that it was gone on with")?;
@@ -274,27 +271,6 @@ impl PairedReceipt {
         }
         self.share.as_ref().map_or(Ok(()), ShareRecord::validate)?;
         self.memory.as_ref().map_or(Ok(()), MemoryRecord::validate)
-    }
-}
-
-impl AnchorRecord {
-    fn validate(&self, blocks: &[BlockRecord]) -> Result<()> {
-        let limit = self.limit;
-        ensure!(
-            limit > 1.0 && limit <= MAX_RATIO,
-            "its limit is {limit}, which is no ratio above 1 and up to {MAX_RATIO}"
-        );
-        let Some(side) = &self.side else { return Ok(()) };
-        side.validate()?;
-        for case in blocks.iter().flat_map(|block| &block.cases) {
-            validate_times(case.id, &case.anchor_ns, &case.head_ns)?;
-            ensure!(
-                case.anchor_log_ratios().is_some(),
-                "{}: a time is zero, or there are not as many times as of head; measure again",
-                case.id
-            );
-        }
-        Ok(())
     }
 }
 

@@ -34,6 +34,7 @@ mod left_behind;
 mod load_runs;
 mod load_verdict;
 mod memory;
+mod other_lengths;
 mod outputs;
 mod paired;
 mod plain_criterion;

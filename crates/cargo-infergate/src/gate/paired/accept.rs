@@ -4,6 +4,7 @@ use crate::gate::paired::PairedPolicy;
 use crate::receipt::{
     Accept, Evidence, NoEffect, Note, Outcome, PairedCase, PairedReceipt, Reason, UpTo, VerdictRow, covers,
 };
+use infergate_core::case::Case;
 
 /// Lets pass what head declares and no more of it; gives what is to be said of tables without an effect.
 pub(super) fn apply(rows: &mut [VerdictRow], receipt: &PairedReceipt, policy: &PairedPolicy) -> Vec<Note> {
@@ -87,12 +88,10 @@ fn is_within(row: &VerdictRow, accept: &Accept, receipt: &PairedReceipt) -> bool
         }
         // A case whose time was not taken could be slower in silence.
         (Outcome::OutputChanged, Evidence::Output(_)) => {
-            let is_timed = |case: &PairedCase| row.subject == case.id.into() && case.timed;
-            is_small
-                && receipt
-                    .cases
-                    .iter()
-                    .any(|case| is_timed(case) || row.subject == case.id.into() && receipt.is_same_code_of(case.id))
+            let is_own = |id: Case| row.subject == id.into();
+            let is_timed = |case: &PairedCase| is_own(case.id) && (case.timed || receipt.is_same_code_of(case.id));
+            let is_untimed_length = receipt.other_lengths.iter().any(|length| is_own(length.id));
+            is_small && (is_untimed_length || receipt.cases.iter().any(is_timed))
         }
         _ => false,
     }

@@ -161,6 +161,7 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt) -> Result<()> {
         ..block
     }));
     merged.cases.extend(share.cases);
+    merged.other_lengths.extend(share.other_lengths);
     merged.partial |= share.partial;
     merged.out_of_time |= share.out_of_time;
     merged.invalid.extend(share.invalid);

@@ -4,12 +4,13 @@ use super::accept;
 use super::anchor::anchor_series;
 use super::looks::{Series, stand};
 use super::series::series_of;
-use super::{coverage, further, load, times};
+use super::{coverage, further, load, other_lengths, times};
 use crate::gate::memory::{self, MemoryPolicy};
 use crate::gate::output::default_tolerance;
 use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};
 use crate::receipt::{
-    Accept, Against, BlockCase, BlockRecord, CodeRecord, Evidence, Metric, Note, Outcome, OutputComparison, PairedCase,
+    Accept, Against, BlockCase, BlockRecord, CodeRecord, Evidence, Metric, Note, Outcome, OutputComparison, OutputEvidence,
+    PairedCase,
     PairedReceipt, Reason, Remedy, Statistic, Target, TimeEvidence, Verdict, VerdictRow,
 };
 use infergate_core::case::Case;
@@ -98,6 +99,8 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
     let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.engine.dtype));
     let mut rows: Vec<VerdictRow> =
         receipt.cases.iter().map(|case| output(case, policy, tolerance, receipt.is_same_code_of(case.id))).collect();
+    let lengths = other_lengths::judge(receipt, policy, tolerance);
+    rows.extend(lengths.rows);
     let counters = exact::Counters { tolerance: policy.counter_tolerance, other_platform: None };
     rows.extend(counters.weights(base.engine.weight_bytes, head.engine.weight_bytes));
     rows.extend(same_code(receipt));
@@ -126,7 +129,8 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
     }
     let without_effect = accept::apply(&mut rows, receipt, policy);
     let wider: Vec<Note> = wider_limits(receipt, &rows).into_iter().collect();
-    let judged = Verdict::of(rows, [without_effect, notes(receipt), wider].concat());
+    let lengths: Vec<Note> = lengths.note.into_iter().collect();
+    let judged = Verdict::of(rows, [without_effect, notes(receipt), lengths, wider].concat());
     match (receipt.invalid.is_empty() && receipt.broken.is_empty(), receipt.partial) {
         (false, _) => judged.at_best(Outcome::Invalid),
         (true, true) => judged.at_best(Outcome::Partial),
@@ -238,7 +242,17 @@ fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64, same_code: b
         // Its time was not taken because of a stricter tolerance, and must not pass unseen.
         found.comparison = OutputComparison::Changed;
     }
-    let other_prompt = exact::other_prompt(&case.base_output, &case.head_output);
+    judge_output(case.id, found, exact::other_prompt(&case.base_output, &case.head_output), policy, same_code)
+}
+
+/// The row of outputs that were compared.
+pub(super) fn judge_output(
+    id: Case,
+    found: OutputEvidence,
+    other_prompt: bool,
+    policy: &PairedPolicy,
+    same_code: bool,
+) -> VerdictRow {
     let outcome = match found.comparison {
         OutputComparison::Changed if policy.allow_output_change => Outcome::Advisory,
         OutputComparison::Changed if other_prompt => Outcome::NotComparable,
@@ -249,7 +263,7 @@ fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64, same_code: b
         OutputComparison::Drifted => Outcome::Drifted,
         OutputComparison::Same | OutputComparison::NotGiven | OutputComparison::Unknown => Outcome::Pass,
     };
-    let row = VerdictRow::new(case.id, outcome, Evidence::Output(found));
+    let row = VerdictRow::new(id, outcome, Evidence::Output(found));
     match outcome {
         Outcome::Advisory => row.because(Reason::Allowed),
         Outcome::NotComparable => row.because(Reason::OtherPrompt),

@@ -50,6 +50,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
         resumed: Vec::new(),
         explained: Vec::new(),
         allocated: Vec::new(),
+        other_lengths: Vec::new(),
         schema: PAIRED_SCHEMA.into(),
         created: single.created,
         partial: false,

@@ -3,10 +3,13 @@
 use cargo_infergate::gate::output::{Agreement, compare};
 use cargo_infergate::gate::paired::{PairedPolicy, judge as judge_pair};
 use cargo_infergate::gate::{Policy, judge};
-use cargo_infergate::receipt::{Baseline, Fingerprint, Outcome, Output, PairedReceipt, Receipt, StepLogits, Verdict};
+use cargo_infergate::receipt::{
+    Accept, Against, Baseline, Fingerprint, OtherLength, Outcome, Output, PairedReceipt, Receipt, StepLogits, Terms,
+    Verdict,
+};
 
 use crate::gate::paired::measured as paired;
-use crate::gate::support::{baseline, note, output, row, run};
+use crate::gate::support::{baseline, case, note, notes, output, row, run};
 
 const TOLERANCE: f64 = 1e-5;
 
@@ -196,4 +199,42 @@ fn logits_that_head_no_longer_gives_leave_the_output_open() {
     pair.cases[0].base_output = bare;
     pair.cases[0].head_output = base;
     assert_eq!(judge_pair(&pair, &PairedPolicy::default()).exit_code, 0, "head may give more");
+}
+
+/// Nothing is timed there: what drifts is rounding, as in a case that is timed.
+#[test]
+fn outputs_at_other_lengths_are_judged_as_those_of_cases() {
+    let at = |id: &str, last: f32| OtherLength {
+        id: case(id),
+        base_output: with_logits(&[0], &[1.0, 8.0]),
+        head_output: with_logits(&[0], &[1.0, last]),
+    };
+    let mut pair = paired("decode/p128", 1_000_000, &[0.0; 8]);
+    pair.other_lengths = vec![at("prefill/p2", 8.0), at("prefill/p37", 8.000001), at("prefill/p101", 8.000005)];
+    let verdict = judge_pair(&pair, &PairedPolicy::default());
+    let rows = |verdict: &Verdict| -> Vec<(String, Outcome)> {
+        let of_lengths = verdict.rows.iter().filter(|row| row.subject.to_string().starts_with("prefill/"));
+        of_lengths.map(|row| (row.subject.to_string(), row.outcome)).collect()
+    };
+    assert_eq!(rows(&verdict), [("prefill/p101".to_owned(), Outcome::Drifted)], "the furthest alone");
+    assert_eq!(verdict.exit_code, 0);
+    let said = "output at other prompt lengths, untimed: same at 2; drifted at 37, 101 tokens";
+    assert!(notes(&verdict).contains(&said.to_owned()), "{:?}", notes(&verdict));
+    pair.other_lengths[0] = at("prefill/p2", 8.1);
+    let verdict = judge_pair(&pair, &PairedPolicy::default());
+    assert_eq!(rows(&verdict)[0], ("prefill/p2".to_owned(), Outcome::OutputChanged));
+    assert_eq!(verdict.exit_code, 1);
+    let accept = Accept {
+        case: case("prefill/p2").into(),
+        metric: "output".into(),
+        against: Against::Base,
+        up_to: None,
+        reason: "another mask".into(),
+    };
+    pair.terms = Some(Terms { by_head: false, accept: vec![accept], accepted_before: Vec::new() });
+    let verdict = judge_pair(&pair, &PairedPolicy::default());
+    assert_eq!((rows(&verdict)[0].1, verdict.exit_code), (Outcome::Accepted, 0));
+    pair.validate().expect("sound");
+    pair.other_lengths[1] = at("prefill/p2", 8.0);
+    assert!(pair.validate().is_err(), "there twice");
 }

@@ -57,6 +57,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         resumed: Vec::new(),
         explained: Vec::new(),
         allocated: Vec::new(),
+        other_lengths: Vec::new(),
         schema: PAIRED_SCHEMA.into(),
         created: receipt.created,
         partial: false,

@@ -1,0 +1,59 @@
+//! `gate` on prompts of lengths that no case has.
+
+use cargo_infergate::receipt::{Outcome, PairedReceipt, Verdict, read};
+
+use crate::paired::gate;
+use crate::sandbox::{Sandbox, error, stdout};
+
+const CASES: &str = "--cases=prefill/p64,decode/p128";
+
+#[test]
+fn an_engine_that_is_wrong_at_other_lengths_alone_changes_the_output() {
+    let sandbox = Sandbox::new();
+    let said = gate(&sandbox, "fake", "fake+wrong-tails", &[CASES, "--out=paired.json", "--json=verdict.json"]).code(1);
+    let report = stdout(&said);
+    assert!(report.contains("prefill/p37: output token 1 is"), "{report}");
+    let verdict = read::<Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
+    let changed: Vec<String> = verdict
+        .rows
+        .iter()
+        .filter(|row| row.outcome == Outcome::OutputChanged)
+        .map(|row| row.subject.to_string())
+        .collect();
+    assert_eq!(changed, ["prefill/p2", "prefill/p37", "prefill/p101", "prefill/p333", "prefill/p1007"]);
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    assert!(receipt.cases.iter().all(|case| case.timed && case.base_output == case.head_output));
+}
+
+#[test]
+fn the_same_output_at_other_lengths_is_one_line() {
+    let sandbox = Sandbox::new();
+    let said = gate(&sandbox, "fake+wrong-tails", "fake+wrong-tails", &[CASES]).success();
+    let report = stdout(&said);
+    assert!(
+        report.contains("output at other prompt lengths, untimed: same at 2, 37, 101, 333, 1007 tokens"),
+        "{report}"
+    );
+    assert!(!report.contains("prefill/p37"), "{report}");
+    // A quick look judges no output.
+    let report = stdout(&gate(&sandbox, "fake", "fake+wrong-tails", &[CASES, "--quick"]).success());
+    assert!(!report.contains("other prompt lengths"), "{report}");
+}
+
+#[test]
+fn lengths_that_base_refuses_are_said_and_those_that_head_alone_refuses_fail() {
+    let sandbox = Sandbox::new();
+    for base in ["fake+whole-blocks", "fake"] {
+        let head = if base == "fake" { "fake+whole-blocks" } else { "fake" };
+        let said = gate(&sandbox, base, head, &[CASES]);
+        if base == "fake" {
+            let line = error(said);
+            assert!(line.contains("prefill/p2: head: ") && line.contains("no whole blocks"), "{line}");
+        } else {
+            let report = stdout(&said.success());
+            assert!(report.contains("prompt of 37 tokens was not compared: base cannot run it"), "{report}");
+        }
+    }
+    let said = gate(&sandbox, "fake+whole-blocks", "fake+whole-blocks", &[CASES]).success();
+    assert!(stdout(&said).contains("prompt of 37 tokens was not compared: head and base cannot run it"));
+}
