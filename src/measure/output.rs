@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::engine::{Engine, TokenId};
-use infergate_core::receipt::{FINGERPRINT_POSITIONS, Fingerprint, Output, StepLogits, output_sha256};
+use infergate_core::receipt::{FINGERPRINT_POSITIONS, Fingerprint, Output, output_sha256};
 
 /// Why there is no output.
 pub(super) enum Refusal {
@@ -65,7 +65,7 @@ fn follow(
     positions: usize,
     feed: Option<&[TokenId]>,
 ) -> Result<(Vec<TokenId>, Fingerprint)> {
-    let (mut said, mut path, mut steps) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut said, mut path, mut fingerprint) = (Vec::new(), Vec::new(), Fingerprint::default());
     let mut logits = Vec::new();
     let mut own_words = true;
     for position in 0..positions {
@@ -74,7 +74,7 @@ fn follow(
             said.push(token);
         }
         if is_kept(position, positions) && engine.logits(&mut logits) {
-            steps.push(StepLogits::of(position, &logits));
+            fingerprint.add(position, &logits);
         }
         if position + 1 < positions {
             let wanted = feed.and_then(|feed| feed.get(position)).copied().unwrap_or(token);
@@ -83,9 +83,9 @@ fn follow(
             path.push(if follows { wanted } else { token });
         }
     }
-    let more_ids = if own_words { said[tokens..].to_vec() } else { Vec::new() };
-    let fed = (!own_words).then_some(path);
-    Ok((said, Fingerprint { more_ids, fed, steps }))
+    fingerprint.more_ids = if own_words { said[tokens..].to_vec() } else { Vec::new() };
+    fingerprint.fed = (!own_words).then_some(path);
+    Ok((said, fingerprint))
 }
 
 /// Whether the numbers at `position` are kept: 16 of `positions`, evenly spread, the first and the last among them.

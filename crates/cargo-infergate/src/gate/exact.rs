@@ -164,6 +164,9 @@ pub(super) fn compare_outputs(base: &Output, head: &Output, tolerance: f64) -> O
         // What is no number has no place in a file, and is changed whatever its distance.
         relative_drift: found.distance.map(|distance| distance.relative).filter(|drift| drift.is_finite()),
         drift_tolerance: found.distance.map(|_| tolerance),
+        vocabulary_drift: found.vocabulary_distance.filter(|drift| drift.is_finite()),
+        no_numbers: found.vocabulary_distance == Some(f64::INFINITY),
+        other_logits: found.logits.filter(|(base, head)| base != head),
         max_abs_logit_delta: found.distance.map(|distance| distance.logit).filter(|logit| logit.is_finite()),
         kl_divergence: found.distance.map(|distance| distance.divergence).filter(|kl| kl.is_finite()),
         ..OutputEvidence::new(comparison)

@@ -7,6 +7,9 @@ use crate::receipt::{Output, StepLogits};
 /// Where two best logits lay closer than so many times the drift that was seen, either can win.
 const NEAR_TIE_DRIFTS: f64 = 4.0;
 
+/// The [distance of all logits](Comparison::vocabulary_distance) may be so many times the tolerance: it is an estimate from 16 sums.
+pub const VOCABULARY_TOLERANCES: f64 = 3.0;
+
 /// How head's output relates to base's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Agreement {
@@ -26,6 +29,11 @@ pub struct Comparison {
     pub first_difference: Option<usize>,
     /// How far the numbers lie apart; `None` where either engine gives none.
     pub distance: Option<Distance>,
+    /// How far all logits lie apart, as [`Distance::relative`], by their signed sums; `None` where a side has none. Infinite where
+    /// head's is no number and base's is one.
+    pub vocabulary_distance: Option<f64>,
+    /// Logits a position of base and of head; `None` where a side does not say.
+    pub logits: Option<(usize, usize)>,
     /// Positions whose numbers, or where there are none, whose tokens were compared.
     pub positions: usize,
     /// Positions that both reached over the same tokens, with numbers of base alone.
@@ -71,14 +79,28 @@ pub fn compare(base: &Output, head: &Output, tolerance: f64) -> Comparison {
     let (said_before, said_now) = tokens(base, head);
     let first_difference = first_difference(&said_before, &said_now);
     let (steps, lost_positions) = comparable(base, head);
+    let logits_of = |output: &Output| output.fingerprint.as_ref().and_then(|fingerprint| fingerprint.logits);
+    let logits = logits_of(base).zip(logits_of(head));
     if steps.is_empty() {
         let agreement = if first_difference.is_none() { Agreement::Same } else { Agreement::Changed };
         let positions = said_before.len().min(said_now.len());
-        return Comparison { agreement, first_difference, distance: None, positions, lost_positions };
+        let (distance, vocabulary_distance) = (None, None);
+        return Comparison {
+            agreement,
+            first_difference,
+            distance,
+            vocabulary_distance,
+            logits,
+            positions,
+            lost_positions,
+        };
     }
-    let equal = steps.iter().all(|(base, head)| base == head);
     let distance = Distance::over(&steps);
-    let is_rounding = distance.relative <= tolerance;
+    let vocabulary_distance = vocabulary_distance(base, head, &steps);
+    let equal = steps.iter().all(|(base, head)| base == head) && vocabulary_distance.is_none_or(|all| all == 0.0);
+    let is_rounding = distance.relative <= tolerance
+        && vocabulary_distance.is_none_or(|all| all <= VOCABULARY_TOLERANCES * tolerance)
+        && logits.is_none_or(|(base, head)| base == head);
     let agreement = match first_difference {
         _ if !is_rounding => Agreement::Changed,
         None if equal => Agreement::Same,
@@ -87,7 +109,15 @@ pub fn compare(base: &Output, head: &Output, tolerance: f64) -> Comparison {
         Some(at) if !equal && is_near_tie(base, at, distance) => Agreement::Drifted,
         Some(_) => Agreement::Changed,
     };
-    Comparison { agreement, first_difference, distance: Some(distance), positions: steps.len(), lost_positions }
+    Comparison {
+        agreement,
+        first_difference,
+        distance: Some(distance),
+        vocabulary_distance,
+        logits,
+        positions: steps.len(),
+        lost_positions,
+    }
 }
 
 /// The tokens that both sides said by themselves, as far as both are known beyond the case's own.
@@ -144,9 +174,27 @@ impl Distance {
             }
             divergence = larger(divergence, self::divergence(base, head));
         }
-        let squares: f64 = relative.iter().map(|relative| relative * relative).sum();
-        Self { logit, relative: (squares / relative.len().max(1) as f64).sqrt(), divergence }
+        Self { logit, relative: root_mean_square(&relative), divergence }
     }
+}
+
+/// Root mean square of the distances of signed sums, each for one logit and as a fraction of base's largest at its position. The
+/// expected square of a distance of signed sums is the sum of the squares of the distances of all logits.
+fn vocabulary_distance(base: &Output, head: &Output, steps: &[(&StepLogits, &StepLogits)]) -> Option<f64> {
+    let (was, is) = (base.fingerprint.as_ref()?, head.fingerprint.as_ref()?);
+    let logits = was.logits? as f64;
+    let distances = steps.iter().filter_map(|(step, _)| {
+        let before = was.signed_sum(step.position)??;
+        let apart = is.signed_sum(step.position)?.map_or(f64::INFINITY, |now| (now - before).abs());
+        Some(if apart == 0.0 { 0.0 } else { apart / (logits.sqrt() * largest_logit(step)) })
+    });
+    let distances: Vec<f64> = distances.collect();
+    (!distances.is_empty()).then(|| root_mean_square(&distances))
+}
+
+fn root_mean_square(numbers: &[f64]) -> f64 {
+    let squares: f64 = numbers.iter().map(|number| number * number).sum();
+    (squares / numbers.len().max(1) as f64).sqrt()
 }
 
 /// Unlike `f64::max`: a NaN is the largest, and no rounding.

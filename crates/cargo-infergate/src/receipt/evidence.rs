@@ -64,6 +64,16 @@ pub struct OutputEvidence {
     /// The largest `relative_drift` that is called rounding; `null` where the engine gives no logits, and in an older file.
     #[serde(default)]
     pub drift_tolerance: Option<f64>,
+    /// The same of all logits, not only the best, estimated from 16 signed sums of them: limited by three times the tolerance.
+    /// `null` where a side has no such sums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vocabulary_drift: Option<f64>,
+    /// Logits a position of base and of head where they are not as many; `null` where they are, or it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_logits: Option<(usize, usize)>,
+    /// Some of head's logits are no finite numbers where all of base's are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_numbers: bool,
     /// Largest distance of a logit of head from the same logit of base; `null` where the engine gives no logits.
     #[serde(default)]
     pub max_abs_logit_delta: Option<f64>,
@@ -86,6 +96,9 @@ impl OutputEvidence {
             lost_positions: 0,
             relative_drift: None,
             drift_tolerance: None,
+            vocabulary_drift: None,
+            other_logits: None,
+            no_numbers: false,
             max_abs_logit_delta: None,
             kl_divergence: None,
         }

@@ -10,16 +10,17 @@ pub mod headline;
 pub mod look;
 mod memory;
 pub mod missing;
+mod output;
 
 use infergate_core::case::Phase;
 
 pub use memory::{memory_trend, observed, rarer_leaks, sites, sparkline, witness};
+pub use output::{logits, output};
 
 use super::model::Unit;
 use super::units::{self, MISSING};
 use crate::receipt::{
-    Against, BlocksWorse, CounterEvidence, Evidence, Note, Outcome, OutputComparison, OutputEvidence, Reason, Remedy,
-    Shown, Statistic, Subject, TargetEvidence, TimeEvidence, VerdictRow,
+    Against, BlocksWorse, CounterEvidence, Evidence, Note, Outcome, Reason, Remedy, Shown, Statistic, Subject, TargetEvidence, TimeEvidence, VerdictRow,
 };
 
 /// How a row ended: `slower, within limit`.
@@ -67,22 +68,6 @@ pub fn what(row: &VerdictRow) -> String {
     }
 }
 
-/// How the output compares, in a word: `same`.
-pub fn output(row: &VerdictRow, output: &OutputEvidence) -> &'static str {
-    match (output.comparison, row.outcome) {
-        (_, Outcome::Invalid) => "invalid",
-        (OutputComparison::Same, _) => "same",
-        (OutputComparison::NotGiven, _) => "not given",
-        (OutputComparison::Drifted, _) => "drifted",
-        (OutputComparison::Changed, Outcome::Accepted) => "accepted",
-        (OutputComparison::Changed, Outcome::Advisory) if row.reasons.contains(&Reason::Allowed) => "allowed",
-        (OutputComparison::Changed, Outcome::Advisory) if output.position.is_none() => "drifted",
-        (OutputComparison::Changed, Outcome::Advisory) => "near tie",
-        (OutputComparison::Changed, _) => "changed",
-        (OutputComparison::Unknown, _) => "new",
-    }
-}
-
 pub fn change(time: &TimeEvidence) -> String {
     let Some(ratio) = time.ratio else { return MISSING.into() };
     let change = units::signed_percent(ratio - 1.0);
@@ -95,7 +80,7 @@ pub fn change(time: &TimeEvidence) -> String {
 /// What a row has to say beside its numbers, without its subject; `None` where that is nothing.
 pub fn sentence(row: &VerdictRow) -> Option<String> {
     let found = match &row.evidence {
-        Evidence::Output(output) => token(output),
+        Evidence::Output(output) => output::differs(output),
         Evidence::Time(time) => shown_below_the_limit(row, time),
         Evidence::Counter(counter) => counted(row, counter),
         Evidence::Target(target) => Some(aimed(row, target)),
@@ -147,28 +132,6 @@ pub fn decided(row: &VerdictRow) -> String {
     });
     let parts: Vec<String> = numbers.into_iter().chain(sentence(row)).collect();
     if parts.is_empty() { row.subject.to_string() } else { format!("{}: {}", row.subject, parts.join("; ")) }
-}
-
-/// By how much the numbers behind an output moved, and by how much they may: `logits differ by 0.41 % of the largest (0.0001 % is
-/// rounding)`. `None` where they are not known.
-pub fn logits(output: &OutputEvidence) -> Option<String> {
-    let Some((drift, tolerance)) = output.relative_drift.zip(output.drift_tolerance) else {
-        return output.max_abs_logit_delta.map(|delta| format!("logits differ by {delta:.1e}"));
-    };
-    Some(format!("logits differ by {} of the largest ({} is rounding)", units::tiny(drift), units::tiny(tolerance)))
-}
-
-fn token(output: &OutputEvidence) -> Option<String> {
-    let beyond = output.comparison == OutputComparison::Changed && output.position.is_none();
-    if beyond || output.comparison == OutputComparison::Drifted {
-        let divergence = output.kl_divergence.map_or_else(|| MISSING.into(), |value| format!("{value:.1e}"));
-        let differ = logits(output).unwrap_or_else(|| "logits differ".into());
-        let side = if beyond { "beyond" } else { "within" };
-        return Some(format!("{differ}: {side} the tolerance; KL divergence {divergence}"));
-    }
-    let position = output.position?;
-    let id = |id: Option<u32>| id.map_or_else(|| "none".into(), |id| id.to_string());
-    Some(format!("output token {} is {} instead of {}", position + 1, id(output.head_id), id(output.base_id)))
 }
 
 fn shown_below_the_limit(row: &VerdictRow, time: &TimeEvidence) -> Option<String> {

@@ -7,6 +7,7 @@ use anyhow::{Context, Error, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::Output;
+use super::limits::in_range;
 
 /// Positions a fingerprint looks at, in every case; fewer only where the context ends.
 pub const FINGERPRINT_POSITIONS: usize = 16;
@@ -33,6 +34,15 @@ pub struct Fingerprint {
     /// The numbers, by position; none where the engine gives no logits.
     #[serde(default)]
     pub steps: Vec<StepLogits>,
+    /// Logits at each position of `steps`, the fewest where they are not as many; `null` where the engine gives none, and in an
+    /// older file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logits: Option<usize>,
+    /// For each of `steps` the sum of all its logits, about half of them with a minus: at one position always the same ones. On
+    /// average the square of how far two such sums lie apart is the sum of the squares of how far their logits do. `null` where it
+    /// is no finite number; empty in an older file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signed_sums: Vec<Option<f64>>,
 }
 
 /// The logits behind one token. In a file one line of text: the position, log-sum-exp as the bits of an f64, and for each of
@@ -119,6 +129,14 @@ impl FromStr for StepLogits {
     }
 }
 
+/// The sign of logit `id` in the signed sum at `position`: a bit of splitmix64.
+fn sign(position: u64, id: u64) -> f64 {
+    let z = ((position << 32) + id + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    if (z ^ (z >> 31)) & 1 == 0 { 1.0 } else { -1.0 }
+}
+
 /// Exactly `digits` hexadecimal digits.
 fn bits(text: &str, digits: usize) -> Option<u64> {
     let plain = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -143,6 +161,20 @@ impl Output {
 }
 
 impl Fingerprint {
+    /// Adds what all `logits` say of the token at `position`.
+    pub fn add(&mut self, position: usize, logits: &[f32]) {
+        self.steps.push(StepLogits::of(position, logits));
+        self.logits = Some(self.logits.map_or(logits.len(), |fewest| fewest.min(logits.len())));
+        let signed = (0..).zip(logits).map(|(id, logit)| f64::from(*logit) * sign(position as u64, id));
+        self.signed_sums.push(Some(signed.sum::<f64>()).filter(|sum| sum.is_finite()));
+    }
+
+    /// The signed sum at the position of a step; `None` where none was taken, `Some(None)` where it is no finite number.
+    pub fn signed_sum(&self, position: usize) -> Option<Option<f64>> {
+        let at = self.steps.iter().position(|step| step.position == position)?;
+        self.signed_sums.get(at).copied()
+    }
+
     /// Refuses a fingerprint that was not taken as [`Fingerprint`] says.
     ///
     /// # Errors
@@ -152,6 +184,13 @@ impl Fingerprint {
         let most = output_tokens.max(FINGERPRINT_POSITIONS);
         ensure!(positions <= most, "a fingerprint of {positions} positions; {most} are the most");
         ensure!(self.steps.len() <= FINGERPRINT_POSITIONS, "a fingerprint of {} steps", self.steps.len());
+        ensure!(
+            self.signed_sums.is_empty() || self.signed_sums.len() == self.steps.len(),
+            "a fingerprint of {} signed sums for {} steps; measure again",
+            self.signed_sums.len(),
+            self.steps.len()
+        );
+        in_range(self.logits.map(|logits| logits as u64), "logits of a fingerprint")?;
         ensure!(
             self.steps.is_sorted_by(|a, b| a.position < b.position)
                 && self.steps.last().is_none_or(|step| step.position < positions),

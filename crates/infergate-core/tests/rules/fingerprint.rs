@@ -53,13 +53,35 @@ fn positions_that_nobody_measured_are_refused() {
     let at = |position| StepLogits::of(position, &[1.0]);
     let check = |more: usize, steps: &[usize]| {
         let steps = steps.iter().map(|position| at(*position)).collect();
-        Fingerprint { more_ids: vec![1; more], fed: None, steps }.validate(2)
+        Fingerprint { more_ids: vec![1; more], steps, ..Fingerprint::default() }.validate(2)
     };
     assert!(check(14, &[0, 1, 15]).is_ok());
     assert!(check(0, &[0, 1]).is_ok(), "the context ended");
     for (more, steps) in [(15, &[0][..]), (14, &[1, 0]), (14, &[0, 0]), (3, &[0, 5]), (0, &[2])] {
         assert!(check(more, steps).is_err(), "{more} {steps:?}");
     }
-    let fed = Fingerprint { more_ids: Vec::new(), fed: Some(vec![1; 40]), steps: Vec::new() };
+    let fed = Fingerprint { fed: Some(vec![1; 40]), ..Fingerprint::default() };
     assert!(fed.validate(2).is_err() && fed.validate(41).is_ok());
+}
+
+#[test]
+fn signed_sums_lie_apart_as_far_as_all_logits_do() {
+    let mut random = fastrand::Rng::with_seed(1);
+    let (mut base, mut head) = (Fingerprint::default(), Fingerprint::default());
+    let (mut squares, mut sums) = (0.0, 0.0);
+    for position in 0..16 {
+        let logits: Vec<f32> = (0..5000).map(|_| random.f32() * 20.0 - 10.0).collect();
+        // The same ones are wrong by the same at each position.
+        let other: Vec<f32> = logits.iter().zip(0_u32..).map(|(logit, id)| if id % 7 == 0 { logit + 0.01 } else { *logit }).collect();
+        squares += logits.iter().zip(&other).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
+        base.add(position, &logits);
+        head.add(position, &other);
+        let sum = |fingerprint: &Fingerprint| fingerprint.signed_sum(position).flatten().expect("finite");
+        sums += (sum(&base) - sum(&head)).powi(2);
+    }
+    let ratio = (sums / squares).sqrt();
+    assert!((0.5..2.0).contains(&ratio), "{ratio}");
+    assert_eq!((base.logits, base.signed_sum(16)), (Some(5000), None));
+    base.add(16, &[f32::NAN]);
+    assert_eq!((base.logits, base.signed_sum(16)), (Some(1), Some(None)));
 }

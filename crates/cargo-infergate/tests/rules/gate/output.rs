@@ -15,9 +15,9 @@ const TOLERANCE: f64 = 1e-5;
 
 /// An output of `ids` behind each of which stood `logits`.
 fn with_logits(ids: &[u32], logits: &[f32]) -> Output {
-    let steps = (0..ids.len()).map(|position| StepLogits::of(position, logits)).collect();
-    let fingerprint = Some(Fingerprint { more_ids: Vec::new(), fed: None, steps });
-    Output { fingerprint, ..output(ids.to_vec()) }
+    let mut fingerprint = Fingerprint::default();
+    (0..ids.len()).for_each(|position| fingerprint.add(position, logits));
+    Output { fingerprint: Some(fingerprint), ..output(ids.to_vec()) }
 }
 
 fn agreement(base: &Output, head: &Output) -> Agreement {
@@ -55,15 +55,50 @@ fn a_divergence_is_what_its_formula_says() {
     assert!((distance.divergence - expected).abs() < 1e-6, "{distance:?}");
 }
 
-#[test]
-fn a_number_outside_the_best_shows_in_the_sum() {
-    let mut logits = vec![0.0; 20];
+/// Of 1000 logits the 8 best are 5, and the others 1 or, behind `last`, another number.
+fn beside_the_best(last: f32) -> Output {
+    let mut logits = vec![1.0; 1000];
     logits[..8].fill(5.0);
-    let base = with_logits(&[1], &logits);
-    logits[19] = 1e-3;
-    let found = compare(&base, &with_logits(&[1], &logits), TOLERANCE);
-    assert_eq!(found.agreement, Agreement::Drifted);
-    assert_eq!(found.distance.expect("numbers").logit, 0.0);
+    logits[500..].fill(last);
+    with_logits(&[1; 16], &logits)
+}
+
+#[test]
+fn numbers_beside_the_best_are_judged_by_their_signed_sums() {
+    let base = beside_the_best(1.0);
+    for (last, expected) in [
+        (1.0, Agreement::Same),
+        (1.0 + 1e-6, Agreement::Drifted),
+        (1.01, Agreement::Changed),
+        (0.0, Agreement::Changed),
+        (f32::NAN, Agreement::Changed),
+        (f32::NEG_INFINITY, Agreement::Changed),
+    ] {
+        let found = compare(&base, &beside_the_best(last), TOLERANCE);
+        assert_eq!((found.agreement, found.distance.expect("numbers").logit), (expected, 0.0), "{last}");
+    }
+    // Both sides mask the same tokens.
+    let masked = beside_the_best(f32::NEG_INFINITY);
+    assert_eq!(agreement(&masked, &masked), Agreement::Same);
+    // A file that is older than the sums shows them in the log-sum-exp alone.
+    let mut old = base.clone();
+    old.fingerprint.as_mut().expect("there").signed_sums.clear();
+    assert_eq!(agreement(&old, &beside_the_best(0.0)), Agreement::Drifted);
+    assert_eq!(agreement(&beside_the_best(0.0), &old), Agreement::Drifted);
+}
+
+#[test]
+fn another_number_of_logits_is_another_output() {
+    let logits = |count: usize| (0..count).map(|id| 8.0 - id as f32).collect::<Vec<f32>>();
+    let mut fewer = logits(12);
+    fewer[11] = 0.0;
+    let (base, head) = (with_logits(&[0, 1], &[fewer.clone(), vec![0.0]].concat()), with_logits(&[0, 1], &fewer));
+    let mut pair = paired("decode/p128", 1_000_000, &[0.0; 8]);
+    (pair.cases[0].base_output, pair.cases[0].head_output) = (base, head);
+    let verdict = judge_pair(&pair, &PairedPolicy { drift_tolerance: Some(1.0), ..PairedPolicy::default() });
+    let row = row(&verdict, "decode/p128", "output");
+    assert_eq!((row.outcome, verdict.exit_code), (Outcome::OutputChanged, 1));
+    assert!(note(row).contains("head gives 12 logits for each token and base 13"), "{}", note(row));
 }
 
 #[test]
