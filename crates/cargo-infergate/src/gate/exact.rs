@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Policy;
 use super::output::{Agreement, compare, default_tolerance};
 use crate::receipt::{
-    Baseline, CaseRecord, CountedCase, Counter, CounterEvidence, Evidence, ExactRecord, LIVE_BYTES_AT_REST, Outcome, Output,
-    OutputComparison, OutputEvidence, PEAK_LIVE_BYTES_LOADING, Reason, Receipt, Remedy, SYSTEM_COUNTERS, Subject, Unit,
-    VerdictRow,
+    Baseline, CONTEXT_TOKENS, CaseRecord, CountedCase, Counter, CounterEvidence, Evidence, ExactRecord,
+    LIVE_BYTES_AT_REST, Outcome, Output, OutputComparison, OutputEvidence, PEAK_LIVE_BYTES_LOADING, Reason, Receipt,
+    Remedy, SYSTEM_COUNTERS, Subject, Unit, VOCAB_TOKENS, VerdictRow,
 };
 use infergate_core::case::Case;
+use infergate_core::engine::EngineInfo;
 
 /// On another platform (other SIMD width, other rounding) a first differing id whose two best logits lay closer than
 /// this is not an error.
@@ -57,6 +58,7 @@ pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) ->
     }
     if let Some(base) = base {
         rows.extend(counters.weights(base.engine.weight_bytes, head.engine.weight_bytes));
+        rows.extend(counters.sizes(&base.engine, &head.engine));
         rows.extend(held(base, head, counters));
     }
     rows
@@ -228,6 +230,18 @@ impl Counters {
         let exactly = |bytes: Option<u64>| bytes.map(|bytes| Counter { min: bytes, max: bytes });
         let known = base.is_some() || head.is_some();
         known.then(|| self.judge(Subject::Model, "weight_bytes", exactly(base), exactly(head), None))
+    }
+
+    /// A context that became shorter, a vocabulary of another size: a row where it is one.
+    pub fn sizes(&self, base: &EngineInfo, head: &EngineInfo) -> Vec<VerdictRow> {
+        let exactly = |tokens: usize| Some(Counter { min: tokens as u64, max: tokens as u64 });
+        let sizes = [
+            (CONTEXT_TOKENS, base.context_tokens, head.context_tokens),
+            (VOCAB_TOKENS, base.vocab_tokens, head.vocab_tokens),
+        ];
+        let rows = sizes.map(|(name, was, is)| self.judge(Subject::Model, name, exactly(was), exactly(is), None));
+        let is_worse = |row: &VerdictRow| matches!(&row.evidence, Evidence::Counter(counter) if counter.rises());
+        rows.into_iter().filter(is_worse).collect()
     }
 
     /// What the model holds, by every counter that is `comparable`; a rise by up to `slack_bytes` passes.

@@ -249,6 +249,11 @@ impl TimeEvidence {
     }
 }
 
+/// The counter that is the model's longest context, of which less is worse.
+pub const CONTEXT_TOKENS: &str = "context_tokens";
+/// The counter that is the size of the model's vocabulary, of which any other is worse.
+pub const VOCAB_TOKENS: &str = "vocab_tokens";
+
 /// What a counter counts, from its name: one with `bytes` in it counts bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -285,10 +290,15 @@ pub struct CounterEvidence {
 }
 
 impl CounterEvidence {
-    /// By how much head's best is above base's worst, or what head reaches in some repeats of each process: what was seen once is no
-    /// rise. `None` where a side was not counted.
+    /// By how much head's best is above base's worst or worse than it, or what head reaches in some repeats of each process: what was
+    /// seen once is no rise. `None` where a side was not counted.
     pub fn rise(&self) -> Option<u64> {
-        Some(self.least_of_head()?.saturating_sub(self.base?.max))
+        let (base, head) = self.base.zip(self.head)?;
+        Some(match self.name.as_str() {
+            CONTEXT_TOKENS => base.min.saturating_sub(head.max),
+            VOCAB_TOKENS => base.min.abs_diff(head.max),
+            _ => self.least_of_head()?.saturating_sub(base.max),
+        })
     }
 
     /// What head is judged by where it may be worse.

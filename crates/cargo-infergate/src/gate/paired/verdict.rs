@@ -103,6 +103,7 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
     rows.extend(lengths.rows);
     let counters = exact::Counters { tolerance: policy.counter_tolerance, other_platform: None };
     rows.extend(counters.weights(base.engine.weight_bytes, head.engine.weight_bytes));
+    rows.extend(counters.sizes(&base.engine, &head.engine));
     rows.extend(same_code(receipt));
     let elsewhere = receipt.cases_elsewhere();
     let (ids, suite): (Vec<Case>, Vec<Series>) = series(&receipt.cases, &receipt.blocks).into_iter().unzip();

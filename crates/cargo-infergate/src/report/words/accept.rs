@@ -98,7 +98,7 @@ fn table(row: &VerdictRow) -> Option<Accept> {
             (time.metric.key_in("ns"), time.against, Some(UpTo::Percent(tenths_up((most - 1.0) * 100.0))))
         }
         (Evidence::Counter(counter), Outcome::CounterRegressed) => {
-            let most = counter.head?.max.saturating_sub(counter.base?.max);
+            let most = counter.head?.max.saturating_sub(counter.base?.max).max(counter.rise()?);
             (counter.name.clone(), Against::Base, Some(UpTo::Number(most)))
         }
         _ => return None,

@@ -24,6 +24,8 @@ pub fn known(name: &str) -> Option<&'static str> {
         "peak_live_bytes" => "live at the peak",
         "end_live_bytes" => "live at the end",
         "weight_bytes" => "weights",
+        "context_tokens" => "tokens of context",
+        "vocab_tokens" => "tokens of vocabulary",
         "live_bytes_loaded" => "live once loaded",
         "peak_live_bytes_loading" => "live at the peak of loading",
         "live_bytes_at_rest" => "live at rest",

@@ -3,7 +3,7 @@
 use cargo_infergate::gate::paired::{PairedPolicy, judge};
 use cargo_infergate::receipt::{
     Accept, Against, AnchorRecord, CountedCase, Counter, MeanTest, NoEffect, Note, OUTPUT, Outcome, PairedReceipt,
-    Reason, Statistic, Terms, UpTo, Verdict,
+    Reason, Statistic, Subject, Terms, UpTo, Verdict,
 };
 use proptest::prelude::*;
 
@@ -230,4 +230,21 @@ proptest! {
             prop_assert_eq!(after.exit_code, before.exit_code);
         }
     }
+}
+
+#[test]
+fn a_shorter_context_passes_up_to_the_tokens_that_are_declared() {
+    let mut receipt = measured(CASE, 10_000_000, &[0.0; 20]);
+    receipt.head.engine.context_tokens -= 24;
+    let outcome = |receipt: &PairedReceipt| {
+        let verdict = judged(receipt);
+        (row(&verdict, "model", "context_tokens").outcome, verdict.exit_code)
+    };
+    assert_eq!(outcome(&receipt), (Outcome::CounterRegressed, 1));
+    let declared = |tokens| Accept {
+        case: Subject::Model,
+        ..accept("context_tokens", Some(UpTo::Number(tokens)))
+    };
+    assert_eq!(outcome(&declaring(receipt.clone(), vec![declared(23)])), (Outcome::CounterRegressed, 1));
+    assert_eq!(outcome(&declaring(receipt, vec![declared(24)])), (Outcome::Accepted, 0));
 }

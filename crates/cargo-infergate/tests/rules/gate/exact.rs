@@ -8,7 +8,7 @@ use cargo_infergate::receipt::{Baseline, CountedCase, Counter, Evidence, Outcome
 use cargo_infergate::report::words::headline::of;
 
 use crate::gate::paired::measured;
-use crate::gate::support::{decode_baseline, machine, note, output, row, run};
+use crate::gate::support::{compares, decode_baseline, machine, note, output, row, run};
 
 fn base() -> Baseline {
     decode_baseline(&[1000; 8])
@@ -130,6 +130,27 @@ fn a_rise_from_zero_has_no_percentage() {
     let verdict = judged(&counted(1, 1), &base);
     let row = row(&verdict, "decode/p128", "allocations_per_token");
     assert_eq!((row.outcome, &*note(row)), (Outcome::CounterRegressed, "1 more allocation a token (0 to 1)"));
+}
+
+#[test]
+fn a_shorter_context_and_another_vocabulary_fail() {
+    let verdict = |context_tokens, vocab_tokens| {
+        let mut head = head();
+        (head.engine.context_tokens, head.engine.vocab_tokens) = (context_tokens, vocab_tokens);
+        judged(&head, &base())
+    };
+    for (context, vocab, name, said) in [
+        (512, 100, "context_tokens", "512 fewer tokens of context (1024 to 512, -50 %)"),
+        (1024, 99, "vocab_tokens", "1 fewer token of vocabulary (100 to 99, -1.0 %)"),
+        (1024, 164, "vocab_tokens", "64 more tokens of vocabulary (100 to 164, +64 %)"),
+    ] {
+        let verdict = verdict(context, vocab);
+        let row = row(&verdict, "model", name);
+        assert_eq!((row.outcome, verdict.exit_code, &*note(row)), (Outcome::CounterRegressed, 1, said));
+        verdict.validate().expect("whoever reads it finds it in its rows");
+    }
+    let longer = verdict(2048, 100);
+    assert!(longer.rows.iter().all(|row| !compares(row).ends_with("_tokens")), "{:?}", longer.rows);
 }
 
 #[test]
