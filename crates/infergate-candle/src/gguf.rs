@@ -108,6 +108,13 @@ impl Gguf {
         elements.into_iter().max_by_key(|(_, n)| *n).map_or_else(|| "f32".to_owned(), |(name, _)| name)
     }
 
+    /// What the model as stored is computed in, where that is another type: candle widens all weights that are floats.
+    pub fn computes_in(&self) -> Option<String> {
+        let is_float = |info: &TensorInfo| matches!(info.ggml_dtype, GgmlDType::F32 | GgmlDType::F16 | GgmlDType::BF16);
+        let is_widened = self.content.tensor_infos.values().all(is_float) && self.dtype() != "f32";
+        is_widened.then(|| "f32".to_owned())
+    }
+
     /// The model as stored, computed on by candle's quantized kernels.
     ///
     /// # Errors

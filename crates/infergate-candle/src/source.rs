@@ -114,8 +114,9 @@ fn gguf(path: &Path, request: &LoadRequest) -> Result<Model> {
         _ => config.context,
     };
     make_room(&request.model, &file.needs(&LlamaConfig { context: context_tokens, ..config.clone() }, as_stored))?;
+    let computes_in = file.computes_in().filter(|_| as_stored);
     let decoder = if as_stored { file.quantized(&config)? } else { f32_decoder(&config, file.dequantized(&config)?)? };
-    let info = EngineInfo { context_tokens, ..llama_info(&config, dtype) };
+    let info = EngineInfo { context_tokens, computes_in, ..llama_info(&config, dtype) };
     Ok(Model { decoder, info, text, digest: Digest::of_files(vec![path.to_owned()]) })
 }
 

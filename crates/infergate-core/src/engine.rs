@@ -21,8 +21,11 @@ pub struct EngineInfo {
     /// Architecture family: `gpt2`, `llama`, `qwen2`, `qwen3`.
     #[serde(default)]
     pub architecture: Option<String>,
-    /// What the weights are computed in: `f32`, `q4_1`.
+    /// What the weights are stored in, and computed in unless `computes_in` says otherwise: `f32`, `q4_1`.
     pub dtype: String,
+    /// `f32` where the weights are stored in f16 and widened as they are loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub computes_in: Option<String>,
     /// Number of weights.
     #[serde(default)]
     pub parameters: Option<u64>,

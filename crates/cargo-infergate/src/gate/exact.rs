@@ -46,7 +46,7 @@ pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) ->
         }
         match (exact, &platform) {
             (Some(exact), Some(other)) => {
-                let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&head.engine.dtype));
+                let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&head.engine));
                 rows.push(output(record, exact, other.as_ref(), tolerance));
                 rows.extend(counters.of_case(record, exact));
             }

@@ -1,6 +1,6 @@
 //! Are two outputs the same? Numbers first, then tokens: a wrong number shows long before another token wins.
 
-use infergate_core::engine::first_difference;
+use infergate_core::engine::{EngineInfo, first_difference};
 
 use crate::receipt::{Output, StepLogits};
 
@@ -54,7 +54,7 @@ pub struct Distance {
     pub divergence: f64,
 }
 
-/// The [relative distance](Distance::relative) up to which numbers computed in `dtype` are called drifted and not changed,
+/// The [relative distance](Distance::relative) up to which an engine's numbers are called drifted and not changed,
 /// unless the team says otherwise.
 ///
 /// In f32 other orders of the same sums (1, 2 or 3 threads; every other weight off by its last bit) gave 1.3e-7 to 3.0e-7 on
@@ -62,12 +62,12 @@ pub struct Distance {
 /// have fewer bits. Quantized weights are multiplied with activations rounded to 8 bits, where a last bit decides which of 256
 /// steps is taken: last bits of a Q4_1 model's norms gave 0.014 to 0.015 (scripts/quantized_drift.py), and 0.045 is three times
 /// that.
-pub fn default_tolerance(dtype: &str) -> f64 {
-    match dtype {
-        "f64" => 1e-14,
-        "f32" => 1e-6,
-        "f16" => 1e-6 * 8192.0,
-        "bf16" => 1e-6 * 65536.0,
+pub fn default_tolerance(engine: &EngineInfo) -> f64 {
+    match engine.computes_in.as_ref().unwrap_or(&engine.dtype).to_ascii_lowercase().as_str() {
+        "f64" | "fp64" | "float64" | "double" => 1e-14,
+        "f32" | "fp32" | "float32" | "float" => 1e-6,
+        "f16" | "fp16" | "float16" | "half" => 1e-6 * 8192.0,
+        "bf16" | "bfloat16" => 1e-6 * 65536.0,
         _ => QUANTIZED_TOLERANCE,
     }
 }

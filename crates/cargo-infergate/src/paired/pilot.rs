@@ -143,7 +143,7 @@ fn attempt(
     for (at, &case) in cases.iter().enumerate() {
         say(&format!("pilot: {case}"));
         let (was, is) = (&base.outputs[at].output, &head.outputs[at].output);
-        let tolerance = request.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.record.engine.dtype));
+        let tolerance = request.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.record.engine));
         let is_meant = request.allow_output_change || request.accepts_output(case);
         let compared = is_meant || compare(was, is, tolerance).agreement != Agreement::Changed;
         let timed = compared && !request.is_same_code();

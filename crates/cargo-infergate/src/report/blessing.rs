@@ -20,7 +20,7 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
     let created: Vec<&str> = after.sessions.iter().map(|session| session.created.as_str()).collect();
     let mut text = heading(path, before.map_or(0, |before| before.sessions.len()), &created);
     let mut table = Table::brief(&["case", "before", "this session", "change", "fails above", "output", "counters"]);
-    let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&receipt.engine.dtype));
+    let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&receipt.engine));
     let mut stepped = Vec::new();
     // What a session says that is not the newest changes no reference.
     let is_older = created.last().is_some_and(|newest| *newest != receipt.created);

@@ -1,14 +1,18 @@
 //! The engine over any decoder: greedy choice, context limits, rewinding, identity.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use crate::common::{fixture, ids, json, request};
 use anyhow::Result;
+use candle_core::quantized::{GgmlDType, QTensor, gguf_file};
 use candle_core::{Device, Tensor};
 use infergate::engine::{Cost, Engine, EngineFactory, EngineInfo, LoadRequest, TokenId, check_contract};
 use infergate_candle::decoder::Decoder;
 use infergate_candle::digest::{Digest, file_sha256};
 use infergate_candle::{CANDLE_VERSION, Candle, CandleEngine};
+use tempfile::TempDir;
 
 /// Gives the same logits whatever it reads.
 struct Constant {
@@ -139,6 +143,41 @@ fn an_engine_says_who_it_is() {
     // Shards: one digest, that of one of them it is not.
     let shards = Candle.load(&request(fixture("qwen2"), None)).unwrap().info().weights_sha256.unwrap();
     assert_ne!(shards, file_sha256(&fixture("qwen2/model-00001-of-00002.safetensors")).unwrap());
+}
+
+/// The Llama of the fixtures with every matrix in `dtype`.
+fn rewritten(folder: &Path, dtype: GgmlDType) -> PathBuf {
+    let mut file = File::open(fixture("llama/model.gguf")).unwrap();
+    let content = gguf_file::Content::read(&mut file).unwrap();
+    let weights: Vec<(&String, QTensor)> = content
+        .tensor_infos
+        .keys()
+        .map(|name| {
+            let weight = content.tensor(&mut file, name, &Device::Cpu).unwrap().dequantize(&Device::Cpu).unwrap();
+            let dtype = if weight.rank() == 1 { GgmlDType::F32 } else { dtype };
+            (name, QTensor::quantize(&weight, dtype).unwrap())
+        })
+        .collect();
+    let metadata: Vec<_> = content.metadata.iter().map(|(key, value)| (key.as_str(), value)).collect();
+    let weights: Vec<_> = weights.iter().map(|(name, weight)| (name.as_str(), weight)).collect();
+    let path = folder.join(format!("{dtype:?}.gguf"));
+    gguf_file::write(&mut File::create(&path).unwrap(), &metadata, &weights).unwrap();
+    path
+}
+
+#[test]
+fn weights_that_are_widened_say_what_is_computed_in() {
+    let folder = TempDir::new().unwrap();
+    let info = |dtype| Candle.load(&request(rewritten(folder.path(), dtype), None)).unwrap().info();
+    for (dtype, stored, computes_in) in [
+        (GgmlDType::F16, "f16", Some("f32")),
+        (GgmlDType::BF16, "bf16", Some("f32")),
+        (GgmlDType::F32, "f32", None),
+        (GgmlDType::Q8_0, "q8_0", None),
+    ] {
+        let info = info(dtype);
+        assert_eq!((info.dtype.as_str(), info.computes_in.as_deref()), (stored, computes_in));
+    }
 }
 
 #[test]

@@ -65,9 +65,10 @@ fn outputs(mut engine: CandleEngine, base: Option<&[Output]>) -> Vec<Output> {
 /// Each case of another engine compared with the unchanged one on two threads.
 fn compared(others: Vec<CandleEngine>) -> Vec<Vec<Comparison>> {
     let base = outputs(engine(&config(), 2, |_, weight| Ok(weight)), None);
+    let tolerance = default_tolerance(&EngineInfo { dtype: "f32".into(), ..EngineInfo::default() });
     let beside = |other| {
         let head = outputs(other, Some(&base));
-        base.iter().zip(&head).map(|(base, head)| compare(base, head, default_tolerance("f32"))).collect()
+        base.iter().zip(&head).map(|(base, head)| compare(base, head, tolerance)).collect()
     };
     others.into_iter().map(beside).collect()
 }

@@ -96,7 +96,7 @@ pub fn decide(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
 
 fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> Verdict {
     let (base, head) = (&receipt.base, &receipt.head);
-    let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.engine.dtype));
+    let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.engine));
     let mut rows: Vec<VerdictRow> =
         receipt.cases.iter().map(|case| output(case, policy, tolerance, receipt.is_same_code_of(case.id))).collect();
     let lengths = other_lengths::judge(receipt, policy, tolerance);

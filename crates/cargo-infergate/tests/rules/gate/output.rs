@@ -1,12 +1,13 @@
 //! Two outputs: the same, drifted, or changed.
 
-use cargo_infergate::gate::output::{Agreement, compare};
+use cargo_infergate::gate::output::{Agreement, compare, default_tolerance};
 use cargo_infergate::gate::paired::{PairedPolicy, judge as judge_pair};
 use cargo_infergate::gate::{Policy, judge};
 use cargo_infergate::receipt::{
     Accept, Against, Baseline, Fingerprint, OtherLength, Outcome, Output, PairedReceipt, Receipt, StepLogits, Terms,
     Verdict,
 };
+use infergate::engine::EngineInfo;
 
 use crate::gate::paired::measured as paired;
 use crate::gate::support::{baseline, case, note, notes, output, row, run};
@@ -272,4 +273,20 @@ fn outputs_at_other_lengths_are_judged_as_those_of_cases() {
     pair.validate().expect("sound");
     pair.other_lengths[1] = at("prefill/p2", 8.0);
     assert!(pair.validate().is_err(), "there twice");
+}
+
+#[test]
+fn the_tolerance_follows_what_is_computed_in_however_it_is_spelt() {
+    let tolerance = |dtype: &str, computes_in: Option<&str>| {
+        let computes_in = computes_in.map(str::to_owned);
+        default_tolerance(&EngineInfo { dtype: dtype.into(), computes_in, ..EngineInfo::default() })
+    };
+    for dtype in ["f32", "F32", "float32", "fp32", "Float"] {
+        assert_eq!(tolerance(dtype, None), 1e-6, "{dtype}");
+    }
+    for (one, other) in [("f16", "half"), ("f16", "FP16"), ("f16", "float16"), ("bf16", "bfloat16"), ("q4_1", "int7")] {
+        assert_eq!(tolerance(one, None), tolerance(other, None), "{other}");
+    }
+    assert_eq!(tolerance("f16", Some("f32")), 1e-6);
+    assert_eq!(tolerance("q4_1", None), 0.045);
 }
