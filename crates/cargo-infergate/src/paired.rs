@@ -21,6 +21,7 @@ pub mod planning;
 mod request;
 mod resume;
 mod started;
+mod together;
 mod windows;
 
 use std::collections::BTreeMap;

@@ -38,12 +38,8 @@ pub fn compare(
     say: &mut dyn FnMut(&str),
 ) -> Result<Compared, WorkerError> {
     let mut compared = Compared::default();
-    // Of several shares the first asks for all; a quick look judges no output.
-    let is_asked = !request.quick && request.shard.is_none_or(|shard| shard.number == 1);
-    let Some(longest) = cases.iter().max_by_key(|case| case.prompt_tokens()) else { return Ok(compared) };
-    if !is_asked || longest.phase() == Phase::Bench {
-        return Ok(compared);
-    }
+    let longest = cases.iter().max_by_key(|case| case.prompt_tokens()).filter(|_| are_asked(request, cases));
+    let Some(longest) = longest else { return Ok(compared) };
     let took = pair.head.patience().prepared(*longest).unwrap_or_default();
     let room = request.budget.map(|budget| budget / PART_OF_BUDGET);
     for prompt_tokens in lengths(cases, context_tokens) {
@@ -62,6 +58,12 @@ pub fn compare(
         }
     }
     Ok(compared)
+}
+
+/// Whether engines are asked for more than their cases. Of several shares the first asks for all; a quick look judges no output.
+pub fn are_asked(request: &PairedRequest, cases: &[Case]) -> bool {
+    let is_of_engines = cases.iter().all(|case| case.phase() != Phase::Bench);
+    is_of_engines && !request.quick && request.shard.is_none_or(|shard| shard.number == 1)
 }
 
 impl Compared {

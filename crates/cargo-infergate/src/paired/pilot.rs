@@ -13,6 +13,7 @@ use super::other_lengths;
 use super::pairs::{AIM, Pairs};
 use super::planning::{self, pair_times_ns};
 use super::started::{only_in_head, start};
+use super::together::{self, Together};
 use super::windows::Levels;
 use super::{AnchorRequest, PairedRequest, Shard, TurnTokens, Worker, Workers, first_pairs, forgets};
 use crate::gate::output::{Agreement, compare, default_tolerance};
@@ -196,6 +197,11 @@ fn attempt(
     };
     let context_tokens = context_tokens.min(base.record.engine.context_tokens);
     let compared = other_lengths::compare(&mut pair, &cases, context_tokens, request, cancelled, &mut say)?;
+    let mut together = Together::default();
+    if other_lengths::are_asked(request, &cases) {
+        say("pilot: two requests together");
+        together = together::compare(&mut pair, request.load.seed, context_tokens, cancelled)?;
+    }
     say("pilot: reading new prompts");
     let keeps = forgets::ensure(&mut pair, &planned)?;
     // Two models at once might not fit into memory.
@@ -227,7 +233,7 @@ fn attempt(
         partial: false,
         out_of_time: false,
         invalid: Vec::new(),
-        broken: Vec::new(),
+        broken: together.broken.into_iter().collect(),
         tool: env!("CARGO_PKG_VERSION").into(),
         machine,
         base: base.record,
@@ -242,7 +248,12 @@ fn attempt(
         code: request.code.clone(),
         terms: request.terms.clone(),
         built_with: request.built_with.clone(),
-        notes: request.notes.iter().chain(&compared.notes).cloned().chain(keeps.map(Note::from)).collect(),
+        notes: [
+            request.notes.clone(),
+            compared.notes,
+            together.note.into_iter().chain(keeps).map(Note::from).collect(),
+        ]
+        .concat(),
         anchor: request.anchor.as_ref().map(|anchor| AnchorRecord { limit: anchor.limit, side: anchor_side }),
         servers: (!request.base.servers.is_empty()).then_some(request.base.servers.len()),
         share: share(request, suite_cases),

@@ -57,3 +57,18 @@ fn lengths_that_base_refuses_are_said_and_those_that_head_alone_refuses_fail() {
     let said = gate(&sandbox, "fake+whole-blocks", "fake+whole-blocks", &[CASES]).success();
     assert!(stdout(&said).contains("prompt of 37 tokens was not compared: head and base cannot run it"));
 }
+
+#[test]
+fn requests_that_head_answers_otherwise_together_than_alone_never_pass() {
+    let sandbox = Sandbox::new();
+    for (base, head, code, said_of_it) in [
+        ("fake+forks", "fake+forks", 0, None),
+        ("fake", "fake+forks", 0, None),
+        ("fake+forks", "fake+wrong-forks", 3, Some("requests together in head alone: request ")),
+        ("fake+wrong-forks", "fake+wrong-forks", 0, Some("requests together in head as in base: request ")),
+    ] {
+        let report = stdout(&gate(&sandbox, base, head, &[CASES]).code(code));
+        assert!(said_of_it.is_none_or(|said| report.contains(said)), "{base} {head}: {report}");
+        assert_eq!(report.contains("requests together"), said_of_it.is_some(), "{base} {head}: {report}");
+    }
+}
