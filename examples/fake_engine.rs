@@ -74,7 +74,11 @@ impl Engine for Faulty {
             print("reading a prompt");
         }
         let is_whole = prompt.len().is_multiple_of(64);
-        ensure!(is_whole || !self.is("whole-blocks"), "the prompt has {} tokens, which are no whole blocks", prompt.len());
+        ensure!(
+            is_whole || !self.is("whole-blocks"),
+            "the prompt has {} tokens, which are no whole blocks",
+            prompt.len()
+        );
         let is_known = self.prompt == prompt;
         self.prompt = prompt.to_vec();
         if is_known && self.is("keeps-prompt") && self.engine.rewind()? {
@@ -135,7 +139,10 @@ impl Engine for Faulty {
     fn fork(&self) -> Result<Box<dyn Engine + Send>> {
         match (self.is("forks"), self.is("wrong-forks")) {
             (true, _) => self.engine.fork(),
-            (_, true) => Ok(Box::new(FakeEngine::new(FakeScript { output_salt: 7, ..FakeScript::default() }, VirtualClock::default()))),
+            (_, true) => Ok(Box::new(FakeEngine::new(
+                FakeScript { output_salt: 7, ..FakeScript::default() },
+                VirtualClock::default(),
+            ))),
             _ => bail!("this fake serves one request at a time"),
         }
     }

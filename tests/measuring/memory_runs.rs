@@ -54,7 +54,10 @@ fn nine_of_ten_runs_ask_a_prompt_that_no_other_asks() {
         let different: HashSet<&Vec<TokenId>> = new.iter().map(|(_, asked)| asked).collect();
         assert_eq!(different.len(), 360);
         let is_alike = |asked: &Vec<TokenId>| asked.len() == prompt.len() && asked.iter().all(|id| prompt.contains(id));
-        assert!(different.iter().all(|asked| **asked != prompt && is_alike(asked)), "no token that is not in the prompt");
+        assert!(
+            different.iter().all(|asked| **asked != prompt && is_alike(asked)),
+            "no token that is not in the prompt"
+        );
     }
 }
 

@@ -52,8 +52,8 @@ pub use clause::clause;
 pub use code::{CodeRecord, CodeRuns};
 pub use demo::{DEMO_SCHEMA, Demo, DemoChange};
 pub use evidence::{
-    Against, CONTEXT_TOKENS, CounterEvidence, Evidence, Interval, MemoryEvidence, OutputComparison, OutputEvidence, Shown,
-    Statistic, TargetEvidence, TimeEvidence, Unit, VOCAB_TOKENS,
+    Against, CONTEXT_TOKENS, CounterEvidence, Evidence, Interval, MemoryEvidence, OutputComparison, OutputEvidence,
+    Shown, Statistic, TargetEvidence, TimeEvidence, Unit, VOCAB_TOKENS,
 };
 pub use explained::{
     CalledFunction, Explained, ExplainedFrame, ExplainedFunction, MOST_CALLED, MOST_FRAMES, MOST_FUNCTIONS, Moved,

@@ -19,9 +19,7 @@ use crate::config::Config;
 use crate::config::keys::Group;
 use crate::gate::memory::judge;
 use crate::paired::Program;
-use crate::receipt::{
-    CountedCase, MemoryReceipt, PairedReceipt, Receipt, SYSTEM_COUNTERS, Side, Verdict, write_json,
-};
+use crate::receipt::{CountedCase, MemoryReceipt, PairedReceipt, Receipt, SYSTEM_COUNTERS, Side, Verdict, write_json};
 use crate::report::inputs::Inputs;
 use crate::report::terminal::memory as text;
 
@@ -204,10 +202,8 @@ pub fn attach_to_pair(
         receipt.invalid.extend(phase.memory.invalid.iter().map(|reason| format!("head: {reason}")));
     }
     let Some((base, head)) = programs else { return Ok(()) };
-    let mut seen = [&mut receipt.base, &mut receipt.head].map(|side| Seen {
-        counted: std::mem::take(&mut side.counted),
-        held: std::mem::take(&mut side.held),
-    });
+    let mut seen = [&mut receipt.base, &mut receipt.head]
+        .map(|side| Seen { counted: std::mem::take(&mut side.counted), held: std::mem::take(&mut side.held) });
     look_again(&mut seen, config.policy.counter_tolerance, |side| {
         let (program, name) = if side == 0 { (&base, "base") } else { (&head, "head") };
         let again = follow(config, program.clone(), &names(&cases), 0, None)?;

@@ -76,7 +76,8 @@ impl Compared {
 /// The lengths that no case has and behind which the context has room for all positions of a fingerprint.
 fn lengths(cases: &[Case], context_tokens: usize) -> Vec<usize> {
     let room = context_tokens.min(MOST_CONTEXT_TOKENS).saturating_sub(FINGERPRINT_POSITIONS + 1);
-    let is_new = |length: &usize| (1..=room).contains(length) && cases.iter().all(|case| case.prompt_tokens() != *length);
+    let is_new =
+        |length: &usize| (1..=room).contains(length) && cases.iter().all(|case| case.prompt_tokens() != *length);
     let mut lengths: Vec<usize> = LENGTHS.into_iter().filter(|length| *length < room).chain([room]).collect();
     lengths.retain(is_new);
     lengths

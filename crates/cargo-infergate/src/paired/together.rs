@@ -46,7 +46,8 @@ pub fn compare(
 }
 
 fn plan(seed: u64) -> LevelPlan {
-    let shape = |prompt_tokens| RequestShape { prompt_tokens, output_tokens: FINGERPRINT_POSITIONS, shared_prefix_tokens: 0 };
+    let shape =
+        |prompt_tokens| RequestShape { prompt_tokens, output_tokens: FINGERPRINT_POSITIONS, shared_prefix_tokens: 0 };
     let requests = PROMPT_TOKENS.len() as u32;
     LevelPlan {
         arrivals: Arrivals::Closed { users: requests },

@@ -20,7 +20,8 @@ pub use output::{logits, output};
 use super::model::Unit;
 use super::units::{self, MISSING};
 use crate::receipt::{
-    Against, BlocksWorse, CounterEvidence, Evidence, Note, Outcome, Reason, Remedy, Shown, Statistic, Subject, TargetEvidence, TimeEvidence, VerdictRow,
+    Against, BlocksWorse, CounterEvidence, Evidence, Note, Outcome, Reason, Remedy, Shown, Statistic, Subject,
+    TargetEvidence, TimeEvidence, VerdictRow,
 };
 
 /// How a row ended: `slower, within limit`.

@@ -121,7 +121,12 @@ fn files_that_are_never_closed_are_called() {
     let (outcome, files) = row(&verdict, Witness::OpenFiles);
     assert_eq!((outcome, files.count_per_run, files.slope_bytes), (Outcome::Leak, Some(1.0), None), "{said}");
     assert!(said.contains("open files rise by 1 a run over 200 runs"), "{said}");
-    assert!(verdict.rows.iter().all(|row| !matches!(&row.evidence, Evidence::Memory(memory) if memory.witness == Witness::Threads)));
+    assert!(
+        verdict
+            .rows
+            .iter()
+            .all(|row| !matches!(&row.evidence, Evidence::Memory(memory) if memory.witness == Witness::Threads))
+    );
 }
 
 #[track_caller]

@@ -72,7 +72,8 @@ fn signed_sums_lie_apart_as_far_as_all_logits_do() {
     for position in 0..16 {
         let logits: Vec<f32> = (0..5000).map(|_| random.f32() * 20.0 - 10.0).collect();
         // The same ones are wrong by the same at each position.
-        let other: Vec<f32> = logits.iter().zip(0_u32..).map(|(logit, id)| if id % 7 == 0 { logit + 0.01 } else { *logit }).collect();
+        let other: Vec<f32> =
+            logits.iter().zip(0_u32..).map(|(logit, id)| if id % 7 == 0 { logit + 0.01 } else { *logit }).collect();
         squares += logits.iter().zip(&other).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
         base.add(position, &logits);
         head.add(position, &other);

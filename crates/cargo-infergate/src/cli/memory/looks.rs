@@ -42,7 +42,11 @@ impl Seen {
 /// Where head's model holds more by one look at each side, or a case counts more in some repeats, both are looked at again until their
 /// ranges meet. `look` gives what base (0) or head (1) says in a fresh process, `None` where it was cut short: then what one look at each
 /// said is not confirmed, and nothing of it is known of both.
-pub fn look_again(seen: &mut [Seen; 2], tolerance: f64, mut look: impl FnMut(usize) -> Result<Option<Seen>>) -> Result<()> {
+pub fn look_again(
+    seen: &mut [Seen; 2],
+    tolerance: f64,
+    mut look: impl FnMut(usize) -> Result<Option<Seen>>,
+) -> Result<()> {
     for _ in 1..LOOKS {
         let [base, head] = &*seen;
         if !holds_more(&base.held, &head.held, tolerance)

@@ -9,9 +9,8 @@ use crate::gate::memory::{self, MemoryPolicy};
 use crate::gate::output::default_tolerance;
 use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};
 use crate::receipt::{
-    Accept, Against, BlockCase, BlockRecord, CodeRecord, Evidence, Metric, Note, Outcome, OutputComparison, OutputEvidence,
-    PairedCase,
-    PairedReceipt, Reason, Remedy, Statistic, Target, TimeEvidence, Verdict, VerdictRow,
+    Accept, Against, BlockCase, BlockRecord, CodeRecord, Evidence, Metric, Note, Outcome, OutputComparison,
+    OutputEvidence, PairedCase, PairedReceipt, Reason, Remedy, Statistic, Target, TimeEvidence, Verdict, VerdictRow,
 };
 use infergate_core::case::Case;
 use infergate_core::printable::first_of;

@@ -241,10 +241,7 @@ fn a_shorter_context_passes_up_to_the_tokens_that_are_declared() {
         (row(&verdict, "model", "context_tokens").outcome, verdict.exit_code)
     };
     assert_eq!(outcome(&receipt), (Outcome::CounterRegressed, 1));
-    let declared = |tokens| Accept {
-        case: Subject::Model,
-        ..accept("context_tokens", Some(UpTo::Number(tokens)))
-    };
+    let declared = |tokens| Accept { case: Subject::Model, ..accept("context_tokens", Some(UpTo::Number(tokens))) };
     assert_eq!(outcome(&declaring(receipt.clone(), vec![declared(23)])), (Outcome::CounterRegressed, 1));
     assert_eq!(outcome(&declaring(receipt, vec![declared(24)])), (Outcome::Accepted, 0));
 }

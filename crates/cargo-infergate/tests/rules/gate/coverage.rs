@@ -60,7 +60,12 @@ fn what_runs_a_changed_function_or_may_do_so_fails_and_says_which() {
 fn other_work_is_not_layout() {
     let counted = |count: u64| {
         let counters = BTreeMap::from([("allocations_per_token".to_owned(), Counter { min: count, max: count })]);
-        vec![CountedCase { id: case("decode/p8"), counters, output_sha256: String::new(), reached_twice: BTreeMap::new() }]
+        vec![CountedCase {
+            id: case("decode/p8"),
+            counters,
+            output_sha256: String::new(),
+            reached_twice: BTreeMap::new(),
+        }]
     };
     let mut receipt = slower(Some(0));
     (receipt.base.counted, receipt.head.counted) = (counted(3), counted(3));

@@ -53,7 +53,8 @@ fn same(subject: &str) -> VerdictRow {
 fn counter(subject: &str, name: &str, base: u64, head: u64) -> VerdictRow {
     let exactly = |count| Some(Counter { min: count, max: count });
     let (base, head) = (exactly(base), exactly(head));
-    let counter = CounterEvidence { name: name.into(), unit: Unit::of(name), base, head, head_twice: None, tolerance: 0.0 };
+    let counter =
+        CounterEvidence { name: name.into(), unit: Unit::of(name), base, head, head_twice: None, tolerance: 0.0 };
     let outcome = if counter.rises() { Outcome::CounterRegressed } else { Outcome::Pass };
     row(subject, outcome, Evidence::Counter(counter))
 }

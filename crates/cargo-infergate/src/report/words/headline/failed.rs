@@ -110,7 +110,10 @@ fn outputs(verdict: &Verdict, rows: &[&VerdictRow]) -> Option<String> {
     let first = match parted {
         Some((row, at)) => format!("the model says something else from token {} on{}", at + 1, among(verdict, row)),
         None if is_of_model(row) => {
-            let by = output.max_abs_logit_delta.filter(|delta| *delta > 0.0).map(|delta| format!(" by up to {delta:.1e} a logit"));
+            let by = output
+                .max_abs_logit_delta
+                .filter(|delta| *delta > 0.0)
+                .map(|delta| format!(" by up to {delta:.1e} a logit"));
             format!("the model computes other numbers{}{}", by.unwrap_or_default(), among(verdict, row))
         }
         None => format!("{} returns something else", name(verdict, &row.subject)),
