@@ -68,7 +68,7 @@ fn growth(inputs: &Inputs, (row, memory): Trend<'_>) -> Option<Finding> {
     if let Some(count) = memory.count_per_run {
         let what = words::witness(memory.witness);
         let said = format!("{}: {what} rise by {} a run", row.subject, units::number(count));
-        return Some(Finding::of(Tone::Bad, said, &[(format!("{what} of {}", row.subject), count, Unit::Count)]));
+        return Finding::of(Tone::Bad, said, &[(format!("{what} of {}", row.subject), count, Unit::Count)]);
     }
     let slope = memory.slope_bytes?;
     let what = if memory.witness == Witness::Heap { "the live heap" } else { "the resident set" };
