@@ -4,7 +4,7 @@
 //! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `stalls-2x6` (2 % of its steps take six
 //! times as long), `stalls-10x3` and `stalls-25x2` likewise, `other-output`, `other-model`,
 //! `streaming` (its pacing), `speaks` (has text for its tokens), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
-//! the second process on), `wrong-tails` (other tokens behind prompts of no whole 64 tokens), `whole-blocks` (refuses those), `forks` (serves requests together), `wrong-forks` (and says something else then), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
+//! the second process on), `wrong-tails` (other tokens behind prompts whose length 8 does not divide), `whole-blocks` (refuses those), `forks` (serves requests together), `wrong-forks` (and says something else then), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
 //! processes), `waits` (in the third process, for a file), `prints` (to stdout, as an
 //! engine may), `garbage` (before it is a worker), `new-protocol`, `keeps-prompt` (and answers the same
 //! one at once). It speaks the worker protocol and nothing else.
@@ -73,7 +73,7 @@ impl Engine for Faulty {
         if self.is("prints") {
             print("reading a prompt");
         }
-        let is_whole = prompt.len().is_multiple_of(64);
+        let is_whole = prompt.len().is_multiple_of(8);
         ensure!(
             is_whole || !self.is("whole-blocks"),
             "the prompt has {} tokens, which are no whole blocks",

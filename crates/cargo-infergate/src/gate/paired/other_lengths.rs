@@ -3,18 +3,21 @@
 use super::PairedPolicy;
 use super::verdict::judge_output;
 use crate::gate::exact;
-use crate::receipt::{Evidence, Note, OtherLength, Outcome, OutputEvidence, PairedReceipt, VerdictRow};
+use crate::receipt::{
+    Evidence, Note, OtherLength, Outcome, OutputComparison, OutputEvidence, PairedReceipt, VerdictRow,
+};
 
 /// What there is to say of other lengths.
-#[derive(Default)]
 pub(super) struct Lengths {
-    /// One for each that does not pass, and for the one that drifted furthest.
-    pub rows: Vec<VerdictRow>,
+    /// The shortest of those that end worst, or the one that drifted furthest. None where all pass, or where every case's output
+    /// changed, too: it is one change then.
+    pub row: Option<VerdictRow>,
     /// How each compares.
     pub note: Option<Note>,
 }
 
-pub(super) fn judge(receipt: &PairedReceipt, policy: &PairedPolicy, tolerance: f64) -> Lengths {
+/// Judges other lengths beside the rows of the cases' outputs.
+pub(super) fn judge(receipt: &PairedReceipt, cases: &[VerdictRow], policy: &PairedPolicy, tolerance: f64) -> Lengths {
     let judged = |length: &OtherLength| {
         let (was, is) = (&length.base_output, &length.head_output);
         let found = exact::compare_outputs(was, is, tolerance);
@@ -22,15 +25,24 @@ pub(super) fn judge(receipt: &PairedReceipt, policy: &PairedPolicy, tolerance: f
     };
     let rows: Vec<VerdictRow> = receipt.other_lengths.iter().map(judged).collect();
     let note = note(&rows);
-    let (drifted, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.outcome == Outcome::Drifted);
-    let furthest = drifted.into_iter().max_by(|a, b| drift(a).total_cmp(&drift(b)));
-    let others = others.into_iter().filter(|row| row.outcome != Outcome::Pass);
-    Lengths { rows: others.chain(furthest).collect(), note }
+    let worse = |a: &VerdictRow, b: &VerdictRow| {
+        let end = |row: &VerdictRow| (row.outcome.severity(), row.outcome != Outcome::Drifted);
+        end(a).cmp(&end(b)).then_with(|| drift(a).total_cmp(&drift(b)))
+    };
+    let worst = rows.into_iter().filter(|row| row.outcome != Outcome::Pass).rev().max_by(worse);
+    Lengths { row: worst.filter(|_| !cases.iter().all(is_changed)), note }
 }
 
+fn is_changed(row: &VerdictRow) -> bool {
+    matches!(&row.evidence, Evidence::Output(output) if output.comparison == OutputComparison::Changed)
+}
+
+/// How far a row drifted; one that fails does so however far it did.
 fn drift(row: &VerdictRow) -> f64 {
     match &row.evidence {
-        Evidence::Output(OutputEvidence { relative_drift: Some(drift), .. }) => *drift,
+        Evidence::Output(OutputEvidence { relative_drift: Some(drift), .. }) if row.outcome == Outcome::Drifted => {
+            *drift
+        }
         _ => 0.0,
     }
 }

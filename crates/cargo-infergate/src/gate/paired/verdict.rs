@@ -98,8 +98,8 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
     let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.engine));
     let mut rows: Vec<VerdictRow> =
         receipt.cases.iter().map(|case| output(case, policy, tolerance, receipt.is_same_code_of(case.id))).collect();
-    let lengths = other_lengths::judge(receipt, policy, tolerance);
-    rows.extend(lengths.rows);
+    let lengths = other_lengths::judge(receipt, &rows, policy, tolerance);
+    rows.extend(lengths.row);
     let counters = exact::Counters { tolerance: policy.counter_tolerance, other_platform: None };
     rows.extend(counters.weights(base.engine.weight_bytes, head.engine.weight_bytes));
     rows.extend(counters.sizes(&base.engine, &head.engine));

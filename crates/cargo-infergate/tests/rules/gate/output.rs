@@ -257,9 +257,14 @@ fn outputs_at_other_lengths_are_judged_as_those_of_cases() {
     let said = "output at other prompt lengths, untimed: same at 2; drifted at 37, 101 tokens";
     assert!(notes(&verdict).contains(&said.to_owned()), "{:?}", notes(&verdict));
     pair.other_lengths[0] = at("prefill/p2", 8.1);
+    pair.other_lengths.push(at("prefill/p333", 8.2));
     let verdict = judge_pair(&pair, &PairedPolicy::default());
-    assert_eq!(rows(&verdict)[0], ("prefill/p2".to_owned(), Outcome::OutputChanged));
+    assert_eq!(rows(&verdict), [("prefill/p2".to_owned(), Outcome::OutputChanged)], "the shortest stands for all");
     assert_eq!(verdict.exit_code, 1);
+    // Where every case changed it is one change.
+    let mut other = pair.clone();
+    other.cases[0].head_output = output(vec![7, 8]);
+    assert_eq!(rows(&judge_pair(&other, &PairedPolicy::default())), []);
     let accept = Accept {
         case: case("prefill/p2").into(),
         metric: "output".into(),
