@@ -73,7 +73,7 @@ impl Engine for Faulty {
         if self.is("prints") {
             print("reading a prompt");
         }
-        let is_whole = prompt.len().is_multiple_of(8);
+        let is_whole = prompt.len() % 8 == 0;
         ensure!(
             is_whole || !self.is("whole-blocks"),
             "the prompt has {} tokens, which are no whole blocks",

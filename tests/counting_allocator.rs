@@ -63,7 +63,7 @@ impl Engine for Resizing {
     fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {
         self.steps = 0;
         self.starts += 1;
-        let more = if self.at_times_more && self.starts.is_multiple_of(3) { 64 * SIZE } else { 0 };
+        let more = if self.at_times_more && self.starts % 3 == 0 { 64 * SIZE } else { 0 };
         black_box(Vec::<u8>::with_capacity(more));
         let mut buffer: Vec<u8> = Vec::with_capacity(4 * SIZE);
         buffer.shrink_to(3 * SIZE);
