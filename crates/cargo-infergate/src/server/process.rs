@@ -14,10 +14,12 @@ use infergate_core::worker::ending;
 
 use crate::watcher::end_children;
 
-/// How often a server is asked whether it is ready.
+/// How far apart a server is asked whether it is ready, or has ended.
 const LOOK: Duration = Duration::from_millis(50);
 /// One question of that kind.
 const ANSWER: Duration = Duration::from_secs(2);
+/// How often one whose request failed is looked at, whether it has ended.
+const ENDING_LOOKS: usize = 20;
 /// A server that is asked to end has so long.
 const END: Duration = Duration::from_secs(5);
 /// So much of a log is looked at for its last line.
@@ -92,6 +94,16 @@ impl Server {
         }
         let status = self.process.end().ok()?;
         Some(format!("({}){}", ending(status), last_line(&mut self.log)))
+    }
+
+    /// As [`Self::ended`], after a request failed. A connection breaks before the process is gone, and before what started it says why.
+    pub fn ended_soon(&mut self) -> Option<String> {
+        (0..ENDING_LOOKS).find_map(|look| {
+            if look > 0 {
+                thread::sleep(LOOK);
+            }
+            self.ended()
+        })
     }
 
     /// The id of its process group.

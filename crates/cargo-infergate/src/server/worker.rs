@@ -124,11 +124,9 @@ impl Measured for Worker {
 
     /// A server that ended is why its requests fail.
     fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
-        match self.ended() {
-            Some(how) if error.downcast_ref::<InvariantBroken>().is_none() => {
-                let said = format!("{error:#}");
-                if said.contains(&how) { error } else { anyhow::anyhow!("{said}; the server ended {how}") }
-            }
+        let server = self.loaded.as_mut().and_then(|loaded| loaded.server.as_mut());
+        match server.filter(|_| !error.is::<InvariantBroken>()).and_then(Server::ended_soon) {
+            Some(how) if !format!("{error:#}").contains(&how) => anyhow::anyhow!("{error:#}; the server ended {how}"),
             _ => error,
         }
     }
