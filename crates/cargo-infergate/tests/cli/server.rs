@@ -258,9 +258,10 @@ fn equal_servers_that_run_already_say_the_same_under_load() {
     let sandbox = Sandbox::new();
     let (base, head) = (that_says_the_prompt(false), that_says_the_prompt(false));
     let urls = [format!("--base-url={base}"), format!("--head-url={head}")];
-    let said = sandbox.run(&[&["gate", &urls[0], &urls[1], "--out=paired.json"], UNDER_LOAD].concat());
+    let said = sandbox.run(&[&["gate", &urls[0], &urls[1], "--budget=15s", "--out=paired.json"], UNDER_LOAD].concat());
     assert!(!stdout(&said).contains("output changed"), "{}", stdout(&said));
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    assert!(!receipt.blocks.is_empty(), "{}", stdout(&said));
     let mut answers = receipt.blocks.iter().flat_map(|block| &block.windows).map(|window| window.answers);
     assert!(answers.all(|seen| seen.repeated > 0 && seen.changed == 0), "{}", stdout(&said));
 }
