@@ -2,7 +2,6 @@
 //! would be that of a look into the cache.
 
 use super::block::{Pair, Who};
-use crate::receipt::PairedCase;
 use infergate_core::case::{Case, Phase};
 use infergate_core::worker::{Capability, Client, WorkerError};
 
@@ -15,10 +14,10 @@ const LOOKS: [usize; 2] = [3, 5];
 ///
 /// # Errors
 /// [`WorkerError::Invalid`] where head does; a worker that died, hangs or breaks the protocol.
-pub fn ensure(pair: &mut Pair<'_>, cases: &[PairedCase]) -> Result<Option<String>, WorkerError> {
-    let reads = |case: &&PairedCase| matches!(case.id.phase(), Phase::Prefill | Phase::Generate);
-    let timed = cases.iter().filter(|case| case.timed && case.id.prompt_tokens() >= LEAST_TOKENS).filter(reads);
-    let Some(case) = timed.map(|case| case.id).min_by_key(|case| case.prompt_tokens()) else { return Ok(None) };
+pub fn ensure(pair: &mut Pair<'_>, timed: impl Iterator<Item = Case>) -> Result<Option<String>, WorkerError> {
+    let reads = |case: &Case| matches!(case.phase(), Phase::Prefill | Phase::Generate);
+    let known = timed.filter(|case| case.prompt_tokens() >= LEAST_TOKENS).filter(reads);
+    let Some(case) = known.min_by_key(|case| case.prompt_tokens()) else { return Ok(None) };
     let mut times = |who: Who| times_as_fast(pair.client(who)?, case).map_err(|error| error.of(who.name()));
     let said = |who: &str, times: f64| {
         format!("{who} answers a prompt of {case} that it has just read {times:.1} times as fast as a new one")

@@ -141,13 +141,20 @@ fn attempt(
     let mut pair = Pair { base: base.client, head: head.client, anchor: anchor_client };
     let pilot_ns = PILOT_NS.min(PILOT_OF_ALL_NS * request.share_of_time / cases.len() as f64);
     let mut levels = Levels::new(request.under_load.as_ref());
-    for (at, &case) in cases.iter().enumerate() {
-        say(&format!("pilot: {case}"));
-        let (was, is) = (&base.outputs[at].output, &head.outputs[at].output);
+    let is_timed = |at: usize, case: Case| {
         let tolerance = request.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.record.engine));
         let is_meant = request.allow_output_change || request.accepts_output(case);
-        let compared = is_meant || compare(was, is, tolerance).agreement != Agreement::Changed;
-        let timed = compared && !request.is_same_code();
+        let agreement = || compare(&base.outputs[at].output, &head.outputs[at].output, tolerance).agreement;
+        (is_meant || agreement() != Agreement::Changed) && !request.is_same_code()
+    };
+    let timed: Vec<bool> = cases.iter().enumerate().map(|(at, case)| is_timed(at, *case)).collect();
+    // First: samples are sized by the faster side, and one that only looks a prompt up would have the other read it for minutes.
+    say("pilot: reading new prompts");
+    let of_timed = cases.iter().zip(&timed).filter(|(_, timed)| **timed).map(|(case, _)| *case);
+    let keeps = forgets::ensure(&mut pair, of_timed)?;
+    for (at, &case) in cases.iter().enumerate() {
+        say(&format!("pilot: {case}"));
+        let (was, is, timed) = (&base.outputs[at].output, &head.outputs[at].output, timed[at]);
         let mut plan = PairedCase {
             id: case,
             threshold: median_threshold(request.threshold, None),
@@ -202,8 +209,6 @@ fn attempt(
         say("pilot: two requests together");
         together = together::compare(&mut pair, request.load.seed, context_tokens, cancelled)?;
     }
-    say("pilot: reading new prompts");
-    let keeps = forgets::ensure(&mut pair, &planned)?;
     // Two models at once might not fit into memory.
     drop(pair);
     let room_ns =
