@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Gates of commits that only move code, and of commits that are 3 to 6 % slower, in nine crates.
 
+In benches of a few nanoseconds the counter of calls costs more than that.
+
     python3 scripts/layout_gates.py --command PATH                         # everything: 100 gates, some hours
     python3 scripts/layout_gates.py --command PATH --crates own --moves 3 --slower 2
     python3 scripts/layout_gates.py --command PATH --layouts 1             # one build a side, to compare with

@@ -26,7 +26,7 @@ use infergate_core::engine::LoadRequest;
 use infergate_core::text_file::read_bytes;
 use infergate_core::worker::{Capability, Client, Patience, Profile, WorkerFile};
 
-pub use change::explained;
+pub use change::{edited_first, explained};
 use process::{Process, Programs};
 use program::Program;
 pub use program::{Change, Frame};

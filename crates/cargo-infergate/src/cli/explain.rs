@@ -123,6 +123,7 @@ fn with_edited(mut explained: Explained, edited: Option<&Edited>) -> Explained {
         };
         function.edited = edited.map(|edited| function.changed != Some(false) && has(edited));
     }
+    why::edited_first(&mut explained.functions);
     explained
 }
 

@@ -72,6 +72,14 @@ pub fn explained(id: Case, blocks: &[Pair], knows_changed: bool) -> Explained {
     }
 }
 
+/// Of functions that changed about as much, the largest one first, those that the change edits come first: where a function is inlined in
+/// part, its caller's time rises with it.
+pub fn edited_first(functions: &mut [ExplainedFunction]) {
+    let size = |function: &ExplainedFunction| function.time.change_ns().abs();
+    let largest_ns = functions.first().map_or(0.0, size);
+    functions.sort_by_key(|function| !(function.edited == Some(true) && size(function) >= largest_ns / 2.0));
+}
+
 fn function(name: &Name, time: Moved, blocks: &[Pair], knows_changed: bool) -> ExplainedFunction {
     let changes = blocks.iter().flat_map(|(base, head)| [base, head]).filter_map(|tally| tally.changed.get(name));
     // `None` for what only refers to something else, as far as is known.

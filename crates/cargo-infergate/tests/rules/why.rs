@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use cargo_infergate::receipt::{CodeRecord, CodeRuns};
 use cargo_infergate::report::words::explained::lines;
-use cargo_infergate::why::{Change, Frame, Tally, explained};
+use cargo_infergate::why::{Change, Frame, Tally, edited_first, explained};
 use infergate_core::case::{BenchName, Case};
 
 /// An iteration of base, nanoseconds of processor time, and samples of a side in a block.
@@ -161,4 +161,25 @@ fn layout_is_said_only_where_nothing_that_changed_was_seen_from_the_start_on() {
     }
     let said = lines(&found, Some(&watched(Some(0)))).join("\n");
     assert!(said.starts_with("layout: no function that changed runs; what differs is"), "{said}");
+}
+
+/// A part of an edited function can be inlined into a caller that nobody edited: both rise.
+#[test]
+fn of_functions_that_rise_alike_the_edited_one_is_named_first() {
+    let found = explained(case(), &blocks(&mut fastrand::Rng::with_seed(1), 0.06), true);
+    let of = |name: &str, change_ns: f64, edited: bool| {
+        let mut function = found.functions[0].clone();
+        (function.name, function.edited) = (name.to_owned(), Some(edited));
+        function.time.head_ns = function.time.base_ns + change_ns;
+        function
+    };
+    let ordered = |mut functions: Vec<_>| {
+        edited_first(&mut functions);
+        functions.into_iter().map(|function| function.name).collect::<Vec<_>>()
+    };
+    let alike = vec![of("caller", 850.0, false), of("other", 700.0, false), of("format", 650.0, true)];
+    assert_eq!(ordered(alike), ["format", "caller", "other"]);
+    let a_little = vec![of("caller", 850.0, false), of("format", 100.0, true)];
+    assert_eq!(ordered(a_little), ["caller", "format"]);
+    assert!(ordered(Vec::new()).is_empty());
 }
