@@ -34,11 +34,53 @@ const WARMER: f64 = 0.8;
 const MOST_ITERATIONS: usize = 1_000_000;
 const MOST_SINGLE_ITERATIONS: usize = 10_000;
 
-/// How a sample is made: of so many iterations, or of a generation in turns of so many tokens. By head's times, the second time
-/// of an estimate by the first: what runs once is slow.
+/// How a sample is made: of so many iterations, or of a generation in turns of so many tokens. By head's times, and of fewer iterations
+/// where another side takes hundreds of times as long.
 ///
 /// An engine that is not `stepwise` goes on while it waits, beside the other side: its smallest turn is a whole request.
 pub fn divide(
+    pair: &mut Pair,
+    plan: &mut PairedCase,
+    stepwise: bool,
+    turn_tokens: &mut TurnTokens,
+) -> Result<(), WorkerError> {
+    by_head(pair, plan, stepwise, turn_tokens)?;
+    let single = !pair.can(Capability::Iterations);
+    for (name, client) in [("base", Some(&mut pair.base)), ("anchor", pair.anchor.as_mut())] {
+        let Some(client) = client else { continue };
+        plan.iterations_per_sample = bearable(plan.iterations_per_sample, |iterations| {
+            let (count, each) = if single { (iterations, 1) } else { (1, iterations) };
+            let sampling = Sampling { warm_up: plan.warm_up, ..Sampling::of(count, each) };
+            let samples = client.sample_as(plan.id, sampling).map_err(|error| error.of(name))?;
+            Ok::<f64, WorkerError>(median(&samples.times_ns()).unwrap_or(1.0))
+        })?;
+    }
+    Ok(())
+}
+
+/// So many iterations, or as many as a side does within `SURELY_LONG_NS`: looked at from one on, so that nothing takes minutes. `sample`
+/// gives how long one of so many takes, nanoseconds.
+pub fn bearable<E>(iterations: usize, mut sample: impl FnMut(usize) -> Result<f64, E>) -> Result<usize, E> {
+    if iterations <= 1 {
+        return Ok(1);
+    }
+    let mut some = 1;
+    loop {
+        let mut each_ns = sample(some)?;
+        if each_ns * iterations as f64 <= SURELY_LONG_NS {
+            return Ok(iterations);
+        }
+        // It can have been interrupted, and what runs once is slow.
+        each_ns = each_ns.min(sample(some)?);
+        some *= GROWTH;
+        if some >= iterations || each_ns * some as f64 > SURELY_LONG_NS {
+            return Ok(((SURELY_LONG_NS / each_ns) as usize).clamp(1, iterations));
+        }
+    }
+}
+
+/// The second time of an estimate by the first: what runs once is slow.
+fn by_head(
     pair: &mut Pair,
     plan: &mut PairedCase,
     stepwise: bool,

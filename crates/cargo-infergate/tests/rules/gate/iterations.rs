@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use cargo_infergate::paired::iterations::{Look, grow, warm};
+use cargo_infergate::paired::iterations::{Look, bearable, grow, warm};
 
 const MS: f64 = 1e6;
 
@@ -77,4 +77,33 @@ fn a_bench_is_warmed_up_where_its_second_iteration_is_clearly_shorter() {
     assert_eq!(second(MS, &[3.0 * MS, 0.7 * MS]), Some(0.7 * MS));
     assert_eq!(second(MS, &[0.9 * MS, 0.85 * MS]), None);
     assert_eq!(second(400.0 * MS, &[]), None, "a long one costs too much");
+}
+
+/// How many iterations another side bears, which takes `each_ns` for one: the looks in `late_ns` take so much longer. And how many it was
+/// asked for at once at the most.
+fn borne(iterations: usize, each_ns: f64, late_ns: &[f64]) -> (usize, usize) {
+    let (mut looks, mut most) = (0, 0);
+    let borne = bearable(iterations, |some| -> Result<f64, Infallible> {
+        looks += 1;
+        most = most.max(some);
+        Ok(each_ns + late_ns.get(looks - 1).unwrap_or(&0.0) / some as f64)
+    });
+    (borne.unwrap_or_else(|never| match never {}), most)
+}
+
+#[test]
+fn a_side_that_is_a_thousand_times_slower_does_fewer_iterations() {
+    // 2 ms of the other one's, and 2 s or more of its own.
+    assert_eq!(borne(1_000_000, 3000.0, &[]).0, 100_000);
+    assert_eq!(borne(1_000_000, 100.0 * MS, &[]), (3, 1));
+    assert_eq!(borne(1_000_000, 1000.0 * MS, &[]), (1, 1));
+    assert_eq!(borne(1, 1000.0 * MS, &[]), (1, 0));
+}
+
+#[test]
+fn sides_alike_do_as_many_whatever_the_first_looks_say() {
+    for late_ns in [&[][..], &[200.0 * MS], &[1.0 * MS, 1.0 * MS]] {
+        assert_eq!(borne(1_000_000, 2.0, late_ns).0, 1_000_000);
+        assert_eq!(borne(4000, 500.0, late_ns).0, 4000);
+    }
 }
