@@ -140,12 +140,16 @@ fn measure(
         begun(block);
         let mut base = start(case, sides.base, sides).map_err(|error| error.context("base"))?;
         let mut head = start(case, sides.head, sides).map_err(|error| error.context("head"))?;
-        let iterations = iterations_in(case, turn_ns, &mut base)?;
+        let in_base = iterations_in(case, turn_ns, &mut base)?;
+        let in_head = iterations_in(case, turn_ns, &mut head)?;
+        // As many of both, but where that would take head much longer.
+        let in_head = if in_head < in_base / 2.0 { in_head } else { in_base };
         let mut pair = (Tally::default(), Tally::default());
         for turn in 0..2 * turns {
             // A B B A, and the other way round in every second block.
             let is_head = (turn % 4 == 1 || turn % 4 == 2) != (block % 2 == 1);
-            let (client, tally) = if is_head { (&mut head, &mut pair.1) } else { (&mut base, &mut pair.0) };
+            let (client, tally, iterations) =
+                if is_head { (&mut head, &mut pair.1, in_head) } else { (&mut base, &mut pair.0, in_base) };
             let (profile, iterations) = turn_of(case, client, iterations, &seen)?;
             tally.turn(&profile, iterations);
             seen.count(&profile, tally)?;
@@ -163,7 +167,8 @@ fn measure(
     if !difference.is_called && !found.total.is_some_and(|total| total.is_sure()) {
         found.functions.clear();
     }
-    let seen = found.base_samples.min(found.head_samples);
+    // A side that is many times faster works little.
+    let seen = found.base_samples.max(found.head_samples);
     ensure!(seen >= FEWEST_SAMPLES, "its threads worked too little to be looked at ({seen} samples)");
     Ok(found)
 }
