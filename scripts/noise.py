@@ -2,24 +2,20 @@
 
     cargo bench --no-run                                   # names the worker
     python scripts/noise.py WORKER turns --rounds 12       # how long a turn of a generation may be
-    python scripts/noise.py WORKER start --rounds 12       # address layout, huge pages
     python scripts/noise.py WORKER luck --rounds 12        # what a process keeps from visit to visit of a case
     python scripts/noise.py WORKER pages --rounds 8        # does every process get huge pages
-    python scripts/noise.py WORKER idle                    # does the side that waits use the processor?
 
 A round is one fresh pair of processes for each setting, so that all settings see the same hours. Printed is the standard
 deviation over rounds of d = the median over a block's pairs of ln(second / first). Standard library only; Linux.
 """
 
 import argparse
-import ctypes
 import json
 import math
 import os
 import random
 import statistics
 import subprocess
-import time
 
 MODEL = "synthetic:gpt2"
 
@@ -27,11 +23,11 @@ MODEL = "synthetic:gpt2"
 class Worker:
     """One fresh process, loaded."""
 
-    def __init__(self, program, cases, prefix=(), before_start=None):
+    def __init__(self, program, cases):
         env = dict(os.environ, INFERGATE_MODEL=MODEL, INFERGATE_THREADS="2", INFERGATE_SEED="1")
         self.process = subprocess.Popen(
-            [*prefix, program, "--infergate-worker"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True, bufsize=1, preexec_fn=before_start,
+            [program, "--infergate-worker"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True, bufsize=1,
         )
         self.ask(op="hello")
         self.ask(op="load", request=dict(model=MODEL, dtype=None, threads=2, seed=1), prompt_text=None)
@@ -55,11 +51,6 @@ class Worker:
     def end(self):
         self.process.kill()
         self.process.wait()
-
-    def processor_ticks(self):
-        with open(f"/proc/{self.process.pid}/stat") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-        return int(fields[11]) + int(fields[12])
 
 
 def pairs(first, second, count, iteration):
@@ -98,32 +89,6 @@ def turns(program, rounds):
         report(f"turns of {size} tokens", seen[size])
 
 
-def without_huge_pages():
-    """For a process about to start; it and all it starts go without. 41 is PR_SET_THP_DISABLE."""
-    ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)
-
-
-def start(program, rounds):
-    """Address layout and huge pages, by how a process is started."""
-    settings = {
-        "as it comes": {},
-        "no address randomisation": dict(prefix=["setarch", "-R"]),
-        "no huge pages": dict(before_start=without_huge_pages),
-        "neither": dict(prefix=["setarch", "-R"], before_start=without_huge_pages),
-    }
-    cases, seen = {"decode/p128": 64, "prefill/p128": 12}, {}
-    for _ in range(rounds):
-        for name, setting in settings.items():
-            first, second = Worker(program, cases, **setting), Worker(program, cases, **setting)
-            for case, count in cases.items():
-                ratios = pairs(first, second, count, lambda worker, case=case: worker.sample(case))
-                seen.setdefault((name, case), []).append(statistics.median(ratios))
-            first.end()
-            second.end()
-    for (name, case), differences in seen.items():
-        report(f"{case}, {name}", differences)
-
-
 def luck(program, rounds):
     """Four visits of each of three cases by one pair of processes: what stays from visit to visit was there at the start."""
     cases, kept, lost = ("decode/p128", "decode/p512", "decode/p768"), [], []
@@ -152,18 +117,8 @@ def pages(program, rounds):
         worker.end()
 
 
-def idle(program, _rounds):
-    """Processor time of a loaded worker that waits for ten seconds after it worked."""
-    worker = Worker(program, ["decode/p128"])
-    worker.sample("decode/p128")
-    before = worker.processor_ticks()
-    time.sleep(10)
-    print(f"idle for 10 s: {(worker.processor_ticks() - before) * 10} ms of processor time")
-    worker.end()
-
-
 def main():
-    experiments = {"turns": turns, "start": start, "luck": luck, "pages": pages, "idle": idle}
+    experiments = {"turns": turns, "luck": luck, "pages": pages}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("worker", help="the bench binary")
     parser.add_argument("experiment", choices=experiments)
