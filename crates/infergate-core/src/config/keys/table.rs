@@ -17,7 +17,7 @@ pub const KEYS: &[Key] = &[
     key(Session, "runs", Count(1, 1000), "Fresh processes of one session").default("5"),
     key(Session, "seconds_per_case", Number(0.0, 3600.0), "Time to sample one case in one process; at least 3 samples, at most 200").default("3.0"),
     key(JudgeStored, "alpha", Number(1e-9, 0.499), "Against a baseline, the chance that an unchanged program is called regressed, over the whole suite").default("0.01"),
-    key(Paired, "threshold", Ratio(1.001, 100.0), "Against a revision, the ratio from which on a slowdown fails, 1.02 or 2%; left out: 1.02 where a case is quiet, 1.03 elsewhere, up to 1.30 for criterion and divan benches that vary more").example("1.02").said_by(Base),
+    key(Paired, "threshold", Ratio(1.001, 100.0), "Against a revision, a slowdown by this ratio or more fails, 1.02 or 2%; left out: 1.02 for a quiet case, else 1.03, and up to 1.30 for criterion and divan benches that vary more").example("1.02").said_by(Base),
     key(Paired, "mean_threshold", Ratio(1.001, 100.0), "Against a revision, the same ratio of the means, which see a few steps that take much longer; left out: 1.05 where the means of a case are quiet, 1.10 elsewhere, and more beside a wide threshold").example("1.05").said_by(Base),
     key(Paired, "layouts", Count(1, 40), "Against a revision, builds of each side that differ only in where the linker puts the code; each block draws one of each; left out: as many as the suite needs, 1 to 16").example("4").said_by(BaseIfThere),
     key(Paired, "anchor", Text, "Against a revision, an older one that head is compared with in the same blocks, so that no sum of small slowdowns passes; left out: none").example("\"v0.1.0\"").value("REV").said_by(Base),
