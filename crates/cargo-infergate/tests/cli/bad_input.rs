@@ -51,6 +51,20 @@ fn an_unknown_flag_or_command_is_bad_usage() {
 }
 
 #[test]
+fn a_flag_that_would_have_no_effect_is_refused() {
+    let without_effect: [(&[&str], &str); 4] = [
+        (&["bench", "--bench-carry=data"], "unexpected argument '--bench-carry'"),
+        (&["memory", "--bench-prepare=make"], "unexpected argument '--bench-prepare'"),
+        (&["calibrate", "--bench-carry=data"], "unexpected argument '--bench-carry'"),
+        (&["gate", "--bench-carry=data"], "required arguments"),
+    ];
+    for (arguments, why) in without_effect {
+        let said = Sandbox::new().run(arguments).code(2).stdout("");
+        assert!(stderr(&said).contains(why), "{}", stderr(&said));
+    }
+}
+
+#[test]
 fn an_unknown_case_is_refused() {
     let sandbox = Sandbox::new();
     for (case, why) in [
