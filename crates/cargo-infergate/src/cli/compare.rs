@@ -33,7 +33,7 @@ pub struct Compare {
 
 impl TakesKeys for Compare {
     fn keys() -> Vec<Arg> {
-        flags::judge()
+        flags::judge().into_iter().filter(|arg| arg.get_id() != "baselines").collect()
     }
 }
 
