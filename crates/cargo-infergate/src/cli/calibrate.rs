@@ -38,7 +38,7 @@ pub struct Calibrate {
     gates: usize,
     /// Builds that are linked anew with their functions in another order; 0 for none
     #[arg(long, value_name = "N", default_value = "10")]
-    layouts: usize,
+    builds: usize,
     /// Blocks with injected slowdowns; 12 are the fewest that give a share
     #[arg(long, value_name = "N", default_value = "12")]
     power_blocks: usize,
@@ -160,31 +160,31 @@ fn builds(config: &Config, asked: &Calibrate, plan: &Plan, cancelled: &AtomicBoo
     }
     let worker = bench_target::build(&config.bench)?;
     // With less than two gates there is none between two builds.
-    let shuffled = if plan.gates < 2 { 0 } else { plan.layouts };
+    let shuffled = if plan.gates < 2 { 0 } else { plan.builds };
     layouts::beside(config, &worker, shuffled, cancelled)
 }
 
 struct Plan {
     gates: usize,
-    layouts: usize,
+    builds: usize,
     power_blocks: usize,
     slowdowns: Vec<f64>,
 }
 
 impl Plan {
     fn from(asked: &Calibrate) -> Result<Self> {
-        let Calibrate { gates, layouts, power_blocks, slowdowns: percents, .. } = asked;
+        let Calibrate { gates, builds, power_blocks, slowdowns: percents, .. } = asked;
         for percent in percents {
             ensure!(
                 percent.is_finite() && *percent > 0.0 && *percent <= 1000.0,
                 "--slowdowns: {percent} is no slowdown in percent; give numbers above 0, for example 1,2,5"
             );
         }
-        let (gates, layouts, power_blocks) = (*gates, *layouts, *power_blocks);
+        let (gates, builds, power_blocks) = (*gates, *builds, *power_blocks);
         ensure!(gates + power_blocks > 0, "--gates 0 and --power-blocks 0 leave nothing to measure; ask for some");
         // What is measured where nothing was injected is what the others are to be compared with.
         let slowdowns = std::iter::once(0.0).chain(percents.iter().map(|percent| percent / 100.0)).collect();
-        Ok(Self { gates, layouts, power_blocks, slowdowns })
+        Ok(Self { gates, builds, power_blocks, slowdowns })
     }
 }
 

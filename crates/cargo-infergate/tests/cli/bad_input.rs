@@ -52,13 +52,14 @@ fn an_unknown_flag_or_command_is_bad_usage() {
 
 #[test]
 fn a_flag_that_would_have_no_effect_is_refused() {
-    let without_effect: [(&[&str], &str); 6] = [
+    let without_effect: [(&[&str], &str); 7] = [
         (&["bench", "--bench-carry=data"], "unexpected argument '--bench-carry'"),
         (&["memory", "--bench-prepare=make"], "unexpected argument '--bench-prepare'"),
         (&["calibrate", "--bench-carry=data"], "unexpected argument '--bench-carry'"),
         (&["gate", "--bench-carry=data"], "required arguments"),
         (&["doctor", "--targets=decode/p8 itl_ms < 5"], "unexpected argument '--targets'"),
         (&["compare", "a.json", "b.json", "--baselines=other"], "unexpected argument '--baselines'"),
+        (&["calibrate", "--layouts=2"], "unexpected argument '--layouts'"),
     ];
     for (arguments, why) in without_effect {
         let said = Sandbox::new().run(arguments).code(2).stdout("");

@@ -133,7 +133,7 @@ fn an_anchor_is_laid_out_like_both_sides() {
 #[test]
 fn a_calibration_of_benches_draws_from_half_of_the_builds_a_side_where_a_gate_would() {
     for (sandbox, case, draws) in [(repository_of_a_bench(), "bench:long", true), (repository(), "decode/p8", false)] {
-        let mut process = sandbox.process(&["calibrate", "--model=m", "--threads=1", "--gates=2", "--layouts=3"]);
+        let mut process = sandbox.process(&["calibrate", "--model=m", "--threads=1", "--gates=2", "--builds=3"]);
         process.args(["--power-blocks=0", "--out=c.json", "--cases", case]);
         assert_cmd::Command::from_std(process).assert().success();
         let calibration = read::<Calibration>(&sandbox.path("c.json")).expect("kept");
@@ -163,9 +163,9 @@ fn an_interruption_while_layouts_are_linked_ends_the_link_and_the_command() {
     fs::set_permissions(&shim, fs::Permissions::from_mode(0o755)).expect("executable");
     let folders = [sandbox.path("target/shim")].into_iter().chain(std::env::split_paths(&path));
     let folders = std::env::join_paths(folders).expect("a path");
-    let asked = ["--model=m", "--threads=1", "--cases=decode/p8", "--layouts=2", OUT];
-    let of_a_gate = ["gate", "--against=HEAD", "--base-folder=cache"];
-    for command in [&of_a_gate[..], &["calibrate", "--gates=2"]] {
+    let asked = ["--model=m", "--threads=1", "--cases=decode/p8", OUT];
+    let of_a_gate = ["gate", "--against=HEAD", "--base-folder=cache", "--layouts=2"];
+    for command in [&of_a_gate[..], &["calibrate", "--gates=2", "--builds=2"]] {
         let mut process: Command = sandbox.process(command);
         process.args(asked).env("PATH", &folders);
         let (code, said) = signal(process, &[]);
