@@ -31,11 +31,15 @@ pub fn run(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()>
     let words = Relay::to_stderr(words);
     let status = started.and_then(|mut build| progress::until_ended(&mut build, &|| false));
     words.finish();
-    let status = status.with_context(|| format!("{side}: {key}: '{program}' cannot be started"))?;
+    let remedy = match program.contains(' ') {
+        true => "; in a flag or variable a comma separates program and arguments",
+        false => "",
+    };
+    let status = status.with_context(|| format!("{side}: {key}: '{program}' cannot be started{remedy}"))?;
     if progress::is_cancelled() {
         return Err(WorkerError::by_user().into());
     }
-    ensure!(status.success(), "{side}: {key} failed ({}); its words are above", ending(status));
+    ensure!(status.success(), "{side}: {key} failed ({}); its words are above{remedy}", ending(status));
     Ok(())
 }
 

@@ -106,6 +106,8 @@ fn what_a_command_makes_is_made_in_each_checkout() {
     let sandbox = repository_of_data("[bench]\nprepare = ['false']\n");
     let line = error(gate(&sandbox, "HEAD", &[]));
     assert!(line.contains("HEAD: bench.prepare failed"), "{line}");
+    let said = stderr(&gate(&sandbox, "HEAD", &["--bench-prepare=make data"]).code(2));
+    assert!(said.ends_with("; in a flag or variable a comma separates program and arguments\n"), "{said}");
 }
 
 #[test]
