@@ -18,15 +18,15 @@ mod unkept;
 pub use beta::{beta_cdf, beta_quantile};
 pub use dependent::{Queue, Timed, batches, is_more_frequent, neighbours, percentile_interval, share_interval};
 pub use describe::{
-    MAD_TO_STD, coefficient_of_variation, log_ratio, mean, median, median_absolute_deviation, median_error,
-    robust_coefficient_of_variation, robust_std, sample_std,
+    MAD_TO_STD, coefficient_of_variation, log_ratio, mean, median, median_absolute_deviation, median_error, robust_std,
+    sample_std,
 };
 pub use holm::holm_adjusted;
 pub use percentile::{Percentile, percentile, quantile, samples_needed};
 pub use proportion::clopper_pearson;
 pub use signed_rank::{
-    MAX_SIGNED_RANKS, hodges_lehmann, signed_rank_lower_bound, signed_rank_p_above, signed_rank_p_below,
-    signed_rank_upper_bound, walsh_averages,
+    MAX_SIGNED_RANKS, hodges_lehmann, signed_rank_lower_bound, signed_rank_p_above, signed_rank_upper_bound,
+    walsh_averages,
 };
 pub use simulate::{normal, pooled_std};
 pub use student::{student_t_cdf, student_t_quantile, student_t_upper_tail};

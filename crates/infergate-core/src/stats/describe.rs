@@ -38,12 +38,6 @@ pub fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
     ratio_to_positive(sample_std(values)?, mean(values)?)
 }
 
-/// Robust CV: 1.4826 * MAD / median, MAD the median absolute deviation from the median. `None` without values, when one
-/// is not finite, or for a median that is not above zero.
-pub fn robust_coefficient_of_variation(values: &[f64]) -> Option<f64> {
-    ratio_to_positive(robust_std(values)?, median(values)?)
-}
-
 /// The standard deviation of normal values by their MAD, which a wild one does not move. `None` without values, or when one is
 /// not finite.
 pub fn robust_std(values: &[f64]) -> Option<f64> {

@@ -21,12 +21,6 @@ pub fn signed_rank_p_above(differences: &[f64]) -> Option<f64> {
     Some(upper_tail(&ranks, positive))
 }
 
-/// The mirror image: the one-sided p value of "below zero".
-pub fn signed_rank_p_below(differences: &[f64]) -> Option<f64> {
-    let mirrored: Vec<f64> = differences.iter().map(|d| -d).collect();
-    signed_rank_p_above(&mirrored)
-}
-
 /// The one-sided upper confidence bound of the location at level `beta`: the largest shift that the test of "below the
 /// shift" does not reject (Hollander, Wolfe and Chicken 2014, section 3.3). `None` when even the most extreme signs are
 /// not that unlikely (n < log2(1 / beta)), for a level outside (0, 1), or as [`signed_rank_p_above`].
