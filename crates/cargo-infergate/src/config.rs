@@ -3,7 +3,7 @@
 
 mod accept;
 
-pub use accept::accepts;
+pub use accept::{accepts, line_at};
 pub use infergate_core::config::{FILE_NAME, MemoryConfig, Settings, keys};
 
 use std::path::{Path, PathBuf};

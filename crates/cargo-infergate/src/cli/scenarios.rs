@@ -7,13 +7,33 @@ use infergate_core::config::{MAX_FILE_BYTES, find_file};
 use infergate_core::text_file::read_text;
 use serde::Deserialize;
 
+use crate::config::line_at;
 use crate::receipt::{MAX_TOKENS, MAX_TURNS, Scenario};
 
 /// `[[scenario]]` of `infergate.toml`. Its other keys are read elsewhere.
 #[derive(Deserialize)]
 struct File {
     #[serde(default)]
-    scenario: Vec<Scenario>,
+    scenario: Vec<Table>,
+}
+
+/// One of them, in which a misspelt key is refused. In a receipt, a later version may have more fields.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    name: String,
+    input_tokens: u32,
+    output_tokens: u32,
+    turns: Option<u32>,
+    turn_tokens: Option<u32>,
+}
+
+impl From<Table> for Scenario {
+    fn from(table: Table) -> Self {
+        let Table { name, input_tokens, output_tokens, turns, turn_tokens } = table;
+        let (turns, turn_tokens) = (turns.unwrap_or(1), turn_tokens.unwrap_or_default());
+        Self { name, input_tokens, output_tokens, turns, turn_tokens }
+    }
 }
 
 /// Those of the `infergate.toml` that holds in `folder`; none where it has none.
@@ -24,12 +44,12 @@ pub fn scenarios_of(folder: &Path) -> Result<Vec<Scenario>> {
 fn in_file(path: &Path) -> Result<Vec<Scenario>> {
     let text = read_text(path, MAX_FILE_BYTES)?;
     let file: File = toml::from_str(&text).map_err(|error| {
-        let offset = error.span().map_or(0, |span| span.start);
-        let line = text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1;
+        let line = line_at(&text, error.span().map_or(0, |span| span.start));
         anyhow::anyhow!("{}:{line}: {}", path.display(), error.message().lines().next().unwrap_or_default())
     })?;
     let place = path.display();
-    for (index, scenario) in file.scenario.iter().enumerate() {
+    let scenarios: Vec<Scenario> = file.scenario.into_iter().map(Scenario::from).collect();
+    for (index, scenario) in scenarios.iter().enumerate() {
         let name = &scenario.name;
         let tokens = [scenario.input_tokens, scenario.output_tokens];
         ensure!(!name.is_empty(), "{place}: a scenario has no name; give it one");
@@ -38,8 +58,8 @@ fn in_file(path: &Path) -> Result<Vec<Scenario>> {
             "{place}: scenario {name}: tokens are numbers from 1 to {MAX_TOKENS}"
         );
         ensure!((1..=MAX_TURNS).contains(&scenario.turns), "{place}: scenario {name}: turns are from 1 to {MAX_TURNS}");
-        let again = file.scenario.iter().take(index).any(|other| other.name == *name);
+        let again = scenarios.iter().take(index).any(|other| other.name == *name);
         ensure!(!again, "{place}: scenario {name} is there twice; rename one");
     }
-    Ok(file.scenario)
+    Ok(scenarios)
 }

@@ -25,12 +25,14 @@ struct Table {
     reason: String,
 }
 
+/// The line of `text` in which this byte is.
+pub fn line_at(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+}
+
 /// Those in `text`, which stands in the file `path`.
 pub fn accepts(path: &Path, text: &str) -> Result<Vec<Accept>> {
-    let place = |offset: usize| {
-        let line = text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1;
-        format!("{}:{line}: accept", path.display())
-    };
+    let place = |offset| format!("{}:{}: accept", path.display(), line_at(text, offset));
     let file: File = toml::from_str(text).map_err(|error| {
         let offset = error.span().map_or(0, |span| span.start);
         anyhow!("{}: {}", place(offset), error.message().lines().next().unwrap_or_default())

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 /// One kind of use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Its name, for example `chatbot`.
     pub name: String,

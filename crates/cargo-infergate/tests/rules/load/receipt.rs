@@ -74,6 +74,7 @@ fn what_is_written_is_read_the_same() {
     write_json(&path, &sound()).expect("a file");
     assert_eq!(read::<LoadReceipt>(&path).expect("a receipt"), sound());
     assert_eq!(after(|value| value["later"] = json!(3)).expect("unknown fields do no harm"), sound());
+    assert_eq!(after(|value| value["scenarios"][0]["later"] = json!(3)).expect("nor in a scenario"), sound());
 }
 
 #[test]
