@@ -164,6 +164,7 @@ impl Accept {
             "{case}, {metric}: the reason has {} bytes, at most {MAX_REASON_BYTES} are read",
             reason.len()
         );
+        ensure!(!metric.ends_with("_ms"), "{case}, {metric}: a time ends in _ns here, for example itl_ns");
         let is_time = metric.ends_with("_ns");
         ensure!(
             self.against == Against::Base || (is_time && self.against == Against::Anchor),
