@@ -24,12 +24,9 @@ pub fn own_errors(calibration: Option<&Calibration>, receipt: &PairedReceipt) ->
     let kind = if receipt.layouts.is_some() { Kind::Drawn } else { Kind::TwoBuilds };
     // What the layouts of two sides still differ by is an error of the whole gate, and the larger the fewer each has.
     let drawn = receipt.layouts.as_ref().map(|layouts| layouts.base.len().min(layouts.head.len()));
-    let errs_no_less = |gate: &&CalibrationGate| {
-        drawn.is_none_or(|drawn| {
-            let calibrated = gate.layouts.as_ref().and_then(LayoutFiles::of_each_side);
-            calibrated.is_some_and(|calibrated| calibrated <= drawn)
-        })
-    };
+    let of_each_side = |gate: &CalibrationGate| gate.layouts.as_ref().and_then(LayoutFiles::of_each_side);
+    let errs_no_less =
+        |gate: &&CalibrationGate| drawn.is_none_or(|drawn| of_each_side(gate).is_some_and(|most| most <= drawn));
     if let Some(drawn) = drawn
         && of_kind(calibration, kind).next().is_some()
         && !of_kind(calibration, kind).any(|gate| errs_no_less(&gate))
