@@ -99,7 +99,7 @@ pub fn benches(target: &BenchTarget, folder: &Path, here: &[Package]) -> Result<
         left.extend(found.iter().filter(|one| glob.matches(&one.bench.target)));
     }
     if chosen.is_empty() {
-        bail!("--bench-target: names no bench target");
+        bail!("--bench-target: names no bench target; give a name or a glob such as '*'");
     }
     left.retain(|one| !chosen.contains(&one.bench));
     Ok(Chosen { benches: chosen, left: left_out(&left), are_criterions: true })

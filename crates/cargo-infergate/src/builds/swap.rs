@@ -64,6 +64,10 @@ impl Swap {
         format!("--swap {}", self.spec)
     }
 
+    fn remedy(&self) -> String {
+        format!("`cargo tree --invert {}` shows the version in use and who asks for it", self.name())
+    }
+
     /// Makes the manifests ask for the version; `false` where none names the dependency.
     fn ask_all(&self, version: &str, folder: &Path, lock: &Path) -> Result<bool> {
         let mut found = false;
@@ -126,8 +130,9 @@ pub fn apply(swaps: &[Swap], folder: &Path) -> Result<()> {
         ensure!(
             locked(&was, swap.name()) != locked(&now, swap.name())
                 && (is_unused(&was, swap.name()) || !is_unused(&now, swap.name())),
-            "{}: nothing changes: it is no dependency here, or it is that already, or its version does not fit",
-            swap.cannot()
+            "{}: nothing changes: it is no dependency here, or it is that already, or its version does not fit; {}",
+            swap.cannot(),
+            swap.remedy()
         );
     }
     Ok(())
@@ -143,8 +148,9 @@ pub fn ensure(swaps: &[Swap], folder: &Path) -> Result<()> {
         };
         ensure!(
             is_chosen,
-            "{}: cargo does not choose that version: it is no dependency here, or the version does not fit",
-            swap.cannot()
+            "{}: cargo does not choose that version: it is no dependency here, or the version does not fit; {}",
+            swap.cannot(),
+            swap.remedy()
         );
     }
     Ok(())

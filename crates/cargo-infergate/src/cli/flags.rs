@@ -22,7 +22,8 @@ pub trait TakesKeys {
 
 /// The keys that were given as flags of the command `C`, each with its words.
 pub struct Keys<C> {
-    given: Vec<(&'static Key, Vec<String>)>,
+    /// With the name of its flag, which a command may have shortened.
+    given: Vec<(&'static Key, String, Vec<String>)>,
     command: PhantomData<C>,
 }
 
@@ -34,15 +35,15 @@ impl<C> Keys<C> {
 
     /// `config`, and over it these flags.
     pub fn over(&self, mut config: Config) -> Result<Config> {
-        for (key, words) in &self.given {
-            config.apply_text(key, words).with_context(|| format!("--{}", key.flag()))?;
+        for (key, flag, words) in &self.given {
+            config.apply_text(key, words).with_context(|| format!("--{flag}"))?;
         }
         Ok(config)
     }
 
     /// Whether the key of this name was given as a flag.
     pub fn has(&self, name: &str) -> bool {
-        self.given.iter().any(|(key, _)| key.name == name)
+        self.given.iter().any(|(key, ..)| key.name == name)
     }
 }
 
@@ -59,10 +60,12 @@ impl<C: TakesKeys> Args for Keys<C> {
 
 impl<C: TakesKeys> FromArgMatches for Keys<C> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let flags = C::keys();
-        let known = KEYS.iter().filter(|key| flags.iter().any(|flag| flag.get_id() == key.name));
-        let words = |key: &'static Key| Some((key, matches.get_many::<String>(key.name)?.cloned().collect()));
-        Ok(Self { given: known.filter_map(words).collect(), command: PhantomData })
+        let given = |flag: &Arg| {
+            let key = Key::find(flag.get_id().as_str())?;
+            let words = matches.get_many::<String>(key.name)?.cloned().collect();
+            Some((key, flag.get_long()?.to_owned(), words))
+        };
+        Ok(Self { given: C::keys().iter().filter_map(given).collect(), command: PhantomData })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

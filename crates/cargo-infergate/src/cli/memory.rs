@@ -46,8 +46,8 @@ pub struct Memory {
 impl TakesKeys for Memory {
     fn keys() -> Vec<Arg> {
         let short = |arg: Arg| {
-            let long = arg.get_long().unwrap_or_default().trim_start_matches("memory-").to_owned();
-            arg.long(long)
+            let long = arg.get_long().unwrap_or_default().to_owned();
+            arg.long(long.trim_start_matches("memory-").to_owned()).alias(long)
         };
         let memory = flags::of(Group::Memory).into_iter().map(short);
         let what = flags::of(Group::Measure).into_iter().map(|arg| arg.help_heading("What to follow"));

@@ -27,6 +27,11 @@ fn a_value_out_of_range_names_key_and_range_wherever_it_stands() {
     let sandbox = Sandbox::new();
     let line = error(sandbox.run(&["gate", "--runs", "0"]));
     assert!(line.contains("--runs: runs takes a whole number from 1 to 1000"), "{line}");
+    // The name of the key is a flag of `memory`, too.
+    for flag in ["--runs", "--memory-runs"] {
+        let line = error(sandbox.run(&["memory", flag, "1x"]));
+        assert!(line.contains("error: --runs: '1x' is not a whole number"), "{line}");
+    }
     let mut process = sandbox.process(&["doctor"]);
     let line = error(
         assert_cmd::Command::from_std({

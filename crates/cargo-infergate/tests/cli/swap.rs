@@ -230,6 +230,8 @@ fn a_bisection_over_versions_names_the_first_slower_one() {
     assert!(stdout(&said).contains("not shown to be slower"), "{}", stdout(&said));
     let line = error(bisect(&places[0]));
     assert!(line.contains("name at least two"), "{line}");
+    let line = error(bisect("0.11.2,0.11.3,0.11.2"));
+    assert!(line.contains("--versions: 0.11.2 is there twice; leave one"), "{line}");
     // Of a patch that fits nothing cargo only warns.
     let other = strsim("0.9.0", 1);
     let line = error(bisect(&format!("{},{}", other.path("").display(), places[2])));
@@ -254,7 +256,7 @@ fn what_cannot_be_swapped_is_one_line() {
         ("strsim", "write CRATE=VERSION, CRATE=PATH or CRATE=URL"),
         ("=1.0", "write CRATE=VERSION"),
         ("a b=1.0", "write CRATE=VERSION"),
-        ("strsim=0.11.1", "nothing changes"),
+        ("strsim=0.11.1", "does not fit; `cargo tree --invert strsim` shows the version in use and who asks for it"),
         ("no-such-crate=1.0.0", "no manifest of this repository names it"),
         ("strsim=./no-such-folder", "holds no Cargo.toml"),
         ("strsim=99.0.0", "--swap strsim"),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::{ArgAction, Args};
 
 use super::Search;
@@ -37,9 +37,9 @@ impl Versions {
     /// Refuses fewer than two versions, and one that is there twice.
     pub fn check(&self) -> Result<()> {
         ensure!(self.versions.len() > 1, "--versions: name at least two, from a fast one to a slow one");
-        let distinct: BTreeSet<&String> = self.versions.iter().collect();
-        ensure!(distinct.len() == self.versions.len(), "--versions: one is there twice");
-        Ok(())
+        let mut seen = BTreeSet::new();
+        let twice = self.versions.iter().find(|version| !seen.insert(*version));
+        twice.map_or(Ok(()), |twice| bail!("--versions: {twice} is there twice; leave one"))
     }
 
     fn swaps(&self, at: usize) -> Result<Vec<Swap>> {
