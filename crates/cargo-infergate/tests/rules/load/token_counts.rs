@@ -142,6 +142,7 @@ fn usage_that_leaves_out_what_was_streamed_is_a_warning() {
     };
     let text = said(14, 64);
     assert!(text.contains("Of 40 answers 40 have clearly more pieces than tokens by the server's usage"), "{text}");
+    assert!(!text.contains("--tokenizer"), "usage comes first: {text}");
     let text = said(14, 15);
     assert!(!text.contains("more pieces than tokens"), "a tool call's name is a piece of its own: {text}");
 }

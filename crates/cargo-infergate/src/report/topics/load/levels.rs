@@ -139,7 +139,7 @@ fn few_counted(view: &View<'_>) -> Option<Finding> {
     let few = answers().filter(|(pieces, tokens)| *pieces > tokens + tokens / 4 + 4).count();
     let said = format!(
         "Of {} answers {few} have clearly more pieces than tokens by the server's usage: it leaves out reasoning, or a token comes in \
-         several pieces; --tokenizer counts for itself",
+         several pieces",
         answers().count()
     );
     let figures = [("answers with more pieces than tokens".to_owned(), few as f64, Unit::Count)];
