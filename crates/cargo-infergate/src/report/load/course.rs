@@ -1,6 +1,6 @@
 //! How a level went over its time: what happened in each quarter of its measured requests, and for which part a target answered.
 
-use infergate_core::load::{FailureClass, RequestRecord};
+use infergate_core::load::{Arrivals, FailureClass, RequestRecord};
 
 use crate::receipt::LevelRecord;
 use crate::receipt::Metric;
@@ -52,8 +52,8 @@ fn quarter(records: &[&RequestRecord]) -> Quarter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Uptime {
     /// From each start of a request that failed to the next start of one that was answered, or to the last end, without the time
-    /// in which one that was answered was under way. So it does not matter how soon a request fails. Those that were given up when
-    /// the run ended say nothing.
+    /// in which one that was answered was under way. So it does not matter how soon a request fails. At a rate nobody waits behind
+    /// the last one that failed, and it ends with that. Those that were given up when the run ended say nothing.
     pub down_ns: u64,
     /// From the first start to the last end.
     pub all_ns: u64,
@@ -66,13 +66,12 @@ impl Uptime {
     }
 }
 
-/// Of a level's requests, of one target or of all; `None` where they took no time.
-pub fn uptime(level: &LevelRecord, target: Option<u32>) -> Option<Uptime> {
+/// Of a level's requests; `None` where they took no time.
+pub fn uptime(level: &LevelRecord) -> Option<Uptime> {
     let is_given_up = |record: &RequestRecord| {
         record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled)
     };
-    let its = level.requests.iter().filter(|record| target.is_none_or(|target| record.target == target));
-    let its: Vec<&RequestRecord> = its.filter(|record| !is_given_up(record)).collect();
+    let its: Vec<&RequestRecord> = level.requests.iter().filter(|record| !is_given_up(record)).collect();
     let from_ns = its.iter().map(|record| record.scheduled_ns).min()?;
     let to_ns = its.iter().map(|record| record.ended_ns).max()?;
     let (failed, answered): (Vec<&RequestRecord>, Vec<&RequestRecord>) =
@@ -80,9 +79,16 @@ pub fn uptime(level: &LevelRecord, target: Option<u32>) -> Option<Uptime> {
     let mut answered: Vec<(u64, u64)> =
         answered.into_iter().map(|record| (record.scheduled_ns, record.ended_ns)).collect();
     answered.sort_unstable();
+    let is_closed = matches!(level.arrivals, Arrivals::Closed { .. });
+    let mut failed_ns: Vec<u64> = failed.iter().map(|record| record.scheduled_ns).collect();
+    failed_ns.sort_unstable();
     let until_answered = |record: &RequestRecord| {
         let next = answered.partition_point(|(start_ns, _)| *start_ns < record.scheduled_ns);
-        (record.scheduled_ns, answered.get(next).map_or(to_ns, |(start_ns, _)| *start_ns))
+        let answered_ns = answered.get(next).map_or(to_ns, |(start_ns, _)| *start_ns);
+        let further = failed_ns.get(failed_ns.partition_point(|start_ns| *start_ns <= record.scheduled_ns));
+        let further_ns = further.filter(|start_ns| **start_ns < answered_ns);
+        let asked_ns = further_ns.copied().unwrap_or(0).max(record.ended_ns);
+        (record.scheduled_ns, if is_closed { answered_ns } else { answered_ns.min(asked_ns) })
     };
     let all = failed.into_iter().map(until_answered).chain(answered.iter().copied()).collect();
     let down_ns = covered_ns(all).saturating_sub(covered_ns(answered));

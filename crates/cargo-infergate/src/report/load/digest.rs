@@ -70,7 +70,7 @@ pub struct Point {
     pub failed_within: Option<(f64, f64)>,
     /// Attempts that ended in 429 or 5xx and were made again.
     pub retries: u64,
-    /// When it answered nobody; `None` where its requests took no time.
+    /// When it answered nobody; `None` where its requests took no time, and for one of several targets: the others have the users, too.
     pub uptime: Option<Uptime>,
     pub window: Option<Window>,
     /// Requests that were to be measured; `None` where a time was asked for, and for one of several targets.
@@ -236,7 +236,7 @@ impl Point {
             failures: summary.failures.clone(),
             failed_within: share_interval(&failed(level, number), queue),
             retries: summary.retries,
-            uptime: uptime(level, number),
+            uptime: if target.is_none() { uptime(level) } else { None },
             window: summary.window,
             asked: summary.asked,
             started: summary.started,

@@ -45,7 +45,7 @@ pub fn finding<'a>(report: &'a Report, begins: &str) -> Option<&'a Finding> {
 }
 
 /// One scenario at 1 and 2 users, 100 ms to the first of 4 tokens and 20 ms between them.
-fn even() -> LoadReceipt {
+pub fn even() -> LoadReceipt {
     let answers = |_| Answers::new(100, 20, 4);
     let levels = vec![level(0, 1, 30, answers), level(0, 2, 30, answers)];
     receipt(vec![server("", None)], vec![Scenario::plain("chatbot", 20, 4)], levels)
@@ -255,27 +255,6 @@ fn failures_stand_beside_the_numbers_with_their_rate() {
     // The other user was answered meanwhile.
     assert_eq!(cell(table, 1, "down").shown(), "never");
     assert_eq!(["status_429", "uptime"].map(|id| number(table, 1, id)), [Some(0.0), Some(1.0)]);
-}
-
-/// Ten of forty requests of one user, one each 160 ms, are refused: a quarter of the time nobody is answered, also where each is
-/// refused at once, and where no other one follows.
-#[test]
-fn a_target_that_answers_nobody_is_down() {
-    for (first, refused_ns) in [(10, 160_000_000), (10, 300_000), (30, 160_000_000)] {
-        let mut receipt = even();
-        receipt.levels = vec![level(0, 1, 40, |_| Answers::new(100, 20, 4))];
-        for request in &mut receipt.levels[0].requests[first..first + 10] {
-            fail(request, FailureClass::Status429);
-            request.chunk_ns.clear();
-            request.ended_ns = request.scheduled_ns + refused_ns;
-        }
-        let report = of(receipt);
-        let table = table(&report, "load_failures", "failures");
-        assert_eq!(
-            ["failed", "status_429", "down", "uptime"].map(|id| number(table, 0, id)),
-            [Some(10.0), Some(10.0), Some(1600e6), Some(0.75)]
-        );
-    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Several targets in one report: beside each other, who wins, and where nothing is shown.
 
 use cargo_infergate::receipt::{LevelRecord, LoadReceipt, TargetRecord};
-use infergate_core::load::{Arrivals, FailureClass};
+use infergate_core::load::{Arrivals, FailureClass, Spacing};
 
-use crate::report_formats::load::{cell, finding, number, of, table};
+use crate::report_formats::load::{cell, even, finding, number, of, table};
 use crate::report_formats::runs::{self, Answers, fail, in_turn, level, receipt, server};
 use cargo_infergate::receipt::Scenario;
 
@@ -34,6 +34,8 @@ fn the_output_of_all_is_not_one_targets_own() {
     let levels = table(&report, "load_levels", "levels");
     let why = "known for all targets together, which share the users";
     assert_eq!([0, 1].map(|at| cell(levels, at, "system").why()), [Some(why.to_owned()), Some(why.to_owned())]);
+    let failures = table(&report, "load_failures", "failures");
+    assert_eq!(["down", "uptime"].map(|id| cell(failures, 1, id).why()), [Some(why.to_owned()), Some(why.to_owned())]);
     let in_flight = [0, 1].map(|at| number(levels, at, "in_flight").expect("a number"));
     assert!((in_flight[0] + in_flight[1] - 2.0).abs() < 1e-9 && in_flight[0] < in_flight[1], "{in_flight:?}");
 }
@@ -160,4 +162,48 @@ fn pairs_are_bounded() {
     assert_eq!(section.tables().map(|table| table.rows.len()).sum::<usize>(), 200);
     let said = format!("{:?}", section.blocks);
     assert!(said.contains("1360 more pairs of targets were not compared"), "40 x 39 / 2 at 2 levels");
+}
+
+/// Ten of forty requests of one user, one each 160 ms, are refused: a quarter of the time nobody is answered, also where each is
+/// refused at once, and where no other one follows.
+#[test]
+fn a_target_that_answers_nobody_is_down() {
+    for (first, refused_ns) in [(10, 160_000_000), (10, 300_000), (30, 160_000_000)] {
+        let mut receipt = even();
+        receipt.levels = vec![level(0, 1, 40, |_| Answers::new(100, 20, 4))];
+        for request in &mut receipt.levels[0].requests[first..first + 10] {
+            fail(request, FailureClass::Status429);
+            request.chunk_ns.clear();
+            request.ended_ns = request.scheduled_ns + refused_ns;
+        }
+        let report = of(receipt);
+        let table = table(&report, "load_failures", "failures");
+        assert_eq!(
+            ["failed", "status_429", "down", "uptime"].map(|id| number(table, 0, id)),
+            [Some(10.0), Some(10.0), Some(1600e6), Some(0.75)]
+        );
+    }
+}
+
+/// One request each five seconds: nobody asks between two of them, and none is in flight.
+#[test]
+fn at_a_rate_a_target_is_down_until_the_last_request_that_failed() {
+    for (refused, down_ns) in [(10..11, 300_000.0), (10..13, 10_000_300_000.0)] {
+        let mut receipt = even();
+        receipt.levels = vec![level(0, 1, 40, |_| Answers::new(100, 20, 4))];
+        receipt.levels[0].arrivals = Arrivals::Open { requests_per_s: 0.2, spacing: Spacing::Constant };
+        for (request, start_ns) in receipt.levels[0].requests.iter_mut().zip((0..).step_by(5_000_000_000)) {
+            let moved = |ns: u64| ns - request.scheduled_ns + start_ns;
+            request.chunk_ns = request.chunk_ns.iter().copied().map(moved).collect();
+            (request.sent_ns, request.ended_ns) = (moved(request.sent_ns), moved(request.ended_ns));
+            request.scheduled_ns = start_ns;
+        }
+        for request in &mut receipt.levels[0].requests[refused] {
+            fail(request, FailureClass::Status429);
+            request.chunk_ns.clear();
+            request.ended_ns = request.scheduled_ns + 300_000;
+        }
+        let report = of(receipt);
+        assert_eq!(number(table(&report, "load_failures", "failures"), 0, "down"), Some(down_ns));
+    }
 }

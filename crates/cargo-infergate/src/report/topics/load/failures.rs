@@ -24,7 +24,8 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             .about("attempts that ended in 429, 5xx or a connection that the server had just closed"),
         Column::numbers("status_429", "429").about("requests that every attempt was refused: too many at once"),
         Column::numbers("down", "answered nobody").about(
-            "from a request that failed to the next start of one that was answered, while no other was being answered",
+            "from a request that failed to the next start of one that was answered (at a rate to the end of the last one that \
+             failed), while no other was being answered",
         ),
         Column::numbers("uptime", "uptime").about("the rest of the time, as a part of all of it"),
         Column::words("classes", "how"),
@@ -42,7 +43,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             count(point.retries),
             count(point.failures.get(&FailureClass::Status429).copied().unwrap_or(0)),
             down(point),
-            Cell::number(point.uptime.map(Uptime::share), Unit::Fraction, Missing::NotMeasured),
+            Cell::number(point.uptime.map(Uptime::share), Unit::Fraction, not_known(point)),
             Cell::text(if classes.is_empty() { "none".into() } else { classes }),
         ]
     });
@@ -52,10 +53,12 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
 fn down(point: &Point) -> Cell {
     match point.uptime {
         Some(Uptime { down_ns: 0, .. }) => Cell::text("never"),
-        uptime => {
-            Cell::number(uptime.map(|uptime| uptime.down_ns as f64), Unit::Ns, Missing::NotMeasured).toned(Tone::Bad)
-        }
+        uptime => Cell::number(uptime.map(|uptime| uptime.down_ns as f64), Unit::Ns, not_known(point)).toned(Tone::Bad),
     }
+}
+
+fn not_known(point: &Point) -> Missing {
+    if point.target.is_some() { Missing::Shared } else { Missing::NotMeasured }
 }
 
 /// What became of requests that failed: `3 by timeout, 1 in the engine`.
