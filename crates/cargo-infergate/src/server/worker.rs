@@ -217,7 +217,7 @@ impl Measured for Worker {
         let level = LevelPlan {
             prompts: Prompts::Repeating { seed: loaded.seed, window: plan, texts },
             arrivals: Arrivals::Closed { users: plan.users },
-            stop: Stop::Duration { ns: plan.length_ns },
+            stop: Stop::Duration { ns: plan.length_ns - plan.ramp_ns },
             ramp_ns: plan.ramp_ns,
             max_kept: MAX_KEPT,
             ..self.level(loaded, scenario, WINDOWS.saturating_add(plan.number))?

@@ -188,7 +188,7 @@ impl Phases {
     fn has_all(&self, at_ns: u64) -> bool {
         match self.stop {
             Stop::Requests { count } => self.measured >= count,
-            Stop::Duration { ns } => at_ns >= ns,
+            Stop::Duration { ns } => self.from_ns.is_some_and(|from_ns| at_ns >= from_ns.saturating_add(ns)),
         }
     }
 

@@ -57,9 +57,9 @@ pub enum Stop {
         /// How many.
         count: u64,
     },
-    /// Those that start within so much time.
+    /// Those that start within so much time of full load.
     Duration {
-        /// Nanoseconds since the first request's start.
+        /// Nanoseconds since ramp and warm-up were over.
         ns: u64,
     },
 }

@@ -106,8 +106,10 @@ impl Patience {
             (Stop::Requests { .. }, Arrivals::Closed { .. }) => 0.0,
         };
         let each = || plan.scenarios.iter().map(RequestShape::work_tokens).max().unwrap_or(0);
-        // Behind a stop by time there is still what is in flight then.
-        let tokens = plan.work_tokens().unwrap_or_else(|| u64::from(plan.slots).saturating_mul(each()));
+        // Before a stop by time there is the warm-up, and behind it what is in flight then.
+        let users = if let Arrivals::Closed { users } = plan.arrivals { u64::from(users) } else { 1 };
+        let around = users.saturating_mul(plan.warm_up_requests).saturating_add(plan.slots.into());
+        let tokens = plan.work_tokens().unwrap_or_else(|| around.saturating_mul(each()));
         let alone = u64::from(plan.compared).saturating_mul(each());
         let work = self.level_s_per_token.map(|each_s| seconds(each_s * tokens.saturating_add(alone) as f64));
         self.scaled(work, 1.0).saturating_add(seconds(planned_s))

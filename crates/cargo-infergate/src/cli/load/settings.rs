@@ -108,9 +108,8 @@ impl Settings {
             None => Prompts::Words { seed: prompt_seed, shared: said.shared_prefix },
         };
         let ramp_ns = levels.ramp.map_or(Ok(0), |time| u64::try_from(time.as_nanos()))?;
-        // A time is the steady part's.
         let duration = levels.duration.map(|time| u64::try_from(time.as_nanos())).transpose()?;
-        let duration = duration.map(|ns| Stop::Duration { ns: ns.saturating_add(ramp_ns) });
+        let duration = duration.map(|ns| Stop::Duration { ns });
         let count = levels.requests.map(|count| Stop::Requests { count });
         let until = limits(&levels.until_slo, "until-slo")?;
         let loads = match until.is_empty() {

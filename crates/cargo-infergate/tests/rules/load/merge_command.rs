@@ -139,7 +139,7 @@ fn a_ramp_and_what_a_dataset_repeats_are_in_the_receipt() {
     assert!(code.is_some_and(|code| code != 2), "{error}");
     let receipt = place.receipt("load.json");
     assert_eq!((receipt.levels[0].ramp_ns, receipt.dataset_prompts), (20_000_000, Some(3)));
-    assert_eq!(receipt.levels[0].stop, Stop::Duration { ns: 320_000_000 }, "the ramp comes before it");
+    assert_eq!(receipt.levels[0].stop, Stop::Duration { ns: 300_000_000 }, "the ramp comes before it");
     let first = receipt.levels[0].requests.iter().filter(|record| record.user == 1).map(|r| r.scheduled_ns).min();
     assert!(first.is_some_and(|first_ns| first_ns >= receipt.levels[0].began_ns + 10_000_000), "{first:?}");
     assert!(said.contains("- plain, 2 users: the dataset's 3 prompts were sent"), "{said}");

@@ -35,7 +35,7 @@ fn record(plan: &LevelPlan, ran: Ran) -> LevelRecord {
 #[test]
 fn users_begin_one_after_the_other_and_the_window_after_the_last_one_is_warm() {
     // An answer takes 100 ms.
-    let plan = ramped(Arrivals::Closed { users: 4 }, Stop::Duration { ns: 2_000 * MS }, 1_000);
+    let plan = ramped(Arrivals::Closed { users: 4 }, Stop::Duration { ns: 1_000 * MS }, 1_000);
     let (ran, _) = run(&Script::new([answer(40, 20, 4)]), plan.clone(), None);
     for user in 0..4 {
         let first = ran.records.iter().filter(|record| record.user == user).map(|record| record.scheduled_ns).min();
@@ -52,7 +52,7 @@ fn users_begin_one_after_the_other_and_the_window_after_the_last_one_is_warm() {
 #[test]
 fn a_rate_rises_in_a_straight_line() {
     let arrivals = Arrivals::Open { requests_per_s: 100.0, spacing: Spacing::Constant };
-    let plan = ramped(arrivals, Stop::Duration { ns: 3_000 * MS }, 2_000);
+    let plan = ramped(arrivals, Stop::Duration { ns: 1_000 * MS }, 2_000);
     let (ran, _) = run(&Script::new([answer(3, 2, 4)]), plan.clone(), None);
     let within = |from_ms: u64, to_ms: u64| {
         let starts = ran.records.iter().map(|record| record.scheduled_ns / MS);
@@ -63,13 +63,13 @@ fn a_rate_rises_in_a_straight_line() {
     let starts: Vec<u64> = ran.records.iter().map(|record| record.scheduled_ns).collect();
     assert!(starts.is_sorted());
     let level = record(&plan, ran);
-    let expected = Window { from_ns: 2_010 * MS, to_ns: 3_000 * MS };
+    let expected = Window { from_ns: 2_010 * MS, to_ns: 3_010 * MS };
     assert_eq!(steady_window(&level), Some(expected), "once one that started at the full rate has ended");
 }
 
 #[test]
 fn shards_ramp_as_one_client_does() {
-    let plan = ramped(Arrivals::Closed { users: 4 }, Stop::Duration { ns: 1_500 * MS }, 1_000);
+    let plan = ramped(Arrivals::Closed { users: 4 }, Stop::Duration { ns: 500 * MS }, 1_000);
     let plan = LevelPlan { shard: Shard::new(1, 2).expect("a shard"), ..plan };
     let (ran, _) = run(&Script::new([answer(40, 20, 4)]), plan, None);
     for user in [1, 3] {

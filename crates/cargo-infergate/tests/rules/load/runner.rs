@@ -148,7 +148,7 @@ fn an_open_loop_starts_on_time_between_two_milliseconds() {
 #[test]
 fn a_duration_ends_starts_and_what_is_in_flight_goes_on() {
     let script = Script::new([answer(40, 20, 4)]);
-    let stop = Stop::Duration { ns: 250 * MS };
+    let stop = Stop::Duration { ns: 150 * MS };
     let (ran, _) = run(&script, plan(Arrivals::Closed { users: 2 }, stop), None);
     let measured = |ran: &Ran| ran.records.iter().filter(|record| record.measured).count();
     assert_eq!(measured(&ran), 3, "one began when both were warm, at 100 ms, and two at 200");
