@@ -206,11 +206,19 @@ pub fn attach_to_pair(
         .map(|side| Seen { counted: std::mem::take(&mut side.counted), held: std::mem::take(&mut side.held) });
     look_again(&mut seen, config.policy.counter_tolerance, |side| {
         let (program, name) = if side == 0 { (&base, "base") } else { (&head, "head") };
-        let again = follow(config, program.clone(), &names(&cases), 0, None)?;
+        let again = match follow(config, program.clone(), &names(&cases), 0, None) {
+            Ok(again) => again,
+            // What was measured stays. A rise that is not looked into does not pass.
+            Err(error) => {
+                output::say_why(&format!("{name} is not looked at again"), &error);
+                receipt.partial = true;
+                return None;
+            }
+        };
         receipt.partial |= again.memory.partial;
         receipt.invalid.extend(again.memory.invalid.iter().map(|reason| format!("{name}: {reason}")));
-        Ok((!again.memory.partial).then_some(Seen { counted: again.counted, held: again.held }))
-    })?;
+        (!again.memory.partial).then_some(Seen { counted: again.counted, held: again.held })
+    });
     for (side, seen) in [&mut receipt.base, &mut receipt.head].into_iter().zip(seen) {
         (side.counted, side.held) = (seen.counted, seen.held);
     }
