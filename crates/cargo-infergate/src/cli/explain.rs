@@ -9,7 +9,7 @@ use infergate_core::case::{Case, choose_benches};
 use infergate_core::printable::printable;
 use infergate_core::progress::Progress;
 
-use super::progress;
+use super::{output, progress};
 use crate::builds::edited::Edited;
 use crate::code::{self, Changed, Comparison};
 use crate::config::Config;
@@ -44,15 +44,20 @@ pub fn attach(
     changed: Option<&Changed>,
     asked: &Explaining,
     cancelled: &AtomicBool,
-) -> Result<()> {
+) {
     if receipt.partial || receipt.blocks.is_empty() || receipt.servers.is_some() {
-        return Ok(());
+        return;
     }
     let chosen = chosen(receipt, policy, &asked.named);
     if chosen.is_empty() {
-        return Ok(());
+        return;
     }
-    let (base, head) = (request.base.open()?, request.head.open()?);
+    let opened = request.base.open().and_then(|base| Ok((base, request.head.open()?)));
+    let (base, head) = match opened {
+        Ok(opened) => opened,
+        // The verdict is known, and needs no program that somebody removed meanwhile.
+        Err(error) => return output::say_why("no functions are named", &error.into()),
+    };
     let prompt_text = request.prompt_text.as_deref();
     let edited = |name: &str| asked.edited.as_ref().is_some_and(|edited| edited.has(last_part(name)));
     let sides =
@@ -80,7 +85,6 @@ pub fn attach(
         asked.spent.set(asked.spent.get() + begun_at.elapsed());
     }
     line.finish();
-    Ok(())
 }
 
 /// Explains one case between two programs.

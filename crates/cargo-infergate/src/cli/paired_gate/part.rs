@@ -308,7 +308,7 @@ impl Part {
             if let Some((base, head)) = programs.filter(|_| !receipt.partial) {
                 allocated::attach(&mut receipt, policy, &request, (&base, &head), cancelled);
             }
-            explain::attach(&mut receipt, policy, &request, changed.as_ref(), explaining, cancelled)?;
+            explain::attach(&mut receipt, policy, &request, changed.as_ref(), explaining, cancelled);
         }
         Ok(receipt)
     }
