@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
+use infergate_core::memory::leak::{asked, resident_trend};
 
 use crate::gate::COUNTER_TOLERANCE;
 use crate::gate::exact::holds_more;
@@ -180,11 +181,14 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt) -> Result<()> {
 /// Each share may have followed memory: what one of them found is not undone by another that did not find it.
 fn worse_memory(ours: Option<MemoryRecord>, its: Option<MemoryRecord>) -> Option<MemoryRecord> {
     let (Some(ours), Some(its)) = (&ours, &its) else { return ours.or(its) };
-    let severity = |record: &MemoryRecord| {
+    // Of two that are judged alike the one that grew more: a limit may be set that only it exceeds.
+    let badness = |record: &MemoryRecord| {
         let rows = memory::judge(record, MemoryPolicy::default());
-        rows.iter().map(|row| row.outcome.severity()).max()
+        let severity = rows.iter().map(|row| row.outcome.severity()).max();
+        let resident = resident_trend(asked(record, &record.runs.rss_bytes));
+        (severity, resident.map(|resident| resident.growth_bytes))
     };
-    Some(if severity(its) > severity(ours) { its.clone() } else { ours.clone() })
+    Some(if badness(its) > badness(ours) { its.clone() } else { ours.clone() })
 }
 
 /// How the machine code of two shares' programs differs: a function that is in both is counted in each.
