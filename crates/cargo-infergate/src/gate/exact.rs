@@ -286,7 +286,11 @@ impl Counters {
         let tolerance = if unit == Unit::Bytes { self.tolerance } else { 0.0 };
         let most = base.zip(head).map(|(base, head)| base.max.max(head.min));
         let head_twice = twice.filter(|twice| most.is_some_and(|most| *twice > most));
-        let evidence = CounterEvidence { name: name.into(), unit, base, head, head_twice, tolerance };
+        let mut evidence = CounterEvidence { name: name.into(), unit, base, head, head_twice: None, tolerance };
+        // Where every repeat of head is above base's, it is so in all runs, and no luck.
+        if !evidence.rises() {
+            evidence.head_twice = head_twice;
+        }
         let outcome = match (base, head) {
             (Some(_), Some(_)) if evidence.rises() => Outcome::CounterRegressed,
             (Some(base), Some(head)) if head.max < base.min => Outcome::Improved,

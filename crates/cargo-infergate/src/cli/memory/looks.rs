@@ -107,6 +107,20 @@ mod tests {
         assert_eq!(looked(counted, [0; 5], [3, 3, 1, 3, 3]), (4, false));
         assert_eq!(looked(counted, [0, 0, 1, 0, 0], [3; 5]), (4, false));
     }
+
+    /// The first of eight repeats takes so many MiB, the others twice as many.
+    fn doubled(least: u64) -> Seen {
+        let repeats = (0..8).map(|at| if at == 0 { least * MIB } else { 2 * least * MIB }).collect();
+        let (id, values) = ("decode/p8".parse().expect("a case"), [("peak_live_bytes".to_owned(), repeats)].into());
+        Seen { counted: vec![CountedCase::of_repeats(id, String::new(), values)], held: Default::default() }
+    }
+
+    #[test]
+    fn what_every_repeat_of_head_takes_needs_no_further_look() {
+        assert_eq!(looked(doubled, [100; 5], [300; 5]).0, 0);
+        assert_eq!(looked(doubled, [100; 5], [150; 5]).0, 8, "one repeat is within base's");
+    }
+
     #[test]
     fn what_was_cut_short_before_it_was_confirmed_is_not_known() {
         let cut = |of: fn(u64) -> Seen, base, head| {
