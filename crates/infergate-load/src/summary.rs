@@ -271,7 +271,7 @@ fn system_tokens_per_s(requests: &[&RequestRecord], window: Window) -> Option<f6
     let completed = || requests.iter().filter(|record| record.failure.is_none());
     let pieces: usize = completed().map(|record| record.chunk_ns.len()).sum();
     // Nobody counted the tokens of one that was given up: its pieces hold as many as those of the others.
-    let each = completed().map(|record| record.tokens()).sum::<u64>() as f64 / pieces.max(1) as f64;
+    let each = completed().map(|record| record.tokens() as f64).sum::<f64>() / pieces.max(1) as f64;
     let within = |ns: &u64| window.from_ns < *ns && *ns <= window.to_ns;
     let came = |record: &&RequestRecord| -> f64 {
         if record.chunk_tokens.is_empty() {

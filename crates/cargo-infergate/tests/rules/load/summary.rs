@@ -59,6 +59,13 @@ fn fail(record: &mut RequestRecord, class: FailureClass) {
 }
 
 #[test]
+fn counts_that_no_number_holds_together_are_added_all_the_same() {
+    let mut forged = level(2, 30);
+    forged.requests.iter_mut().for_each(|record| record.output_tokens = Some(u64::MAX));
+    assert!(summarise(&forged).system_tokens_per_s.is_some_and(|tokens_per_s| tokens_per_s > 1e20));
+}
+
+#[test]
 fn numbers_of_a_known_level() {
     let summary = summarise(&level(2, 30));
     assert_eq!(summary.window, Some(Window { from_ns: 160 * MS, to_ns: 4800 * MS }));
