@@ -24,6 +24,8 @@ pub const MIN_RUNS: usize = 20;
 
 /// Open files and threads that rise by less a run are no leak: a pool grows now and then.
 const LEAST_COUNT_PER_RUN: f64 = 0.25;
+/// Growth in both halves of the runs is even from this ratio on.
+const EVEN: f64 = 0.8;
 /// Growth in fewer runs is told as steps.
 const FEWEST_OF_A_TREND: usize = 6;
 
@@ -171,6 +173,12 @@ fn plain(number: f64) -> String {
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
 }
 
+/// What else rises as evenly from the first run on, `then` as `before`.
+fn or_cache(before: f64, then: f64) -> &'static str {
+    let is_even = (EVEN..=1.0 / EVEN).contains(&(then / before));
+    if is_even { ", or a cache of prompts is not full yet: more --memory-runs tell" } else { "" }
+}
+
 fn heap_finding(record: &MemoryRecord) -> Finding {
     let live_bytes = asked(record, &record.runs.live_bytes);
     if live_bytes.is_empty() && !record.runs.is_empty() {
@@ -229,7 +237,8 @@ fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding
         HeapGrowth::Leak => {
             let blocks = heap_trend(&record.runs.live_blocks, record.asked_runs).map(|blocks| blocks.per_run);
             let blocks = blocks.map_or_else(String::new, |blocks| format!(" in {}", allocations(blocks)));
-            let note = Some(format!("the heap grows by {then} a run{blocks}"));
+            let or = or_cache(heap.first_per_run, heap.per_run);
+            let note = Some(format!("the heap grows by {then} a run{blocks}{or}"));
             Finding { outcome: Outcome::Leak, per_run_bytes: Some(heap.per_run), note, ..unclouded }
         }
         HeapGrowth::Plateau => {
@@ -303,7 +312,10 @@ fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> (Outcome, Option<S
     // Two steps alone, one in each half, are no trend.
     let is_steady = second.both_halves_rise || rises_in_each_quarter(&record.runs.rss_bytes);
     match (second.rises(), lasts && is_steady) {
-        (true, true) => (Outcome::Leak, Some(format!("{rose}, and by {again} over as many again"))),
+        (true, true) => {
+            let or = or_cache(slope, second.line.slope);
+            (Outcome::Leak, Some(format!("{rose}, and by {again} over as many again{or}")))
+        }
         (false, false) => (Outcome::Plateau, Some(format!("{rose}, and by {again} over as many again"))),
         _ => {
             // One that slowed down needs runs in which the slower part is most of it.
