@@ -295,7 +295,11 @@ fn tokens_that_no_server_counted_are_said_to_be_so() {
     requests.for_each(|request| request.output_tokens = None);
     let said =
         |receipt: &LoadReceipt| finding(&of(receipt.clone()), "No usable count").expect("a finding").said.clone();
-    assert!(said(&receipt).contains("counted as pieces of the stream"), "{}", said(&receipt));
+    assert!(
+        said(&receipt).contains("as pieces of the stream, and a piece can hold several tokens, or a part of one"),
+        "{}",
+        said(&receipt)
+    );
     let requests = receipt.levels.iter_mut().flat_map(|level| &mut level.requests);
     requests.for_each(|request| request.text_tokens = Some(7));
     assert!(said(&receipt).contains("by a tokenizer"), "{}", said(&receipt));

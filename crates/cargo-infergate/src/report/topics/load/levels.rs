@@ -151,7 +151,9 @@ fn counted_words(how: Counted, targets: &[String]) -> String {
     let whose = if targets.is_empty() { "the server".to_owned() } else { targets.join(" and ") };
     let by = match how {
         Counted::Tokenizer => "in the texts of the answers by a tokenizer",
-        Counted::Pieces | Counted::Usage => "as pieces of the stream, and a piece can hold several",
+        Counted::Pieces | Counted::Usage => {
+            "as pieces of the stream, and a piece can hold several tokens, or a part of one"
+        }
     };
     format!("No usable count of tokens came from {whose}; they were counted {by}")
 }
