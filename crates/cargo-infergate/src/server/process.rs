@@ -70,9 +70,14 @@ impl Server {
         let process = process.with_context(|| format!("server.command: '{program}' cannot be started"))?;
         let mut server = Self { process, log, address };
         let begun = Instant::now();
-        while !answers(address, &start.ready) {
+        loop {
+            let is_ready = answers(address, &start.ready);
+            // What answers is another server, where this one has ended: it took the port first.
             if let Some(how) = server.ended() {
                 bail!("the server ended before it was ready {how}");
+            }
+            if is_ready {
+                return Ok(server);
             }
             ensure!(
                 begun.elapsed() < start.ready_within,
@@ -83,7 +88,6 @@ impl Server {
             );
             thread::sleep(LOOK);
         }
-        Ok(server)
     }
 
     /// How it ended by itself, and its last words: `(exit status: 3); its last words: no memory`. `None` while it runs. What it left

@@ -291,6 +291,28 @@ fn a_server_that_does_not_get_ready_is_one_line() {
     assert!(line.contains("server.ready takes a path such as /health"), "{line}");
 }
 
+/// Ends once its child has a connection, which answers in its place.
+const TAKEN_PORT: &str = r#"import os, socket, sys
+reading, writing = os.pipe()
+parent = os.getpid()
+if os.fork():
+    os.read(reading, 1)
+    os._exit(0)
+answering, _ = socket.create_server(("127.0.0.1", int(sys.argv[1]))).accept()
+os.write(writing, b"1")
+while os.getppid() == parent:
+    pass
+answering.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+"#;
+
+#[test]
+fn another_server_on_its_port_does_not_answer_for_one_that_has_ended() {
+    let sandbox = repository("", "");
+    let script = sandbox.write("taken.py", TAKEN_PORT);
+    let line = error(gate(&sandbox, &[&format!("--server-command=python3,{},{{port}}", script.display())]));
+    assert!(line.contains("the server ended before it was ready (exit status: 0)"), "{line}");
+}
+
 /// Short windows, for times that no busy machine hides.
 const UNDER_LOAD: &[&str] = &["--users=3", "--server-window-s=0.3", "--memory-runs=0"];
 
