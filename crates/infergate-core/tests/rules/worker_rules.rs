@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use infergate_core::case::Case;
+use infergate_core::engine::LoadRequest;
 use infergate_core::worker::{Honesty, Patience, Request, Reread, Sampling, ensure_waited_for};
 
 const S: Duration = Duration::from_secs(1);
@@ -31,6 +32,21 @@ fn the_first_answer_may_take_long_and_later_ones_ten_times_what_was_seen() {
     assert_eq!(patience.limit(&sample(2, 5, 1.0)), 600 * S, "10 iterations at half the speed");
     assert_eq!(patience.limit(&Request::Count { case: case(), repeats: 8 }), 240 * S);
     assert_eq!(patience.limit(&Request::Memory { case: None }), 60 * S);
+}
+
+/// In a fresh process a late bench waits for the set-up of those before it.
+#[test]
+fn a_bench_may_take_as_long_as_the_set_up_of_all_besides() {
+    let mut patience = Patience::default();
+    let bench: Case = "bench:late".parse().expect("a bench");
+    let prepare = Request::Prepare { case: bench, known: None, feed: None };
+    patience.saw(&Request::Load { request: LoadRequest::default(), prompt_text: None }, 60 * S);
+    patience.saw(&prepare, MS);
+    assert_eq!(patience.limit(&prepare), 610 * S);
+    let sampling = Sampling { slowdown: 0.0, ..Sampling::of(1, 1) };
+    assert_eq!(patience.limit(&Request::Sample { case: bench, sampling }), 610 * S);
+    patience.saw(&self::prepare(), MS);
+    assert_eq!(patience.limit(&self::prepare()), 10 * S, "an engine's case needs no other");
 }
 
 #[test]
