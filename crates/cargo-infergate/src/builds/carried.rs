@@ -6,6 +6,8 @@ use std::path::{Component, Path};
 
 use anyhow::{Context, Result, ensure};
 
+use super::git::git;
+
 /// Links what `carry` names below `from`, a folder of the working tree, to the same place below `to`, the same folder of the checkout
 /// of `revision`. A link, because data can be large.
 pub fn lay(carry: &[String], from: &Path, to: &Path, revision: &str) -> Result<()> {
@@ -15,11 +17,6 @@ pub fn lay(carry: &[String], from: &Path, to: &Path, revision: &str) -> Result<(
         ensure!(is_below, "{}: has to be a path below this folder, without `..`", named());
         let (source, place) = (from.join(path), to.join(path));
         ensure!(source.exists(), "{}: is not there; make it, or leave it out", named());
-        ensure!(
-            place.symlink_metadata().is_err(),
-            "{}: is in git in revision '{revision}', which has its own; leave it out",
-            named()
-        );
         let cannot = || format!("{}: cannot be linked into the checkout of '{revision}'", named());
         // One by one: a folder of the revision can be a link to anywhere, where nothing is made.
         let mut folder = to.to_owned();
@@ -32,6 +29,15 @@ pub fn lay(carry: &[String], from: &Path, to: &Path, revision: &str) -> Result<(
                 fs::create_dir(&folder).with_context(cannot)?;
             }
         }
+        // A checkout that a program is built in keeps its folders, and what an earlier gate linked into them.
+        if place.is_symlink() && git(to, &["ls-files", "--", &format!(":(literal){path}")])?.is_empty() {
+            fs::remove_file(&place).with_context(cannot)?;
+        }
+        ensure!(
+            place.symlink_metadata().is_err(),
+            "{}: is in git in revision '{revision}', which has its own; leave it out",
+            named()
+        );
         link(&source, &place).with_context(cannot)?;
     }
     Ok(())

@@ -128,6 +128,22 @@ fn what_base_built_among_its_files_serves_the_next_gate_of_the_same_commit() {
     assert_eq!(builds_after_a_gate(), 1);
 }
 
+/// The folder of what it built stays, and in it what was linked.
+#[test]
+fn what_is_carried_into_a_folder_of_builds_is_linked_anew_by_the_next_gate() {
+    let sandbox = repository("#!/bin/sh\necho base \"$1\"\n");
+    sandbox.write("source.sh", "#!/bin/sh\ncat target/models/m.gguf\n");
+    let settings = std::fs::read_to_string(sandbox.path("infergate.toml")).expect("settings");
+    let carry = format!("{settings}[bench]\ncarry = ['target/models/m.gguf']\n");
+    commit(&sandbox, "infergate.toml", &carry, "reads a model");
+    sandbox.write("target/models/m.gguf", "weights");
+    let cache = Sandbox::new();
+    let folder = format!("--base-folder={}", cache.path("base").display());
+    for _ in 0..2 {
+        sandbox.run(&["gate", "--against=HEAD", &folder, "--quick", "--memory-runs=0"]).success();
+    }
+}
+
 #[test]
 fn a_command_that_is_not_there_or_does_not_build_is_one_line() {
     let sandbox = repository("#!/bin/sh\n");
