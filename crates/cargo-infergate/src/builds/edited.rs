@@ -27,6 +27,9 @@ impl Edited {
             "--no-ext-diff",
             "--no-textconv",
             "--no-renames",
+            // Whatever the user's settings call both sides.
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
             "--end-of-options",
             from,
         ];
@@ -135,6 +138,7 @@ impl Engine {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path();
         git(folder, &["init", "--quiet"]).expect("a repository");
+        git(folder, &["config", "diff.mnemonicPrefix", "true"]).expect("a setting");
         let base = commit(folder, BEFORE);
         let edited = |before: &str, after: &str| {
             fs::write(folder.join("engine.rs"), BEFORE.replace(before, after)).expect("a file");
