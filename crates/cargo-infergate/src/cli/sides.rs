@@ -142,9 +142,14 @@ fn given(base: &Path, head: &Path, gate: &Gate, config: &Config) -> Sides {
     Sides { base, head, anchor, base_memory: None, head_memory, sources, notes, trees: Vec::new() }
 }
 
-/// That base has commits which head lacks, as a branch has once others worked on: what they changed differs, too.
+/// That base has commits which head lacks, as a branch has once others worked on: what they changed differs, too. A shallow clone
+/// does not know it.
 fn ahead(revision: &str, commit: &str) -> Option<Note> {
-    let count = git(Path::new("."), &["rev-list", "--count", &format!("HEAD..{commit}")]).ok()?;
+    let here = Path::new(".");
+    if git(here, &["rev-parse", "--is-shallow-repository"]).ok()? == "true" {
+        return None;
+    }
+    let count = git(here, &["rev-list", "--count", &format!("HEAD..{commit}")]).ok()?;
     let text = format!(
         "{revision} has commits that head lacks ({count}), and what they changed differs, too; rebase, or give --against \"$(git merge-base {revision} HEAD)\""
     );

@@ -154,6 +154,11 @@ fn commits_that_head_lacks_are_said() {
     assert!(stdout(&said).contains("others has commits that head lacks (1)"), "{}", stdout(&said));
     let said = gate(&sandbox, "HEAD", &[]).success();
     assert!(!stdout(&said).contains("head lacks"), "{}", stdout(&said));
+    // Where both have only their own commit, each seems to lack the other's.
+    let [head, others] = ["HEAD", "others"].map(|name| git(&sandbox, &["rev-parse", name]));
+    sandbox.write(".git/shallow", &format!("{head}{others}"));
+    let said = gate(&sandbox, "others", &[]).success();
+    assert!(!stdout(&said).contains("head lacks"), "{}", stdout(&said));
 }
 
 #[test]
