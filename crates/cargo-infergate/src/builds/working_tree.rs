@@ -29,6 +29,10 @@ pub fn lay(from: &Path, to: &Path) -> Result<bool> {
         }
         remove(&place).with_context(cannot)?;
         let Ok(kind) = source.symlink_metadata() else { continue };
+        if !kind.is_dir() && place.is_dir() {
+            // Its files are named themselves; those named later are gone in the working tree.
+            fs::remove_dir_all(&place).with_context(cannot)?;
+        }
         if kind.is_symlink() {
             make_folder(&place).and_then(|()| link(&source, &place)).with_context(cannot)?;
         } else if kind.is_file() {
@@ -63,4 +67,29 @@ fn link(source: &Path, place: &Path) -> std::io::Result<()> {
 #[cfg(not(unix))]
 fn link(source: &Path, place: &Path) -> std::io::Result<()> {
     fs::copy(source, place).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::git::git;
+    use super::lay;
+
+    #[test]
+    fn a_folder_that_is_a_file_now_is_one_in_the_checkout_too() {
+        let (from, to) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        git(from.path(), &["init", "--quiet"]).expect("a repository");
+        for place in [&from, &to] {
+            fs::create_dir_all(place.path().join("data/deep")).expect("a folder");
+            fs::write(place.path().join("data/deep/file"), "").expect("a file");
+        }
+        git(from.path(), &["add", "--all"]).expect("added");
+        let who = ["-c", "user.name=a", "-c", "user.email=a@localhost"];
+        git(from.path(), &[&who[..], &["commit", "--quiet", "--message", "a folder"]].concat()).expect("committed");
+        fs::remove_dir_all(from.path().join("data")).expect("removed");
+        fs::write(from.path().join("data"), "a file").expect("a file");
+        assert!(lay(from.path(), to.path()).expect("laid"));
+        assert_eq!(fs::read_to_string(to.path().join("data")).expect("a file"), "a file");
+    }
 }
