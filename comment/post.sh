@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Posts the Markdown file given as a comment on the pull request whose head is the commit given, or replaces the one posted
-# before. The pull request is found by what GitHub's event says, never by what a file says. Without the file, or with one that
+# before. The pull request is found by what GitHub's event says, never by what a file says. Two of one branch have the same head: where
+# the event (PULL_REQUESTS, their numbers) does not name one of them alone, none gets the comment. Without the file, or with one that
 # cannot be posted, it says that there is no verdict.
-# Needs gh and jq; GH_TOKEN, REPOSITORY, HEAD_OWNER, HEAD_BRANCH, HEAD_SHA and RUN_URL.
+# Needs gh and jq; GH_TOKEN, REPOSITORY, HEAD_OWNER, HEAD_BRANCH, HEAD_SHA, PULL_REQUESTS and RUN_URL.
 set -euo pipefail
 
 comment=$1
@@ -19,9 +20,14 @@ if ! is_sound "$comment"; then
 fi
 
 pull=$(gh api --method GET "repos/$REPOSITORY/pulls" -f state=open -f head="$HEAD_OWNER:$HEAD_BRANCH" |
-    jq -r --arg sha "$HEAD_SHA" '[.[] | select(.head.sha == $sha)][0].number // empty')
+    jq -r --arg sha "$HEAD_SHA" --arg named "$PULL_REQUESTS" '[.[] | select(.head.sha == $sha) | .number | tostring] |
+        if length > 1 and index($named) then $named else join(" ") end')
 if [ -z "$pull" ]; then
     echo "no open pull request has this head any more; nothing is posted"
+    exit 0
+fi
+if [[ $pull == *' '* ]]; then
+    echo "::warning::pull requests $pull have this head, and which was gated is not known; nothing is posted; close all but one"
     exit 0
 fi
 old=$(gh api --paginate "repos/$REPOSITORY/issues/$pull/comments?per_page=100" |

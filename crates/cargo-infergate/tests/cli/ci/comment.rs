@@ -76,6 +76,11 @@ impl Pull {
 
     /// A job by the settings in `folder`.
     fn run(&self, folder: &str) -> Job<'_> {
+        self.run_of("5", folder)
+    }
+
+    /// A job of the pull requests that the event names.
+    fn run_of(&self, named: &str, folder: &str) -> Job<'_> {
         // Each job starts with an empty one.
         fs::remove_dir_all(self.path("runner")).unwrap_or_default();
         let mut job = Job::new(&self.0, "");
@@ -87,6 +92,7 @@ impl Pull {
             ("github.event.workflow_run.html_url", "https://github.com/o/r/actions/runs/9"),
             ("github.event.workflow_run.head_repository.owner.login", "o"),
             ("github.event.workflow_run.head_branch", "b"),
+            ("join(github.event.workflow_run.pull_requests.*.number, ' ')", named),
             ("inputs.working-directory", folder),
         ]);
         job.run("comment");
@@ -191,6 +197,24 @@ fn a_commit_that_is_no_longer_the_head_gets_no_comment() {
     pull.write("pulls.json", &json!([{"number": 5, "head": {"sha": "f".repeat(40)}}]));
     let job = pull.run(".");
     assert!(job.failed.is_none() && !pull.path("asked.txt").exists(), "{}", job.said);
+}
+
+/// One branch, asked to go to two others.
+#[test]
+fn of_two_pull_requests_with_one_head_that_which_the_event_names_gets_the_comment() {
+    let pull = Pull::new();
+    pull.artifacts(&json!([]));
+    pull.write("pulls.json", &json!([{"number": 5, "head": {"sha": SHA}}, {"number": 12, "head": {"sha": SHA}}]));
+    // A fork's are not in the event.
+    for named in ["", "5 12", "1"] {
+        let job = pull.run_of(named, ".");
+        assert!(job.failed.is_none() && !pull.path("asked.txt").exists(), "{}", job.said);
+        assert!(job.said.contains("pull requests 5 12 have this head"), "{}", job.said);
+    }
+    pull.write("comments.json", &json!([]));
+    let job = pull.run_of("12", ".");
+    let asked = fs::read_to_string(pull.path("asked.txt")).unwrap_or_else(|_| panic!("{}", job.said));
+    assert!(asked.contains("--method POST repos/o/r/issues/12/comments"), "{asked}");
 }
 
 /// Whatever limits the receipt has in it.
