@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Runs `git -C folder ARGUMENTS` and gives its stdout, trimmed.
+/// Runs `git -C folder ARGUMENTS` and gives its stdout without its last line's end. A folder's name can end in a space.
 pub fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
-    Ok(String::from_utf8_lossy(&said(folder, arguments)?).trim().to_owned())
+    Ok(String::from_utf8_lossy(&said(folder, arguments)?).trim_end_matches(['\n', '\r']).to_owned())
 }
 
 fn said(folder: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
@@ -47,11 +47,26 @@ pub fn file_of(folder: &Path, commit: &str, path: &str, max_bytes: u64) -> Resul
 const NO_PROGRAMS: [&str; 6] =
     ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false"];
 
-/// Without the variables that a git hook sets: they would send every command back to the hook's repository.
+/// Variables that a git hook sets: they would send every command back to the hook's repository. The last four change what a path
+/// means; one that starts git can set them, and its hooks get them.
+const OF_A_HOOK: [&str; 10] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+];
+
+/// Without [those](OF_A_HOOK).
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut git = Command::new("git");
     git.args(NO_PROGRAMS).arg("-C").arg(folder).args(arguments).env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY"] {
+    for name in OF_A_HOOK {
         git.env_remove(name);
     }
     git
@@ -93,4 +108,18 @@ pub fn dirty_submodule(folder: &Path) -> Result<Option<String>> {
         is_dirty.then(|| path.to_owned())
     });
     Ok(dirty)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::git;
+
+    #[test]
+    fn the_name_of_a_folder_may_end_in_a_space() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = place.path().join("it ");
+        std::fs::create_dir(&folder).expect("a folder");
+        git(&folder, &["init", "--quiet"]).expect("a repository");
+        assert!(git(&folder, &["rev-parse", "--show-toplevel"]).expect("a folder").ends_with("/it "));
+    }
 }

@@ -50,6 +50,18 @@ fn what_head_loosens_is_named_and_has_no_effect_before_the_merge() {
     assert_eq!(cases, [("decode/p8".to_owned(), 1.02), ("decode/p16".to_owned(), 1.02)], "base's cases and limits");
 }
 
+/// Editors set it for all that they start, and a push starts hooks.
+#[test]
+fn bases_settings_are_found_whatever_a_variable_says_of_gits_paths() {
+    let sandbox = strict();
+    loosened(&sandbox);
+    sandbox.write("engine.rs", "is not built\n");
+    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--model=m", "--base-folder=cache"]);
+    gate.env("GIT_LITERAL_PATHSPECS", "1");
+    let said = assert_cmd::Command::from_std(gate).assert().code(2);
+    assert!(stderr(&said).contains("head changes the gate: threshold 1.02 -> 1.5"), "{}", stderr(&said));
+}
+
 /// Also of a receipt that was measured before, as a share on another machine was.
 #[test]
 fn a_receipt_is_judged_by_bases_settings_too() {
