@@ -273,8 +273,8 @@ fn attempt(
 fn of_shard(shard: Option<Shard>, cases: Vec<Case>) -> anyhow::Result<Vec<Case>> {
     let Some(shard) = shard else { return Ok(cases) };
     let count = cases.len();
-    let taken: Vec<Case> =
-        cases.into_iter().enumerate().filter(|(at, _)| shard.takes(*at)).map(|(_, case)| case).collect();
+    let mine = shard.mine(&cases);
+    let taken: Vec<Case> = cases.into_iter().filter(|case| mine.contains(case)).collect();
     ensure!(
         !taken.is_empty(),
         "--shard {}/{}: there are {count} cases; use at most so many shards",

@@ -62,9 +62,11 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Whether it measures the case at this place of the suite, from 0.
-    pub fn takes(self, at: usize) -> bool {
-        at % self.of == self.number - 1
+    /// Those of a suite that it measures. By their names: another process may list them in another order.
+    pub fn mine(self, suite: &[Case]) -> Vec<Case> {
+        let mut sorted = suite.to_vec();
+        sorted.sort_by_cached_key(Case::to_string);
+        sorted.into_iter().skip(self.number - 1).step_by(self.of).collect()
     }
 
     /// What the receipt keeps of it, in a suite of so many cases.

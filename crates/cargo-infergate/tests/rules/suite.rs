@@ -2,9 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cargo_infergate::paired::Shard;
 use cargo_infergate::receipt::Receipt;
 use cargo_infergate::suite::{self, SuiteRequest};
 use infergate::engine::LoadRequest;
+use infergate_core::case::Case;
 use infergate_core::memory::{self, MemoryRequest};
 use infergate_core::progress::Progress;
 use infergate_core::worker;
@@ -154,4 +156,15 @@ fn what_the_model_said_is_kept_only_where_that_was_asked_for() {
     assert!(asked(false).cases.iter().all(|case| case.text.is_none()));
     let silent = run(&SuiteRequest { keep_text: true, ..request("fake_engine", "fake") }).expect("runs");
     assert!(silent.cases.iter().all(|case| case.text.is_none()), "it has no tokenizer");
+}
+
+/// A process can list its benches in another order than the next one.
+#[test]
+fn which_share_takes_a_bench_does_not_depend_on_where_it_is_listed() {
+    let listed = |names: &[&str]| -> Vec<Case> { names.iter().map(|name| name.parse().expect("a bench")).collect() };
+    let (one, other) = (listed(&["bench:b", "bench:a", "bench:c"]), listed(&["bench:c", "bench:b", "bench:a"]));
+    for number in [1, 2] {
+        assert_eq!(Shard { number, of: 2 }.mine(&one), Shard { number, of: 2 }.mine(&other));
+    }
+    assert_eq!(Shard { number: 1, of: 2 }.mine(&one), listed(&["bench:a", "bench:c"]));
 }

@@ -144,10 +144,8 @@ fn share_out(parts: &mut Vec<Part>, benches: &[BenchTarget], lost: &mut Lost, ca
     let Some(first) = parts.first() else { return Ok(()) };
     let (shard, chosen) = (first.request.shard, choose_benches(&first.request.cases, &all)?);
     // As one suite: which share takes a case does not depend on how benches are divided into targets.
-    let mine = |case: &Case| {
-        let at = chosen.iter().position(|chosen| chosen == case);
-        at.is_some_and(|at| shard.is_none_or(|shard| shard.takes(at)))
-    };
+    let taken = shard.map_or_else(|| chosen.clone(), |shard| shard.mine(&chosen));
+    let mine = |case: &Case| taken.contains(case);
     let all_mine = all.iter().filter(|case| mine(case)).count();
     ensure!(all_mine > 0, "--shard: there are {} cases; use at most so many shards", chosen.len());
     let suite_cases = chosen.len();
