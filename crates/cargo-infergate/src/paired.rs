@@ -197,10 +197,8 @@ impl<'a> PairedRun<'a> {
                     return Ok(self.receipt);
                 }
                 // A bench that worked before. What was measured is shown.
-                Err(WorkerError::Died(broken) | WorkerError::Hung(broken))
-                    if self.is_of_benches() && !self.receipt.blocks.is_empty() =>
-                {
-                    self.receipt.invalid.push(broken);
+                Err(error) if left_out::is_own(&error) && self.is_of_benches() && !self.receipt.blocks.is_empty() => {
+                    self.receipt.invalid.push(error.to_string());
                     return Ok(self.receipt);
                 }
                 Err(error) => {

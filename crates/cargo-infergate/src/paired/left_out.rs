@@ -57,17 +57,8 @@ impl Ended {
     /// A case failed by `error`. What is no bench of a bench target ends the run, and so does what is no failure of its own.
     pub fn of(request: &PairedRequest, case: Case, error: WorkerError, fails: Fails) -> Self {
         let is_bench = |program: &Program| program.launcher.is_none() && program.servers.is_empty();
-        let is_own = matches!(
-            error,
-            WorkerError::Refused(_)
-                | WorkerError::Invalid(_)
-                | WorkerError::Hung(_)
-                | WorkerError::Died(_)
-                | WorkerError::Protocol(_)
-                | WorkerError::NotComparable(_)
-        );
         let is_named = request.cases.iter().any(|named| *named == case.to_string() || *named == case.id());
-        if matches!(case, Case::Bench(_)) && is_bench(&request.head) && is_own && !is_named {
+        if matches!(case, Case::Bench(_)) && is_bench(&request.head) && is_own(&error) && !is_named {
             return Self::By(LeftOut { case, fails, error });
         }
         Self::Run(error)
@@ -78,6 +69,19 @@ impl Ended {
         let is_heads = error.to_string().starts_with(Who::Head.name());
         Self::of(request, case, error, if is_heads { Fails::HeadAlone } else { Fails::BaseAlone })
     }
+}
+
+/// Whether an error can be a bench's own fault, and not that of the run.
+pub fn is_own(error: &WorkerError) -> bool {
+    matches!(
+        error,
+        WorkerError::Refused(_)
+            | WorkerError::Invalid(_)
+            | WorkerError::Hung(_)
+            | WorkerError::Died(_)
+            | WorkerError::Protocol(_)
+            | WorkerError::NotComparable(_)
+    )
 }
 
 /// Leaves out a bench of which the compiler left nothing on one side: what it takes is less than a processor's cycle.
