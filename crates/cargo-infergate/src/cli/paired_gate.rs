@@ -218,7 +218,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
                 break;
             }
             Err(error) => {
-                lost.add(&bench, error, None, receipts.is_empty() && at + 1 == count)?;
+                lost.add_unmeasured(&bench, error, receipts.is_empty() && at + 1 == count)?;
                 continue;
             }
         };

@@ -102,26 +102,37 @@ pub fn ensure_something(request: &PairedRequest, plan: &PairedCase, seen: &Block
 
 /// Puts into the receipt why each was left out. What fails in head alone is no pass.
 pub fn note(receipt: &mut PairedReceipt, left: &[LeftOut], request: &PairedRequest) {
-    for LeftOut { case, fails, error } in left {
+    for bench in left {
+        let said = bench.said(request);
+        match bench.fails {
+            Fails::HeadAlone => receipt.broken.push(said),
+            Fails::BaseAlone | Fails::Both => receipt.notes.push(Note::from(said)),
+        }
+    }
+}
+
+impl LeftOut {
+    /// Where it fails, and why.
+    fn said(&self, request: &PairedRequest) -> String {
+        let Self { case, fails, error } = self;
         let mut why = error.to_string();
         for program in [&request.base, &request.head] {
             why = why.replace(&format!("{}: ", program.name()), "");
         }
         let why = printable_within(&why, MOST_CHARACTERS);
         match fails {
-            Fails::HeadAlone => receipt.broken.push(format!("{case} fails in head alone: {why}")),
-            Fails::BaseAlone => {
-                receipt.notes.push(Note::from(format!("{case}: not compared, it fails in base: {why}")))
-            }
-            Fails::Both => {
-                receipt.notes.push(Note::from(format!("{case}: not compared, it fails in base and head: {why}")));
-            }
+            Fails::HeadAlone => format!("{case} fails in head alone: {why}"),
+            Fails::BaseAlone => format!("{case}: not compared, it fails in base: {why}"),
+            Fails::Both => format!("{case}: not compared, it fails in base and head: {why}"),
         }
     }
 }
 
-/// The error that a run ends with of which nothing is left.
-pub fn last(left: Vec<LeftOut>) -> WorkerError {
-    let last = left.into_iter().next_back();
-    last.map_or_else(|| WorkerError::Protocol("there is nothing to measure".into()), |left| left.error)
+/// The error that a run ends with of which nothing is left. What does not work in base either cannot be compared.
+pub fn last(mut left: Vec<LeftOut>, request: &PairedRequest) -> WorkerError {
+    if let Some(at) = left.iter().position(|bench| bench.fails == Fails::HeadAlone) {
+        return left.swap_remove(at).error;
+    }
+    let none = || WorkerError::Protocol("there is nothing to measure".into());
+    left.last().map_or_else(none, |bench| WorkerError::NotComparable(bench.said(request)))
 }

@@ -62,7 +62,7 @@ pub fn run(
                 return Ok(pilot);
             }
             Err(Ended::By(bench)) => left.push(bench),
-            Err(Ended::WithNothingLeft) => return Err(left_out::last(left)),
+            Err(Ended::WithNothingLeft) => return Err(left_out::last(left, request)),
             Err(Ended::Run(error)) => return Err(error),
         }
     }

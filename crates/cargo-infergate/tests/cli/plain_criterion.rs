@@ -170,6 +170,20 @@ fn what_is_wrong_with_one_bench_costs_the_others_nothing(sandbox: &Sandbox) {
     let printed = err.lines().filter(|line| line.starts_with("line line")).count();
     assert!(!out.contains("shared") && (1..=300).contains(&printed), "{printed}: {out}");
 
+    // Of one target no bench works on either side, and of another base has none: they cost the others nothing.
+    let renamed = BENCH.replace("benchmark_group(\"parse\")", "benchmark_group(\"renamed\")");
+    let print = std::fs::read_to_string(sandbox.path("benches/print.rs")).expect("a bench");
+    sandbox.write("benches/print.rs", &renamed);
+    let targets = "--bench-target=odd,parse,print";
+    let said = gate(sandbox, &[targets, "--cases=odd/panics*,parse/*,print/*", "--time-same-code"]).success();
+    for name in [
+        "bench target 'odd' is not compared: odd/panics: not compared, it fails in base and head: ",
+        "bench target 'print' is not compared: base has none of the benches that were asked for",
+    ] {
+        assert!(stdout(&said).contains(name), "{name}: {}", stdout(&said));
+    }
+    sandbox.write("benches/print.rs", &print);
+
     // What fails in head alone is no pass.
     sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 2_000;\n");
     let said = gate(sandbox, &["--bench-target=odd", "--cases=f*,b*,pan*", "--time-same-code"]).code(3);

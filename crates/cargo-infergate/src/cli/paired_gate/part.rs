@@ -20,7 +20,7 @@ use crate::paired::{PairedRequest, Program, ensure_not};
 use crate::receipt::{PairedReceipt, clause};
 use crate::report::words;
 use infergate_core::case::{Case, Phase, choose_benches};
-use infergate_core::worker::{Client, Patience};
+use infergate_core::worker::{Client, Patience, WorkerError};
 
 /// Both sides of one bench target, built.
 pub struct Part {
@@ -46,7 +46,7 @@ pub struct Part {
 pub struct Lost {
     /// They work in base, or nobody knows.
     pub in_head: Vec<String>,
-    /// They do not work in base either.
+    /// Nothing in base works that they could be compared with.
     pub in_base: Vec<String>,
 }
 
@@ -67,12 +67,22 @@ impl Lost {
             Some((false, true)) => (&mut self.in_base, ", it fails in base"),
             Some((false, false)) => (&mut self.in_base, ", it fails in base and head"),
             Some((true, false)) => (&mut self.in_head, ", it fails in head alone"),
+            None if matches!(WorkerError::find(&error), Some(WorkerError::NotComparable(_))) => (&mut self.in_base, ""),
             Some((true, true)) | None => (&mut self.in_head, ""),
         };
         let why = |why: String| format!("bench target '{}' is not compared{whose}: {why}", bench.name());
         output::line(&why(format!("{error:#}")));
         list.push(why(clause(&error)));
         Ok(())
+    }
+
+    /// As [`add`](Self::add), of one that was not measured to its end.
+    pub fn add_unmeasured(&mut self, bench: &BenchTarget, error: anyhow::Error, is_last: bool) -> Result<()> {
+        let is_workers = match WorkerError::find(&error) {
+            None | Some(WorkerError::Failed(_) | WorkerError::NotComparable(_)) => false,
+            Some(error) => error.to_string().starts_with("base: "),
+        };
+        self.add(bench, error, is_workers.then_some((false, true)), is_last)
     }
 
     fn is_empty(&self) -> bool {
