@@ -20,6 +20,7 @@ use crate::paired::{Layouts, PairedRequest, Program, ensure_not};
 use crate::receipt::{Calibration, PairedReceipt};
 use infergate_core::case::Case;
 use infergate_core::printable::printable_within;
+use infergate_core::receipt::file_word;
 use infergate_core::text_file::read_text;
 use infergate_core::worker::WorkerFile;
 
@@ -47,7 +48,7 @@ pub struct Source {
 impl Source {
     /// The working tree.
     pub fn here(config: &Config) -> Self {
-        let folder = config.measured.target_folder().join("layouts").join(&config.bench.target);
+        let folder = config.measured.target_folder().join("layouts").join(file_word(&config.bench.name()));
         Self { target: config.bench.clone(), place: None, lock: None, folder }
     }
 
@@ -56,7 +57,7 @@ impl Source {
     /// # Errors
     /// When cargo does not start, or finds no package there.
     pub fn at(place: Place, config: &Config) -> Result<Self> {
-        let folder = place.target.join("layouts").join(&config.bench.target);
+        let folder = place.target.join("layouts").join(file_word(&config.bench.name()));
         let lock = swap::table(&bench_target::lock_file(&place.folder)?).ok();
         Ok(Self { target: config.bench.clone(), place: Some(place), lock, folder })
     }

@@ -20,6 +20,7 @@ use crate::paired::{PairedRequest, Program, ensure_not};
 use crate::receipt::{PairedReceipt, clause};
 use crate::report::words;
 use infergate_core::case::{Case, Phase, choose_benches};
+use infergate_core::receipt::file_word;
 use infergate_core::worker::{Client, Patience, WorkerError};
 
 /// Both sides of one bench target, built.
@@ -257,7 +258,7 @@ impl Part {
     ) -> Result<PairedReceipt> {
         let Self { config, request, sources, changed, counting, memory_runs, is_alone, _trees, .. } = self;
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
-        let place = if is_alone { out.to_owned() } else { beside(out, &config.bench.target) };
+        let place = if is_alone { out.to_owned() } else { beside(out, &file_word(&config.bench.name())) };
         let kept = Kept::at(&place);
         let first = if earlier.is_some() { undecided::before(&place)? } else { None };
         let layouts = Chooser::new(sources.clone(), &request, config.layouts, cancelled);
@@ -333,7 +334,7 @@ fn may_name(patterns: &[String], prefix: &str) -> bool {
     patterns.is_empty() || patterns.iter().any(fits)
 }
 
-/// `paired.parse.json` beside `paired.json`.
+/// `paired.parse.json`, or `paired.codec-parse.json` of one of several packages, beside `paired.json`.
 fn beside(out: &Path, bench: &str) -> PathBuf {
     out.with_extension(format!("{bench}.json"))
 }
