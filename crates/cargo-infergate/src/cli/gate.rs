@@ -8,7 +8,7 @@ use clap::{Arg, Args};
 use super::flags::{self, Keys, TakesKeys, Workers};
 use super::outputs::{Files, Written};
 use super::paired_gate::{self, Paired};
-use super::turn::Wait;
+use super::turn::{self, Wait};
 use super::{bench, early, load_gate, output, progress, report};
 use crate::config::Config;
 use crate::config::keys::Group;
@@ -59,6 +59,8 @@ pub fn run(asked: &Gate) -> Result<i32> {
     if asked.receipt.is_empty() {
         progress::cancelled_by_ctrl_c()?;
     }
+    // Before anything is removed: another gate here may still keep its blocks there.
+    let _turn = asked.paired.is_asked().then(|| turn::take(&asked.wait)).transpose()?;
     Files {
         read: &[
             ("--receipt", &asked.receipt),

@@ -13,9 +13,7 @@ use super::explain::Explaining;
 use super::gate::Gate;
 use super::outputs::Written;
 use super::terms::Agreed;
-use super::{
-    bench_choice, early, explain, flags, output, outputs, progress, report, server_program, terms, turn, undecided,
-};
+use super::{bench_choice, early, explain, flags, output, outputs, progress, report, server_program, terms, undecided};
 use crate::builds::bench_choice::Chosen;
 use crate::builds::edited::Edited;
 use crate::builds::workspace;
@@ -204,7 +202,6 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         }),
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let _turn = turn::take(&gate.wait)?;
     let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..policy(&config) };
     let mut lost = part::Lost::default();
     let parts = part::of_benches(gate, &config, &benches, &asked, &mut lost, &cancelled)?;

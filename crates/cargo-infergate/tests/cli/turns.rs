@@ -69,6 +69,26 @@ fn a_command_that_measures_waits_for_another_one() {
     assert_eq!(said.matches(WAITS).count(), 1, "{said}");
 }
 
+/// They may be the other one's.
+#[test]
+fn a_gate_that_waits_removes_nothing() {
+    let sandbox = Sandbox::new();
+    let holder = Holder::of(&sandbox);
+    let kept = ["target/infergate/paired.json", "out.json", "pages/comment.md"].map(|path| sandbox.write(path, "kept"));
+    let [usual, named] = [&[][..], &["--out=out.json"]].map(|more| {
+        let mut gate = sandbox.process(&["gate", "--base-bin=none", "--head-bin=none", "--report=pages"]);
+        gate.args(more);
+        until(gate, "waiting")
+    });
+    assert!(kept.iter().all(|path| path.exists()));
+    drop(holder);
+    for (mut gate, mut words, mut said) in [usual, named] {
+        words.read_to_string(&mut said).expect("readable");
+        assert_eq!(gate.wait().expect("ends").code(), Some(2), "{said}");
+    }
+    assert!(!kept.iter().any(|path| path.exists()));
+}
+
 #[test]
 fn who_does_not_want_to_wait_does_not() {
     let sandbox = Sandbox::new();
