@@ -3,10 +3,10 @@
 //! A base folder can come from `infergate.toml`, which a pull request changes. So nothing is deleted below a folder that was
 //! not made for it, and a mark in the folder says that it was.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::git::git;
 use crate::receipt::write_text;
@@ -104,4 +104,25 @@ pub fn write(files: &Path, file: &Path, text: &str) -> Result<()> {
 
 fn is_marked(files: &Path) -> bool {
     files.parent().is_some_and(|folder| folder.join(MARK).is_file())
+}
+
+/// Holds the folder for one gate.
+///
+/// # Errors
+/// Where another gate has it, or the lock cannot be written.
+pub fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join("lock");
+    // A base folder can come from infergate.toml, and what lies in it from the repository.
+    let file = infergate_core::lock::open(&path).with_context(|| format!("{}: cannot be written", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            bail!(
+                "{}: another gate uses it now; wait for it, or name another folder with --base-folder",
+                folder.display()
+            )
+        }
+        // A file system without locks: two gates at once would have to be told apart by their user.
+        Err(TryLockError::Error(_)) => Ok(file),
+    }
 }

@@ -5,7 +5,7 @@
 //! anew. Paths of different length change no code: two checkouts of one commit gave the same bytes of code and constants.
 
 use std::env;
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -14,9 +14,9 @@ use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
 use super::{
     bench_names, build_command, built_packages, carried, checkout_folder, criterion_front, harness, lfs, lock_file,
-    output, outside_paths, profiles, submodules, working_tree,
+    output, outside_paths, profiles, submodules, working_tree, workspace,
 };
-use crate::config::Config;
+use crate::config::{BenchTarget, Config};
 use crate::paired::Program;
 use infergate_core::receipt::file_word;
 use infergate_core::sha256;
@@ -122,7 +122,7 @@ impl Tree {
             );
         }
         checkout_folder::claim(&folder, config.base_folder.is_none())?;
-        let lock = lock(&folder)?;
+        let lock = checkout_folder::lock(&folder)?;
         let tree = Self {
             files: folder.join("tree"),
             target: folder.join("target"),
@@ -241,10 +241,11 @@ impl Tree {
     pub fn of_base(revision: &str, config: &Config) -> Result<(Self, Option<String>)> {
         let tree = Self::checkout(revision, Slot::Base, config)?;
         let (place, name) = (tree.place()?, &config.bench.target);
-        let missing = bench_target::is_missing(&config.bench, &place)?;
+        let bench = tree.bench(config)?;
+        let missing = bench_target::is_missing(&bench, &place)?;
         let why = if missing {
             format!("base has no bench target '{name}'")
-        } else if bench_target::is_foreign(&config.bench, &place)? {
+        } else if bench_target::is_foreign(&bench, &place)? {
             format!("base's bench target '{name}' does not use infergate")
         } else {
             return Ok((tree, None));
@@ -258,6 +259,14 @@ impl Tree {
             return Err(bench_names::in_neither(&config.bench, &place)?.into());
         }
         Ok((tree, laid.map(|what| format!("{why}: {what}"))))
+    }
+
+    /// The bench target as this checkout calls it.
+    ///
+    /// # Errors
+    /// As [`folder`](Self::folder); when cargo does not start.
+    pub fn bench(&self, config: &Config) -> Result<BenchTarget> {
+        workspace::as_called(&config.bench, &self.folder()?)
     }
 
     /// Where this checkout has built nothing yet, copies what was built of other packages for `from`, or for the working tree.
@@ -281,10 +290,11 @@ impl Tree {
     /// As [`bench_target::build_at`] and [`criterion_front::put`].
     pub fn build(&self, config: &Config) -> Result<Program> {
         let place = self.place()?;
-        if criterion_front::is_plain(&config.bench, &place.folder)? {
+        let bench = self.bench(config)?;
+        if criterion_front::is_plain(&bench, &place.folder)? {
             criterion_front::put(&place.folder)?;
         }
-        let built = bench_target::build_at(&config.bench, &place)?;
+        let built = bench_target::build_at(&bench, &place)?;
         Ok(built.program(Some(self.commit.clone()), Some(self.dirty)))
     }
 
@@ -293,7 +303,7 @@ impl Tree {
     /// # Errors
     /// As [`bench_target::build_at`].
     pub fn build_memory(&self, config: &Config) -> Result<Option<Program>> {
-        let built = bench_target::build_memory(&config.bench, Some(&self.place()?))?;
+        let built = bench_target::build_memory(&self.bench(config)?, Some(&self.place()?))?;
         Ok(built.map(|built| built.program(Some(self.commit.clone()), Some(self.dirty))))
     }
 
@@ -380,21 +390,4 @@ fn folder(repository: &Path, config: &Config) -> Result<PathBuf> {
     let name = repository.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let hash = sha256::of(repository.to_string_lossy().as_bytes());
     Ok(cache.join("infergate").join(format!("{name}-{}", &hash[..10])))
-}
-
-fn lock(folder: &Path) -> Result<File> {
-    let path = folder.join("lock");
-    // A base folder can come from infergate.toml, and what lies in it from the repository.
-    let file = infergate_core::lock::open(&path).with_context(|| format!("{}: cannot be written", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            bail!(
-                "{}: another gate uses it now; wait for it, or name another folder with --base-folder",
-                folder.display()
-            )
-        }
-        // A file system without locks: two gates at once would have to be told apart by their user.
-        Err(TryLockError::Error(_)) => Ok(file),
-    }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde::Deserialize;
 
+use super::git::git;
 use super::{asked, bench_target, criterion_front};
 use crate::config::BenchTarget;
 
@@ -110,4 +111,25 @@ pub fn of_bench(target: &BenchTarget, folder: &Path) -> Result<Vec<Package>> {
     let mut packages = with_bench(&target.target, folder)?;
     packages.retain(|package| package.is_asked_for(target));
     Ok(packages)
+}
+
+/// The bench target as the checkout around `there` calls it: the package in that folder can have had another name.
+pub fn as_called(target: &BenchTarget, there: &Path) -> Result<BenchTarget> {
+    let Some(name) = &target.package else { return Ok(target.clone()) };
+    let was = packages(there)?.unwrap_or_default();
+    if was.iter().any(|package| package.name == *name) {
+        return Ok(target.clone());
+    }
+    let here = Path::new(".");
+    let is = of_bench(target, here)?;
+    let place = |package: &Package, folder: &Path| {
+        let root = git(folder, &["rev-parse", "--show-toplevel"]).ok()?;
+        Some(package.manifest_path.strip_prefix(root).ok()?.to_owned())
+    };
+    let own = is.first().and_then(|package| place(package, here));
+    let same = was
+        .iter()
+        .find(|package| package.bench(&target.target).is_some() && own.is_some() && place(package, there) == own);
+    let package = same.map_or_else(|| name.clone(), |package| package.name.clone());
+    Ok(BenchTarget { package: Some(package), ..target.clone() })
 }

@@ -119,7 +119,7 @@ pub fn builds(gate: &Gate, config: &Config) -> Option<(bool, bool)> {
     };
     let in_head = in_head().is_ok();
     let base = Tree::checkout(revision, Slot::Base, config);
-    let lacks = |tree: &Tree| bench_target::is_missing(&config.bench, &tree.place()?);
+    let lacks = |tree: &Tree| bench_target::is_missing(&tree.bench(config)?, &tree.place()?);
     let is_missing = base.as_ref().is_ok_and(|tree| lacks(tree).unwrap_or(false));
     let in_base = if is_missing { !in_head } else { build(base).is_ok() };
     Some((in_base, in_head))
@@ -211,7 +211,7 @@ fn against(revision: &str, gate: &Gate, config: &Config) -> Result<Sides> {
         notes.extend(tree.settings_left_behind()?.map(Note::from));
         notes.extend(feature_changes(config, &tree, &here));
     }
-    let at = |tree: &Tree| Source::at(tree.place()?, config);
+    let at = |tree: &Tree| Source::at(tree.place()?, &Config { bench: tree.bench(config)?, ..config.clone() });
     let sources = Sources {
         base: Some(at(&tree)?),
         head: match &head_tree {
@@ -304,7 +304,7 @@ fn of_head(
 
 /// Features that one of both is built with and the other is not. That they cannot be compared is a note, too.
 fn feature_changes(config: &Config, base: &Tree, head: &Path) -> Option<Note> {
-    let both = || Ok((features::of(&config.bench, &base.folder()?)?, features::of(&config.bench, head)?));
+    let both = || Ok((features::of(&base.bench(config)?, &base.folder()?)?, features::of(&config.bench, head)?));
     match both() {
         Ok((base, head)) => features::difference(&base, &head).map(Note::from),
         Err(error) => {

@@ -145,6 +145,23 @@ fn the_harness_of_a_member_is_laid_over_that_member() {
     }
 }
 
+/// It lies where it lay, and its bench target is compared.
+#[test]
+fn a_package_that_is_renamed_is_compared_with_what_it_was() {
+    let sandbox = only_a_root();
+    sandbox.write("Cargo.toml", "[workspace]\nmembers = ['crates/*']\nresolver = '2'\n");
+    sandbox.write("crates/engine/engine.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
+    sandbox.write("crates/engine/benches/main.rs", WORKER);
+    let manifest = MANIFEST.replace("bench.rs", "benches/main.rs");
+    commit(&sandbox, "crates/engine/Cargo.toml", &manifest, "a package");
+    let renamed = manifest.replacen("\"engine\"", "\"motor\"", 1).replace("[lib]", "[lib]\nname = 'engine'");
+    assert_ne!(renamed, manifest);
+    sandbox.write("crates/engine/Cargo.toml", &renamed);
+    sandbox.write("crates/engine/engine.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
+    let said = gate_in(&sandbox, "", &["--bench-package=motor"]).code(1);
+    assert!(decision(&said).contains("regressed (exit 1): decode 5.0 % slower"), "{}", stdout(&said));
+}
+
 #[test]
 fn where_neither_has_the_bench_target_nothing_can_be_compared() {
     let sandbox = that_adds_its_bench();
