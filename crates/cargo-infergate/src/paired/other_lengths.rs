@@ -67,6 +67,11 @@ pub fn are_asked(request: &PairedRequest, cases: &[Case]) -> bool {
 }
 
 impl Compared {
+    pub fn not_asked(why: &str) -> Self {
+        let note = Note::from(format!("outputs of other prompt lengths were not compared: {why}"));
+        Self { outputs: Vec::new(), notes: vec![note] }
+    }
+
     fn not(&mut self, prompt_tokens: usize, why: &str) {
         let text = format!("the output of a prompt of {prompt_tokens} tokens was not compared: {why}");
         self.notes.push(Note::from(text));

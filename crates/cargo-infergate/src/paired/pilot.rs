@@ -203,12 +203,17 @@ fn attempt(
         anchor: anchor_worker,
     };
     let context_tokens = context_tokens.min(base.record.engine.context_tokens);
-    let compared = other_lengths::compare(&mut pair, &cases, context_tokens, request, cancelled, &mut say)?;
+    // The processes live here still: what ends one while it is asked for other lengths is no fault of its batches.
     let mut together = Together::default();
     if other_lengths::are_asked(request, &cases) {
         say("pilot: two requests together");
-        together = together::compare(&mut pair, request.load.seed, context_tokens, cancelled)?;
+        together = together::compare(&mut pair, request, context_tokens, cancelled)?;
     }
+    let compared = if together.ended {
+        other_lengths::Compared::not_asked("a side ended at two requests together")
+    } else {
+        other_lengths::compare(&mut pair, &cases, context_tokens, request, cancelled, &mut say)?
+    };
     // Two models at once might not fit into memory.
     drop(pair);
     let room_ns =

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::block::Pair;
-use super::ensure_not;
+use super::{PairedRequest, ensure_not};
 use infergate_core::load::{Arrivals, LevelPlan, RequestShape, Stop};
 use infergate_core::receipt::FINGERPRINT_POSITIONS;
 use infergate_core::worker::{Capability, Client, WorkerError};
@@ -14,35 +14,80 @@ const PROMPT_TOKENS: [usize; 2] = [5, 37];
 /// What a batch of head's changes.
 #[derive(Default)]
 pub struct Together {
-    /// It changes the answer, or fails, in head alone.
+    /// It changes the answer, or fails, in head alone, and does so with other prompts, too.
     pub broken: Option<String>,
-    /// The same, where base does it too or cannot be asked.
+    /// It does so otherwise.
     pub note: Option<String>,
+    /// A side may have ended by it: no more can be asked of the two.
+    pub ended: bool,
 }
 
 /// Serves two requests together in head, and in base where head's answers are not those that each prompt gives alone. An engine
-/// that serves one at a time is not asked for more.
+/// that serves one at a time is not asked for more than base does. A near tie, or a race, can give another token once: what is in
+/// head alone is asked again with other prompts.
 ///
 /// # Errors
 /// The user's own end.
 pub fn compare(
     pair: &mut Pair,
-    seed: u64,
+    request: &PairedRequest,
     context_tokens: usize,
     cancelled: &AtomicBool,
 ) -> Result<Together, WorkerError> {
     ensure_not(cancelled)?;
-    let plan = plan(seed);
-    if plan.validate(context_tokens).is_err() {
+    let seed = request.load.seed;
+    if request.is_same_code() || plan(seed).validate(context_tokens).is_err() {
         return Ok(Together::default());
     }
-    let Served::Wrong(why) = serve(&mut pair.head, &plan)? else { return Ok(Together::default()) };
-    let said = |whose: &str| Some(format!("requests together in {whose}: {why}"));
-    Ok(match serve(&mut pair.base, &plan)? {
-        Served::AsAlone | Served::OneByOne => Together { broken: said("head alone"), note: None },
-        Served::Wrong(_) => Together { broken: None, note: said("head as in base") },
-        Served::Unknown => Together { broken: None, note: said("head (base cannot be asked)") },
-    })
+    let mut ended = false;
+    let note = |whose: &str, why: &str| Some(format!("requests together in {whose}: {why}"));
+    let (broken, note) = match look(pair, &plan(seed), &mut ended)? {
+        None => (None, None),
+        Some((Whose::Both, why)) => (None, note("head as in base", &why)),
+        Some((Whose::NotKnown, why)) => (None, note("head (base cannot be asked)", &why)),
+        Some((Whose::Head, why)) => {
+            ensure_not(cancelled)?;
+            let is_again = matches!(look(pair, &plan(seed ^ 1), &mut ended)?, Some((Whose::Head, _)));
+            match (is_again, request.allow_output_change) {
+                (true, false) => (note("head alone", &why), None),
+                (true, true) => (None, note("head alone", &why)),
+                (false, _) => (None, note("head alone, in one of two looks", &why)),
+            }
+        }
+    };
+    Ok(Together { broken, note, ended })
+}
+
+/// Who does what head does.
+enum Whose {
+    Head,
+    Both,
+    NotKnown,
+}
+
+/// What is wrong with head's answers, if anything is.
+fn look(pair: &mut Pair, plan: &LevelPlan, ended: &mut bool) -> Result<Option<(Whose, String)>, WorkerError> {
+    let (why, refuses) = match serve(&mut pair.head, plan)? {
+        Served::AsAlone | Served::Unknown => return Ok(None),
+        Served::Refused(why) => (why, true),
+        Served::Wrong(why) => (why, false),
+        Served::Failed(why) => {
+            *ended = true;
+            (why, false)
+        }
+    };
+    let whose = match serve(&mut pair.base, plan)? {
+        Served::AsAlone => Whose::Head,
+        _ if refuses => return Ok(None),
+        Served::Refused(_) => Whose::Head,
+        Served::Wrong(_) => Whose::Both,
+        Served::Unknown => Whose::NotKnown,
+        Served::Failed(_) => {
+            *ended = true;
+            Whose::NotKnown
+        }
+    };
+    Ok(Some((whose, why)))
 }
 
 fn plan(seed: u64) -> LevelPlan {
@@ -62,8 +107,11 @@ fn plan(seed: u64) -> LevelPlan {
 
 enum Served {
     AsAlone,
-    OneByOne,
+    /// It serves one at a time, or cannot begin.
+    Refused(String),
     Wrong(String),
+    /// It died, hangs or breaks the protocol.
+    Failed(String),
     /// Its infergate is older.
     Unknown,
 }
@@ -74,8 +122,9 @@ fn serve(client: &mut Client, plan: &LevelPlan) -> Result<Served, WorkerError> {
     }
     match client.load_level(plan) {
         Ok(level) => Ok(level.cut_short.map_or(Served::AsAlone, Served::Wrong)),
-        Err(WorkerError::Refused(_)) => Ok(Served::OneByOne),
+        Err(WorkerError::Refused(why)) => Ok(Served::Refused(why.to_string())),
+        Err(WorkerError::Invalid(why)) => Ok(Served::Wrong(why)),
         Err(error @ WorkerError::Interrupted(_)) => Err(error),
-        Err(error) => Ok(Served::Wrong(error.to_string())),
+        Err(error) => Ok(Served::Failed(error.to_string())),
     }
 }
