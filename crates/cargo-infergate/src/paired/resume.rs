@@ -30,10 +30,10 @@ impl PairedRun<'_> {
         self.turn_tokens.retain(|case, _| turns(*case));
         let mut resumed = earlier.resumed.clone();
         resumed.push(earlier.blocks.len());
-        // What is declared, who judges, and what has to be known beside, is this run's to say; its pilot compared these lengths.
-        let PairedReceipt { code, terms, notes, other_lengths, .. } = self.receipt.clone();
+        // What is declared, who judges, and what has to be known beside, is this run's to say; its pilot compared lengths and batches.
+        let PairedReceipt { code, terms, notes, broken, other_lengths, .. } = self.receipt.clone();
         let kept = PairedReceipt { partial: false, out_of_time: false, memory: None, ..earlier };
-        self.receipt = PairedReceipt { resumed, code, terms, notes, other_lengths, ..kept };
+        self.receipt = PairedReceipt { resumed, code, terms, notes, broken, other_lengths, ..kept };
         Ok(())
     }
 }
