@@ -46,7 +46,9 @@ pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) ->
         }
         match (exact, &platform) {
             (Some(exact), Some(other)) => {
-                let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&head.engine));
+                let tolerance = policy
+                    .drift_tolerance
+                    .unwrap_or_else(|| default_tolerance(base.map_or(&head.engine, |base| &base.engine)));
                 rows.push(output(record, exact, other.as_ref(), tolerance));
                 rows.extend(counters.of_case(record, exact));
             }
