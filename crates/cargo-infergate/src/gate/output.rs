@@ -63,10 +63,13 @@ pub struct Distance {
 /// steps is taken: last bits of a Q4_1 model's norms gave 0.014 to 0.015 (scripts/quantized_drift.py), and 0.045 is three times
 /// that.
 pub fn default_tolerance(engine: &EngineInfo) -> f64 {
-    match engine.computes_in.as_ref().unwrap_or(&engine.dtype).to_ascii_lowercase().as_str() {
+    // `torch.float32`, `F32 (Metal)`
+    let said = engine.computes_in.as_ref().unwrap_or(&engine.dtype).to_ascii_lowercase();
+    let word = said.split_whitespace().next().and_then(|word| word.rsplit('.').next()).unwrap_or_default();
+    match word {
         "f64" | "fp64" | "float64" | "double" => 1e-14,
-        "f32" | "fp32" | "float32" | "float" => 1e-6,
-        "f16" | "fp16" | "float16" | "half" => 1e-6 * 8192.0,
+        "f32" | "fp32" | "float32" | "float" | "single" => 1e-6,
+        "f16" | "fp16" | "float16" | "half" | "tf32" => 1e-6 * 8192.0,
         "bf16" | "bfloat16" => 1e-6 * 65536.0,
         _ => QUANTIZED_TOLERANCE,
     }
@@ -208,10 +211,15 @@ fn differences(base: &StepLogits, head: &StepLogits) -> Vec<f64> {
     let of_base = base.top.iter().map(|(id, logit)| match find(head, *id) {
         Some(other) if other.to_bits() == logit.to_bits() => 0.0,
         Some(other) => (f64::from(*logit) - f64::from(other)).abs(),
-        None => (f64::from(*logit) - least(head)).max(0.0),
+        None => at_least_zero(f64::from(*logit) - least(head)),
     });
     let gone = head.top.iter().filter(|(id, _)| find(base, *id).is_none());
-    of_base.chain(gone.map(|(_, logit)| (f64::from(*logit) - least(base)).max(0.0))).collect()
+    of_base.chain(gone.map(|(_, logit)| at_least_zero(f64::from(*logit) - least(base)))).collect()
+}
+
+/// Unlike `f64::max`: a NaN stays one.
+fn at_least_zero(difference: f64) -> f64 {
+    if difference <= 0.0 { 0.0 } else { difference }
 }
 
 fn find(step: &StepLogits, id: u32) -> Option<f32> {

@@ -286,7 +286,7 @@ fn the_tolerance_follows_what_is_computed_in_however_it_is_spelt() {
         let computes_in = computes_in.map(str::to_owned);
         default_tolerance(&EngineInfo { dtype: dtype.into(), computes_in, ..EngineInfo::default() })
     };
-    for dtype in ["f32", "F32", "float32", "fp32", "Float"] {
+    for dtype in ["f32", "F32", "float32", "fp32", "Float", "torch.float32", "single", "F32 (Metal)"] {
         assert_eq!(tolerance(dtype, None), 1e-6, "{dtype}");
     }
     for (one, other) in [("f16", "half"), ("f16", "FP16"), ("f16", "float16"), ("bf16", "bfloat16"), ("q4_1", "int7")] {
