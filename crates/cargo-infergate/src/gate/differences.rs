@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use infergate_core::engine::EngineInfo;
+
 use crate::receipt::{Baseline, Note, PairedReceipt, ProbePair, Probes, Receipt, Session};
 
 /// A probe that moved by more than this during the run is named.
@@ -93,6 +95,11 @@ pub(super) fn of_builds(receipt: &PairedReceipt) -> Vec<Note> {
     let differs = fields.into_iter().filter(|(_, was, is)| was != is);
     let mut notes: Vec<Note> = differs.map(|(what, was, is)| differing(what, was.clone(), is.clone(), true)).collect();
     notes.extend(differing_settings(&base.engine.settings, &head.engine.settings, true));
+    // A streaming engine may compute between its calls, so that its idle time is not checked.
+    if base.engine.pacing != head.engine.pacing {
+        let word = |engine: &EngineInfo| format!("{:?}", engine.pacing).to_lowercase();
+        notes.push(differing("pacing", word(&base.engine), word(&head.engine), true));
+    }
     notes
 }
 
