@@ -1,5 +1,6 @@
 //! Outputs at prompt lengths that no case has: a mask, a tail or a table of positions can be wrong at some lengths alone.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use super::block::Pair;
@@ -22,13 +23,15 @@ const PART_OF_BUDGET: u32 = 10;
 pub struct Compared {
     pub outputs: Vec<OtherLength>,
     pub notes: Vec<Note>,
+    /// What head alone cannot run. No more is asked behind it.
+    pub broken: Option<String>,
 }
 
 /// Asks both sides what they say to prompts of other lengths than those of `cases`. To be called behind all that the pilot times:
 /// what a base breaks that fails here is not needed any more.
 ///
 /// # Errors
-/// What head alone cannot do.
+/// The user's own end.
 pub fn compare(
     pair: &mut Pair,
     cases: &[Case],
@@ -38,25 +41,41 @@ pub fn compare(
     say: &mut dyn FnMut(&str),
 ) -> Result<Compared, WorkerError> {
     let mut compared = Compared::default();
-    let longest = cases.iter().max_by_key(|case| case.prompt_tokens()).filter(|_| are_asked(request, cases));
+    let longest = cases
+        .iter()
+        .max_by_key(|case| case.prompt_tokens())
+        .filter(|_| are_asked(request, cases) && !request.allow_output_change);
     let Some(longest) = longest else { return Ok(compared) };
     let took = pair.head.patience().prepared(*longest).unwrap_or_default();
-    let room = request.budget.map(|budget| budget / PART_OF_BUDGET);
+    let mut room_s = request.budget.map(|budget| (budget / PART_OF_BUDGET).as_secs_f64());
+    let mut not: BTreeMap<&str, (Vec<String>, String)> = BTreeMap::new();
     for prompt_tokens in lengths(cases, context_tokens) {
         ensure_not(cancelled)?;
         // Both sides take at least as much longer as the prompt is.
-        let expected = 2.0 * took.as_secs_f64() * prompt_tokens as f64 / longest.prompt_tokens() as f64;
-        let is_long = prompt_tokens > longest.prompt_tokens();
-        if is_long && room.is_some_and(|room| expected > room.as_secs_f64()) {
-            compared.not(prompt_tokens, "it would take more than a tenth of the budget");
+        let expected_s = 2.0 * took.as_secs_f64() * prompt_tokens as f64 / longest.prompt_tokens() as f64;
+        if room_s.is_some_and(|room_s| expected_s > room_s) {
+            let why = "they would take more than a tenth of the budget";
+            not.entry(why).or_default().0.push(prompt_tokens.to_string());
             continue;
         }
+        room_s = room_s.map(|room_s| room_s - expected_s);
         say(&format!("pilot: prompt of {prompt_tokens} tokens"));
         match ask(pair, Case::Prefill { prompt_tokens })? {
-            Ok(both) => compared.outputs.push(both),
-            Err(why) => compared.not(prompt_tokens, &why),
+            Asked::Both(both) => compared.outputs.push(both),
+            Asked::Not(why, error) => {
+                let (lengths, _) = not.entry(why).or_insert((Vec::new(), format!(" ({error})")));
+                lengths.push(prompt_tokens.to_string());
+            }
+            Asked::HeadFails(why) => {
+                compared.broken = Some(why);
+                break;
+            }
         }
     }
+    compared.notes.extend(not.into_iter().map(|(why, (lengths, first_error))| {
+        let lengths = lengths.join(", ");
+        Note::from(format!("the outputs of prompts of {lengths} tokens were not compared: {why}{first_error}"))
+    }));
     Ok(compared)
 }
 
@@ -69,12 +88,7 @@ pub fn are_asked(request: &PairedRequest, cases: &[Case]) -> bool {
 impl Compared {
     pub fn not_asked(why: &str) -> Self {
         let note = Note::from(format!("outputs of other prompt lengths were not compared: {why}"));
-        Self { outputs: Vec::new(), notes: vec![note] }
-    }
-
-    fn not(&mut self, prompt_tokens: usize, why: &str) {
-        let text = format!("the output of a prompt of {prompt_tokens} tokens was not compared: {why}");
-        self.notes.push(Note::from(text));
+        Self { notes: vec![note], ..Self::default() }
     }
 }
 
@@ -88,19 +102,26 @@ fn lengths(cases: &[Case], context_tokens: usize) -> Vec<usize> {
     lengths
 }
 
-/// What both say, or why that is not known.
-fn ask(pair: &mut Pair, id: Case) -> Result<Result<OtherLength, String>, WorkerError> {
+enum Asked {
+    Both(OtherLength),
+    /// Why it is not known, and the error.
+    Not(&'static str, String),
+    HeadFails(String),
+}
+
+fn ask(pair: &mut Pair, id: Case) -> Result<Asked, WorkerError> {
     let in_head = match pair.head.prepare(id, None) {
         Ok(said) => said.output,
         Err(error @ WorkerError::Interrupted(_)) => return Err(error),
         Err(error) => match pair.base.prepare(id, None) {
-            Ok(_) => return Err(error.of(&format!("{id}: head"))),
-            Err(_) => return Ok(Err(format!("head and base cannot run it ({error})"))),
+            Ok(_) => return Ok(Asked::HeadFails(format!("{id}: head alone cannot run it: {error}"))),
+            Err(stop @ WorkerError::Interrupted(_)) => return Err(stop),
+            Err(_) => return Ok(Asked::Not("head and base cannot run them", error.to_string())),
         },
     };
     match pair.base.prepare_beside(id, &in_head) {
-        Ok(said) => Ok(Ok(OtherLength { id, base_output: said.output, head_output: in_head })),
+        Ok(said) => Ok(Asked::Both(OtherLength { id, base_output: said.output, head_output: in_head })),
         Err(error @ WorkerError::Interrupted(_)) => Err(error),
-        Err(error) => Ok(Err(format!("base cannot run it ({error})"))),
+        Err(error) => Ok(Asked::Not("base cannot run them", error.to_string())),
     }
 }

@@ -243,7 +243,7 @@ fn attempt(
         partial: false,
         out_of_time: false,
         invalid: Vec::new(),
-        broken: together.broken.into_iter().collect(),
+        broken: together.broken.into_iter().chain(compared.broken).collect(),
         tool: env!("CARGO_PKG_VERSION").into(),
         machine,
         base: base.record,

@@ -47,11 +47,11 @@ fn lengths_that_base_refuses_are_said_and_those_that_head_alone_refuses_fail() {
             assert!(line.contains("prefill/p2: head: ") && line.contains("no whole blocks"), "{line}");
         } else {
             let report = stdout(&said.success());
-            assert!(report.contains("prompt of 37 tokens was not compared: base cannot run it"), "{report}");
+            assert!(report.contains("prompts of 37 tokens were not compared: base cannot run them"), "{report}");
         }
     }
     let said = gate(&sandbox, "fake+whole-blocks", "fake+whole-blocks", &[]).success();
-    assert!(stdout(&said).contains("prompt of 37 tokens was not compared: head and base cannot run it"));
+    assert!(stdout(&said).contains("prompts of 37 tokens were not compared: head and base cannot run them"));
 }
 
 #[test]

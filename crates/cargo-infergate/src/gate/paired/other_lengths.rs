@@ -9,9 +9,9 @@ use crate::receipt::{
 
 /// What there is to say of other lengths.
 pub(super) struct Lengths {
-    /// The shortest of those that end worst, or the one that drifted furthest. None where all pass, or where every case's output
-    /// changed, too: it is one change then.
-    pub row: Option<VerdictRow>,
+    /// Each that neither passes nor drifted, so that it can be accepted by itself, or else the one that drifted furthest. None where
+    /// every case's output changed, too: it is one change then.
+    pub rows: Vec<VerdictRow>,
     /// How each compares.
     pub note: Option<Note>,
 }
@@ -25,24 +25,24 @@ pub(super) fn judge(receipt: &PairedReceipt, cases: &[VerdictRow], policy: &Pair
     };
     let rows: Vec<VerdictRow> = receipt.other_lengths.iter().map(judged).collect();
     let note = note(&rows);
-    let worse = |a: &VerdictRow, b: &VerdictRow| {
-        let end = |row: &VerdictRow| (row.outcome.severity(), row.outcome != Outcome::Drifted);
-        end(a).cmp(&end(b)).then_with(|| drift(a).total_cmp(&drift(b)))
-    };
-    let worst = rows.into_iter().filter(|row| row.outcome != Outcome::Pass).rev().max_by(worse);
-    Lengths { row: worst.filter(|_| !cases.iter().all(is_changed)), note }
+    if cases.iter().all(is_changed) {
+        return Lengths { rows: Vec::new(), note };
+    }
+    let (drifted, others): (Vec<_>, Vec<_>) =
+        rows.into_iter().filter(|row| row.outcome != Outcome::Pass).partition(|row| row.outcome == Outcome::Drifted);
+    let furthest = drifted.into_iter().rev().max_by(|a, b| drift(a).total_cmp(&drift(b)));
+    let rows = if others.is_empty() { furthest.into_iter().collect() } else { others };
+    Lengths { rows, note }
 }
 
 fn is_changed(row: &VerdictRow) -> bool {
     matches!(&row.evidence, Evidence::Output(output) if output.comparison == OutputComparison::Changed)
 }
 
-/// How far a row drifted; one that fails does so however far it did.
+/// How far a row drifted.
 fn drift(row: &VerdictRow) -> f64 {
     match &row.evidence {
-        Evidence::Output(OutputEvidence { relative_drift: Some(drift), .. }) if row.outcome == Outcome::Drifted => {
-            *drift
-        }
+        Evidence::Output(OutputEvidence { relative_drift: Some(drift), .. }) => *drift,
         _ => 0.0,
     }
 }

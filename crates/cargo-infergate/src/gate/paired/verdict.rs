@@ -99,7 +99,7 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
     let mut rows: Vec<VerdictRow> =
         receipt.cases.iter().map(|case| output(case, policy, tolerance, receipt.is_same_code_of(case.id))).collect();
     let lengths = other_lengths::judge(receipt, &rows, policy, tolerance);
-    rows.extend(lengths.row);
+    rows.extend(lengths.rows);
     let counters = exact::Counters { tolerance: policy.counter_tolerance, other_platform: None };
     rows.extend(counters.weights(base.engine.weight_bytes, head.engine.weight_bytes));
     rows.extend(counters.sizes(&base.engine, &head.engine));
