@@ -111,8 +111,15 @@ impl Patience {
         let around = users.saturating_mul(plan.warm_up_requests).saturating_add(plan.slots.into());
         let tokens = plan.work_tokens().unwrap_or_else(|| around.saturating_mul(each()));
         let alone = u64::from(plan.compared).saturating_mul(each());
-        let work = self.level_s_per_token.map(|each_s| seconds(each_s * tokens.saturating_add(alone) as f64));
+        let each_s = self.level_s_per_token.or_else(|| self.case_s_per_token());
+        let work = each_s.map(|each_s| seconds(each_s * tokens.saturating_add(alone) as f64));
         self.scaled(work, 1.0).saturating_add(seconds(planned_s))
+    }
+
+    /// The most that a prepared case took for each token of its prompt. Its output takes time, too, so that this is rather too much.
+    fn case_s_per_token(&self) -> Option<f64> {
+        let cases = self.cases.iter().filter(|(case, _)| case.prompt_tokens() > 0);
+        cases.map(|(case, took)| took.as_secs_f64() / case.prompt_tokens() as f64).max_by(f64::total_cmp)
     }
 
     /// The longest that preparing `case` took, where it was prepared.

@@ -231,6 +231,10 @@ fn the_wait_for_a_level_follows_its_plan_and_the_levels_before() {
     let mut patience = Patience::default();
     let first = patience.limit(&asked(level(8, 1000)));
     assert_eq!(first, Duration::from_secs(30 * 60), "nothing is known yet");
+    // A case of 8 tokens that was prepared in 8 seconds.
+    let prepare = Request::Prepare { case: "decode/p8".parse().expect("a case id"), known: None, feed: None };
+    patience.saw(&prepare, Duration::from_secs(8));
+    assert_eq!(patience.limit(&asked(level(1, 1))), Duration::from_secs(120), "ten times 12 tokens");
     // 12 tokens in 12 seconds.
     patience.saw(&asked(level(1, 1)), Duration::from_secs(12));
     assert_eq!(patience.limit(&asked(level(8, 1000))), Duration::from_secs(120_960), "ten times 12,096 tokens");
