@@ -82,7 +82,11 @@ pub fn compare(base: &Output, head: &Output, tolerance: f64) -> Comparison {
     let (said_before, said_now) = tokens(base, head);
     let first_difference = first_difference(&said_before, &said_now);
     let (steps, lost_positions) = comparable(base, head);
-    let logits_of = |output: &Output| output.fingerprint.as_ref().and_then(|fingerprint| fingerprint.logits);
+    // An older file counts logits that are not finite, too, and has no sum of them.
+    let logits_of = |output: &Output| {
+        let fingerprint = output.fingerprint.as_ref().filter(|fingerprint| !fingerprint.signed_sums.contains(&None));
+        fingerprint.and_then(|fingerprint| fingerprint.logits)
+    };
     let logits = logits_of(base).zip(logits_of(head));
     if steps.is_empty() {
         let agreement = if first_difference.is_none() { Agreement::Same } else { Agreement::Changed };

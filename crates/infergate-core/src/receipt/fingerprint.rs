@@ -34,13 +34,13 @@ pub struct Fingerprint {
     /// The numbers, by position; none where the engine gives no logits.
     #[serde(default)]
     pub steps: Vec<StepLogits>,
-    /// Logits at each position of `steps`, the fewest where they are not as many; `null` where the engine gives none, and in an
+    /// Finite logits at each position of `steps`, the fewest where they are not as many; `null` where the engine gives none, and in an
     /// older file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logits: Option<usize>,
-    /// For each of `steps` the sum of all its logits, about half of them with a minus: at one position always the same ones. On
-    /// average the square of how far two such sums lie apart is the sum of the squares of how far their logits do. `null` where it
-    /// is no finite number; empty in an older file.
+    /// For each of `steps` the sum of all its finite logits, about half of them with a minus: at one position always the same ones. On
+    /// average the square of how far two such sums lie apart is the sum of the squares of how far their logits do. `null` in an
+    /// older file where a logit is not finite; empty in a still older one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signed_sums: Vec<Option<f64>>,
 }
@@ -164,12 +164,13 @@ impl Fingerprint {
     /// Adds what all `logits` say of the token at `position`.
     pub fn add(&mut self, position: usize, logits: &[f32]) {
         self.steps.push(StepLogits::of(position, logits));
-        self.logits = Some(self.logits.map_or(logits.len(), |fewest| fewest.min(logits.len())));
-        let signed = (0..).zip(logits).map(|(id, logit)| f64::from(*logit) * sign(position as u64, id));
-        self.signed_sums.push(Some(signed.sum::<f64>()).filter(|sum| sum.is_finite()));
+        let finite = || (0..).zip(logits).filter(|(_, logit)| logit.is_finite());
+        let count = finite().count();
+        self.logits = Some(self.logits.map_or(count, |fewest| fewest.min(count)));
+        self.signed_sums.push(Some(finite().map(|(id, logit)| f64::from(*logit) * sign(position as u64, id)).sum()));
     }
 
-    /// The signed sum at the position of a step; `None` where none was taken, `Some(None)` where it is no finite number.
+    /// The signed sum at the position of a step; `None` where none was taken, `Some(None)` where an older file has a logit that is not finite.
     pub fn signed_sum(&self, position: usize) -> Option<Option<f64>> {
         let at = self.steps.iter().position(|step| step.position == position)?;
         self.signed_sums.get(at).copied()

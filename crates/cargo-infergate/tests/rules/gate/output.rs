@@ -81,6 +81,14 @@ fn numbers_beside_the_best_are_judged_by_their_signed_sums() {
     // Both sides mask the same tokens.
     let masked = beside_the_best(f32::NEG_INFINITY);
     assert_eq!(agreement(&masked, &masked), Agreement::Same);
+    let padded = |last: f32| {
+        let mut logits = vec![1.0; 1000];
+        logits[..8].fill(5.0);
+        logits[500..900].fill(last);
+        logits[900..].fill(f32::NEG_INFINITY);
+        with_logits(&[1; 16], &logits)
+    };
+    assert_eq!(agreement(&padded(1.0), &padded(0.0)), Agreement::Changed, "what is not masked is compared");
     // A file that is older than the sums shows them in the log-sum-exp alone.
     let mut old = base.clone();
     old.fingerprint.as_mut().expect("there").signed_sums.clear();
@@ -259,7 +267,8 @@ fn outputs_at_other_lengths_are_judged_as_those_of_cases() {
     pair.other_lengths[0] = at("prefill/p2", 8.1);
     pair.other_lengths.push(at("prefill/p333", 8.2));
     let verdict = judge_pair(&pair, &PairedPolicy::default());
-    assert_eq!(rows(&verdict), [("prefill/p2".to_owned(), Outcome::OutputChanged)], "the shortest stands for all");
+    let changed = |id: &str| (id.to_owned(), Outcome::OutputChanged);
+    assert_eq!(rows(&verdict), [changed("prefill/p2"), changed("prefill/p333")], "each by itself");
     assert_eq!(verdict.exit_code, 1);
     // Where every case changed it is one change.
     let mut other = pair.clone();
@@ -274,7 +283,8 @@ fn outputs_at_other_lengths_are_judged_as_those_of_cases() {
     };
     pair.terms = Some(Terms { by_head: false, accept: vec![accept], accepted_before: Vec::new() });
     let verdict = judge_pair(&pair, &PairedPolicy::default());
-    assert_eq!((rows(&verdict)[0].1, verdict.exit_code), (Outcome::Accepted, 0));
+    assert_eq!((rows(&verdict)[0].1, rows(&verdict)[1].1), (Outcome::Accepted, Outcome::OutputChanged));
+    assert_eq!(verdict.exit_code, 1, "what is accepted of one is not of another");
     pair.validate().expect("sound");
     pair.other_lengths[1] = at("prefill/p2", 8.0);
     assert!(pair.validate().is_err(), "there twice");
