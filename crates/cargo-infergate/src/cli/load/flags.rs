@@ -161,8 +161,7 @@ pub struct Levels {
     /// measured one has ended [default: 8 for each user, at least 40]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1_000_000), conflicts_with = "duration")]
     pub requests: Option<u64>,
-    /// Measured are the requests that start within this time, from the end of ramp and warm-up on; further ones are sent until the
-    /// last of them has ended
+    /// Measured are the requests that start within this time, behind ramp and warm-up; more are sent until the last one has ended
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
     /// Requests of each user (of the schedule in an open loop) that end before measured ones start [default: 1 for each target]
