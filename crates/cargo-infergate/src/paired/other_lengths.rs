@@ -61,7 +61,7 @@ pub fn compare(
         room_s = room_s.map(|room_s| room_s - expected_s);
         say(&format!("pilot: prompt of {prompt_tokens} tokens"));
         match ask(pair, Case::Prefill { prompt_tokens })? {
-            Asked::Both(both) => compared.outputs.push(both),
+            Asked::Both(both) => compared.outputs.push(*both),
             Asked::Not(why, error) => {
                 let (lengths, _) = not.entry(why).or_insert((Vec::new(), format!(" ({error})")));
                 lengths.push(prompt_tokens.to_string());
@@ -103,7 +103,7 @@ fn lengths(cases: &[Case], context_tokens: usize) -> Vec<usize> {
 }
 
 enum Asked {
-    Both(OtherLength),
+    Both(Box<OtherLength>),
     /// Why it is not known, and the error.
     Not(&'static str, String),
     HeadFails(String),
@@ -120,7 +120,7 @@ fn ask(pair: &mut Pair, id: Case) -> Result<Asked, WorkerError> {
         },
     };
     match pair.base.prepare_beside(id, &in_head) {
-        Ok(said) => Ok(Asked::Both(OtherLength { id, base_output: said.output, head_output: in_head })),
+        Ok(said) => Ok(Asked::Both(Box::new(OtherLength { id, base_output: said.output, head_output: in_head }))),
         Err(error @ WorkerError::Interrupted(_)) => Err(error),
         Err(error) => Ok(Asked::Not("base cannot run them", error.to_string())),
     }
