@@ -15,7 +15,7 @@ const LENGTHS: [usize; 4] = [2, 37, 101, 333];
 /// One more reaches to the end of the context, or of so much of it.
 const MOST_CONTEXT_TOKENS: usize = 1024;
 
-/// A prompt that is longer than those of all cases may take one part in so many of a budget.
+/// All these prompts together may take one part in so many of a budget.
 const PART_OF_BUDGET: u32 = 10;
 
 /// What was compared, and what has to be said of what was not.
