@@ -10,7 +10,7 @@
 //! one at once). It speaks the worker protocol and nothing else.
 
 use std::fs::OpenOptions;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Seek, Write};
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::thread;
@@ -166,9 +166,9 @@ fn beside(ending: &str) -> io::Result<PathBuf> {
 /// How many processes of this program counted themselves before, this one from now on among them.
 fn count_me() -> io::Result<u64> {
     let mut started = OpenOptions::new().append(true).create(true).open(beside("started")?)?;
-    let earlier = started.metadata()?.len();
     started.write_all(b".")?;
-    Ok(earlier)
+    // Where its own byte went: both sides of a block start at once, and may find the file as long as each other.
+    Ok(started.stream_position()? - 1)
 }
 
 /// Words of the model spec and of this file's name.
