@@ -4,7 +4,7 @@
 //! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `stalls-2x6` (2 % of its steps take six
 //! times as long), `stalls-10x3` and `stalls-25x2` likewise, `other-output`, `other-model`,
 //! `streaming` (its pacing), `speaks` (has text for its tokens), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
-//! the second process on), `wrong-tails` (other tokens behind prompts whose length 8 does not divide), `whole-blocks` (refuses those), `forks` (serves requests together), `wrong-forks` (and says something else then), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
+//! the second process on), `wrong-tails` (other tokens behind prompts whose length 8 does not divide), `whole-blocks` (refuses those), `forks` (serves requests together), `wrong-forks` (and says something else then), `dying-forks` (and dies then), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
 //! processes), `waits` (in the third process, for a file), `prints` (to stdout, as an
 //! engine may), `garbage` (before it is a worker), `new-protocol`, `keeps-prompt` (and answers the same
 //! one at once). It speaks the worker protocol and nothing else.
@@ -137,6 +137,9 @@ impl Engine for Faulty {
     }
 
     fn fork(&self) -> Result<Box<dyn Engine + Send>> {
+        if self.is("dying-forks") {
+            process::exit(9);
+        }
         match (self.is("forks"), self.is("wrong-forks")) {
             (true, _) => self.engine.fork(),
             (_, true) => Ok(Box::new(FakeEngine::new(
@@ -192,7 +195,7 @@ fn script(words: &[String], earlier: u64) -> Result<FakeScript> {
             "dies" => process::exit(9),
             "prints" => print("loading"),
             "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "noisy" | "thaws" | "waits"
-            | "speaks" | "keeps-prompt" | "wrong-tails" | "whole-blocks" | "forks" | "wrong-forks" => {}
+            | "speaks" | "keeps-prompt" | "wrong-tails" | "whole-blocks" | "forks" | "wrong-forks" | "dying-forks" => {}
             stalls if stalls.starts_with("stalls-") => {
                 let stalls_ns =
                     stalls_ns(stalls, script.step_ns, earlier).context("stalls: percent and times, stalls-2x6")?;

@@ -343,7 +343,8 @@ impl<'a> PairedRun<'a> {
             }
         }
         let missing = || WorkerError::Protocol("a block needs base and head".into());
-        Ok(block::Pair { base: base.ok_or_else(missing)?, head: head.ok_or_else(missing)?, anchor })
+        let without_anchor = self.receipt.anchor.as_ref().map_or_else(Vec::new, |anchor| anchor.without.clone());
+        Ok(block::Pair { base: base.ok_or_else(missing)?, head: head.ok_or_else(missing)?, anchor, without_anchor })
     }
 
     fn spawn(&self, who: Who, layouts: Option<BlockLayouts>) -> Result<Client<'a>, WorkerError> {
@@ -357,7 +358,11 @@ impl<'a> PairedRun<'a> {
         let outputs = &self.workers.of(who)?.outputs;
         let mut warm = || {
             client.load(&self.request.load, self.request.prompt_text.as_deref())?;
+            let anchor = self.receipt.anchor.as_ref().filter(|_| who == Who::Anchor);
             for case in self.planned(cases) {
+                if anchor.is_some_and(|anchor| !anchor.has(case.id)) {
+                    continue;
+                }
                 client.prepare(case.id, outputs.get(&case.id).cloned())?;
             }
             Ok(())

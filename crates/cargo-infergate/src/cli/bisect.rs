@@ -310,6 +310,7 @@ impl<'a> Search<'a> {
             explain: None,
             budget: self.budget,
             allow_output_change: true,
+            other_outputs: false,
             power: false,
             memory: false,
             users: false,

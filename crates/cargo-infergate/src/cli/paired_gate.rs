@@ -193,6 +193,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         budget: flags.budget.as_deref().map(duration).transpose()?,
         shard: flags.shard,
         allow_output_change: flags.allow_output_change,
+        other_outputs: true,
         power: flags.power,
         quick: flags.quick,
         explain: (!flags.no_explain).then(|| Explaining {
@@ -318,6 +319,8 @@ pub struct Asked {
     pub shard: Option<Shard>,
     /// Time cases whose output changed, too.
     pub allow_output_change: bool,
+    /// Compare what no case asks for, too.
+    pub other_outputs: bool,
     /// Say beforehand what can be shown.
     pub power: bool,
     /// A quick look: no verdict.
@@ -358,6 +361,7 @@ pub fn request(
         mean_threshold: config.mean_threshold,
         drift_tolerance: config.policy.drift_tolerance,
         allow_output_change: asked.allow_output_change,
+        other_outputs: asked.other_outputs,
         code: asked.code.clone(),
         terms: asked.terms.clone(),
         built_with: config.bench.built_with(),

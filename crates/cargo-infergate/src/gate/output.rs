@@ -167,7 +167,9 @@ fn is_near_tie(base: &Output, at: usize, drift: Distance) -> bool {
 }
 
 fn largest_logit(step: &StepLogits) -> f64 {
-    step.top.iter().map(|(_, logit)| f64::from(logit.abs())).fold(0.0, f64::max)
+    // A token that may not come has an infinite one.
+    let finite = step.top.iter().map(|(_, logit)| f64::from(logit.abs())).filter(|logit| logit.is_finite());
+    finite.fold(0.0, f64::max)
 }
 
 impl Distance {

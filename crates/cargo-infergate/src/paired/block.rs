@@ -47,6 +47,8 @@ pub struct Pair<'a> {
     pub head: Client<'a>,
     /// What head may not drift away from, where there is one.
     pub anchor: Option<Client<'a>>,
+    /// Benches that the anchor is not asked for.
+    pub without_anchor: Vec<Case>,
 }
 
 /// One sample of one contestant: a side, and how much it is slowed.
@@ -77,6 +79,11 @@ impl<'a> Pair<'a> {
         self.base.can(capability) && self.head.can(capability) && anchor_can
     }
 
+    /// Whether the anchor is asked for a case, too.
+    pub fn has_anchor(&self, case: Case) -> bool {
+        self.anchor.is_some() && !self.without_anchor.contains(&case)
+    }
+
     /// The pairs of one case; who runs first changes from pair to pair and from turn to turn, and the
     /// anchor's place with it.
     pub fn measure(
@@ -87,9 +94,10 @@ impl<'a> Pair<'a> {
         turn_tokens: &TurnTokens,
     ) -> Result<BlockCase, WorkerError> {
         let mut record = BlockCase::new(case.id, Vec::new(), Vec::new());
+        let has_anchor = self.has_anchor(case.id);
         for pair in 0..case.pairs {
             let first = if pair % 2 == 0 { ran_first } else { ran_first.other() };
-            let order = order(first, self.anchor.is_some().then_some(anchor_place + pair));
+            let order = order(first, has_anchor.then_some(anchor_place + pair));
             for (who, sample) in self.samples(case, &order, 0.0, turn_tokens)? {
                 match who {
                     Who::Base => {

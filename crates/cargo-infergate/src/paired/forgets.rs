@@ -7,34 +7,48 @@ use infergate_core::worker::{Capability, Client, WorkerError};
 
 /// A shorter prompt takes hardly longer than the first token of a longer one.
 const LEAST_TOKENS: usize = 16;
-/// Prompts of each kind in the first look, and in the second that a first one calls for.
-const LOOKS: [usize; 2] = [3, 5];
+/// Prompts of each kind in the first look, and in those that it calls for.
+const LOOKS: [usize; 3] = [1, 2, 5];
 
-/// What has to be known where base alone keeps prompts: head can be no faster by that.
+/// What has to be known where base or an anchor keeps prompts and head does not: head can be no faster by that.
 ///
 /// # Errors
 /// [`WorkerError::Invalid`] where head does; a worker that died, hangs or breaks the protocol.
-pub fn ensure(pair: &mut Pair<'_>, timed: impl Iterator<Item = Case>) -> Result<Option<String>, WorkerError> {
+pub fn ensure(pair: &mut Pair<'_>, timed: impl Iterator<Item = Case>) -> Result<Vec<String>, WorkerError> {
     let reads = |case: &Case| matches!(case.phase(), Phase::Prefill | Phase::Generate);
     let known = timed.filter(|case| case.prompt_tokens() >= LEAST_TOKENS).filter(reads);
-    let Some(case) = known.max_by_key(|case| case.prompt_tokens()) else { return Ok(None) };
-    // A cache of whole blocks keeps no prompt that is shorter than one.
-    let mut times = |who: Who| times_as_fast(pair.client(who)?, case).map_err(|error| error.of(who.name()));
-    let said = |who: &str, times: f64| {
-        format!("{who} answers a prompt of {case} that it has just read {times:.1} times as fast as a new one")
-    };
-    match (times(Who::Head)?, times(Who::Base)?) {
-        (Some(head), base) => {
+    let known: Vec<Case> = known.collect();
+    // A cache of whole blocks keeps no prompt that is shorter than one, and one of few bytes none that is long.
+    let (shortest, longest) =
+        (known.iter().min_by_key(|case| case.prompt_tokens()), known.iter().max_by_key(|case| case.prompt_tokens()));
+    let mut asked: Vec<Case> = shortest.into_iter().chain(longest).copied().collect();
+    asked.dedup_by_key(|case| case.prompt_tokens());
+    let mut notes = Vec::new();
+    for case in asked {
+        let mut times = |who: Who| times_as_fast(pair.client(who)?, case).map_err(|error| error.of(who.name()));
+        let said = |who: &str, times: f64| {
+            format!("{who} answers a prompt of {case} that it has just read {times:.1} times as fast as a new one")
+        };
+        let (head, base) = (times(Who::Head)?, times(Who::Base)?);
+        if let Some(head) = head {
             let both = base.map(|base| format!("; base answers it {base:.1} times as fast")).unwrap_or_default();
             let mend = "Engine::start has to compute it anew (docs/ENGINE.md)";
-            Err(WorkerError::Invalid(format!("{}{both}; {mend}", said("head", head))))
+            return Err(WorkerError::Invalid(format!("{}{both}; {mend}", said("head", head))));
         }
-        (None, Some(base)) => Ok(Some(format!("{}: its times of prompts are those of its cache", said("base", base)))),
-        (None, None) => Ok(None),
+        let anchor = if pair.anchor.is_some() {
+            times_as_fast(pair.client(Who::Anchor)?, case).map_err(|error| error.of("anchor"))?
+        } else {
+            None
+        };
+        let kept = [("base", base), ("the anchor", anchor)].into_iter().filter_map(|(who, times)| Some((who, times?)));
+        notes.extend(
+            kept.map(|(who, times)| format!("{}: its times of prompts are those of its cache", said(who, times))),
+        );
     }
+    Ok(notes)
 }
 
-/// How many times as fast it is in the look that shows less, where it is in both. `None` also where it cannot be asked.
+/// How many times as fast it is in the look that shows least, where it is in all. `None` also where it cannot be asked.
 fn times_as_fast(client: &mut Client<'_>, case: Case) -> Result<Option<f64>, WorkerError> {
     if !client.can(Capability::Reread) {
         return Ok(None);

@@ -7,7 +7,7 @@ use super::block::Pair;
 use crate::receipt::PairedCase;
 use infergate_core::case::{Case, Phase};
 use infergate_core::stats::median;
-use infergate_core::worker::{Capability, Sampling, WorkerError};
+use infergate_core::worker::{Capability, Client, Sampling, WorkerError};
 
 /// A turn of a generation takes about this long, or one token; a sample of a short case holds as many iterations as fit. That
 /// is short against the swings of the machine, and long against reading the clock and asking for it: on a shared machine the ratio of a
@@ -27,8 +27,8 @@ const GROWTH: usize = 32;
 const MOST_GROWTHS: usize = 8;
 /// Further looks where one may have been interrupted.
 const LOOKS: usize = 4;
-/// A bench whose second iteration takes less than this part of the first one is warmed up. Most are not, since for a long one this
-/// costs as much as what is measured.
+/// A bench whose second iteration takes less than this part of the first one, on one side or both, is warmed up. Most are not, since
+/// for a long one this costs as much as what is measured.
 const WARMER: f64 = 0.8;
 /// Iterations in a sample at the most, and where each has to be timed and told alone.
 const MOST_ITERATIONS: usize = 1_000_000;
@@ -45,8 +45,8 @@ pub fn divide(
     turn_tokens: &mut TurnTokens,
 ) -> Result<(), WorkerError> {
     by_head(pair, plan, stepwise, turn_tokens)?;
-    let single = !pair.can(Capability::Iterations);
-    for (name, client) in [("base", Some(&mut pair.base)), ("anchor", pair.anchor.as_mut())] {
+    let (single, has_anchor) = (!pair.can(Capability::Iterations), pair.has_anchor(plan.id));
+    for (name, client) in [("base", Some(&mut pair.base)), ("anchor", pair.anchor.as_mut().filter(|_| has_anchor))] {
         let Some(client) = client else { continue };
         plan.iterations_per_sample = bearable(plan.iterations_per_sample, |iterations| {
             let (count, each) = if single { (iterations, 1) } else { (1, iterations) };
@@ -94,29 +94,34 @@ fn by_head(
         false => 1,
     };
     let can_warm_up = pair.can(Capability::WarmUp);
-    let mut look_as = |iterations: usize, warm_up: bool| -> Result<Look, WorkerError> {
+    let look_as = |client: &mut Client, name: &str, iterations: usize, warm_up: bool| -> Result<Look, WorkerError> {
         let (count, each) = if single { (iterations, 1) } else { (1, iterations) };
         let begun = Instant::now();
         let sampling = Sampling { warm_up, ..Sampling::of(count, each) };
-        let samples = pair.head.sample_as(case, sampling).map_err(|error| error.of("head"))?;
+        let samples = client.sample_as(case, sampling).map_err(|error| error.of(name))?;
         let waited_ns = begun.elapsed().as_nanos() as f64 / iterations as f64;
         Ok(Look { timed_ns: median(&samples.times_ns()).unwrap_or(1.0).max(1.0), waited_ns })
     };
-    let mut seen = look_as(1, false)?;
-    for _ in 0..LOOKS {
-        // One that is interrupted looks slow.
-        if (SHORT_NS..SURELY_LONG_NS).contains(&seen.timed_ns) {
-            seen.timed_ns = seen.timed_ns.min(look_as(1, false)?.timed_ns);
-        }
-    }
+    let mut seen = first(|| look_as(&mut pair.head, "head", 1, false))?;
     if let Case::Bench(_) = case {
-        let warm = if can_warm_up { warm(seen, || look_as(1, true))? } else { None };
-        plan.warm_up = warm.is_some();
+        let mut warmed = None;
+        if can_warm_up {
+            warmed = warm(seen, || look_as(&mut pair.head, "head", 1, true))?;
+            plan.warm_up = warmed.is_some();
+            let has_anchor = pair.has_anchor(case);
+            let anchor = pair.anchor.as_mut().filter(|_| has_anchor);
+            for (name, client) in [("base", Some(&mut pair.base)), ("anchor", anchor)] {
+                let Some(client) = client.filter(|_| !plan.warm_up) else { continue };
+                let seen = first(|| look_as(client, name, 1, false))?;
+                plan.warm_up = warm(seen, || look_as(client, name, 1, true))?.is_some();
+            }
+        }
         let warm_up = plan.warm_up;
-        plan.iterations_per_sample = grow(warm.unwrap_or(seen), fitting, |iterations| look_as(iterations, warm_up))?;
+        let look = |iterations| look_as(&mut pair.head, "head", iterations, warm_up);
+        plan.iterations_per_sample = grow(warmed.unwrap_or(seen), fitting, look)?;
         return Ok(());
     }
-    let mut look = |iterations| look_as(iterations, false);
+    let mut look = |iterations| look_as(&mut pair.head, "head", iterations, false);
     for _ in 0..2 {
         plan.iterations_per_sample = fitting(seen.timed_ns);
         if plan.iterations_per_sample > 1 {
@@ -140,13 +145,23 @@ pub struct Look {
     pub waited_ns: f64,
 }
 
+/// A look at the first iteration.
+fn first<E>(mut look: impl FnMut() -> Result<Look, E>) -> Result<Look, E> {
+    let mut seen = look()?;
+    for _ in 0..LOOKS {
+        // One that is interrupted looks slow.
+        if (SHORT_NS..SURELY_LONG_NS).contains(&seen.timed_ns) {
+            seen.timed_ns = seen.timed_ns.min(look()?.timed_ns);
+        }
+    }
+    Ok(seen)
+}
+
 /// A look at a bench's second iteration, where that takes clearly less than the first one of its closure: what the closure makes is
 /// filled then, and `cargo bench` times nearly nothing else. `None` where it does not.
 pub fn warm<E>(first: Look, mut second: impl FnMut() -> Result<Look, E>) -> Result<Option<Look>, E> {
-    if first.timed_ns >= SURELY_LONG_NS {
-        return Ok(None);
-    }
-    for _ in 0..LOOKS / 2 {
+    let looks = if first.timed_ns < SURELY_LONG_NS { LOOKS / 2 } else { 1 };
+    for _ in 0..looks {
         let seen = second()?;
         if seen.timed_ns < WARMER * first.timed_ns {
             return Ok(Some(seen));

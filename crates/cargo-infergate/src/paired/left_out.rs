@@ -1,16 +1,24 @@
 //! Benches that cannot be measured: each is named, and the others are compared without it.
 
+use std::time::{Duration, Instant};
+
 use infergate_core::case::Case;
 use infergate_core::printable::printable_within;
 use infergate_core::stats::median;
-use infergate_core::worker::WorkerError;
+use infergate_core::worker::{Capability, Sampling, WorkerError};
 
-use super::block::Who;
+use super::block::{Pair, Who};
 use super::{PairedRequest, Program};
 use crate::receipt::{BlockCase, Note, PairedCase, PairedReceipt};
 
 /// Characters of a reason.
 const MOST_CHARACTERS: usize = 240;
+
+/// Where head fails, base is asked for no more iterations than these in a sample, each time for so many more, and none behind one that
+/// takes this long.
+const MOST_TRIED: usize = 100_000;
+const MORE_TRIED: usize = 32;
+const TRIED_FOR: Duration = Duration::from_millis(300);
 
 /// No iteration that does anything is shorter.
 const LEAST_NS: f64 = 0.1;
@@ -64,11 +72,33 @@ impl Ended {
         Self::Run(error)
     }
 
-    /// The same of a sample of both, by who it names.
-    pub fn sampling(request: &PairedRequest, case: Case, error: WorkerError) -> Self {
-        let is_heads = error.to_string().starts_with(Who::Head.name());
-        Self::of(request, case, error, if is_heads { Fails::HeadAlone } else { Fails::BaseAlone })
+    /// The same of a sample of both, by who it names. What fails in head is tried in base, too.
+    pub fn sampling(request: &PairedRequest, plan: &PairedCase, error: WorkerError, pair: &mut Pair) -> Self {
+        let fails = match error.to_string().starts_with(Who::Head.name()) {
+            true if matches!(plan.id, Case::Bench(_)) && is_own(&error) && fails_in_base(plan, pair) => Fails::Both,
+            true => Fails::HeadAlone,
+            false => Fails::BaseAlone,
+        };
+        Self::of(request, plan.id, error, fails)
     }
+}
+
+/// Whether base fails at samples of several iterations, too, of more and more until one takes a while.
+fn fails_in_base(plan: &PairedCase, pair: &mut Pair) -> bool {
+    let single = !pair.can(Capability::Iterations);
+    let mut iterations = 2;
+    while iterations <= MOST_TRIED {
+        let (count, each) = if single { (iterations, 1) } else { (1, iterations) };
+        let begun = Instant::now();
+        if pair.base.sample_as(plan.id, Sampling { warm_up: plan.warm_up, ..Sampling::of(count, each) }).is_err() {
+            return true;
+        }
+        if begun.elapsed() > TRIED_FOR {
+            return false;
+        }
+        iterations *= MORE_TRIED;
+    }
+    false
 }
 
 /// Whether an error can be a bench's own fault, and not that of the run.

@@ -41,10 +41,7 @@ pub fn compare(
     say: &mut dyn FnMut(&str),
 ) -> Result<Compared, WorkerError> {
     let mut compared = Compared::default();
-    let longest = cases
-        .iter()
-        .max_by_key(|case| case.prompt_tokens())
-        .filter(|_| are_asked(request, cases) && !request.allow_output_change);
+    let longest = cases.iter().max_by_key(|case| case.prompt_tokens()).filter(|_| are_asked(request, cases));
     let Some(longest) = longest else { return Ok(compared) };
     let took = pair.head.patience().prepared(*longest).unwrap_or_default();
     let mut room_s = request.budget.map(|budget| (budget / PART_OF_BUDGET).as_secs_f64());
@@ -70,6 +67,12 @@ pub fn compare(
                 compared.broken = Some(why);
                 break;
             }
+            Asked::BaseEnded(why) => {
+                compared.notes.push(Note::from(format!(
+                    "longer prompts were not compared: base ended at {prompt_tokens} tokens ({why})"
+                )));
+                break;
+            }
         }
     }
     compared.notes.extend(not.into_iter().map(|(why, (lengths, first_error))| {
@@ -79,10 +82,10 @@ pub fn compare(
     Ok(compared)
 }
 
-/// Whether engines are asked for more than their cases. Of several shares the first asks for all; a quick look judges no output.
+/// Whether engines are asked for more than their cases. Of several shares the first asks for all.
 pub fn are_asked(request: &PairedRequest, cases: &[Case]) -> bool {
     let is_of_engines = cases.iter().all(|case| case.phase() != Phase::Bench);
-    is_of_engines && !request.quick && request.shard.is_none_or(|shard| shard.number == 1)
+    is_of_engines && request.other_outputs && !request.quick && request.shard.is_none_or(|shard| shard.number == 1)
 }
 
 impl Compared {
@@ -107,6 +110,8 @@ enum Asked {
     /// Why it is not known, and the error.
     Not(&'static str, String),
     HeadFails(String),
+    /// No more can be asked of base.
+    BaseEnded(String),
 }
 
 fn ask(pair: &mut Pair, id: Case) -> Result<Asked, WorkerError> {
@@ -116,12 +121,19 @@ fn ask(pair: &mut Pair, id: Case) -> Result<Asked, WorkerError> {
         Err(error) => match pair.base.prepare(id, None) {
             Ok(_) => return Ok(Asked::HeadFails(format!("{id}: head alone cannot run it: {error}"))),
             Err(stop @ WorkerError::Interrupted(_)) => return Err(stop),
+            Err(of_base) if has_ended(&of_base) => return Ok(Asked::BaseEnded(of_base.to_string())),
             Err(_) => return Ok(Asked::Not("head and base cannot run them", error.to_string())),
         },
     };
     match pair.base.prepare_beside(id, &in_head) {
         Ok(said) => Ok(Asked::Both(Box::new(OtherLength { id, base_output: said.output, head_output: in_head }))),
         Err(error @ WorkerError::Interrupted(_)) => Err(error),
+        Err(error) if has_ended(&error) => Ok(Asked::BaseEnded(error.to_string())),
         Err(error) => Ok(Asked::Not("base cannot run them", error.to_string())),
     }
+}
+
+/// Whether its process is gone, or out of step.
+fn has_ended(error: &WorkerError) -> bool {
+    matches!(error, WorkerError::Died(_) | WorkerError::Hung(_) | WorkerError::Protocol(_))
 }

@@ -17,7 +17,7 @@ use super::together::{self, Together};
 use super::windows::Levels;
 use super::{AnchorRequest, PairedRequest, Shard, TurnTokens, Worker, Workers, first_pairs, forgets};
 use crate::gate::output::{Agreement, compare, default_tolerance};
-use crate::gate::paired::median_threshold;
+use crate::gate::paired::{few, median_threshold};
 use crate::receipt::{
     AnchorRecord, Note, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp,
 };
@@ -54,9 +54,10 @@ pub fn run(
     progress: &mut dyn FnMut(&Progress),
     cancelled: &AtomicBool,
 ) -> Result<Pilot, WorkerError> {
+    let begun = Instant::now();
     let mut left = Vec::new();
     loop {
-        match attempt(request, &left, progress, cancelled) {
+        match attempt(request, begun, &left, progress, cancelled) {
             Ok(mut pilot) => {
                 left_out::note(&mut pilot.receipt, &left, request);
                 return Ok(pilot);
@@ -70,11 +71,11 @@ pub fn run(
 
 fn attempt(
     request: &PairedRequest,
+    begun: Instant,
     left: &[LeftOut],
     progress: &mut dyn FnMut(&Progress),
     cancelled: &AtomicBool,
 ) -> Result<Pilot, Ended> {
-    let begun = Instant::now();
     let mut say = |label: &str| progress(&Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 });
     say("pilot: loading head");
     let (mut head, machine) = start(request, Who::Head, &request.head, cancelled)?;
@@ -106,6 +107,7 @@ fn attempt(
         ensure_same_model("anchor", &started.record, &head.record)?;
         anchor = Some(started);
     }
+    let mut without_anchor = Vec::new();
     for &case in &cases {
         ensure_not(cancelled)?;
         say(&format!("pilot: {case}"));
@@ -117,12 +119,22 @@ fn attempt(
         for (name, other) in [("base", Some(&mut base)), ("anchor", anchor.as_mut())] {
             let Some(other) = other else { continue };
             let said = other.client.prepare_beside(case, &in_head.output);
+            if let (Err(WorkerError::Refused(_) | WorkerError::Invalid(_)), "anchor", Case::Bench(_)) =
+                (&said, name, case)
+            {
+                without_anchor.push(case);
+                continue;
+            }
             let said = said.map_err(|error| only_in_head(name, error, &format!("run {case}")));
             let said = said.map_err(|error| Ended::of(request, case, error, Fails::BaseAlone))?;
             ensure_counted_alike(name, case, &said, &in_head)?;
             other.outputs.push(said);
         }
         head.outputs.push(in_head);
+    }
+    if without_anchor.len() == cases.len() {
+        let why = "anchor has none of these benches, or they fail in it; choose another anchor";
+        return Err(WorkerError::NotComparable(why.to_owned()).into());
     }
 
     let stepwise = [Some(&base), Some(&head), anchor.as_ref()]
@@ -138,7 +150,8 @@ fn attempt(
     };
     let (anchor_client, anchor) =
         anchor.map(|anchor| (anchor.client, (anchor.file, anchor.record, anchor.start_ns, anchor.outputs))).unzip();
-    let mut pair = Pair { base: base.client, head: head.client, anchor: anchor_client };
+    let mut pair =
+        Pair { base: base.client, head: head.client, anchor: anchor_client, without_anchor: without_anchor.clone() };
     let pilot_ns = PILOT_NS.min(PILOT_OF_ALL_NS * request.share_of_time / cases.len() as f64);
     let mut levels = Levels::new(request.under_load.as_ref());
     let is_timed = |at: usize, case: Case| {
@@ -179,7 +192,7 @@ fn attempt(
                     pair.measure(&PairedCase { pairs, ..plan.clone() }, Side::Base, 0, &turn_tokens)
                 })
             });
-            let (seen, cost) = seen.map_err(|error| Ended::sampling(request, case, error))?;
+            let (seen, cost) = seen.map_err(|error| Ended::sampling(request, &plan, error, &mut pair))?;
             left_out::ensure_something(request, &plan, &seen)?;
             pairs.cost(case, cost);
             let pair_ns = median(&pair_times_ns(&seen)).unwrap_or(1.0).max(1.0) * cost;
@@ -191,7 +204,9 @@ fn attempt(
     // Twice the whole output was computed here: nothing a block asks for takes longer.
     let (mut anchor_worker, mut anchor_side, mut starts_ns) = (None, None, head.start_ns + base.start_ns);
     if let (Some((file, record, start_ns, said)), Some(client)) = (anchor, &pair.anchor) {
-        anchor_worker = Some(Worker { file, patience: client.patience().clone(), outputs: outputs(&said) });
+        let prepared = cases.iter().filter(|case| !without_anchor.contains(case)).zip(&said);
+        let outputs = prepared.map(|(case, reply)| (*case, reply.output.ids.clone())).collect();
+        anchor_worker = Some(Worker { file, patience: client.patience().clone(), outputs });
         anchor_side = Some(record);
         starts_ns += start_ns;
         // Of three that take as long as each other, two were counted.
@@ -261,10 +276,14 @@ fn attempt(
         notes: [
             request.notes.clone(),
             compared.notes,
-            together.note.into_iter().chain(keeps).map(Note::from).collect(),
+            together.note.into_iter().chain(keeps).chain(not_in_anchor(&without_anchor)).map(Note::from).collect(),
         ]
         .concat(),
-        anchor: request.anchor.as_ref().map(|anchor| AnchorRecord { limit: anchor.limit, side: anchor_side }),
+        anchor: request.anchor.as_ref().map(|anchor| AnchorRecord {
+            limit: anchor.limit,
+            side: anchor_side,
+            without: without_anchor.clone(),
+        }),
         servers: (!request.base.servers.is_empty()).then_some(request.base.servers.len()),
         share: share(request, suite_cases),
         resumed: Vec::new(),
@@ -272,6 +291,11 @@ fn attempt(
         allocated: Vec::new(),
     };
     Ok(Pilot { receipt, workers, turn_tokens, pairs, block_ns })
+}
+
+/// What has to be said of benches that the anchor lacks.
+fn not_in_anchor(without: &[Case]) -> Option<String> {
+    few(without).map(|names| format!("compared with base alone, since the anchor cannot run them: {names}"))
 }
 
 /// The cases that this machine measures.

@@ -40,6 +40,8 @@ pub struct PairedRequest {
     pub drift_tolerance: Option<f64>,
     /// Take time of cases whose output differs, too.
     pub allow_output_change: bool,
+    /// Compare what no case asks for, too: requests together, and prompts of other lengths.
+    pub other_outputs: bool,
     /// By whose settings, and what head declares as intended; `None` where head is compared with no revision.
     pub terms: Option<Terms>,
     /// How its bench target is built.
@@ -95,6 +97,7 @@ impl PairedRequest {
             mean_threshold: None,
             drift_tolerance: None,
             allow_output_change: false,
+            other_outputs: true,
             terms: None,
             built_with: BuiltWith::default(),
             code: None,

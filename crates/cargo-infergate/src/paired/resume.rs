@@ -30,8 +30,10 @@ impl PairedRun<'_> {
         self.turn_tokens.retain(|case, _| turns(*case));
         let mut resumed = earlier.resumed.clone();
         resumed.push(earlier.blocks.len());
-        // What is declared, who judges, and what has to be known beside, is this run's to say; its pilot compared lengths and batches.
-        let PairedReceipt { code, terms, notes, broken, other_lengths, .. } = self.receipt.clone();
+        // What is declared, who judges, and what has to be known beside, is this run's to say; its pilot compared lengths and batches. What
+        // broke before stays: a race shows now and then.
+        let PairedReceipt { code, terms, notes, mut broken, other_lengths, .. } = self.receipt.clone();
+        broken.extend(earlier.broken.iter().filter(|why| !self.receipt.broken.contains(why)).cloned());
         let kept = PairedReceipt { partial: false, out_of_time: false, memory: None, ..earlier };
         self.receipt = PairedReceipt { resumed, code, terms, notes, broken, other_lengths, ..kept };
         Ok(())
@@ -77,6 +79,15 @@ fn difference(was: &PairedReceipt, is: &PairedReceipt, request: &PairedRequest) 
     });
     if let Some((case, _)) = said {
         return Some(format!("{}: the output is another one now", case.id));
+    }
+    let of_length = was.other_lengths.iter().find(|was| {
+        let is = is.other_lengths.iter().find(|is| is.id == was.id);
+        is.is_some_and(|is| {
+            was.base_output.sha256 != is.base_output.sha256 || was.head_output.sha256 != is.head_output.sha256
+        })
+    });
+    if let Some(length) = of_length {
+        return Some(format!("{}: the output is another one now", length.id));
     }
     if was.layouts != is.layouts || was.servers != is.servers {
         return text("it drew from other builds or servers");

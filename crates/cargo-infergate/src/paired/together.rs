@@ -14,7 +14,7 @@ const PROMPT_TOKENS: [usize; 2] = [5, 37];
 /// What a batch of head's changes.
 #[derive(Default)]
 pub struct Together {
-    /// It changes the answer, or fails, in head alone, and does so with other prompts, too.
+    /// In head alone it ends the process, or changes the answer and does so with other prompts, too.
     pub broken: Option<String>,
     /// It does so otherwise.
     pub note: Option<String>,
@@ -47,8 +47,9 @@ pub fn compare(
         Some((Whose::NotKnown, why)) => (None, note("head (base cannot be asked)", &why)),
         Some((Whose::Head, why)) => {
             ensure_not(cancelled)?;
-            let is_again = matches!(look(pair, &plan(seed ^ 1), &mut ended)?, Some((Whose::Head, _)));
-            match (is_again, request.allow_output_change) {
+            // Who has ended can be asked for nothing else.
+            let is_again = ended || matches!(look(pair, &plan(seed ^ 1), &mut ended)?, Some((Whose::Head, _)));
+            match (is_again, request.allow_output_change && !ended) {
                 (true, false) => (note("head alone", &why), None),
                 (true, true) => (None, note("head alone", &why)),
                 (false, _) => (None, note("head alone, in one of two looks", &why)),
@@ -80,6 +81,8 @@ fn look(pair: &mut Pair, plan: &LevelPlan, ended: &mut bool) -> Result<Option<(W
         Served::AsAlone => Whose::Head,
         _ if refuses => return Ok(None),
         Served::Refused(_) => Whose::Head,
+        // That head has ended is worse than another answer.
+        Served::Wrong(_) if *ended => Whose::Head,
         Served::Wrong(_) => Whose::Both,
         Served::Unknown => Whose::NotKnown,
         Served::Failed(_) => {

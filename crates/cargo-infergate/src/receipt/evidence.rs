@@ -176,8 +176,8 @@ pub struct TimeEvidence {
     pub against: Against,
     /// Whether it is one of the suite's tests. Further metrics of a case are shown and decide nothing.
     pub counted: bool,
-    /// Base's time, nanoseconds: the median over its processes of each one's median (or mean, by `statistic`), or the geometric
-    /// mean over the baseline's days, since its last step, of the newest session of each.
+    /// Base's time, nanoseconds: the Hodges-Lehmann estimate over its processes, as `ratio` is, of each one's median (or mean, by
+    /// `statistic`), or the geometric mean over the baseline's days, since its last step, of the newest session of each.
     pub base_ns: Option<f64>,
     /// Head's time, nanoseconds: the median over its processes.
     pub head_ns: Option<f64>,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{Request, Sampling};
 use crate::case::Case;
 use crate::load::{Arrivals, LevelPlan, RequestShape, Stop};
+use crate::receipt::FINGERPRINT_POSITIONS;
 
 /// A worker says who it is, or how much memory it has, before it does anything that takes time.
 const QUICK_LIMIT: Duration = Duration::from_secs(60);
@@ -15,6 +16,8 @@ const FIRST_LIMIT: Duration = Duration::from_secs(30 * 60);
 /// An answer may take this many times what the like of it took, and never less than [`LEAST_LIMIT`].
 const PATIENCE: f64 = 10.0;
 const LEAST_LIMIT: Duration = Duration::from_secs(10);
+/// The first requests that are served together may take so long at least.
+const LEAST_FIRST_LEVEL: Duration = Duration::from_secs(120);
 /// A machine that has much to do wakes a process up later than it asked for, and hardly ever by more than this.
 const MOST_BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// Walking the call stack at each allocation makes a run slower by about this much at the most.
@@ -113,13 +116,16 @@ impl Patience {
         let alone = u64::from(plan.compared).saturating_mul(each());
         let each_s = self.level_s_per_token.or_else(|| self.case_s_per_token());
         let work = each_s.map(|each_s| seconds(each_s * tokens.saturating_add(alone) as f64));
-        self.scaled(work, 1.0).saturating_add(seconds(planned_s))
+        // What serves several is made at the first one.
+        let least = if self.level_s_per_token.is_none() { LEAST_FIRST_LEVEL } else { LEAST_LIMIT };
+        self.scaled(work, 1.0).max(least).saturating_add(seconds(planned_s))
     }
 
-    /// The most that a prepared case took for each token of its prompt. Its output takes time, too, so that this is rather too much.
+    /// The most that a token of a prepared case took, or rather more: a step takes no less than a token of the prompt, and there were as many
+    /// steps as a fingerprint has positions.
     fn case_s_per_token(&self) -> Option<f64> {
         let cases = self.cases.iter().filter(|(case, _)| case.prompt_tokens() > 0);
-        cases.map(|(case, took)| took.as_secs_f64() / case.prompt_tokens() as f64).max_by(f64::total_cmp)
+        cases.map(|(_, took)| took.as_secs_f64() / FINGERPRINT_POSITIONS as f64).max_by(f64::total_cmp)
     }
 
     /// The longest that preparing `case` took, where it was prepared.

@@ -28,7 +28,7 @@ pub fn anchor_series(receipt: &PairedReceipt) -> Vec<(Case, Series)> {
             ),
         )
     };
-    receipt.cases.iter().filter(|case| case.timed).map(of_case).collect()
+    receipt.cases.iter().filter(|case| case.timed && anchor.has(case.id)).map(of_case).collect()
 }
 
 fn of_anchor(block: &BlockCase, apart: bool) -> (&[u64], &[u64]) {

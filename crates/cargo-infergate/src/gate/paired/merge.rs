@@ -163,6 +163,9 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt) -> Result<()> {
     }));
     merged.cases.extend(share.cases);
     merged.other_lengths.extend(share.other_lengths);
+    if let Some((merged, share)) = merged.anchor.as_mut().zip(share.anchor) {
+        merged.without.extend(share.without);
+    }
     merged.partial |= share.partial;
     merged.out_of_time |= share.out_of_time;
     merged.invalid.extend(share.invalid);

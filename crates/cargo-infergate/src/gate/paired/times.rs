@@ -10,7 +10,7 @@ use crate::receipt::{
     Statistic, TimeEvidence, VerdictRow,
 };
 use infergate_core::case::Case;
-use infergate_core::stats::{coefficient_of_variation, mean, median};
+use infergate_core::stats::{coefficient_of_variation, hodges_lehmann, mean, median};
 
 /// Those of one case, as its blocks have it; with the smallest slowdown that would have shown in a suite of so many `cases`, where that is
 /// asked for.
@@ -90,8 +90,8 @@ fn evidence(
     let interval = standing.low.zip(standing.high);
     TimeEvidence {
         statistic,
-        base_ns: median(&base),
-        head_ns: median(&head),
+        base_ns: middle_ns(&base),
+        head_ns: middle_ns(&head),
         cv: coefficient_of_variation(&head),
         ratio: standing.theta.map(f64::exp),
         // Each end is a one-sided bound at PASS_LEVEL.
@@ -102,6 +102,11 @@ fn evidence(
         blocks: Some(standing.blocks),
         ..TimeEvidence::new(case.map_or_else(|| Metric::gated(id), PairedCase::metric), against)
     }
+}
+
+/// Of blocks, by the estimate that the change beside it has: where some blocks have a stall, a median of their means has none.
+fn middle_ns(of_blocks: &[f64]) -> Option<f64> {
+    hodges_lehmann(&of_blocks.iter().map(|ns| ns.ln()).collect::<Vec<_>>()).map(f64::exp)
 }
 
 fn ended(receipt: &PairedReceipt, id: Case, evidence: TimeEvidence, standing: &Standing) -> VerdictRow {

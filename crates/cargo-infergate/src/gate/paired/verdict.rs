@@ -215,7 +215,7 @@ fn unmatched(benches: &[Case], why: &str) -> Option<Note> {
 }
 
 /// As many names as a line has room for; `None` of none.
-fn few(cases: &[Case]) -> Option<String> {
+pub(crate) fn few(cases: &[Case]) -> Option<String> {
     const NAMED: usize = 8;
     let named: Vec<String> = cases.iter().map(ToString::to_string).collect();
     (!cases.is_empty()).then(|| first_of(&named, NAMED, ", "))
@@ -223,8 +223,8 @@ fn few(cases: &[Case]) -> Option<String> {
 
 /// A row for each time that was not taken because nothing could have changed it.
 fn same_code(receipt: &PairedReceipt) -> Vec<VerdictRow> {
-    let sides = [Some(Against::Base), receipt.anchor.as_ref().map(|_| Against::Anchor)];
-    let cases = receipt.cases.iter().filter(|case| receipt.is_same_code_of(case.id));
+    let anchor = |case: Case| receipt.anchor.as_ref().filter(|anchor| anchor.has(case)).map(|_| Against::Anchor);
+    let cases: Vec<&PairedCase> = receipt.cases.iter().filter(|case| receipt.is_same_code_of(case.id)).collect();
     let row = |case: &PairedCase, against| {
         let evidence = TimeEvidence {
             threshold: Some(case.threshold),
@@ -233,7 +233,8 @@ fn same_code(receipt: &PairedReceipt) -> Vec<VerdictRow> {
         };
         VerdictRow::new(case.id, Outcome::SameCode, Evidence::Time(evidence))
     };
-    sides.into_iter().flatten().flat_map(|against| cases.clone().map(move |case| row(case, against))).collect()
+    let of_base = cases.iter().map(|case| row(case, Against::Base));
+    of_base.chain(cases.iter().filter_map(|case| Some(row(case, anchor(case.id)?)))).collect()
 }
 
 fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64, same_code: bool) -> VerdictRow {

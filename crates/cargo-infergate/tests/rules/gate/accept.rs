@@ -144,7 +144,7 @@ fn a_counter_rises_by_a_number_or_by_a_share() {
 #[test]
 fn the_anchor_is_another_comparison() {
     let mut receipt = slower(0.1);
-    receipt.anchor = Some(AnchorRecord { limit: 1.05, side: None });
+    receipt.anchor = Some(AnchorRecord { limit: 1.05, side: None, without: Vec::new() });
     let of_base = accept("itl_ns", percent(12.0));
     let of_anchor = Accept { against: Against::Anchor, ..of_base.clone() };
     assert_eq!(judged(&declaring(receipt.clone(), vec![of_base.clone()])).verdict, Outcome::Regressed);

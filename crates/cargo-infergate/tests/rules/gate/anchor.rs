@@ -67,7 +67,7 @@ fn suite(anchor: Option<(f64, bool)>) -> PairedReceipt {
         blocks: Vec::new(),
         memory: None,
         layouts: None,
-        anchor: anchor.map(|(limit, apart)| AnchorRecord { limit, side: apart.then_some(side) }),
+        anchor: anchor.map(|(limit, apart)| AnchorRecord { limit, side: apart.then_some(side), without: Vec::new() }),
         servers: None,
     }
 }
@@ -185,6 +185,21 @@ fn a_slowdown_against_the_anchor_alone_fails_and_names_it() {
     let limits = of_anchor.iter().filter_map(|row| row.time().and_then(|time| time.threshold));
     assert!(limits.clone().count() == 1 && limits.clone().all(|limit| (limit - 1.05).abs() < 1e-9));
     assert!(passes(&gate(suite(Some((1.20, true))), 1.08, 1.08, &mut random)), "a wider limit");
+}
+
+#[test]
+fn a_bench_that_the_anchor_lacks_is_compared_with_base_alone() {
+    let mut receipt = gate(suite(Some((1.05, true))), 1.0, 1.0, &mut fastrand::Rng::with_seed(3));
+    let new = case(CASES[1]);
+    receipt.anchor.as_mut().expect("an anchor").without = vec![new];
+    for block in receipt.blocks.iter_mut().flat_map(|block| &mut block.cases).filter(|block| block.id == new) {
+        block.anchor_ns.clear();
+    }
+    let verdict = judged(&receipt);
+    let of = |against| rows(&verdict, against).iter().filter_map(|row| row.subject.case()).collect::<Vec<_>>();
+    assert_eq!(of(Against::Base), CASES.map(case));
+    assert_eq!(of(Against::Anchor), [CASES[0], CASES[2], CASES[3], CASES[4]].map(case));
+    assert!(open(&receipt).is_empty());
 }
 
 #[test]

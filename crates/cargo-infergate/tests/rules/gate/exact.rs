@@ -7,6 +7,7 @@ use cargo_infergate::gate::{Policy, judge};
 use cargo_infergate::receipt::{Baseline, CountedCase, Counter, Evidence, Outcome, Receipt, Unit, Verdict, VerdictRow};
 use cargo_infergate::report::words::headline::of;
 
+use crate::gate::output::with_logits;
 use crate::gate::paired::measured;
 use crate::gate::support::{compares, decode_baseline, machine, note, output, row, run};
 
@@ -74,6 +75,25 @@ fn on_another_platform_a_near_tie_is_advisory_and_a_clear_choice_is_not() {
         // On the same platform no margin excuses.
         head.machine = machine("linux-x86_64-amd-2");
         assert_eq!(judged(&head, &base).verdict, Outcome::OutputChanged);
+    }
+}
+
+#[test]
+fn on_another_platform_other_rounding_is_advisory_and_what_is_no_rounding_is_not() {
+    let mut base = base();
+    base.exact[0].output = with_logits(&[0, 1], &[1.0, 2.0, 8.0]);
+    for (said, expected) in [
+        (with_logits(&[0, 1], &[1.0, 2.0, 8.2]), Outcome::Advisory),
+        (with_logits(&[0, 1], &[1.0, f32::NAN, 8.0]), Outcome::OutputChanged),
+        (with_logits(&[0, 1], &[1.0, 2.0, 8.0, -9.0]), Outcome::OutputChanged),
+        (output(vec![0, 1]), Outcome::Inconclusive),
+    ] {
+        let mut head = head();
+        head.machine.instruction_set = Some("avx2".into());
+        head.cases[0].output = said;
+        let verdict = judged(&head, &base);
+        let row = row(&verdict, "decode/p128", "output");
+        assert_eq!(row.outcome, expected, "{row:?}");
     }
 }
 

@@ -37,7 +37,7 @@ fn each_number_under_load_has_its_own() {
 #[test]
 fn a_receipt_cannot_leave_out_the_mean_or_widen_the_anchor() {
     let mut receipt = slower(0.04);
-    receipt.anchor = Some(AnchorRecord { limit: 50.0, side: None });
+    receipt.anchor = Some(AnchorRecord { limit: 50.0, side: None, without: Vec::new() });
     let again = LIMITS.set_in(receipt);
     assert_eq!(again.anchor.as_ref().map(|anchor| anchor.limit), Some(1.05));
     assert_eq!(again.cases[0].mean, Some(MeanTest { threshold: 1.1, by_noise: false, expected_std: None }));

@@ -15,7 +15,7 @@ use crate::gate::support::{baseline, case, note, notes, output, row, run};
 const TOLERANCE: f64 = 1e-5;
 
 /// An output of `ids` behind each of which stood `logits`.
-fn with_logits(ids: &[u32], logits: &[f32]) -> Output {
+pub fn with_logits(ids: &[u32], logits: &[f32]) -> Output {
     let mut fingerprint = Fingerprint::default();
     (0..ids.len()).for_each(|position| fingerprint.add(position, logits));
     Output { fingerprint: Some(fingerprint), ..output(ids.to_vec()) }
