@@ -168,3 +168,26 @@ pub fn first_difference(a: &[TokenId], b: &[TokenId]) -> Option<usize> {
     let common = a.iter().zip(b).position(|(a, b)| a != b);
     common.or_else(|| (a.len() != b.len()).then(|| a.len().min(b.len())))
 }
+
+/// How far an engine's numbers may drift and still be the same output, unless the team says otherwise: the root mean square of the
+/// changes of its best logits, each as a fraction of the largest one.
+///
+/// In f32 other orders of the same sums (1, 2 or 3 threads; every other weight off by its last bit) gave 1.3e-7 to 3.0e-7 on
+/// GPT-2's shape with synthetic weights: 1e-6 is three times that. Narrower numbers round so many times more coarsely as they
+/// have fewer bits. Quantized weights are multiplied with activations rounded to 8 bits, where a last bit decides which of 256
+/// steps is taken: last bits of a Q4_1 model's norms gave 0.014 to 0.015 (scripts/quantized_drift.py), and 0.045 is three times
+/// that.
+pub fn default_tolerance(engine: &EngineInfo) -> f64 {
+    // `torch.float32`, `F32 (Metal)`
+    let said = engine.computes_in.as_ref().unwrap_or(&engine.dtype).to_ascii_lowercase();
+    let word = said.split_whitespace().next().and_then(|word| word.rsplit('.').next()).unwrap_or_default();
+    match word {
+        "f64" | "fp64" | "float64" | "double" => 1e-14,
+        "f32" | "fp32" | "float32" | "float" | "single" => 1e-6,
+        "f16" | "fp16" | "float16" | "half" | "tf32" => 1e-6 * 8192.0,
+        "bf16" | "bfloat16" => 1e-6 * 65536.0,
+        _ => QUANTIZED_TOLERANCE,
+    }
+}
+
+const QUANTIZED_TOLERANCE: f64 = 0.045;

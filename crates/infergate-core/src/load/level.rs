@@ -22,7 +22,7 @@ pub struct LoadLevel {
     /// Memory for the keys and values of one request, bytes. `None`: the engine does not say.
     #[serde(default)]
     pub kv_bytes_per_request: Option<u64>,
-    /// Requests whose output was computed once more alone, and was the same.
+    /// Requests whose output was computed once more alone, and was the same, up to a near tie.
     pub compared: u32,
     /// Why the level ended before its stop rule said so: the engine failed, or there were more records than fit an answer.
     #[serde(default)]

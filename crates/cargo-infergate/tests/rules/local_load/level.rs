@@ -26,7 +26,8 @@ fn measured(level: &LoadLevel) -> usize {
 
 fn batch(changes: bool) -> (BatchEngine, VirtualClock) {
     let clock = VirtualClock::default();
-    (BatchEngine { fake: FakeEngine::new(script(), clock.clone()), clock: clock.clone(), changes }, clock)
+    let fake = FakeEngine::new(script(), clock.clone());
+    (BatchEngine { fake, clock: clock.clone(), changes, margin: None }, clock)
 }
 
 #[test]
@@ -52,6 +53,24 @@ fn a_batch_that_changes_an_answer_is_called() {
     // Alone it says what it says alone.
     let (mut engine, clock) = batch(true);
     assert_eq!(run(&mut engine, &clock, &closed(1, 3)).expect("runs").compared, 3);
+}
+
+#[test]
+fn a_near_tie_may_end_otherwise_in_a_batch() {
+    for (dtype, margin, is_called) in [
+        ("bf16", 0.0, false),
+        ("bf16", 0.125, false),
+        ("bf16", 0.25, true),
+        ("f32", 0.0, false),
+        ("f32", 1e-4, true),
+        ("q4_1", 0.25, true),
+    ] {
+        let (mut engine, clock) = batch(true);
+        engine.margin = Some((dtype, margin));
+        let ran = run(&mut engine, &clock, &closed(3, 6));
+        assert_eq!(ran.is_err(), is_called, "{dtype} {margin}");
+        assert!(ran.is_err() || ran.is_ok_and(|level| level.compared == 3));
+    }
 }
 
 #[test]
