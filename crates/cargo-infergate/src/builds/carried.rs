@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
@@ -15,12 +15,14 @@ pub fn lay(carry: &[String], from: &Path, to: &Path, revision: &str) -> Result<(
         let named = || format!("bench.carry: '{path}'");
         let is_below = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         ensure!(is_below, "{}: has to be a path below this folder, without `..`", named());
+        // Without a `/` at its end, behind which a link cannot be made.
+        let path: &Path = &Path::new(path).components().collect::<PathBuf>();
         let (source, place) = (from.join(path), to.join(path));
         ensure!(source.exists(), "{}: is not there; make it, or leave it out", named());
         let cannot = || format!("{}: cannot be linked into the checkout of '{revision}'", named());
         // One by one: a folder of the revision can be a link to anywhere, where nothing is made.
         let mut folder = to.to_owned();
-        for part in Path::new(path).parent().into_iter().flat_map(Path::components) {
+        for part in path.parent().into_iter().flat_map(Path::components) {
             folder.push(part);
             let found = folder.symlink_metadata();
             let is_link = found.as_ref().is_ok_and(|found| found.is_symlink());
@@ -30,7 +32,7 @@ pub fn lay(carry: &[String], from: &Path, to: &Path, revision: &str) -> Result<(
             }
         }
         // A checkout that a program is built in keeps its folders, and what an earlier gate linked into them.
-        if place.is_symlink() && git(to, &["ls-files", "--", &format!(":(literal){path}")])?.is_empty() {
+        if place.is_symlink() && git(to, &["ls-files", "--", &format!(":(literal){}", path.display())])?.is_empty() {
             fs::remove_file(&place).with_context(cannot)?;
         }
         ensure!(

@@ -113,13 +113,11 @@ pub fn of_bench(target: &BenchTarget, folder: &Path) -> Result<Vec<Package>> {
     Ok(packages)
 }
 
-/// The bench target as the checkout around `there` calls it: the package in that folder can have had another name.
+/// The bench target as the checkout around `there` calls it: the package in that folder can have had another name, which another one has
+/// now.
 pub fn as_called(target: &BenchTarget, there: &Path) -> Result<BenchTarget> {
     let Some(name) = &target.package else { return Ok(target.clone()) };
     let was = packages(there)?.unwrap_or_default();
-    if was.iter().any(|package| package.name == *name) {
-        return Ok(target.clone());
-    }
     let here = Path::new(".");
     let is = of_bench(target, here)?;
     let place = |package: &Package, folder: &Path| {

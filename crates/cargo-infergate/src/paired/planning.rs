@@ -19,6 +19,10 @@ const MOST_PAIRS: usize = 128;
 /// The median of fewer is no shield against a burst; of a case that takes seconds there is not the time for more.
 const LEAST_PAIRS: usize = 4;
 
+/// Of steps six times as slow, each fiftieth, six blocks of so many have one 98 times out of 100; of twelve pairs 77 times, and a gate
+/// that sees none passes. More than this, and longer than [`most_ns`], nobody would wait for.
+const STALL_PAIRS: usize = 32;
+
 /// Samples of several iterations may vary little: then fewer show as much, and a suite has many such benches.
 const LEAST_PAIRS_OF_MANY: usize = 8;
 
@@ -48,8 +52,9 @@ pub fn decide(
     // An even number: each side runs first equally often.
     let within = |ns: f64, most: usize| ((ns / pair_ns) as usize).clamp(2, most);
     let of_many = plan.iterations_per_sample > 1;
-    let least = if of_many { LEAST_PAIRS_OF_MANY } else { within(LEAST_BLOCK_NS, ENOUGH_PAIRS).max(LEAST_PAIRS) };
     let is_request = cost > 1.0 && !stepwise && plan.id.phase() != Phase::Bench;
+    let for_stalls = if plan.id.phase() == Phase::Decode && !is_request { STALL_PAIRS } else { LEAST_PAIRS };
+    let least = if of_many { LEAST_PAIRS_OF_MANY } else { within(LEAST_BLOCK_NS, ENOUGH_PAIRS).max(for_stalls) };
     let most = match is_request {
         true => within(CASE_OF_REQUESTS_NS, MOST_PAIRS),
         false => within(most_ns(cases, request.share_of_time), MOST_PAIRS)

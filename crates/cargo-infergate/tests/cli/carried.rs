@@ -14,7 +14,7 @@ fn repository_of_data(settings: &str) -> Sandbox {
 
 #[test]
 fn what_git_ignores_is_linked_into_each_checkout() {
-    let sandbox = repository_of_data("[bench]\ncarry = ['data']\n");
+    let sandbox = repository_of_data("[bench]\ncarry = ['data/']\n");
     sandbox.write("data/step.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
     let before = left_behind(&sandbox);
     for _ in 0..2 {

@@ -160,6 +160,17 @@ fn a_package_that_is_renamed_is_compared_with_what_it_was() {
     sandbox.write("crates/engine/engine.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
     let said = gate_in(&sandbox, "", &["--bench-package=motor"]).code(1);
     assert!(decision(&said).contains("regressed (exit 1): decode 5.0 % slower"), "{}", stdout(&said));
+    // Also by the name of one that it replaces.
+    sandbox.write("crates/engine/Cargo.toml", &manifest);
+    sandbox.write("crates/engine/engine.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
+    sandbox.write("crates/old/engine.rs", "pub const STEP_NS: u64 = 3_000_000;\n");
+    sandbox.write("crates/old/benches/main.rs", WORKER);
+    commit(&sandbox, "crates/old/Cargo.toml", &renamed, "two packages");
+    sandbox.write("crates/old/Cargo.toml", &renamed.replacen("\"motor\"", "\"retired\"", 1));
+    sandbox.write("crates/engine/Cargo.toml", &renamed);
+    sandbox.write("crates/engine/engine.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
+    let said = gate_in(&sandbox, "", &["--bench-package=motor"]).code(1);
+    assert!(decision(&said).contains("regressed (exit 1): decode 5.0 % slower"), "{}", stdout(&said));
 }
 
 #[test]
