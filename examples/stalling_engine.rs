@@ -4,7 +4,7 @@
 //! ```console
 //! cargo build --release --example stalling_engine && cd target/release/examples
 //! for name in calm stalls-2x6 stalls-10x3 stalls-25x2; do cp stalling_engine $name; done
-//! cargo xtask gate --cases decode/p128 --base-bin calm --head-bin stalls-2x6
+//! cargo xtask gate --cases decode/p128 --time-same-code --memory-runs 0 --base-bin calm --head-bin stalls-2x6
 //! ```
 
 use std::process::ExitCode;
