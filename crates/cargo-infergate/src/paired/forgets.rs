@@ -21,7 +21,7 @@ pub fn ensure(pair: &mut Pair<'_>, timed: impl Iterator<Item = Case>) -> Result<
     // A cache of whole blocks keeps no prompt that is shorter than one, and one of few bytes none that is long.
     let (shortest, longest) =
         (known.iter().min_by_key(|case| case.prompt_tokens()), known.iter().max_by_key(|case| case.prompt_tokens()));
-    let mut asked: Vec<Case> = shortest.into_iter().chain(longest).copied().collect();
+    let mut asked: Vec<Case> = longest.into_iter().chain(shortest).copied().collect();
     asked.dedup_by_key(|case| case.prompt_tokens());
     let mut notes = Vec::new();
     for case in asked {

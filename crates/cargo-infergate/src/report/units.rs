@@ -10,10 +10,11 @@ pub const MISSING: &str = "—";
 /// Nanoseconds in the unit that leaves three digits: `121 ms`, `1.48 s`.
 pub fn duration(ns: Option<f64>) -> String {
     let Some(ns) = ns else { return MISSING.into() };
+    // What rounds to a thousand of one unit is one of the next.
     let (value, unit) = match ns {
-        ns if ns < 1e3 => (ns, "ns"),
-        ns if ns < 1e6 => (ns / 1e3, "µs"),
-        ns if ns < 1e9 => (ns / 1e6, "ms"),
+        ns if ns < 999.5 => (ns, "ns"),
+        ns if ns < 999.5e3 => (ns / 1e3, "µs"),
+        ns if ns < 999.5e6 => (ns / 1e6, "ms"),
         ns => (ns / 1e9, "s"),
     };
     format!("{} {unit}", three_digits(value))

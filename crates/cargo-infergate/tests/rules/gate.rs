@@ -21,6 +21,7 @@ mod merge;
 mod output;
 pub mod paired;
 mod pairs;
+mod platforms;
 mod properties;
 mod servers;
 mod simulated_server;

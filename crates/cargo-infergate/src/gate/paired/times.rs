@@ -106,7 +106,9 @@ fn evidence(
 
 /// Of blocks, by the estimate that the change beside it has: where some blocks have a stall, a median of their means has none.
 fn middle_ns(of_blocks: &[f64]) -> Option<f64> {
-    hodges_lehmann(&of_blocks.iter().map(|ns| ns.ln()).collect::<Vec<_>>()).map(f64::exp)
+    // Beside the first one, so that equal times stay what they are.
+    let first = of_blocks.first()?;
+    hodges_lehmann(&of_blocks.iter().map(|ns| (ns / first).ln()).collect::<Vec<_>>()).map(|ln| first * ln.exp())
 }
 
 fn ended(receipt: &PairedReceipt, id: Case, evidence: TimeEvidence, standing: &Standing) -> VerdictRow {
