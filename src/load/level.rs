@@ -11,8 +11,8 @@ use infergate_core::clock::Clock;
 use infergate_core::engine::default_tolerance;
 use infergate_core::load::{LevelPlan, LoadLevel, MOST_ANSWER_BYTES};
 
-/// A token is chosen by rounding where the margin is below this part of what all numbers may drift by: in bf16 1.6 % of the largest logit, two
-/// or three steps of such a number.
+/// A token is chosen by rounding where the margin is below this part of what all numbers may drift by: in bf16 1.6 % of the logit, two or
+/// three steps of such a number.
 const OF_TOLERANCE: f64 = 0.25;
 
 /// Runs `plan` on a scheduler of `engine`, on `clock`, then computes some of the outputs alone.
@@ -68,20 +68,17 @@ pub fn run_level(
     })
 }
 
-/// Whether the two best logits behind token `at` lie so close that rounding chooses: another order of the same sums can give the
-/// other one. Known of an engine that gives its logits.
-fn is_near_tie(engine: &mut dyn Engine, prompt: &[TokenId], at: usize) -> Result<bool> {
-    output_ids(engine, prompt, at + 1)?;
+/// Whether the engine alone had `said` at token `at` so close behind its own choice that rounding decides: another order of the same sums
+/// can give the other one. Known of an engine that gives its logits.
+fn is_near_tie(engine: &mut dyn Engine, prompt: &[TokenId], at: usize, said: TokenId) -> Result<bool> {
+    let own = output_ids(engine, prompt, at + 1)?[at];
     let mut logits = Vec::new();
     if !engine.logits(&mut logits) {
         return Ok(false);
     }
-    let finite = logits.iter().filter(|logit| logit.is_finite());
-    let largest = finite.clone().fold(0.0_f32, |largest, logit| largest.max(logit.abs()));
-    let (best, second) = finite.fold((f32::NEG_INFINITY, f32::NEG_INFINITY), |(best, second), &logit| {
-        if logit > best { (logit, best) } else { (best, second.max(logit)) }
-    });
-    Ok(f64::from(best - second) <= OF_TOLERANCE * default_tolerance(&engine.info()) * f64::from(largest))
+    let logit = |token: TokenId| logits.get(token as usize).copied().filter(|logit| logit.is_finite()).map(f64::from);
+    let rounds = OF_TOLERANCE * default_tolerance(&engine.info());
+    Ok(logit(own).zip(logit(said)).is_some_and(|(own, said)| own - said <= rounds * own.abs().max(said.abs())))
 }
 
 /// Computes some completed requests, evenly spread over the level, alone. How many there were.
@@ -95,7 +92,7 @@ fn compare(engine: &mut dyn Engine, plan: &LevelPlan, driven: &Driven) -> Result
         let output = &driven.outputs[place];
         let alone = output_ids(engine, &plan.prompt(place as u64, vocab_tokens), output.len())?;
         if let Some(at) = first_difference(output, &alone)
-            && !is_near_tie(engine, &plan.prompt(place as u64, vocab_tokens), at)?
+            && !is_near_tie(engine, &plan.prompt(place as u64, vocab_tokens), at, output[at])?
         {
             let text = format!(
                 "request {place}: output token {} beside other requests is not the one that its prompt gives alone; a batch must not change the answer, mend the scheduler",

@@ -181,14 +181,16 @@ fn output(record: &CaseRecord, exact: &ExactRecord, other_platform: Option<&Reas
     let found = compare_outputs(&exact.output, &record.output, tolerance);
     // A margin that nobody knows is no near tie, and no clear choice either.
     let near_tie = found.base_margin.is_some_and(|margin| margin < NEAR_TIE_LOGITS);
-    let is_rounding = found.position.is_none() && found.other_logits.is_none() && !found.no_numbers;
+    let are_numbers = found.other_logits.is_none() && !found.no_numbers;
+    let is_rounding = (near_tie || found.position.is_none()) && are_numbers;
     let other_prompt = other_prompt(&exact.output, &record.output);
     let outcome = match (found.comparison, other_platform) {
         (OutputComparison::Changed, _) if other_prompt => Outcome::NotComparable,
         (OutputComparison::Drifted | OutputComparison::Same, _) if found.lost_positions > 0 => Outcome::Inconclusive,
+        (OutputComparison::Changed, Some(_)) if found.lost_positions > 0 && is_rounding => Outcome::Inconclusive,
         (OutputComparison::Drifted, _) => Outcome::Drifted,
         // Elsewhere numbers may round by more than here; another token is another matter, and so is what is no number.
-        (OutputComparison::Changed, Some(_)) if near_tie || is_rounding => Outcome::Advisory,
+        (OutputComparison::Changed, Some(_)) if is_rounding => Outcome::Advisory,
         (OutputComparison::Changed, _) => Outcome::OutputChanged,
         _ => Outcome::Pass,
     };

@@ -18,10 +18,11 @@ pub fn ensure(pair: &mut Pair<'_>, timed: impl Iterator<Item = Case>) -> Result<
     let reads = |case: &Case| matches!(case.phase(), Phase::Prefill | Phase::Generate);
     let known = timed.filter(|case| case.prompt_tokens() >= LEAST_TOKENS).filter(reads);
     let known: Vec<Case> = known.collect();
-    // A cache of whole blocks keeps no prompt that is shorter than one, and one of few bytes none that is long.
+    // A cache of whole blocks keeps no prompt that is shorter than one, and one of few bytes none that is long. The short one first:
+    // new prompts of the long one begin as those of the short one.
     let (shortest, longest) =
         (known.iter().min_by_key(|case| case.prompt_tokens()), known.iter().max_by_key(|case| case.prompt_tokens()));
-    let mut asked: Vec<Case> = longest.into_iter().chain(shortest).copied().collect();
+    let mut asked: Vec<Case> = shortest.into_iter().chain(longest).copied().collect();
     asked.dedup_by_key(|case| case.prompt_tokens());
     let mut notes = Vec::new();
     for case in asked {

@@ -18,6 +18,8 @@ const TURN_NS: f64 = 2e6;
 /// An iteration shorter than this is timed together with others; one longer than the second is none that was interrupted.
 const SHORT_NS: f64 = TURN_NS / 4.0;
 const SURELY_LONG_NS: f64 = 3e8;
+/// Nobody waits for a second iteration of one that takes so long.
+const TOO_LONG_NS: f64 = 3e9;
 /// A sample of a criterion bench takes no longer than this with all that it sets up, which is not timed. What is set up for a sample is in
 /// memory at once, or a part of it.
 const SAMPLE_NS: f64 = 1.5e7;
@@ -160,11 +162,20 @@ fn first<E>(mut look: impl FnMut() -> Result<Look, E>) -> Result<Look, E> {
 /// A look at a bench's second iteration, where that takes clearly less than the first one of its closure: what the closure makes is
 /// filled then, and `cargo bench` times nearly nothing else. `None` where it does not.
 pub fn warm<E>(first: Look, mut second: impl FnMut() -> Result<Look, E>) -> Result<Option<Look>, E> {
-    let looks = if first.timed_ns < SURELY_LONG_NS { LOOKS / 2 } else { 1 };
-    for _ in 0..looks {
+    if first.timed_ns >= TOO_LONG_NS {
+        return Ok(None);
+    }
+    // One that took long was not interrupted, but slowed down, perhaps: both looks have to show it.
+    let wanted = if first.timed_ns < SURELY_LONG_NS { 1 } else { LOOKS / 2 };
+    let mut warm = 0;
+    for left in (0..LOOKS / 2).rev() {
         let seen = second()?;
-        if seen.timed_ns < WARMER * first.timed_ns {
+        warm += usize::from(seen.timed_ns < WARMER * first.timed_ns);
+        if warm == wanted {
             return Ok(Some(seen));
+        }
+        if warm + left < wanted {
+            break;
         }
     }
     Ok(None)

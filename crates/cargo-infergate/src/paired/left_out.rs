@@ -16,9 +16,9 @@ const MOST_CHARACTERS: usize = 240;
 
 /// Where head fails, base is asked for no more iterations than these in a sample, each time for so many more, and none behind one that
 /// takes this long.
-const MOST_TRIED: usize = 100_000;
-const MORE_TRIED: usize = 32;
-const TRIED_FOR: Duration = Duration::from_millis(300);
+const MOST_TRIED: usize = 10_000;
+const MORE_TRIED: usize = 4;
+const TRIED_FOR: Duration = Duration::from_millis(15);
 
 /// No iteration that does anything is shorter.
 const LEAST_NS: f64 = 0.1;
@@ -59,6 +59,8 @@ pub enum Fails {
     HeadAlone,
     BaseAlone,
     Both,
+    /// It is compared with base all the same.
+    AnchorAlone,
 }
 
 impl Ended {
@@ -66,7 +68,8 @@ impl Ended {
     pub fn of(request: &PairedRequest, case: Case, error: WorkerError, fails: Fails) -> Self {
         let is_bench = |program: &Program| program.launcher.is_none() && program.servers.is_empty();
         let is_named = request.cases.iter().any(|named| *named == case.to_string() || *named == case.id());
-        if matches!(case, Case::Bench(_)) && is_bench(&request.head) && is_own(&error) && !is_named {
+        let ends_the_run = is_named && fails != Fails::AnchorAlone;
+        if matches!(case, Case::Bench(_)) && is_bench(&request.head) && is_own(&error) && !ends_the_run {
             return Self::By(LeftOut { case, fails, error });
         }
         Self::Run(error)
@@ -74,10 +77,15 @@ impl Ended {
 
     /// The same of a sample of both, by who it names. What fails in head is tried in base, too.
     pub fn sampling(request: &PairedRequest, plan: &PairedCase, error: WorkerError, pair: &mut Pair) -> Self {
-        let fails = match error.to_string().starts_with(Who::Head.name()) {
-            true if matches!(plan.id, Case::Bench(_)) && is_own(&error) && fails_in_base(plan, pair) => Fails::Both,
-            true => Fails::HeadAlone,
-            false => Fails::BaseAlone,
+        let is_of = |who: Who| error.to_string().starts_with(who.name());
+        let fails = if is_of(Who::Anchor) {
+            Fails::AnchorAlone
+        } else if !is_of(Who::Head) {
+            Fails::BaseAlone
+        } else if matches!(plan.id, Case::Bench(_)) && is_own(&error) && fails_in_base(plan, pair) {
+            Fails::Both
+        } else {
+            Fails::HeadAlone
         };
         Self::of(request, plan.id, error, fails)
     }
@@ -137,11 +145,18 @@ pub fn note(receipt: &mut PairedReceipt, left: &[LeftOut], request: &PairedReque
         match bench.fails {
             Fails::HeadAlone => receipt.broken.push(said),
             Fails::BaseAlone | Fails::Both => receipt.notes.push(Note::from(said)),
+            // The pilot names all of these.
+            Fails::AnchorAlone => {}
         }
     }
 }
 
 impl LeftOut {
+    /// Whether only the comparison with the anchor is left out.
+    pub fn is_of_anchor(&self) -> bool {
+        self.fails == Fails::AnchorAlone
+    }
+
     /// Where it fails, and why.
     fn said(&self, request: &PairedRequest) -> String {
         let Self { case, fails, error } = self;
@@ -154,6 +169,7 @@ impl LeftOut {
             Fails::HeadAlone => format!("{case} fails in head alone: {why}"),
             Fails::BaseAlone => format!("{case}: not compared, it fails in base: {why}"),
             Fails::Both => format!("{case}: not compared, it fails in base and head: {why}"),
+            Fails::AnchorAlone => format!("{case}: compared with base alone, it fails in the anchor: {why}"),
         }
     }
 }

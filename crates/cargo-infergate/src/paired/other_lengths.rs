@@ -67,10 +67,10 @@ pub fn compare(
                 compared.broken = Some(why);
                 break;
             }
-            Asked::BaseEnded(why) => {
-                compared.notes.push(Note::from(format!(
-                    "longer prompts were not compared: base ended at {prompt_tokens} tokens ({why})"
-                )));
+            Asked::Ended(why) => {
+                let text =
+                    format!("prompts of {prompt_tokens} tokens and more were not compared: a side ended ({why})");
+                compared.notes.push(Note::from(text));
                 break;
             }
         }
@@ -110,8 +110,8 @@ enum Asked {
     /// Why it is not known, and the error.
     Not(&'static str, String),
     HeadFails(String),
-    /// No more can be asked of base.
-    BaseEnded(String),
+    /// No more can be asked of a side.
+    Ended(String),
 }
 
 fn ask(pair: &mut Pair, id: Case) -> Result<Asked, WorkerError> {
@@ -121,14 +121,14 @@ fn ask(pair: &mut Pair, id: Case) -> Result<Asked, WorkerError> {
         Err(error) => match pair.base.prepare(id, None) {
             Ok(_) => return Ok(Asked::HeadFails(format!("{id}: head alone cannot run it: {error}"))),
             Err(stop @ WorkerError::Interrupted(_)) => return Err(stop),
-            Err(of_base) if has_ended(&of_base) => return Ok(Asked::BaseEnded(of_base.to_string())),
+            Err(of_base) if has_ended(&of_base) || has_ended(&error) => return Ok(Asked::Ended(error.to_string())),
             Err(_) => return Ok(Asked::Not("head and base cannot run them", error.to_string())),
         },
     };
     match pair.base.prepare_beside(id, &in_head) {
         Ok(said) => Ok(Asked::Both(Box::new(OtherLength { id, base_output: said.output, head_output: in_head }))),
         Err(error @ WorkerError::Interrupted(_)) => Err(error),
-        Err(error) if has_ended(&error) => Ok(Asked::BaseEnded(error.to_string())),
+        Err(error) if has_ended(&error) => Ok(Asked::Ended(error.to_string())),
         Err(error) => Ok(Asked::Not("base cannot run them", error.to_string())),
     }
 }

@@ -95,7 +95,8 @@ fn attempt(
     let unmatched = benches.only_in_head.len() + benches.only_in_base.len();
     (head.record.unmatched, base.record.unmatched) = (benches.only_in_head, benches.only_in_base);
     let mut cases = benches.cases;
-    cases.retain(|case| left.iter().all(|left| left.case != *case));
+    let mut without_anchor: Vec<Case> = left.iter().filter(|left| left.is_of_anchor()).map(|left| left.case).collect();
+    cases.retain(|case| left.iter().all(|left| left.case != *case || left.is_of_anchor()));
     if cases.is_empty() && !left.is_empty() {
         return Err(Ended::WithNothingLeft);
     }
@@ -107,7 +108,6 @@ fn attempt(
         ensure_same_model("anchor", &started.record, &head.record)?;
         anchor = Some(started);
     }
-    let mut without_anchor = Vec::new();
     for &case in &cases {
         ensure_not(cancelled)?;
         say(&format!("pilot: {case}"));
@@ -117,24 +117,21 @@ fn attempt(
         })?;
         // All read the same text, so that their numbers can be compared at every position.
         for (name, other) in [("base", Some(&mut base)), ("anchor", anchor.as_mut())] {
-            let Some(other) = other else { continue };
+            let is_anchor = name == Who::Anchor.name();
+            let Some(other) = other.filter(|_| !is_anchor || !without_anchor.contains(&case)) else { continue };
             let said = other.client.prepare_beside(case, &in_head.output);
-            if let (Err(WorkerError::Refused(_) | WorkerError::Invalid(_)), "anchor", Case::Bench(_)) =
-                (&said, name, case)
-            {
+            let is_refused = matches!(said, Err(WorkerError::Refused(_) | WorkerError::Invalid(_)));
+            if is_anchor && is_refused && matches!(case, Case::Bench(_)) {
                 without_anchor.push(case);
                 continue;
             }
+            let fails = if is_anchor { Fails::AnchorAlone } else { Fails::BaseAlone };
             let said = said.map_err(|error| only_in_head(name, error, &format!("run {case}")));
-            let said = said.map_err(|error| Ended::of(request, case, error, Fails::BaseAlone))?;
+            let said = said.map_err(|error| Ended::of(request, case, error, fails))?;
             ensure_counted_alike(name, case, &said, &in_head)?;
             other.outputs.push(said);
         }
         head.outputs.push(in_head);
-    }
-    if without_anchor.len() == cases.len() {
-        let why = "anchor has none of these benches, or they fail in it; choose another anchor";
-        return Err(WorkerError::NotComparable(why.to_owned()).into());
     }
 
     let stepwise = [Some(&base), Some(&head), anchor.as_ref()]

@@ -33,7 +33,9 @@ impl PairedRun<'_> {
         // What is declared, who judges, and what has to be known beside, is this run's to say; its pilot compared lengths and batches. What
         // broke before stays: a race shows now and then.
         let PairedReceipt { code, terms, notes, mut broken, other_lengths, .. } = self.receipt.clone();
-        broken.extend(earlier.broken.iter().filter(|why| !self.receipt.broken.contains(why)).cloned());
+        if !self.request.allow_output_change {
+            broken.extend(earlier.broken.iter().filter(|why| !self.receipt.broken.contains(why)).cloned());
+        }
         let kept = PairedReceipt { partial: false, out_of_time: false, memory: None, ..earlier };
         self.receipt = PairedReceipt { resumed, code, terms, notes, broken, other_lengths, ..kept };
         Ok(())

@@ -27,11 +27,11 @@ fn a_head_that_answers_a_known_prompt_from_a_cache_is_invalid() {
     let sandbox = Sandbox::new();
     let cases = "--cases=prefill/p32,prefill/p16,decode/p8";
     let said = paired::gate(&sandbox, "fake", "fake+keeps-prompt", &[cases]).code(3);
-    let what = "head answers a prompt of prefill/p32 that it has just read";
+    let what = "head answers a prompt of prefill/p16 that it has just read";
     let line = stderr(&said).lines().last().unwrap_or_default().to_owned();
     assert!(line.contains(what) && line.contains("as a new one; Engine::start has to compute it anew"), "{line}");
     let said = paired::gate(&sandbox, "fake+keeps-prompt", "fake+keeps-prompt", &[cases]).code(3);
-    assert!(stderr(&said).contains("; base answers it 32"), "{}", stderr(&said));
+    assert!(stderr(&said).contains("; base answers it 16"), "{}", stderr(&said));
     // What head mended can be judged.
     let said = paired::gate(&sandbox, "fake+keeps-prompt", "fake", &[cases]).code(1);
     assert!(stdout(&said).contains("base answers a prompt of prefill/p32"), "{}", stdout(&said));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Client, Request, WorkerError};
 use crate::case::Case;
 
-/// A known prompt that is so many times as fast as a new one, each time and twice, was not computed.
+/// A known prompt that is so many times as fast as a new one, each time and in each look, was not computed.
 const TIMES: f64 = 1.5;
 /// What a processor's caches save of a known prompt is less than a share of this.
 const LEAST_NS: u64 = 100_000;

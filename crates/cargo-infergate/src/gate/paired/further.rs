@@ -4,6 +4,7 @@
 use infergate_core::case::{Case, Phase};
 
 use super::looks::PASS_LEVEL;
+use super::times::middle_ns;
 use crate::receipt::{
     Against, BlockCase, Evidence, Interval, Metric, Outcome, PairedReceipt, TimeEvidence, VerdictRow,
 };
@@ -30,12 +31,11 @@ fn row(case: Case, metric: Metric, blocks: &[&BlockCase]) -> Option<VerdictRow> 
         median(&pairs.collect::<Option<Vec<f64>>>()?)
     };
     let differences: Vec<f64> = sides.iter().map(difference).collect::<Option<_>>()?;
-    let medians = |values: Vec<Option<f64>>| median(&values.into_iter().flatten().collect::<Vec<f64>>());
     let ends = signed_rank_lower_bound(&differences, PASS_LEVEL).zip(signed_rank_upper_bound(&differences, PASS_LEVEL));
     let evidence = TimeEvidence {
         counted: false,
-        base_ns: medians(sides.iter().map(|(base, _)| median(base)).collect()),
-        head_ns: medians(sides.iter().map(|(_, head)| median(head)).collect()),
+        base_ns: middle_ns(&sides.iter().map(|(base, _)| median(base)).collect::<Option<Vec<f64>>>()?),
+        head_ns: middle_ns(&sides.iter().map(|(_, head)| median(head)).collect::<Option<Vec<f64>>>()?),
         ratio: Some(hodges_lehmann(&differences)?.exp()),
         interval: ends.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)),
         blocks: Some(differences.len()),

@@ -105,7 +105,7 @@ fn evidence(
 }
 
 /// Of blocks, by the estimate that the change beside it has: where some blocks have a stall, a median of their means has none.
-fn middle_ns(of_blocks: &[f64]) -> Option<f64> {
+pub(super) fn middle_ns(of_blocks: &[f64]) -> Option<f64> {
     // Beside the first one, so that equal times stay what they are.
     let first = of_blocks.first()?;
     hodges_lehmann(&of_blocks.iter().map(|ns| (ns / first).ln()).collect::<Vec<_>>()).map(|ln| first * ln.exp())

@@ -88,14 +88,14 @@ fn times(verdict: &Verdict) -> Table {
         Column::words("case", "case"),
         Column::words("metric", "metric"),
         Column::numbers("base", "base").about(if paired {
-            "median over base's processes of each one's median"
+            "estimate over base's processes (Hodges and Lehmann's, as the change) of each one's median, or mean"
         } else {
             "mean over the days of the baseline's sessions since its last step, of the median of each day's newest"
         }),
         Column::numbers("head", "head").about(if on_load {
             "median over the level's requests, or of all its gaps"
         } else {
-            "median over head's processes of each one's median"
+            "the same of head; judged by a baseline the median over its processes of each one's median"
         }),
         Column::numbers("change", change_heading(&rows)).about(
             "how much longer head takes; in a paired run from pairs in the same block, so it is not head / base of \

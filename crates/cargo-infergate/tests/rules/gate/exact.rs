@@ -8,7 +8,7 @@ use cargo_infergate::receipt::{Baseline, CountedCase, Counter, Evidence, Outcome
 use cargo_infergate::report::words::headline::of;
 
 use crate::gate::paired::measured;
-use crate::gate::support::{compares, decode_baseline, machine, note, output, row, run};
+use crate::gate::support::{compares, decode_baseline, note, output, row, run};
 
 pub fn base() -> Baseline {
     decode_baseline(&[1000; 8])

@@ -77,7 +77,9 @@ fn a_bench_is_warmed_up_where_its_second_iteration_is_clearly_shorter() {
     assert_eq!(second(MS, &[3.0 * MS, 0.7 * MS]), Some(0.7 * MS));
     assert_eq!(second(MS, &[0.9 * MS, 0.85 * MS]), None);
     assert_eq!(second(400.0 * MS, &[390.0 * MS]), None, "a long one is looked at once");
-    assert_eq!(second(400.0 * MS, &[0.001 * MS]), Some(0.001 * MS));
+    assert_eq!(second(400.0 * MS, &[300.0 * MS, 390.0 * MS]), None, "and twice if it looks warm");
+    assert_eq!(second(400.0 * MS, &[0.002 * MS, 0.001 * MS]), Some(0.001 * MS));
+    assert_eq!(second(4000.0 * MS, &[]), None, "one of seconds costs too much");
 }
 
 /// How many iterations another side bears, which takes `each_ns` for one: the looks in `late_ns` take so much longer. And how many it was

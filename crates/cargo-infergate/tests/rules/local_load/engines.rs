@@ -124,22 +124,24 @@ pub struct BatchEngine {
     pub fake: FakeEngine,
     pub clock: VirtualClock,
     pub changes: bool,
-    /// What it computes in, and by how much the best logit, 8, is above the next one.
-    pub margin: Option<(&'static str, f32)>,
+    /// What it computes in, and by how much its token's logit, 8, is above that of the token so many places behind.
+    pub margin: Option<(&'static str, f32, TokenId)>,
 }
 
 impl Engine for BatchEngine {
     fn info(&self) -> EngineInfo {
         let info = self.fake.info();
-        let computes_in = self.margin.map(|(dtype, _)| dtype.to_owned());
+        let computes_in = self.margin.map(|(dtype, ..)| dtype.to_owned());
         EngineInfo { computes_in, ..info }
     }
 
     fn logits(&self, out: &mut Vec<f32>) -> bool {
-        self.margin.is_some_and(|(_, margin)| {
-            *out = vec![-4.0, 8.0 - margin, 8.0, f32::NEG_INFINITY];
-            true
-        })
+        let Some(((_, margin, behind), step)) = self.margin.zip(self.fake.last_step()) else { return false };
+        // Padding is no logit that anything is large beside.
+        *out = vec![-1e9; self.fake.info().vocab_tokens];
+        out[step.token as usize] = 8.0;
+        out[(step.token + behind) as usize] = 8.0 - margin;
+        true
     }
 
     fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {

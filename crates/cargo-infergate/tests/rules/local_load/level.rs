@@ -57,16 +57,17 @@ fn a_batch_that_changes_an_answer_is_called() {
 
 #[test]
 fn a_near_tie_may_end_otherwise_in_a_batch() {
-    for (dtype, margin, is_called) in [
-        ("bf16", 0.0, false),
-        ("bf16", 0.125, false),
-        ("bf16", 0.25, true),
-        ("f32", 0.0, false),
-        ("f32", 1e-4, true),
-        ("q4_1", 0.25, true),
+    for (dtype, margin, behind, is_called) in [
+        ("bf16", 0.0, 1, false),
+        ("bf16", 0.125, 1, false),
+        ("bf16", 0.25, 1, true),
+        ("bf16", 0.0, 2, true),
+        ("f32", 0.0, 1, false),
+        ("f32", 1e-4, 1, true),
+        ("q4_1", 0.25, 1, true),
     ] {
         let (mut engine, clock) = batch(true);
-        engine.margin = Some((dtype, margin));
+        engine.margin = Some((dtype, margin, behind));
         let ran = run(&mut engine, &clock, &closed(3, 6));
         assert_eq!(ran.is_err(), is_called, "{dtype} {margin}");
         assert!(ran.is_err() || ran.is_ok_and(|level| level.compared == 3));

@@ -113,7 +113,8 @@ fn batches(view: &View<'_>) -> Table {
         Column::numbers("largest_batch", "largest batch").about("most requests that one step worked on"),
         Column::words("batches", "a step computes"),
         Column::numbers("kv_bytes", "keys and values").about("memory of one request"),
-        Column::numbers("compared", "compared").about("outputs that were computed once more alone and were the same"),
+        Column::numbers("compared", "compared")
+            .about("outputs that were computed once more alone and were the same, up to near ties"),
     ];
     let mut table = Table::new("batches", "Batches of the local engine", [view.columns(), own].concat()).on_terminal();
     for point in &view.digest.points {
