@@ -40,6 +40,9 @@ const LEAST_NS: f64 = 1e-3;
 /// fewer of its own.
 const PARTS: u32 = 64;
 
+/// From so many medians on a mean is that of its slowest sample: a unit of its fourth digit is a hundredth of the median.
+const MOSTLY_SLOWEST: f64 = 10.0;
+
 /// What so many iterations of `name` take; of a bench that runs on several numbers of threads, all of them together. One sample
 /// of divan's more is taken and the slowest left out: the first one can fill what the bench's function made.
 ///
@@ -62,20 +65,26 @@ pub fn time(name: &str, all: &[String], iterations: u64) -> Result<Duration> {
 }
 
 /// What an iteration takes by a row of divan's table that has the number of samples: `╰─ fib  1 µs │ 3 µs │ 2 µs │ 2 µs │ 4 │ 100`.
-/// By the mean of all samples but the slowest.
+/// By the mean of all samples but the slowest. Divan prints four digits: of a mean that is mostly the slowest sample nothing is left
+/// without it, and then the median counts, or the faster one of two.
 fn iteration_ns(row: &str) -> Option<f64> {
     let columns: Vec<&str> = row.split('│').collect();
     // What stands left of the table are branches of the same sign.
     let first = columns.len().checked_sub(6)?;
-    let samples: f64 = columns[first + 4].trim().parse::<u32>().ok()?.into();
-    let (slowest, mean) = (ns(columns[first + 1])?, ns(columns[first + 3])?);
-    Some(if samples > 1.0 { ((mean * samples - slowest) / (samples - 1.0)).max(0.0) } else { mean })
+    let samples: u32 = columns[first + 4].trim().parse().ok()?;
+    let (slowest, median, mean) = (ns(columns[first + 1])?, ns(columns[first + 2])?, ns(columns[first + 3])?);
+    Some(match samples {
+        0 | 1 => mean,
+        2 => ns(columns[first])?,
+        _ if mean > MOSTLY_SLOWEST * median => median,
+        _ => (mean * f64::from(samples) - slowest) / f64::from(samples - 1),
+    })
 }
 
-/// A time of divan's: `1.234 µs`.
+/// A time of divan's, behind a name or alone: `1.234 µs`.
 fn ns(column: &str) -> Option<f64> {
-    let mut words = column.split_whitespace();
-    let (number, unit) = (words.next()?, words.next()?);
+    let mut words = column.split_whitespace().rev();
+    let (unit, number) = (words.next()?, words.next()?);
     let unit_ns = match unit {
         "ps" => 1e-3,
         "ns" => 1.0,
@@ -145,11 +154,13 @@ mod tests {
 parse          fastest       │ slowest       │ median        │ mean          │ samples │ iters
 ├─ words       1.0 µs        │ 5.0 µs        │ 1.0 µs        │ 2.4 µs        │ 3       │ 300
 │              812.1 MB/s    │ 812.1 MB/s    │ 812.1 MB/s    │ 812.1 MB/s    │         │
+├─ fills       1.0 µs        │ 1.0 s         │ 1.0 µs        │ 15.38 ms      │ 65      │ 65
+├─ once        1.5 µs        │ 1.0 s         │ 500.0 ms      │ 500.0 ms      │ 2       │ 2
 ╰─ deep                      │               │               │               │         │
    ├─ 10       5 ns          │ 5 ns          │ 5 ns          │ 5 ns          │ 1       │ 7
 │  ╰─ 20       1.5 ms        │ 1.5 ms        │ 1.5 ms        │ 1.5 ms        │ 1       │ 7
 ";
         let found: Vec<f64> = table.lines().filter_map(iteration_ns).collect();
-        assert_eq!(found, [1_100.0, 5.0, 1_500_000.0]);
+        assert_eq!(found, [1_100.0, 1_000.0, 1_500.0, 5.0, 1_500_000.0]);
     }
 }
