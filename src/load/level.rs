@@ -91,9 +91,8 @@ fn compare(engine: &mut dyn Engine, plan: &LevelPlan, driven: &Driven) -> Result
         let place = completed[(2 * turn + 1) * completed.len() / (2 * wanted)];
         let output = &driven.outputs[place];
         let alone = output_ids(engine, &plan.prompt(place as u64, vocab_tokens), output.len())?;
-        if let Some(at) = first_difference(output, &alone)
-            && !is_near_tie(engine, &plan.prompt(place as u64, vocab_tokens), at, output[at])?
-        {
+        let Some(at) = first_difference(output, &alone) else { continue };
+        if !is_near_tie(engine, &plan.prompt(place as u64, vocab_tokens), at, output[at])? {
             let text = format!(
                 "request {place}: output token {} beside other requests is not the one that its prompt gives alone; a batch must not change the answer, mend the scheduler",
                 at + 1
