@@ -4,7 +4,7 @@
 //! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `stalls-2x6` (2 % of its steps take six
 //! times as long), `stalls-10x3` and `stalls-25x2` likewise, `other-output`, `other-model`,
 //! `streaming` (its pacing), `speaks` (has text for its tokens), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
-//! the second process on), `wrong-tails` (other tokens behind prompts whose length 8 does not divide), `whole-blocks` (refuses those), `forks` (serves requests together), `wrong-forks` (and says something else then), `dying-forks` (and dies then), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
+//! the second process on), `wrong-tails` (other tokens behind prompts whose length 8 does not divide), `whole-blocks` (refuses those), `forks` (serves requests together), `wrong-forks` (and says something else then), `failing-forks` (and fails then), `dying-forks` (and dies then), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
 //! processes), `waits` (in the third process, for a file), `prints` (to stdout, as an
 //! engine may), `garbage` (before it is a worker), `new-protocol`, `keeps-prompt` (and answers the same
 //! one at once). It speaks the worker protocol and nothing else.
@@ -140,14 +140,17 @@ impl Engine for Faulty {
         if self.is("dying-forks") {
             process::exit(9);
         }
-        match (self.is("forks"), self.is("wrong-forks")) {
-            (true, _) => self.engine.fork(),
-            (_, true) => Ok(Box::new(FakeEngine::new(
-                FakeScript { output_salt: 7, ..FakeScript::default() },
-                VirtualClock::default(),
-            ))),
-            _ => bail!("this fake serves one request at a time"),
+        if self.is("forks") {
+            return self.engine.fork();
         }
+        let script = if self.is("wrong-forks") {
+            FakeScript { output_salt: 7, ..FakeScript::default() }
+        } else if self.is("failing-forks") {
+            FakeScript { fails_at_step: Some(3), ..FakeScript::default() }
+        } else {
+            bail!("this fake serves one request at a time");
+        };
+        Ok(Box::new(FakeEngine::new(script, VirtualClock::default())))
     }
 }
 
@@ -195,7 +198,8 @@ fn script(words: &[String], earlier: u64) -> Result<FakeScript> {
             "dies" => process::exit(9),
             "prints" => print("loading"),
             "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "noisy" | "thaws" | "waits"
-            | "speaks" | "keeps-prompt" | "wrong-tails" | "whole-blocks" | "forks" | "wrong-forks" | "dying-forks" => {}
+            | "speaks" | "keeps-prompt" | "wrong-tails" | "whole-blocks" | "forks" | "wrong-forks" | "failing-forks"
+            | "dying-forks" => {}
             stalls if stalls.starts_with("stalls-") => {
                 let stalls_ns =
                     stalls_ns(stalls, script.step_ns, earlier).context("stalls: percent and times, stalls-2x6")?;

@@ -141,6 +141,13 @@ pub fn is_worker() -> bool {
     crate::bench::is_worker()
 }
 
+/// As [`worker`], of benches that say themselves what they took: a profile would count what else they do.
+#[doc(hidden)]
+pub fn worker_without_profile(groups: &dyn Fn()) -> bool {
+    director::WITHOUT_PROFILE.store(true, std::sync::atomic::Ordering::Relaxed);
+    worker(groups)
+}
+
 /// Answers the gate until it asks for nothing more. Whether that went well; why not is on stderr.
 #[doc(hidden)]
 pub fn worker(groups: &dyn Fn()) -> bool {

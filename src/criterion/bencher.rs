@@ -179,7 +179,7 @@ impl<'a, M: Measurement> Bencher<'a, M> {
                 let start = measurement.start();
                 outputs.extend(inputs.iter_mut().map(&mut routine));
                 sum = measurement.add(&sum, &measurement.end(start));
-                set_up(|| drop(black_box(outputs)));
+                set_up(|| drop((black_box(outputs), black_box(inputs))));
             }
             sum
         });

@@ -73,6 +73,9 @@ pub fn serve(groups: &dyn Fn()) -> Result<()> {
     Ok(())
 }
 
+/// Its benches cannot be profiled.
+pub(super) static WITHOUT_PROFILE: AtomicBool = AtomicBool::new(false);
+
 /// A worker began its work, in `criterion_main!` or where its `main` made the first `Criterion`.
 static BEGUN: AtomicBool = AtomicBool::new(false);
 
@@ -306,7 +309,8 @@ impl Between {
 impl Measured for Between {
     fn hello(&self) -> Result<Hello> {
         let counting = COUNTING.into_iter().filter(|_| heap().is_some());
-        let can = CAPABILITIES.into_iter().chain(counting);
+        let can = CAPABILITIES.into_iter().filter(|can| *can != Capability::Profile || !WITHOUT_PROFILE.load(Relaxed));
+        let can = can.chain(counting);
         let can: Vec<Capability> = can.filter(|can| can.is_supported()).collect();
         Ok(hello(&can, build_info::build(), false))
     }

@@ -27,6 +27,7 @@ pub mod revision;
 pub mod submodules;
 pub mod swap;
 pub mod toolchain;
+pub mod trees;
 pub mod working_tree;
 pub mod workspace;
 

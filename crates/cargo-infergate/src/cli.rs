@@ -45,6 +45,7 @@ use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand
 
 use crate::builds::{
     asked, bench_choice, bench_target, commits, criterion_front, features, git, layouts, revision, swap, toolchain,
+    trees,
 };
 use crate::command_worker;
 use crate::coverage::COMMAND as COVERAGE;

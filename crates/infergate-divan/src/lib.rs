@@ -17,6 +17,12 @@ mod samples;
 pub use builder::Divan;
 pub use divan::*;
 
+/// What benches take with one line.
+pub mod prelude {
+    pub use super::Divan;
+    pub use divan::prelude::*;
+}
+
 /// In place of [`divan::main`]: divan's under `cargo bench`, a worker under the gate.
 pub fn main() {
     Divan::from_args().main();
@@ -46,7 +52,7 @@ fn work() {
             });
         }
     };
-    if !infergate::criterion::worker(&groups) {
+    if !infergate::criterion::worker_without_profile(&groups) {
         std::process::exit(2);
     }
 }

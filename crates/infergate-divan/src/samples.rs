@@ -28,8 +28,23 @@ pub fn list() -> Result<Vec<String>> {
     let text = String::from_utf8_lossy(&said.stdout);
     let names: Vec<String> =
         text.lines().filter_map(|line| line.strip_suffix(": benchmark")).map(str::to_owned).collect();
-    ensure!(!names.is_empty(), "there are none; does main call divan::main()?");
+    ensure!(said.status.success(), "the program ended with {} when they were asked for", said.status);
+    ensure!(!names.is_empty(), "there are none that are not ignored; does main call divan::main()?");
+    // One that no name skips would run within the sample of every other.
+    let others = printed(|| asked(1, 1, names.iter()).run_benches())?;
+    ensure!(
+        others.lines().all(|row| iteration_ns(row).is_none()),
+        "one is not listed by its own name: it has a line break or changes from run to run, or its group alone is ignored"
+    );
     Ok(names)
+}
+
+/// Benches that none of `left` names, sampled so often.
+fn asked<'n>(samples: u32, iterations: u32, left: impl Iterator<Item = &'n String>) -> Divan {
+    let divan = Divan::default().color(false).sample_count(samples).sample_size(iterations);
+    // Else a bench's own would add samples, or leave out the one.
+    let divan = divan.min_time(Duration::ZERO).max_time(MOST);
+    left.fold(divan, |divan, name| divan.skip_exact(name.as_str()))
 }
 
 /// A bench of which nothing is left takes no time by divan, which leaves out its own loop. A thousandth of the shortest unit is
@@ -40,8 +55,11 @@ const LEAST_NS: f64 = 1e-3;
 /// fewer of its own.
 const PARTS: u32 = 64;
 
-/// From so many medians on a mean is that of its slowest sample: a unit of its fourth digit is a hundredth of the median.
-const MOSTLY_SLOWEST: f64 = 10.0;
+/// A sample with more of all samples' time leaves the others too few of the digits that divan prints.
+const MOSTLY_SLOWEST: f64 = 0.9;
+
+/// The digits that divan prints of a time leave so much open.
+const DIGITS: f64 = 2e-3;
 
 /// What so many iterations of `name` take; of a bench that runs on several numbers of threads, all of them together. One sample
 /// of divan's more is taken and the slowest left out: the first one can fill what the bench's function made.
@@ -51,13 +69,8 @@ const MOSTLY_SLOWEST: f64 = 10.0;
 pub fn time(name: &str, all: &[String], iterations: u64) -> Result<Duration> {
     let iterations = u32::try_from(iterations).unwrap_or(u32::MAX);
     let parts = iterations.clamp(1, PARTS);
-    let mut divan = Divan::default().color(false).sample_count(parts + 1).sample_size(iterations.div_ceil(parts));
-    // Else a bench's own would add samples, or leave out the one.
-    divan = divan.min_time(Duration::ZERO).max_time(MOST);
-    for other in all.iter().filter(|other| *other != name) {
-        divan = divan.skip_exact(other.as_str());
-    }
-    let table = printed(|| divan.run_benches())?;
+    let others = all.iter().filter(|other| *other != name);
+    let table = printed(|| asked(parts + 1, iterations.div_ceil(parts), others).run_benches())?;
     let each_ns: Vec<f64> = table.lines().filter_map(iteration_ns).collect();
     ensure!(!each_ns.is_empty(), "it ran nothing");
     let each_ns = each_ns.iter().sum::<f64>().max(LEAST_NS);
@@ -75,8 +88,12 @@ fn iteration_ns(row: &str) -> Option<f64> {
     let (slowest, median, mean) = (ns(columns[first + 1])?, ns(columns[first + 2])?, ns(columns[first + 3])?);
     Some(match samples {
         0 | 1 => mean,
-        2 => ns(columns[first])?,
-        _ if mean > MOSTLY_SLOWEST * median => median,
+        2 => {
+            // What the bench printed can stand before it.
+            let rest = (2.0 * mean - slowest).max(0.0);
+            ns(columns[first]).filter(|fastest| (fastest - rest).abs() <= DIGITS * slowest).unwrap_or(rest)
+        }
+        _ if slowest > MOSTLY_SLOWEST * mean * f64::from(samples) => median,
         _ => (mean * f64::from(samples) - slowest) / f64::from(samples - 1),
     })
 }
@@ -108,9 +125,9 @@ fn printed(run: impl FnOnce()) -> Result<String> {
         run();
     }
     file.seek(SeekFrom::Start(0))?;
-    let mut text = String::new();
-    file.read_to_string(&mut text).context("divan's table is no text")?;
-    Ok(text)
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// A standard stream that leads into a file until this is dropped.
@@ -155,12 +172,14 @@ parse          fastest       │ slowest       │ median        │ mean       
 ├─ words       1.0 µs        │ 5.0 µs        │ 1.0 µs        │ 2.4 µs        │ 3       │ 300
 │              812.1 MB/s    │ 812.1 MB/s    │ 812.1 MB/s    │ 812.1 MB/s    │         │
 ├─ fills       1.0 µs        │ 1.0 s         │ 1.0 µs        │ 15.38 ms      │ 65      │ 65
+├─ stalls      1.0 µs        │ 100 µs        │ 1.0 µs        │ 20.8 µs       │ 65      │ 65
 ├─ once        1.5 µs        │ 1.0 s         │ 500.0 ms      │ 500.0 ms      │ 2       │ 2
+├─ prints      71.0 ms       │ 1.2 ms        │ 1.1 ms        │ 1.1 ms        │ 2       │ 2
 ╰─ deep                      │               │               │               │         │
    ├─ 10       5 ns          │ 5 ns          │ 5 ns          │ 5 ns          │ 1       │ 7
 │  ╰─ 20       1.5 ms        │ 1.5 ms        │ 1.5 ms        │ 1.5 ms        │ 1       │ 7
 ";
         let found: Vec<f64> = table.lines().filter_map(iteration_ns).collect();
-        assert_eq!(found, [1_100.0, 1_000.0, 1_500.0, 5.0, 1_500_000.0]);
+        assert_eq!(found, [1_100.0, 1_000.0, 19_562.5, 1_500.0, 1_000_000.0, 5.0, 1_500_000.0]);
     }
 }

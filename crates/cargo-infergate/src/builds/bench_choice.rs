@@ -9,7 +9,7 @@ use wildmatch::WildMatch;
 
 use super::criterion_front::{self, source, takes_criterion, takes_infergate};
 use super::workspace::Package;
-use super::{git, swap};
+use super::{bench_target, git, swap};
 use crate::config::BenchTarget;
 use infergate_core::printable::first_of;
 use infergate_core::worker::WorkerError;
@@ -62,9 +62,12 @@ pub fn benches(target: &BenchTarget, folder: &Path, here: &[Package]) -> Result<
     }
     if is_one && target.is_named {
         let are_criterions = !named.is_empty() && !has_engine(target, &named);
-        return Ok(Chosen { are_criterions, ..Chosen::one(target.clone()) });
+        // Cargo would build all of that name.
+        let own = around(&named, folder).filter(|_| named.len() > 1).map(|own| own.name.clone());
+        let one = BenchTarget { package: own.or_else(|| target.package.clone()), ..target.clone() };
+        return Ok(Chosen { are_criterions, ..Chosen::one(one) });
     }
-    let mut found = found(target, &packages(target, folder, here))?;
+    let mut found = found(target, &packages(target, folder, here), here)?;
     if is_one {
         let names = [&target.target, &target.memory_target];
         found.retain(|one| one.lacks.is_none() && !names.contains(&&one.bench.target));
@@ -190,7 +193,7 @@ pub fn gone(target: &BenchTarget, base: &str, folder: &Path, here: &[Package]) -
         return Ok(Vec::new());
     };
     let kept = packages(target, folder, here);
-    let found = found(target, &kept)?;
+    let found = found(target, &kept, here)?;
     let text_of = |path: &Path| {
         let path = path.to_str()?;
         git::file_of(folder, &base, path, MAX_FILE_BYTES).ok().flatten()
@@ -205,7 +208,9 @@ pub fn gone(target: &BenchTarget, base: &str, folder: &Path, here: &[Package]) -
     let only = kept.first().map(|package| package.name.clone()).unwrap_or_default();
     if is_whole {
         let listed = git::git(folder, &["ls-tree", "-r", "--full-tree", "--name-only", &base]).unwrap_or_default();
-        packages.extend(removed(target, listed.lines(), here, Path::new(&root), &table_of));
+        let lock = bench_target::lock_file(folder)?;
+        let workspace = lock.parent().and_then(|place| place.strip_prefix(&root).ok()).unwrap_or(Path::new(""));
+        packages.extend(removed(target, listed.lines(), here, (Path::new(&root), workspace), &table_of));
     }
     let (mut said, is_one) = (Vec::new(), packages.len() == 1);
     for (package, manifest) in packages {
@@ -214,7 +219,8 @@ pub fn gone(target: &BenchTarget, base: &str, folder: &Path, here: &[Package]) -
         for (name, path) in with_main(&was) {
             let is_gated =
                 |bench: &BenchTarget| bench.target == name && *bench.package.as_ref().unwrap_or(&only) == package;
-            let used = || text_of(&below.join(&path)).is_some_and(|text| uses_ours(&text, &helpers));
+            let in_folder = || text_of(&below.join(format!("benches/{name}/main.rs")));
+            let used = || text_of(&below.join(&path)).or_else(in_folder).is_some_and(|text| uses_ours(&text, &helpers));
             let is_there = found.iter().any(|one| is_gated(&one.bench));
             if is_there || !asked.iter().any(|glob| glob.matches(&name)) || !used() {
                 continue;
@@ -226,18 +232,20 @@ pub fn gone(target: &BenchTarget, base: &str, folder: &Path, here: &[Package]) -
     Ok(said)
 }
 
-/// The members of base's workspace that head lacks, with the manifest of each. `files` are base's, of which `table_of` reads one.
+/// The members of base's workspace that head lacks, with the manifest of each. `files` are base's, of which `table_of` reads one; both
+/// count from the repository's root, as the workspace's folder does.
 fn removed<'f>(
     target: &BenchTarget,
     files: impl Iterator<Item = &'f str>,
     here: &[Package],
-    root: &Path,
+    (root, folder): (&Path, &Path),
     table_of: &dyn Fn(&Path) -> Option<Table>,
 ) -> Vec<(String, PathBuf)> {
-    let workspace = table_of(Path::new("Cargo.toml")).and_then(|manifest| manifest.get("workspace").cloned());
+    let workspace = table_of(&folder.join("Cargo.toml")).and_then(|manifest| manifest.get("workspace").cloned());
+    let from_root = |glob: &str| folder.join(glob.trim_end_matches('/')).to_string_lossy().into_owned();
     let globs = |key: &str| -> Vec<String> {
         let listed = workspace.as_ref().and_then(|workspace| workspace.get(key)?.as_array());
-        listed.into_iter().flatten().filter_map(|glob| Some(glob.as_str()?.trim_end_matches('/').to_owned())).collect()
+        listed.into_iter().flatten().filter_map(Toml::as_str).map(from_root).collect()
     };
     let (members, others) = (globs("members"), globs("exclude"));
     let is_of = |globs: &[String], folder: &str| {
@@ -261,14 +269,14 @@ fn removed<'f>(
 }
 
 /// All bench targets of these packages.
-fn found(target: &BenchTarget, packages: &[&Package]) -> Result<Vec<Found>> {
+fn found(target: &BenchTarget, packages: &[&Package], here: &[Package]) -> Result<Vec<Found>> {
     let is_of_none = |feature: &&String| {
         !feature.contains('/') && !packages.iter().any(|package| package.features.contains_key(*feature))
     };
     if let Some(unknown) = target.features.iter().find(is_of_none).filter(|_| packages.len() > 1) {
         bail!("--bench-features: '{unknown}' is a feature of no package here");
     }
-    Ok(of_packages(target, packages))
+    Ok(of_packages(target, packages, here))
 }
 
 /// The packages `here` that have the bench target.
@@ -280,15 +288,20 @@ fn of_bench<'p>(target: &BenchTarget, here: &'p [Package]) -> Vec<&'p Package> {
 /// is none that was meant.
 fn packages<'p>(target: &BenchTarget, folder: &Path, here: &'p [Package]) -> Vec<&'p Package> {
     let packages: Vec<&Package> = here.iter().filter(|package| package.is_asked_for(target)).collect();
-    let around = packages.iter().filter(|package| target.package.is_none() && package.is_around(folder));
-    // Below a root package lie others.
-    let own = around.max_by_key(|package| package.manifest_path.components().count()).copied();
-    let is_meant = |own: &&Package| of_packages(target, &[*own]).iter().any(|one| one.lacks.is_none());
+    let own = around(&packages, folder).filter(|_| target.package.is_none());
+    let is_meant = |own: &&Package| of_packages(target, &[*own], here).iter().any(|one| one.lacks.is_none());
     own.filter(is_meant).map_or(packages, |own| vec![own])
 }
 
-fn of_packages(target: &BenchTarget, packages: &[&Package]) -> Vec<Found> {
-    let is_named = packages.len() > 1;
+/// The package around `folder`. Below a root package lie others.
+fn around<'p>(packages: &[&'p Package], folder: &Path) -> Option<&'p Package> {
+    let around = packages.iter().filter(|package| package.is_around(folder));
+    around.max_by_key(|package| package.manifest_path.components().count()).copied()
+}
+
+/// `here` are all that cargo could mean by a name.
+fn of_packages(target: &BenchTarget, packages: &[&Package], here: &[Package]) -> Vec<Found> {
+    let is_one_of_several = packages.len() > 1;
     let of_package = |package: &Package| -> Vec<Found> {
         let manifest = swap::table(&package.manifest_path).unwrap_or_default();
         let own: BTreeSet<String> = with_main(&manifest).into_iter().map(|(name, _)| name).collect();
@@ -312,10 +325,12 @@ fn of_packages(target: &BenchTarget, packages: &[&Package]) -> Vec<Found> {
             } else {
                 (!own.contains(&name)).then(|| "has no 'harness = false' in Cargo.toml".to_owned())
             };
+            let is_named = is_one_of_several || here.iter().filter(|other| other.bench(&name).is_some()).count() > 1;
             let of = if is_named { Some(package.name.clone()) } else { target.package.clone() };
             // Cargo refuses those that the package does not have.
-            let is_known =
-                |feature: &&String| !is_named || feature.contains('/') || package.features.contains_key(*feature);
+            let is_known = |feature: &&String| {
+                !is_one_of_several || feature.contains('/') || package.features.contains_key(*feature)
+            };
             let features = target.features.iter().filter(is_known).cloned().collect();
             Found { bench: BenchTarget { package: of, target: name, features, ..target.clone() }, lacks }
         });
@@ -335,7 +350,7 @@ pub fn names_ours(text: &str) -> bool {
 
 /// Whether a bench's text speaks of criterion or divan. What it includes may, and what a macro of a helper makes of it if that writes its
 /// `main`, too.
-fn uses_ours(text: &str, helpers: &BTreeSet<String>) -> bool {
+pub fn uses_ours(text: &str, helpers: &BTreeSet<String>) -> bool {
     let by_helper = || !text.contains("fn main") && helpers.iter().any(|name| text.contains(&format!("{name}::")));
     names_ours(text) || text.contains("include!(") || by_helper()
 }

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::bench_choice::uses_ours;
 use super::cargo_words::Words;
 use super::workspace::{self, Package, Target};
 use super::{asked, bench_names, cargo_settings, criterion_front, lock_file, output, progress, toolchain};
@@ -157,7 +158,8 @@ pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
         Ok(workspace::of_bench(target, folder)?.iter().any(criterion_front::takes_infergate))
     };
     if !ours(Path::new("."))? {
-        return Ok(false);
+        // A test before, and a bench of criterion's now.
+        return Ok(uses_criterion(target, Path::new("."))? && !uses_criterion(target, &place.folder)?);
     }
     let (was, is) = (source(target, &place.folder)?, source(target, Path::new("."))?);
     // By a line in Cargo.toml alone: the front makes a worker of base's own benches.
@@ -166,6 +168,15 @@ pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
     }
     let turned = !was.contains("infergate") && was.contains("criterion") && is.contains("infergate");
     Ok(turned || !ours(&place.folder)?)
+}
+
+/// Whether it can be one of criterion's or divan's, with infergate's front or without.
+fn uses_criterion(target: &BenchTarget, folder: &Path) -> Result<bool> {
+    Ok(workspace::of_bench(target, folder)?.iter().any(|package| {
+        let text = criterion_front::source(package, &target.target).unwrap_or_default();
+        let takes = criterion_front::takes_criterion(package) || criterion_front::takes_infergate(package);
+        takes && uses_ours(&text, &package.helpers)
+    }))
 }
 
 /// The first file of a bench target; empty where it cannot be read.
@@ -361,7 +372,9 @@ fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Result
         }
     }
     if let Some(place) = place {
-        cargo.current_dir(&place.folder).env("CARGO_TARGET_DIR", &place.target);
+        // A build folder that cargo's settings name would be both sides', and one would be taken for the other's.
+        cargo.current_dir(&place.folder);
+        cargo.envs([("CARGO_TARGET_DIR", &place.target), ("CARGO_BUILD_BUILD_DIR", &place.target)]);
         if place.locked {
             cargo.arg("--locked");
         }

@@ -16,9 +16,18 @@ pub fn all(folder: &Path) -> impl Iterator<Item = (PathBuf, Table)> {
     let above: Vec<PathBuf> = folder.ancestors().map(|above| above.join(".cargo")).collect();
     let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
     above.into_iter().chain(home).filter_map(|place| {
-        let file = ["config", "config.toml"].map(|name| place.join(name)).into_iter().find(|file| file.is_file())?;
+        let file = file(&place)?;
         Some((place.parent()?.to_owned(), table(&file).ok()?))
     })
+}
+
+/// Whether `folder` itself has some. Cargo's home can lie in it, too.
+pub fn are_in(folder: &Path) -> bool {
+    file(&folder.join(".cargo")).is_some()
+}
+
+fn file(place: &Path) -> Option<PathBuf> {
+    ["config", "config.toml"].map(|name| place.join(name)).into_iter().find(|file| file.is_file())
 }
 
 /// The table `[env]`: variables that cargo, run in `folder`, gives to a bench.

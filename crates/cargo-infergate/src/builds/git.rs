@@ -1,5 +1,6 @@
 //! git, asked in one line and answered in one.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -83,6 +84,19 @@ pub fn commit_of(folder: &Path, revision: &str) -> Result<String> {
     })
 }
 
+/// Makes `folder` where it is missing, and lets git ignore it unless somebody keeps files in it: what a gate writes there is no change that
+/// the next one has to look at.
+pub fn hide(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+    let mark = folder.join(".gitignore");
+    let is_ignored = || git(folder, &["check-ignore", "--quiet", "paired.json"]).is_ok();
+    let is_kept = || git(folder, &["ls-files"]).map_or(true, |files| !files.is_empty());
+    if mark.exists() || is_ignored() || is_kept() {
+        return Ok(());
+    }
+    fs::write(&mark, "*\n").with_context(|| format!("{}: cannot be written", mark.display()))
+}
+
 /// The files that differ from HEAD, staged or not, and those that git does not know and does not ignore, counted from the root.
 pub fn uncommitted(folder: &Path) -> Result<Vec<String>> {
     let arguments = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"];
@@ -112,7 +126,22 @@ pub fn dirty_submodule(folder: &Path) -> Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::git;
+    use super::{git, hide, uncommitted};
+
+    #[test]
+    fn what_a_gate_leaves_is_no_change_but_where_somebody_keeps_files() {
+        let place = tempfile::tempdir().expect("a folder");
+        let [ours, kept] = ["ours", "kept"].map(|name| place.path().join(name));
+        git(place.path(), &["init", "--quiet"]).expect("a repository");
+        for folder in [&ours, &kept] {
+            std::fs::create_dir(folder).expect("a folder");
+            std::fs::write(folder.join("paired.json"), "").expect("a file");
+        }
+        git(place.path(), &["add", "kept"]).expect("added");
+        [&ours, &kept].into_iter().for_each(|folder| hide(folder).expect("hidden"));
+        assert_eq!(uncommitted(place.path()).expect("files"), ["kept/paired.json"]);
+        assert!(!kept.join(".gitignore").exists());
+    }
 
     #[test]
     fn the_name_of_a_folder_may_end_in_a_space() {

@@ -9,11 +9,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use toml::Table;
 
 use super::bench_target::{self, Built, Place};
 use super::relink::Linker;
-use super::{criterion_front, output, progress, swap};
+use super::{criterion_front, output, progress};
 use crate::config::{BenchTarget, Config};
 use crate::gate::paired::{layout_of, layouts_wanted, unknown_tau};
 use crate::paired::{Layouts, PairedRequest, Program, ensure_not};
@@ -40,8 +39,6 @@ pub struct Source {
     target: BenchTarget,
     /// Its checkout; `None` for the working tree.
     place: Option<Place>,
-    /// The Cargo.lock that the checkout was built with.
-    lock: Option<Table>,
     folder: PathBuf,
 }
 
@@ -49,29 +46,13 @@ impl Source {
     /// The working tree.
     pub fn here(config: &Config) -> Self {
         let folder = config.measured.target_folder().join("layouts").join(file_word(&config.bench.name()));
-        Self { target: config.bench.clone(), place: None, lock: None, folder }
+        Self { target: config.bench.clone(), place: None, folder }
     }
 
     /// Another checkout, which is built.
-    ///
-    /// # Errors
-    /// When cargo does not start, or finds no package there.
-    pub fn at(place: Place, config: &Config) -> Result<Self> {
+    pub fn at(place: Place, config: &Config) -> Self {
         let folder = place.target.join("layouts").join(file_word(&config.bench.name()));
-        let lock = swap::table(&bench_target::lock_file(&place.folder)?).ok();
-        Ok(Self { target: config.bench.clone(), place: Some(place), lock, folder })
-    }
-
-    /// Furnishes the checkout as it was built. A gate looks for all its bench targets in one checkout, and turns it for each: the front
-    /// and a Cargo.lock that git does not hold are gone then.
-    fn furnish_again(&self) -> Result<()> {
-        let Some(place) = &self.place else { return Ok(()) };
-        let path = bench_target::lock_file(&place.folder)?;
-        let is_plain = criterion_front::is_plain(&self.target, &place.folder)?;
-        if let Some(lock) = self.lock.as_ref().filter(|_| is_plain || !path.is_file()) {
-            swap::write(&place.folder, &path, lock)?;
-        }
-        if is_plain { criterion_front::put(&place.folder) } else { Ok(()) }
+        Self { target: config.bench.clone(), place: Some(place), folder }
     }
 
     /// `timed` built once more, so that it counts its heap.
@@ -113,8 +94,7 @@ impl Source {
         self.clear(plain.path())?;
         let began = Instant::now();
         let stop = || cancelled.load(Ordering::Relaxed) || hurried && began.elapsed() > COMPILE;
-        let capture = |()| Linker::capture(&self.target, self.place.as_ref(), plain.path(), folder, &stop);
-        let captured = self.furnish_again().and_then(capture);
+        let captured = Linker::capture(&self.target, self.place.as_ref(), plain.path(), folder, &stop);
         ensure_not(cancelled)?;
         let linker = match captured {
             Ok(Some(linker)) => linker,

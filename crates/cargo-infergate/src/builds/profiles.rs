@@ -50,9 +50,20 @@ pub fn difference(base: &Path, head: &Path, profile: Option<&str>) -> Option<Str
     (!said.is_empty()).then(|| format!("cargo's settings differ: {}", first_of(&said, NAMED, "; ")))
 }
 
+/// Keys of `build` that change no program.
+const OF_NO_PROGRAM: [&str; 6] = ["build-dir", "dep-info-basedir", "jobs", "rustdoc", "rustdocflags", "target-dir"];
+
+/// Settings that a checkout cannot have.
+pub struct LeftBehind {
+    /// In a sentence.
+    pub text: String,
+    /// They make another program, and not only variables that one may read.
+    pub compile: bool,
+}
+
 /// Settings for how cargo compiles in `here`, a folder of `repository`, that do not hold in `checkout`, the same folder of the checkout
-/// `files`, and never will: git ignores their file, or it lies above the repository. In a sentence.
-pub fn left_behind(here: &Path, repository: &Path, checkout: &Path, files: &Path) -> Option<String> {
+/// `files`, and never will: git ignores their file, or it lies above the repository.
+pub fn left_behind(here: &Path, repository: &Path, checkout: &Path, files: &Path) -> Option<LeftBehind> {
     // A home folder can be a link, and the checkouts lie there.
     let whole = |place: PathBuf| place.canonicalize().unwrap_or(place);
     let there: Vec<PathBuf> = cargo_settings::all(checkout).map(|(place, _)| whole(place)).collect();
@@ -66,18 +77,28 @@ pub fn left_behind(here: &Path, repository: &Path, checkout: &Path, files: &Path
             || there.contains(&whole(place.clone()));
         !is_there && (below.is_none() || is_ignored(place))
     };
-    let compiles = |settings: &Table| COMPILING.iter().chain(&["env"]).any(|name| settings.contains_key(*name));
-    let mut all = cargo_settings::all(here).filter(|(place, settings)| compiles(settings) && is_left(place));
-    let (place, _) = all.next()?;
+    let compiles = |settings: &Table| {
+        COMPILING.iter().any(|name| {
+            let values = settings.get(*name).and_then(Value::as_table).into_iter().flatten();
+            values.map(|(key, _)| key.as_str()).any(|key| *name != "build" || !OF_NO_PROGRAM.contains(&key))
+        })
+    };
+    let tells = |settings: &Table| compiles(settings) || settings.contains_key("env");
+    let all = cargo_settings::all(here).filter(|(place, settings)| tells(settings) && is_left(place));
+    // What compiles first: the sort keeps what lies nearer before the rest.
+    let mut all: Vec<(PathBuf, Table)> = all.collect();
+    all.sort_by_key(|(_, settings)| !compiles(settings));
+    let (place, settings) = all.into_iter().next()?;
     let mend = if place == here {
         "; let carry = [\".cargo/config.toml\"] below [bench] in infergate.toml bring it"
     } else {
         "; commit them in the repository, or put them into cargo's home folder"
     };
-    Some(format!(
+    let text = format!(
         "a .cargo/config.toml {} has settings for how cargo compiles that do not hold in the gate's checkouts{mend}",
         if place.starts_with(repository) { "that git ignores" } else { "above the repository" }
-    ))
+    );
+    Some(LeftBehind { text, compile: compiles(&settings) })
 }
 
 /// `keys` of a manifest, and those of the settings beside it.

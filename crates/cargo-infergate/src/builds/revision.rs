@@ -7,20 +7,22 @@
 use std::env;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 
 use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
+use super::trees::{Slot, Trees};
 use super::{
-    bench_names, build_command, built_packages, carried, checkout_folder, criterion_front, harness, lfs, lock_file,
-    output, outside_paths, profiles, submodules, working_tree, workspace,
+    bench_names, build_command, built_packages, cargo_settings, carried, checkout_folder, criterion_front, harness,
+    lfs, lock_file, output, outside_paths, profiles, submodules, working_tree, workspace,
 };
 use crate::config::{BenchTarget, Config};
 use crate::paired::Program;
-use infergate_core::receipt::file_word;
 use infergate_core::sha256;
 use infergate_core::text_file::read_text;
+use infergate_core::worker::WorkerError;
 
 /// A checked-out revision. Others may use its folder when this is dropped.
 pub struct Tree {
@@ -51,23 +53,6 @@ enum Ignored {
     Removed,
     /// Folders stay where the commit is the same.
     FoldersKeptAtCommit,
-}
-
-/// Which of the kept checkouts.
-#[derive(Debug, Clone, Copy)]
-pub enum Slot {
-    /// What is compared with.
-    Base,
-    /// The same with the harness of one package of head laid over it. Others are built of base's own files, and linked anew of them later.
-    Laid,
-    /// A step of a bisection.
-    Step,
-    /// What head may not drift away from.
-    Anchor,
-    /// HEAD on another dependency or toolchain.
-    Swap,
-    /// The working tree, where it cannot be built in place.
-    Head,
 }
 
 impl Tree {
@@ -106,16 +91,8 @@ impl Tree {
                 "submodule '{submodule}' has changes that no revision holds, or is at another commit than HEAD has it; commit or undo that"
             );
         }
-        let laid = config.bench.package.as_deref().map(|package| format!("laid-{}", file_word(package)));
-        let folder = folder(&repository, config)?.join(match slot {
-            Slot::Base => "base",
-            Slot::Laid => laid.as_deref().unwrap_or("laid"),
-            Slot::Step => "step",
-            Slot::Anchor => "anchor",
-            Slot::Swap => "swap",
-            Slot::Head => "head",
-        });
-        if folder.starts_with(&repository) && repository.join(".cargo").exists() {
+        let folder = folder(&repository, config)?.join(slot.name(config));
+        if folder.starts_with(&repository) && cargo_settings::are_in(&repository) {
             bail!(
                 "{}: lies in the repository, whose .cargo/config.toml would join the revision's own; name a folder outside with --base-folder",
                 folder.display()
@@ -238,8 +215,8 @@ impl Tree {
     ///
     /// # Errors
     /// As [`checkout`](Self::checkout) and [`harness::lay`]; [`WorkerError::NotComparable`] where the working tree has none either.
-    pub fn of_base(revision: &str, config: &Config) -> Result<(Self, Option<String>)> {
-        let tree = Self::checkout(revision, Slot::Base, config)?;
+    pub fn of_base(revision: &str, config: &Config, trees: &Trees) -> Result<(Rc<Self>, Option<String>)> {
+        let tree = trees.checkout(revision, Slot::Base, config)?;
         let (place, name) = (tree.place()?, &config.bench.target);
         let bench = tree.bench(config)?;
         let missing = bench_target::is_missing(&bench, &place)?;
@@ -250,9 +227,9 @@ impl Tree {
         } else {
             return Ok((tree, None));
         };
-        drop(tree);
-        let tree = Self::checkout(revision, Slot::Laid, config)?;
+        let tree = trees.checkout(revision, Slot::Laid, config)?;
         let here = env::current_dir().context("the current folder cannot be read")?;
+        tree.take_lock_file(&here)?;
         let checkouts = harness::Checkouts { head: &tree.repository, base: &tree.files };
         let laid = harness::lay(&config.bench, checkouts, &here)?;
         if missing && laid.is_none() {
@@ -336,7 +313,10 @@ impl Tree {
     pub fn folder(&self) -> Result<PathBuf> {
         let folder = self.files.join(&self.prefix);
         if !folder.is_dir() {
-            bail!("revision '{}' has no folder {}; choose a later one", self.revision, self.prefix.display());
+            let (revision, prefix) = (&self.revision, self.prefix.display());
+            let text =
+                format!("revision '{revision}' has no folder {prefix}, which head may have added; choose a later one");
+            return Err(WorkerError::NotComparable(text).into());
         }
         Ok(folder)
     }
@@ -357,11 +337,11 @@ impl Tree {
         Ok(Place { name, folder, target: self.target.clone(), locked: self.has_lock_file()?, toolchain })
     }
 
-    /// Cargo's settings of the working tree that this checkout cannot have, in a sentence.
+    /// Cargo's settings of the working tree that this checkout cannot have.
     ///
     /// # Errors
     /// As [`folder`](Self::folder).
-    pub fn settings_left_behind(&self) -> Result<Option<String>> {
+    pub fn settings_left_behind(&self) -> Result<Option<profiles::LeftBehind>> {
         // git's prefix ends in a slash.
         let here: PathBuf = self.repository.join(&self.prefix).components().collect();
         Ok(profiles::left_behind(&here, &self.repository, &self.folder()?, &self.files))

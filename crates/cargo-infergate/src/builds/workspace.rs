@@ -125,6 +125,12 @@ pub fn as_called(target: &BenchTarget, there: &Path) -> Result<BenchTarget> {
         Some(package.manifest_path.strip_prefix(root).ok()?.to_owned())
     };
     let own = is.first().and_then(|package| place(package, here));
+    // A package that was moved into another one's folder keeps its name, and where it was nothing is left.
+    let before = was.iter().find(|package| package.name == *name).and_then(|package| place(package, there));
+    let others = packages(here)?.unwrap_or_default();
+    if before.is_some() && others.iter().all(|package| place(package, here) != before) {
+        return Ok(target.clone());
+    }
     let same = was
         .iter()
         .find(|package| package.bench(&target.target).is_some() && own.is_some() && place(package, there) == own);

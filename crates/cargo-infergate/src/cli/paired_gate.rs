@@ -13,7 +13,9 @@ use super::explain::Explaining;
 use super::gate::Gate;
 use super::outputs::Written;
 use super::terms::Agreed;
-use super::{bench_choice, early, explain, flags, output, outputs, progress, report, server_program, terms, undecided};
+use super::{
+    bench_choice, early, explain, flags, git, output, outputs, progress, report, server_program, terms, undecided,
+};
 use crate::builds::bench_choice::Chosen;
 use crate::builds::edited::Edited;
 use crate::builds::workspace;
@@ -174,6 +176,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         "--resume goes on with the gate of one bench target; name it with --bench-target"
     );
     let mut config = agreed.config;
+    git::hide(&config.measured.target_folder())?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     early::check(&config)?;
     early::targets(&config, !is_of_benches || are_criterions)?;

@@ -2,6 +2,7 @@
 //! toolchain.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::{Context, Result, ensure};
 
@@ -10,7 +11,8 @@ use super::git::{commit_of, git};
 use super::layouts::{Source, Sources};
 use super::memory::Follower;
 use super::paired_gate::Paired;
-use super::revision::{Slot, Tree};
+use super::revision::Tree;
+use super::trees::{Slot, Trees};
 use super::{
     bench_target, command_program, criterion_front, features, memory, output, server_program, swap, toolchain,
 };
@@ -18,6 +20,7 @@ use crate::builds::profiles;
 use crate::config::Config;
 use crate::paired::{AnchorRequest, Program};
 use crate::receipt::{Note, clause};
+use infergate_core::worker::WorkerError;
 
 /// What a verdict says where benches of plain criterion were gated.
 const FRONT: &str =
@@ -40,14 +43,14 @@ pub struct Sides {
     /// What differs in how both were built.
     pub notes: Vec<Note>,
     /// Checkouts that are needed until all is measured; no other gate builds in them until then.
-    pub trees: Vec<Tree>,
+    pub trees: Vec<Rc<Tree>>,
 }
 
-/// Takes or builds all of them, as the flags ask.
+/// Takes or builds all of them, as the flags ask. `trees` are those of other bench targets of the gate.
 ///
 /// # Errors
 /// What cannot be checked out, changed or built.
-pub fn build(gate: &Gate, config: &Config) -> Result<Sides> {
+pub fn build(gate: &Gate, config: &Config, trees: &Trees) -> Result<Sides> {
     let flags = &gate.paired;
     if let (Some(base), Some(head)) = (&flags.base_bin, &flags.head_bin) {
         return Ok(given(base, head, gate, config));
@@ -75,12 +78,12 @@ pub fn build(gate: &Gate, config: &Config) -> Result<Sides> {
     if !flags.swap.is_empty() {
         let named: Vec<String> = flags.swap.iter().map(|swap| format!("--swap {swap}")).collect();
         let swaps = flags.swap.iter().map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;
-        return of_head(config, None, named.join(" "), |tree| swap::apply(&swaps, &tree.folder()?));
+        return of_head(config, trees, None, named.join(" "), |tree| swap::apply(&swaps, &tree.folder()?));
     }
     if let Some(toolchain) = &flags.toolchain {
-        return of_head(config, Some(toolchain), format!("--toolchain {toolchain}"), |_| Ok(()));
+        return of_head(config, trees, Some(toolchain), format!("--toolchain {toolchain}"), |_| Ok(()));
     }
-    against(revision.context("neither --against nor --base-bin was given")?, gate, config)
+    against(revision.context("neither --against nor --base-bin was given")?, gate, config, trees)
 }
 
 /// Refuses an address that is given twice, and other numbers of them of both sides.
@@ -105,20 +108,20 @@ fn ensure_pairs(flags: &Paired) -> Result<()> {
 
 /// Whether a bench target builds in base, and in head: asked of one of which something did not. One that base lacks does not fail there
 /// if it fails in head. `None` where nothing is built.
-pub fn builds(gate: &Gate, config: &Config) -> Option<(bool, bool)> {
+pub fn builds(gate: &Gate, config: &Config, trees: &Trees) -> Option<(bool, bool)> {
     let revision = gate.paired.against.as_deref().filter(|_| gate.workers.worker.is_none())?;
     let here = Path::new(".");
-    let build = |tree: Result<Tree>| {
+    let build = |tree: Result<Rc<Tree>>| {
         let tree = tree?;
         tree.take_lock_file(here)?;
         tree.build(config)
     };
     let in_head = || match criterion_front::is_plain(&config.bench, here)? {
-        true => build(Tree::of_working_tree(config)),
+        true => build(trees.get(Slot::Head, config, || Tree::of_working_tree(config))),
         false => bench_target::worker(&config.bench, None),
     };
     let in_head = in_head().is_ok();
-    let base = Tree::checkout(revision, Slot::Base, config);
+    let base = trees.checkout(revision, Slot::Base, config);
     let lacks = |tree: &Tree| bench_target::is_missing(&tree.bench(config)?, &tree.place()?);
     let is_missing = base.as_ref().is_ok_and(|tree| lacks(tree).unwrap_or(false));
     let in_base = if is_missing { !in_head } else { build(base).is_ok() };
@@ -157,9 +160,9 @@ fn ahead(revision: &str, commit: &str) -> Option<Note> {
 }
 
 /// The working tree, and a revision.
-fn against(revision: &str, gate: &Gate, config: &Config) -> Result<Sides> {
+fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Result<Sides> {
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
-    let (tree, laid) = Tree::of_base(revision, config)?;
+    let (tree, laid) = Tree::of_base(revision, config, trees)?;
     let mut notes = Vec::from_iter(ahead(revision, &tree.commit));
     if let Some(laid) = laid {
         output::line(&laid);
@@ -168,14 +171,19 @@ fn against(revision: &str, gate: &Gate, config: &Config) -> Result<Sides> {
     let anchor_tree = match &config.anchor {
         // Base's own commit is not measured twice.
         Some(revision) if commit_of(Path::new("."), revision)? != tree.commit => {
-            Some(Tree::checkout(revision, Slot::Anchor, config)?)
+            Some(trees.checkout(revision, Slot::Anchor, config)?)
         }
         _ => None,
     };
     let built_here = gate.workers.worker.is_none();
     // Benches of plain criterion are no workers: they are built in checkouts that get infergate's front.
     let is_plain = built_here && criterion_front::is_plain(&config.bench, Path::new("."))?;
-    let head_tree = is_plain.then(|| Tree::of_working_tree(config)).transpose()?;
+    let head_tree = is_plain.then(|| trees.get(Slot::Head, config, || Tree::of_working_tree(config))).transpose()?;
+    let left_behind = if built_here { tree.settings_left_behind()? } else { None };
+    if let Some(left) = left_behind.as_ref().filter(|left| left.compile && head_tree.is_none()) {
+        // Head is built in place, with them.
+        return Err(WorkerError::NotComparable(left.text.clone()).into());
+    }
     if let Some(head) = &head_tree {
         head.take_lock_file(Path::new("."))?;
         notes.push(Note::from(FRONT.to_owned()));
@@ -185,7 +193,7 @@ fn against(revision: &str, gate: &Gate, config: &Config) -> Result<Sides> {
         None => bench_target::worker(&config.bench, gate.workers.worker.clone())?,
     };
     for tree in [Some(&tree), anchor_tree.as_ref()].into_iter().flatten().filter(|_| built_here) {
-        tree.take_packages(config, head_tree.as_ref());
+        tree.take_packages(config, head_tree.as_deref());
         if let Some(head) = &head_tree {
             tree.take_lock_file(&head.folder()?)?;
         }
@@ -201,24 +209,26 @@ fn against(revision: &str, gate: &Gate, config: &Config) -> Result<Sides> {
     // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
     let base_memory = if head_memory.is_some() || built_here { tree.build_memory(config)? } else { None };
     if built_here {
-        let here = head_tree.as_ref().map_or_else(|| Ok(PathBuf::from(".")), Tree::folder)?;
+        let here = head_tree.as_ref().map_or_else(|| Ok(PathBuf::from(".")), |tree| tree.folder())?;
         let lock = bench_target::lock_file(&here)?;
         notes.extend(tree.dependencies(&lock)?.map(Note::from));
         let manifest = |lock: &Path| lock.with_file_name("Cargo.toml");
         let was = manifest(&bench_target::lock_file(&tree.folder()?)?);
         let profile = config.bench.profile.as_deref();
         notes.extend(profiles::difference(&was, &manifest(&lock), profile).map(Note::from));
-        notes.extend(tree.settings_left_behind()?.map(Note::from));
+        notes.extend(left_behind.map(|left| Note::from(left.text)));
         notes.extend(feature_changes(config, &tree, &here));
     }
-    let at = |tree: &Tree| Source::at(tree.place()?, &Config { bench: tree.bench(config)?, ..config.clone() });
+    let at = |tree: &Tree| -> Result<Source> {
+        Ok(Source::at(tree.place()?, &Config { bench: tree.bench(config)?, ..config.clone() }))
+    };
     let sources = Sources {
         base: Some(at(&tree)?),
         head: match &head_tree {
             Some(tree) => Some(at(tree)?),
             None => built_here.then(|| Source::here(config)),
         },
-        anchor: anchor_tree.as_ref().map(at).transpose()?,
+        anchor: anchor_tree.as_deref().map(at).transpose()?,
     };
     let trees = std::iter::once(tree).chain(head_tree).chain(anchor_tree).collect();
     Ok(Sides { base, head, anchor, base_memory, head_memory, sources, notes, trees })
@@ -234,7 +244,16 @@ fn commands(revision: &str, config: &Config) -> Result<Sides> {
     let head = command_program::program(asked, &here, "head", commit, dirty)?;
     let notes = build_changes(&tree, &here)?;
     let sources = Sources::default();
-    Ok(Sides { base, head, anchor: None, base_memory: None, head_memory: None, sources, notes, trees: vec![tree] })
+    Ok(Sides {
+        base,
+        head,
+        anchor: None,
+        base_memory: None,
+        head_memory: None,
+        sources,
+        notes,
+        trees: vec![Rc::new(tree)],
+    })
 }
 
 /// The server of the working tree, and of a revision.
@@ -248,7 +267,7 @@ fn servers(revision: &str, config: &Config) -> Result<Sides> {
     // The same server, in a process of its own: its memory is followed from outside.
     let head_memory = Some(Follower::counting(head.clone()));
     let sources = Sources::default();
-    Ok(Sides { base, head, anchor: None, base_memory: None, head_memory, sources, notes, trees: vec![tree] })
+    Ok(Sides { base, head, anchor: None, base_memory: None, head_memory, sources, notes, trees: vec![Rc::new(tree)] })
 }
 
 /// What differs between two builds of a program beside the commits, where cargo builds it.
@@ -269,6 +288,7 @@ fn build_changes(tree: &Tree, here: &Path) -> Result<Vec<Note>> {
 /// HEAD twice: as it is, and changed or built by another toolchain. `named` is how that was asked for.
 fn of_head(
     config: &Config,
+    trees: &Trees,
     toolchain: Option<&String>,
     named: String,
     change: impl FnOnce(&Tree) -> Result<()>,
@@ -280,23 +300,25 @@ fn of_head(
     }
     // Base takes minutes to build, and is not needed where head cannot be built.
     toolchain.map_or(Ok(()), |name| toolchain::ensure(name))?;
-    let tree = Tree::checkout("HEAD", Slot::Base, config)?;
-    let mut changed = Tree::checkout("HEAD", Slot::Swap, config)?;
-    change(&changed)?;
-    changed.change = Some(named);
-    let changed = changed.by_toolchain(toolchain);
+    let tree = trees.checkout("HEAD", Slot::Base, config)?;
+    let changed = trees.get(Slot::Swap, config, || {
+        let mut changed = Tree::checkout("HEAD", Slot::Swap, config)?;
+        change(&changed)?;
+        changed.change = Some(named);
+        Ok(changed.by_toolchain(toolchain))
+    })?;
     let base = tree.build(config)?;
-    changed.take_packages(config, Some(&tree));
+    changed.take_packages(config, Some(tree.as_ref()));
     let head = changed.build(config)?;
     let base_memory = tree.build_memory(config)?;
     let head_memory = Follower::or_timed(changed.build_memory(config)?, &head, config.measured.memory.runs);
     let locked = tree.dependencies(&bench_target::lock_file(&changed.folder()?)?)?;
     notes.extend(locked.map(Note::from));
-    notes.extend(tree.settings_left_behind()?.map(Note::from));
+    notes.extend(tree.settings_left_behind()?.map(|left| Note::from(left.text)));
     notes.extend(feature_changes(config, &tree, &changed.folder()?));
     let sources = Sources {
-        base: Some(Source::at(tree.place()?, config)?),
-        head: Some(Source::at(changed.place()?, config)?),
+        base: Some(Source::at(tree.place()?, config)),
+        head: Some(Source::at(changed.place()?, config)),
         anchor: None,
     };
     Ok(Sides { base, head, anchor: None, base_memory, head_memory, sources, notes, trees: vec![tree, changed] })

@@ -121,7 +121,10 @@ fn ask(pair: &mut Pair, id: Case) -> Result<Asked, WorkerError> {
         Err(error) => match pair.base.prepare(id, None) {
             Ok(_) => return Ok(Asked::HeadFails(format!("{id}: head alone cannot run it: {error}"))),
             Err(stop @ WorkerError::Interrupted(_)) => return Err(stop),
-            Err(of_base) if has_ended(&of_base) || has_ended(&error) => return Ok(Asked::Ended(error.to_string())),
+            Err(of_base) if has_ended(&of_base) => return Ok(Asked::Ended(error.to_string())),
+            Err(_) if has_ended(&error) => {
+                return Ok(Asked::HeadFails(format!("{id}: base refuses it, head ends: {error}")));
+            }
             Err(_) => return Ok(Asked::Not("head and base cannot run them", error.to_string())),
         },
     };

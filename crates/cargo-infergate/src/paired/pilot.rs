@@ -273,7 +273,13 @@ fn attempt(
         notes: [
             request.notes.clone(),
             compared.notes,
-            together.note.into_iter().chain(keeps).chain(not_in_anchor(&without_anchor)).map(Note::from).collect(),
+            together
+                .note
+                .into_iter()
+                .chain(keeps)
+                .chain(not_in_anchor(&without_anchor, left))
+                .map(Note::from)
+                .collect(),
         ]
         .concat(),
         anchor: request.anchor.as_ref().map(|anchor| AnchorRecord {
@@ -291,8 +297,11 @@ fn attempt(
 }
 
 /// What has to be said of benches that the anchor lacks.
-fn not_in_anchor(without: &[Case]) -> Option<String> {
-    few(without).map(|names| format!("compared with base alone, since the anchor cannot run them: {names}"))
+fn not_in_anchor(without: &[Case], left: &[LeftOut]) -> Option<String> {
+    // Of those that failed it is said why.
+    let lacking: Vec<Case> =
+        without.iter().filter(|case| left.iter().all(|left| left.case != **case)).copied().collect();
+    few(&lacking).map(|names| format!("compared with base alone, since the anchor cannot run them: {names}"))
 }
 
 /// The cases that this machine measures.

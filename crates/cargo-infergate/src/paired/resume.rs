@@ -33,9 +33,7 @@ impl PairedRun<'_> {
         // What is declared, who judges, and what has to be known beside, is this run's to say; its pilot compared lengths and batches. What
         // broke before stays: a race shows now and then.
         let PairedReceipt { code, terms, notes, mut broken, other_lengths, .. } = self.receipt.clone();
-        if !self.request.allow_output_change {
-            broken.extend(earlier.broken.iter().filter(|why| !self.receipt.broken.contains(why)).cloned());
-        }
+        broken.extend(earlier.broken.iter().filter(|why| !self.receipt.broken.contains(why)).cloned());
         let kept = PairedReceipt { partial: false, out_of_time: false, memory: None, ..earlier };
         self.receipt = PairedReceipt { resumed, code, terms, notes, broken, other_lengths, ..kept };
         Ok(())
@@ -45,6 +43,7 @@ impl PairedRun<'_> {
 /// What is not the same in both, so that blocks of one say nothing of the other.
 fn difference(was: &PairedReceipt, is: &PairedReceipt, request: &PairedRequest) -> Option<String> {
     let anchor = |receipt: &PairedReceipt| receipt.anchor.as_ref().map(|anchor| anchor.limit);
+    let without = |receipt: &PairedReceipt| receipt.anchor.as_ref().map(|anchor| anchor.without.clone());
     let anchors = |receipt: &PairedReceipt| receipt.anchor.as_ref().and_then(|anchor| anchor.side.clone());
     let suite = |receipt: &PairedReceipt| receipt.cases.iter().map(|case| case.id).collect::<Vec<_>>();
     let load = |receipt: &PairedReceipt| receipt.cases.iter().map(|case| case.load.clone()).collect::<Vec<_>>();
@@ -71,7 +70,7 @@ fn difference(was: &PairedReceipt, is: &PairedReceipt, request: &PairedRequest) 
     if (was.threads, was.seed) != (is.threads, is.seed) {
         return text("it was measured with another number of threads or another seed");
     }
-    if suite(was) != suite(is) || load(was) != load(is) {
+    if suite(was) != suite(is) || load(was) != load(is) || without(was) != without(is) {
         return text("it measured other cases");
     }
     let said = was.cases.iter().zip(&is.cases).find(|(was, is)| {

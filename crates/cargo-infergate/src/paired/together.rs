@@ -43,13 +43,13 @@ pub fn compare(
     let note = |whose: &str, why: &str| Some(format!("requests together in {whose}: {why}"));
     let (broken, note) = match look(pair, &plan(seed), &mut ended)? {
         None => (None, None),
-        Some((Whose::Both, why)) => (None, note("head as in base", &why)),
-        Some((Whose::NotKnown, why)) => (None, note("head (base cannot be asked)", &why)),
-        Some((Whose::Head, why)) => {
+        Some((Whose::Both, _, why)) => (None, note("head as in base", &why)),
+        Some((Whose::NotKnown, _, why)) => (None, note("head (base cannot be asked)", &why)),
+        Some((Whose::Head, kind, why)) => {
             ensure_not(cancelled)?;
             // Who has ended can be asked for nothing else.
-            let is_again = ended || matches!(look(pair, &plan(seed ^ 1), &mut ended)?, Some((Whose::Head, _)));
-            match (is_again, request.allow_output_change && !ended) {
+            let is_again = ended || matches!(look(pair, &plan(seed ^ 1), &mut ended)?, Some((Whose::Head, ..)));
+            match (is_again, request.allow_output_change && kind == Kind::Wrong) {
                 (true, false) => (note("head alone", &why), None),
                 (true, true) => (None, note("head alone", &why)),
                 (false, _) => (None, note("head alone, in one of two looks", &why)),
@@ -66,31 +66,40 @@ enum Whose {
     NotKnown,
 }
 
+/// What a side does with a batch, the worse the later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// It serves one at a time, or cannot begin.
+    Refuses,
+    Wrong,
+    /// It gives no answer.
+    Fails,
+    /// It died, hangs or breaks the protocol.
+    Ends,
+}
+
 /// What is wrong with head's answers, if anything is.
-fn look(pair: &mut Pair, plan: &LevelPlan, ended: &mut bool) -> Result<Option<(Whose, String)>, WorkerError> {
-    let (why, refuses) = match serve(&mut pair.head, plan)? {
-        Served::AsAlone | Served::Unknown => return Ok(None),
-        Served::Refused(why) => (why, true),
-        Served::Wrong(why) => (why, false),
-        Served::Failed(why) => {
-            *ended = true;
-            (why, false)
-        }
-    };
+fn look(pair: &mut Pair, plan: &LevelPlan, ended: &mut bool) -> Result<Option<(Whose, Kind, String)>, WorkerError> {
+    let Served::Not(kind, why) = serve(&mut pair.head, plan)? else { return Ok(None) };
+    *ended |= kind == Kind::Ends;
     let whose = match serve(&mut pair.base, plan)? {
         Served::AsAlone => Whose::Head,
-        _ if refuses => return Ok(None),
-        Served::Refused(_) => Whose::Head,
-        // That head has ended is worse than another answer.
-        Served::Wrong(_) if *ended => Whose::Head,
-        Served::Wrong(_) => Whose::Both,
+        _ if kind == Kind::Refuses => return Ok(None),
         Served::Unknown => Whose::NotKnown,
-        Served::Failed(_) => {
+        Served::Not(Kind::Ends, _) => {
             *ended = true;
             Whose::NotKnown
         }
+        Served::Not(Kind::Refuses, _) => Whose::Head,
+        Served::Not(of_base, _) => {
+            if kind > of_base {
+                Whose::Head
+            } else {
+                Whose::Both
+            }
+        }
     };
-    Ok(Some((whose, why)))
+    Ok(Some((whose, kind, why)))
 }
 
 fn plan(seed: u64) -> LevelPlan {
@@ -110,11 +119,7 @@ fn plan(seed: u64) -> LevelPlan {
 
 enum Served {
     AsAlone,
-    /// It serves one at a time, or cannot begin.
-    Refused(String),
-    Wrong(String),
-    /// It died, hangs or breaks the protocol.
-    Failed(String),
+    Not(Kind, String),
     /// Its infergate is older.
     Unknown,
 }
@@ -124,10 +129,10 @@ fn serve(client: &mut Client, plan: &LevelPlan) -> Result<Served, WorkerError> {
         return Ok(Served::Unknown);
     }
     match client.load_level(plan) {
-        Ok(level) => Ok(level.cut_short.map_or(Served::AsAlone, Served::Wrong)),
-        Err(WorkerError::Refused(why)) => Ok(Served::Refused(why.to_string())),
-        Err(WorkerError::Invalid(why)) => Ok(Served::Wrong(why)),
+        Ok(level) => Ok(level.cut_short.map_or(Served::AsAlone, |why| Served::Not(Kind::Fails, why))),
+        Err(WorkerError::Refused(why)) => Ok(Served::Not(Kind::Refuses, why.to_string())),
+        Err(WorkerError::Invalid(why)) => Ok(Served::Not(Kind::Wrong, why)),
         Err(error @ WorkerError::Interrupted(_)) => Err(error),
-        Err(error) => Ok(Served::Failed(error.to_string())),
+        Err(error) => Ok(Served::Not(Kind::Ends, error.to_string())),
     }
 }

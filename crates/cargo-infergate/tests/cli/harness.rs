@@ -171,6 +171,11 @@ fn a_package_that_is_renamed_is_compared_with_what_it_was() {
     sandbox.write("crates/engine/engine.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
     let said = gate_in(&sandbox, "", &["--bench-package=motor"]).code(1);
     assert!(decision(&said).contains("regressed (exit 1): decode 5.0 % slower"), "{}", stdout(&said));
+    // One that moved into another one's place is still itself.
+    std::fs::remove_dir_all(sandbox.path("crates/old")).expect("a folder");
+    sandbox.write("crates/engine/engine.rs", "pub const STEP_NS: u64 = 3_150_000;\n");
+    let said = gate_in(&sandbox, "", &["--bench-package=motor"]).code(1);
+    assert!(decision(&said).contains("regressed (exit 1): decode 5.0 % slower"), "{}", stdout(&said));
 }
 
 #[test]

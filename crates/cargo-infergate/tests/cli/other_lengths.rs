@@ -63,13 +63,17 @@ fn requests_that_head_answers_otherwise_together_than_alone_never_pass() {
         ("fake+forks", "fake", 3, Some("requests together in head alone: ")),
         ("fake+forks", "fake+wrong-forks", 3, Some("requests together in head alone: request ")),
         ("fake+wrong-forks", "fake+wrong-forks", 0, Some("requests together in head as in base: request ")),
+        ("fake+failing-forks", "fake+failing-forks", 0, Some("requests together in head as in base: ")),
+        ("fake+failing-forks", "fake+wrong-forks", 0, Some("requests together in head as in base: request ")),
+        ("fake+wrong-forks", "fake+failing-forks", 3, Some("requests together in head alone: ")),
         ("fake+wrong-forks", "fake+dying-forks", 3, Some("requests together in head alone: ")),
     ] {
         let report = stdout(&gate(&sandbox, base, head, &[]).code(code));
         assert!(said_of_it.is_none_or(|said| report.contains(said)), "{base} {head}: {report}");
         assert_eq!(report.contains("requests together"), said_of_it.is_some(), "{base} {head}: {report}");
     }
-    for (head, code) in [("fake+wrong-forks", 0), ("fake+dying-forks", 3)] {
+    // It allows another answer, and not none.
+    for (head, code) in [("fake+wrong-forks", 0), ("fake", 3), ("fake+failing-forks", 3), ("fake+dying-forks", 3)] {
         gate(&sandbox, "fake+forks", head, &["--allow-output-change"]).code(code);
     }
 }

@@ -6,7 +6,7 @@ use cargo_infergate::receipt::{Note, Outcome, PairedReceipt, Verdict, read};
 
 use crate::paired::program;
 use crate::revisions::{MANIFEST, WORKER, commit, gate, git, repository};
-use crate::sandbox::{Sandbox, decision, stdout};
+use crate::sandbox::{Sandbox, decision, stderr, stdout};
 
 fn verdict(sandbox: &Sandbox) -> Verdict {
     read::<Verdict>(&sandbox.path("verdict.json")).expect("a verdict")
@@ -70,24 +70,31 @@ fn cargos_settings_that_differ_are_named() {
     assert!(stdout(&said).contains(settings), "{}", stdout(&said));
 }
 
-/// Neither side has what git ignores or what lies above the repository.
+/// Base has nothing that git ignores or that lies above the repository. Head, which is built in place, has.
 #[test]
-fn cargos_settings_that_no_checkout_has_are_named() {
+fn cargos_settings_that_head_alone_has_are_refused() {
     let sandbox = repository();
     commit(&sandbox, ".gitignore", "/target\n/cache\nCargo.lock\n/.cargo\n", "settings of each one's own");
     sandbox.write(".cargo/config.toml", "[build]\nrustflags = ['-Cdebuginfo=1']\n");
     let elsewhere = Sandbox::new();
-    let gate = || {
+    let gate = |code: i32| {
         let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
         process.arg("--base-folder").arg(elsewhere.path("cache"));
-        stdout(&assert_cmd::Command::from_std(process).assert().success())
+        assert_cmd::Command::from_std(process).assert().code(code)
     };
-    let said = gate();
+    let said = stderr(&gate(4));
     let note = "a .cargo/config.toml that git ignores has settings for how cargo compiles that do not hold in the gate's checkouts; let carry = [\".cargo/config.toml\"]";
     assert!(said.contains(note), "{said}");
+    // Those that make the same program are of no interest, and variables are named.
+    for (settings, is_named) in [("[build]\njobs = 2\n", false), ("[env]\nNUMBER = '1'\n", true)] {
+        sandbox.write(".cargo/config.toml", settings);
+        let said = gate(0);
+        assert_eq!(stdout(&said).contains(note), is_named, "{settings}: {}", stdout(&said));
+    }
+    sandbox.write(".cargo/config.toml", "[build]\nrustflags = ['-Cdebuginfo=1']\n");
     sandbox.write("infergate.toml", "[bench]\ncarry = ['.cargo/config.toml']\n");
-    let said = gate();
-    assert!(!said.contains("git ignores"), "{said}");
+    let said = gate(0);
+    assert!(!stdout(&said).contains("git ignores"), "{}", stdout(&said));
 }
 
 /// What lies above the repository lies above the checkouts, too, where a link leads to them.

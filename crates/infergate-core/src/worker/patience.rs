@@ -121,11 +121,11 @@ impl Patience {
         self.scaled(work, 1.0).max(least).saturating_add(seconds(planned_s))
     }
 
-    /// The most that a token of a prepared case took, or rather more: a step takes no less than a token of the prompt, and there were as many
+    /// More than a token takes, by the prepared case that says least: a step takes no less than a token of the prompt, and there were as many
     /// steps as a fingerprint has positions.
     fn case_s_per_token(&self) -> Option<f64> {
         let cases = self.cases.iter().filter(|(case, _)| case.prompt_tokens() > 0);
-        cases.map(|(_, took)| took.as_secs_f64() / FINGERPRINT_POSITIONS as f64).max_by(f64::total_cmp)
+        cases.map(|(_, took)| took.as_secs_f64() / FINGERPRINT_POSITIONS as f64).min_by(f64::total_cmp)
     }
 
     /// The longest that preparing `case` took, where it was prepared.

@@ -10,7 +10,7 @@ use crate::builds::bench_choice::with_main;
 use crate::builds::workspace::{Dependency, Package};
 use crate::config::BenchTarget;
 
-/// Head's development dependencies that base does not have, as cargo understood them.
+/// Head's development dependencies and their features that base does not have, as cargo understood them.
 pub fn add_dependencies(manifest: &mut Table, own: &Package, checkouts: Checkouts) -> Result<()> {
     for dependency in own.dependencies.iter().filter(|dependency| dependency.kind.as_deref() == Some("dev")) {
         let name = dependency.rename.as_ref().unwrap_or(&dependency.name).clone();
@@ -19,9 +19,22 @@ pub fn add_dependencies(manifest: &mut Table, own: &Package, checkouts: Checkout
             Some(platform) => entry(entry(manifest, "target")?, platform)?,
             None => &mut *manifest,
         };
-        entry(section, "dev-dependencies")?.entry(name).or_insert(value);
+        let known = entry(section, "dev-dependencies")?.entry(name).or_insert(value);
+        add_features(known, &dependency.features);
     }
     Ok(())
+}
+
+fn add_features(dependency: &mut Toml, features: &[String]) {
+    if let (Some(version), false) = (dependency.as_str(), features.is_empty()) {
+        *dependency = Table::from_iter([("version".to_owned(), Toml::from(version))]).into();
+    }
+    let Some(table) = dependency.as_table_mut().filter(|_| !features.is_empty()) else { return };
+    let known = table.entry("features").or_insert_with(|| Toml::Array(Vec::new()));
+    let Some(known) = known.as_array_mut() else { return };
+    let is_new = |feature: &&String| known.iter().all(|known| known.as_str() != Some(feature.as_str()));
+    let new: Vec<Toml> = features.iter().filter(is_new).map(|feature| Toml::from(feature.as_str())).collect();
+    known.extend(new);
 }
 
 fn entry<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table> {

@@ -46,7 +46,7 @@ impl Search<'_> {
 
     fn measure(&self, (before, found): Trees) -> Result<(Program, Program, PairedReceipt)> {
         let (base, head) = (before.build(self.config)?, found.build(self.config)?);
-        let source = |tree: &Tree| Source::at(tree.place()?, self.config);
+        let source = |tree: &Tree| -> Result<Source> { Ok(Source::at(tree.place()?, self.config)) };
         let sources = Sources { base: Some(source(before)?), head: Some(source(found)?), anchor: None };
         let commit = (before.commit != found.commit).then_some(before.commit.as_str());
         let look = same_code::of_checkouts(self.config, &base, &head, commit, &found.folder()?);

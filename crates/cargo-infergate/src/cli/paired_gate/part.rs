@@ -1,6 +1,7 @@
 //! One bench target of a gate: built, and measured. A gate of several measures one after the other, and judges them as one suite.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Result, ensure};
@@ -11,6 +12,7 @@ use super::super::memory::Follower;
 use super::super::outputs::Kept;
 use super::super::revision::Tree;
 use super::super::sides::{self, Sides};
+use super::super::trees::Trees;
 use super::super::{allocated, bench_counters, explain, memory, output, progress, same_code, undecided};
 use super::{Asked, Course, measure_and_trace, request};
 use crate::code::Changed;
@@ -38,8 +40,8 @@ pub struct Part {
     memory_runs: usize,
     /// The only one of its gate.
     is_alone: bool,
-    /// Held until all is measured; several bench targets share one checkout, which is built in again for each.
-    _trees: Vec<Tree>,
+    /// Held until all is measured.
+    _trees: Vec<Rc<Tree>>,
 }
 
 /// What is wrong with bench targets, in sentences.
@@ -103,16 +105,17 @@ pub fn of_benches(
     lost: &mut Lost,
     cancelled: &AtomicBool,
 ) -> Result<Vec<Part>> {
-    let mut parts = Vec::new();
+    let (mut parts, trees) = (Vec::new(), Trees::default());
     let is_alone = benches.len() == 1;
     for (at, bench) in benches.iter().enumerate() {
         let config = Config { bench: bench.clone(), ..config.clone() };
         let prefix = (!is_alone).then(|| prefix(bench, benches));
-        match Part::build(gate, &config, asked, prefix.as_deref(), cancelled) {
+        match Part::build(gate, &config, &trees, asked, prefix.as_deref(), cancelled) {
             Ok(part) => parts.push(part),
             Err(error) => {
                 let is_last = parts.is_empty() && at + 1 == benches.len();
-                let works = if is_last || progress::is_cancelled() { None } else { sides::builds(gate, &config) };
+                let works =
+                    if is_last || progress::is_cancelled() { None } else { sides::builds(gate, &config, &trees) };
                 lost.add(bench, error, works, is_last)?;
             }
         }
@@ -206,11 +209,12 @@ impl Part {
     fn build(
         gate: &Gate,
         config: &Config,
+        trees: &Trees,
         asked: &Asked,
         prefix: Option<&str>,
         cancelled: &AtomicBool,
     ) -> Result<Self> {
-        let built = sides::build(gate, config);
+        let built = sides::build(gate, config, trees);
         ensure_not(cancelled)?;
         let built = built?;
         let looked = same_code::look(&gate.paired, config, &built);
@@ -235,7 +239,7 @@ impl Part {
             base_memory,
             head_memory,
             is_alone: prefix.is_none(),
-            _trees: if prefix.is_none() { trees } else { Vec::new() },
+            _trees: trees,
         })
     }
 

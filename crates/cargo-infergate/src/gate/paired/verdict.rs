@@ -134,9 +134,17 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
     match (receipt.invalid.is_empty() && receipt.broken.is_empty(), receipt.partial) {
         (false, _) => judged.at_best(Outcome::Invalid),
         (true, true) => judged.at_best(Outcome::Partial),
+        (true, false) if !anchored(receipt) => judged.at_best(Outcome::NotComparable),
         (true, false) if policy.undecided_passes => judged.passing_undecided(),
         (true, false) => judged,
     }
+}
+
+/// Whether the anchor, where there is one, can run anything that is timed.
+fn anchored(receipt: &PairedReceipt) -> bool {
+    let mut timed = receipt.cases.iter().filter(|case| case.timed).peekable();
+    let Some(anchor) = &receipt.anchor else { return true };
+    timed.peek().is_none() || timed.any(|case| anchor.has(case.id))
 }
 
 fn notes(receipt: &PairedReceipt) -> Vec<Note> {
@@ -144,6 +152,9 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
     let mut notes = receipt.notes.clone();
     let broken = receipt.invalid.iter().chain(&receipt.broken);
     notes.extend(broken.map(|what| Note::Broken { what: what.clone() }));
+    if !anchored(receipt) {
+        notes.push(Note::from("the anchor can run none of these benches; name a later revision as anchor".to_owned()));
+    }
     if receipt.partial {
         notes.push(Note::CutShort { base: false });
     }

@@ -114,6 +114,28 @@ fn gate(mut receipt: PairedReceipt, base_ms: f64, head_ms: f64, random: &mut fas
     }
 }
 
+/// One that can run some of the benches is one, and one that can run none is not.
+#[test]
+fn an_anchor_that_can_run_nothing_passes_nothing() {
+    let mut random = fastrand::Rng::with_seed(3);
+    let mut receipt = gate(suite(Some((1.05, true))), 1.0, 1.0, &mut random);
+    let all: Vec<Case> = receipt.cases.iter().map(|case| case.id).collect();
+    let mut with = |without: &[Case]| {
+        receipt.anchor.as_mut().expect("an anchor").without = without.to_vec();
+        for block in receipt.blocks.iter_mut().flat_map(|block| &mut block.cases) {
+            if without.contains(&block.id) {
+                block.anchor_ns.clear();
+            }
+        }
+        judged(&receipt)
+    };
+    assert_eq!(with(&all[1..]).verdict, Outcome::Pass);
+    let verdict = with(&all);
+    assert_eq!(verdict.verdict, Outcome::NotComparable);
+    let said: Vec<String> = verdict.notes.iter().map(|note| format!("{note:?}")).collect();
+    assert!(said.iter().any(|note| note.contains("the anchor can run none of these benches")), "{said:?}");
+}
+
 fn judged(receipt: &PairedReceipt) -> Verdict {
     receipt.validate().expect("a sound receipt");
     judge(receipt, &PairedPolicy::default())
