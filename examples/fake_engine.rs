@@ -198,8 +198,8 @@ fn script(words: &[String], earlier: u64) -> Result<FakeScript> {
             "dies" => process::exit(9),
             "prints" => print("loading"),
             "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "noisy" | "thaws" | "waits"
-            | "speaks" | "keeps-prompt" | "wrong-tails" | "whole-blocks" | "forks" | "wrong-forks" | "failing-forks"
-            | "dying-forks" => {}
+            | "speaks" | "keeps-prompt" | "wrong-tails" | "whole-blocks" | "forks" | "wrong-forks"
+            | "failing-forks" | "dying-forks" => {}
             stalls if stalls.starts_with("stalls-") => {
                 let stalls_ns =
                     stalls_ns(stalls, script.step_ns, earlier).context("stalls: percent and times, stalls-2x6")?;

@@ -7,7 +7,7 @@
 # and all of them where none is named. Everything else lies in target/llama-cpp, and every process ends with the script.
 # Needs python3 with pip and venv, a C++ compiler and cargo. COMMAND, WORKER and SERVE name programs that were built already:
 # the command (`cargo xtask` if none is given), the bench binary `inference` and the example `serve_candle`. PROMPTS (48; 41), TOKENS (48;
-# 128) and USERS (1,4; 1,2) set the size of load and of endpoints, REQUESTS (123) that of endpoints, BUDGET (10m) the time of each gate.
+# 128) and USERS (1,4; 1,2) set the size of load and of endpoints, REQUESTS (123) that of endpoints, BUDGET (25m) the time of each gate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -88,7 +88,7 @@ SH
 # The gate of the newest commit against the one before, under load, which is to end with the exit code $1.
 gate() {
     local code=0
-    (cd "$repository" && "${command[@]}" gate --against HEAD~1 --server --users 4 --memory-runs 0 --budget "${BUDGET:-10m}") || code=$?
+    (cd "$repository" && "${command[@]}" gate --against HEAD~1 --server --users 4 --memory-runs 0 --budget "${BUDGET:-25m}") || code=$?
     if [ $code -ne "$1" ]; then
         echo "error: exit $code, where $1 was expected; a busy machine can leave a gate undecided (3)" >&2
         wrong=1

@@ -208,7 +208,8 @@ pub fn gone(target: &BenchTarget, base: &str, folder: &Path, here: &[Package]) -
     let only = kept.first().map(|package| package.name.clone()).unwrap_or_default();
     if is_whole {
         let listed = git::git(folder, &["ls-tree", "-r", "--full-tree", "--name-only", &base]).unwrap_or_default();
-        let lock = bench_target::lock_file(folder)?;
+        // Where there is no package the error says so later.
+        let lock = bench_target::lock_file(folder).unwrap_or_default();
         let workspace = lock.parent().and_then(|place| place.strip_prefix(&root).ok()).unwrap_or(Path::new(""));
         packages.extend(removed(target, listed.lines(), here, (Path::new(&root), workspace), &table_of));
     }

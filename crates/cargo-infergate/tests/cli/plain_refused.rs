@@ -70,7 +70,7 @@ fn a_bench_target_of_several_packages_is_none_that_is_chosen() {
     let mut process = sandbox.process(&["gate", "--against=HEAD", "--bench-target=prase*"]);
     process.current_dir(sandbox.path("a/src"));
     let line = error(assert_cmd::Command::from_std(process).assert());
-    assert!(line.ends_with("names no bench target that can be gated; there are parse"), "{line}");
+    assert!(line.ends_with("names no bench target that can be gated; there are a/parse"), "{line}");
     for name in ["a", "b"] {
         let manifest = MANIFEST.replace("'parser'", &format!("'{name}'"));
         sandbox.write(&format!("{name}/Cargo.toml"), &format!("{manifest}bench = false\n"));
