@@ -189,11 +189,10 @@ fn rename(manifest: &mut Table, shared: Option<&Table>, is_of_codspeed: bool) {
         let package = package(name, value);
         let Some(front) = front(&package) else { continue };
         // Cargo takes no package under two names. Beside criterion itself stays what takes its place where a feature says so, and
-        // beside CodSpeed's criterion itself where no bench names that.
-        let is_second = fronts
-            .iter()
-            .take_while(|(before, _)| *before != package)
-            .any(|(other, of)| *of == front && own.contains(*other));
+        // beside CodSpeed's criterion itself where no bench names that. An earlier bench target can have brought the front.
+        let before = fronts.iter().take_while(|(before, _)| *before != package);
+        let is_second =
+            own.contains(front) || before.into_iter().any(|(other, of)| *of == front && own.contains(*other));
         match inherited(name, value) {
             Some(theirs) if is_second => *value = with_keys_of(value, theirs),
             None if !is_second => *value = in_place(front, value),
