@@ -190,9 +190,8 @@ fn rename(manifest: &mut Table, shared: Option<&Table>, is_of_codspeed: bool) {
         let Some(front) = front(&package) else { continue };
         // Cargo takes no package under two names. Beside criterion itself stays what takes its place where a feature says so, and
         // beside CodSpeed's criterion itself where no bench names that. An earlier bench target can have brought the front.
-        let before = fronts.iter().take_while(|(before, _)| *before != package);
-        let is_second =
-            own.contains(front) || before.into_iter().any(|(other, of)| *of == front && own.contains(*other));
+        let mut before = fronts.iter().take_while(|(before, _)| *before != package);
+        let is_second = own.contains(front) || before.any(|(other, of)| *of == front && own.contains(*other));
         match inherited(name, value) {
             Some(theirs) if is_second => *value = with_keys_of(value, theirs),
             None if !is_second => *value = in_place(front, value),
