@@ -4,7 +4,7 @@
 //! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `stalls-2x6` (2 % of its steps take six
 //! times as long), `stalls-10x3` and `stalls-25x2` likewise, `other-output`, `other-model`,
 //! `streaming` (its pacing), `speaks` (has text for its tokens), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
-//! the second process on), `wrong-tails` (other tokens behind prompts whose length 8 does not divide), `whole-blocks` (refuses those), `forks` (serves requests together), `wrong-forks` (and says something else then), `failing-forks` (and fails then), `dying-forks` (and dies then), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
+//! the second process on), `wrong-tails` (other tokens behind prompts whose length 8 does not divide), `whole-blocks` (refuses those), `forks` (serves requests together), `wrong-forks` (and says something else then), `failing-forks` (and fails then), `dying-forks` (and dies then), `tiring-forks` (and dies at the third), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
 //! processes), `waits` (in the third process, for a file), `prints` (to stdout, as an
 //! engine may), `garbage` (before it is a worker), `new-protocol`, `keeps-prompt` (and answers the same
 //! one at once). It speaks the worker protocol and nothing else.
@@ -13,6 +13,7 @@ use std::fs::OpenOptions;
 use std::io::{self, BufRead, Seek, Write};
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -56,6 +57,9 @@ impl Faulty {
         self.words.iter().any(|said| said == word)
     }
 }
+
+/// Forks that this process was asked for.
+static FORKS: AtomicUsize = AtomicUsize::new(0);
 
 impl Engine for Faulty {
     fn info(&self) -> EngineInfo {
@@ -137,13 +141,14 @@ impl Engine for Faulty {
     }
 
     fn fork(&self) -> Result<Box<dyn Engine + Send>> {
-        if self.is("dying-forks") {
+        let is_third = || FORKS.fetch_add(1, Ordering::Relaxed) == 2;
+        if self.is("dying-forks") || self.is("tiring-forks") && is_third() {
             process::exit(9);
         }
         if self.is("forks") {
             return self.engine.fork();
         }
-        let script = if self.is("wrong-forks") {
+        let script = if self.is("wrong-forks") || self.is("tiring-forks") {
             FakeScript { output_salt: 7, ..FakeScript::default() }
         } else if self.is("failing-forks") {
             FakeScript { fails_at_step: Some(3), ..FakeScript::default() }
@@ -199,7 +204,7 @@ fn script(words: &[String], earlier: u64) -> Result<FakeScript> {
             "prints" => print("loading"),
             "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "noisy" | "thaws" | "waits"
             | "speaks" | "keeps-prompt" | "wrong-tails" | "whole-blocks" | "forks" | "wrong-forks"
-            | "failing-forks" | "dying-forks" => {}
+            | "failing-forks" | "dying-forks" | "tiring-forks" => {}
             stalls if stalls.starts_with("stalls-") => {
                 let stalls_ns =
                     stalls_ns(stalls, script.step_ns, earlier).context("stalls: percent and times, stalls-2x6")?;

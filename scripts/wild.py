@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Gates crates as they are published: each against itself, and against itself with one function slowed.
+"""Gates crates as they are published, and packages of repositories: each against itself, and against itself with one function slowed.
 
     python3 scripts/wild.py --command PATH                       # all of them, some hours
     python3 scripts/wild.py --command PATH --crates httparse,semver-1.0.27
-    python3 scripts/wild.py --list                               # which they are
+    python3 scripts/wild.py --command PATH --repositories huggingface/candle:candle-nn,tracel-ai/burn:burn-store
+    python3 scripts/wild.py --list                               # which crates they are
 
 Which crates: every package of this repository's Cargo.lock whose published package has a bench target that uses criterion or divan. So
 they are chosen by what infergate depends on, and not by what works; all of them are rows of the table. Nothing in them is changed but for
@@ -11,7 +12,8 @@ the commit that is to be found: of the functions whose names the benches call, p
 others of that name) waits for a fifth of the time since its last call. So a bench that calls it once, and one that calls it a thousand
 times, takes about a fifth longer. Names that most types have (`new`, `len`) are left out. Where that commit does not build, or nothing is
 called slower, a second function is tried.
-Features that a bench target requires are asked for by `--bench-features`.
+Features that a bench target requires are asked for by `--bench-features`. Of repositories those that --repositories names, as OWNER/NAME:PACKAGE,
+are cloned from --clones.
 
 What is finished stays in the folder --place, and the next call goes on there. PATH is a `cargo-infergate` that is built already. A quiet
 machine is needed: other programs make gates inconclusive. With --cores each core gates a crate of its own.
@@ -62,40 +64,68 @@ def sources():
     return [folder for folder in (home / "registry" / "src").iterdir() if folder.is_dir()]
 
 
+def file_name(crate):
+    """A crate's name without what is special in a path."""
+    return re.sub("[/:]", "+", crate)
+
+
+def crate(name, folder, clone=None):
+    """What is known of the package in that folder: its name, what its benches use, its bench targets, and the features that they need."""
+    manifest = tomllib.loads((folder / "Cargo.toml").read_text())
+    dependencies = dict(manifest.get("dev-dependencies", {}))
+    for target in manifest.get("target", {}).values():
+        dependencies |= target.get("dev-dependencies", {})
+    uses = {}
+    for key, wanted in dependencies.items():
+        wanted = wanted if isinstance(wanted, dict) else {"version": wanted}
+        if wanted.get("package", key) in BENCHES:
+            uses[key] = wanted.get("version", "(its workspace's)")
+    targets, features = [], set()
+    for bench in manifest.get("bench", []):
+        path = folder / bench.get("path", f"benches/{bench['name']}.rs")
+        if path.is_file() and re.search("criterion|divan", path.read_text(errors="replace")):
+            targets.append(bench["name"])
+            features.update(bench.get("required-features", []))
+    uses = " ".join(f"{key} {version}" for key, version in uses.items())
+    return {"name": name, "package": manifest["package"]["name"], "folder": folder, "clone": clone, "uses": uses, "targets": targets,
+            "features": sorted(features)}
+
+
 def crates():
-    """Name and version, folder, what its benches use, its bench targets, and the features that they need."""
+    """The published packages that have such benches."""
     registries, found = sources(), []
     for package in tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]:
         name = f"{package['name']}-{package['version']}"
         folders = [registry / name for registry in registries if (registry / name / "Cargo.toml").is_file()]
-        if "source" not in package or not folders:
-            continue
-        manifest = tomllib.loads((folders[0] / "Cargo.toml").read_text())
-        dependencies = dict(manifest.get("dev-dependencies", {}))
-        for target in manifest.get("target", {}).values():
-            dependencies |= target.get("dev-dependencies", {})
-        uses = {}
-        for key, wanted in dependencies.items():
-            wanted = wanted if isinstance(wanted, dict) else {"version": wanted}
-            if wanted.get("package", key) in BENCHES:
-                uses[key] = wanted.get("version", "?")
-        targets, features = [], set()
-        for bench in manifest.get("bench", []):
-            path = folders[0] / bench.get("path", f"benches/{bench['name']}.rs")
-            if path.is_file() and re.search("criterion|divan", path.read_text(errors="replace")):
-                targets.append(bench["name"])
-                features.update(bench.get("required-features", []))
-        if uses and targets:
-            found.append((name, folders[0], " ".join(f"{key} {version}" for key, version in uses.items()), targets, sorted(features)))
-    return found
+        if "source" in package and folders:
+            found.append(crate(name, folders[0]))
+    return [one for one in found if one["uses"] and one["targets"]]
 
 
-def prepared(place, name, published):
-    """The package in a repository of its own."""
-    folder = place / name
-    if not (folder / ".git").is_dir():
+def repositories(wanted, clones, place):
+    """The packages of repositories, each in a clone of its own with the tag `published` on its newest commit."""
+    for repository, package in (one.split(":") for one in wanted):
+        clone = place / file_name(f"{repository}:{package}")
+        if not (clone / ".git").is_dir():
+            git(place, "clone", "--quiet", f"{clones}/{repository}", clone)
+            git(clone, "tag", "published")
+        git(clone, "reset", "--quiet", "--hard", "published")
+        for path in git(clone, "ls-files", "Cargo.toml", "*/Cargo.toml").split():
+            if tomllib.loads((clone / path).read_text()).get("package", {}).get("name") == package:
+                yield crate(f"{repository}:{package}", (clone / path).parent, clone)
+
+
+def folder_of(place, crate):
+    """Where the package lies that is gated."""
+    return crate["folder"] if crate["clone"] else place / crate["name"]
+
+
+def prepared(place, crate):
+    """The package as it was published, in a repository of its own or in the clone."""
+    folder = folder_of(place, crate)
+    if not crate["clone"] and not (folder / ".git").is_dir():
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(published, folder)
+        shutil.copytree(crate["folder"], folder)
         for left in (".cargo-ok", ".cargo-checksum.json", "Cargo.lock"):
             (folder / left).unlink(missing_ok=True)
         (folder / ".gitignore").write_text("/target\n")
@@ -107,19 +137,20 @@ def prepared(place, name, published):
     return folder
 
 
-def gate(folder, arguments, core, features, *words):
+def gate(place, crate, arguments, core, *words):
     """One gate, on one core where one is named. What it said, and how long it took."""
-    verdict = folder.parent / f"{folder.name}.json"
+    own = file_name(crate["name"])
+    verdict = place / f"{own}.json"
     verdict.unlink(missing_ok=True)
-    command = [arguments.command, "infergate", "gate", "--against", "published", "--bench-target", "*",
-               "--budget", arguments.budget, "--no-wait", "--no-explain", "--json", verdict, "--base-folder", folder.parent / f"{folder.name}-base", *words]
-    if features:
-        command += ["--bench-features", ",".join(features)]
+    command = [arguments.command, "infergate", "gate", "--against", "published", "--bench-package", crate["package"], "--bench-target", "*",
+               "--budget", arguments.budget, "--no-wait", "--no-explain", "--json", verdict, "--base-folder", place / f"{own}-base", *words]
+    if crate["features"]:
+        command += ["--bench-features", ",".join(crate["features"])]
     if core is not None:
         command = ["taskset", "-c", core, *command]
     began = time.monotonic()
     try:
-        done = subprocess.run([str(word) for word in command], cwd=folder, text=True, capture_output=True, timeout=MOST_SECONDS)
+        done = subprocess.run([str(word) for word in command], cwd=folder_of(place, crate), text=True, capture_output=True, timeout=MOST_SECONDS)
     except subprocess.TimeoutExpired:
         return {"verdict": "ended", "why": f"took more than {MOST_SECONDS} s", "seconds": MOST_SECONDS, "cases": 0}
     found = {"seconds": round(time.monotonic() - began), "exit": done.returncode, "cases": 0, "why": ""}
@@ -158,26 +189,26 @@ def slowed(folder, slowest_ns):
 
 def against_itself(place, crate, arguments, core):
     """A gate in which nothing changed."""
-    name, published, uses, targets, features = crate
-    found = gate(prepared(place, name, published), arguments, core, features, "--time-same-code")
-    return {"crate": name, "kind": "itself", "uses": uses, "targets": len(targets), **found}
+    prepared(place, crate)
+    found = gate(place, crate, arguments, core, "--time-same-code")
+    return {"crate": crate["name"], "kind": "itself", "uses": crate["uses"], "targets": len(crate["targets"]), **found}
 
 
 def against_slower(place, crate, arguments, core, slowest_ns):
     """A gate in which one function changed."""
-    name, published, _, _, features = crate
     found = {"verdict": "not tried", "seconds": 0, "why": "no function that the benches name"}
-    for function, texts in slowed(prepared(place, name, published), slowest_ns):
-        folder = prepared(place, name, published)
+    for function, texts in slowed(prepared(place, crate), slowest_ns):
+        folder = prepared(place, crate)
         for path, text in texts.items():
             path.write_text(text)
         git(folder, "commit", "--quiet", "--all", "--message", f"{function} is slower")
-        found = gate(folder, arguments, core, features) | {"function": function}
+        found = gate(place, crate, arguments, core) | {"function": function}
         # One that is called beside the loop changes nothing that is timed.
         if found.get("called"):
             break
-    shutil.rmtree(place / f"{name}-base", ignore_errors=True)
-    return {"crate": name, "kind": "slower", **found}
+    shutil.rmtree(place / f"{file_name(crate['name'])}-base", ignore_errors=True)
+    prepared(place, crate)
+    return {"crate": crate["name"], "kind": "slower", **found}
 
 
 def table(results):
@@ -198,21 +229,26 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--command", type=pathlib.Path)
     parser.add_argument("--crates", default="", help="names, with or without their version; left out: all")
+    parser.add_argument("--repositories", default="", help="OWNER/NAME:PACKAGE, with commas between them: these in place of crates")
+    parser.add_argument("--clones", default="https://github.com", help="where OWNER/NAME is cloned from; a folder, too")
     parser.add_argument("--budget", default="4m", help="of each gate")
     parser.add_argument("--cores", default="", help="0,1: a gate on each of them at once; left out: one gate on all")
     parser.add_argument("--itself", action="store_true", help="only the gates in which nothing changed")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--place", type=pathlib.Path, default=ROOT / "target" / "wild")
     arguments = parser.parse_args()
-    wanted = [name for name in arguments.crates.split(",") if name]
-    chosen = [crate for crate in crates() if not wanted or any(crate[0] in (name, f"{name}-{crate[0].rsplit('-', 1)[1]}") for name in wanted)]
-    if arguments.list or not arguments.command:
-        for name, _, uses, targets, _ in chosen:
-            print(name, uses, ",".join(targets), sep="\t")
-        return
-    arguments.command = arguments.command.resolve()
     place = arguments.place.resolve()
     place.mkdir(parents=True, exist_ok=True)
+    if arguments.repositories:
+        chosen = list(repositories(arguments.repositories.split(","), arguments.clones, place))
+    else:
+        wanted = [name for name in arguments.crates.split(",") if name]
+        chosen = [one for one in crates() if not wanted or any(one["name"] in (name, f"{name}-{one['name'].rsplit('-', 1)[1]}") for name in wanted)]
+    if arguments.list or not arguments.command:
+        for one in chosen:
+            print(one["name"], one["uses"], ",".join(one["targets"]), sep="\t")
+        return
+    arguments.command = arguments.command.resolve()
     kept = place / "results.jsonl"
     results = [json.loads(line) for line in kept.read_text().splitlines()] if kept.is_file() else []
     free = queue.SimpleQueue()
@@ -221,7 +257,7 @@ def main():
 
     def both(crate):
         """Its gates that are left, one after the other on one core."""
-        core, found = free.get(), {row["kind"]: row for row in results if row["crate"] == crate[0]}
+        core, found = free.get(), {row["kind"]: row for row in results if row["crate"] == crate["name"]}
         try:
             for kind in ("itself",) if arguments.itself else ("itself", "slower"):
                 if kind in found:

@@ -30,7 +30,7 @@ use crate::receipt::{
 
 pub use days::newest_of_each_day;
 use days::{between_steps, stretches};
-pub use exact::{COUNTER_TOLERANCE, counts_more_at_times, holds_more};
+pub use exact::{COUNTER_TOLERANCE, counts_more, holds_more};
 pub use policy::Policy;
 pub use stored::{StoredLimit, days_ns, spread_days, stored_limit};
 pub use target::ensure_targets_name;

@@ -356,8 +356,9 @@ impl<'a> PairedRun<'a> {
 
     fn warm(&self, who: Who, mut client: Client<'a>, cases: &[Case]) -> Result<Client<'a>, WorkerError> {
         let outputs = &self.workers.of(who)?.outputs;
+        let load = self.request.load_in(Some(self.receipt.blocks.len()));
         let mut warm = || {
-            client.load(&self.request.load, self.request.prompt_text.as_deref())?;
+            client.load(&load, self.request.prompt_text.as_deref())?;
             let anchor = self.receipt.anchor.as_ref().filter(|_| who == Who::Anchor);
             for case in self.planned(cases) {
                 if anchor.is_some_and(|anchor| !anchor.has(case.id)) {

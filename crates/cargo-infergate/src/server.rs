@@ -2,7 +2,7 @@
 //!
 //! [`worker`] makes one a worker of the gate, so that two builds of it are compared as two bench targets are.
 
-mod memory;
+pub mod memory;
 mod process;
 mod window;
 pub mod worker;

@@ -116,18 +116,20 @@ fn ensure_complete(parts: &[Part]) -> Result<()> {
     for (expected, part) in (0..).zip(parts) {
         ensure!(
             part.shard.index() == expected,
-            "{}: is shard {}, and shard {expected} is missing; give all of them",
+            "{}: is shard {}, and shard {} is missing; give all of them",
             part.place,
-            part.shard
+            part.shard,
+            u64::from(expected) + 1
         );
     }
     if let Some(last) = parts.last() {
         let (given, count) = (parts.len() as u64, last.shard.count());
         ensure!(
             given == u64::from(count),
-            "{}: is shard {}, and shard {given} is missing; give all of them",
+            "{}: is shard {}, and shard {} is missing; give all of them",
             last.place,
-            last.shard
+            last.shard,
+            given + 1
         );
     }
     let first = &parts[0];

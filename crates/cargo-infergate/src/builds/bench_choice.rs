@@ -60,11 +60,11 @@ pub fn benches(target: &BenchTarget, folder: &Path, here: &[Package]) -> Result<
             target.target
         );
     }
+    // Cargo would build all of that name.
+    let own = around(&named, folder).filter(|_| named.len() > 1).map(|own| own.name.clone());
+    let one = BenchTarget { package: own.or_else(|| target.package.clone()), ..target.clone() };
     if is_one && target.is_named {
         let are_criterions = !named.is_empty() && !has_engine(target, &named);
-        // Cargo would build all of that name.
-        let own = around(&named, folder).filter(|_| named.len() > 1).map(|own| own.name.clone());
-        let one = BenchTarget { package: own.or_else(|| target.package.clone()), ..target.clone() };
         return Ok(Chosen { are_criterions, ..Chosen::one(one) });
     }
     let mut found = found(target, &packages(target, folder, here), here)?;
@@ -72,7 +72,7 @@ pub fn benches(target: &BenchTarget, folder: &Path, here: &[Package]) -> Result<
         let names = [&target.target, &target.memory_target];
         found.retain(|one| one.lacks.is_none() && !names.contains(&&one.bench.target));
         found.iter_mut().for_each(|one| one.lacks = Some(BESIDE.to_owned()));
-        return Ok(Chosen { left: left_out(&found.iter().collect::<Vec<_>>()), ..Chosen::one(target.clone()) });
+        return Ok(Chosen { left: left_out(&found.iter().collect::<Vec<_>>()), ..Chosen::one(one) });
     }
     if found.is_empty() && !is_list {
         // Base may have one. Where it has none either, the error says so.

@@ -157,9 +157,12 @@ pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
     let ours = |folder: &Path| -> Result<bool> {
         Ok(workspace::of_bench(target, folder)?.iter().any(criterion_front::takes_infergate))
     };
+    // A test before, and a bench of criterion's now.
+    if uses_criterion(target, Path::new("."))? && !uses_criterion(target, &place.folder)? {
+        return Ok(true);
+    }
     if !ours(Path::new("."))? {
-        // A test before, and a bench of criterion's now.
-        return Ok(uses_criterion(target, Path::new("."))? && !uses_criterion(target, &place.folder)?);
+        return Ok(false);
     }
     let (was, is) = (source(target, &place.folder)?, source(target, Path::new("."))?);
     // By a line in Cargo.toml alone: the front makes a worker of base's own benches.
@@ -372,9 +375,8 @@ fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Result
         }
     }
     if let Some(place) = place {
-        // A build folder that cargo's settings name would be both sides', and one would be taken for the other's.
-        cargo.current_dir(&place.folder);
-        cargo.envs([("CARGO_TARGET_DIR", &place.target), ("CARGO_BUILD_BUILD_DIR", &place.target)]);
+        cargo.current_dir(&place.folder).env("CARGO_TARGET_DIR", &place.target);
+        cargo_settings::keep_build_folder(&mut cargo, &place.target, &place.target);
         if place.locked {
             cargo.arg("--locked");
         }

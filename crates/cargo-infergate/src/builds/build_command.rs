@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{output, progress, toolchain};
+use super::{cargo_settings, output, progress, toolchain};
 use crate::report::words;
 use crate::watcher::watched;
 use infergate_core::process::Group;
@@ -22,6 +22,7 @@ pub fn run(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()>
     let mut command = watched(Command::new(find(program, folder).unwrap_or_else(|| program.into())));
     // Each checkout builds into a folder of its own.
     command.args(arguments).current_dir(folder).env_remove("CARGO_TARGET_DIR");
+    cargo_settings::keep_build_folder(&mut command, folder, "{workspace-root}/target");
     toolchain::choose(&mut command, folder);
     let (words, both) = std::io::pipe().context("no pipe for the build's words")?;
     command.stdin(Stdio::null()).stdout(both.try_clone().context("no pipe for the build's words")?).stderr(both);

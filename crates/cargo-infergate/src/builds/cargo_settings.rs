@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use toml::{Table, Value};
 
@@ -28,6 +29,14 @@ pub fn are_in(folder: &Path) -> bool {
 
 fn file(place: &Path) -> Option<PathBuf> {
     ["config", "config.toml"].map(|name| place.join(name)).into_iter().find(|file| file.is_file())
+}
+
+/// Lets cargo put what it makes on its way into `folder`, which lies below `place`: one that its settings name would be both sides', and
+/// a program of one would be taken for the other's. Cargo reads a word in braces as a variable, and refuses those that it does not know.
+pub fn keep_build_folder(cargo: &mut Command, place: &Path, folder: impl AsRef<OsStr>) {
+    if !place.to_string_lossy().contains(['{', '}']) {
+        cargo.env("CARGO_BUILD_BUILD_DIR", folder);
+    }
 }
 
 /// The table `[env]`: variables that cargo, run in `folder`, gives to a bench.

@@ -140,6 +140,7 @@ pub fn put(folder: &Path) -> Result<()> {
     let mut tables = paths.iter().map(|manifest| table(manifest)).collect::<Result<Vec<_>>>()?;
     let calls_itself_criterion = tables.iter_mut().any(asks_for_criterion2_3);
     let shared = tables.iter().find_map(|table| table.get("workspace")?.get("dependencies")?.as_table().cloned());
+    let mut written = Vec::new();
     for (manifest, mut table) in paths.iter().zip(tables) {
         let before = table.clone();
         let own = packages.iter().find(|package| package.manifest_path == *manifest);
@@ -149,9 +150,15 @@ pub fn put(folder: &Path) -> Result<()> {
         }
         if table != before {
             write(folder, manifest, &table)?;
+            written.push((manifest, before));
         }
     }
-    resolve(folder, "").with_context(|| {
+    let resolved = resolve(folder, "").or_else(|error| {
+        // The next bench target would be taken for one that has the front, and nobody would say why it does not build.
+        written.iter().try_for_each(|(manifest, before)| write(folder, manifest, before))?;
+        Err(error)
+    });
+    resolved.with_context(|| {
         let why = if toolchain::is_older_than(OLDEST_RUST, folder) {
             format!(", which needs Rust 1.{OLDEST_RUST} or newer")
         } else if let Some(vendored) = cargo_settings::vendored(folder) {
@@ -184,7 +191,13 @@ fn rename(manifest: &mut Table, shared: Option<&Table>, is_of_codspeed: bool) {
     let inherited = |name: &str, value: &Toml| shared?.get(name).filter(|_| value.get("workspace").is_some()).cloned();
     let package = |name: &str, value: &Toml| package_of(name, inherited(name, value).as_ref().unwrap_or(value));
     let all = sections.iter().flat_map(|section| section.iter());
-    let own: BTreeSet<String> = all.map(|(name, value)| package(name, value)).collect();
+    // A front that the repository has itself took the place of nothing.
+    let counts = |name: &str, value: &Toml| {
+        let front = [PACKAGE, DIVAN].into_iter().find(|front| package(name, value) == *front);
+        front.is_none_or(|front| is_in_place(front, inherited(name, value).as_ref().unwrap_or(value)))
+    };
+    let own: BTreeSet<String> =
+        all.filter(|(name, value)| counts(name, value)).map(|(name, value)| package(name, value)).collect();
     for (name, value) in sections.iter_mut().flat_map(|section| section.iter_mut()) {
         let package = package(name, value);
         let Some(front) = front(&package) else { continue };
@@ -221,13 +234,7 @@ fn in_place(front: &str, value: &Toml) -> Toml {
     let mut dependency = value.as_table().cloned().unwrap_or_default();
     PLACE.iter().for_each(|key| drop(dependency.remove(*key)));
     dependency.insert("package".into(), Toml::from(front));
-    // Of a command that came as a file alone: of the commit that it was built from, or of its release.
-    let place = match (own_folder(front), option_env!("INFERGATE_COMMIT")) {
-        (Some(folder), _) => vec![("path", folder.to_string_lossy().into_owned())],
-        (None, Some(commit)) => vec![("git", env!("CARGO_PKG_REPOSITORY").to_owned()), ("rev", commit.to_owned())],
-        (None, None) => vec![("version", concat!("=", env!("CARGO_PKG_VERSION")).to_owned())],
-    };
-    dependency.extend(place.into_iter().map(|(key, value)| (key.to_owned(), Toml::from(value))));
+    dependency.extend(place(front).into_iter().map(|(key, value)| (key.to_owned(), Toml::from(value))));
     if front == PACKAGE {
         let features = dependency.entry("features").or_insert_with(|| Toml::Array(Vec::new()));
         if let Some(features) = features.as_array_mut() {
@@ -235,6 +242,20 @@ fn in_place(front: &str, value: &Toml) -> Toml {
         }
     }
     Toml::Table(dependency)
+}
+
+/// Where the front comes from. Of a command that came as a file alone: of the commit that it was built from, or of its release.
+fn place(front: &str) -> Vec<(&'static str, String)> {
+    match (own_folder(front), option_env!("INFERGATE_COMMIT")) {
+        (Some(folder), _) => vec![("path", folder.to_string_lossy().into_owned())],
+        (None, Some(commit)) => vec![("git", env!("CARGO_PKG_REPOSITORY").to_owned()), ("rev", commit.to_owned())],
+        (None, None) => vec![("version", concat!("=", env!("CARGO_PKG_VERSION")).to_owned())],
+    }
+}
+
+/// Whether a dependency on the front is one that took something's place.
+fn is_in_place(front: &str, value: &Toml) -> bool {
+    place(front).iter().all(|(key, text)| value.get(key).and_then(Toml::as_str) == Some(text.as_str()))
 }
 
 /// Whether a manifest asks for a criterion2 whose library is called criterion, as from version 3 on, under no name of its own.
@@ -277,4 +298,29 @@ pub fn own_source() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.parent()?;
     let manifest = fs::read_to_string(root.join("Cargo.toml")).ok()?;
     manifest.contains("name = \"infergate\"").then(|| root.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each name is afterwards, of a manifest that is renamed as often as it has bench targets.
+    fn renamed(dependencies: &str, times: usize) -> Vec<(String, String)> {
+        let mut manifest: Table = format!("[dev-dependencies]\n{dependencies}").parse().expect("TOML");
+        (0..times).for_each(|_| rename(&mut manifest, None, false));
+        let sections = dependency_sections(&mut manifest);
+        let all = sections.iter().flat_map(|section| section.iter());
+        all.map(|(name, value)| (name.clone(), package_of(name, value))).collect()
+    }
+
+    #[test]
+    fn a_front_of_the_repository_itself_keeps_none_from_its_place() {
+        let named = |name: &str, package: &str| (name.to_owned(), package.to_owned());
+        for times in [1, 2] {
+            let own = renamed("criterion = '0.5'\ninfergate-criterion = { version = '0.0.1' }\n", times);
+            assert_eq!(own, [named("criterion", PACKAGE), named(PACKAGE, PACKAGE)]);
+            let both = renamed("criterion = '0.5'\ncriterion2 = '3'\n", times);
+            assert_eq!(both, [named("criterion", PACKAGE), named(CRITERION2, CRITERION2)]);
+        }
+    }
 }

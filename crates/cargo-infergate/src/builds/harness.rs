@@ -93,24 +93,47 @@ pub fn lay(target: &BenchTarget, checkouts: Checkouts, here: &Path) -> Result<Op
         return not_comparable(format!("base has no package where head's {name} is, whose bench target it is"));
     };
     let before = features::of_all(&base)?;
-    let all = bench_files(target, &own, folder)?;
-    let files = copy(&all, folder, &base)?;
+    let were = [base.join("Cargo.toml"), bench_target::lock_file(&base)?].map(|file| {
+        let text = read_text(&file, MAX_FILE_BYTES).ok();
+        (file, text)
+    });
+    let laid = put(target, &own, checkouts, (folder, &base), &before);
+    if laid.is_err() {
+        // The next bench target is laid over the same checkout, and would find what was refused there.
+        for (file, text) in were.iter().filter_map(|(file, text)| Some((file, text.as_ref()?))) {
+            checkout_folder::write(checkouts.base, file, text)?;
+        }
+    }
+    laid.map(Some)
+}
+
+/// Lays the harness of head's package `own`, in the first of both folders, over the one in the second, whose packages have the features
+/// `before`.
+fn put(
+    target: &BenchTarget,
+    own: &Package,
+    checkouts: Checkouts,
+    (folder, base): (&Path, &Path),
+    before: &Features,
+) -> Result<String> {
+    let all = bench_files(target, own, folder)?;
+    let files = copy(&all, folder, base)?;
     let manifest = base.join("Cargo.toml");
     let mut table = table(&manifest)?;
-    manifest::add_dependencies(&mut table, &own, checkouts)?;
-    manifest::add_targets(&mut table, target, &own, (folder, &all))?;
+    manifest::add_dependencies(&mut table, own, checkouts)?;
+    manifest::add_targets(&mut table, target, own, (folder, &all))?;
     checkout_folder::write(checkouts.base, &manifest, &table.to_string())?;
-    add_packages(&bench_target::lock_file(folder)?, &bench_target::lock_file(&base)?, checkouts.base)?;
-    let after = features::of_all(&base).or_else(|error| match unlocked(&error) {
+    add_packages(&bench_target::lock_file(folder)?, &bench_target::lock_file(base)?, checkouts.base)?;
+    let after = features::of_all(base).or_else(|error| match unlocked(&error) {
         Some(package) => not_comparable(format!(
             "head's harness needs another version of {package} than base's Cargo.lock has; upgrade it in a commit of its own, and compare with that"
         )),
         None => Err(error.context("base with head's harness")),
     })?;
-    ensure_same(&before, &after)?;
+    ensure_same(before, &after)?;
     let added = after.keys().filter(|package| !before.contains_key(*package)).count();
     let named = first_of(&files, NAMED, ", ");
-    Ok(Some(format!("head's harness was laid over it ({named}; {added} packages more)")))
+    Ok(format!("head's harness was laid over it ({named}; {added} packages more)"))
 }
 
 /// Everything beside the bench targets' sources, below the package's folder. Of a bench target that lies among the package's own

@@ -20,6 +20,7 @@ use crate::receipt::{Calibration, PairedReceipt};
 use infergate_core::case::Case;
 use infergate_core::printable::printable_within;
 use infergate_core::receipt::file_word;
+use infergate_core::sha256;
 use infergate_core::text_file::read_text;
 use infergate_core::worker::WorkerFile;
 
@@ -140,9 +141,10 @@ impl Source {
     }
 
     /// Beside the plain build: benches look for other files by where they lie themselves. Names of equal length, which a process finds
-    /// on its stack.
+    /// on its stack, and others for each package, since bench targets of one name lie in one folder.
     fn path(&self, plain: &Path, seed: usize) -> PathBuf {
-        plain.with_file_name(format!("{}-layout{seed:03}{}", self.target.target, std::env::consts::EXE_SUFFIX))
+        let (target, whose) = (&self.target.target, sha256::of(self.target.name()));
+        plain.with_file_name(format!("{target}-layout{seed:03}{}{}", &whose[..8], std::env::consts::EXE_SUFFIX))
     }
 
     /// Removes the layouts of an earlier build.

@@ -337,14 +337,14 @@ impl Tree {
         Ok(Place { name, folder, target: self.target.clone(), locked: self.has_lock_file()?, toolchain })
     }
 
-    /// Cargo's settings of the working tree that this checkout cannot have.
+    /// Cargo's settings of the working tree, as far as a program of `profile` is compiled by them, that this checkout cannot have.
     ///
     /// # Errors
     /// As [`folder`](Self::folder).
-    pub fn settings_left_behind(&self) -> Result<Option<profiles::LeftBehind>> {
+    pub fn settings_left_behind(&self, profile: &str) -> Result<Option<profiles::LeftBehind>> {
         // git's prefix ends in a slash.
         let here: PathBuf = self.repository.join(&self.prefix).components().collect();
-        Ok(profiles::left_behind(&here, &self.repository, &self.folder()?, &self.files))
+        Ok(profiles::left_behind(&here, &self.repository, &self.folder()?, &self.files, profile))
     }
 
     /// Its files, for git.

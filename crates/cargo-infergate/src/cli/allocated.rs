@@ -13,8 +13,6 @@ use crate::receipt::{Allocated, AllocatedPlace, AllocationSite, MOST_PLACES, Out
 
 /// Cases that are looked at.
 const MOST_CASES: usize = 2;
-/// What is more than rounding.
-const LEAST: f64 = 0.01;
 
 /// Asks both programs that count, and writes into the receipt what differs. What cannot be found is left out: the counters say what
 /// fails.
@@ -54,7 +52,8 @@ fn sites(
     Ok(client.sites(case)?)
 }
 
-/// Places by the function that allocates, wherever its lines are, with both sides' numbers; those that differ.
+/// Places by the function that allocates, wherever its lines are, with both sides' numbers; those that differ, by allocations and where
+/// these are as many by their bytes.
 pub fn differences(base: &[AllocationSite], head: &[AllocationSite]) -> Vec<AllocatedPlace> {
     let mut places: BTreeMap<&str, AllocatedPlace> = BTreeMap::new();
     for (sites, is_head) in [(base, false), (head, true)] {
@@ -85,10 +84,13 @@ pub fn differences(base: &[AllocationSite], head: &[AllocationSite]) -> Vec<Allo
             }
         }
     }
-    let change = |place: &AllocatedPlace| place.head_allocations - place.base_allocations;
+    let more = |place: &AllocatedPlace| [place.more_allocations(), place.more_bytes()].map(Option::unwrap_or_default);
     let mut places: Vec<AllocatedPlace> = places.into_values().collect();
-    places.retain(|place| change(place).abs() >= LEAST || (place.head_bytes - place.base_bytes).abs() >= 1.0);
-    places.sort_by(|a, b| change(b).total_cmp(&change(a)).then(b.head_bytes.total_cmp(&a.head_bytes)));
+    places.retain(|place| place.more_allocations().or(place.more_bytes()).is_some());
+    places.sort_by(|a, b| {
+        let (a, b) = (more(a), more(b));
+        b[0].total_cmp(&a[0]).then(b[1].total_cmp(&a[1]))
+    });
     places.truncate(MOST_PLACES);
     places
 }
@@ -117,6 +119,17 @@ mod tests {
         assert_eq!(found[0].frames, ["attend at src/step.rs:30", "step"]);
         assert_eq!((found[0].base_allocations, found[0].head_allocations), (4.0, 6.0));
         assert_eq!(found[0].head_bytes - found[0].base_bytes, 150.0);
+    }
+
+    #[test]
+    fn of_as_many_allocations_those_come_first_that_grew_most() {
+        let base = [site(3.0, 9_000.0, &["reserve"]), site(3.0, 10.0, &["grow"]), site(1.0, 50.0, &["shrink"])];
+        let head = [site(3.0, 9_001.0, &["reserve"]), site(3.0, 5_000.0, &["grow"]), site(1.0, 10.0, &["shrink"])];
+        let found = differences(&base, &head);
+        let names: Vec<&str> = found.iter().map(|place| place.frames[0].as_str()).collect();
+        assert_eq!(names, ["grow", "reserve", "shrink"]);
+        let more = |at: usize| (found[at].more_allocations(), found[at].more_bytes());
+        assert_eq!([more(0), more(2)], [(None, Some(4_990.0)), (None, Some(-40.0))]);
     }
 
     #[test]

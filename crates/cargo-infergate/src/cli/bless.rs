@@ -32,7 +32,7 @@ pub struct Bless {
     /// Bless this receipt, of a suite or of a load run, instead of measuring; repeatable
     #[arg(long, value_name = "FILE", conflicts_with_all = flags::measure_ids())]
     pub receipt: Vec<PathBuf>,
-    /// A change moved the times on purpose: from this session on they are compared with each other, and no longer with those before
+    /// A change moved the times on purpose: later runs are compared with this session and newer ones alone
     #[arg(long)]
     pub step: bool,
     /// Show what would change, write nothing

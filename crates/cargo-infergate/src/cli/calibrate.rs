@@ -12,7 +12,7 @@ use super::outputs::{Files, Kept, Written};
 use super::turn::{self, Wait};
 use super::{bench_target, early, layouts, output, progress};
 use crate::config::Config;
-use crate::gate::paired::{judged_cases, outcomes, series, sides, summarise};
+use crate::gate::paired::{judged_cases, of_another_setup, outcomes, series, sides, summarise};
 use crate::machine;
 use crate::paired::{Layouts, PairedRequest, PairedRun};
 use crate::receipt::{
@@ -25,7 +25,7 @@ use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
 use infergate_core::worker::{WorkerError, WorkerFile};
 
-/// Measure how often the paired gate errs here
+/// Measure how often the gate is wrong here
 #[derive(Args)]
 #[command(after_help = "Examples:\n  cargo xtask calibrate\n  cargo xtask calibrate --gates 30 --power-blocks 24\n  \
     cargo xtask calibrate --gates 10 --power-blocks 0 --add\n  \
@@ -39,7 +39,7 @@ pub struct Calibrate {
     /// Builds that are linked anew with their functions in another order; 0 for none
     #[arg(long, value_name = "N", default_value = "10")]
     builds: usize,
-    /// Blocks with injected slowdowns; 12 are the fewest that give a share
+    /// Blocks with injected slowdowns; fewer than 12 give no share of found ones
     #[arg(long, value_name = "N", default_value = "12")]
     power_blocks: usize,
     /// Slowdowns to inject into every timed step of head, in percent; 0 is always among them
@@ -110,6 +110,13 @@ pub fn run(asked: &Calibrate) -> Result<i32> {
     );
     let class = session.calibration.machine.class.clone();
     let out = asked.out.clone().unwrap_or_else(|| path(&config, &class, &session.calibration.subject.engine));
+    // Gates quote it. Who names a file means it.
+    if asked.out.is_none()
+        && out.is_file()
+        && let Some(why) = of_another_setup(&read::<Calibration>(&out)?, session.run.receipt())
+    {
+        anyhow::bail!("{}: {why}; keep this one elsewhere by --out, or delete that file first", out.display());
+    }
     let unfinished = unfinished(&out);
     for path in [&out, &unfinished] {
         ensure_writable(path)?;

@@ -67,7 +67,7 @@ pub struct Paired {
     /// Bench binary to judge, built elsewhere
     #[arg(long, value_name = "PATH", requires = "base_bin")]
     pub head_bin: Option<PathBuf>,
-    /// Measure for at most this long: 90s, 5m, 1h (builds not counted)
+    /// Time both sides for at most this long: 90s, 5m, 1h. Builds, counting, the memory phase and explaining come on top
     #[arg(long, value_name = "TIME", requires = PAIRED)]
     budget: Option<String>,
     /// Before measuring, print the smallest slowdown each case can show in that time
@@ -154,6 +154,9 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     report::begin(gate.report.as_deref())?;
     let mut agreed = agreed(gate, config)?;
     let is_server = flags.is_of_servers();
+    if is_server {
+        agreed.notes.extend(server_program::notes()?);
+    }
     ensure!(
         cfg!(feature = "load") || !is_server,
         "--server: this command was built without the feature 'load', which asks servers; install it with its default features"
@@ -250,7 +253,9 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         output::decided(&paired::quick(&receipt, &glances(&receipt)));
         return Ok(if receipt.partial { Outcome::Partial.exit_code() } else { 0 });
     }
-    conclude(gate, receipt, &policy, Some(&out))
+    let can_go_on = receipt.partial && benches.len() == 1 && flags.base_url.is_empty();
+    let how = if can_go_on { how_to_go_on(gate, &out) } else { String::new() };
+    conclude(gate, receipt, &policy, Some((&out, &how)))
 }
 
 /// `gate --receipt`: judges what was measured before, the shares of one suite together, by the settings that it was measured by:
@@ -274,15 +279,15 @@ pub fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
 }
 
 /// Judges, prints, and writes what was asked for.
-fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &PairedPolicy, out: Option<&Path>) -> Result<i32> {
+fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &PairedPolicy, out: Option<(&Path, &str)>) -> Result<i32> {
     let verdict = undecided::judged(&receipt, policy);
     // Before anything is written, which may fail.
     output::decided(&paired::verdict(&receipt, &verdict));
     let (code, mut written) = (verdict.exit_code, Written::default());
-    if let Some(out) = out
+    if let Some((out, how)) = out
         && written.note(write_json(out, &receipt))
     {
-        output::line(&kept_words(out, receipt.partial));
+        output::line(&format!("receipt: {}{how}", out.display()));
     }
     let inputs = Inputs { paired: Some(receipt), verdict: Some(verdict), ..report::inputs() };
     report::verdict(&inputs, gate.json.as_deref(), &mut written);
@@ -292,12 +297,11 @@ fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &PairedPolicy, out: Opt
     Ok(written.code(code))
 }
 
-fn kept_words(out: &Path, partial: bool) -> String {
-    let place = out.display();
-    match command::flag("resume", &out.to_string_lossy()).filter(|_| partial) {
-        Some(resume) => format!("receipt: {place}; the same command goes on with it by{resume}"),
-        None => format!("receipt: {place}"),
-    }
+/// `; the same command goes on with it by --resume FILE`.
+fn how_to_go_on(gate: &Gate, out: &Path) -> String {
+    let in_place = if gate.out.is_some() { " in place of --out" } else { "" };
+    let resume = command::flag("resume", &out.to_string_lossy());
+    resume.map_or_else(String::new, |resume| format!("; the same command goes on with it by{resume}{in_place}"))
 }
 
 /// What a paired run is judged by.
@@ -370,6 +374,8 @@ pub fn request(
         built_with: config.bench.built_with(),
         budget: asked.budget,
         under_load: asked.users.then(|| server_program::under_load(config)).flatten(),
+        new_prompts: asked.users.then(server_program::run_number),
+        ready_within: asked.users.then(|| Duration::from_secs(config.server.ready_s)),
         notes: asked.notes.clone(),
         ..PairedRequest::new(base, head, config.measured.load_request())
     })

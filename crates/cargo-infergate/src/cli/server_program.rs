@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 
@@ -9,11 +10,12 @@ use super::scenarios::scenarios_of;
 use crate::builds::build_command::{self, find};
 use crate::config::{Config, ServerConfig};
 use crate::paired::{Program, UnderLoad};
-use crate::receipt::Scenario;
+use crate::receipt::{Note, Scenario};
 use crate::watcher;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::process::this_program;
 use infergate_core::worker::Launcher;
+use infergate_load::client::url::Url;
 
 /// The hidden command that measures a server.
 pub const COMMAND: &str = "__server-worker";
@@ -47,6 +49,7 @@ pub fn program(
 
 /// The servers that run at `urls`; blocks take them in turn.
 pub fn running(config: &Config, urls: &[String]) -> Result<Program> {
+    urls.iter().try_for_each(|url| Url::parse(url, config.server.api).map(|_| ()))?;
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let (program, words) = (this_program()?, words(&config.server, &scenarios(&here)?)?);
     let asking = |url: &String| {
@@ -62,6 +65,19 @@ pub fn memory_case() -> Result<Case> {
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let first = scenarios(&here)?.first().map(|scenario| scenario.name.clone()).unwrap_or_default();
     Ok(Case::Bench(BenchName::new(&format!("{first}/ttft"))?))
+}
+
+/// What of the scenarios the gate does not ask.
+pub fn notes() -> Result<Vec<Note>> {
+    let here = std::env::current_dir().context("the current folder cannot be read")?;
+    let said = |one: &Scenario| format!("{}: each request is a first turn; `load` measures conversations", one.name);
+    Ok(scenarios(&here)?.iter().filter(|one| one.turns > 1).map(said).map(Note::from).collect())
+}
+
+/// A number that no other run has.
+pub fn run_number() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
 }
 
 /// The users that servers are measured under, where some were asked for.

@@ -58,8 +58,8 @@ pub fn build(gate: &Gate, config: &Config, trees: &Trees) -> Result<Sides> {
     if !flags.base_url.is_empty() {
         ensure_pairs(flags)?;
         return Ok(Sides {
-            base: server_program::running(config, &flags.base_url)?,
-            head: server_program::running(config, &flags.head_url)?,
+            base: server_program::running(config, &flags.base_url).context("--base-url")?,
+            head: server_program::running(config, &flags.head_url).context("--head-url")?,
             anchor: None,
             base_memory: None,
             head_memory: None,
@@ -106,8 +106,8 @@ fn ensure_pairs(flags: &Paired) -> Result<()> {
     Ok(())
 }
 
-/// Whether a bench target builds in base, and in head: asked of one of which something did not. One that base lacks does not fail there
-/// if it fails in head. `None` where nothing is built.
+/// Whether a bench target builds in base, and in head: asked of one of which something did not. One that base lacks, or has as something
+/// that is no worker, does not fail there if it fails in head. `None` where nothing is built.
 pub fn builds(gate: &Gate, config: &Config, trees: &Trees) -> Option<(bool, bool)> {
     let revision = gate.paired.against.as_deref().filter(|_| gate.workers.worker.is_none())?;
     let here = Path::new(".");
@@ -122,7 +122,10 @@ pub fn builds(gate: &Gate, config: &Config, trees: &Trees) -> Option<(bool, bool
     };
     let in_head = in_head().is_ok();
     let base = trees.checkout(revision, Slot::Base, config);
-    let lacks = |tree: &Tree| bench_target::is_missing(&tree.bench(config)?, &tree.place()?);
+    let lacks = |tree: &Tree| -> Result<bool> {
+        let (bench, place) = (tree.bench(config)?, tree.place()?);
+        Ok(bench_target::is_missing(&bench, &place)? || bench_target::is_foreign(&bench, &place)?)
+    };
     let is_missing = base.as_ref().is_ok_and(|tree| lacks(tree).unwrap_or(false));
     let in_base = if is_missing { !in_head } else { build(base).is_ok() };
     Some((in_base, in_head))
@@ -179,7 +182,9 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
     // Benches of plain criterion are no workers: they are built in checkouts that get infergate's front.
     let is_plain = built_here && criterion_front::is_plain(&config.bench, Path::new("."))?;
     let head_tree = is_plain.then(|| trees.get(Slot::Head, config, || Tree::of_working_tree(config))).transpose()?;
-    let left_behind = if built_here { tree.settings_left_behind()? } else { None };
+    let profile = config.bench.profile.as_deref();
+    let of_profile = profile.unwrap_or(profiles::OF_BENCHES);
+    let left_behind = if built_here { tree.settings_left_behind(of_profile)? } else { None };
     if let Some(left) = left_behind.as_ref().filter(|left| left.compile && head_tree.is_none()) {
         // Head is built in place, with them.
         return Err(WorkerError::NotComparable(left.text.clone()).into());
@@ -214,7 +219,6 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
         notes.extend(tree.dependencies(&lock)?.map(Note::from));
         let manifest = |lock: &Path| lock.with_file_name("Cargo.toml");
         let was = manifest(&bench_target::lock_file(&tree.folder()?)?);
-        let profile = config.bench.profile.as_deref();
         notes.extend(profiles::difference(&was, &manifest(&lock), profile).map(Note::from));
         notes.extend(left_behind.map(|left| Note::from(left.text)));
         notes.extend(feature_changes(config, &tree, &here));
@@ -238,11 +242,12 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
 fn commands(revision: &str, config: &Config) -> Result<Sides> {
     let tree = Tree::checkout_to_build_in(revision, config)?;
     let asked = &config.worker;
+    let settings = settings_of(&tree, &asked.build)?;
     let base = command_program::program(asked, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let (commit, dirty) = infergate_core::build_info::git(&here);
     let head = command_program::program(asked, &here, "head", commit, dirty)?;
-    let notes = build_changes(&tree, &here)?;
+    let notes = settings.into_iter().chain(build_changes(&tree, &here)?).collect();
     let sources = Sources::default();
     Ok(Sides {
         base,
@@ -259,15 +264,31 @@ fn commands(revision: &str, config: &Config) -> Result<Sides> {
 /// The server of the working tree, and of a revision.
 fn servers(revision: &str, config: &Config) -> Result<Sides> {
     let tree = Tree::checkout_to_build_in(revision, config)?;
+    let settings = settings_of(&tree, &config.server.build)?;
     let base = server_program::program(config, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let (commit, dirty) = infergate_core::build_info::git(&here);
     let head = server_program::program(config, &here, "head", commit, dirty)?;
-    let notes = build_changes(&tree, &here)?;
+    let notes = settings.into_iter().chain(build_changes(&tree, &here)?).collect();
     // The same server, in a process of its own: its memory is followed from outside.
     let head_memory = Some(Follower::counting(head.clone()));
     let sources = Sources::default();
     Ok(Sides { base, head, anchor: None, base_memory: None, head_memory, sources, notes, trees: vec![Rc::new(tree)] })
+}
+
+/// Cargo's settings that base's checkout cannot have, where `build` calls cargo.
+///
+/// # Errors
+/// Where the program is compiled by them: head, which is built in place, has them.
+fn settings_of(tree: &Tree, build: &[String]) -> Result<Option<Note>> {
+    let is_cargo = |program: &String| Path::new(program).file_stem().is_some_and(|name| name == "cargo");
+    if !build.first().is_some_and(is_cargo) {
+        return Ok(None);
+    }
+    match tree.settings_left_behind(profiles::of_command(build))? {
+        Some(left) if left.compile => Err(WorkerError::NotComparable(left.text).into()),
+        left => Ok(left.map(|left| Note::from(left.text))),
+    }
 }
 
 /// What differs between two builds of a program beside the commits, where cargo builds it.
@@ -314,7 +335,8 @@ fn of_head(
     let head_memory = Follower::or_timed(changed.build_memory(config)?, &head, config.measured.memory.runs);
     let locked = tree.dependencies(&bench_target::lock_file(&changed.folder()?)?)?;
     notes.extend(locked.map(Note::from));
-    notes.extend(tree.settings_left_behind()?.map(|left| Note::from(left.text)));
+    let profile = config.bench.profile.as_deref().unwrap_or(profiles::OF_BENCHES);
+    notes.extend(tree.settings_left_behind(profile)?.map(|left| Note::from(left.text)));
     notes.extend(feature_changes(config, &tree, &changed.folder()?));
     let sources = Sources {
         base: Some(Source::at(tree.place()?, config)),

@@ -96,14 +96,9 @@ pub(super) fn counted_by_both(base: &[CountedCase], head: &[CountedCase], tolera
     base.iter().flat_map(rows).collect()
 }
 
-/// Whether head's cases count more than base's in some repeats alone, so that a paired run fails: in one process of each side that may
-/// be luck.
-pub fn counts_more_at_times(base: &[CountedCase], head: &[CountedCase], tolerance: f64) -> bool {
-    let is_at_times = |row: &VerdictRow| match &row.evidence {
-        Evidence::Counter(counter) => counter.head_twice.is_some() && row.outcome == Outcome::CounterRegressed,
-        _ => false,
-    };
-    counted_by_both(base, head, tolerance).iter().any(is_at_times)
+/// Whether head's cases count more than base's by so much that a paired run fails: in one process of each side that may be luck.
+pub fn counts_more(base: &[CountedCase], head: &[CountedCase], tolerance: f64) -> bool {
+    counted_by_both(base, head, tolerance).iter().any(|row| row.outcome == Outcome::CounterRegressed)
 }
 
 /// Rows of what the models of a paired run hold.

@@ -15,14 +15,19 @@ pub struct Shared {
 /// Of head's `cases`, which `patterns` chose. A bench that is asked for by its whole name stays: base then says that it has none.
 ///
 /// # Errors
-/// [`WorkerError::NotComparable`] where nothing is left.
-pub fn shared(patterns: &[String], cases: Vec<Case>, head: &[Case], base: &[Case]) -> Result<Shared, WorkerError> {
+/// [`WorkerError::NotComparable`] where nothing is left, unless it is a share: others may have more.
+pub fn shared(
+    patterns: &[String],
+    cases: Vec<Case>,
+    (head, base): (&[Case], &[Case]),
+    is_share: bool,
+) -> Result<Shared, WorkerError> {
     if head.is_empty() || base.is_empty() {
         return Ok(Shared { cases, ..Shared::default() });
     }
     let named = |case: &Case| patterns.iter().any(|pattern| *pattern == case.to_string());
     let (cases, only_in_head): (Vec<Case>, _) = cases.into_iter().partition(|case| base.contains(case) || named(case));
-    if cases.is_empty() {
+    if cases.is_empty() && !is_share {
         return Err(WorkerError::NotComparable(
             "base has none of the benches that were asked for; compare with a revision that has one of them".to_owned(),
         ));

@@ -1,5 +1,6 @@
 //! How long a sample is: of so many iterations, or of a generation in turns of so many tokens.
 
+use std::cell::Cell;
 use std::time::Instant;
 
 use super::TurnTokens;
@@ -35,6 +36,11 @@ const WARMER: f64 = 0.8;
 /// Iterations in a sample at the most, and where each has to be timed and told alone.
 const MOST_ITERATIONS: usize = 1_000_000;
 const MOST_SINGLE_ITERATIONS: usize = 10_000;
+/// Where head fails, base is asked for no more iterations than these in a sample, or as head was, each time for so many more, and for none
+/// behind one that takes this long.
+const MOST_TRIED: usize = 10_000;
+const MORE_TRIED: usize = 4;
+const TRIED_FOR_NS: f64 = 2e6;
 
 /// How a sample is made: of so many iterations, or of a generation in turns of so many tokens. By head's times, and of fewer iterations
 /// where another side takes hundreds of times as long.
@@ -46,18 +52,46 @@ pub fn divide(
     stepwise: bool,
     turn_tokens: &mut TurnTokens,
 ) -> Result<(), WorkerError> {
-    by_head(pair, plan, stepwise, turn_tokens)?;
+    // What fails at some iterations may do so only at as many.
+    let asked = Cell::new(1);
+    by_head(pair, plan, stepwise, turn_tokens, &asked).inspect_err(|_| plan.iterations_per_sample = asked.get())?;
     let (single, has_anchor) = (!pair.can(Capability::Iterations), pair.has_anchor(plan.id));
     for (name, client) in [("base", Some(&mut pair.base)), ("anchor", pair.anchor.as_mut().filter(|_| has_anchor))] {
         let Some(client) = client else { continue };
         plan.iterations_per_sample = bearable(plan.iterations_per_sample, |iterations| {
-            let (count, each) = if single { (iterations, 1) } else { (1, iterations) };
-            let sampling = Sampling { warm_up: plan.warm_up, ..Sampling::of(count, each) };
-            let samples = client.sample_as(plan.id, sampling).map_err(|error| error.of(name))?;
-            Ok::<f64, WorkerError>(median(&samples.times_ns()).unwrap_or(1.0))
+            let seen = look(client, plan.id, iterations, plan.warm_up, single).map_err(|error| error.of(name))?;
+            Ok::<f64, WorkerError>(seen.timed_ns)
         })?;
     }
     Ok(())
+}
+
+/// One sample of so many iterations, as many samples of one where both sides are `single`.
+pub fn look(
+    client: &mut Client,
+    case: Case,
+    iterations: usize,
+    warm_up: bool,
+    single: bool,
+) -> Result<Look, WorkerError> {
+    let (count, each) = if single { (iterations, 1) } else { (1, iterations) };
+    let begun = Instant::now();
+    let samples = client.sample_as(case, Sampling { warm_up, ..Sampling::of(count, each) })?;
+    let waited_ns = begun.elapsed().as_nanos() as f64 / iterations as f64;
+    Ok(Look { timed_ns: median(&samples.times_ns()).unwrap_or(1.0).max(1.0), waited_ns })
+}
+
+/// Asks for samples of more and more iterations, until one takes a while, and for one of as many as `asked`, or as are bearable.
+///
+/// # Errors
+/// The first one that `look` gives.
+pub fn try_more<E>(asked: usize, mut look: impl FnMut(usize) -> Result<Look, E>) -> Result<(), E> {
+    let mut iterations = 2;
+    while iterations <= MOST_TRIED && look(iterations)?.waited_ns * (iterations as f64) <= TRIED_FOR_NS {
+        iterations *= MORE_TRIED;
+    }
+    let most = bearable(asked, |iterations| Ok(look(iterations)?.timed_ns))?;
+    look(most).map(drop)
 }
 
 /// So many iterations, or as many as a side does within `SURELY_LONG_NS`: looked at from one on, so that nothing takes minutes. `sample`
@@ -81,12 +115,13 @@ pub fn bearable<E>(iterations: usize, mut sample: impl FnMut(usize) -> Result<f6
     }
 }
 
-/// The second time of an estimate by the first: what runs once is slow.
+/// The second time of an estimate by the first: what runs once is slow. `asked` are the iterations that were asked for last.
 fn by_head(
     pair: &mut Pair,
     plan: &mut PairedCase,
     stepwise: bool,
     turn_tokens: &mut TurnTokens,
+    asked: &Cell<usize>,
 ) -> Result<(), WorkerError> {
     let case = plan.id;
     let single = !pair.can(Capability::Iterations);
@@ -97,12 +132,8 @@ fn by_head(
     };
     let can_warm_up = pair.can(Capability::WarmUp);
     let look_as = |client: &mut Client, name: &str, iterations: usize, warm_up: bool| -> Result<Look, WorkerError> {
-        let (count, each) = if single { (iterations, 1) } else { (1, iterations) };
-        let begun = Instant::now();
-        let sampling = Sampling { warm_up, ..Sampling::of(count, each) };
-        let samples = client.sample_as(case, sampling).map_err(|error| error.of(name))?;
-        let waited_ns = begun.elapsed().as_nanos() as f64 / iterations as f64;
-        Ok(Look { timed_ns: median(&samples.times_ns()).unwrap_or(1.0).max(1.0), waited_ns })
+        asked.set(iterations);
+        look(client, case, iterations, warm_up, single).map_err(|error| error.of(name))
     };
     let mut seen = first(|| look_as(&mut pair.head, "head", 1, false))?;
     if let Case::Bench(_) = case {

@@ -23,7 +23,8 @@ impl Layouts {
     /// What the receipt keeps of them.
     pub fn record(&self) -> LayoutFiles {
         let hashes = |files: &[WorkerFile]| files.iter().map(|file| file.sha256().to_owned()).collect();
-        LayoutFiles { base: hashes(&self.base), head: hashes(&self.head), anchor: hashes(&self.anchor) }
+        let (base, head, anchor) = (hashes(&self.base), hashes(&self.head), hashes(&self.anchor));
+        LayoutFiles { base, head, anchor, fewest: None }
     }
 
     /// The build of `who` that was drawn.

@@ -1,24 +1,17 @@
 //! Benches that cannot be measured: each is named, and the others are compared without it.
 
-use std::time::{Duration, Instant};
-
 use infergate_core::case::Case;
 use infergate_core::printable::printable_within;
 use infergate_core::stats::median;
-use infergate_core::worker::{Capability, Sampling, WorkerError};
+use infergate_core::worker::{Capability, WorkerError};
 
 use super::block::{Pair, Who};
+use super::iterations::{look, try_more};
 use super::{PairedRequest, Program};
 use crate::receipt::{BlockCase, Note, PairedCase, PairedReceipt};
 
 /// Characters of a reason.
 const MOST_CHARACTERS: usize = 240;
-
-/// Where head fails, base is asked for no more iterations than these in a sample, each time for so many more, and none behind one that
-/// takes this long.
-const MOST_TRIED: usize = 10_000;
-const MORE_TRIED: usize = 4;
-const TRIED_FOR: Duration = Duration::from_millis(2);
 
 /// No iteration that does anything is shorter.
 const LEAST_NS: f64 = 0.1;
@@ -91,22 +84,11 @@ impl Ended {
     }
 }
 
-/// Whether base fails at samples of several iterations, too, of more and more until one takes a while.
+/// Whether base fails at samples of several iterations, too, and of as many as head did.
 fn fails_in_base(plan: &PairedCase, pair: &mut Pair) -> bool {
     let single = !pair.can(Capability::Iterations);
-    let mut iterations = 2;
-    while iterations <= MOST_TRIED {
-        let (count, each) = if single { (iterations, 1) } else { (1, iterations) };
-        let begun = Instant::now();
-        if pair.base.sample_as(plan.id, Sampling { warm_up: plan.warm_up, ..Sampling::of(count, each) }).is_err() {
-            return true;
-        }
-        if begun.elapsed() > TRIED_FOR {
-            return false;
-        }
-        iterations *= MORE_TRIED;
-    }
-    false
+    let asked = plan.iterations_per_sample;
+    try_more(asked, |iterations| look(&mut pair.base, plan.id, iterations, plan.warm_up, single)).is_err()
 }
 
 /// Whether an error can be a bench's own fault, and not that of the run.

@@ -66,9 +66,9 @@ pub fn window(
     }
     let within = |ns: u64| from_ns < ns && ns <= to_ns;
     let started = |record: &RequestRecord| (from_ns..to_ns).contains(&record.scheduled_ns);
-    let first_ns = |record: &RequestRecord| record.chunk_ns.first().copied();
-    let waited = |record: &RequestRecord| {
-        record.scheduled_ns < from_ns && record.ended_ns > from_ns && first_ns(record).is_none_or(|ns| ns > from_ns)
+    let is_its = |wait: &Wait| match wait.began_ns < from_ns {
+        true => wait.ended_ns > from_ns && wait.first_ns.is_none_or(|ns| ns > from_ns),
+        false => wait.began_ns < to_ns,
     };
     let all_the_time = |record: &RequestRecord| record.scheduled_ns <= from_ns && record.ended_ns >= to_ns;
 
@@ -80,11 +80,8 @@ pub fn window(
             *failures.entry(class).or_default() += 1;
         }
     }
-    // One that failed, or has nothing yet, waits for ever as far as this window knows: to its end at least.
-    let ttft = |record: &RequestRecord| {
-        let first_ns = first_ns(record).filter(|_| record.failure.is_none());
-        first_ns.unwrap_or(record.ended_ns.max(to_ns)).saturating_sub(record.scheduled_ns)
-    };
+    // One that has nothing yet waits for ever as far as this window knows: to its end at least.
+    let ttft = |wait: &Wait| wait.first_ns.unwrap_or(wait.ended_ns.max(to_ns)).saturating_sub(wait.began_ns);
     let gaps = || {
         let of_one = |record: &'_ RequestRecord| {
             let user = record.user;
@@ -117,12 +114,41 @@ pub fn window(
         failures,
         starved: records.iter().filter(|r| all_the_time(r) && !r.chunk_ns.iter().any(|ns| within(*ns))).count() as u64,
         unfinished: records.iter().filter(|r| started(r) && r.ended_ns > full_to_ns).count() as u64,
-        ttft_ns: records.iter().filter(|record| started(record) || waited(record)).map(ttft).collect(),
+        ttft_ns: waits(records).iter().filter(|wait| is_its(wait)).map(ttft).collect(),
         gaps: all.len() as u64,
         itl_p90_ns: quantile(&all, 0.9).map(|ns| ns.round() as u64),
         longest_gap_ns: longest.into_values().collect(),
         answers: WindowAnswers::default(),
     })
+}
+
+/// How long a user waited for a first token. A request that fails is sent again in a moment, so the wait goes on with the next one:
+/// else a server that refuses many would have no time to the first token but that of its refusals.
+struct Wait {
+    began_ns: u64,
+    /// `None` where none came.
+    first_ns: Option<u64>,
+    ended_ns: u64,
+}
+
+fn waits(records: &[RequestRecord]) -> Vec<Wait> {
+    let mut of_users: BTreeMap<u32, Vec<&RequestRecord>> = BTreeMap::new();
+    for record in records {
+        of_users.entry(record.user).or_default().push(record);
+    }
+    let mut waits = Vec::new();
+    for mut own in of_users.into_values() {
+        own.sort_by_key(|record| record.scheduled_ns);
+        let mut failed: Option<Wait> = None;
+        for record in own {
+            let began_ns = failed.take().map_or(record.scheduled_ns, |wait| wait.began_ns);
+            let first_ns = record.chunk_ns.first().copied().filter(|_| record.failure.is_none());
+            let wait = Wait { began_ns, first_ns, ended_ns: record.ended_ns };
+            if record.failure.is_some() { failed = Some(wait) } else { waits.push(wait) }
+        }
+        waits.extend(failed);
+    }
+    waits
 }
 
 /// Until when every user had something in flight; 0 where there are fewer users.

@@ -84,7 +84,7 @@ pub fn compare(
 
 /// Whether engines are asked for more than their cases. Of several shares the first asks for all.
 pub fn are_asked(request: &PairedRequest, cases: &[Case]) -> bool {
-    let is_of_engines = cases.iter().all(|case| case.phase() != Phase::Bench);
+    let is_of_engines = !cases.is_empty() && cases.iter().all(|case| case.phase() != Phase::Bench);
     is_of_engines && request.other_outputs && !request.quick && request.shard.is_none_or(|shard| shard.number == 1)
 }
 

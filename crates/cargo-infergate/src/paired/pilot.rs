@@ -86,18 +86,20 @@ fn attempt(
     };
     let count = request.only.as_ref().map_or(cases.len(), Vec::len);
     let suite_cases = count + request.elsewhere;
-    let mut cases = of_shard(request.shard, cases)?;
+    // Of several bench targets it is said which cases.
+    let mut cases = of_shard(request.shard.filter(|_| request.only.is_none()), cases)?;
     cases.retain(|case| request.only.as_ref().is_none_or(|only| only.contains(case)));
     say("pilot: loading base");
     let (mut base, _) = start(request, Who::Base, &request.base, cancelled)?;
     ensure_same_model("base", &base.record, &head.record)?;
-    let benches = shared(&request.cases, cases, &head.benches, &base.benches)?;
+    let is_share = request.shard.is_some_and(|shard| shard.of > 1);
+    let benches = shared(&request.cases, cases, (&head.benches, &base.benches), is_share)?;
     let unmatched = benches.only_in_head.len() + benches.only_in_base.len();
     (head.record.unmatched, base.record.unmatched) = (benches.only_in_head, benches.only_in_base);
     let mut cases = benches.cases;
     let mut without_anchor: Vec<Case> = left.iter().filter(|left| left.is_of_anchor()).map(|left| left.case).collect();
     cases.retain(|case| left.iter().all(|left| left.case != *case || left.is_of_anchor()));
-    if cases.is_empty() && !left.is_empty() {
+    if cases.is_empty() && !left.is_empty() && !is_share {
         return Err(Ended::WithNothingLeft);
     }
     ensure_few(share(request, suite_cases).map_or(cases.len() + unmatched, |_| suite_cases))?;

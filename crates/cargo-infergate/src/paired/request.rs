@@ -8,6 +8,9 @@ use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
 use infergate_core::worker::Program;
 
+/// Odd, and far from a small number, as numbers of blocks are.
+const EACH: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// What to compare, with what.
 #[derive(Debug, Clone)]
 pub struct PairedRequest {
@@ -52,6 +55,10 @@ pub struct PairedRequest {
     pub budget: Option<Duration>,
     /// Users that both sides, servers then, are measured under.
     pub under_load: Option<UnderLoad>,
+    /// Of servers, a number that no other run has: one that keeps answers or what it read, in a file say, is asked nothing twice.
+    pub new_prompts: Option<u64>,
+    /// Of servers, how long one may take until it is ready.
+    pub ready_within: Option<Duration>,
     /// What is known of both sides before anything is measured, and has to be said.
     pub notes: Vec<Note>,
 }
@@ -103,8 +110,20 @@ impl PairedRequest {
             code: None,
             budget: None,
             under_load: None,
+            new_prompts: None,
+            ready_within: None,
             notes: Vec::new(),
         }
+    }
+
+    /// What both sides load in `block`, from 0; `None` is the pilot.
+    pub fn load_in(&self, block: Option<usize>) -> LoadRequest {
+        let mut load = self.load.clone();
+        if let Some(run) = self.new_prompts {
+            let place = block.map_or(0, |block| block as u64 + 1);
+            load.seed ^= run.wrapping_add(place.wrapping_mul(EACH));
+        }
+        load
     }
 
     /// Whether head declares another output of `case` as intended: then its time is taken, too.

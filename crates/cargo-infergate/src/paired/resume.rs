@@ -4,7 +4,7 @@ use anyhow::{Result, bail, ensure};
 
 use super::{PairedRequest, PairedRun};
 use crate::gate::paired::{mean_test, median_threshold};
-use crate::receipt::{Machine, MeanTest, PairedCase, PairedReceipt, SideRecord};
+use crate::receipt::{LoadCase, Machine, MeanTest, Note, PairedCase, PairedReceipt, SideRecord};
 
 impl PairedRun<'_> {
     /// Goes on with `earlier`, which was cut short: its plan, and so its limits, and its blocks hold, and those to come follow them as
@@ -31,9 +31,11 @@ impl PairedRun<'_> {
         let mut resumed = earlier.resumed.clone();
         resumed.push(earlier.blocks.len());
         // What is declared, who judges, and what has to be known beside, is this run's to say; its pilot compared lengths and batches. What
-        // broke before stays: a race shows now and then.
+        // broke before stays, since a race shows now and then, but for what this run allows.
         let PairedReceipt { code, terms, notes, mut broken, other_lengths, .. } = self.receipt.clone();
-        broken.extend(earlier.broken.iter().filter(|why| !self.receipt.broken.contains(why)).cloned());
+        let is_said =
+            |why: &String| self.receipt.broken.contains(why) || self.receipt.notes.contains(&Note::from(why.clone()));
+        broken.extend(earlier.broken.iter().filter(|why| !is_said(why)).cloned());
         let kept = PairedReceipt { partial: false, out_of_time: false, memory: None, ..earlier };
         self.receipt = PairedReceipt { resumed, code, terms, notes, broken, other_lengths, ..kept };
         Ok(())
@@ -46,7 +48,10 @@ fn difference(was: &PairedReceipt, is: &PairedReceipt, request: &PairedRequest) 
     let without = |receipt: &PairedReceipt| receipt.anchor.as_ref().map(|anchor| anchor.without.clone());
     let anchors = |receipt: &PairedReceipt| receipt.anchor.as_ref().and_then(|anchor| anchor.side.clone());
     let suite = |receipt: &PairedReceipt| receipt.cases.iter().map(|case| case.id).collect::<Vec<_>>();
-    let load = |receipt: &PairedReceipt| receipt.cases.iter().map(|case| case.load.clone()).collect::<Vec<_>>();
+    // How long its windows are was this pilot's choice, and that of the earlier one holds.
+    let under = |load: &LoadCase| (load.scenario.clone(), load.users, load.metric);
+    let load =
+        |receipt: &PairedReceipt| receipt.cases.iter().map(|case| case.load.as_ref().map(under)).collect::<Vec<_>>();
     let text = |what: &str| Some(what.to_owned());
     if !was.partial {
         return text("the run is whole, and its verdict is what `report` says of it");
@@ -102,8 +107,9 @@ fn difference(was: &PairedReceipt, is: &PairedReceipt, request: &PairedRequest) 
 /// Whether a case's limits are those that this run would give it, were they asked for or not.
 fn has_asked_limits(case: &PairedCase, request: &PairedRequest) -> bool {
     if let Some(load) = &case.load {
-        let asked = request.under_load.as_ref().map(|under_load| under_load.limits.under_load(load.metric));
-        return asked == Some(case.threshold);
+        let Some(asked) = &request.under_load else { return false };
+        let is_asked = |seconds: f64| load.times.length_ns().abs_diff((seconds * 1e9) as u64) <= 1;
+        return asked.limits.under_load(load.metric) == case.threshold && asked.window_s.is_none_or(is_asked);
     }
     let is_mean = |mean: MeanTest| mean_test(request.mean_threshold, case.threshold, mean.expected_std) == mean;
     case.threshold_by_noise == request.threshold.is_none()

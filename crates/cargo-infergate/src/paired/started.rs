@@ -10,6 +10,9 @@ use infergate_core::case::Case;
 use infergate_core::relay::missing_file;
 use infergate_core::worker::{Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
 
+/// A server that is ready is asked once more, and its worker starts.
+const BESIDE_READY: Duration = Duration::from_secs(10);
+
 /// A bench that was never run may take so long, or a fifth of the budget, and never less than the least.
 const FIRST_OF_BENCH: Duration = Duration::from_secs(120);
 const LEAST_OF_BENCH: Duration = Duration::from_secs(10);
@@ -40,6 +43,10 @@ pub fn start<'a>(
     let name = who.name();
     let file = program.open().map_err(|error| error.of(name))?;
     let patience = Patience::default().with_first_of_bench(first_of_bench(request, program));
+    let patience = match request.ready_within {
+        Some(within) => patience.with_least_load(within.saturating_add(BESIDE_READY)),
+        None => patience,
+    };
     let begun = Instant::now();
     let spawned = Client::spawn(&file, &request.load, patience, cancelled);
     let (mut client, hello) = spawned.map_err(|error| match error {
@@ -53,7 +60,7 @@ pub fn start<'a>(
         }
         error => error.of(name),
     })?;
-    let loaded = client.load(&request.load, request.prompt_text.as_deref()).map_err(|error| match who {
+    let loaded = client.load(&request.load_in(None), request.prompt_text.as_deref()).map_err(|error| match who {
         Who::Base | Who::Anchor => only_in_head(name, error, &format!("load {}", request.load.model)),
         Who::Head => error.of("head"),
     })?;

@@ -48,11 +48,20 @@ pub fn compare(
         Some((Whose::Head, kind, why)) => {
             ensure_not(cancelled)?;
             // Who has ended can be asked for nothing else.
-            let is_again = ended || matches!(look(pair, &plan(seed ^ 1), &mut ended)?, Some((Whose::Head, ..)));
-            match (is_again, request.allow_output_change && kind == Kind::Wrong) {
-                (true, false) => (note("head alone", &why), None),
-                (true, true) => (None, note("head alone", &why)),
-                (false, _) => (None, note("head alone, in one of two looks", &why)),
+            let again = if ended { None } else { Some(look(pair, &plan(seed ^ 1), &mut ended)?) };
+            let (kind, why) = match again {
+                None => (kind, why),
+                // The worse of both counts.
+                Some(Some((Whose::Head, second, said))) if second > kind => (second, said),
+                Some(Some((Whose::Head, ..))) => (kind, why),
+                Some(_) => {
+                    let note = note("head alone, in one of two looks", &why);
+                    return Ok(Together { broken: None, note, ended });
+                }
+            };
+            match request.allow_output_change && kind == Kind::Wrong {
+                false => (note("head alone", &why), None),
+                true => (None, note("head alone", &why)),
             }
         }
     };

@@ -209,7 +209,14 @@ fn number(level: u64, window: u64) -> u64 {
 fn ask(pair: &mut Pair, who: Who, case: Case, plan: WindowPlan) -> Result<LoadWindow, WorkerError> {
     let seen = pair.client(who)?.window(case, plan).map_err(|error| error.of(who.name()))?;
     if seen.full {
-        let text = format!("{}: a window has more output than can be kept; set server.window_s lower", who.name());
+        let failed = seen.records.iter().filter(|record| record.failure.is_some()).count();
+        // Who is refused asks again at once.
+        let why = if 2 * failed > seen.records.len() {
+            format!("{failed} of {} requests failed; take fewer users", seen.records.len())
+        } else {
+            "set server.window_s lower".to_owned()
+        };
+        let text = format!("{}: a window has more output than can be kept: {why}", who.name());
         return Err(WorkerError::Refused(text));
     }
     Ok(seen)

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub const MOST_PLACES: usize = 20;
 /// Frames of one place.
 const MOST_FRAMES: usize = 50;
+/// Allocations and bytes that are more than rounding.
+const LEAST_ALLOCATIONS: f64 = 0.01;
+const LEAST_BYTES: f64 = 1.0;
 
 /// Where base and head allocate differently, in a prompt for prefill, else in a token: counted exactly, in processes of their own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +37,18 @@ pub struct AllocatedPlace {
     pub base_bytes: f64,
     /// Bytes of head.
     pub head_bytes: f64,
+}
+
+impl AllocatedPlace {
+    /// How many allocations more head makes than base; `None` where that is no more than rounding.
+    pub fn more_allocations(&self) -> Option<f64> {
+        Some(self.head_allocations - self.base_allocations).filter(|more| more.abs() >= LEAST_ALLOCATIONS)
+    }
+
+    /// The same of their bytes.
+    pub fn more_bytes(&self) -> Option<f64> {
+        Some(self.head_bytes - self.base_bytes).filter(|more| more.abs() >= LEAST_BYTES)
+    }
 }
 
 impl Allocated {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::BlockRecord;
-use infergate_core::receipt::limits::{MAX_BLOCKS, at_most};
+use infergate_core::receipt::limits::{MAX_ALL_BLOCKS, at_most};
 
 /// SHA-256 of each build, in hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +17,9 @@ pub struct LayoutFiles {
     /// The anchor's; empty where it had one build, or none was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub anchor: Vec<String>,
+    /// Of several runs read as one: builds of each side that the run with the fewest drew from, 0 where one drew none. Else `null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fewest: Option<usize>,
 }
 
 /// Places in the lists of [`LayoutFiles`], from 0.
@@ -32,6 +35,11 @@ pub struct BlockLayouts {
 }
 
 impl LayoutFiles {
+    /// Builds of each side that every case drew from, or more.
+    pub fn of_a_side(&self) -> usize {
+        self.fewest.unwrap_or_else(|| self.base.len().min(self.head.len()))
+    }
+
     /// Builds of each side, of two sides that have none in common; `None` for others.
     pub fn of_each_side(&self) -> Option<usize> {
         let is_apart = self.base.iter().all(|hash| !self.head.contains(hash));
@@ -44,7 +52,7 @@ pub(super) fn validate_layouts(files: Option<&LayoutFiles>, blocks: &[BlockRecor
     let none = LayoutFiles::default();
     let files = files.unwrap_or(&none);
     for hashes in [&files.base, &files.head, &files.anchor] {
-        at_most(hashes.len(), MAX_BLOCKS, "layouts of a side")?;
+        at_most(hashes.len(), MAX_ALL_BLOCKS, "layouts of a side")?;
         let is_hash = |hash: &String| hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
         ensure!(hashes.iter().all(is_hash), "the SHA-256 of a layout is not one; the file was edited");
     }

@@ -19,7 +19,7 @@ use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 use infergate_core::receipt::Idle;
 use infergate_core::receipt::limits::{
-    MAX_BLOCKS, MAX_CASES, MAX_NOTES, MAX_PAIRED_CASES, MAX_SAMPLES, at_most, in_range,
+    MAX_ALL_BLOCKS, MAX_BLOCKS, MAX_CASES, MAX_NOTES, MAX_PAIRED_CASES, MAX_SAMPLES, at_most, in_range,
 };
 use infergate_core::receipt::validate::{validate_counters, validate_engine, validate_exact};
 
@@ -237,20 +237,26 @@ impl PairedReceipt {
 
     /// Refuses a receipt that cannot be judged.
     pub fn validate(&self) -> Result<()> {
-        ensure!(!self.cases.is_empty() || self.partial, "there are no cases in it; measure again");
+        let is_share = self.share.is_some_and(|share| share.of > 1);
+        ensure!(!self.cases.is_empty() || self.partial || is_share, "there are no cases in it; measure again");
         at_most(self.invalid.len(), MAX_NOTES, "broken invariants")?;
         at_most(self.notes.len(), MAX_NOTES, "notes")?;
         at_most(self.built_with.features.len(), MAX_NOTES, "features")?;
         self.terms.as_ref().map_or(Ok(()), Terms::validate).map_err(|error| anyhow!("accept: {error:#}"))?;
         let known = validate_suite(&self.cases, |case| self.is_same_code_of(case))?;
         validate_other_lengths(&self.other_lengths)?;
-        at_most(self.blocks.len(), MAX_BLOCKS, "blocks")?;
+        at_most(self.blocks.len(), MAX_ALL_BLOCKS, "blocks")?;
         at_most(self.servers.unwrap_or_default(), MAX_BLOCKS, "servers")?;
         at_most(self.resumed.len(), MAX_BLOCKS, "times that it was gone on with")?;
         ensure!(self.servers != Some(0), "it was measured on no servers; the file was edited");
+        let mut blocks_of: BTreeMap<Case, usize> = BTreeMap::new();
         for (at, block) in self.blocks.iter().enumerate() {
             let sound = validate_block(block, &known).and_then(|()| validate_windows(block, &self.cases));
             sound.map_err(|error| anyhow!("block {}: {error:#}", at + 1))?;
+            block.cases.iter().for_each(|case| *blocks_of.entry(case.id).or_default() += 1);
+        }
+        for (case, blocks) in blocks_of {
+            at_most(blocks, MAX_BLOCKS, format_args!("blocks of {case}"))?;
         }
         for (side, record) in [(Side::Base, &self.base), (Side::Head, &self.head)] {
             record.validate().map_err(|error| anyhow!("{}: {error:#}", side.name()))?;

@@ -144,9 +144,26 @@ pub fn flops_per_s(rate: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// A change with its sign: `+1.7 %`.
+/// From this change on it is said how many times as much something is: more than two digits of a percentage are hard to read.
+const MANY_TIMES: f64 = 9.0;
+
+/// A change with its sign, `+1.7 %`; of a large one how many times as much it is, `30,000 times`.
 pub fn signed_percent(change: f64) -> String {
-    format!("{} %", signed(change * 100.0, 1))
+    if change >= MANY_TIMES { times(change + 1.0) } else { format!("{} %", signed(change * 100.0, 1)) }
+}
+
+/// Three digits, and those of thousands apart: `12.3 times`, `30,000 times`.
+fn times(factor: f64) -> String {
+    if factor < 999.5 {
+        return format!("{} times", three_digits(factor));
+    }
+    if factor >= 1e15 {
+        return format!("{factor:.1e} times");
+    }
+    let unit = 10_f64.powi(factor.log10().floor() as i32 - 2);
+    let digits = format!("{:.0}", (factor / unit).round() * unit);
+    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok()).collect();
+    format!("{} times", groups.join(","))
 }
 
 /// With a sign, but for what rounds to nothing.
@@ -158,7 +175,11 @@ fn signed(value: f64, digits: usize) -> String {
 
 /// A change of which no interval is known: a digit after the point below 10 % alone, `-7.8 %`, `+275 %`.
 pub fn change(change: f64) -> String {
-    if change.abs() < 0.0995 { signed_percent(change) } else { format!("{:+.0} %", change * 100.0) }
+    if change.abs() < 0.0995 || change >= MANY_TIMES {
+        signed_percent(change)
+    } else {
+        format!("{:+.0} %", change * 100.0)
+    }
 }
 
 /// A count of things that are many: `124 million`.

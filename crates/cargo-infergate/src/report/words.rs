@@ -261,7 +261,7 @@ fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
         }
         Reason::TooFewBlocks { blocks } => format!("{blocks} blocks are too few to judge"),
         Reason::FewServers { servers, needed } => format!(
-            "{} of each side: the luck of a process cannot be told from a change, so time is advisory; it is judged from {needed} of each on",
+            "{} of each side: the luck of a process cannot be told from a change, so this is advisory; it is judged from {needed} of each on",
             units::many(*servers, "server")
         ),
         Reason::ServersDiffer { servers, std, limit } => format!(

@@ -1,29 +1,35 @@
 //! Memory of a server and of all it started.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use infergate_core::memory::resident::of_process;
 use infergate_core::receipt::MemorySample;
 
-/// The sum over the processes of a process group. `None` where the system does not say it of any; a process that ends
-/// meanwhile is left out.
-pub fn of_group(group: u32) -> MemorySample {
+/// The sum over the processes that process `parent` started and those that these did, whatever group or session they made for
+/// themselves. One whose own parent ended belongs to whoever takes it over, which this program does. `None` where the system does not say
+/// it of any; a process that ends meanwhile is left out.
+pub fn of_started(parent: u32) -> MemorySample {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let parents: BTreeMap<u32, u32> =
+        processes.filter_map(|process| parent_of(process.file_name().to_str()?)).collect();
+    let is_started = |process: u32| {
+        let above = |process: &u32| parents.get(process).copied();
+        // A number that is given again meanwhile could make a circle.
+        std::iter::successors(above(&process), above).take(parents.len()).any(|above| above == parent)
+    };
     let mut sum = MemorySample::default();
-    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let path = process.path();
-        if group_of(&path) == Some(group) {
-            add(&mut sum, &of_process(&path));
-        }
+    for process in parents.keys().filter(|process| is_started(**process)) {
+        add(&mut sum, &of_process(format!("/proc/{process}").as_ref()));
     }
     sum
 }
 
-/// The third field behind the name, which may hold spaces and brackets.
-fn group_of(process: &Path) -> Option<u32> {
-    process.file_name()?.to_str()?.parse::<u32>().ok()?;
-    let stat = fs::read_to_string(process.join("stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(2)?.parse().ok()
+/// A process and its parent, the second field behind the name, which may hold spaces and brackets.
+fn parent_of(process: &str) -> Option<(u32, u32)> {
+    let number = process.parse().ok()?;
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    Some((number, stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?))
 }
 
 fn add(sum: &mut MemorySample, one: &MemorySample) {

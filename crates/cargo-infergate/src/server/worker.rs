@@ -1,7 +1,7 @@
 //! A server as a worker of the gate. Each scenario has two cases: `NAME/ttft`, the time to the first token, and `NAME/itl`, the
 //! time from the first piece to the last / (tokens - 1), by usage, or else as many as were asked for: pieces can hold any part of a
-//! token, or several, and both builds have to be divided by the same. A sample is one request. The output is the text of one prompt that
-//! is always the same; under load, whose cases are the numbers of a [window](crate::paired::load_window), also of those windows repeat.
+//! token, or several, and both builds have to be divided by the same. A sample is one request. The output is the texts of some prompts that
+//! are always the same. Cases under load are the numbers of a [window](crate::paired::load_window).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use infergate_core::worker::{
     Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Sampling, Wire, hello,
 };
 
-use super::memory::of_group;
+use super::memory::of_started;
 use super::process::{Server, Start};
 use super::window;
 use crate::receipt::Scenario;
@@ -47,6 +47,9 @@ const PREPARED: u64 = u64::MAX;
 
 /// Prompts of windows begin here, far from those of single requests.
 const WINDOWS: u64 = 1 << 40;
+
+/// So often a request beside the windows is sent again.
+const AGAIN: u32 = 4;
 
 /// Pieces of output and records that fit one answer, of some 18 bytes each.
 const MAX_KEPT: u64 = infergate_core::load::MOST_ANSWER_BYTES / 18;
@@ -94,7 +97,7 @@ struct Loading {
     client: Client,
     /// `None` where it was running already, and stays.
     server: Option<Server>,
-    /// Where prompts begin: a server that runs already may have heard others of this seed.
+    /// Where prompts begin: another in each block.
     seed: u64,
     /// The output of each scenario, once it was computed as often as was asked for.
     outputs: BTreeMap<usize, Said>,
@@ -135,13 +138,13 @@ impl Measured for Worker {
         // A second one ends the first.
         self.loaded = None;
         let begun = std::time::Instant::now();
-        let (server, url, seed) = match &self.job.server {
+        let (server, url) = match &self.job.server {
             Where::Started(start) => {
                 let server = Server::start(start)?;
                 let url = format!("http://{}", server.address);
-                (Some(server), url, request.seed)
+                (Some(server), url)
             }
-            Where::Running(url) => (None, url.clone(), request.seed ^ now_ns()),
+            Where::Running(url) => (None, url.clone()),
         };
         let url = Url::parse(&url, self.job.wanted.api)?;
         let dial = Box::new(Network::new(&url, Http::One)?);
@@ -149,7 +152,7 @@ impl Measured for Worker {
         let limits = Limits { attempts: 1, ..Limits::default() };
         let endpoint = Endpoint::new(dial, Http::One, &url, None, self.job.wanted.clone(), limits)?;
         let client = Client::new(vec![endpoint])?;
-        self.loaded = Some(Loading { client, server, seed, outputs: BTreeMap::new() });
+        self.loaded = Some(Loading { client, server, seed: request.seed, outputs: BTreeMap::new() });
         let engine = EngineInfo {
             name: "server".into(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -192,9 +195,9 @@ impl Measured for Worker {
             let (scenario, _) = self.find(case)?;
             self.ask_next(scenario)?;
         }
-        let server = self.loaded.as_ref().and_then(|loaded| loaded.server.as_ref());
-        let sample = server.map_or_else(MemorySample::default, |server| of_group(server.group()));
-        let unknown = server.is_some() && sample.rss_bytes.is_none();
+        let is_ours = self.loaded.as_ref().is_some_and(|loaded| loaded.server.is_some());
+        let sample = if is_ours { of_started(std::process::id()) } else { MemorySample::default() };
+        let unknown = is_ours && sample.rss_bytes.is_none();
         let missing = unknown.then(|| "the server's resident set is not known: there is no /proc".to_owned());
         Ok(MemoryState { sample, peak_live_bytes: None, peak_rss_bytes: None, missing: missing.into_iter().collect() })
     }
@@ -270,7 +273,7 @@ impl Worker {
         if computed.is_none() && is_same {
             match known {
                 Some(known) => said.ids = known,
-                None if self.job.users.is_some() && self.job.check_output => {
+                None if self.job.check_output => {
                     let texts = self.repeated_texts(scenario)?;
                     is_same = texts == self.repeated_texts(scenario)?;
                     said.ids.extend(texts);
@@ -321,15 +324,20 @@ impl Worker {
         Ok(record)
     }
 
-    /// One request of a scenario, whose prompt is that of the level `number`.
+    /// One request of a scenario, whose prompt is that of the level `number`. Under load, where failures are counted, one that fails
+    /// beside the windows is sent again: a server may lose some.
     fn ask(&self, scenario: usize, number: u64) -> Result<RequestRecord> {
         let loaded = self.loaded.as_ref().context("worker: nothing is loaded; send load first")?;
         let plan = self.level(loaded, scenario, number)?;
-        let mut requests = loaded.client.run_level(&plan, &Arc::new(Live::default())).level.requests;
-        let record = requests.pop().context("the client sent no request")?;
-        match &record.failure {
-            None => Ok(record),
-            Some(failure) => bail!("the server did not answer a request: {}", failure.detail),
+        let mut left = if self.job.users.is_some() { AGAIN } else { 0 };
+        loop {
+            let mut requests = loaded.client.run_level(&plan, &Arc::new(Live::default())).level.requests;
+            let record = requests.pop().context("the client sent no request")?;
+            match &record.failure {
+                None => return Ok(record),
+                Some(_) if left > 0 => left -= 1,
+                Some(failure) => bail!("the server did not answer a request: {}", failure.detail),
+            }
         }
     }
 
@@ -389,10 +397,4 @@ pub fn itl_ns(record: &RequestRecord, asked_tokens: u32) -> Option<u64> {
     let tokens = sent_tokens(record).unwrap_or(asked_tokens.into());
     let gaps = tokens.checked_sub(1).filter(|gaps| *gaps > 0 && record.chunk_ns.len() > 1)?;
     Some((last.saturating_sub(*first) / gaps).max(1))
-}
-
-/// A number that no other run has.
-fn now_ns() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_nanos() as u64)
 }

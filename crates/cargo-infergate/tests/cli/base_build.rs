@@ -90,6 +90,21 @@ fn a_package_whose_name_a_dependency_has_too_is_built() {
     gate(&sandbox, "HEAD", &["--bench-package=engine"]).success();
 }
 
+/// Or cargo puts the program of one side where that of the other was.
+#[test]
+fn a_build_folder_that_cargos_settings_name_is_not_shared() {
+    let sandbox = repository();
+    let all = sandbox.path("target/of-all");
+    commit(&sandbox, ".cargo/config.toml", &format!("[build]\nbuild-dir = '{}'\n", all.display()), "one build folder");
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
+    let elsewhere = Sandbox::new();
+    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
+    process.arg("--base-folder").arg(elsewhere.path("cache"));
+    let said = assert_cmd::Command::from_std(process).assert().code(1);
+    assert!(decision(&said).contains("regressed (exit 1): decode 5.0 % slower"), "{}", stdout(&said));
+    assert!(elsewhere.path("cache/base").exists() && all.exists(), "the settings hold where the gate has no folder");
+}
+
 #[test]
 fn a_folder_with_other_files_is_neither_overwritten_nor_emptied() {
     let sandbox = repository();

@@ -87,6 +87,19 @@ fn a_bench_target_of_the_usual_name_hides_no_other() {
     assert!(said.contains(beside), "{said}");
 }
 
+/// What it was cannot be asked for times: base is built with head's.
+#[test]
+fn a_bench_target_that_was_a_test_is_laid_over_base() {
+    let (sandbox, infergate) = with_benches(&[("first", "")]);
+    let worker = fs::read_to_string(sandbox.path("benches/first.rs")).expect("a worker");
+    sandbox.write("benches/first.rs", "fn main() {}\n");
+    commit(&sandbox, "Cargo.toml", &manifest(&infergate, &[("first", "")]), "a test");
+    sandbox.write("benches/first.rs", &worker);
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 9_900_000;\n");
+    let said = run(&sandbox, &["gate", "--against=HEAD"]).code(1);
+    assert!(decision(&said).contains("regressed (exit 1): long 10"), "{}", stdout(&said));
+}
+
 #[test]
 fn bench_targets_of_a_package_that_head_lacks_are_named() {
     let (sandbox, infergate) = with_benches(&[("first", "")]);
@@ -184,6 +197,96 @@ fn new_bench_targets_of_two_packages_are_both_linked_anew() {
     assert!(said.contains("first/long") && said.contains("second/long"), "{said}");
     assert!(said.contains("2 layouts a side: each block draws one of each"), "{said}");
     assert!(!said.contains("one build a side") && !said.contains("is not compared"), "{said}");
+}
+
+/// Cargo puts the programs of both into one folder.
+#[cfg(target_os = "linux")]
+#[test]
+fn bench_targets_of_one_name_keep_layouts_of_their_own() {
+    let (sandbox, infergate) = with_benches(&[("first", "")]);
+    let worker = fs::read_to_string(sandbox.path("benches/first.rs")).expect("a worker");
+    sandbox.write("Cargo.toml", "[workspace]\nresolver = '2'\nmembers = ['crates/*']\n");
+    for (package, step) in [("engine", "9_000_000"), ("codec", "4_000_000")] {
+        let manifest = manifest(&infergate, &[("first", "")]).replace("\"engine\"", &format!("'{package}'"));
+        sandbox.write(&format!("crates/{package}/Cargo.toml"), &manifest);
+        let worker = worker.replace("engine::", &format!("{package}::"));
+        sandbox.write(&format!("crates/{package}/benches/first.rs"), &worker);
+        let engine = format!("pub const STEP_NS: u64 = {step};\n");
+        commit(&sandbox, &format!("crates/{package}/engine.rs"), &engine, package);
+    }
+    // The second gate finds what the first one linked.
+    for _ in 0..2 {
+        let said = stdout(&run(&sandbox, &["gate", "--against=HEAD", "--layouts=2", "--time-same-code"]).success());
+        for (bench, time) in [("engine/first/long", "9.00 ms"), ("codec/first/long", "4.00 ms")] {
+            let row = said.lines().find(|line| line.starts_with(bench)).unwrap_or_default();
+            assert_eq!(row.matches(time).count(), 2, "{said}");
+        }
+    }
+}
+
+/// Those that are laid over base one after the other share its checkout.
+#[test]
+fn a_harness_that_is_refused_for_one_bench_target_is_refused_for_the_next_one() {
+    let (sandbox, infergate) = with_benches(&[("known", "")]);
+    let kernels = Sandbox::new();
+    let package = "[package]\nname = 'gemm-step'\nversion = '0.1.0'\nedition = '2021'\n[features]\nfast = []\n";
+    kernels.write("Cargo.toml", package);
+    kernels.write("src/lib.rs", "");
+    let depends = |more: &str| format!("gemm-step = {{ path = '{}'{more} }}\n", kernels.path("").display());
+    let manifest =
+        |benches: &[(&str, &str)]| format!("{}[dependencies]\n{}", manifest(&infergate, benches), depends(""));
+    commit(&sandbox, "Cargo.toml", &manifest(&[("known", "")]), "kernels");
+    for name in ["new", "newer"] {
+        fs::copy(sandbox.path("benches/known.rs"), sandbox.path(&format!("benches/{name}.rs"))).expect("a copy");
+    }
+    let harness = format!("[dev-dependencies]\n{}", depends(", features = ['fast']"));
+    let all = manifest(&[("known", ""), ("new", ""), ("newer", "")]);
+    sandbox.write("Cargo.toml", &all.replace("[dev-dependencies]\n", &harness));
+    let said = stdout(&run(&sandbox, &["gate", "--against=HEAD", "--time-same-code"]).success());
+    for name in ["new", "newer"] {
+        let why = "head's harness would build gemm-step v0.1.0 of base with the feature fast";
+        let is_it =
+            |line: &&str| line.contains(&format!("bench target '{name}' is not compared")) && line.contains(why);
+        assert!(said.lines().any(|line| is_it(&line)), "{said}");
+    }
+    assert!(said.contains("known/long"), "{said}");
+}
+
+/// Its harness does not build with base's sources, and a test of that name does.
+#[test]
+fn a_bench_target_that_was_a_test_and_needs_what_is_new_is_not_broken() {
+    let (sandbox, infergate) = with_benches(&[("first", ""), ("known", "")]);
+    let worker = fs::read_to_string(sandbox.path("benches/first.rs")).expect("a worker");
+    sandbox.write("benches/first.rs", "fn main() {}\n");
+    commit(&sandbox, "Cargo.toml", &manifest(&infergate, &[("first", ""), ("known", "")]), "a test");
+    let engine = fs::read_to_string(sandbox.path("engine.rs")).expect("an engine");
+    sandbox.write("engine.rs", &format!("{engine}pub const NEW: u64 = STEP_NS;\n"));
+    sandbox.write("benches/first.rs", &worker.replace("use engine::STEP_NS;", "use engine::NEW as STEP_NS;"));
+    let said = stdout(&run(&sandbox, &["gate", "--against=HEAD", "--bench-target=*", "--time-same-code"]).success());
+    assert!(said.contains("bench target 'first' is not compared, it fails in base: "), "{said}");
+    assert!(said.contains("known/long"), "{said}");
+}
+
+/// As it is one of the usual name, nobody has to name it.
+#[test]
+fn an_engines_bench_target_is_that_of_the_folders_package() {
+    let sandbox = repository();
+    let inference = fs::read_to_string(sandbox.path("bench.rs")).expect("a worker");
+    for file in ["bench.rs", "engine.rs"] {
+        fs::remove_file(sandbox.path(file)).expect("a file");
+    }
+    sandbox.write("Cargo.toml", "[workspace]\nresolver = '2'\nmembers = ['crates/*']\n");
+    for package in ["codec", "engine"] {
+        let manifest = MANIFEST.replace("\"engine\"", &format!("'{package}'"));
+        let needs = format!("{manifest}required-features = ['text']\n[features]\ntext = []\n");
+        sandbox.write(&format!("crates/{package}/Cargo.toml"), &needs);
+        sandbox.write(&format!("crates/{package}/bench.rs"), &inference.replace("engine::", &format!("{package}::")));
+        sandbox.write(&format!("crates/{package}/engine.rs"), "pub const STEP_NS: u64 = 1_000_000;\n");
+    }
+    commit(&sandbox, "notes.txt", "", "two engines");
+    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
+    gate.arg("--base-folder").arg(sandbox.path("cache")).current_dir(sandbox.path("crates/engine"));
+    assert_cmd::Command::from_std(gate).assert().success();
 }
 
 /// Of plain criterion, in the repository that its other tests use: base's checkout is looked at for each, and has the front for the layouts

@@ -198,6 +198,26 @@ fn a_bench_that_one_side_lacks_is_named() {
     }
 }
 
+/// The gate of all shares says what that of the whole suite says.
+#[cfg(unix)]
+#[test]
+fn a_share_whose_only_bench_is_new_or_fails_costs_the_others_nothing() {
+    let sandbox = Sandbox::new();
+    let share = |number: usize, base: &str, code: i32| {
+        gate(&sandbox, base, "other-output", &["--cases=*u*", &format!("--shard={number}/2")]).code(code);
+        fs::rename(sandbox.path("paired.json"), sandbox.path(&format!("{number}.json"))).expect("a receipt");
+    };
+    share(1, "no-sum", 1);
+    for (base, why) in [("no-sum", "base has none of this name yet"), ("no-loop", "it fails in base")] {
+        share(2, base, 4);
+        let second = read::<PairedReceipt>(&sandbox.path("2.json")).expect("a receipt that can be read");
+        assert!(second.cases.is_empty() && second.blocks.is_empty() && second.broken.is_empty(), "{second:?}");
+        let merged = stdout(&sandbox.run(&["gate", "--receipt=1.json", "--receipt=2.json"]).code(1));
+        let note = format!("- sum: not compared, {why}");
+        assert!(merged.contains("square/7: output") && merged.contains(&note), "{merged}");
+    }
+}
+
 /// By the time that is timed a sample would be of a million inputs, a hundred thousand of them at once.
 #[cfg(unix)]
 #[test]

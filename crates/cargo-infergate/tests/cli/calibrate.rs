@@ -94,6 +94,18 @@ fn a_later_gate_of_this_machine_class_quotes_it() {
     assert!(report.contains(quoted) && report.contains("by design at most 1 % of suites"), "{report}");
     let report = said("fake", &["--cases=decode/p9"]);
     assert!(report.contains("not measured for a run like this one: the calibration has other cases"), "{report}");
+
+    // One of other threads is named, and none of these threads takes its place.
+    let only = |folder: PathBuf| std::fs::read_dir(folder).expect("a folder").next().expect("one").expect("it").path();
+    let kept = only(only(sandbox.path("baselines")).join("calibration"));
+    let of_two = Calibration { threads: 2, ..read::<Calibration>(&kept).expect("kept") };
+    write_json(&kept, &of_two).expect("kept");
+    let why = "the calibration is of 2 threads, and this run of 1 thread";
+    let report = said("fake", &[]);
+    assert!(report.contains(why), "{report}");
+    let line = error(calibrate(&sandbox, "fake", &["--gates=1", "--power-blocks=0"]));
+    assert!(line.contains(why) && line.contains("keep this one elsewhere by --out"), "{line}");
+    assert_eq!(read::<Calibration>(&kept).expect("as it was"), of_two);
 }
 
 #[test]

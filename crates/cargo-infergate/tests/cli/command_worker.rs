@@ -128,6 +128,47 @@ fn what_base_built_among_its_files_serves_the_next_gate_of_the_same_commit() {
     assert_eq!(builds_after_a_gate(), 1);
 }
 
+/// A program that cargo builds, in a repository with these settings of cargo's.
+fn built_by_cargo(settings: &str, ignored: &str) -> Sandbox {
+    let sandbox = empty_repository();
+    sandbox.write(
+        "infergate.toml",
+        "[worker]\ncommand = ['target/release/say']\nbuild = ['cargo', 'build', '--release', '--offline']\n",
+    );
+    sandbox.write("Cargo.toml", "[package]\nname = 'say'\nversion = '0.1.0'\nedition = '2021'\n");
+    sandbox.write("src/main.rs", "fn main() {\n    println!(\"something\");\n}\n");
+    sandbox.write(".cargo/config.toml", settings);
+    commit(&sandbox, ".gitignore", &format!("target\nCargo.lock\n{ignored}"), "base");
+    sandbox
+}
+
+/// Or cargo takes the program of one side for that of the other.
+#[test]
+fn a_build_folder_that_cargos_settings_name_is_no_sides() {
+    let sandbox = built_by_cargo("[build]\nbuild-dir = 'target/of-all'\n", "");
+    let cache = Sandbox::new();
+    let folder = format!("--base-folder={}", cache.path("base").display());
+    sandbox.run(&["gate", "--against=HEAD", &folder, "--quick", "--memory-runs=0"]).success();
+    for folder in [sandbox.path("target"), cache.path("base/base/tree/target")] {
+        assert!(folder.join("release/say").exists() && !folder.join("of-all").exists(), "{}", folder.display());
+    }
+}
+
+#[test]
+fn settings_of_cargos_that_base_cannot_have_are_refused_where_cargo_builds() {
+    let sandbox = built_by_cargo("[build]\nrustflags = ['-Cdebuginfo=1']\n", ".cargo\n");
+    let cache = Sandbox::new();
+    let folder = format!("--base-folder={}", cache.path("base").display());
+    let gate = |more: &str| sandbox.run(&["gate", "--against=HEAD", &folder, "--quick", "--memory-runs=0", more]);
+    let said = stderr(&gate("--no-wait").code(4));
+    assert!(said.contains("a .cargo/config.toml that git ignores has settings for how cargo compiles"), "{said}");
+    // It builds by another profile, and whoever calls cargo otherwise knows what it does.
+    sandbox.write(".cargo/config.toml", "[profile.dev]\nopt-level = 1\n");
+    gate("--no-wait").success();
+    sandbox.write(".cargo/config.toml", "[profile.release]\nopt-level = 1\n");
+    gate("--no-wait").code(4);
+}
+
 /// The folder of what it built stays, and in it what was linked.
 #[test]
 fn what_is_carried_into_a_folder_of_builds_is_linked_anew_by_the_next_gate() {

@@ -127,6 +127,24 @@ fn a_neighbour_in_the_repository_is_taken_from_base() {
     assert!(decision(&said).contains("regressed (exit 1): decode 10"), "{}", stdout(&said));
 }
 
+/// Cargo would refuse it.
+#[test]
+fn a_feature_of_a_neighbour_that_base_lacks_is_not_asked_for() {
+    let sandbox = only_a_root();
+    sandbox.write(".gitignore", "target\n/cache\nCargo.lock\n");
+    sandbox.write("kernels/Cargo.toml", &format!("{KERNELS}[features]\nold = []\n"));
+    let step = "pub const STEP_NS: u64 = if cfg!(feature = \"old\") { 1_000_000 } else { 5_000_000 };\n";
+    sandbox.write("kernels/src/lib.rs", step);
+    sandbox.write("gated/engine.rs", "");
+    commit(&sandbox, "gated/Cargo.toml", MANIFEST.split("[[bench]]").next().unwrap_or_default(), "no bench");
+    sandbox.write("kernels/Cargo.toml", &format!("{KERNELS}[features]\nold = []\nnew = []\n"));
+    let depends = "\n[dev-dependencies]\nkernels = { path = '../kernels', features = ['old', 'new'] }\n";
+    sandbox.write("gated/Cargo.toml", &format!("{MANIFEST}{depends}"));
+    sandbox.write("gated/bench.rs", &WORKER.replace("engine::", "kernels::"));
+    let said = gate_in(&sandbox, "gated", &["--time-same-code"]).success();
+    assert!(stdout(&said).contains("head's harness was laid over it"), "{}", stdout(&said));
+}
+
 /// The gate is started at a workspace's root, which is no package.
 #[test]
 fn the_harness_of_a_member_is_laid_over_that_member() {

@@ -222,6 +222,29 @@ fn a_gate_is_gone_on_with_only_where_all_is_the_same() {
     assert!(refused(&flipped, &[]).contains("block 1 was drawn by another version"));
 }
 
+/// A pilot that finds the same again makes a note of it.
+#[test]
+fn what_is_allowed_now_breaks_no_run_that_is_gone_on_with() {
+    let sandbox = Sandbox::new();
+    let gate = |more: &[&str]| {
+        let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=decode/p8"]);
+        gate.arg("--base-bin").arg(program(&sandbox, "fake+forks"));
+        gate.arg("--head-bin").arg(program(&sandbox, "fake+wrong-forks")).arg("--time-same-code").args(more);
+        assert_cmd::Command::from_std(gate).assert()
+    };
+    gate(&["--out=paired.json"]).code(3);
+    let path = sandbox.path("paired.json");
+    let mut cut = read::<PairedReceipt>(&path).expect("a receipt");
+    cut.partial = true;
+    cut.blocks.truncate(2);
+    for (more, code) in [(&["--resume=paired.json"][..], 3), (&["--resume=paired.json", "--allow-output-change"], 0)] {
+        write_json(&path, &cut).expect("a file");
+        gate(more).code(code);
+        let broken = read::<PairedReceipt>(&path).expect("a receipt").broken;
+        assert_eq!(broken.len(), usize::from(code == 3), "{broken:?}");
+    }
+}
+
 #[test]
 fn init_on_a_full_disk_leaves_no_empty_file_and_once_more_completes_it() {
     let manifest = "[package]\nname = \"engine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";

@@ -52,16 +52,17 @@ fn written(sandbox: &Sandbox) -> [SystemTime; 2] {
 
 const FIRST: &str = "inference-layout001";
 
-/// A file of this name somewhere below a folder.
+/// A file whose name begins so somewhere below a folder.
 fn glob(sandbox: &Sandbox, folder: &str, name: &str) -> PathBuf {
     let mut folders = vec![sandbox.path(folder)];
     while let Some(folder) = folders.pop() {
-        let first = folder.join(name);
-        if first.is_file() {
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let (below, files): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_dir());
+        let is_it = |path: &PathBuf| path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name));
+        if let Some(first) = files.into_iter().find(is_it) {
             return first;
         }
-        let entries = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        folders.extend(entries.filter(|path| path.is_dir() && !path.is_symlink()));
+        folders.extend(below.into_iter().filter(|path| !path.is_symlink()));
     }
     panic!("no {name} below {folder}")
 }

@@ -129,6 +129,27 @@ fn files_that_are_never_closed_are_called() {
     );
 }
 
+/// The next file would be what counts them.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_leak_that_takes_the_last_file_descriptor_does_not_pass() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let sandbox = Sandbox::new();
+    let program = support::example("leaky_engine");
+    let script = format!("#!/bin/sh\nulimit -n 160 && exec '{}' \"$@\"\n", program.display());
+    let worker = sandbox.write("limited.sh", &script);
+    std::fs::set_permissions(&worker, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    let mut process = sandbox.process(&["memory", "--cases=prefill/p8", "--model=control:files", "--out=memory.json"]);
+    process.arg("--worker").arg(worker);
+    let said = assert_cmd::Command::from_std(process).assert().code(3);
+    assert!(decision(&said).contains("partial"), "{}", stdout(&said));
+    let record = receipt(&sandbox).memory;
+    assert!(record.partial && record.runs.open_files.len() > 100, "{record:?}");
+    let why = record.missing.join("; ");
+    assert!(why.contains("this is no longer known: ") && why.contains("open files ("), "{why}");
+}
+
 #[track_caller]
 fn assert_passes(control: &str) {
     let (sandbox, said, code) = follow(control, &[]);

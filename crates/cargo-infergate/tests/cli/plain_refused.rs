@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 
 use crate::plain_criterion::{BENCH, MANIFEST, gate, repository};
-use crate::revisions::{commit, empty_repository};
+use crate::revisions::{commit, empty_repository, git};
 use crate::sandbox::{Sandbox, error, stderr};
 
 #[test]
@@ -32,11 +32,15 @@ fn a_folder_of_all_packages_without_the_front_is_named() {
         process.envs(path.map(|path| ("PATH", path)));
         error(assert_cmd::Command::from_std(process).assert())
     };
+    let why = "infergate's front, which is not in 'vendor'";
     let line = refused(None);
-    assert!(
-        line.contains("infergate's front, which is not in 'vendor'") && line.contains("cargo vendor again"),
-        "{line}"
-    );
+    assert!(line.contains(why) && line.contains("cargo vendor again"), "{line}");
+    // The reason of each bench target.
+    sandbox.write("Cargo.toml", &format!("{MANIFEST}[[bench]]\nname = 'text'\nharness = false\n"));
+    sandbox.write("benches/text.rs", BENCH);
+    let line = refused(None);
+    assert!(line.contains(why), "{line}");
+    git(&sandbox, &["checkout", "--quiet", "--", "Cargo.toml"]);
 
     // Whatever cargo stumbles over, by an old compiler it is that: this one only says that it is one.
     #[cfg(unix)]

@@ -6,6 +6,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use cargo_infergate::receipt::{Outcome, PairedReceipt, Verdict, VerdictRow, read};
@@ -35,6 +36,22 @@ fn gate(sandbox: &Sandbox, more: &[&str]) -> assert_cmd::assert::Assert {
     let cache = Sandbox::new();
     let folder = format!("--base-folder={}", cache.path("base").display());
     sandbox.run(&[&["gate", "--against=HEAD", "--server", &folder], more].concat())
+}
+
+/// A launcher may put its workers in a session of their own.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_is_that_of_all_that_a_server_started() {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec 3<&0; setsid sh -c 'echo ready; read line <&3' & wait"]);
+    let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a shell");
+    let mut ready = String::new();
+    BufReader::new(shell.stdout.take().expect("its output")).read_line(&mut ready).expect("a line");
+    let seen = cargo_infergate::server::memory::of_started(shell.id());
+    assert_eq!(seen.threads, Some(1), "{seen:?}");
+    assert!(seen.rss_bytes > Some(0), "{seen:?}");
+    drop(shell.stdin.take());
+    shell.wait().expect("both end");
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn a_wait_ends_at_once_when_its_user_wants() {
 /// A shard of a load by two clients. What it asks for is refused once it has its turn.
 fn shard(sandbox: &Sandbox) -> Command {
     let mut load = sandbox.process(&["load", "--target=http://127.0.0.1:1", "--model=m", "--users=1", "--requests=4"]);
-    load.args(["--input-tokens=8", "--output-tokens=4", "--shard=0/2", "--start-at=2200-01-01T00:00:00Z"]);
+    load.args(["--input-tokens=8", "--output-tokens=4", "--shard=1/2", "--start-at=2200-01-01T00:00:00Z"]);
     load
 }
 

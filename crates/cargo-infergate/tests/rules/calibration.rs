@@ -111,14 +111,15 @@ fn what_a_gate_calls_goes_by_its_limit_and_its_layouts() {
 fn errors_are_quoted_of_gates_that_drew_no_more_layouts_of_two_sides() {
     let mut calibration = calibration(&[(false, 0.0); 2], 0);
     let hashes = |from: u8| (from..from + 5).map(|at| format!("{at:064x}")).collect::<Vec<String>>();
-    let halves = LayoutFiles { base: hashes(0), head: hashes(5), anchor: Vec::new() };
+    let halves = LayoutFiles { base: hashes(0), head: hashes(5), ..LayoutFiles::default() };
     calibration.gates.iter_mut().for_each(|gate| gate.layouts = Some(halves.clone()));
     let mut receipt = golden();
     (receipt.tool, receipt.cases) = (calibration.tool.clone(), calibration.cases.clone());
+    (calibration.machine, calibration.subject) = (receipt.machine.clone(), receipt.head.clone());
     receipt.blocks.clear();
     let mut quoted = |calibration: &Calibration, drawn: u8| {
         let [base, head] = ['b', 'c'].map(|build| vec![build.to_string().repeat(64); drawn.into()]);
-        receipt.layouts = Some(LayoutFiles { base, head, anchor: Vec::new() });
+        receipt.layouts = Some(LayoutFiles { base, head, ..LayoutFiles::default() });
         own_errors(Some(calibration), &receipt)
     };
     for drawn in [5, 13] {
@@ -130,6 +131,10 @@ fn errors_are_quoted_of_gates_that_drew_no_more_layouts_of_two_sides() {
     let same = LayoutFiles { head: hashes(0), ..halves };
     calibration.gates.iter_mut().for_each(|gate| gate.layouts = Some(same.clone()));
     assert!(matches!(quoted(&calibration, 13), Note::OwnErrorsUnknown { .. }));
+
+    calibration.threads = 1;
+    let why = "the calibration is of 1 thread, and this run of 2 threads";
+    assert_eq!(quoted(&calibration, 5), Note::OwnErrorsUnknown { why: why.into() });
 }
 
 /// A paired receipt, to be changed.

@@ -19,8 +19,10 @@ pub const MAX_CALIBRATED_CASES: usize = 64;
 pub const MAX_PROCESSES: usize = 10_000;
 /// Samples of one case in one process.
 pub const MAX_SAMPLES: usize = 1_000_000;
-/// Blocks of one paired run, and gates of a calibration: an estimate takes the square of them.
+/// Blocks of one case, and gates of a calibration: an estimate takes the square of them.
 pub const MAX_BLOCKS: usize = 2_000;
+/// Blocks of a paired run, all its shares together: no case takes more than 40, and no share has less than a case.
+pub const MAX_ALL_BLOCKS: usize = 40 * MAX_PAIRED_CASES;
 /// Slowdowns of a calibration.
 pub const MAX_SLOWDOWNS: usize = 16;
 /// Runs that a memory phase can be asked for (the key `memory.runs`): a trend takes the square of them.

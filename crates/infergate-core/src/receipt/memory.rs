@@ -181,6 +181,22 @@ pub struct MemorySeries {
 }
 
 impl MemorySeries {
+    /// What the last run had and `sample` lacks, with the last number: `open files (1017 before)`. A process that has no file
+    /// descriptor left cannot look at itself.
+    pub fn lost(&self, sample: &MemorySample) -> Vec<String> {
+        let columns = [
+            ("bytes of the heap", &self.live_bytes, sample.live_bytes),
+            ("allocations", &self.live_blocks, sample.live_blocks),
+            ("resident bytes", &self.rss_bytes, sample.rss_bytes),
+            ("proportional bytes", &self.pss_bytes, sample.pss_bytes),
+            ("anonymous bytes", &self.anonymous_bytes, sample.anonymous_bytes),
+            ("open files", &self.open_files, sample.open_files),
+            ("threads", &self.threads, sample.threads),
+        ];
+        let lost = columns.into_iter().filter(|(.., value)| value.is_none());
+        lost.filter_map(|(name, column, _)| Some(format!("{name} ({} before)", column.last()?))).collect()
+    }
+
     /// Appends one run. A value that is missing once empties its column for good: a series with gaps has no trend.
     pub fn push(&mut self, sample: &MemorySample) {
         let before = self.len();

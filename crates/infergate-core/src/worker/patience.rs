@@ -30,6 +30,8 @@ pub struct Patience {
     first: Duration,
     /// The same of the first run of a criterion bench, where it is another.
     first_of_bench: Option<Duration>,
+    /// A load may take so long whatever earlier ones took.
+    least_load: Duration,
     load: Option<Duration>,
     ttft: Option<Duration>,
     /// The longest `prepare` of each case, which computes its whole output at least once.
@@ -65,7 +67,15 @@ impl Default for Patience {
 impl Patience {
     /// `first` is the limit for what nothing is known of yet.
     pub fn with_first(first: Duration) -> Self {
-        Self { first, first_of_bench: None, load: None, ttft: None, cases: BTreeMap::new(), level_s_per_token: None }
+        Self {
+            first,
+            first_of_bench: None,
+            least_load: LEAST_LIMIT,
+            load: None,
+            ttft: None,
+            cases: BTreeMap::new(),
+            level_s_per_token: None,
+        }
     }
 
     /// The same, and a bench that was never run may take `first_of_bench`.
@@ -74,11 +84,17 @@ impl Patience {
         Self { first_of_bench, ..self }
     }
 
+    /// The same, and each load may take `least_load`.
+    #[must_use]
+    pub fn with_least_load(self, least_load: Duration) -> Self {
+        Self { least_load, ..self }
+    }
+
     /// How long the answer to `request` may take.
     pub fn limit(&self, request: &Request) -> Duration {
         match request {
             Request::Hello | Request::Text { .. } | Request::Memory { case: None } => QUICK_LIMIT,
-            Request::Load { .. } => self.scaled(self.load, 1.0),
+            Request::Load { .. } => self.scaled(self.load, 1.0).max(self.least_load),
             Request::Ttft { .. } => self.scaled(self.ttft, 1.0),
             Request::Sample { case, sampling: Sampling { count, iterations, warm_up, slowdown } } => {
                 let each = *iterations as f64 + f64::from(u8::from(*warm_up));

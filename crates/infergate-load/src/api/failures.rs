@@ -14,9 +14,10 @@ pub fn of_status(status: u16) -> Option<Failure> {
     let (class, what) = match status {
         200..=299 => return None,
         429 => (FailureClass::Status429, "the server is full"),
-        400..=499 => {
-            (FailureClass::Status4xx, "the server refused the request; check the URL, --api, --model and the key")
-        }
+        400..=499 => (
+            FailureClass::Status4xx,
+            "the server refused the request; check the URL, the API, the name of the model and the key",
+        ),
         500..=599 => (FailureClass::Status5xx, "the server failed"),
         _ => (
             FailureClass::MalformedStream,

@@ -155,7 +155,10 @@ impl Endpoint {
             Ok(outcome) => outcome,
             Err(_) => {
                 let seconds = self.limits.request.as_secs_f64();
-                Err(failure(FailureClass::Timeout, format!("no end after {seconds} s; see --timeout")))
+                Err(failure(
+                    FailureClass::Timeout,
+                    format!("no end after {seconds} s, which is the time limit of a request (of load: --timeout)"),
+                ))
             }
         }
     }

@@ -27,19 +27,19 @@ impl Url {
     /// Another scheme, no host, credentials in it, which would be seen by every user of this machine.
     pub fn parse(text: &str, api: Api) -> Result<Self> {
         // What stands in the text may be a password: no error repeats it.
-        let uri: Uri = text.parse().ok().context("--target: this is no URL; write http://HOST:PORT")?;
+        let uri: Uri = text.parse().ok().context("this is no URL; write http://HOST:PORT")?;
         let is_tls = match uri.scheme_str() {
             Some("http") => false,
             Some("https") => true,
-            _ => bail!("--target: a URL begins with http:// or https://"),
+            _ => bail!("a URL begins with http:// or https://"),
         };
-        let authority = uri.authority().context("--target: the URL has no host")?;
+        let authority = uri.authority().context("the URL has no host")?;
         ensure!(
             !authority.as_str().contains('@'),
-            "--target: the URL holds credentials; give a key by --api-key-env NAME or --api-key-file FILE"
+            "the URL holds credentials; give a key by --api-key-env NAME or --api-key-file FILE"
         );
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-        ensure!(!host.is_empty(), "--target: the URL has no host");
+        ensure!(!host.is_empty(), "the URL has no host");
         let port = match authority.as_str().strip_prefix(authority.host()).unwrap_or_default() {
             "" => {
                 if is_tls {
@@ -48,9 +48,7 @@ impl Url {
                     80
                 }
             }
-            _ => {
-                authority.port_u16().filter(|port| *port > 0).context("--target: a port is a number from 1 to 65535")?
-            }
+            _ => authority.port_u16().filter(|port| *port > 0).context("a port is a number from 1 to 65535")?,
         };
         let path = uri.path().trim_end_matches('/');
         let end = api.path();

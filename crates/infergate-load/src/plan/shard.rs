@@ -30,7 +30,11 @@ impl Shard {
     /// Shard `index`, from 0, of `count`.
     pub fn new(index: u32, count: u32) -> Result<Self> {
         ensure!((1..=MAX_SHARDS).contains(&count), "{count} shards: a load has from 1 to {MAX_SHARDS}");
-        ensure!(index < count, "there is no shard {index} of {count}; they are numbered from 0 to {}", count - 1);
+        ensure!(
+            index < count,
+            "there is no shard with the index {index} of {count}; the first has 0, the last {}",
+            count - 1
+        );
         Ok(Self { index, count })
     }
 
@@ -99,15 +103,20 @@ impl FromStr for Shard {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let parts = text.split_once('/').and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
-        let (index, count) = parts.with_context(|| format!("{text}: write K/N, for example 0/4 for the first of 4"))?;
-        Self::new(index, count)
+        let parts = text.split_once('/').and_then(|(number, count)| Some((number.parse().ok()?, count.parse().ok()?)));
+        let (number, count): (u32, u32) =
+            parts.with_context(|| format!("{text}: write K/N, for example 1/4 for the first of 4"))?;
+        ensure!(
+            count == 0 || (1..=count).contains(&number),
+            "there is no shard {number} of {count}; they are numbered from 1 to {count}"
+        );
+        Self::new(number.saturating_sub(1), count)
     }
 }
 
 impl fmt::Display for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {}", self.index, self.count)
+        write!(f, "{} of {}", u64::from(self.index) + 1, self.count)
     }
 }
 
@@ -121,7 +130,9 @@ pub fn run_name(settings: &impl Serialize) -> Result<String> {
 pub fn note(record: &ShardRecord) -> String {
     format!(
         "shard {} of {} of run {}: its users and requests alone; load merge puts the shards together",
-        record.index, record.count, record.run
+        u64::from(record.index) + 1,
+        record.count,
+        record.run
     )
 }
 

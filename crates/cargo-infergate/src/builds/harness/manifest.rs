@@ -7,7 +7,7 @@ use toml::{Table, Value as Toml};
 
 use super::{Checkouts, not_comparable, table};
 use crate::builds::bench_choice::with_main;
-use crate::builds::workspace::{Dependency, Package};
+use crate::builds::workspace::{self, Dependency, Package};
 use crate::config::BenchTarget;
 
 /// Head's development dependencies and their features that base does not have, as cargo understood them.
@@ -20,9 +20,22 @@ pub fn add_dependencies(manifest: &mut Table, own: &Package, checkouts: Checkout
             None => &mut *manifest,
         };
         let known = entry(section, "dev-dependencies")?.entry(name).or_insert(value);
-        add_features(known, &dependency.features);
+        add_features(known, &features(dependency, checkouts)?);
     }
     Ok(())
+}
+
+/// The features that are asked for. Of a package of the repository cargo refuses those that base's does not have.
+fn features(dependency: &Dependency, checkouts: Checkouts) -> Result<Vec<String>> {
+    let mut features = dependency.features.clone();
+    if let Some(place) = dependency.path.as_ref().and_then(|path| checkouts.in_base(path))
+        && !features.is_empty()
+    {
+        let packages = workspace::packages(&place)?.unwrap_or_default();
+        let own = packages.iter().find(|package| package.name == dependency.name);
+        features.retain(|feature| own.is_none_or(|own| own.features.contains_key(feature)));
+    }
+    Ok(features)
 }
 
 fn add_features(dependency: &mut Toml, features: &[String]) {
@@ -42,6 +55,7 @@ fn entry<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table> {
     value.as_table_mut().with_context(|| format!("base's Cargo.toml: {name} is no table"))
 }
 
+/// Without its features.
 fn as_toml(dependency: &Dependency, checkouts: Checkouts) -> Result<Toml> {
     let mut table = Table::new();
     let mut put = |key: &str, text: &str| drop(table.insert(key.to_owned(), Toml::from(text)));
@@ -75,9 +89,6 @@ fn as_toml(dependency: &Dependency, checkouts: Checkouts) -> Result<Toml> {
     }
     if !dependency.uses_default_features {
         table.insert("default-features".into(), Toml::Boolean(false));
-    }
-    if !dependency.features.is_empty() {
-        table.insert("features".into(), Toml::from(dependency.features.clone()));
     }
     Ok(Toml::Table(table))
 }

@@ -16,11 +16,11 @@ use crate::paired::{Program, ensure_not};
 use crate::receipt::{BisectionEnd, BisectionStep, Explained, Outcome, PairedReceipt, VerdictRow, clause};
 
 /// The tree of the one before, and that of what was found.
-type Trees<'t> = (&'t Tree, &'t Tree);
+type Sides<'t> = (&'t Tree, &'t Tree);
 
 impl Search<'_> {
     /// Compares what was found, called `name`, with the one before it, and explains it where it is slower: how the search ended.
-    pub(super) fn confirm(&mut self, name: String, trees: Result<Trees>) -> Result<BisectionEnd> {
+    pub(super) fn confirm(&mut self, name: String, trees: Result<Sides>) -> Result<BisectionEnd> {
         output::line(&format!("{name}, against the one before it"));
         let measured = trees.and_then(|trees| Ok((trees, self.measure(trees)?)));
         ensure_not(self.cancelled)?;
@@ -44,7 +44,7 @@ impl Search<'_> {
         Ok(BisectionEnd::First { name })
     }
 
-    fn measure(&self, (before, found): Trees) -> Result<(Program, Program, PairedReceipt)> {
+    fn measure(&self, (before, found): Sides) -> Result<(Program, Program, PairedReceipt)> {
         let (base, head) = (before.build(self.config)?, found.build(self.config)?);
         let source = |tree: &Tree| -> Result<Source> { Ok(Source::at(tree.place()?, self.config)) };
         let sources = Sources { base: Some(source(before)?), head: Some(source(found)?), anchor: None };
@@ -63,7 +63,7 @@ impl Search<'_> {
     /// Which functions take the time. `None` where it was interrupted: who ends it has what was found, and wants that.
     fn explain(
         &self,
-        (before, found): Trees,
+        (before, found): Sides,
         sides: (&Program, &Program),
         receipt: &PairedReceipt,
         ratio: f64,

@@ -26,7 +26,7 @@ const LOCAL: &str = "Local engine, or tokenizer";
     cargo xtask load --target http://127.0.0.1:8000 --model MODEL --users 1,10,50 --scenario chatbot --duration 60s\n  \
     cargo xtask load --target https://api.example.com/v1 --model MODEL --api-key-env API_KEY --rate 2 --arrivals poisson\n  \
     cargo xtask load --target local:synthetic:gpt2 --users 1,8,32 --input-tokens 64 --output-tokens 32\n  \
-    cargo xtask load merge load-0.json load-1.json --out load.json\n\n\
+    cargo xtask load merge load-1.json load-2.json --out load.json\n\n\
     What is measured and how: https://github.com/infergate/infergate/blob/main/docs/LOAD.md")]
 pub struct Load {
     /// Where the receipt goes [default: target/infergate/load.json]
@@ -77,8 +77,8 @@ impl TakesKeys for Load {
 #[command(next_help_heading = "Target")]
 #[group(skip)]
 pub struct Target {
-    /// Server with an OpenAI-compatible API, http:// or https://; several, with names, are asked in turn. Or local: the engine of the
-    /// bench target, with this model
+    /// Server with an OpenAI-compatible API; several, with names, are asked in turn. Or local: your engine with infergate.toml's model;
+    /// local:SPEC takes another. Both take no --model
     #[arg(long, value_name = "[NAME=]URL|local[:SPEC]", required = true)]
     pub target: Vec<String>,
     /// The model's name at the server, or at the target NAME
@@ -121,10 +121,10 @@ pub struct Target {
     /// cost
     #[arg(long, value_name = "[NAME=]IN,OUT")]
     pub price: Vec<String>,
-    /// For a whole request, retries included
+    /// Time limit of a whole request, retries included
     #[arg(long, value_name = "TIME", default_value = "300s", value_parser = time)]
     pub timeout: Duration,
-    /// For a connection
+    /// Time limit of a connection
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub connect_timeout: Duration,
     /// Attempts of a request where the server says 429 or 5xx; Retry-After is kept to, and the wait counts; one beyond --timeout is not begun
@@ -158,7 +158,8 @@ pub struct Levels {
     #[arg(long, value_name = "LIMIT,...", value_delimiter = ',', action = ArgAction::Set)]
     pub slo: Vec<String>,
     /// Measured requests of a level; ramp and warm-up are sent before them, and behind them about one of each user, until the last
-    /// measured one has ended [default: 8 for each user, at least 40]
+    /// measured one has ended [default: 8 for each user, at least 40; with --until-slo at least 4 times what its percentile takes, 288
+    /// for P95]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1_000_000), conflicts_with = "duration")]
     pub requests: Option<u64>,
     /// Measured are the requests that start within this time, behind ramp and warm-up; more are sent until the last one has ended
@@ -184,10 +185,10 @@ pub struct Prompts {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(MAX_TOKENS)))]
     #[arg(requires = "output_tokens", conflicts_with = "scenario")]
     pub input_tokens: Option<u32>,
-    /// And of an answer
+    /// Tokens of an answer, beside --input-tokens
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(MAX_TOKENS)), requires = "input_tokens")]
     pub output_tokens: Option<u32>,
-    /// And requests of a conversation, each of which begins with the prompt before it
+    /// Requests of a conversation, beside --input-tokens; each begins with the prompt before it
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(MAX_TURNS)), requires = "input_tokens")]
     pub turns: Option<u32>,
     /// Prompts from JSON lines, {"prompt": "...", "output_tokens": 64} each, in place of made-up ones
@@ -212,7 +213,7 @@ pub struct Prompts {
 #[command(next_help_heading = "Many machines")]
 #[group(skip)]
 pub struct Shards {
-    /// This client does part K, from 0, of N; load merge puts the receipts together [default with --start-at: from
+    /// This client does part K of N; load merge puts the receipts together [default with --start-at: from
     /// SLURM_ARRAY_TASK_ID, or JOB_COMPLETION_INDEX and INFERGATE_SHARDS]
     #[arg(long, value_name = "K/N", requires = "start_at")]
     pub shard: Option<String>,

@@ -98,7 +98,7 @@ fn endpoint(
     (shared_prefix_tokens, price): (u32, Option<Price>),
 ) -> Result<(Endpoint, TargetRecord)> {
     let (api, http) = (flags.api, flags.http);
-    let url = Url::parse(&target.url, api)?;
+    let url = Url::parse(&target.url, api).context("--target")?;
     ensure!(
         key.is_none() || !url.is_read_on_the_way() || flags.key_over_http,
         "--target {}: over plain http everybody on the way could read the API key; write https://, or say --key-over-http",

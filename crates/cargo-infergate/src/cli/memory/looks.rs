@@ -1,13 +1,16 @@
 //! What one process of each side says may be luck: both sides are looked at again.
 
 use std::collections::BTreeMap;
+use std::slice;
 
-use crate::gate::{counts_more_at_times, holds_more};
+use infergate_core::case::Case;
+
+use crate::gate::{counts_more, holds_more};
 use crate::receipt::{CountedCase, Counter};
 
-/// Processes of each side that say what a model holds, where one of each says that head's holds more, or that a case counts more in
-/// some repeats. It depends on luck: which threads of a pool computed, how those met that loaded, when one frees. Of five that differ
-/// by luck alone, all of head are above all of base's once in 252.
+/// Processes of each side that say what a model holds and what cases count, where one of each says that head's is more. It depends on
+/// luck: which threads of a pool computed, how those met that loaded, when one frees, where a heap begins. Of five that differ by luck
+/// alone, all of head are above all of base's once in 252.
 const LOOKS: usize = 5;
 
 /// What processes of one side say.
@@ -19,12 +22,6 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// What takes several processes to be more than luck.
-    fn forget_unconfirmed(&mut self) {
-        self.held.clear();
-        self.counted.iter_mut().for_each(|counted| counted.reached_twice.clear());
-    }
-
     fn add(&mut self, further: &Self) {
         for counted in &mut self.counted {
             if let Some(further) = further.counted.iter().find(|further| further.id == counted.id) {
@@ -37,20 +34,18 @@ impl Seen {
     }
 }
 
-/// Where head's model holds more by one look at each side, or a case counts more in some repeats, both are looked at again until their
-/// ranges meet. `look` gives what base (0) or head (1) says in a fresh process, `None` where it failed or was cut short: then what one
-/// look at each said is not confirmed, and nothing of it is known of both.
+/// Where head's model holds more by one look at each side, or a case counts more, both are looked at again until their ranges meet. `look`
+/// gives what base (0) or head (1) says in a fresh process, `None` where it failed or was cut short: then what one look at each said is not
+/// confirmed, and nothing of it is known of both.
 pub fn look_again(seen: &mut [Seen; 2], tolerance: f64, mut look: impl FnMut(usize) -> Option<Seen>) {
     for _ in 1..LOOKS {
         let [base, head] = &*seen;
-        if !holds_more(&base.held, &head.held, tolerance)
-            && !counts_more_at_times(&base.counted, &head.counted, tolerance)
-        {
+        if !holds_more(&base.held, &head.held, tolerance) && !counts_more(&base.counted, &head.counted, tolerance) {
             break;
         }
         for (side, known) in seen.iter_mut().enumerate() {
             let Some(again) = look(side) else {
-                seen.iter_mut().for_each(Seen::forget_unconfirmed);
+                forget_unconfirmed(seen, tolerance);
                 return;
             };
             known.add(&again);
@@ -58,9 +53,20 @@ pub fn look_again(seen: &mut [Seen; 2], tolerance: f64, mut look: impl FnMut(usi
     }
 }
 
+/// What takes several processes to be more than luck.
+fn forget_unconfirmed(seen: &mut [Seen; 2], tolerance: f64) {
+    let [base, head] = &*seen;
+    let rises = |was: &&CountedCase| counts_more(slice::from_ref(*was), &head.counted, tolerance);
+    let rising: Vec<Case> = base.counted.iter().filter(rises).map(|counted| counted.id).collect();
+    for side in seen {
+        side.held.clear();
+        side.counted.retain(|counted| !rising.contains(&counted.id));
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{CountedCase, LOOKS, Seen, counts_more_at_times, holds_more, look_again};
+    use super::{CountedCase, LOOKS, Seen, counts_more, holds_more, look_again};
     use crate::receipt::Counter;
 
     const MIB: u64 = 1 << 20;
@@ -85,8 +91,7 @@ mod tests {
             Some(of([base, head][side][at[side]]))
         });
         let [base, head] = &both;
-        let fails =
-            holds_more(&base.held, &head.held, 0.01) || counts_more_at_times(&base.counted, &head.counted, 0.01);
+        let fails = holds_more(&base.held, &head.held, 0.01) || counts_more(&base.counted, &head.counted, 0.01);
         (at[0] + at[1], fails)
     }
 
@@ -116,8 +121,9 @@ mod tests {
     }
 
     #[test]
-    fn what_every_repeat_of_head_takes_needs_no_further_look() {
-        assert_eq!(looked(doubled, [100; 5], [300; 5]).0, 0);
+    fn what_every_repeat_of_head_takes_fails_where_it_is_so_in_every_process() {
+        assert_eq!(looked(doubled, [100; 5], [300; 5]), (8, true));
+        assert_eq!(looked(doubled, [100; 5], [300, 300, 100, 300, 300]), (4, false), "the luck of a process");
         assert_eq!(looked(doubled, [100; 5], [150; 5]).0, 8, "one repeat is within base's");
     }
 
@@ -127,11 +133,12 @@ mod tests {
             let mut both = [of(base), of(head)];
             look_again(&mut both, 0.01, |_| None);
             let [base, head] = both;
-            let fails = counts_more_at_times(&base.counted, &head.counted, 0.01);
+            let fails = counts_more(&base.counted, &head.counted, 0.01);
             (head.held.len(), fails)
         };
         assert_eq!(cut(held, 40 * MIB, 44 * MIB), (0, false));
         assert_eq!(cut(held, 40 * MIB, 40 * MIB), (1, false), "there was nothing to confirm");
         assert_eq!(cut(counted, 0, 3), (0, false));
+        assert_eq!(cut(doubled, 100, 300), (0, false));
     }
 }

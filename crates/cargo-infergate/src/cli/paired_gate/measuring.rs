@@ -11,7 +11,7 @@ use crate::code::Changed;
 use crate::config::Config;
 use crate::gate::paired::{
     GLANCE_BLOCKS, MAX_BLOCKS, PairedPolicy, TELLING_BLOCKS, blocks_to_pass, fewest_to_fail, fewest_to_pass, known,
-    open, own_errors, smallest_slowdown, threshold_expected,
+    of_another_setup, open, own_errors, smallest_slowdown, threshold_expected,
 };
 use crate::paired::{PairedRequest, PairedRun};
 use crate::receipt::{Calibration, Note, PairedCase, PairedReceipt, read};
@@ -42,13 +42,18 @@ pub fn measure(
     if request.is_same_code() {
         return Ok(run.run(&open, &mut show)?);
     }
-    let calibrated = find_calibration(config, run.receipt())?;
-    if let Some(calibration) = &calibrated {
+    // A share of which nothing is left: its notes say why.
+    if run.receipt().cases.is_empty() {
+        return Ok(run.run(&open, &mut show)?);
+    }
+    let kept = find_calibration(config, run.receipt())?;
+    let calibrated = kept.as_ref().filter(|kept| of_another_setup(kept, run.receipt()).is_none());
+    if let Some(calibration) = calibrated {
         run.expect(&known(calibration));
     }
     if let Some(layouts) = layouts {
         show(&infergate_core::progress::Progress { label: "layouts".to_owned(), done_steps: 0, total_steps: 1 });
-        run.lay_out(|receipt| layouts.choose(receipt, calibrated.as_ref(), line))?;
+        run.lay_out(|receipt| layouts.choose(receipt, calibrated, line))?;
     }
     if let Some(earlier) = course.earlier {
         run.go_on(earlier)?;
@@ -92,7 +97,7 @@ pub fn measure(
     };
     let mut receipt = run.run(&look, &mut show)?;
     receipt.notes.extend(layouts.and_then(Chooser::note).map(Note::from));
-    receipt.notes.push(own_errors(calibrated.as_ref(), &receipt));
+    receipt.notes.push(own_errors(kept.as_ref(), &receipt));
     Ok(receipt)
 }
 
@@ -137,15 +142,11 @@ fn in_budget(run: &PairedRun<'_>, blocks: usize) -> String {
     paired::budget(blocks, to_fail, &undecided, more_s.map(|more_s| budget_s + more_s))
 }
 
-/// This machine class's calibration of this model, where there is one. One that cannot be read is an error, not a silence.
+/// This machine class's calibration of this model, of whatever threads, where there is one. One that cannot be read is an error, not a silence.
 fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<Calibration>> {
     let path = calibrate::path(config, &receipt.machine.class, &receipt.head.engine);
     if !flags::is_there(&path) {
         return Ok(None);
     }
-    let calibration = read::<Calibration>(&path)?;
-    let same = calibration.machine.class == receipt.machine.class
-        && calibration.threads == receipt.threads
-        && calibration.subject.engine.dtype == receipt.head.engine.dtype;
-    Ok(same.then_some(calibration))
+    read::<Calibration>(&path).map(Some)
 }

@@ -66,11 +66,12 @@ impl Lost {
         if is_last || progress::is_cancelled() {
             return Err(error);
         }
+        let is_not_comparable = matches!(WorkerError::find(&error), Some(WorkerError::NotComparable(_)));
         let (list, whose) = match works {
             Some((false, true)) => (&mut self.in_base, ", it fails in base"),
             Some((false, false)) => (&mut self.in_base, ", it fails in base and head"),
             Some((true, false)) => (&mut self.in_head, ", it fails in head alone"),
-            None if matches!(WorkerError::find(&error), Some(WorkerError::NotComparable(_))) => (&mut self.in_base, ""),
+            Some((true, true)) | None if is_not_comparable => (&mut self.in_base, ""),
             Some((true, true)) | None => (&mut self.in_head, ""),
         };
         let why = |why: String| format!("bench target '{}' is not compared{whose}: {why}", bench.name());
@@ -170,7 +171,6 @@ fn share_out(parts: &mut Vec<Part>, benches: &[BenchTarget], lost: &mut Lost, ca
         request.elsewhere = suite_cases - only.len();
         request.share_of_time = only.len() as f64 / all_mine as f64;
         request.budget = request.budget.map(|budget| budget.mul_f64(request.share_of_time));
-        request.shard = None;
         // A pattern can name benches of another target alone.
         request.cases.retain(|pattern| choose_benches(std::slice::from_ref(pattern), &cases).is_ok());
         has_some.push(!only.is_empty());

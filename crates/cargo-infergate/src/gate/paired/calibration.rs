@@ -8,7 +8,7 @@ mod resample;
 use std::collections::BTreeMap;
 
 pub use builds::{Compared, layout as layout_of, layout_spread, sides};
-pub use quoted::own_errors;
+pub use quoted::{of_another_setup, own_errors};
 
 use infergate_core::case::Case;
 

@@ -108,8 +108,8 @@ fn counts(receipt: &PairedReceipt) -> Vec<Count> {
     all.filter(|count| !count.is_of_answers() || total(&count.head).1 > 0).collect()
 }
 
-/// Whether answers should be of one length: servers that run already have other prompts each, and another output that was allowed
-/// may have another length.
+/// Whether answers should be of one length: another output that was allowed may have another, and of servers that run already the
+/// luck of a process can be another output, too.
 fn are_comparable(receipt: &PairedReceipt, scenario: &str) -> bool {
     let is_of = |case: &PairedCase| case.load.as_ref().is_some_and(|load| load.scenario == scenario);
     let is_other = |case: &PairedCase| is_of(case) && case.base_output.sha256 != case.head_output.sha256;
@@ -161,6 +161,11 @@ impl Count {
         self.bets().len() as f64 / self.level
     }
 
+    /// So many blocks, or pairs of servers, can call it at the least.
+    fn fewest(&self) -> usize {
+        (self.needed().ln() / (1.0 + BET).ln()).ceil() as usize
+    }
+
     fn is_called(&self) -> bool {
         self.bets().iter().any(|bet| bet.most >= self.needed())
     }
@@ -202,12 +207,15 @@ impl Count {
             return row(Outcome::Pass);
         }
         let outcome = if is_more { Outcome::CounterRegressed } else { Outcome::Advisory };
-        row(outcome).because(Reason::MoreFail {
+        let found = row(outcome).because(Reason::MoreFail {
             failed: in_head.0,
             issued: in_head.1,
             most_before: share(in_base),
             blocks: (!self.is_of_pairs).then_some(blocks),
-        })
+        });
+        let (servers, needed) = (self.head.len(), self.fewest());
+        let is_few = self.is_of_pairs && !is_more && servers < needed;
+        if is_few { found.because(Reason::FewServers { servers, needed }) } else { found }
     }
 }
 

@@ -35,7 +35,14 @@ pub fn merge(mut shares: Vec<PairedReceipt>) -> Result<PairedReceipt> {
     }
     let missing: Vec<String> = (1..=of).filter(|one| !have.contains(one)).map(|one| one.to_string()).collect();
     ensure!(missing.is_empty(), "of {of} shares these are missing: {}; give the receipts of all", missing.join(", "));
-    let merged = PairedReceipt { share: None, ..join(shares)? };
+    // A function of one program is in every share; of several programs a share may have some alone.
+    let is_one_program = !(first.head.engine.is_of_benches() && first.head.engine.model.contains(','));
+    let functions: fn(usize, usize) -> usize = if is_one_program { usize::max } else { usize::saturating_add };
+    let merged = PairedReceipt { share: None, ..joined(shares, functions)? };
+    ensure!(
+        !merged.cases.is_empty() || merged.partial,
+        "no share has a bench that base has, too; compare with a revision that has one of them"
+    );
     let timed = merged.cases.iter().filter(|case| case.timed).count();
     ensure!(
         timed <= suite_cases,
@@ -45,12 +52,19 @@ pub fn merge(mut shares: Vec<PairedReceipt>) -> Result<PairedReceipt> {
     Ok(merged)
 }
 
-/// Runs of one comparison as one receipt. Blocks of all stand one after the other: each is compared within itself alone.
+/// Runs of several programs as one receipt. Blocks of all stand one after the other: each is compared within itself alone.
 ///
 /// # Errors
 /// A case that two of them have; none of them.
 pub fn join(runs: Vec<PairedReceipt>) -> Result<PairedReceipt> {
-    let held = (runs.len() > 1).then(|| worst_held(&runs));
+    joined(runs, usize::saturating_add)
+}
+
+/// As [`join`]; `functions` gives how many changed in two runs together.
+fn joined(runs: Vec<PairedReceipt>, functions: fn(usize, usize) -> usize) -> Result<PairedReceipt> {
+    let of_several = (runs.len() > 1).then(|| (worst_held(&runs), fewest_layouts(&runs)));
+    let is_uncounted = |run: &PairedReceipt| run.base.counted.is_empty() && !run.head.counted.is_empty();
+    let uncounted = runs.iter().any(is_uncounted);
     let mut runs = runs.into_iter();
     let mut joined = runs.next().context("there is no receipt to judge")?;
     let mut machines = vec![joined.machine.class.clone()];
@@ -58,10 +72,17 @@ pub fn join(runs: Vec<PairedReceipt>) -> Result<PairedReceipt> {
         if !machines.contains(&run.machine.class) {
             machines.push(run.machine.class.clone());
         }
-        add(&mut joined, run)?;
+        add(&mut joined, run, functions)?;
     }
-    if let Some(held) = held {
+    if let Some((held, fewest)) = of_several {
         [joined.base.held, joined.head.held] = held;
+        if let Some(files) = &mut joined.layouts {
+            files.fewest = fewest;
+        }
+    }
+    // Where base was counted in another run, nothing else says it.
+    if uncounted && !joined.base.counted.is_empty() && !joined.notes.contains(&Note::BaseNotCounted) {
+        joined.notes.push(Note::BaseNotCounted);
     }
     if machines.len() > 1 {
         let text = format!("measured on machines of {} kinds: {}", machines.len(), machines.join(", "));
@@ -128,8 +149,14 @@ fn worst_held(shares: &[PairedReceipt]) -> [BTreeMap<String, Counter>; 2] {
     [base, worst.into_iter().filter_map(|(name, (_, is))| Some((name, is?))).collect()]
 }
 
+/// Builds of each side that the timed run with the fewest had.
+fn fewest_layouts(runs: &[PairedReceipt]) -> Option<usize> {
+    let timed = runs.iter().filter(|run| run.cases.iter().any(|case| case.timed));
+    timed.map(|run| run.layouts.as_ref().map_or(0, LayoutFiles::of_a_side)).min()
+}
+
 /// Adds a share to what there is of the others.
-fn add(merged: &mut PairedReceipt, share: PairedReceipt) -> Result<()> {
+fn add(merged: &mut PairedReceipt, share: PairedReceipt, functions: fn(usize, usize) -> usize) -> Result<()> {
     for (ours, its) in [(&mut merged.base, share.base), (&mut merged.head, share.head)] {
         ours.counted.extend(its.counted);
         let new: Vec<_> = its.unmatched.into_iter().filter(|bench| !ours.unmatched.contains(bench)).collect();
@@ -142,7 +169,7 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt) -> Result<()> {
     if merged.built_with.package != share.built_with.package {
         merged.built_with.package = None;
     }
-    let code = merge_code((&merged.cases, merged.code.take()), (&share.cases, share.code));
+    let code = merge_code((&merged.cases, merged.code.take()), (&share.cases, share.code), functions);
     merged.code = code;
     let files = merged.layouts.get_or_insert_with(LayoutFiles::default);
     let before = (files.base.len(), files.head.len(), files.anchor.len());
@@ -194,10 +221,11 @@ fn worse_memory(ours: Option<MemoryRecord>, its: Option<MemoryRecord>) -> Option
     Some(if badness(its) > badness(ours) { its.clone() } else { ours.clone() })
 }
 
-/// How the machine code of two shares' programs differs: a function that is in both is counted in each.
+/// How the machine code of two runs' programs differs.
 fn merge_code(
     (cases, ours): (&[PairedCase], Option<CodeRecord>),
     (its_cases, its): (&[PairedCase], Option<CodeRecord>),
+    functions: fn(usize, usize) -> usize,
 ) -> Option<CodeRecord> {
     if ours.is_none() && its.is_none() {
         return None;
@@ -222,7 +250,7 @@ fn merge_code(
     Some(CodeRecord {
         same: false,
         same_cases: [same_cases(&ours, cases), same_cases(&its, its_cases)].concat(),
-        changed: ours.changed.zip(its.changed).map(|(ours, its)| ours + its),
+        changed: ours.changed.zip(its.changed).map(|(ours, its)| functions(ours, its)),
         named,
         runs: [runs(&ours), runs(&its)].concat(),
     })

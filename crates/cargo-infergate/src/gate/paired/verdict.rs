@@ -134,6 +134,8 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
     match (receipt.invalid.is_empty() && receipt.broken.is_empty(), receipt.partial) {
         (false, _) => judged.at_best(Outcome::Invalid),
         (true, true) => judged.at_best(Outcome::Partial),
+        // A share of which nothing is left.
+        (true, false) if receipt.cases.is_empty() => judged.at_best(Outcome::NotComparable),
         (true, false) if !anchored(receipt) => judged.at_best(Outcome::NotComparable),
         (true, false) if policy.undecided_passes => judged.passing_undecided(),
         (true, false) => judged,

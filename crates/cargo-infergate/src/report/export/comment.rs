@@ -11,7 +11,7 @@ use super::File;
 use super::markup::{code, columns, inline, prose};
 use crate::receipt::{Build, Outcome, Reason, Verdict, VerdictRow};
 use crate::report::inputs::Inputs;
-use crate::report::model::{MAX_WORD_CHARS, Report, Row, Section, Table, Tone};
+use crate::report::model::{Cell, MAX_WORD_CHARS, Report, Row, Section, Table, Tone};
 use crate::report::words;
 use crate::report::words::{accept, headline, look};
 
@@ -229,13 +229,23 @@ fn left_to_say(row: &VerdictRow) -> Option<VerdictRow> {
     (!reasons.is_empty()).then(|| VerdictRow { reasons, remedy: None, ..row.clone() })
 }
 
-/// The first of these rows, at most `most` and as many as fit into `room` bytes, and how many are left out.
+/// These rows, at most `most` and as many as fit into `room` bytes, and how many are left out; of all that are too many those that fail
+/// come first.
 fn within(table: &Table, ids: &[&str], rows: &[&Row], most: usize, room: usize) -> String {
+    let verdict = table.columns.iter().position(|column| column.id == "verdict");
+    let passes = |row: &&Row| match verdict.and_then(|at| row.cells.get(at)).map(Cell::tone) {
+        Some(Tone::Bad) => 0,
+        Some(Tone::Warn) => 1,
+        _ => 2,
+    };
+    let mut worst_first = rows.to_vec();
+    worst_first.sort_by_key(passes);
     let mut count = rows.len().min(most);
     loop {
         let left = rows.len() - count;
         let more = if left > 0 { format!("\nand {left} more, in the report\n") } else { String::new() };
-        let text = if count > 0 { format!("\n{}{more}", columns(table, ids, &rows[..count])) } else { more };
+        let shown = if left > 0 { &worst_first[..count] } else { rows };
+        let text = if count > 0 { format!("\n{}{more}", columns(table, ids, shown)) } else { more };
         if text.len() <= room || count == 0 {
             return text;
         }

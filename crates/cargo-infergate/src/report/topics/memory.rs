@@ -176,7 +176,7 @@ fn series(record: &MemoryRecord, trends: &[Trend<'_>]) -> Table {
         Column::numbers("last", "after the last"),
         Column::numbers("growth", "growth"),
     ];
-    let is_flat = !trends.is_empty() && trends.iter().all(|(row, _)| row.outcome.exit_code() == 0);
+    let is_flat = !trends.is_empty() && trends.iter().all(|(row, _)| row.outcome == Outcome::Pass);
     let mut table = Table::new("series", "Many runs in one process", columns).noted(format!(
         "{} again and again in one process, after {} runs to warm up.{}",
         record.case,

@@ -66,7 +66,7 @@ fn paired_words(paired: &PairedReceipt, verdict: Option<&Verdict>) -> String {
     let notes = verdict.map_or(paired.notes.as_slice(), |verdict| verdict.notes.as_slice());
     let work = timed_work(paired).map_or_else(String::new, |work| format!(" ({work})"));
     format!(
-        "Both revisions ran on the same machine in turn, in {blocks} blocks of fresh processes{work}. A change compares the two sides \
+        "In each of {blocks} blocks fresh processes of both revisions ran in turn on one machine{work}. A change compares the two sides \
          within each block, so it can differ from the ratio of the two times.{level} {}",
         errors_said(notes, luck)
     )
@@ -91,7 +91,7 @@ fn has_layouts_enough(paired: &PairedReceipt) -> bool {
         let limit = case.threshold.ln();
         (limit, case.layout_std.unwrap_or_else(|| unknown_tau(case.id, limit)))
     });
-    files.base.len().min(files.head.len()) >= layouts_wanted(suite)
+    files.of_a_side() >= layouts_wanted(suite)
 }
 
 fn stored_words(verdict: &Verdict) -> Option<String> {

@@ -46,11 +46,16 @@ fn a_window_holds_what_ran_at_full_load() {
     let mut silent = silent.to_vec();
     silent[1].ended_ns = 205;
     assert_eq!(window(Side::Head, &load, &silent, None).expect("full").starved, 1);
-    // One that was refused before the window began waits for nothing in it.
+    // Who was refused waits on, and is counted once: until the next request gets its first token.
     let failure = Some(Failure { class: FailureClass::Status5xx, status: Some(503), detail: String::new() });
     let refused = RequestRecord { failure, ended_ns: 60, ..record(1, 50, &[]) };
-    let all: Vec<RequestRecord> = records.iter().cloned().chain([refused]).collect();
-    assert_eq!(window(Side::Head, &load, &all, None).expect("full").ttft_ns, [40, 10]);
+    let again = RequestRecord { ended_ns: 70, ..RequestRecord { scheduled_ns: 65, ..refused.clone() } };
+    let all: Vec<RequestRecord> = records.iter().cloned().chain([refused.clone(), again]).collect();
+    assert_eq!(window(Side::Head, &load, &all, None).expect("full").ttft_ns, [70, 10]);
+    // Who gets nothing any more waits to the end.
+    let late = RequestRecord { scheduled_ns: 160, ended_ns: 240, ..refused };
+    let all = [records[0].clone(), records[1].clone(), late];
+    assert_eq!(window(Side::Head, &load, &all, None).expect("full").ttft_ns, [40, 80]);
 }
 
 /// One that got a token before the window and none in it; one that hangs within; one that began behind it.

@@ -1,17 +1,19 @@
 //! Two servers under load: what the gate makes of servers whose faults are known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cargo_infergate::gate::paired::{PairedPolicy, judge, open, outcomes, series};
 use cargo_infergate::paired::load_window::{answers, bytes_per_token, window};
+use cargo_infergate::paired::{PairedRequest, Program};
 use cargo_infergate::receipt::window::{METRICS, case_name};
 use cargo_infergate::receipt::{
-    Accept, Against, BlockCase, BlockRecord, Evidence, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side,
-    Terms, UpTo, Verdict, VerdictRow, WindowAnswers, WindowRecord, WindowTimes,
+    Accept, Against, BlockCase, BlockRecord, Evidence, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Reason,
+    Side, Terms, UpTo, Verdict, VerdictRow, WindowAnswers, WindowRecord, WindowTimes,
 };
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::verdict_file::verdict_file;
 use infergate_core::case::{BenchName, Case};
+use infergate_core::engine::LoadRequest;
 use infergate_core::load::{FailureClass, REPEATED_PROMPTS, WindowPlan};
 use infergate_core::sha256::{self, words_of_hex};
 
@@ -375,6 +377,23 @@ fn servers_that_run_already_are_one_batch_for_each_pair() {
             ..measured("decode/p8", 1, &[])
         };
         let verdict = judge(&receipt, &PairedPolicy::default());
-        assert_eq!(answer_row(&verdict, "failed_requests").outcome, outcome, "{pairs} pairs");
+        let row = answer_row(&verdict, "failed_requests");
+        assert_eq!(row.outcome, outcome, "{pairs} pairs");
+        let few = Reason::FewServers { servers: pairs, needed: 9 };
+        assert_eq!(row.reasons.contains(&few), outcome == Outcome::Advisory, "{:?}", row.reasons);
     }
+}
+
+/// What a server keeps in a file, as answers to prompts, would else be asked for again in the next block and the next gate.
+#[test]
+fn each_block_of_each_gate_of_a_server_has_prompts_of_its_own() {
+    let program = || Program::new("server".into(), None, None);
+    let request =
+        |run| PairedRequest { new_prompts: run, ..PairedRequest::new(program(), program(), LoadRequest::default()) };
+    let blocks = || [None, Some(0), Some(1), Some(2)];
+    let seeds = |run| blocks().map(|block| request(run).load_in(block).seed);
+    let all: BTreeSet<u64> = [Some(1), Some(2)].into_iter().flat_map(seeds).collect();
+    assert_eq!(all.len(), 8, "{all:?}");
+    assert_eq!(seeds(Some(7)), seeds(Some(7)), "of both sides the same");
+    assert_eq!(seeds(None), [LoadRequest::default().seed; 4]);
 }

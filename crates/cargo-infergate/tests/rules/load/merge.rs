@@ -206,7 +206,7 @@ fn each_shard_keeps_its_audit_and_one_that_is_invalid_makes_all_invalid() {
     let merged = merge(shards).expect("they fit");
     let whose: Vec<Option<u32>> = merged.audits.iter().map(|audit| audit.shard).collect();
     assert_eq!(whose, [Some(0), Some(1)]);
-    assert!(merged.invalid.contains(&"shard 1 of 2: why".to_owned()), "{:?}", merged.invalid);
+    assert!(merged.invalid.contains(&"shard 2 of 2: why".to_owned()), "{:?}", merged.invalid);
     assert!(merged.partial);
     assert!(report::terminal::load(&merged).contains("shard"));
 }
@@ -290,14 +290,14 @@ fn refused(change: impl FnOnce(&mut Vec<(String, LoadReceipt)>)) -> String {
 #[test]
 fn shards_that_do_not_make_one_load_are_refused_by_the_name_of_a_file() {
     let missing = refused(|shards| drop(shards.remove(1)));
-    assert!(missing.contains("2.json: is shard 2 of 3, and shard 1 is missing"), "{missing}");
+    assert!(missing.contains("2.json: is shard 3 of 3, and shard 2 is missing"), "{missing}");
     let missing = refused(|shards| drop(shards.pop()));
-    assert!(missing.contains("1.json: is shard 1 of 3, and shard 2 is missing"), "{missing}");
+    assert!(missing.contains("1.json: is shard 2 of 3, and shard 3 is missing"), "{missing}");
     let twice = refused(|shards| {
         let again = shards[1].1.clone();
         shards.push(("again.json".into(), again));
     });
-    assert!(twice.contains("again.json: is shard 1 of 3, as 1.json is; give each shard once"), "{twice}");
+    assert!(twice.contains("again.json: is shard 2 of 3, as 1.json is; give each shard once"), "{twice}");
     let unrelated = refused(|shards| shards[2].1.shards[0].run = "11".into());
     assert!(unrelated.contains("2.json: is of another run than 0.json"), "{unrelated}");
     let unrelated = refused(|shards| shards[1].1.seed += 1);
@@ -306,14 +306,14 @@ fn shards_that_do_not_make_one_load_are_refused_by_the_name_of_a_file() {
         let foreign = shards[0].1.levels[0].requests[1].clone();
         shards[1].1.levels[0].requests[1] = foreign;
     });
-    assert!(overlapping.contains("1.json: level 0, request 3 belongs to another shard than 1 of 3"), "{overlapping}");
+    assert!(overlapping.contains("1.json: level 0, request 3 belongs to another shard than 2 of 3"), "{overlapping}");
     let levels = refused(|shards| {
         let again = shards[1].1.levels[0].clone();
         shards[1].1.levels.push(again);
     });
     assert!(levels.contains("1.json: has 2 levels and 0.json has 1"), "{levels}");
     let edited = refused(|shards| shards[1].1.levels[0].arrivals = Arrivals::Closed { users: 5 });
-    assert!(edited.contains("1.json: level 0 is not what shard 1 of 3 does"), "{edited}");
+    assert!(edited.contains("1.json: level 0 is not what shard 2 of 3 does"), "{edited}");
     let alone = refused(|shards| shards[0].1.shards.clear());
     assert!(alone.contains("0.json: is no shard of a load"), "{alone}");
     let merged = refused(|shards| {

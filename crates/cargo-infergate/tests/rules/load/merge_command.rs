@@ -50,7 +50,7 @@ fn shards_become_one_receipt_with_the_tables_of_the_whole_load() {
     assert_eq!(serde_json::from_str::<LoadReceipt>(&said).expect("JSON alone"), merged);
     let (code, _, error) = merge(&place, &["0.json", "0.json"]);
     assert_eq!(code, Some(2), "{error}");
-    assert!(error.contains("0.json: is shard 0 of 2, as 0.json is"), "{error}");
+    assert!(error.contains("0.json: is shard 1 of 2, as 0.json is"), "{error}");
     assert!(!place.folder.path().join("all.json").exists(), "nothing of the earlier merge is left");
     let (code, _, error) = merge(&place, &["0.json", "all.json"]);
     assert_eq!(code, Some(2), "{error}");
@@ -82,12 +82,12 @@ fn a_start_that_cannot_be_kept_is_refused() {
     for text in ["--start-at=soon", "--start-at=2026-01-01", "--start-at=nan"] {
         assert!(refused(&[], &[text]).contains("write a time in UTC as"), "{text}");
     }
-    assert!(refused(&[], &["--shard=0/2"]).contains("--start-at"), "shards begin together");
+    assert!(refused(&[], &["--shard=1/2"]).contains("--start-at"), "shards begin together");
 }
 
 #[test]
 fn a_shard_that_is_none_is_refused() {
-    assert!(refused(&[], &[LATER, "--shard=2/2"]).contains("--shard: there is no shard 2 of 2"));
+    assert!(refused(&[], &[LATER, "--shard=3/2"]).contains("--shard: there is no shard 3 of 2"));
     assert!(refused(&[], &[LATER, "--shard=first"]).contains("write K/N"));
     let error = refused(&[], &[LATER, "--shard=1/3", "--users=2,3"]);
     assert!(error.contains("--users 2: fewer than the 3 shards"), "{error}");
@@ -111,7 +111,10 @@ fn the_environment_names_a_shard_where_no_flag_does() {
     found(&[(id, "2"), (min, "1"), (tasks, "6")], "fewer than the 6 shards");
     found(&[(index, "1")], "JOB_COMPLETION_INDEX is set and INFERGATE_SHARDS is not");
     found(&[(count, "4")], "INFERGATE_SHARDS is set and JOB_COMPLETION_INDEX is not");
-    found(&[(index, "4"), (count, "4")], "JOB_COMPLETION_INDEX=4, INFERGATE_SHARDS=4: there is no shard 4 of 4");
+    found(
+        &[(index, "4"), (count, "4")],
+        "JOB_COMPLETION_INDEX=4, INFERGATE_SHARDS=4: there is no shard with the index 4 of 4",
+    );
     found(&[(index, "x"), (count, "4")], "JOB_COMPLETION_INDEX=x: is no number");
     found(&[(id, "1")], "SLURM_ARRAY_TASK_ID is set, and SLURM_ARRAY_TASK_MIN or");
     found(
@@ -119,7 +122,7 @@ fn the_environment_names_a_shard_where_no_flag_does() {
         "is none of 3 tasks from 1 in steps of 1; number the array without gaps",
     );
     found(&[(index, "0"), (count, "2"), (id, "0"), (min, "0"), (tasks, "2")], "are both set");
-    let error = refused(&[(index, "1")], &[LATER, "--shard=0/2", "--users=1"]);
+    let error = refused(&[(index, "1")], &[LATER, "--shard=1/2", "--users=1"]);
     assert!(error.contains("fewer than the 2 shards"), "the flag wins: {error}");
     // Without a common start nobody asked for shards: what is wrong here is the dataset.
     let error = refused(&[(index, "1")], &["--users=1", "--dataset=missing.jsonl"]);

@@ -118,11 +118,16 @@ fn shares_add_up_to_the_whole() {
 
 #[test]
 fn a_shard_that_is_none_is_refused() {
-    for (text, word) in
-        [("2/2", "no shard 2 of 2"), ("0/0", "0 shards"), ("1", "K/N"), ("-1/2", "K/N"), ("0/5000", "from 1 to")]
-    {
+    for (text, word) in [
+        ("3/2", "no shard 3 of 2; they are numbered from 1 to 2"),
+        ("0/2", "no shard 0 of 2"),
+        ("0/0", "0 shards"),
+        ("1", "K/N"),
+        ("-1/2", "K/N"),
+        ("1/5000", "from 1 to"),
+    ] {
         let error = text.parse::<Shard>().expect_err(text).to_string();
         assert!(error.contains(word), "{error}");
     }
-    assert_eq!("1/4".parse::<Shard>().expect("a shard"), shard(1, 4));
+    assert_eq!("1/4".parse::<Shard>().expect("a shard"), shard(0, 4));
 }

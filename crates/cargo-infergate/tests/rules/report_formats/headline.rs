@@ -139,7 +139,11 @@ fn counters_are_said_as_people_say_them() {
     let failed = counter("load:chat/2 users", "failed_requests", 0, 1);
     let more = |most_before| Reason::MoreFail { failed: 1, issued: 40, most_before, blocks: None };
     assert_says(vec![failed.clone().because(more(0.0))], vec![], "1 of 40 requests failed (none before)");
-    assert_says(vec![failed.because(more(0.013))], vec![], "1 of 40 requests failed (1.3 % before)");
+    assert_says(vec![failed.clone().because(more(0.013))], vec![], "1 of 40 requests failed (1.3 % before)");
+    let shown = VerdictRow { outcome: Outcome::Advisory, ..failed.because(more(0.0)) };
+    let said =
+        "2 cases, 1 of them with the same output; 1 of 40 requests failed (none before), which is shown and not judged";
+    assert_says(vec![same("decode/p128"), shown], vec![], said);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A run of many benches: what failed and what moved is read first, the others are one line, and one picture shows all.
 
-use cargo_infergate::receipt::{Evidence, Outcome, Shown, Verdict};
+use cargo_infergate::receipt::{Counter, CounterEvidence, Evidence, Outcome, Shown, Unit, Verdict, VerdictRow};
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::model::{Block, Layer};
 use cargo_infergate::report::terminal;
@@ -60,6 +60,35 @@ fn a_page_folds_the_others_and_a_comment_leaves_them_out() {
     let comment = file(&inputs, "comment.md");
     let changed = comment.split("<details>").next().expect("what is not folded");
     assert!(changed.contains("group/70") && !changed.contains("group/71"), "{changed}");
+}
+
+/// Rows that got better are seen before those that fail only where there is room for all.
+#[test]
+fn a_comment_that_leaves_rows_out_leaves_out_none_that_fails() {
+    let row = |bench: u64| {
+        let (outcome, head) = if bench < 50 { (Outcome::Improved, 1) } else { (Outcome::CounterRegressed, 9) };
+        let exactly = |count| Some(Counter { min: count, max: count });
+        let evidence = Evidence::Counter(CounterEvidence {
+            name: "allocations_per_iteration".into(),
+            unit: Unit::Number,
+            base: exactly(5),
+            head: exactly(head),
+            head_twice: None,
+            tolerance: 0.0,
+        });
+        VerdictRow::new(Case::Bench(BenchName::new(&format!("group/{bench}")).expect("a name")), outcome, evidence)
+    };
+    let changed = |benches: std::ops::Range<u64>| {
+        let verdict = Verdict::of(benches.map(row).collect(), Vec::new());
+        let comment = file(&Inputs { verdict: Some(verdict), ..Inputs::new("cargo infergate") }, "comment.md");
+        let table = comment.lines().filter(|line| line.starts_with('|')).take(42).collect::<Vec<_>>();
+        (table.join("\n"), comment)
+    };
+    let (table, comment) = changed(0..53);
+    assert!((50..53).all(|bench| table.contains(&format!("group/{bench}"))), "{comment}");
+    assert!(comment.contains("and 13 more, in the report"), "{comment}");
+    let (table, _) = changed(45..53);
+    assert!(table.find("group/45") < table.find("group/50"), "in the order of the verdict: {table}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a calibration says of the errors of one gate: counted are only gates that answer the question asked.
 
 use infergate_core::case::Case;
+use infergate_core::engine::EngineInfo;
 
 use super::{Kind, all_settled, any_regressed, block_noise, ended, of_kind};
 use crate::gate::paired::verdict::series;
@@ -23,7 +24,7 @@ pub fn own_errors(calibration: Option<&Calibration>, receipt: &PairedReceipt) ->
     }
     let kind = if receipt.layouts.is_some() { Kind::Drawn } else { Kind::TwoBuilds };
     // What the layouts of two sides still differ by is an error of the whole gate, and the larger the fewer each has.
-    let drawn = receipt.layouts.as_ref().map(|layouts| layouts.base.len().min(layouts.head.len()));
+    let drawn = receipt.layouts.as_ref().map(LayoutFiles::of_a_side);
     let of_each_side = |gate: &CalibrationGate| gate.layouts.as_ref().and_then(LayoutFiles::of_each_side);
     let errs_no_less =
         |gate: &&CalibrationGate| drawn.is_none_or(|drawn| of_each_side(gate).is_some_and(|most| most <= drawn));
@@ -47,7 +48,23 @@ pub fn own_errors(calibration: Option<&Calibration>, receipt: &PairedReceipt) ->
     }
 }
 
+/// Why a calibration says nothing of a run: it is of other threads, say; `None` where both are of the same.
+pub fn of_another_setup(calibration: &Calibration, receipt: &PairedReceipt) -> Option<String> {
+    let threads = |count: usize| if count == 1 { "1 thread".to_owned() } else { format!("{count} threads") };
+    let of = |class: &str, count: usize, engine: &EngineInfo| {
+        [format!("machine class {class}"), threads(count), format!("dtype {}", engine.dtype)]
+    };
+    let was = of(&calibration.machine.class, calibration.threads, &calibration.subject.engine);
+    let is = of(&receipt.machine.class, receipt.threads, &receipt.head.engine);
+    let (was, is) = was.into_iter().zip(is).find(|(was, is)| was != is)?;
+    Some(format!("the calibration is of {was}, and this run of {is}"))
+}
+
 fn other_conditions(calibration: &Calibration, receipt: &PairedReceipt) -> Option<String> {
+    let other_setup = of_another_setup(calibration, receipt);
+    if other_setup.is_some() {
+        return other_setup;
+    }
     if calibration.tool != receipt.tool {
         return Some("the calibration is of another version of infergate".into());
     }

@@ -33,7 +33,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         let count = |count: u64| Cell::of(count as f64, Unit::Count);
         let tone = if audit.wrong_requests > 0 { Tone::Bad } else { Tone::Plain };
         let (stamp, gap) = (audit.stamp_error_ns, audit.gap_error_ns);
-        let shard = audit.shard.map_or(Cell::Missing(Missing::NotGiven), |shard| count(shard.into()));
+        let shard = audit.shard.map_or(Cell::Missing(Missing::NotGiven), |shard| count(u64::from(shard) + 1));
         let mut cells = vec![load_cell(&audit.arrivals)];
         cells.extend(of_shards.then_some(shard));
         cells.extend([count(audit.requests), count(audit.wrong_requests).toned(tone), count(audit.tokens)]);

@@ -170,7 +170,7 @@ fn memory(rows: &[&VerdictRow]) -> Option<String> {
 }
 
 /// `36.0 KiB more allocated a token (+5.3 %), 24 more allocations a token (+4.3 %)`: each counter by its largest rise.
-fn counters(verdict: &Verdict, rows: &[&VerdictRow]) -> Option<String> {
+pub fn counters(verdict: &Verdict, rows: &[&VerdictRow]) -> Option<String> {
     let mut risen: Vec<(&VerdictRow, &CounterEvidence)> = rows
         .iter()
         .filter_map(|row| if let Evidence::Counter(counter) = &row.evidence { Some((*row, counter)) } else { None })

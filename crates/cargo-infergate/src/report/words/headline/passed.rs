@@ -23,8 +23,16 @@ pub fn sentence(verdict: &Verdict) -> String {
     let faster = failed::times(verdict, &of(Outcome::Improved));
     let parts: Vec<String> = [cases(verdict), memory(verdict), targets(verdict)].into_iter().flatten().collect();
     let whole = (!parts.is_empty()).then(|| parts.join(", "));
-    let said: Vec<String> = [accepted, faster, whole].into_iter().flatten().collect();
+    let said: Vec<String> = [accepted, faster, whole, of_requests(verdict)].into_iter().flatten().collect();
     if said.is_empty() { "nothing was compared".into() } else { said.join("; ") }
+}
+
+/// `30 of 500 requests failed, in 5 blocks (none of base's), which is shown and not judged`.
+fn of_requests(verdict: &Verdict) -> Option<String> {
+    let is_worse = |reason: &Reason| matches!(reason, Reason::MoreFail { .. } | Reason::OtherLengths { .. });
+    let is_shown = |row: &&VerdictRow| row.outcome == Outcome::Advisory && row.reasons.iter().any(is_worse);
+    let rows: Vec<&VerdictRow> = verdict.rows.iter().filter(is_shown).collect();
+    failed::counters(verdict, &rows).map(|what| format!("{what}, which is shown and not judged"))
 }
 
 fn cases(verdict: &Verdict) -> Option<String> {
