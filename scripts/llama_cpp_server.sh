@@ -108,8 +108,8 @@ min_tokens = true
 
 [[scenario]]
 name = "chat"
-input_tokens = 32
-output_tokens = 16
+input_tokens = 16
+output_tokens = 8
 TOML
     commit "--n_batch 512"
     commit "--n_batch 512"
