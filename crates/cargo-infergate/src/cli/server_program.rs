@@ -15,7 +15,6 @@ use crate::watcher;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::process::this_program;
 use infergate_core::worker::Launcher;
-use infergate_load::client::url::Url;
 
 /// The hidden command that measures a server.
 pub const COMMAND: &str = "__server-worker";
@@ -49,7 +48,10 @@ pub fn program(
 
 /// The servers that run at `urls`; blocks take them in turn.
 pub fn running(config: &Config, urls: &[String]) -> Result<Program> {
-    urls.iter().try_for_each(|url| Url::parse(url, config.server.api).map(|_| ()))?;
+    #[cfg(feature = "load")]
+    for url in urls {
+        infergate_load::client::url::Url::parse(url, config.server.api)?;
+    }
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let (program, words) = (this_program()?, words(&config.server, &scenarios(&here)?)?);
     let asking = |url: &String| {
