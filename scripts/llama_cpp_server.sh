@@ -115,8 +115,8 @@ TOML
     commit "--n_batch 512"
     echo "the same setting twice:"
     gate 0
-    commit "--n_batch 8"
-    echo "n_batch 512 (its default) against 8:"
+    commit "--n_batch 1"
+    echo "n_batch 512 (its default) against 1, each token of a prompt by itself:"
     gate 1
 }
 
