@@ -152,6 +152,11 @@ pub fn signed_percent(change: f64) -> String {
     if change >= MANY_TIMES { times(change + 1.0) } else { format!("{} %", signed(change * 100.0, 1)) }
 }
 
+/// How large a change is, whichever way: `5.7 %`, `30,000 times`.
+pub fn size(change: f64) -> String {
+    if change >= MANY_TIMES { times(change + 1.0) } else { percent(Some(change.abs())) }
+}
+
 /// Three digits, and those of thousands apart: `12.3 times`, `30,000 times`.
 fn times(factor: f64) -> String {
     if factor < 999.5 {

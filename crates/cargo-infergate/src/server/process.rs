@@ -109,11 +109,6 @@ impl Server {
             self.ended()
         })
     }
-
-    /// The id of its process group.
-    pub fn group(&self) -> u32 {
-        self.process.id()
-    }
 }
 
 impl Drop for Server {
