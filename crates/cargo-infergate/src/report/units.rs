@@ -153,7 +153,7 @@ pub fn signed_percent(change: f64) -> String {
 }
 
 /// How large a change is, whichever way: `5.7 %`, `30,000 times`.
-pub fn size(change: f64) -> String {
+pub fn size_of_change(change: f64) -> String {
     if change >= MANY_TIMES { times(change + 1.0) } else { percent(Some(change.abs())) }
 }
 

@@ -172,7 +172,7 @@ fn units_leave_three_digits() {
         ["0.41 %", "0.0001 %", "0.000013 %", "4.5 %", "0 %"]
     );
     assert_eq!(units::signed_percent(-0.017), "-1.7 %");
-    assert_eq!([-0.05, 0.5, 30_039.98].map(units::size), ["5.0 %", "50 %", "30,000 times"]);
+    assert_eq!([-0.05, 0.5, 30_039.98].map(units::size_of_change), ["5.0 %", "50 %", "30,000 times"]);
     assert_eq!(
         [8.99, 9.0, 998.0, 30_039.98, 1e20].map(units::signed_percent),
         ["+899.0 %", "10.0 times", "999 times", "30,000 times", "1.0e20 times"]

@@ -67,7 +67,7 @@ pub fn moved(verdict: &Verdict, row: &VerdictRow, time: &TimeEvidence) -> String
         (false, false) => "longer",
     };
     let than = if time.against == Against::Anchor { " than the anchor" } else { "" };
-    format!("{what} {} {direction}{than}", units::size(change))
+    format!("{what} {} {direction}{than}", units::size_of_change(change))
 }
 
 /// Whether people say it as what is got through in a second: a time of all users together.
