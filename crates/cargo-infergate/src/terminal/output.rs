@@ -146,6 +146,7 @@ pub fn say_why(what: &str, error: &anyhow::Error) {
     line(&format!("{what}: {}", words(error)));
 }
 
-fn words(error: &anyhow::Error) -> String {
+/// An error and its causes on one line.
+pub fn words(error: &anyhow::Error) -> String {
     printable(&format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }

@@ -103,6 +103,8 @@ pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
     }
     let cancelled = CANCELLED.get_or_init(Arc::default).clone();
     let flag = cancelled.clone();
+    #[cfg(unix)]
+    let hangups_are_ignored = hangups_are_ignored();
     ctrlc::set_handler(move || {
         if flag.load(Ordering::Relaxed) {
             std::process::exit(130);
@@ -112,7 +114,22 @@ pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
         flag.store(true, Ordering::Relaxed);
     })
     .context("Ctrl-C cannot be handled here")?;
+    #[cfg(unix)]
+    if hangups_are_ignored {
+        // SAFETY: it sets how one signal is taken.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    }
     Ok(cancelled)
+}
+
+/// `nohup` starts what is to go on when the terminal is closed.
+#[cfg(unix)]
+fn hangups_are_ignored() -> bool {
+    // SAFETY: nothing is changed, and the system fills what is given to it.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
+    }
 }
 
 /// Whether Ctrl-C was pressed, or another signal asked this process to end.

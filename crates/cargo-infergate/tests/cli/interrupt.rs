@@ -26,16 +26,21 @@ pub type Whom<'a> = &'a dyn Fn(u32) -> String;
 
 /// Sends SIGINT each time `gate` has said the next of `moments`. A signal to the group ends the workers too, and the gate may
 /// end before it says so.
-pub fn signal(mut gate: Command, moments: &[(&str, Whom)]) -> (Option<i32>, String) {
+pub fn signal(gate: Command, moments: &[(&str, Whom)]) -> (Option<i32>, String) {
+    let moments: Vec<_> = moments.iter().map(|(moment, whom)| (*moment, "-INT", *whom)).collect();
+    signals(gate, &moments)
+}
+
+fn signals(mut gate: Command, moments: &[(&str, &str, Whom)]) -> (Option<i32>, String) {
     gate.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut gate = gate.spawn().expect("starts");
     let mut stderr = BufReader::new(gate.stderr.take().expect("piped"));
     let mut said = String::new();
-    for (moment, whom) in moments {
+    for (moment, signal, whom) in moments {
         while !said.contains(moment) {
             assert!(stderr.read_line(&mut said).expect("readable") > 0, "it ended early: {said}");
         }
-        let killed = Command::new("kill").args(["-INT", "--", &whom(gate.id())]).status().expect("kill");
+        let killed = Command::new("kill").args([signal, "--", &whom(gate.id())]).status().expect("kill");
         assert!(killed.success());
     }
     stderr.read_to_string(&mut said).expect("readable");
@@ -64,6 +69,29 @@ fn ctrl_c_in_a_terminal_reaches_the_worker_too() {
     let sandbox = Sandbox::new();
     let outcome = interrupt(&sandbox, &|id| format!("-{id}"));
     assert_kept(&sandbox, outcome);
+}
+
+/// How a new process takes a signal: a shell's background jobs ignore SIGINT, `nohup` lets one ignore SIGHUP.
+fn takes(process: &mut Command, signal: libc::c_int, how: libc::sighandler_t) {
+    // SAFETY: between fork and exec it makes one system call, which may be made there.
+    unsafe {
+        process.pre_exec(move || {
+            libc::signal(signal, how);
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn what_nohup_starts_goes_on_when_the_terminal_is_closed() {
+    let sandbox = Sandbox::new();
+    let mut bench = sandbox.process(&["bench", "--model=fake", "--runs=1000", "--threads=1", "--cases=decode/p8"]);
+    bench.arg("--worker").arg(crate::support::example("fake_engine"));
+    takes(&mut bench, libc::SIGHUP, libc::SIG_IGN);
+    let itself = |id: u32| id.to_string();
+    let (code, said) =
+        signals(bench, &[("process 2 of 1000", "-HUP", &itself), ("process 20 of 1000", "-INT", &itself)]);
+    assert_eq!(code, Some(3), "{said}");
 }
 
 /// A paired gate between two fakes, the second of which stops the gate at a moment of its own.
@@ -180,6 +208,7 @@ fn a_signal_within_the_first_moments_is_a_sentence_or_a_partial_receipt() {
         let sandbox = Sandbox::new();
         let mut bench = sandbox.process(&["bench", "--model=fake", "--runs=1000", "--threads=1", "--cases=decode/p8"]);
         bench.arg("--worker").arg(crate::support::example("fake_engine")).stdout(Stdio::null()).stderr(Stdio::piped());
+        takes(&mut bench, libc::SIGINT, libc::SIG_DFL);
         let bench = bench.spawn().expect("starts");
         for _ in 0..moments {
             assert!(Command::new("true").status().expect("true").success());

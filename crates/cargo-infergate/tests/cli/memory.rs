@@ -240,18 +240,21 @@ fn a_case_beyond_the_context_is_refused_before_anything_runs() {
     assert!(said.contains("generate/p1000-o64"), "{said}");
 }
 
-/// The worker without dependencies, whose resident set grows by so much with each run.
+/// The worker without dependencies, which does `then` where its memory is asked for.
+fn asked_for_its_memory(then: &str) -> String {
+    let samples = "} else {\n            let count";
+    let memory = format!("}} else if line.contains(\"\\\"op\\\":\\\"memory\\\"\") {{\n            {then}\n        ");
+    WORKER.replace(samples, &format!("{memory}{samples}"))
+}
+
+/// Its resident set grows by so much with each run.
 fn that_grows_by(bytes_per_run: u64) -> String {
     let begin = "for line in io";
-    let samples = "} else {\n            let count";
-    let memory = format!(
-        r###"}} else if line.contains("\"op\":\"memory\"") {{
-            rss_bytes += if line.contains("generate") {{ {bytes_per_run} }} else {{ 0 }};
-            format!(r##"{{{{"sample":{{{{"rss_bytes":{{rss_bytes}}}}}},"missing":[]}}}}"##)
-        "###
-    );
-    let worker = WORKER.replace(begin, &format!("let mut rss_bytes: u64 = 1 << 30;\n    {begin}"));
-    worker.replace(samples, &format!("{memory}{samples}"))
+    let worker = asked_for_its_memory(&format!(
+        r###"rss_bytes += if line.contains("generate") {{ {bytes_per_run} }} else {{ 0 }};
+            format!(r##"{{{{"sample":{{{{"rss_bytes":{{rss_bytes}}}}}},"missing":[]}}}}"##)"###
+    ));
+    worker.replace(begin, &format!("let mut rss_bytes: u64 = 1 << 30;\n    {begin}"))
 }
 
 #[test]
@@ -268,4 +271,13 @@ fn without_a_bench_target_that_counts_the_gate_follows_the_resident_set_of_the_t
     // One that nobody named and that does not fit refuses nothing.
     let gated = gate(&sandbox, "HEAD", &["--memory-case=generate/p512-o64"]).success();
     assert!(stderr(&gated).contains("no leak is looked for: memory.case"), "{}", stderr(&gated));
+}
+
+#[test]
+fn a_head_that_dies_where_its_memory_is_asked_for_is_broken_and_its_times_are_shown() {
+    let sandbox = repository();
+    sandbox.write("bench.rs", &asked_for_its_memory("std::process::exit(9)"));
+    let gated = gate(&sandbox, "HEAD", &["--memory-case=generate/p8-o2"]).code(3);
+    let said = stdout(&gated);
+    assert!(decision(&gated).contains("head's memory is not followed: ") && said.contains("prefill/"), "{said}");
 }

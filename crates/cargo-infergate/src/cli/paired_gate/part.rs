@@ -299,12 +299,12 @@ impl Part {
         if more {
             kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
             if let Err(error) = memory::attach_to_pair(&config, base_memory, head_memory, memory_runs, &mut receipt) {
-                // Who ends the run wants what there was before.
-                if !progress::is_cancelled() {
-                    say_where();
-                    return Err(error);
+                // What there was before stays.
+                if progress::is_cancelled() {
+                    receipt.partial = true;
+                } else {
+                    receipt.invalid.push(format!("head's memory is not followed: {}", output::words(&error)));
                 }
-                receipt.partial = true;
             }
         }
         // They were built before it was known whose names they carry.
