@@ -108,11 +108,26 @@ def repositories(wanted, clones, place):
         clone = place / file_name(f"{repository}:{package}")
         if not (clone / ".git").is_dir():
             git(place, "clone", "--quiet", f"{clones}/{repository}", clone)
+        if "published" not in git(clone, "tag").split():
             git(clone, "tag", "published")
         git(clone, "reset", "--quiet", "--hard", "published")
-        for path in git(clone, "ls-files", "Cargo.toml", "*/Cargo.toml").split():
-            if tomllib.loads((clone / path).read_text()).get("package", {}).get("name") == package:
-                yield crate(f"{repository}:{package}", (clone / path).parent, clone)
+        folder = folder_in(clone, package)
+        if folder is None:
+            sys.exit(f"error: {repository} has no package {package}; see `cargo metadata --no-deps` there")
+        yield crate(f"{repository}:{package}", folder, clone)
+
+
+def folder_in(clone, package):
+    """Where a package lies in a clone."""
+    for path in git(clone, "ls-files", "Cargo.toml", "*/Cargo.toml").split():
+        try:
+            manifest = tomllib.loads((clone / path).read_text())
+        except tomllib.TOMLDecodeError:
+            # A template of one.
+            continue
+        if manifest.get("package", {}).get("name") == package:
+            return (clone / path).parent
+    return None
 
 
 def folder_of(place, crate):

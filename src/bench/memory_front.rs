@@ -20,7 +20,7 @@ use infergate_core::printable::{printable, printable_report};
 use infergate_core::process::{outlive_file_limits, this_program};
 use infergate_core::progress::Progress;
 use infergate_core::receipt::{LeakSite, MemoryReceipt, write_json};
-use infergate_core::worker::Program;
+use infergate_core::worker::{Patience, Program};
 
 /// The bench's name for criterion's filters.
 const NAME: &str = "memory";
@@ -69,6 +69,7 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
         case: config.memory.case,
         runs: if test { TEST_RUNS } else { config.memory.runs },
         prompt_text: config.prompt.is_some().then(|| config.prompt_text()).transpose()?,
+        patience: Patience::default(),
     };
     let path = config.target_folder().join("memory.json");
     let mut said = String::new();

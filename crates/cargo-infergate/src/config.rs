@@ -7,6 +7,7 @@ pub use accept::{accepts, line_at};
 pub use infergate_core::config::{FILE_NAME, MemoryConfig, Settings, keys};
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use infergate_core::config::{Config as Measured, FromValue};
@@ -200,6 +201,16 @@ impl BenchTarget {
     pub fn built_with(&self) -> BuiltWith {
         let Self { package, features, default_features, profile, .. } = self.clone();
         BuiltWith { package, features, no_default_features: !default_features, profile }
+    }
+}
+
+/// A server that is ready is asked once more, and its worker starts.
+const BESIDE_READY: Duration = Duration::from_secs(10);
+
+impl ServerConfig {
+    /// How long the worker that starts it may take: one that is ready is asked once more.
+    pub fn least_load(&self) -> Duration {
+        Duration::from_secs(self.ready_s).saturating_add(BESIDE_READY)
     }
 }
 

@@ -2,8 +2,10 @@
 //!
 //! [`worker`] makes one a worker of the gate, so that two builds of it are compared as two bench targets are.
 
+pub mod answer;
 pub mod memory;
 mod process;
+mod prompts;
 mod window;
 pub mod worker;
 

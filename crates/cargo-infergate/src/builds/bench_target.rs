@@ -157,9 +157,10 @@ pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
     let ours = |folder: &Path| -> Result<bool> {
         Ok(workspace::of_bench(target, folder)?.iter().any(criterion_front::takes_infergate))
     };
-    // A test before, and a bench of criterion's now.
+    // A test before, and a bench of criterion's now; in a package with infergate the bench before can be one of an engine.
     if uses_criterion(target, Path::new("."))? && !uses_criterion(target, &place.folder)? {
-        return Ok(true);
+        let is_test = || Ok::<_, anyhow::Error>(is_of_libtest(&source(target, &place.folder)?));
+        return Ok(!ours(&place.folder)? || is_test()?);
     }
     if !ours(Path::new("."))? {
         return Ok(false);
@@ -178,8 +179,13 @@ fn uses_criterion(target: &BenchTarget, folder: &Path) -> Result<bool> {
     Ok(workspace::of_bench(target, folder)?.iter().any(|package| {
         let text = criterion_front::source(package, &target.target).unwrap_or_default();
         let takes = criterion_front::takes_criterion(package) || criterion_front::takes_infergate(package);
-        takes && uses_ours(&text, &package.helpers)
+        (takes || !package.front_helpers.is_empty()) && uses_ours(&text, &package.front_helpers)
     }))
+}
+
+/// Whether a bench target's text is one of the test harness.
+fn is_of_libtest(text: &str) -> bool {
+    ["#[bench]", "#[test]"].iter().any(|attribute| text.contains(attribute))
 }
 
 /// The first file of a bench target; empty where it cannot be read.

@@ -5,10 +5,12 @@
 
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use super::git::git;
+use super::workspace;
 use crate::receipt::write_text;
 
 /// The mark. Its text is for whoever finds the folder.
@@ -125,4 +127,25 @@ pub fn lock(folder: &Path) -> Result<File> {
         // A file system without locks: two gates at once would have to be told apart by their user.
         Err(TryLockError::Error(_)) => Ok(file),
     }
+}
+
+/// Whether `clean` names what a build script can have made beside the sources; a link is what was carried here.
+pub fn has_made(files: &Path, clean: &[&str]) -> bool {
+    let named = git(files, clean).unwrap_or_default();
+    let mut names = named.lines().filter_map(|line| line.strip_prefix("Would remove "));
+    names.any(|name| !name.ends_with("Cargo.lock") && !files.join(name.trim_end_matches('/')).is_symlink())
+}
+
+/// Lets the build scripts of a workspace run again: what they made is gone, and cargo takes them for done.
+pub fn touch_build_scripts(folder: &Path) -> Result<()> {
+    for package in workspace::packages(folder)?.unwrap_or_default() {
+        for script in package.targets.iter().filter(|target| target.is("custom-build") && !target.src_path.is_symlink())
+        {
+            let touched = File::options().append(true).open(&script.src_path);
+            touched.and_then(|file| file.set_modified(SystemTime::now())).with_context(|| {
+                format!("{}: its time cannot be set, so that it is run again", script.src_path.display())
+            })?;
+        }
+    }
+    Ok(())
 }

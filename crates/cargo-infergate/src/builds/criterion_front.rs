@@ -51,12 +51,22 @@ pub fn takes_criterion(package: &Package) -> bool {
     names(package).any(|name| front(name).is_some()) || !package.helpers.is_empty()
 }
 
-/// Finds the helpers of each package of a workspace: those with criterion for all who take them, and what has one of those.
+/// Finds the helpers of each package of a workspace: those with criterion for all who take them, and what has one of those. Helpers to
+/// which a front was put are told apart: their benches need no other.
 pub fn note_helpers(packages: &mut [Package]) {
+    let plain = helpers(packages, |name| front(name).is_some());
+    let all = helpers(packages, |name| front(name).is_some() || name == PACKAGE || name == DIVAN);
+    for (package, (plain, all)) in packages.iter_mut().zip(plain.into_iter().zip(all)) {
+        (package.helpers, package.front_helpers) = (plain, all);
+    }
+}
+
+/// Those of each package, by which packages are criterion.
+fn helpers(packages: &[Package], is_criterion: impl Fn(&str) -> bool) -> Vec<BTreeSet<String>> {
     let mut helpers: BTreeSet<String> = BTreeSet::new();
     let is_helper = |helpers: &BTreeSet<String>, one: &Dependency| one.path.is_some() && helpers.contains(&one.name);
     loop {
-        let gives = |one: &Dependency| one.kind.is_none() && (front(&one.name).is_some() || is_helper(&helpers, one));
+        let gives = |one: &Dependency| one.kind.is_none() && (is_criterion(&one.name) || is_helper(&helpers, one));
         let is_new = |package: &&Package| !helpers.contains(&package.name) && package.dependencies.iter().any(gives);
         let new: Vec<String> = packages.iter().filter(is_new).map(|package| package.name.clone()).collect();
         if new.is_empty() {
@@ -64,13 +74,14 @@ pub fn note_helpers(packages: &mut [Package]) {
         }
         helpers.extend(new);
     }
-    for package in packages {
+    let of_package = |package: &Package| {
         let taken = package.dependencies.iter().filter(|one| is_helper(&helpers, one));
         let taken = taken.map(|one| one.rename.as_ref().unwrap_or(&one.name));
         let own = package.targets.iter().find(|target| target.is("lib")).map(|library| &library.name);
         let all = taken.chain(own.filter(|_| helpers.contains(&package.name)));
-        package.helpers = all.map(|name| name.replace('-', "_")).collect();
-    }
+        all.map(|name| name.replace('-', "_")).collect()
+    };
+    packages.iter().map(of_package).collect()
 }
 
 /// Whether it takes it from infergate, or is infergate.

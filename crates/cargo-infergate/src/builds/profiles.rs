@@ -77,8 +77,13 @@ fn with_parents(profile: &str, tables: &[&Table]) -> Vec<String> {
 pub fn of_command(words: &[String]) -> &str {
     let next = words.iter().skip_while(|word| *word != "--profile").nth(1);
     let named = next.map(String::as_str).or_else(|| words.iter().find_map(|word| word.strip_prefix("--profile=")));
-    let is_release = words.iter().any(|word| word == "--release" || word == "-r");
-    named.unwrap_or(if is_release { "release" } else { "dev" })
+    let has = |flags: &[&str]| words.iter().any(|word| flags.contains(&word.as_str()));
+    let usual = match words.iter().skip(1).find(|word| !word.starts_with(['-', '+'])).map(String::as_str) {
+        Some("bench") => OF_BENCHES,
+        Some("install") if !has(&["--debug"]) => "release",
+        _ => "dev",
+    };
+    named.unwrap_or(if has(&["--release", "-r"]) { "release" } else { usual })
 }
 
 /// Settings that a checkout cannot have.

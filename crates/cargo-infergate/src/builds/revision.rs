@@ -4,6 +4,7 @@
 //! own, and head's compiler flags would leak into base. It is kept and used again, so that an unchanged revision is not built
 //! anew. Paths of different length change no code: two checkouts of one commit gave the same bytes of code and constants.
 
+use std::cell::Cell;
 use std::env;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -168,15 +169,22 @@ impl Tree {
 
     fn go_to(&self, commit: &str, ignored: Ignored) -> Result<()> {
         let place = self.files.to_string_lossy().into_owned();
+        let is_made = Cell::new(false);
         let turn = || {
             let kept = self.kept(commit, ignored);
-            let clean = ["clean", "-ffdxq"].into_iter().chain(kept.iter().map(String::as_str)).collect::<Vec<_>>();
+            let clean = |how| [&["clean", how], &*kept.iter().map(String::as_str).collect::<Vec<_>>()].concat();
+            is_made.set(
+                checkout_folder::is_worktree(&self.files) && checkout_folder::has_made(&self.files, &clean("-ffdXn")),
+            );
             checkout_folder::is_worktree(&self.files)
                 && git(&self.files, &["checkout", "--quiet", "--detach", "--force", commit]).is_ok()
-                && git(&self.files, &clean).is_ok()
+                && git(&self.files, &clean("-ffdxq")).is_ok()
         };
         let adopt = || checkout_folder::adopt(&self.files, &self.repository, commit).is_ok();
         let is_turned = turn() || (adopt() && turn());
+        if let (true, true, Ok(folder)) = (is_turned, is_made.get(), self.folder()) {
+            checkout_folder::touch_build_scripts(&folder)?;
+        }
         if !is_turned {
             // What a killed run or a moved repository left behind.
             checkout_folder::remove(&self.files)?;

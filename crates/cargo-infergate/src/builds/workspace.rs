@@ -29,6 +29,9 @@ pub struct Package {
     /// own library.
     #[serde(skip)]
     pub helpers: BTreeSet<String>,
+    /// The same, of those with infergate's front, too.
+    #[serde(skip)]
+    pub front_helpers: BTreeSet<String>,
 }
 
 #[derive(Deserialize)]

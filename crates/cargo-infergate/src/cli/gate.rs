@@ -83,7 +83,7 @@ pub fn run(asked: &Gate) -> Result<i32> {
     if let Some(first) = asked.receipt.first()
         && schema_of(first)? == PAIRED_SCHEMA
     {
-        return paired_gate::judge_receipts(asked, &config);
+        return paired_gate::run(asked, &config);
     }
     ensure!(
         !asked.paired.allow_output_change,

@@ -22,7 +22,7 @@ use crate::builds::workspace;
 use crate::config::keys::Group;
 use crate::config::{Config, Undecided};
 use crate::gate::paired::{PairedPolicy, glances, join, merge};
-use crate::paired::{AnchorRequest, PairedRequest, Program, Shard};
+use crate::paired::{AnchorRequest, PairedRequest, Program, Shard, run_seed};
 use crate::receipt::{CodeRecord, Note, Outcome, PairedReceipt, Side, Terms, ensure_writable, read, write_json};
 use crate::report::inputs::Inputs;
 use crate::report::paired;
@@ -125,10 +125,8 @@ pub fn keys() -> Vec<Arg> {
 
 /// Builds both, measures, judges, prints. What cannot be compared is a verdict, not a failure.
 pub fn run(asked: &Gate, config: &Config) -> Result<i32> {
-    let error = match compare(asked, config) {
-        Ok(code) => return Ok(code),
-        Err(error) => error,
-    };
+    let outcome = if asked.receipt.is_empty() { compare(asked, config) } else { judge_receipts(asked, config) };
+    let Err(error) = outcome else { return outcome };
     let outcome = match WorkerError::find(&error) {
         Some(WorkerError::NotComparable(_)) => Outcome::NotComparable,
         Some(WorkerError::Invalid(_)) => Outcome::Invalid,
@@ -185,6 +183,8 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     early::targets(&config, !is_of_benches || are_criterions)?;
     if is_server {
         config.measured.memory.case = server_program::memory_case()?;
+        let seed = || run_seed(config.measured.seed);
+        config.measured.seed = earlier.as_ref().map_or_else(seed, |earlier| earlier.seed);
     }
     early::calibrations(&config)?;
     if is_of_benches {
@@ -211,11 +211,13 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..policy(&config) };
     let mut lost = part::Lost::default();
+    let can_go_on = benches.len() == 1 && flags.base_url.is_empty();
+    let how = if can_go_on { how_to_go_on(gate, &out) } else { String::new() };
     let parts = part::of_benches(gate, &config, &benches, &asked, &mut lost, &cancelled)?;
     let (mut receipts, count, mut is_cut) = (Vec::new(), parts.len(), false);
     for (at, part) in parts.into_iter().enumerate() {
         let bench = part.bench().clone();
-        let receipt = match part.measure(&policy, &out, earlier.take(), &asked, &cancelled) {
+        let receipt = match part.measure(&policy, &out, earlier.take(), &how, &asked, &cancelled) {
             Ok(receipt) => receipt,
             Err(_) if progress::is_cancelled() && !receipts.is_empty() => {
                 is_cut = true;
@@ -253,9 +255,8 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         output::decided(&paired::quick(&receipt, &glances(&receipt)));
         return Ok(if receipt.partial { Outcome::Partial.exit_code() } else { 0 });
     }
-    let can_go_on = receipt.partial && benches.len() == 1 && flags.base_url.is_empty();
-    let how = if can_go_on { how_to_go_on(gate, &out) } else { String::new() };
-    conclude(gate, receipt, &policy, Some((&out, &how)))
+    let how = if receipt.partial { &*how } else { "" };
+    conclude(gate, receipt, &policy, Some((&out, how)))
 }
 
 /// `gate --receipt`: judges what was measured before, the shares of one suite together, by the settings that it was measured by:
@@ -263,7 +264,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
 ///
 /// # Errors
 /// Receipts that cannot be read, or are not the shares of one gate; a folder whose repository does not have base.
-pub fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
+fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
     let receipts = gate.receipt.iter().map(|path| read::<PairedReceipt>(path)).collect::<Result<Vec<_>>>()?;
     let receipt = if receipts.len() == 1 { join(receipts) } else { merge(receipts) }?;
     let base =
@@ -374,8 +375,8 @@ pub fn request(
         built_with: config.bench.built_with(),
         budget: asked.budget,
         under_load: asked.users.then(|| server_program::under_load(config)).flatten(),
-        new_prompts: asked.users.then(server_program::run_number),
-        ready_within: asked.users.then(|| Duration::from_secs(config.server.ready_s)),
+        new_prompts: asked.users,
+        ready_within: asked.users.then(|| config.server.least_load()),
         notes: asked.notes.clone(),
         ..PairedRequest::new(base, head, config.measured.load_request())
     })

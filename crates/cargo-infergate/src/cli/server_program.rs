@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 
@@ -74,12 +73,6 @@ pub fn notes() -> Result<Vec<Note>> {
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let said = |one: &Scenario| format!("{}: each request is a first turn; `load` measures conversations", one.name);
     Ok(scenarios(&here)?.iter().filter(|one| one.turns > 1).map(said).map(Note::from).collect())
-}
-
-/// A number that no other run has.
-pub fn run_number() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_nanos() as u64)
 }
 
 /// The users that servers are measured under, where some were asked for.

@@ -207,12 +207,11 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
     let anchor_program = anchor_tree.as_ref().map(|tree| tree.build(config)).transpose()?;
     let anchor = config.anchor.as_ref().map(|_| AnchorRequest { program: anchor_program, limit: config.anchor_limit });
     let runs = config.measured.memory.runs;
-    let head_memory = match &head_tree {
-        Some(tree) => Follower::or_timed(tree.build_memory(config)?, &head, runs),
-        None => memory::worker(config, &gate.workers, &head, runs)?,
-    };
+    // A bench target of that name is one of benches, too, where head's are, and no memory phase.
+    let follows = head_tree.is_none();
+    let head_memory = if follows { memory::worker(config, &gate.workers, &head, runs)? } else { None };
     // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
-    let base_memory = if head_memory.is_some() || built_here { tree.build_memory(config)? } else { None };
+    let base_memory = if follows && (head_memory.is_some() || built_here) { tree.build_memory(config)? } else { None };
     if built_here {
         let here = head_tree.as_ref().map_or_else(|| Ok(PathBuf::from(".")), |tree| tree.folder())?;
         let lock = bench_target::lock_file(&here)?;

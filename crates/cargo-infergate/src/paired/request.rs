@@ -1,6 +1,6 @@
 //! What a paired run is asked for: the programs to compare, and by what.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::windows::UnderLoad;
 use crate::receipt::{Accept, BuiltWith, CodeRecord, Note, OUTPUT, ShareRecord, Terms};
@@ -8,8 +8,15 @@ use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
 use infergate_core::worker::Program;
 
-/// Odd, and far from a small number, as numbers of blocks are.
-const EACH: u64 = 0x9e37_79b9_7f4a_7c15;
+/// The bits of a server's seed that tell the parts of a run apart: the memory phase, the pilot and each block.
+pub const PLACES: u64 = 0xfff;
+
+/// A seed that no other run of servers has, with zeros where its [places](PLACES) are. Below 2^53, as any program can read it from JSON.
+pub fn run_seed(seed: u64) -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let ms = since.map_or(0, |since| since.as_millis() as u64);
+    ms.wrapping_add(seed).wrapping_mul(PLACES + 1) & ((1 << 53) - 1)
+}
 
 /// What to compare, with what.
 #[derive(Debug, Clone)]
@@ -55,9 +62,10 @@ pub struct PairedRequest {
     pub budget: Option<Duration>,
     /// Users that both sides, servers then, are measured under.
     pub under_load: Option<UnderLoad>,
-    /// Of servers, a number that no other run has: one that keeps answers or what it read, in a file say, is asked nothing twice.
-    pub new_prompts: Option<u64>,
-    /// Of servers, how long one may take until it is ready.
+    /// Of servers, whose seed no other run has: each block has prompts of its own, so that one that keeps answers, or what it read, in a
+    /// file say, is asked nothing twice.
+    pub new_prompts: bool,
+    /// Of servers, how long the worker that starts one may take.
     pub ready_within: Option<Duration>,
     /// What is known of both sides before anything is measured, and has to be said.
     pub notes: Vec<Note>,
@@ -110,7 +118,7 @@ impl PairedRequest {
             code: None,
             budget: None,
             under_load: None,
-            new_prompts: None,
+            new_prompts: false,
             ready_within: None,
             notes: Vec::new(),
         }
@@ -119,9 +127,9 @@ impl PairedRequest {
     /// What both sides load in `block`, from 0; `None` is the pilot.
     pub fn load_in(&self, block: Option<usize>) -> LoadRequest {
         let mut load = self.load.clone();
-        if let Some(run) = self.new_prompts {
-            let place = block.map_or(0, |block| block as u64 + 1);
-            load.seed ^= run.wrapping_add(place.wrapping_mul(EACH));
+        if self.new_prompts {
+            let place = block.map_or(1, |block| block as u64 + 2);
+            load.seed = load.seed & !PLACES | place & PLACES;
         }
         load
     }

@@ -10,9 +10,6 @@ use infergate_core::case::Case;
 use infergate_core::relay::missing_file;
 use infergate_core::worker::{Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
 
-/// A server that is ready is asked once more, and its worker starts.
-const BESIDE_READY: Duration = Duration::from_secs(10);
-
 /// A bench that was never run may take so long, or a fifth of the budget, and never less than the least.
 const FIRST_OF_BENCH: Duration = Duration::from_secs(120);
 const LEAST_OF_BENCH: Duration = Duration::from_secs(10);
@@ -44,7 +41,7 @@ pub fn start<'a>(
     let file = program.open().map_err(|error| error.of(name))?;
     let patience = Patience::default().with_first_of_bench(first_of_bench(request, program));
     let patience = match request.ready_within {
-        Some(within) => patience.with_least_load(within.saturating_add(BESIDE_READY)),
+        Some(within) => patience.with_least_load(within),
         None => patience,
     };
     let begun = Instant::now();

@@ -1,27 +1,29 @@
 //! A server as a worker of the gate. Each scenario has two cases: `NAME/ttft`, the time to the first token, and `NAME/itl`, the
-//! time from the first piece to the last / (tokens - 1), by usage, or else as many as were asked for: pieces can hold any part of a
-//! token, or several, and both builds have to be divided by the same. A sample is one request. The output is the texts of some prompts that
+//! time from the first piece to the last / (tokens - 1). A sample is one request. The output is the texts of some prompts that
 //! are always the same. Cases under load are the numbers of a [window](crate::paired::load_window).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use infergate_core::case::{BenchName, Case};
 use infergate_core::engine::{EngineInfo, LoadRequest, Pacing};
-use infergate_core::load::{Arrivals, LoadWindow, REPEATED_PROMPTS, RequestRecord, Stop, WindowPlan};
+use infergate_core::load::{Arrivals, FailureClass, LoadWindow, REPEATED_PROMPTS, RequestRecord, Stop, WindowPlan};
 use infergate_core::outcome::InvariantBroken;
-use infergate_core::sha256::{WORDS, words_of_hex};
+use infergate_core::sha256::WORDS;
 use infergate_core::worker::{
     Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Sampling, Wire, hello,
 };
 
+use super::answer::{Part, sent_tokens, untimed, words_of};
 use super::memory::of_started;
 use super::process::{Server, Start};
+use super::prompts::{self, PREPARED, WINDOWS, repeated};
 use super::window;
 use crate::receipt::Scenario;
 use crate::receipt::window::{METRICS, case_name};
-use crate::receipt::{Build, InferenceMemory, MemorySample, Metric};
+use crate::receipt::{Build, InferenceMemory, MemorySample};
 use crate::watcher::take_over;
 use infergate_load::api::body::Wanted;
 use infergate_load::client::connection::Http;
@@ -42,14 +44,16 @@ const CAPABILITIES: [Capability; 6] = [
     Capability::Window,
 ];
 
-/// The level whose prompt is asked for its output. Those below it have the prompts that windows repeat.
-const PREPARED: u64 = u64::MAX;
-
-/// Prompts of windows begin here, far from those of single requests.
-const WINDOWS: u64 = 1 << 40;
-
 /// So often a request beside the windows is sent again.
 const AGAIN: u32 = 4;
+
+/// So long after the failure.
+const BEFORE_AGAIN: Duration = Duration::from_millis(100);
+
+const UNANSWERED: &str = "the server did not answer a request";
+
+/// So many answers of a process may end too soon.
+const MOST_SKIPPED: u32 = 2;
 
 /// Pieces of output and records that fit one answer, of some 18 bytes each.
 const MAX_KEPT: u64 = infergate_core::load::MOST_ANSWER_BYTES / 18;
@@ -101,6 +105,8 @@ struct Loading {
     seed: u64,
     /// The output of each scenario, once it was computed as often as was asked for.
     outputs: BTreeMap<usize, Said>,
+    /// Prompts that were left out.
+    skipped: u32,
 }
 
 /// What the server says to the prompts that are always the same.
@@ -112,14 +118,6 @@ struct Said {
     tokens: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Ttft,
-    Itl,
-    /// A number of a window of load.
-    Load(Metric),
-}
-
 impl Measured for Worker {
     fn hello(&self) -> Result<Hello> {
         Ok(hello(&CAPABILITIES, Build::default(), false))
@@ -129,7 +127,7 @@ impl Measured for Worker {
     fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
         let server = self.loaded.as_mut().and_then(|loaded| loaded.server.as_mut());
         match server.filter(|_| !error.is::<InvariantBroken>()).and_then(Server::ended_soon) {
-            Some(how) if !format!("{error:#}").contains(&how) => anyhow::anyhow!("{error:#}; the server ended {how}"),
+            Some(how) if !format!("{error:#}").contains(&how) => anyhow!("{error:#}; the server ended {how}"),
             _ => error,
         }
     }
@@ -152,7 +150,7 @@ impl Measured for Worker {
         let limits = Limits { attempts: 1, ..Limits::default() };
         let endpoint = Endpoint::new(dial, Http::One, &url, None, self.job.wanted.clone(), limits)?;
         let client = Client::new(vec![endpoint])?;
-        self.loaded = Some(Loading { client, server, seed: request.seed, outputs: BTreeMap::new() });
+        self.loaded = Some(Loading { client, server, seed: request.seed, outputs: BTreeMap::new(), skipped: 0 });
         let engine = EngineInfo {
             name: "server".into(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -179,10 +177,7 @@ impl Measured for Worker {
         ensure!(iterations == 1, "worker: a sample is one request; ask for more samples");
         let (scenario, part) = self.find(case)?;
         let sample = |_| {
-            let record = self.ask_next(scenario)?;
-            let ns = part.of(&record, self.asked_tokens(scenario))?.with_context(|| {
-                format!("{case}: the answer came in one piece, so its tokens have no times; ask for more tokens")
-            })?;
+            let ns = self.next_ns(case, scenario, part)?;
             let longer = (ns as f64 * slowdown) as u64;
             std::thread::sleep(std::time::Duration::from_nanos(longer));
             Ok(vec![ns.saturating_add(longer)])
@@ -272,7 +267,16 @@ impl Worker {
         let mut is_same = said.ids.get(..WORDS) == again.get(..WORDS);
         if computed.is_none() && is_same {
             match known {
-                Some(known) => said.ids = known,
+                Some(known) => {
+                    // Several servers can run: each is asked all of them.
+                    if self.job.users.is_none()
+                        && matches!(self.job.server, Where::Running(_))
+                        && let Some(texts) = known.get(WORDS..).filter(|texts| !texts.is_empty())
+                    {
+                        is_same = *texts == self.repeated_texts(scenario)?[..];
+                    }
+                    said.ids = known;
+                }
                 None if self.job.check_output => {
                     let texts = self.repeated_texts(scenario)?;
                     is_same = texts == self.repeated_texts(scenario)?;
@@ -313,37 +317,70 @@ impl Worker {
         Ok(texts.collect::<Result<Vec<_>>>()?.concat())
     }
 
-    fn asked_tokens(&self, scenario: usize) -> u32 {
-        self.job.scenarios[scenario].output_tokens
+    /// The time of the next answer that has one.
+    fn next_ns(&mut self, case: Case, scenario: usize, part: Part) -> Result<u64> {
+        loop {
+            let record = self.ask_next(scenario)?;
+            let tokens = if self.job.check_output { Some(self.job.scenarios[scenario].output_tokens) } else { None };
+            match part.of(&record, tokens)? {
+                Some(ns) => return Ok(ns),
+                None => self.skip(&format!("{case}: {}", untimed(&record)))?,
+            }
+        }
     }
 
-    /// One request of a scenario, whose prompt no other has.
+    /// One request of a scenario, whose prompt no other has and whose answer is not too short.
     fn ask_next(&mut self, scenario: usize) -> Result<RequestRecord> {
-        let record = self.ask(scenario, self.asked)?;
-        self.asked += 1;
+        let is_forced = self.job.wanted.ignore_eos || self.job.wanted.min_tokens;
+        loop {
+            let record = self.request(scenario, self.asked)?;
+            self.asked += 1;
+            match &record.failure {
+                None => return Ok(record),
+                Some(failure) if failure.class == FailureClass::WrongLength && !is_forced => {
+                    self.skip(&failure.detail)?
+                }
+                Some(failure) => bail!("{UNANSWERED}: {}", failure.detail),
+            }
+        }
+    }
+
+    /// Leaves out a prompt whose answer ends at once, as one does now and then, of both builds. More of them are no accident.
+    fn skip(&mut self, why: &str) -> Result<()> {
+        let loaded = self.loaded.as_mut().context("worker: nothing is loaded; send load first")?;
+        loaded.skipped += 1;
+        ensure!(loaded.skipped <= MOST_SKIPPED, "{why} ({} answers of one process)", loaded.skipped);
+        Ok(())
+    }
+
+    /// One request of a scenario, whose prompt is that of the level `number`, and that is answered.
+    fn ask(&self, scenario: usize, number: u64) -> Result<RequestRecord> {
+        let record = self.request(scenario, number)?;
+        let failed = record.failure.as_ref().map(|failure| &failure.detail);
+        failed.map_or(Ok(()), |why| Err(anyhow!("{UNANSWERED}: {why}")))?;
         Ok(record)
     }
 
-    /// One request of a scenario, whose prompt is that of the level `number`. Under load, where failures are counted, one that fails
-    /// beside the windows is sent again: a server may lose some.
-    fn ask(&self, scenario: usize, number: u64) -> Result<RequestRecord> {
+    /// The same, answered or not. Under load, where failures are counted, one that is refused or cut beside the windows is sent again: a
+    /// server may lose some.
+    fn request(&self, scenario: usize, number: u64) -> Result<RequestRecord> {
         let loaded = self.loaded.as_ref().context("worker: nothing is loaded; send load first")?;
         let plan = self.level(loaded, scenario, number)?;
         let mut left = if self.job.users.is_some() { AGAIN } else { 0 };
         loop {
             let mut requests = loaded.client.run_level(&plan, &Arc::new(Live::default())).level.requests;
             let record = requests.pop().context("the client sent no request")?;
-            match &record.failure {
-                None => return Ok(record),
-                Some(_) if left > 0 => left -= 1,
-                Some(failure) => bail!("the server did not answer a request: {}", failure.detail),
+            let failed = record.failure.as_ref().map(|failure| failure.class);
+            if left == 0 || failed.is_none_or(|class| class == FailureClass::Timeout) {
+                return Ok(record);
             }
+            left -= 1;
+            std::thread::sleep(BEFORE_AGAIN);
         }
     }
 
     /// One user and one request of a scenario, whose prompt is that of the level `number`.
     fn level(&self, loaded: &Loading, scenario: usize, number: u64) -> Result<LevelPlan> {
-        let seed = if number >= PREPARED - REPEATED_PROMPTS { 0 } else { loaded.seed };
         Ok(LevelPlan {
             scenario: u32::try_from(scenario)?,
             shape: Scenario { turns: 1, ..self.job.scenarios[scenario].clone() },
@@ -353,48 +390,8 @@ impl Worker {
             ramp_ns: 0,
             shard: Shard::WHOLE,
             seed: number,
-            prompts: Prompts::Words { seed, shared: 0 },
+            prompts: Prompts::Words { seed: prompts::seed(loaded.seed, number), shared: 0 },
             max_kept: u64::MAX,
         })
     }
-}
-
-impl Part {
-    fn is_under_load(self) -> bool {
-        matches!(self, Self::Load(_))
-    }
-
-    /// Nanoseconds, of at least one: making a connection is no part of it. `None` where there is nothing to take it from.
-    fn of(self, record: &RequestRecord, asked_tokens: u32) -> Result<Option<u64>> {
-        let Some(first) = record.chunk_ns.first() else { return Ok(None) };
-        Ok(match self {
-            Self::Ttft => Some(first.saturating_sub(record.connected_ns.unwrap_or(record.sent_ns)).max(1)),
-            Self::Itl => itl_ns(record, asked_tokens),
-            Self::Load(_) => bail!("worker: a case under load has windows and no samples"),
-        })
-    }
-}
-
-/// The level whose prompt is the one that windows repeat `at` that place.
-const fn repeated(at: u64) -> u64 {
-    PREPARED - 1 - at
-}
-
-/// The words of the SHA-256 of an answer's text.
-fn words_of(record: &RequestRecord) -> Result<Vec<u32>> {
-    let sha256 = record.output_sha256.as_ref().context("the server's answer has no text")?;
-    words_of_hex(sha256).context("the hash of an answer is no hash")
-}
-
-/// Tokens of an answer that were sent, by the server's usage.
-fn sent_tokens(record: &RequestRecord) -> Option<u64> {
-    record.output_tokens.map(|tokens| tokens.saturating_sub(record.unsent_tokens.unwrap_or(0)))
-}
-
-/// The mean gap between two tokens of an answer, nanoseconds, of at least one. `None` below two pieces or tokens.
-pub fn itl_ns(record: &RequestRecord, asked_tokens: u32) -> Option<u64> {
-    let (first, last) = (record.chunk_ns.first()?, record.chunk_ns.last()?);
-    let tokens = sent_tokens(record).unwrap_or(asked_tokens.into());
-    let gaps = tokens.checked_sub(1).filter(|gaps| *gaps > 0 && record.chunk_ns.len() > 1)?;
-    Some((last.saturating_sub(*first) / gaps).max(1))
 }

@@ -11,7 +11,7 @@ use infergate_core::memory::leak::{MemoryPolicy, judge};
 use infergate_core::memory::{self, MemoryRequest};
 use infergate_core::progress::Progress;
 use infergate_core::worker;
-use infergate_core::worker::Program;
+use infergate_core::worker::{Patience, Program};
 
 fn request(worker: &str, model: &str) -> SuiteRequest {
     SuiteRequest {
@@ -105,6 +105,7 @@ fn a_memory_that_is_no_longer_known_ends_the_phase() {
         case: "generate/p2-o2".parse().expect("a case"),
         runs: 20,
         prompt_text: None,
+        patience: Patience::default(),
     };
     let phase = memory::run(&request, &mut |_| Ok(()), &mut |_| {}, &AtomicBool::new(false));
     let record = phase.expect("what was seen").memory;

@@ -42,6 +42,8 @@ pub struct MemoryRequest {
     pub runs: usize,
     /// Text that prompts are cut from; `None` is the built-in one.
     pub prompt_text: Option<String>,
+    /// How long its answers may take.
+    pub patience: Patience,
 }
 
 /// Runs the phase: the leak rule says after the runs asked for what else is needed. `keep` gets what there is so far now and then,
@@ -62,7 +64,7 @@ pub fn run(
     };
     show("memory, loading", 0);
     let file = request.worker.open()?;
-    let (mut client, hello) = Client::spawn(&file, &request.load, Patience::default(), cancelled)?;
+    let (mut client, hello) = Client::spawn(&file, &request.load, request.patience.clone(), cancelled)?;
     let mut receipt = load(request, &mut client, hello)?;
     let outcome = count(request, &mut client, &mut receipt, show, cancelled)
         .and_then(|()| follow(request, &mut client, &mut receipt, keep, show, cancelled));

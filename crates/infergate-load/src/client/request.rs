@@ -338,7 +338,9 @@ fn ensure_stream(status: u16, headers: &HeaderMap) -> Result<(), Failure> {
     }
     let detail = match kind.eq_ignore_ascii_case("application/json") {
         true => "the server answered with one JSON text and no event stream; it ignores \"stream\": true",
-        false => "the server answered with no event stream (its content type is another); check the URL and --api",
+        false => {
+            "the server answered with no event stream (its content type is another); check the URL, and whether its API is chat or completions"
+        }
     };
     refused(detail.into())
 }

@@ -18,7 +18,7 @@ use super::{Asked, Course, measure_and_trace, request};
 use crate::code::Changed;
 use crate::config::{BenchTarget, Config, Undecided};
 use crate::gate::paired::PairedPolicy;
-use crate::paired::{PairedRequest, Program, ensure_not};
+use crate::paired::{PairedRequest, Program, ensure_not, run_seed};
 use crate::receipt::{PairedReceipt, clause};
 use crate::report::words;
 use infergate_core::case::{Case, Phase, choose_benches};
@@ -248,7 +248,8 @@ impl Part {
         &self.config.bench
     }
 
-    /// Measures it until every case is settled, and counts what it counts. What there is so far is kept at `out`, or beside it.
+    /// Measures it until every case is settled, and counts what it counts. What there is so far is kept at `out`, or beside it; `how` says
+    /// how to go on with it.
     ///
     /// # Errors
     /// As [`measure`].
@@ -257,6 +258,7 @@ impl Part {
         policy: &PairedPolicy,
         out: &Path,
         mut earlier: Option<PairedReceipt>,
+        how: &str,
         asked: &Asked,
         cancelled: &AtomicBool,
     ) -> Result<PairedReceipt> {
@@ -266,15 +268,14 @@ impl Part {
         let kept = Kept::at(&place);
         let first = if earlier.is_some() { undecided::before(&place)? } else { None };
         let layouts = Chooser::new(sources.clone(), &request, config.layouts, cancelled);
-        let mut measure_once = || {
+        let mut measure_once = |request: &PairedRequest| {
             let course = Course { earlier: earlier.take(), kept: Some(&kept).filter(|_| !asked.quick) };
             let layouts = Some(&layouts).filter(|_| !asked.quick);
             let runs = (policy, changed.as_ref());
-            measure_and_trace(&request, &config, asked.power, layouts, course, runs, cancelled)
+            measure_and_trace(request, &config, asked.power, layouts, course, runs, cancelled)
         };
-        let how = if is_alone { "; the same command goes on with it by --resume" } else { "" };
         let say_where = || kept.say_where(how);
-        let mut receipt = measure_once().inspect_err(|_| say_where())?;
+        let mut receipt = measure_once(&request).inspect_err(|_| say_where())?;
         if asked.quick {
             return Ok(receipt);
         }
@@ -286,10 +287,13 @@ impl Part {
             && let Some(note) = undecided::again(&receipt, policy, &place)
         {
             output::line(&words::note(&note));
-            receipt = measure_once().inspect_err(|_| say_where())?;
+            // A server may keep what it was asked before.
+            let mut again = request.clone();
+            again.load.seed = if request.new_prompts { run_seed(request.load.seed) } else { request.load.seed };
+            receipt = measure_once(&again).inspect_err(|_| say_where())?;
             receipt.notes.push(note);
         }
-        // A bench target of that name is one of benches, too, and no memory phase.
+        // One of benches, too.
         if sources.head.is_some() && receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench) {
             (base_memory, head_memory) = (None, None);
         }

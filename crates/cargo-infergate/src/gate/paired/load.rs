@@ -229,9 +229,14 @@ fn total(blocks: &[(u64, u64)]) -> (u64, u64) {
     blocks.iter().copied().fold((0, 0), add)
 }
 
-/// Whether more blocks may show that head alone is worse.
+/// Whether more blocks may show that head alone is worse, or pairs of servers that run already are left, each of which is asked.
 pub(super) fn is_pending(receipt: &PairedReceipt) -> bool {
-    receipt.servers.is_none() && receipt.blocks.len() < MAX_BLOCKS && counts(receipt).iter().any(Count::is_pending)
+    let done = receipt.blocks.len();
+    done < MAX_BLOCKS
+        && match receipt.servers {
+            Some(pairs) => done < pairs,
+            None => counts(receipt).iter().any(Count::is_pending),
+        }
 }
 
 /// Whether a number under load is regressed, or a count of its requests is.

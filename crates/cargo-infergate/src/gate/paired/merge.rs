@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
 use infergate_core::memory::leak::{asked, resident_trend};
+use infergate_core::worker::WorkerError;
 
 use crate::gate::COUNTER_TOLERANCE;
 use crate::gate::exact::holds_more;
@@ -39,10 +40,16 @@ pub fn merge(mut shares: Vec<PairedReceipt>) -> Result<PairedReceipt> {
     let is_one_program = !(first.head.engine.is_of_benches() && first.head.engine.model.contains(','));
     let functions: fn(usize, usize) -> usize = if is_one_program { usize::max } else { usize::saturating_add };
     let merged = PairedReceipt { share: None, ..joined(shares, functions)? };
-    ensure!(
-        !merged.cases.is_empty() || merged.partial,
-        "no share has a bench that base has, too; compare with a revision that has one of them"
-    );
+    if merged.cases.is_empty() && !merged.partial {
+        let broken = merged.broken.join("; ");
+        return Err(match broken.is_empty() {
+            false => WorkerError::Invalid(broken),
+            true => WorkerError::NotComparable(
+                "no share has a bench that base has, too; compare with a revision that has one of them".into(),
+            ),
+        }
+        .into());
+    }
     let timed = merged.cases.iter().filter(|case| case.timed).count();
     ensure!(
         timed <= suite_cases,
@@ -112,7 +119,7 @@ fn ensure_alike(first: &PairedReceipt, share: &PairedReceipt) -> Result<()> {
         || first.built_with.profile != share.built_with.profile
     {
         "was built with other features, or another profile"
-    } else if (first.threads, first.seed) != (share.threads, share.seed) {
+    } else if first.threads != share.threads || seed(first) != seed(share) {
         "has other threads or another seed"
     } else if anchor(first) != anchor(share) || first.servers != share.servers {
         "was measured beside something else"
@@ -120,6 +127,11 @@ fn ensure_alike(first: &PairedReceipt, share: &PairedReceipt) -> Result<()> {
         return Ok(());
     };
     bail!("{differs}; give the receipts of one gate")
+}
+
+/// `None` of a server, of which each run has one of its own.
+fn seed(receipt: &PairedReceipt) -> Option<u64> {
+    (receipt.head.engine.name != "server").then_some(receipt.seed)
 }
 
 /// What an anchor is, and from where on it fails.

@@ -3,7 +3,7 @@
 use cargo_infergate::paired::load_window::{answers, bytes_per_token, window};
 use cargo_infergate::receipt::window::{METRICS, case_name, of_case_name};
 use cargo_infergate::receipt::{LoadCase, Metric, Side, WindowAnswers, WindowTimes};
-use cargo_infergate::server::worker::itl_ns;
+use cargo_infergate::server::answer::itl_ns;
 use infergate_core::load::{Failure, FailureClass, RequestRecord, WindowPlan};
 use infergate_core::sha256::{self, words_of_hex};
 
@@ -111,11 +111,17 @@ fn tokens_of_both_sides_are_of_one_size() {
 /// At half the speed, and each token in two pieces: as many pieces in a second.
 #[test]
 fn a_mean_gap_is_one_between_tokens() {
-    let pieces = |ns: &[u64], usage| itl_ns(&RequestRecord { output_tokens: usage, ..record(0, 0, ns) }, 3);
+    let pieces = |ns: &[u64], usage| itl_ns(&RequestRecord { output_tokens: usage, ..record(0, 0, ns) }, Some(3));
     assert_eq!(pieces(&[100, 120, 140], None), Some(20));
     assert_eq!(pieces(&[100, 120, 140, 160, 180], None), Some(40));
     assert_eq!(pieces(&[100, 140], Some(5)), Some(10), "by usage");
     assert_eq!((pieces(&[100], Some(5)), pieces(&[100, 120], Some(1))), (None, None));
+    assert_eq!(pieces(&[100, 100, 100], None), None, "all at once");
+    // Of any length: an answer that stops halfway is no faster.
+    let of_text = |bytes, ns: &[u64]| {
+        itl_ns(&RequestRecord { output_tokens: None, text_bytes: Some(bytes), ..record(0, 0, ns) }, None)
+    };
+    assert_eq!((of_text(20, &[100, 140, 180]), of_text(12, &[100, 140])), (Some(20), Some(20)));
 }
 
 #[test]

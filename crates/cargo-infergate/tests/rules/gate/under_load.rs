@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cargo_infergate::gate::paired::{PairedPolicy, judge, open, outcomes, series};
 use cargo_infergate::paired::load_window::{answers, bytes_per_token, window};
-use cargo_infergate::paired::{PairedRequest, Program};
+use cargo_infergate::paired::{PLACES, PairedRequest, Program, run_seed};
 use cargo_infergate::receipt::window::{METRICS, case_name};
 use cargo_infergate::receipt::{
     Accept, Against, BlockCase, BlockRecord, Evidence, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Reason,
@@ -388,12 +388,20 @@ fn servers_that_run_already_are_one_batch_for_each_pair() {
 #[test]
 fn each_block_of_each_gate_of_a_server_has_prompts_of_its_own() {
     let program = || Program::new("server".into(), None, None);
-    let request =
-        |run| PairedRequest { new_prompts: run, ..PairedRequest::new(program(), program(), LoadRequest::default()) };
-    let blocks = || [None, Some(0), Some(1), Some(2)];
-    let seeds = |run| blocks().map(|block| request(run).load_in(block).seed);
-    let all: BTreeSet<u64> = [Some(1), Some(2)].into_iter().flat_map(seeds).collect();
-    assert_eq!(all.len(), 8, "{all:?}");
-    assert_eq!(seeds(Some(7)), seeds(Some(7)), "of both sides the same");
-    assert_eq!(seeds(None), [LoadRequest::default().seed; 4]);
+    let seeds = |new_prompts, seed| {
+        let load = LoadRequest { seed, ..LoadRequest::default() };
+        let request = PairedRequest { new_prompts, ..PairedRequest::new(program(), program(), load) };
+        // The memory phase, the pilot and three blocks.
+        let blocks = [None, Some(0), Some(1), Some(2)].map(|block| request.load_in(block).seed);
+        [request.load.seed].into_iter().chain(blocks).collect::<Vec<_>>()
+    };
+    let runs = [1, 2].map(run_seed);
+    let all: BTreeSet<u64> = runs.into_iter().flat_map(|seed| seeds(true, seed)).collect();
+    assert_eq!(all.len(), 10, "{all:?}");
+    assert!(
+        all.iter().all(|seed| runs.contains(&(seed & !PLACES))),
+        "the prompts that are compared are those of a run"
+    );
+    assert_eq!(seeds(true, runs[0]), seeds(true, runs[0]), "of both sides the same");
+    assert_eq!(seeds(false, 7), [7; 5]);
 }

@@ -32,8 +32,9 @@ pub fn own_errors(calibration: Option<&Calibration>, receipt: &PairedReceipt) ->
         && of_kind(calibration, kind).next().is_some()
         && !of_kind(calibration, kind).any(|gate| errs_no_less(&gate))
     {
+        let builds = if drawn < 2 { "one build".to_owned() } else { format!("{drawn} builds") };
         return unknown(&format!(
-            "this gate drew {drawn} layouts a side, and those of its calibration drew more, or both sides from the same"
+            "this gate drew {builds} a side, and those of its calibration drew more, or both sides from the same"
         ));
     }
     let ends = of_kind(calibration, kind).filter(errs_no_less).map(|gate| ended(&receipt.cases, gate));
