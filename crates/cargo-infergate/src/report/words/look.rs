@@ -72,8 +72,15 @@ fn paired_words(paired: &PairedReceipt, verdict: Option<&Verdict>) -> String {
     )
 }
 
-/// `12.3 s of timed work, 0.13 s a case`: of base and head, without what was loaded and set up. `None` where nothing was timed.
+/// `12.3 s of timed work, 0.13 s a case`: of base and head, without what was loaded and set up. Of servers how long their windows
+/// were. `None` where nothing was timed.
 pub fn timed_work(paired: &PairedReceipt) -> Option<String> {
+    if paired.head.engine.name == "server" {
+        // What a case of a server says is no time that something took: a mean gap, or a percentile.
+        let under_load = paired.blocks.iter().flat_map(|block| &block.windows).map(|window| window.length_ns as f64);
+        let all_ns: f64 = under_load.sum();
+        return (all_ns > 0.0).then(|| format!("{} under load", units::duration(Some(all_ns))));
+    }
     let timed = paired.blocks.iter().flat_map(|block| &block.cases);
     let all_ns: f64 = timed.flat_map(|case| case.base_ns.iter().chain(&case.head_ns)).map(|ns| *ns as f64).sum();
     let cases = paired.cases.iter().filter(|case| case.timed).count();
