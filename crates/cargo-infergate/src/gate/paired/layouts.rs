@@ -12,7 +12,7 @@ pub const MOST_LAYOUTS: usize = 16;
 /// called for their layouts (simulated in `tests/rules/gate_looks/layouts.rs`, and its table in docs/GATE.md).
 const LIMIT_BY_LEFT: f64 = 3.5;
 
-/// GPT-2's tau, the largest of its cases (docs/NOISE.md).
+/// GPT-2's tau, the largest of its cases (docs/GATE.md).
 const TAU_OF_ENGINES: f64 = 0.005;
 
 /// What tau is taken for of a case of this limit (ln) whose layouts were never compared. Benches of short functions moved by as much as

@@ -11,7 +11,7 @@ use infergate_core::case::Case;
 
 const CASES: [&str; 5] = ["prefill/p128", "prefill/p512", "decode/p128", "decode/p512", "generate/p128-o64"];
 
-/// What a block of the real machine varied by, between decode (.7 %) and a prompt of 128 (1 %; docs/NOISE.md).
+/// What a block of the real machine varied by, between decode (.7 %) and a prompt of 128 (1 %; docs/GATE.md).
 const BLOCK_STD: f64 = 0.008;
 
 /// A suite without blocks. `anchor`: the limit, and whether the anchor is measured apart from base.
