@@ -158,9 +158,12 @@ pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
         Ok(workspace::of_bench(target, folder)?.iter().any(criterion_front::takes_infergate))
     };
     // A test before, and a bench of criterion's now; in a package with infergate the bench before can be one of an engine.
-    if uses_criterion(target, Path::new("."))? && !uses_criterion(target, &place.folder)? {
-        let is_test = || Ok::<_, anyhow::Error>(is_of_libtest(&source(target, &place.folder)?));
-        return Ok(!ours(&place.folder)? || is_test()?);
+    let is_test = |text: &str| ["#[bench]", "#[test]"].iter().any(|attribute| text.contains(attribute));
+    if uses_criterion(target, Path::new("."))?
+        && !uses_criterion(target, &place.folder)?
+        && (!ours(&place.folder)? || is_test(&source(target, &place.folder)?))
+    {
+        return Ok(true);
     }
     if !ours(Path::new("."))? {
         return Ok(false);
@@ -181,11 +184,6 @@ fn uses_criterion(target: &BenchTarget, folder: &Path) -> Result<bool> {
         let takes = criterion_front::takes_criterion(package) || criterion_front::takes_infergate(package);
         (takes || !package.front_helpers.is_empty()) && uses_ours(&text, &package.front_helpers)
     }))
-}
-
-/// Whether a bench target's text is one of the test harness.
-fn is_of_libtest(text: &str) -> bool {
-    ["#[bench]", "#[test]"].iter().any(|attribute| text.contains(attribute))
 }
 
 /// The first file of a bench target; empty where it cannot be read.

@@ -41,7 +41,7 @@ pub use looks::{
 };
 pub use mean::{block_mean_difference, mean_test};
 pub use merge::{join, merge};
-pub use power::{POWER_ASKED, blocks_to_pass, called_share, smallest_slowdown};
+pub use power::{POWER_ASKED, blocks_to_pass, called_share, smallest_slowdown, smallest_slowdown_of};
 pub use turns::{computes_between, head_computes_between};
 pub(crate) use verdict::few;
 pub use verdict::{PairedPolicy, block_difference, decide, judge, not_compared, series};

@@ -248,3 +248,18 @@ fn a_worker_that_was_given_has_no_commit() {
     assert_eq!(built.base.build.commit.as_deref(), Some(head.trim()));
     assert_eq!(built.head.build.commit.as_deref(), Some(head.trim()));
 }
+
+/// Cargo does not run a script again whose own files are the same, and git cleans away what it made.
+#[test]
+fn what_a_build_script_makes_among_the_sources_is_there_in_each_gate() {
+    let sandbox = repository();
+    sandbox.write(".gitignore", "/target\n/cache\nCargo.lock\n/made.rs\n");
+    sandbox.write("bench.rs", &format!("#[allow(dead_code)]\nmod made;\n{WORKER}"));
+    let script = "fn main() {\n    println!(\"cargo:rerun-if-changed=build.rs\");\n    \
+                  std::fs::write(\"made.rs\", \"pub const MADE: u8 = 1;\\n\").unwrap();\n}\n";
+    commit(&sandbox, "build.rs", script, "a build script");
+    for time in ["first", "second"] {
+        let said = gate(&sandbox, "HEAD", &[]).success();
+        assert!(decision(&said).starts_with("verdict: pass"), "the {time} time: {}", stdout(&said));
+    }
+}

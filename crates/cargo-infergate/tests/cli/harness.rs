@@ -73,6 +73,23 @@ fn a_second_bench_target_that_turns_into_a_worker_is_gated_by_it() {
     assert!(stdout(&said).contains(note), "{}", stdout(&said));
 }
 
+/// A word in a comment makes it none of criterion's.
+#[test]
+fn a_bench_target_that_speaks_of_criterion_keeps_bases_harness() {
+    let infergate = Sandbox::new();
+    infergate.write("Cargo.toml", "[package]\nname = 'infergate'\nversion = '0.1.0'\nedition = '2021'\n");
+    infergate.write("src/lib.rs", "");
+    let sandbox = repository();
+    let place = infergate.path("").to_string_lossy().trim_end_matches('/').to_owned();
+    let manifest = format!("{MANIFEST}\n[dev-dependencies]\ninfergate = {{ path = '{place}' }}\n");
+    commit(&sandbox, "Cargo.toml", &manifest, "infergate");
+    sandbox.write("bench.rs", &format!("// criterion is not used here\n{WORKER}"));
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_100_000;\n");
+    let said = gate(&sandbox, "HEAD", &[]).code(1);
+    assert!(decision(&said).contains("regressed (exit 1): decode 10"), "{}", stdout(&said));
+    assert!(!stdout(&said).contains("was laid over it"), "{}", stdout(&said));
+}
+
 /// Beside the sources, or in a folder below theirs.
 #[test]
 fn a_bench_target_among_the_sources_does_not_bring_heads_sources_into_base() {

@@ -2,7 +2,7 @@
 
 use crate::plain_criterion::{MANIFEST, gate};
 use crate::revisions::commit;
-use crate::sandbox::{Sandbox, stdout};
+use crate::sandbox::{Sandbox, stderr, stdout};
 
 /// A workspace whose members take other packages for criterion, one of which calls itself criterion, or take it through another member.
 pub fn what_takes_criterions_place_is_gated_too(sandbox: &Sandbox) {
@@ -45,6 +45,12 @@ pub fn what_takes_criterions_place_is_gated_too(sandbox: &Sandbox) {
         let package = format!("--bench-package={package}");
         let said = gate(sandbox, &[&package, "--bench-target=all", "--quick", "--time-same-code"]).success();
         assert!(stdout(&said).lines().any(|line| line.starts_with("one ")), "{}", stdout(&said));
+    }
+    // The second bench target finds the front in the checkout already.
+    let said = gate(sandbox, &["--bench-target=al*", "--quick", "--time-same-code"]).success();
+    assert!(!stderr(&said).contains("does not use infergate"), "{}", stderr(&said));
+    for package in ["newer", "other", "of_macro"] {
+        assert!(stdout(&said).contains(&format!("{package}/all/one")), "{package}: {}", stdout(&said));
     }
     commit(sandbox, "Cargo.toml", &before, "none");
 }

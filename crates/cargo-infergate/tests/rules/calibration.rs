@@ -126,7 +126,7 @@ fn errors_are_quoted_of_gates_that_drew_no_more_layouts_of_two_sides() {
         assert!(matches!(quoted(&calibration, drawn), Note::OwnErrors { gates: 2, regressed: 0, .. }), "{drawn}");
     }
     let too_few = quoted(&calibration, 4);
-    assert!(matches!(&too_few, Note::OwnErrorsUnknown { why } if why.contains("drew 4 layouts a side")), "{too_few:?}");
+    assert!(matches!(&too_few, Note::OwnErrorsUnknown { why } if why.contains("drew 4 builds a side")), "{too_few:?}");
     // As calibrations once were: what differs between the sides was left out.
     let same = LayoutFiles { head: hashes(0), ..halves };
     calibration.gates.iter_mut().for_each(|gate| gate.layouts = Some(same.clone()));

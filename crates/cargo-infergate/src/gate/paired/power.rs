@@ -1,7 +1,7 @@
 //! How small a slowdown a run can call, given its noise: the rules themselves, simulated on normal blocks.
 
 use super::looks::{MAX_BLOCKS, Series, is_called_beside, settled};
-use infergate_core::stats::normal;
+use infergate_core::stats::{median, median_absolute_deviation, normal, sample_std};
 
 /// A slowdown counts as one that a run can show when it is called in this share of runs.
 pub const POWER_ASKED: f64 = 0.95;
@@ -14,6 +14,12 @@ const LARGEST: f64 = 2.0;
 
 /// A slowdown beyond the limit by so many deviations shows in most runs.
 const NEAR: f64 = 2.0;
+
+/// Blocks that vary by so many times more than most of them do have a wild one among them.
+const WILD: f64 = 3.0;
+
+/// The standard deviation of normal values by their median absolute deviation: 1 / the normal quantile of 3/4.
+const MAD_TO_STD: f64 = 1.4826;
 
 /// The same draws for every question, so that a larger slowdown never has the smaller share.
 const SEED: u64 = 1;
@@ -35,7 +41,8 @@ pub fn called_share(
         return None;
     }
     let runs = runs(blocks);
-    let called = runs.iter().filter(|run| run.is_called(slowdown.ln(), limit, (block_std, layout_std), cases));
+    let noise = Noise { blocks: Blocks::Normal(block_std), layout_std };
+    let called = runs.iter().filter(|run| run.is_called(slowdown.ln(), limit, noise, cases));
     Some(called.count() as f64 / runs.len() as f64)
 }
 
@@ -46,11 +53,32 @@ fn are_deviations(block_std: f64, layout_std: f64) -> bool {
 /// The smallest slowdown, as a ratio, that [`POWER_ASKED`] of runs call. `None` when none up to a doubling is: too few
 /// blocks for any fail look, or too much noise.
 pub fn smallest_slowdown(limit: f64, block_std: f64, layout_std: f64, blocks: usize, cases: usize) -> Option<f64> {
+    smallest(limit, Noise { blocks: Blocks::Normal(block_std), layout_std }, blocks, cases)
+}
+
+/// The same, of a run whose blocks differed by `differences`. Where a few are wild, blocks are drawn from these themselves: one normal
+/// deviation for all would make the quiet ones as wild.
+pub fn smallest_slowdown_of(
+    limit: f64,
+    differences: &[f64],
+    layout_std: f64,
+    blocks: usize,
+    cases: usize,
+) -> Option<f64> {
+    let (std, middle) = (sample_std(differences)?, median(differences)?);
+    let deviations: Vec<f64> = differences.iter().map(|difference| difference - middle).collect();
+    let most = MAD_TO_STD * median_absolute_deviation(differences)?;
+    let drawn = if std > WILD * most { Blocks::Own(&deviations, most) } else { Blocks::Normal(std) };
+    smallest(limit, Noise { blocks: drawn, layout_std }, blocks, cases)
+}
+
+fn smallest(limit: f64, noise: Noise, blocks: usize, cases: usize) -> Option<f64> {
+    let (block_std, layout_std) = (noise.blocks.std(), noise.layout_std);
     // A verdict asks for each of its cases, hundreds perhaps, so a share is known as soon as enough runs are missed.
     let runs = runs(blocks);
     let most_missed = ((1.0 - POWER_ASKED) * runs.len() as f64).floor() as usize;
     let enough = |ln: f64| {
-        let missed = runs.iter().filter(|run| !run.is_called(ln, limit, (block_std, layout_std), cases));
+        let missed = runs.iter().filter(|run| !run.is_called(ln, limit, noise, cases));
         missed.take(most_missed + 1).count() <= most_missed
     };
     let (mut low, mut high) = (0.0, LARGEST.ln());
@@ -96,9 +124,14 @@ pub fn blocks_to_pass(limit: f64, block_std: f64, layout_std: f64) -> Option<usi
 
 impl Run {
     /// Whether a case that is slower by `slower` (ln) is called in it.
-    fn is_called(&self, slower: f64, limit: f64, (block_std, layout_std): (f64, f64), cases: usize) -> bool {
-        let differences = self.blocks.iter().map(|z| slower + layout_std * self.layout + block_std * z).collect();
-        is_called(differences, limit, block_std, cases)
+    fn is_called(&self, slower: f64, limit: f64, noise: Noise, cases: usize) -> bool {
+        let drawn = |(z, place)| match noise.blocks {
+            Blocks::Normal(std) => std * z,
+            Blocks::Own(deviations, _) => deviations[(place * deviations.len() as f64) as usize],
+        };
+        let blocks = self.blocks.iter().zip(&self.places).map(drawn);
+        let differences = blocks.map(|block| slower + noise.layout_std * self.layout + block).collect();
+        is_called(differences, limit, noise.blocks.std(), cases)
     }
 }
 
@@ -112,20 +145,47 @@ fn is_called(differences: Vec<f64>, limit: f64, block_std: f64, cases: usize) ->
     is_called_beside(&slowed, &tested(quiet()), cases.saturating_sub(1))
 }
 
+/// What runs are drawn from.
+#[derive(Clone, Copy)]
+struct Noise<'a> {
+    blocks: Blocks<'a>,
+    layout_std: f64,
+}
+
+#[derive(Clone, Copy)]
+enum Blocks<'a> {
+    /// By their deviation.
+    Normal(f64),
+    /// Those that were seen, less their middle; and what most of them vary by.
+    Own(&'a [f64], f64),
+}
+
+impl Blocks<'_> {
+    fn std(self) -> f64 {
+        match self {
+            Self::Normal(std) | Self::Own(_, std) => std,
+        }
+    }
+}
+
 /// One run in units of its deviations.
 struct Run {
     layout: f64,
     blocks: Vec<f64>,
+    /// From 0 to 1, where each block lies among those that were seen.
+    places: Vec<f64>,
 }
 
 fn runs(blocks: usize) -> Vec<Run> {
-    let mut random = fastrand::Rng::with_seed(SEED);
+    let (mut random, mut among) = (fastrand::Rng::with_seed(SEED), fastrand::Rng::with_seed(SEED + 1));
     let mut run = || {
         // Whole runs are drawn, so that fewer blocks see the beginning of the same runs.
         let mut drawn: Vec<f64> = (0..=MAX_BLOCKS).map(|_| normal(&mut random)).collect();
         let layout = drawn.remove(0);
         drawn.truncate(blocks);
-        Run { layout, blocks: drawn }
+        let mut places: Vec<f64> = (0..MAX_BLOCKS).map(|_| among.f64()).collect();
+        places.truncate(blocks);
+        Run { layout, blocks: drawn, places }
     };
     (0..RUNS).map(|_| run()).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::load;
 use super::looks::{MAX_BLOCKS, PASS_LEVEL, Series, Standing};
-use super::power::smallest_slowdown;
+use super::power::smallest_slowdown_of;
 use crate::receipt::{
     Against, BlockCase, BlockRecord, Evidence, Interval, Metric, Outcome, PairedCase, PairedReceipt, Reason, Remedy,
     Statistic, TimeEvidence, VerdictRow,
@@ -27,7 +27,8 @@ pub fn rows(
     let limit = series.limit_after(standing.blocks);
     // A budget that ended it would end the next one, too.
     let blocks = || if receipt.out_of_time { blocks_beside(receipt, id).min(MAX_BLOCKS) } else { MAX_BLOCKS };
-    let smallest = || smallest_slowdown(limit, standing.block_std?, layout_std, blocks(), cases?);
+    let seen = &series.differences[..standing.blocks.min(series.differences.len())];
+    let smallest = || smallest_slowdown_of(limit, seen, layout_std, blocks(), cases?);
     let median = TimeEvidence {
         smallest_slowdown: smallest(),
         throughput: case.and_then(|case| case.throughput),

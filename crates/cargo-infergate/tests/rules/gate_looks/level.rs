@@ -2,9 +2,10 @@
 
 use cargo_infergate::gate::paired::{
     Bet, LEVEL, MAX_BLOCKS, Series, called_share, design_level, fewest_to_fail, in_suite, outcomes, smallest_slowdown,
+    smallest_slowdown_of,
 };
 use cargo_infergate::receipt::Outcome;
-use infergate_core::stats::normal;
+use infergate_core::stats::{normal, sample_std};
 
 use crate::gate_looks::{limit, series};
 
@@ -95,6 +96,36 @@ fn the_smallest_slowdown_agrees_with_runs_of_their_own() {
         assert!((0.92..=0.995).contains(&at), "{smallest}: {at}");
         assert!(below < 0.7, "{below}");
     }
+}
+
+/// A program that began beside the first block says nothing of the others.
+#[test]
+fn one_wild_block_hides_no_slowdown_that_would_be_called() {
+    let (std, wild, seen) = (0.012, 0.6, 16);
+    let mut random = fastrand::Rng::with_seed(5);
+    let quiet: Vec<f64> = (1..seen).map(|_| std * normal(&mut random)).collect();
+    let differences = [&[wild], &quiet[..]].concat();
+    let of_all = sample_std(&differences).and_then(|std| smallest_slowdown(limit(), std, 0.0, MAX_BLOCKS, 5));
+    let smallest = smallest_slowdown_of(limit(), &differences, 0.0, MAX_BLOCKS, 5).expect("a slowdown");
+    let called = |seed: u64| {
+        let mut random = fastrand::Rng::with_seed(99_000 + seed);
+        let mut block = |slower: f64| {
+            let is_wild = random.usize(..seen) == 0;
+            slower + std * normal(&mut random) + if is_wild { wild } else { 0.0 }
+        };
+        let mut case = |slower: f64| {
+            let blocks: Vec<f64> = (0..MAX_BLOCKS).map(|_| block(slower)).collect();
+            Series { expected_std: Some(std), ..series(&blocks) }
+        };
+        let suite: Vec<Series> = [smallest.ln(), 0.0, 0.0, 0.0, 0.0].map(&mut case).to_vec();
+        outcomes(&suite, 0)[0] == Some(Outcome::Regressed)
+    };
+    let share = (0..400).filter(|seed| called(*seed)).count() as f64 / 400.0;
+    println!(
+        "one wild block of {seen}: {smallest} would show (called in {share}), by one deviation for all {of_all:?}"
+    );
+    assert!(of_all.is_none_or(|of_all| of_all > 1.3), "{of_all:?}");
+    assert!(smallest < 1.15 && share >= 0.9, "{smallest}: {share}");
 }
 
 /// The luck of two builds holds for a whole run: what is printed has it in, and what leaves it out does not hold.
