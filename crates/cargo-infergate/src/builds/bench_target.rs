@@ -157,11 +157,11 @@ pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
     let ours = |folder: &Path| -> Result<bool> {
         Ok(workspace::of_bench(target, folder)?.iter().any(criterion_front::takes_infergate))
     };
-    // A test before, and a bench of criterion's now; in a package with infergate the bench before can be one of an engine.
-    let is_test = |text: &str| ["#[bench]", "#[test]"].iter().any(|attribute| text.contains(attribute));
+    // A test before, and a bench of criterion's now; but one of an engine is a worker, whatever head's text speaks of.
+    let is_engines = || Ok::<_, anyhow::Error>(source(target, &place.folder)?.contains("infergate"));
     if uses_criterion(target, Path::new("."))?
         && !uses_criterion(target, &place.folder)?
-        && (!ours(&place.folder)? || is_test(&source(target, &place.folder)?))
+        && !(ours(&place.folder)? && is_engines()?)
     {
         return Ok(true);
     }

@@ -47,13 +47,15 @@ const CAPABILITIES: [Capability; 6] = [
 /// So often a request beside the windows is sent again.
 const AGAIN: u32 = 4;
 
-/// So long after the failure.
 const BEFORE_AGAIN: Duration = Duration::from_millis(100);
 
 const UNANSWERED: &str = "the server did not answer a request";
 
 /// So many answers of a process may end too soon.
 const MOST_SKIPPED: u32 = 2;
+
+/// So many answers without times are no accident.
+const MOST_UNTIMED: u32 = 5;
 
 /// Pieces of output and records that fit one answer, of some 18 bytes each.
 const MAX_KEPT: u64 = infergate_core::load::MOST_ANSWER_BYTES / 18;
@@ -105,7 +107,6 @@ struct Loading {
     seed: u64,
     /// The output of each scenario, once it was computed as often as was asked for.
     outputs: BTreeMap<usize, Said>,
-    /// Prompts that were left out.
     skipped: u32,
 }
 
@@ -302,31 +303,33 @@ impl Worker {
         self.loaded.as_mut()?.server.as_mut()?.ended()
     }
 
-    /// What the server says to the prompt that is always the same. Another prompt goes before it: a
-    /// server that keeps the last one computes only what is new, and numbers of another batch can end in another text.
+    /// What the server says to the prompt that is always the same, behind another one: a server that keeps the last prompt computes only
+    /// what is new, and numbers of another batch can end in another text.
     fn output(&mut self, scenario: usize) -> Result<Said> {
         self.ask_next(scenario)?;
         let record = self.ask(scenario, PREPARED)?;
-        let ids = if self.job.check_output { words_of(&record)? } else { Vec::new() };
+        let ids = self.job.check_output.then(|| words_of(&record)).transpose()?.unwrap_or_default();
         Ok(Said { ids, tokens: sent_tokens(&record) })
     }
 
     /// The words of what the server says to each of the prompts that windows repeat.
     fn repeated_texts(&self, scenario: usize) -> Result<Vec<u32>> {
-        let texts = (0..REPEATED_PROMPTS).map(|at| words_of(&self.ask(scenario, repeated(at))?));
-        Ok(texts.collect::<Result<Vec<_>>>()?.concat())
+        let text = |at| words_of(&self.ask(scenario, repeated(at))?);
+        (0..REPEATED_PROMPTS).map(text).collect::<Result<Vec<_>>>().map(|texts| texts.concat())
     }
 
-    /// The time of the next answer that has one.
+    /// The time of the next answer that has one: on a busy machine all pieces of a short one can come in one read.
     fn next_ns(&mut self, case: Case, scenario: usize, part: Part) -> Result<u64> {
-        loop {
+        let mut why = "";
+        for _ in 0..MOST_UNTIMED {
             let record = self.ask_next(scenario)?;
-            let tokens = if self.job.check_output { Some(self.job.scenarios[scenario].output_tokens) } else { None };
-            match part.of(&record, tokens)? {
-                Some(ns) => return Ok(ns),
-                None => self.skip(&format!("{case}: {}", untimed(&record)))?,
+            let tokens = self.job.check_output.then(|| self.job.scenarios[scenario].output_tokens);
+            if let Some(ns) = part.of(&record, tokens)? {
+                return Ok(ns);
             }
+            why = untimed(&record);
         }
+        bail!("{case}: {why} ({MOST_UNTIMED} answers in a row)")
     }
 
     /// One request of a scenario, whose prompt no other has and whose answer is not too short.

@@ -82,8 +82,9 @@ fn a_bench_target_that_speaks_of_criterion_keeps_bases_harness() {
     let sandbox = repository();
     let place = infergate.path("").to_string_lossy().trim_end_matches('/').to_owned();
     let manifest = format!("{MANIFEST}\n[dev-dependencies]\ninfergate = {{ path = '{place}' }}\n");
+    sandbox.write("bench.rs", &format!("// Of infergate.\n{WORKER}"));
     commit(&sandbox, "Cargo.toml", &manifest, "infergate");
-    sandbox.write("bench.rs", &format!("// criterion is not used here\n{WORKER}"));
+    sandbox.write("bench.rs", &format!("// Of infergate; criterion is not used here.\n{WORKER}"));
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_100_000;\n");
     let said = gate(&sandbox, "HEAD", &[]).code(1);
     assert!(decision(&said).contains("regressed (exit 1): decode 10"), "{}", stdout(&said));

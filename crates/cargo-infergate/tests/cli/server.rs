@@ -216,7 +216,11 @@ fn servers_are_taken_in_turn_and_each_has_to_say_the_same() {
     let sandbox = Sandbox::new();
     let flags = |side: &str, words: [&'static str; 2]| words.map(|word| format!("--{side}-url={}", with_cache(word)));
     let (base, head) = (flags("base", ["one", "one"]), flags("head", ["one", "other"]));
-    let said = sandbox.run(&["gate", &base[0], &base[1], &head[0], &head[1], "--out=paired.json"]).code(3);
+    let urls = [&*base[0], &base[1], &head[0], &head[1]];
+    // Their answers come in one write.
+    let said = sandbox.run(&[&["gate"], &urls[..]].concat()).code(2);
+    assert!(error(said).contains("pieces all at once, so they have no times"));
+    let said = sandbox.run(&[&["gate", "--cases=*/ttft", "--out=paired.json"], &urls[..]].concat()).code(3);
     // The first block asked the first of each side, the second the second.
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
     assert_eq!((receipt.servers, receipt.blocks.len()), (Some(2), 1), "{}", stdout(&said));
