@@ -79,7 +79,7 @@ pub fn tiny(fraction: f64) -> String {
 
 /// The ends of a change, their unit once: `+4.8 to +6.5 %`.
 ///
-/// Where one end is [many times](MANY_TIMES) as much, both say how many: `30,000 times to 31,000 times`.
+/// Where one end is many times as much, both say how many: `30,000 times to 31,000 times`.
 pub fn signed_range(low: f64, high: f64) -> String {
     if high >= MANY_TIMES {
         return format!("{} to {}", times(low + 1.0), times(high + 1.0));
