@@ -43,7 +43,7 @@ pub(crate) use infergate_core::worker::ensure_not;
 pub use layouts::Layouts;
 use order::Order;
 use pairs::Pairs;
-pub use request::{AnchorRequest, PLACES, PairedRequest, Shard, run_seed};
+pub use request::{AnchorRequest, PairedRequest, Shard, run_seed};
 pub use windows::UnderLoad;
 
 /// A paired run that is under way.

@@ -14,4 +14,4 @@ pub use phases::{Phases, Window, counted_until_ns, unmark};
 pub use plan::{LevelPlan, MOST_ANSWER_BYTES, MOST_SLOTS, RequestShape};
 pub use record::{Failure, FailureClass, RequestRecord};
 pub use schedule::{Arrivals, Spacing, Starts, Stop};
-pub use window::{LoadWindow, MOST_USERS, REPEATED_PROMPTS, WindowPlan};
+pub use window::{LoadWindow, MOST_USERS, PLACES, REPEATED_PROMPTS, WindowPlan};

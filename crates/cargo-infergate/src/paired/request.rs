@@ -6,10 +6,8 @@ use super::windows::UnderLoad;
 use crate::receipt::{Accept, BuiltWith, CodeRecord, Note, OUTPUT, ShareRecord, Terms};
 use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
+use infergate_core::load::PLACES;
 use infergate_core::worker::Program;
-
-/// The bits of a server's seed that tell the parts of a run apart: the memory phase, the pilot and each block.
-pub const PLACES: u64 = 0xfff;
 
 /// A seed that no other run of servers has, with zeros where its [places](PLACES) are. Below 2^53, as any program can read it from JSON.
 pub fn run_seed(seed: u64) -> u64 {

@@ -1,8 +1,6 @@
 //! Which prompts a run has: a level of each number has prompts of its own.
 
-use infergate_core::load::REPEATED_PROMPTS;
-
-use crate::paired::PLACES;
+use infergate_core::load::{PLACES, REPEATED_PROMPTS};
 
 /// The level whose prompt is asked for its output. Those below it have the prompts that windows repeat.
 pub const PREPARED: u64 = u64::MAX;

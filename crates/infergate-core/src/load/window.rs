@@ -12,6 +12,9 @@ pub const MOST_USERS: u32 = 10_000;
 /// them under load once, the first time.
 pub const REPEATED_PROMPTS: u64 = 4;
 
+/// The bits of a server's seed that tell the parts of a run apart: the memory phase, the pilot and each block.
+pub const PLACES: u64 = 0xfff;
+
 /// Users in a closed loop, for a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowPlan {

@@ -1,10 +1,15 @@
 //! Servers that run already: one of each side is luck, several in turn are judged. By simulation, with fixed seeds.
 
-use cargo_infergate::gate::paired::{MAX_BLOCKS, PairedPolicy, Series, judge, settled};
+use std::collections::BTreeSet;
+
+use cargo_infergate::gate::paired::{MAX_BLOCKS, PairedPolicy, Series, judge, open, settled};
 use cargo_infergate::gate::servers::{LEAST_SERVERS, weigh};
+use cargo_infergate::paired::{PairedRequest, Program, run_seed};
 use cargo_infergate::receipt::{
     Against, Evidence, Metric, Outcome, PairedReceipt, Reason, TimeEvidence, Verdict, VerdictRow,
 };
+use infergate_core::engine::LoadRequest;
+use infergate_core::load::PLACES;
 use infergate_core::stats::normal;
 
 use crate::gate::paired::measured;
@@ -132,4 +137,38 @@ fn servers_that_agree_are_judged_and_those_that_do_not_say_so() {
     changed.servers = Some(1);
     changed.cases[0].head_output = crate::gate::support::output(vec![9]);
     assert_eq!(judge(&changed, &PairedPolicy::default()).verdict, Outcome::OutputChanged);
+}
+
+/// What a server keeps in a file, as answers to prompts, would else be asked for again in the next block and the next gate.
+#[test]
+fn each_block_of_each_gate_of_a_server_has_prompts_of_its_own() {
+    let program = || Program::new("server".into(), None, None);
+    let seeds = |new_prompts, seed| {
+        let load = LoadRequest { seed, ..LoadRequest::default() };
+        let request = PairedRequest { new_prompts, ..PairedRequest::new(program(), program(), load) };
+        // The memory phase, the pilot and three blocks.
+        let blocks = [None, Some(0), Some(1), Some(2)].map(|block| request.load_in(block).seed);
+        [request.load.seed].into_iter().chain(blocks).collect::<Vec<_>>()
+    };
+    let runs = [1, 2].map(run_seed);
+    let all: BTreeSet<u64> = runs.into_iter().flat_map(|seed| seeds(true, seed)).collect();
+    assert_eq!(all.len(), 10, "{all:?}");
+    assert!(
+        all.iter().all(|seed| runs.contains(&(seed & !PLACES))),
+        "the prompts that are compared are those of a run"
+    );
+    assert_eq!(seeds(true, runs[0]), seeds(true, runs[0]), "of both sides the same");
+    assert_eq!(seeds(false, 7), [7; 5]);
+}
+
+/// Requests that fail would else be judged of the pairs that times were settled by.
+#[test]
+fn each_pair_of_servers_is_asked_at_least_once() {
+    let quiet = [0.001, -0.001, 0.0, 0.001, -0.001, 0.0, 0.001, -0.001, 0.0, 0.001, -0.001, 0.0];
+    let is_open = |servers, blocks: usize| {
+        let receipt = PairedReceipt { servers, ..measured("decode/p8", 10_000_000, &quiet[..blocks]) };
+        !open(&receipt).is_empty()
+    };
+    assert_eq!([8, 9, 10, 12].map(|blocks| is_open(Some(10), blocks)), [true, true, false, false]);
+    assert_eq!([8, 10].map(|blocks| (is_open(Some(2), blocks), is_open(None, blocks))), [(false, false); 2]);
 }

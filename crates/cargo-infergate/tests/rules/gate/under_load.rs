@@ -1,10 +1,9 @@
 //! Two servers under load: what the gate makes of servers whose faults are known.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use cargo_infergate::gate::paired::{PairedPolicy, judge, open, outcomes, series};
 use cargo_infergate::paired::load_window::{answers, bytes_per_token, window};
-use cargo_infergate::paired::{PLACES, PairedRequest, Program, run_seed};
 use cargo_infergate::receipt::window::{METRICS, case_name};
 use cargo_infergate::receipt::{
     Accept, Against, BlockCase, BlockRecord, Evidence, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Reason,
@@ -13,7 +12,6 @@ use cargo_infergate::receipt::{
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::verdict_file::verdict_file;
 use infergate_core::case::{BenchName, Case};
-use infergate_core::engine::LoadRequest;
 use infergate_core::load::{FailureClass, REPEATED_PROMPTS, WindowPlan};
 use infergate_core::sha256::{self, words_of_hex};
 
@@ -382,26 +380,4 @@ fn servers_that_run_already_are_one_batch_for_each_pair() {
         let few = Reason::FewServers { servers: pairs, needed: 9 };
         assert_eq!(row.reasons.contains(&few), outcome == Outcome::Advisory, "{:?}", row.reasons);
     }
-}
-
-/// What a server keeps in a file, as answers to prompts, would else be asked for again in the next block and the next gate.
-#[test]
-fn each_block_of_each_gate_of_a_server_has_prompts_of_its_own() {
-    let program = || Program::new("server".into(), None, None);
-    let seeds = |new_prompts, seed| {
-        let load = LoadRequest { seed, ..LoadRequest::default() };
-        let request = PairedRequest { new_prompts, ..PairedRequest::new(program(), program(), load) };
-        // The memory phase, the pilot and three blocks.
-        let blocks = [None, Some(0), Some(1), Some(2)].map(|block| request.load_in(block).seed);
-        [request.load.seed].into_iter().chain(blocks).collect::<Vec<_>>()
-    };
-    let runs = [1, 2].map(run_seed);
-    let all: BTreeSet<u64> = runs.into_iter().flat_map(|seed| seeds(true, seed)).collect();
-    assert_eq!(all.len(), 10, "{all:?}");
-    assert!(
-        all.iter().all(|seed| runs.contains(&(seed & !PLACES))),
-        "the prompts that are compared are those of a run"
-    );
-    assert_eq!(seeds(true, runs[0]), seeds(true, runs[0]), "of both sides the same");
-    assert_eq!(seeds(false, 7), [7; 5]);
 }
