@@ -139,7 +139,7 @@ pub fn run(asked: &Gate, config: &Config) -> Result<i32> {
 
 fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let flags = &gate.paired;
-    let mut earlier = flags.resume.as_deref().map(read::<PairedReceipt>).transpose()?;
+    let mut earlier = flags.resume.as_deref().map(part::cut_short).transpose()?;
     let out = flags.resume.as_ref().or(gate.out.as_ref()).cloned();
     let out = out.unwrap_or_else(|| config.measured.target_folder().join("paired.json"));
     // What is gone on with stays until there is more of it, and a quick look writes nothing.
@@ -212,7 +212,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..policy(&config) };
     let mut lost = part::Lost::default();
     let can_go_on = benches.len() == 1 && flags.base_url.is_empty();
-    let how = if can_go_on { how_to_go_on(gate, &out) } else { String::new() };
+    let how = can_go_on.then(|| how_to_go_on(gate, &out)).unwrap_or_default();
     let parts = part::of_benches(gate, &config, &benches, &asked, &mut lost, &cancelled)?;
     let (mut receipts, count, mut is_cut) = (Vec::new(), parts.len(), false);
     for (at, part) in parts.into_iter().enumerate() {

@@ -238,7 +238,9 @@ impl PairedReceipt {
     /// Refuses a receipt that cannot be judged.
     pub fn validate(&self) -> Result<()> {
         let is_share = self.share.is_some_and(|share| share.of > 1);
-        ensure!(!self.cases.is_empty() || self.partial || is_share, "there are no cases in it; measure again");
+        // Those of head can all have failed.
+        let has_some = !self.cases.is_empty() || !self.broken.is_empty();
+        ensure!(has_some || self.partial || is_share, "there are no cases in it; measure again");
         at_most(self.invalid.len(), MAX_NOTES, "broken invariants")?;
         at_most(self.notes.len(), MAX_NOTES, "notes")?;
         at_most(self.built_with.features.len(), MAX_NOTES, "features")?;

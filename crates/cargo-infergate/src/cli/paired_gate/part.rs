@@ -19,7 +19,7 @@ use crate::code::Changed;
 use crate::config::{BenchTarget, Config, Undecided};
 use crate::gate::paired::PairedPolicy;
 use crate::paired::{PairedRequest, Program, ensure_not, run_seed};
-use crate::receipt::{PairedReceipt, clause};
+use crate::receipt::{PairedReceipt, clause, read};
 use crate::report::words;
 use infergate_core::case::{Case, Phase, choose_benches};
 use infergate_core::receipt::file_word;
@@ -345,4 +345,14 @@ fn may_name(patterns: &[String], prefix: &str) -> bool {
 /// `paired.parse.json`, or `paired.codec-parse.json` of one of several packages, beside `paired.json`.
 fn beside(out: &Path, bench: &str) -> PathBuf {
     out.with_extension(format!("{bench}.json"))
+}
+
+/// The receipt of a run that was cut short.
+pub fn cut_short(path: &Path) -> Result<PairedReceipt> {
+    let earlier = read::<PairedReceipt>(path)?;
+    ensure!(
+        earlier.partial,
+        "--resume: the run is whole, and gate --receipt gives its verdict; measure anew without it"
+    );
+    Ok(earlier)
 }

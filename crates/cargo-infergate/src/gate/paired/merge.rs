@@ -40,15 +40,9 @@ pub fn merge(mut shares: Vec<PairedReceipt>) -> Result<PairedReceipt> {
     let is_one_program = !(first.head.engine.is_of_benches() && first.head.engine.model.contains(','));
     let functions: fn(usize, usize) -> usize = if is_one_program { usize::max } else { usize::saturating_add };
     let merged = PairedReceipt { share: None, ..joined(shares, functions)? };
-    if merged.cases.is_empty() && !merged.partial {
-        let broken = merged.broken.join("; ");
-        return Err(match broken.is_empty() {
-            false => WorkerError::Invalid(broken),
-            true => WorkerError::NotComparable(
-                "no share has a bench that base has, too; compare with a revision that has one of them".into(),
-            ),
-        }
-        .into());
+    if merged.cases.is_empty() && merged.broken.is_empty() && !merged.partial {
+        let text = "no share has a bench that base has, too; compare with a revision that has one of them";
+        return Err(WorkerError::NotComparable(text.into()).into());
     }
     let timed = merged.cases.iter().filter(|case| case.timed).count();
     ensure!(

@@ -238,6 +238,11 @@ fn a_share_of_which_nothing_is_left_costs_the_others_nothing() {
     let notes = judge(&merged, &PairedPolicy::default()).notes;
     assert!(notes.contains(&Note::from("prefill/p128: not compared, base has none of this name yet".to_owned())));
     some[1..].iter_mut().for_each(empty);
+    // All that is left fails in head: a verdict, as of a gate that measured all.
+    let mut broken = some.clone();
+    broken[0].broken.push("parse fails in head alone".into());
+    let verdict = judge(&merge(broken).expect("a suite"), &PairedPolicy::default());
+    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Invalid, 3));
     let said = format!("{:#}", merge(some).expect_err("nothing was compared"));
     assert!(said.contains("no share has a bench that base has, too"), "{said}");
     assert!(PairedReceipt { share: None, cases: Vec::new(), ..merged }.validate().is_err());
