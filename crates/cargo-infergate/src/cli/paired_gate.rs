@@ -212,7 +212,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..policy(&config) };
     let mut lost = part::Lost::default();
     let can_go_on = benches.len() == 1 && flags.base_url.is_empty();
-    let how = can_go_on.then(|| how_to_go_on(gate, &out)).unwrap_or_default();
+    let how = if can_go_on { how_to_go_on(gate, &out) } else { String::new() };
     let parts = part::of_benches(gate, &config, &benches, &asked, &mut lost, &cancelled)?;
     let (mut receipts, count, mut is_cut) = (Vec::new(), parts.len(), false);
     for (at, part) in parts.into_iter().enumerate() {
