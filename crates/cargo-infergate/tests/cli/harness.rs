@@ -18,6 +18,16 @@ fn that_adds_its_bench() -> Sandbox {
     sandbox
 }
 
+/// A package of infergate's name, and the manifest of one that takes it.
+fn that_takes_infergate() -> (Sandbox, String) {
+    let infergate = Sandbox::new();
+    infergate.write("Cargo.toml", "[package]\nname = 'infergate'\nversion = '0.1.0'\nedition = '2021'\n");
+    infergate.write("src/lib.rs", "");
+    let place = infergate.path("").to_string_lossy().trim_end_matches('/').to_owned();
+    let manifest = format!("{MANIFEST}\n[dev-dependencies]\ninfergate = {{ path = '{place}' }}\n");
+    (infergate, manifest)
+}
+
 #[test]
 fn a_change_that_adds_the_bench_target_is_gated_by_it() {
     let sandbox = that_adds_its_bench();
@@ -38,9 +48,7 @@ fn a_change_that_adds_the_bench_target_is_gated_by_it() {
 /// The change of one line in a criterion bench: base's binary of that name is no worker.
 #[test]
 fn a_change_that_turns_a_bench_target_into_a_worker_is_gated_by_it() {
-    let infergate = Sandbox::new();
-    infergate.write("Cargo.toml", "[package]\nname = 'infergate'\nversion = '0.1.0'\nedition = '2021'\n");
-    infergate.write("src/lib.rs", "");
+    let (_infergate, manifest) = that_takes_infergate();
     let sandbox = repository();
     commit(&sandbox, "bench.rs", "fn main() {}\n", "somebody else's bench");
     sandbox.write("bench.rs", WORKER);
@@ -48,8 +56,7 @@ fn a_change_that_turns_a_bench_target_into_a_worker_is_gated_by_it() {
     let said = gate(&sandbox, "HEAD", &[]).code(4).stdout("");
     assert!(stderr(&said).contains("base does not speak the worker protocol"), "{}", stderr(&said));
 
-    let place = infergate.path("").to_string_lossy().trim_end_matches('/').to_owned();
-    sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[dev-dependencies]\ninfergate = {{ path = '{place}' }}\n"));
+    sandbox.write("Cargo.toml", &manifest);
     let said = gate(&sandbox, "HEAD", &[]).success();
     let note =
         "base's bench target 'inference' does not use infergate: head's harness was laid over it (bench.rs; 1 packages";
@@ -59,12 +66,9 @@ fn a_change_that_turns_a_bench_target_into_a_worker_is_gated_by_it() {
 /// One bench of the package is a worker already, and another becomes one.
 #[test]
 fn a_second_bench_target_that_turns_into_a_worker_is_gated_by_it() {
-    let infergate = Sandbox::new();
-    infergate.write("Cargo.toml", "[package]\nname = 'infergate'\nversion = '0.1.0'\nedition = '2021'\n");
-    infergate.write("src/lib.rs", "");
+    let (_infergate, manifest) = that_takes_infergate();
     let sandbox = repository();
-    let place = infergate.path("").to_string_lossy().trim_end_matches('/').to_owned();
-    sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[dev-dependencies]\ninfergate = {{ path = '{place}' }}\n"));
+    sandbox.write("Cargo.toml", &manifest);
     commit(&sandbox, "bench.rs", "// Of criterion.\nfn main() {}\n", "a bench of criterion's");
     sandbox.write("bench.rs", &format!("// Of infergate::criterion.\n{WORKER}"));
     let said = gate(&sandbox, "HEAD", &[]).success();
@@ -76,12 +80,8 @@ fn a_second_bench_target_that_turns_into_a_worker_is_gated_by_it() {
 /// A word in a comment makes it none of criterion's.
 #[test]
 fn a_bench_target_that_speaks_of_criterion_keeps_bases_harness() {
-    let infergate = Sandbox::new();
-    infergate.write("Cargo.toml", "[package]\nname = 'infergate'\nversion = '0.1.0'\nedition = '2021'\n");
-    infergate.write("src/lib.rs", "");
+    let (_infergate, manifest) = that_takes_infergate();
     let sandbox = repository();
-    let place = infergate.path("").to_string_lossy().trim_end_matches('/').to_owned();
-    let manifest = format!("{MANIFEST}\n[dev-dependencies]\ninfergate = {{ path = '{place}' }}\n");
     sandbox.write("bench.rs", &format!("// Of infergate.\n{WORKER}"));
     commit(&sandbox, "Cargo.toml", &manifest, "infergate");
     sandbox.write("bench.rs", &format!("// Of infergate; criterion is not used here.\n{WORKER}"));
