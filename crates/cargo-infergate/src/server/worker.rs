@@ -180,7 +180,7 @@ impl Measured for Worker {
         let sample = |_| {
             let ns = self.next_ns(case, scenario, part)?;
             let longer = (ns as f64 * slowdown) as u64;
-            std::thread::sleep(std::time::Duration::from_nanos(longer));
+            std::thread::sleep(Duration::from_nanos(longer));
             Ok(vec![ns.saturating_add(longer)])
         };
         (0..count).map(sample).collect()

@@ -293,7 +293,7 @@ impl Part {
             receipt = measure_once(&again).inspect_err(|_| say_where())?;
             receipt.notes.push(note);
         }
-        // One of benches, too.
+        // The memory phase repeats a generation, and benches have none.
         if sources.head.is_some() && receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench) {
             (base_memory, head_memory) = (None, None);
         }
