@@ -18,6 +18,23 @@ pub fn take_over() {
     }
 }
 
+/// Asks every child of this process to end, and those that become its children by that, and waits a while. A server that is killed
+/// leaves what it started elsewhere: a container, say.
+pub fn ask_children() {
+    let begun = Instant::now();
+    let mut asked = Vec::new();
+    while has_children() && begun.elapsed() < LIMIT {
+        for child in children().into_iter().filter(|child| !asked.contains(child)).collect::<Vec<_>>() {
+            // SAFETY: takes no pointers; it was not waited for, so the number is still its own.
+            unsafe {
+                libc::kill(child, libc::SIGTERM);
+            }
+            asked.push(child);
+        }
+        thread::sleep(20 * LOOK);
+    }
+}
+
 /// Ends every child of this process, and those that become its children by that, until there is none. No other thread of this
 /// process may wait for a child meanwhile: a signal goes only to one that nobody waited for.
 pub fn end_children() -> Result<()> {

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use infergate_core::process::{end_with, parent};
 
-use super::children::{end_children, take_over};
+use super::children::{ask_children, end_children, take_over};
 
 /// What it waits for, and the signals after which it ends everything.
 const ENDING: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
@@ -18,7 +18,7 @@ const ENDING: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQU
 /// when its parent is gone.
 pub fn watch(words: &[OsString]) -> Result<i32> {
     let (program, arguments) = words.split_first().context("the watcher was given no program")?;
-    let signals = blocked();
+    let (signals, before) = blocked();
     take_over();
     // A parent that was gone before this says so by nothing: its pipes are closed, and the program ends at their end.
     if !end_with(parent(), libc::SIGTERM) {
@@ -27,9 +27,11 @@ pub fn watch(words: &[OsString]) -> Result<i32> {
     let mut command = Command::new(program);
     command.args(arguments);
     let own = std::process::id().cast_signed();
-    // SAFETY: between fork and exec it sets a flag of the new process and asks for a number.
+    // SAFETY: between fork and exec it sets the new process's mask and a flag, and asks for a number.
     unsafe {
         command.pre_exec(move || {
+            // A server that is asked to end has to hear it.
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
             if end_with(own, libc::SIGKILL) { Ok(()) } else { Err(std::io::ErrorKind::Interrupted.into()) }
         });
     }
@@ -37,6 +39,9 @@ pub fn watch(words: &[OsString]) -> Result<i32> {
     let child = child.id().cast_signed();
     leave_pipes();
     let ended = wait(child, &signals);
+    if matches!(ended, Ended::Signal(_)) {
+        ask_children();
+    }
     end_children()?;
     Ok(end_as(ended))
 }
@@ -47,18 +52,18 @@ enum Ended {
     Signal(i32),
 }
 
-/// The signals, which come one by one from now on. A program that is started gets them as usual: the library sets them free.
-fn blocked() -> libc::sigset_t {
+/// The signals, which come one by one from now on, and those that were blocked before.
+fn blocked() -> (libc::sigset_t, libc::sigset_t) {
     // SAFETY: a set is written before it is used, and outlives the calls.
     unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
+        let (mut set, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
         libc::sigemptyset(&raw mut set);
         libc::sigaddset(&raw mut set, libc::SIGCHLD);
         for signal in ENDING {
             libc::sigaddset(&raw mut set, signal);
         }
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
-        set
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before);
+        (set, before)
     }
 }
 

@@ -15,8 +15,10 @@ use infergate_core::process::Group;
 use infergate_core::worker::{Client, Patience, WorkerError, WorkerFile};
 
 use crate::command_worker::{launched, launched_until};
+use crate::interrupt::signal;
 use crate::revisions::{commit, empty_repository};
 use crate::sandbox::Sandbox;
+use crate::support;
 
 /// Starts two processes, one of which leaves the group and the session, and all of which hold `$1` open.
 const LEAVES: &str = "exec 9<>\"$1\"; setsid sleep 1000 & sleep 1000 & echo one";
@@ -151,6 +153,38 @@ fn a_killed_gate_leaves_no_server_and_nothing_of_it() {
         "[server]\ncommand = ['sh', 'it.sh', 'PIPE', '{port}']\nmodel = 'timed'\n\
          [[scenario]]\nname = 'chat'\ninput_tokens = 8\noutput_tokens = 4\n",
     );
+}
+
+/// A container's client that is killed leaves its container running.
+#[test]
+fn an_interrupted_gate_asks_its_servers_to_end() {
+    let sandbox = empty_repository();
+    let serve = support::example("serve");
+    let script = format!(
+        "trap 'echo $2 >>{0}/ended; kill $!; exit' TERM\necho $2 >>{0}/started\n'{1}' --port $1 & wait\n",
+        sandbox.path("").display(),
+        serve.display()
+    );
+    sandbox.write("start.sh", &script);
+    sandbox.write(
+        "infergate.toml",
+        "[server]\ncommand = ['sh', 'start.sh', '{port}', 'of-{side}']\nmodel = 'timed'\n\
+         [[scenario]]\nname = 'chat'\ninput_tokens = 8\noutput_tokens = 4\n",
+    );
+    commit(&sandbox, ".gitignore", "target\nstarted\nended\n", "base");
+    let cache = Sandbox::new();
+    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--server", "--budget=10m"]);
+    gate.arg(format!("--base-folder={}", cache.path("base").display()));
+    let (code, said) = signal(gate, &[("block 1", &|id| id.to_string())]);
+    assert_ne!(code, Some(0), "{said}");
+    let lines = |file: &str| {
+        let text = std::fs::read_to_string(sandbox.path(file)).expect("a file");
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines("started"), lines("ended"), "{said}");
+    assert!(lines("ended").contains(&"of-base".into()) && lines("ended").contains(&"of-head".into()), "{said}");
 }
 
 /// So a signal to the group meets nobody who was given its number.

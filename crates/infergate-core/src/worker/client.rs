@@ -32,8 +32,10 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Bytes that a program may print before it is a worker: what its `main` says before the first `Criterion`, or before `divan::main()`.
 const MOST_PRINTED_BYTES: usize = 1 << 20;
 
-/// A worker has so long to remove what it made once its input has ended, and so long to end processes of its own.
+/// A worker has so long to remove what it made once its input has ended.
 const END: Duration = Duration::from_secs(2);
+/// One behind another program has so long to end processes of its own: a server may take five seconds, and is killed then.
+const END_OF_STARTED: Duration = Duration::from_secs(8);
 
 static VIRTUAL_CLOCKS: AtomicBool = AtomicBool::new(false);
 
@@ -286,7 +288,7 @@ impl<'a> Client<'a> {
         let may_tidy = self.can(Capability::WarmUp) || !self.cancelled.load(Ordering::Relaxed);
         if may_tidy && !self.lingers.load(Ordering::Relaxed) {
             self.pipes.close();
-            self.process.wait_for(END);
+            self.process.wait_for(if self.has_child { END_OF_STARTED } else { END });
             self.lingers.fetch_or(!self.process.has_ended(), Ordering::Relaxed);
         }
         self.kill();
@@ -295,7 +297,7 @@ impl<'a> Client<'a> {
     /// Ends it now. One that was started behind another program has that to tell first.
     fn kill(&mut self) {
         if self.has_child {
-            self.process.ask_to_end(END);
+            self.process.ask_to_end(END_OF_STARTED);
         }
         let _ = self.process.end();
         if let Some(words) = &self.words {
@@ -312,7 +314,7 @@ impl<'a> Client<'a> {
 
     fn died(&mut self) -> WorkerError {
         let may_be_benches = self.capabilities.is_empty() || self.can(Capability::WarmUp);
-        exit::reason(&self.name, may_be_benches, &mut self.process, self.words.as_ref())
+        exit::reason(&self.name, may_be_benches, &mut self.process, self.words.as_ref(), self.cancelled)
     }
 }
 
