@@ -84,7 +84,7 @@ settings! {
 settings! {
     /// A program that is run once a sample, `[worker]`.
     WorkerCommand {
-        /// Program and arguments; empty: the bench target is the worker.
+        /// Program and arguments; empty: the bench target is the worker. `{side}` in one of them becomes `base` or `head`.
         command: Vec<String> = Vec::new(), "worker.command";
         /// What builds it in a revision's checkout, program and arguments; empty: nothing has to be built.
         build: Vec<String> = Vec::new(), "worker.build";
@@ -96,7 +96,7 @@ settings! {
 settings! {
     /// A server that is started from each revision, `[server]`.
     ServerConfig {
-        /// What starts it, program and arguments; `{port}` in one of them becomes a free port.
+        /// What starts it, program and arguments; `{port}` in one of them becomes a free port, `{side}` `base` or `head`.
         command: Vec<String> = Vec::new(), "server.command";
         /// What builds it in a revision's checkout, program and arguments; empty: nothing has to be built.
         build: Vec<String> = Vec::new(), "server.build";

@@ -7,14 +7,38 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use super::{cargo_settings, output, progress, toolchain};
+use crate::receipt::Note;
 use crate::report::words;
 use crate::watcher::watched;
 use infergate_core::process::Group;
 use infergate_core::relay::Relay;
 use infergate_core::worker::{WorkerError, ending};
 
+/// What stands in a word of a command for the side it is of, `base` or `head`.
+const SIDE: &str = "{side}";
+
+/// Programs that start what they are told from one place for both sides, whatever the folder.
+const OF_IMAGES: [&str; 3] = ["docker", "podman", "nerdctl"];
+
+/// The words of a command as they are for `side`.
+pub fn of_side(words: &[String], side: &str) -> Vec<String> {
+    words.iter().map(|word| word.replace(SIDE, side)).collect()
+}
+
+/// That both sides may start one and the same image. `table` is where `command` stands: `server`.
+pub fn one_image(command: &[String], table: &str) -> Option<Note> {
+    let program = Path::new(command.first()?).file_stem()?.to_str()?;
+    let is_one = OF_IMAGES.contains(&program) && !command.iter().any(|word| word.contains(SIDE));
+    is_one.then(|| {
+        Note::from(format!(
+            "{program} may start one image for both sides: put {SIDE} into its name, in {table}.build and {table}.command"
+        ))
+    })
+}
+
 /// Runs what builds a side, if anything does; `key` is the key that names it.
 pub fn run(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()> {
+    let build = of_side(build, side);
     let Some((program, arguments)) = build.split_first() else { return Ok(()) };
     // Whoever writes the settings may be the one whose change is gated.
     let words: Option<Vec<String>> = build.iter().map(|word| words::command::word(word)).collect();

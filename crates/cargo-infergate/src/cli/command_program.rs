@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::builds::build_command::{find, run};
+use crate::builds::build_command::{find, of_side, run};
 use crate::command_worker::{self, COMMAND, Job};
 use crate::config::WorkerCommand;
 use crate::paired::Program;
@@ -22,7 +22,8 @@ pub fn program(
     dirty: Option<bool>,
 ) -> Result<Program> {
     run(&asked.build, folder, side, "worker.build")?;
-    let (first, arguments) = asked.command.split_first().context("worker.command names no program")?;
+    let command = of_side(&asked.command, side);
+    let (first, arguments) = command.split_first().context("worker.command names no program")?;
     let path = find(first, folder).with_context(|| {
         format!(
             "{side}: worker.command: there is no program '{first}' in {}; build it with worker.build",

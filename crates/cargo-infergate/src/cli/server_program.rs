@@ -27,8 +27,9 @@ pub fn program(
     dirty: Option<bool>,
 ) -> Result<Program> {
     let asked = &config.server;
+    let command = build_command::of_side(&asked.command, side);
     build_command::run(&asked.build, folder, side, "server.build")?;
-    let first = asked.command.first();
+    let first = command.first();
     let first = first.context("--server: infergate.toml names no server.command; add [server] with one")?;
     let path = find(first, folder).with_context(|| {
         format!(
@@ -40,7 +41,7 @@ pub fn program(
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let mut words = words(asked, &scenarios(&here)?)?;
     words.push("--".into());
-    words.extend(asked.command.iter().map(OsString::from));
+    words.extend(command.iter().map(OsString::from));
     let launcher = watcher::launcher(words, folder.to_owned())?;
     Ok(Program { launcher: Some(launcher), ..Program::new(path, commit, dirty) })
 }

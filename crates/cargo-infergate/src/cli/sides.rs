@@ -16,7 +16,7 @@ use super::trees::{Slot, Trees};
 use super::{
     bench_target, command_program, criterion_front, features, memory, output, server_program, swap, toolchain,
 };
-use crate::builds::profiles;
+use crate::builds::{build_command, profiles};
 use crate::config::Config;
 use crate::paired::{AnchorRequest, Program};
 use crate::receipt::{Note, clause};
@@ -246,7 +246,8 @@ fn commands(revision: &str, config: &Config) -> Result<Sides> {
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let (commit, dirty) = infergate_core::build_info::git(&here);
     let head = command_program::program(asked, &here, "head", commit, dirty)?;
-    let notes = settings.into_iter().chain(build_changes(&tree, &here)?).collect();
+    let one = build_command::one_image(&asked.command, "worker");
+    let notes = settings.into_iter().chain(build_changes(&tree, &here)?).chain(one).collect();
     let sources = Sources::default();
     Ok(Sides {
         base,
@@ -268,7 +269,11 @@ fn servers(revision: &str, config: &Config) -> Result<Sides> {
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let (commit, dirty) = infergate_core::build_info::git(&here);
     let head = server_program::program(config, &here, "head", commit, dirty)?;
-    let notes = settings.into_iter().chain(build_changes(&tree, &here)?).collect();
+    let notes = settings
+        .into_iter()
+        .chain(build_changes(&tree, &here)?)
+        .chain(build_command::one_image(&config.server.command, "server"))
+        .collect();
     // The same server, in a process of its own: its memory is followed from outside.
     let head_memory = Some(Follower::counting(head.clone()));
     let sources = Sources::default();

@@ -37,7 +37,7 @@ pub fn weigh(servers: Option<usize>, series: &Series, tests: usize, row: Verdict
         _ => true,
     };
     let row = pairs.shown_in(row);
-    let reason = Reason::ServersDiffer { servers, std: pairs.std, limit: series.limit.exp() - 1.0 };
+    let reason = Reason::ServersDiffer { servers: pairs.count, std: pairs.std, limit: series.limit.exp() - 1.0 };
     if is_carried { row } else { advisory(row, reason) }
 }
 

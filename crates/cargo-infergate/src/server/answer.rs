@@ -6,7 +6,7 @@ use infergate_core::sha256::words_of_hex;
 
 use crate::receipt::Metric;
 
-/// Bytes of a token where nobody counts tokens and answers can be of any length.
+/// Bytes of a token where the server counts none.
 const BYTES_PER_TOKEN: u64 = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,11 +23,11 @@ impl Part {
     }
 
     /// Nanoseconds, of at least one: making a connection is no part of it. `None` where there is nothing to take it from.
-    pub fn of(self, record: &RequestRecord, asked_tokens: Option<u32>) -> Result<Option<u64>> {
+    pub fn of(self, record: &RequestRecord) -> Result<Option<u64>> {
         let Some(first) = record.chunk_ns.first() else { return Ok(None) };
         Ok(match self {
             Self::Ttft => Some(first.saturating_sub(record.connected_ns.unwrap_or(record.sent_ns)).max(1)),
-            Self::Itl => itl_ns(record, asked_tokens),
+            Self::Itl => itl_ns(record),
             Self::Load(_) => bail!("worker: a case under load has windows and no samples"),
         })
     }
@@ -35,11 +35,11 @@ impl Part {
 
 /// Why an answer's tokens have no times.
 pub fn untimed(record: &RequestRecord) -> &'static str {
-    match record.chunk_ns.len() {
-        0 | 1 => "the answer came in one piece, so its tokens have no times; ask for more tokens",
-        _ => {
+    match record.chunk_ns.as_slice() {
+        [first, .., last] if first == last => {
             "the server sends an answer's pieces all at once, so they have no times; let it stream, or gate --cases '*/ttft'"
         }
+        _ => "the answer is too short, so its tokens have no times; ask for more tokens",
     }
 }
 
@@ -54,12 +54,12 @@ pub fn sent_tokens(record: &RequestRecord) -> Option<u64> {
     record.output_tokens.map(|tokens| tokens.saturating_sub(record.unsent_tokens.unwrap_or(0)))
 }
 
-/// The mean gap between two tokens of an answer, nanoseconds. Tokens are those of the server's usage; else as many as were asked for,
-/// since pieces can hold any part of a token, or several, and both builds have to be divided by the same; where answers can be of any
-/// length (`None`), by the bytes of its text. `None` below two pieces or tokens, or where all came at once.
-pub fn itl_ns(record: &RequestRecord, asked_tokens: Option<u32>) -> Option<u64> {
+/// The mean gap between two tokens of an answer, nanoseconds. Tokens are those of the server's usage; else they follow from the bytes
+/// of its text, since pieces can hold any part of a token, or several, and an answer can be shorter than was asked for. `None` below two
+/// pieces or tokens, or where all came at once.
+pub fn itl_ns(record: &RequestRecord) -> Option<u64> {
     let (first, last) = (record.chunk_ns.first()?, record.chunk_ns.last()?);
-    let uncounted = || asked_tokens.map_or_else(|| record.text_bytes.unwrap_or(0) / BYTES_PER_TOKEN, u64::from);
+    let uncounted = || record.text_bytes.unwrap_or(0) / BYTES_PER_TOKEN;
     let gaps = sent_tokens(record).unwrap_or_else(uncounted).checked_sub(1).filter(|gaps| *gaps > 0)?;
     let took_ns = last.saturating_sub(*first);
     (took_ns > 0).then(|| (took_ns / gaps).max(1))

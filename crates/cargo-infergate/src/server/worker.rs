@@ -46,13 +46,12 @@ const CAPABILITIES: [Capability; 6] = [
 
 /// So often a request beside the windows is sent again.
 const AGAIN: u32 = 4;
-
 const BEFORE_AGAIN: Duration = Duration::from_millis(100);
 
 const UNANSWERED: &str = "the server did not answer a request";
 
-/// So many answers of a process may end too soon.
-const MOST_SKIPPED: u32 = 2;
+/// So many answers of a process may have no token, and one of so many more.
+const MOST_SKIPPED: (u64, u64) = (2, 20);
 
 /// So many answers without times are no accident.
 const MOST_UNTIMED: u32 = 5;
@@ -107,7 +106,7 @@ struct Loading {
     seed: u64,
     /// The output of each scenario, once it was computed as often as was asked for.
     outputs: BTreeMap<usize, Said>,
-    skipped: u32,
+    skipped: u64,
 }
 
 /// What the server says to the prompts that are always the same.
@@ -270,10 +269,8 @@ impl Worker {
             match known {
                 Some(known) => {
                     // Several servers can run: each is asked all of them.
-                    if self.job.users.is_none()
-                        && matches!(self.job.server, Where::Running(_))
-                        && let Some(texts) = known.get(WORDS..).filter(|texts| !texts.is_empty())
-                    {
+                    let is_asked = self.job.users.is_none() && matches!(self.job.server, Where::Running(_));
+                    if let Some(texts) = known.get(WORDS..).filter(|texts| is_asked && !texts.is_empty()) {
                         is_same = *texts == self.repeated_texts(scenario)?[..];
                     }
                     said.ids = known;
@@ -323,8 +320,7 @@ impl Worker {
         let mut why = "";
         for _ in 0..MOST_UNTIMED {
             let record = self.ask_next(scenario)?;
-            let tokens = self.job.check_output.then(|| self.job.scenarios[scenario].output_tokens);
-            if let Some(ns) = part.of(&record, tokens)? {
+            if let Some(ns) = part.of(&record)? {
                 return Ok(ns);
             }
             why = untimed(&record);
@@ -332,35 +328,39 @@ impl Worker {
         bail!("{case}: {why} ({MOST_UNTIMED} answers in a row)")
     }
 
-    /// One request of a scenario, whose prompt no other has and whose answer is not too short.
+    /// One request of a scenario, whose prompt no other has and whose answer has a token.
     fn ask_next(&mut self, scenario: usize) -> Result<RequestRecord> {
-        let is_forced = self.job.wanted.ignore_eos || self.job.wanted.min_tokens;
         loop {
             let record = self.request(scenario, self.asked)?;
             self.asked += 1;
             match &record.failure {
+                Some(failure) if !self.ended_at_once(&record) => bail!("{UNANSWERED}: {}", failure.detail),
+                Some(failure) => self.skip(&failure.detail)?,
                 None => return Ok(record),
-                Some(failure) if failure.class == FailureClass::WrongLength && !is_forced => {
-                    self.skip(&failure.detail)?
-                }
-                Some(failure) => bail!("{UNANSWERED}: {}", failure.detail),
             }
         }
+    }
+
+    /// Whether an answer has no token, where nothing keeps the model from ending it.
+    fn ended_at_once(&self, record: &RequestRecord) -> bool {
+        let is_short = record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::WrongLength);
+        is_short && record.chunk_ns.is_empty() && !self.job.wanted.ignore_eos && !self.job.wanted.min_tokens
     }
 
     /// Leaves out a prompt whose answer ends at once, as one does now and then, of both builds. More of them are no accident.
     fn skip(&mut self, why: &str) -> Result<()> {
         let loaded = self.loaded.as_mut().context("worker: nothing is loaded; send load first")?;
         loaded.skipped += 1;
-        ensure!(loaded.skipped <= MOST_SKIPPED, "{why} ({} answers of one process)", loaded.skipped);
+        let most = MOST_SKIPPED.0 + self.asked / MOST_SKIPPED.1;
+        ensure!(loaded.skipped <= most, "{why} ({} of {} answers of one process)", loaded.skipped, self.asked);
         Ok(())
     }
 
-    /// One request of a scenario, whose prompt is that of the level `number`, and that is answered.
+    /// One request of a scenario, whose prompt is that of the level `number`, and that is answered, be it by nothing.
     fn ask(&self, scenario: usize, number: u64) -> Result<RequestRecord> {
         let record = self.request(scenario, number)?;
-        let failed = record.failure.as_ref().map(|failure| &failure.detail);
-        failed.map_or(Ok(()), |why| Err(anyhow!("{UNANSWERED}: {why}")))?;
+        let failure = record.failure.as_ref().filter(|_| !self.ended_at_once(&record));
+        failure.map_or(Ok(()), |failure| Err(anyhow!("{UNANSWERED}: {}", failure.detail)))?;
         Ok(record)
     }
 

@@ -200,3 +200,29 @@ fn a_command_that_is_not_there_or_does_not_build_is_one_line() {
     let line = error(sandbox.run(&["gate", "--toolchain=stable", "--worker-command=./built.sh"]));
     assert!(line.contains("is compared with a revision; give --against"), "{line}");
 }
+
+/// An image has one name, whatever the checkout that it is built in.
+#[cfg(unix)]
+#[test]
+fn what_is_built_elsewhere_has_a_name_for_each_side() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let sandbox = repository("#!/bin/sh\necho \"$1\"\n");
+    let (cache, images) = (Sandbox::new(), Sandbox::new());
+    let image = images.path("image").display().to_string();
+    let client = sandbox.write("docker", &format!("#!/bin/sh\nexec sh \"{image}$1\" same\n"));
+    std::fs::set_permissions(&client, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    let gate = |name: &str| {
+        let settings =
+            format!("[worker]\nbuild = ['cp', 'source.sh', '{image}{name}']\ncommand = ['./docker', '{name}']\n");
+        commit(&sandbox, "infergate.toml", &settings, "an image");
+        let folder = format!("--base-folder={}", cache.path("base").display());
+        stdout(&sandbox.run(&["gate", "--against=HEAD", &folder, "--memory-runs=0"]).success())
+    };
+    let note = "docker may start one image for both sides: put {side} into its name";
+    assert!(gate("-of-all").contains(note));
+    assert!(!gate("-of-{side}").contains(note));
+    let mut made = images.files();
+    made.sort();
+    assert_eq!(made, ["image-of-all", "image-of-base", "image-of-head"]);
+}

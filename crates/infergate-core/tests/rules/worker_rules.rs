@@ -24,14 +24,14 @@ fn sample(count: usize, iterations: usize, slowdown: f64) -> Request {
 #[test]
 fn the_first_answer_may_take_long_and_later_ones_ten_times_what_was_seen() {
     let mut patience = Patience::default();
-    assert_eq!(patience.limit(&Request::Hello), 60 * S);
+    assert_eq!(patience.limit(&Request::Hello), 120 * S);
     assert_eq!(patience.limit(&prepare()), 1800 * S);
     patience.saw(&prepare(), 3 * S);
     patience.saw(&prepare(), S);
     assert_eq!(patience.limit(&prepare()), 30 * S, "the longest counts");
     assert_eq!(patience.limit(&sample(2, 5, 1.0)), 600 * S, "10 iterations at half the speed");
     assert_eq!(patience.limit(&Request::Count { case: case(), repeats: 8 }), 240 * S);
-    assert_eq!(patience.limit(&Request::Memory { case: None }), 60 * S);
+    assert_eq!(patience.limit(&Request::Memory { case: None }), 120 * S);
 }
 
 /// In a fresh process a late bench waits for the set-up of those before it.
@@ -47,6 +47,23 @@ fn a_bench_may_take_as_long_as_the_set_up_of_all_besides() {
     assert_eq!(patience.limit(&Request::Sample { case: bench, sampling }), 610 * S);
     patience.saw(&self::prepare(), MS);
     assert_eq!(patience.limit(&self::prepare()), 10 * S, "an engine's case needs no other");
+}
+
+/// A server computes the output of a scenario for the first of its cases, whichever that is.
+#[test]
+fn a_case_of_a_server_may_take_as_long_as_any_other() {
+    let [first, second] = ["bench:chat/ttft", "bench:chat/itl"].map(|name| Request::Prepare {
+        case: name.parse().expect("a case"),
+        known: None,
+        feed: None,
+    });
+    let seen = |mut patience: Patience| {
+        patience.saw(&first, 3 * S);
+        patience.saw(&second, MS);
+        patience.limit(&second)
+    };
+    assert_eq!(seen(Patience::default()), 30 * S);
+    assert_eq!(seen(Patience::default().with_first_of_bench(Some(120 * S))), 10 * S, "a bench computes its own");
 }
 
 #[test]

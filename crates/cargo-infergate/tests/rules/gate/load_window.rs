@@ -111,17 +111,16 @@ fn tokens_of_both_sides_are_of_one_size() {
 /// At half the speed, and each token in two pieces: as many pieces in a second.
 #[test]
 fn a_mean_gap_is_one_between_tokens() {
-    let pieces = |ns: &[u64], usage| itl_ns(&RequestRecord { output_tokens: usage, ..record(0, 0, ns) }, Some(3));
-    assert_eq!(pieces(&[100, 120, 140], None), Some(20));
-    assert_eq!(pieces(&[100, 120, 140, 160, 180], None), Some(40));
-    assert_eq!(pieces(&[100, 140], Some(5)), Some(10), "by usage");
-    assert_eq!((pieces(&[100], Some(5)), pieces(&[100, 120], Some(1))), (None, None));
-    assert_eq!(pieces(&[100, 100, 100], None), None, "all at once");
-    // Of any length: an answer that stops halfway is no faster.
-    let of_text = |bytes, ns: &[u64]| {
-        itl_ns(&RequestRecord { output_tokens: None, text_bytes: Some(bytes), ..record(0, 0, ns) }, None)
+    let gap = |tokens, bytes, ns: &[u64]| {
+        itl_ns(&RequestRecord { output_tokens: tokens, text_bytes: Some(bytes), ..record(0, 0, ns) })
     };
-    assert_eq!((of_text(20, &[100, 140, 180]), of_text(12, &[100, 140])), (Some(20), Some(20)));
+    assert_eq!(gap(None, 12, &[100, 120, 140]), Some(20));
+    assert_eq!(gap(None, 12, &[100, 120, 140, 160, 180]), Some(40));
+    assert_eq!(gap(Some(5), 8, &[100, 140]), Some(10), "by usage");
+    assert_eq!((gap(Some(5), 8, &[100]), gap(Some(1), 8, &[100, 120]), gap(None, 4, &[100, 120])), (None, None, None));
+    assert_eq!(gap(None, 12, &[100, 100, 100]), None, "all at once");
+    // An answer that stops halfway is no faster.
+    assert_eq!((gap(None, 20, &[100, 140, 180]), gap(None, 12, &[100, 140])), (Some(20), Some(20)));
 }
 
 #[test]

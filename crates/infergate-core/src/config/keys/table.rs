@@ -46,7 +46,7 @@ pub const KEYS: &[Key] = &[
     key(Paired, "worker.command", List, "Against a revision, in place of a bench target: a program and its arguments, run once a sample in each checkout; its output is what it prints").default("[]").value("PROGRAM,ARGUMENT,..."),
     key(Paired, "worker.build", List, "A program and its arguments that build that command, run once in each checkout").default("[]").value("PROGRAM,ARGUMENT,..."),
     key(Paired, "worker.check_output", Switch, "Compare what the command prints; false for one that prints times").default("true").said_by(Base),
-    key(Paired, "server.command", List, "With gate --server: a program and its arguments that start a server; {port} in one of them becomes a free port").default("[]").value("PROGRAM,ARGUMENT,..."),
+    key(Paired, "server.command", List, "With gate --server: a program and its arguments that start a server; {port} in one of them becomes a free port, {side} base or head").default("[]").value("PROGRAM,ARGUMENT,..."),
     key(Paired, "server.build", List, "A program and its arguments that build the server, run once in each checkout").default("[]").value("PROGRAM,ARGUMENT,..."),
     key(Paired, "server.ready", Text, "Path that answers 2xx once the server is ready").default("\"/health\""),
     key(Paired, "server.ready_s", Count(1, 86_400), "Seconds within which it has to be ready").default("300"),
