@@ -56,7 +56,7 @@ fn alone(c: &mut Criterion) {
         });
     }
     let _folder = is("folder").then(Folder::new);
-    for n in (0..1_100).filter(|_| is("many")) {
+    for n in (0..4_100).filter(|_| is("many")) {
         c.bench_function(&format!("many/{n}"), |b| b.iter_custom(Duration::from_nanos));
     }
     if is("once") {

@@ -236,7 +236,10 @@ pub fn select(patterns: &[String], from: &[Case]) -> Result<Vec<Case>> {
         if found.is_empty() {
             match pattern.parse() {
                 Ok(case) => found.push(case),
-                Err(error) if pattern.contains("/p") && !pattern.contains('*') => return Err(error),
+                // A bench can be called anything.
+                Err(error) if pattern.contains("/p") && !pattern.contains('*') && !are_benches(from) => {
+                    return Err(error);
+                }
                 Err(_) => bail!("no case matches '{pattern}'; there are {}", list(from)),
             }
         }
@@ -247,6 +250,10 @@ pub fn select(patterns: &[String], from: &[Case]) -> Result<Vec<Case>> {
         }
     }
     Ok(chosen)
+}
+
+fn are_benches(cases: &[Case]) -> bool {
+    cases.iter().any(|case| matches!(case, Case::Bench(_)))
 }
 
 fn list(cases: &[Case]) -> String {

@@ -64,6 +64,10 @@ pub fn benches(target: &BenchTarget, folder: &Path, here: &[Package]) -> Result<
     let own = around(&named, folder).filter(|_| named.len() > 1).map(|own| own.name.clone());
     let one = BenchTarget { package: own.or_else(|| target.package.clone()), ..target.clone() };
     if is_one && target.is_named {
+        let mut found = of_packages(target, &named, here).into_iter().filter(|one| one.bench.target == target.target);
+        if let Some(why) = found.find_map(|one| one.lacks.filter(|why| why == NO_MAIN)) {
+            bail!("bench target '{}' {why}; add it to its [[bench]]", target.target);
+        }
         let are_criterions = !named.is_empty() && !has_engine(target, &named);
         return Ok(Chosen { are_criterions, ..Chosen::one(one) });
     }
@@ -285,13 +289,15 @@ fn of_bench<'p>(target: &BenchTarget, here: &'p [Package]) -> Vec<&'p Package> {
     here.iter().filter(|package| package.bench(&target.target).is_some() && package.is_asked_for(target)).collect()
 }
 
-/// The package that is asked for, else the one around this folder, else the workspace's. A root package without a bench that can be gated
-/// is none that was meant.
+/// The package that is asked for, else the one around this folder, else the workspace's. A root package is none that was meant where it
+/// has no bench that can be gated, or where a list or glob was asked for.
 fn packages<'p>(target: &BenchTarget, folder: &Path, here: &'p [Package]) -> Vec<&'p Package> {
     let packages: Vec<&Package> = here.iter().filter(|package| package.is_asked_for(target)).collect();
     let own = around(&packages, folder).filter(|_| target.package.is_none());
     let is_meant = |own: &&Package| of_packages(target, &[*own], here).iter().any(|one| one.lacks.is_none());
-    own.filter(is_meant).map_or(packages, |own| vec![own])
+    let is_list = target.target.contains([',', '*', '?']);
+    let has_below = |own: &Package| packages.iter().any(|it| it.name != own.name && own.is_around(&it.manifest_path));
+    own.filter(is_meant).filter(|own| !is_list || !has_below(own)).map_or_else(|| packages.clone(), |own| vec![own])
 }
 
 /// The package around `folder`. Below a root package lie others.
@@ -307,12 +313,15 @@ fn of_packages(target: &BenchTarget, packages: &[&Package], here: &[Package]) ->
         let manifest = swap::table(&package.manifest_path).unwrap_or_default();
         let own: BTreeSet<String> = with_main(&manifest).into_iter().map(|(name, _)| name).collect();
         // Cargo takes every file beside them for one; what others include has no main.
-        let is_one = |name: &str| own.contains(name) || source(package, name).is_some_and(|text| text.contains("main"));
+        let has_some = |text: String| text.contains("main") || text.contains(RUSTCS);
+        let is_one = |name: &str| own.contains(name) || source(package, name).is_some_and(has_some);
         let found = package.benches().filter(|built| is_one(&built.name)).map(|built| {
             let name = built.name.clone();
             let text = source(package, &name).unwrap_or_default();
             let is_ours = takes_criterion(package) || takes_infergate(package);
-            let lacks = if !(is_ours && uses_ours(&text, &package.helpers) || names_ours(&text)) {
+            let lacks = if text.contains(RUSTCS) && !names_ours(&text) {
+                Some("is of rustc's own #[bench], neither criterion's nor divan's".to_owned())
+            } else if !(is_ours && uses_ours(&text, &package.helpers) || names_ours(&text)) {
                 Some("uses neither criterion nor divan (an engine's own is named with --bench-target)".to_owned())
             } else if !is_ours {
                 Some("takes criterion from another package, not from a dependency of its own".to_owned())
@@ -324,7 +333,7 @@ fn of_packages(target: &BenchTarget, packages: &[&Package], here: &[Package]) ->
             } else if is_off(&manifest, &name) {
                 Some(OFF.to_owned())
             } else {
-                (!own.contains(&name)).then(|| "has no 'harness = false' in Cargo.toml".to_owned())
+                (!own.contains(&name)).then(|| NO_MAIN.to_owned())
             };
             let is_named = is_one_of_several || here.iter().filter(|other| other.bench(&name).is_some()).count() > 1;
             let of = if is_named { Some(package.name.clone()) } else { target.package.clone() };
@@ -340,6 +349,10 @@ fn of_packages(target: &BenchTarget, packages: &[&Package], here: &[Package]) ->
     packages.iter().copied().flat_map(of_package).collect()
 }
 
+/// What one of rustc's own benches has in its text.
+const RUSTCS: &str = "#[bench]";
+/// What one lacks whose `main` cargo does not call.
+const NO_MAIN: &str = "has no 'harness = false' in Cargo.toml";
 /// What one beside an engine's lacks.
 const BESIDE: &str = "is not named with --bench-target, and an engine's is gated alone";
 /// What one that is named does not lack.

@@ -137,6 +137,11 @@ impl LeftOut {
         self.fails == Fails::AnchorAlone
     }
 
+    /// Whether it gave no answer within its limit.
+    pub fn has_hung(&self) -> bool {
+        matches!(self.error, WorkerError::Hung(_))
+    }
+
     /// Where it fails, and why.
     fn said(&self, request: &PairedRequest) -> String {
         let Self { case, fails, error } = self;

@@ -77,8 +77,9 @@ fn attempt(
     cancelled: &AtomicBool,
 ) -> Result<Pilot, Ended> {
     let mut say = |label: &str| progress(&Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 });
+    let hung = left.iter().filter(|bench| bench.has_hung()).count();
     say("pilot: loading head");
-    let (mut head, machine) = start(request, Who::Head, &request.head, cancelled)?;
+    let (mut head, machine) = start(request, Who::Head, &request.head, hung, cancelled)?;
     let context_tokens = head.record.engine.context_tokens;
     let cases = match fitting(&request.cases, request.memory_case, context_tokens, &head.benches) {
         Ok(cases) => cases,
@@ -90,7 +91,7 @@ fn attempt(
     let mut cases = of_shard(request.shard.filter(|_| request.only.is_none()), cases)?;
     cases.retain(|case| request.only.as_ref().is_none_or(|only| only.contains(case)));
     say("pilot: loading base");
-    let (mut base, _) = start(request, Who::Base, &request.base, cancelled)?;
+    let (mut base, _) = start(request, Who::Base, &request.base, hung, cancelled)?;
     ensure_same_model("base", &base.record, &head.record)?;
     let is_share = request.shard.is_some_and(|shard| shard.of > 1);
     let benches = shared(&request.cases, cases, (&head.benches, &base.benches), is_share)?;
@@ -106,7 +107,7 @@ fn attempt(
     let mut anchor = None;
     if let Some(AnchorRequest { program: Some(program), .. }) = &request.anchor {
         say("pilot: loading the anchor");
-        let (started, _) = start(request, Who::Anchor, program, cancelled)?;
+        let (started, _) = start(request, Who::Anchor, program, hung, cancelled)?;
         ensure_same_model("anchor", &started.record, &head.record)?;
         anchor = Some(started);
     }
@@ -241,7 +242,7 @@ fn attempt(
             let programs = [(Who::Head, Some(&request.head)), (Who::Base, Some(&request.base)), (Who::Anchor, anchor)];
             let starts = programs.into_iter().filter_map(|(who, program)| Some((who, program?)));
             starts
-                .map(|(who, program)| Ok(start(request, who, program, cancelled)?.0.start_ns))
+                .map(|(who, program)| Ok(start(request, who, program, hung, cancelled)?.0.start_ns))
                 .sum::<Result<u64, WorkerError>>()
         },
     )?;
@@ -340,7 +341,7 @@ fn only_in_base(request: &PairedRequest, in_head: &[Case], cancelled: &AtomicBoo
     if in_head.is_empty() {
         return None;
     }
-    let (base, _) = start(request, Who::Base, &request.base, cancelled).ok()?;
+    let (base, _) = start(request, Who::Base, &request.base, 0, cancelled).ok()?;
     let gone = |name: &&String| {
         let is_it = |bench: &&Case| bench.to_string() == **name || bench.id() == **name;
         base.benches.iter().any(|bench| is_it(&bench)) && !in_head.iter().any(|bench| is_it(&bench))

@@ -26,7 +26,7 @@ pub struct Started<'a> {
     pub outputs: Vec<PreparedReply>,
 }
 
-/// Starts a process of a side, and lets it load.
+/// Starts a process of a side, and lets it load. So many benches `hung` before, and were left out.
 ///
 /// # Errors
 /// What head cannot do is a failed run, what only base cannot do is not comparable.
@@ -34,12 +34,13 @@ pub fn start<'a>(
     request: &PairedRequest,
     who: Who,
     program: &Program,
+    hung: usize,
     cancelled: &'a AtomicBool,
 ) -> Result<(Started<'a>, Machine), WorkerError> {
     ensure_not(cancelled)?;
     let name = who.name();
     let file = program.open().map_err(|error| error.of(name))?;
-    let patience = Patience::default().with_first_of_bench(first_of_bench(request, program));
+    let patience = Patience::default().with_first_of_bench(first_of_bench(request, program, hung));
     let patience = match request.ready_within {
         Some(within) => patience.with_least_load(within),
         None => patience,
@@ -77,10 +78,12 @@ pub fn start<'a>(
     ))
 }
 
-/// How long a bench may take that was never run. What is started behind a launcher may start something of its own first.
-fn first_of_bench(request: &PairedRequest, program: &Program) -> Option<Duration> {
+/// How long a bench may take that was never run: after each that hung half as long, so that some of them do not take the whole budget.
+/// What is started behind a launcher may start something of its own first.
+fn first_of_bench(request: &PairedRequest, program: &Program, hung: usize) -> Option<Duration> {
     let is_bench = program.launcher.is_none() && program.servers.is_empty();
-    is_bench.then(|| request.budget.map_or(FIRST_OF_BENCH, |budget| (budget / 5).clamp(LEAST_OF_BENCH, FIRST_OF_BENCH)))
+    let first = request.budget.map_or(FIRST_OF_BENCH, |budget| (budget / 5).min(FIRST_OF_BENCH));
+    is_bench.then(|| (first / 2_u32.pow(hung.min(8) as u32)).max(LEAST_OF_BENCH))
 }
 
 /// What only base or the anchor refuses cannot be compared; what breaks is a failed run on every side.

@@ -15,6 +15,15 @@ fn benches_of_something_else_are_named() {
     let said = gate(&sandbox, &[]).code(4);
     let expected = "no bench target that can be gated; there is parse, which uses neither criterion nor divan";
     assert!(stderr(&said).contains(expected), "{}", stderr(&said));
+    let rustcs = "#![feature(test)]\nextern crate test;\n#[bench]\nfn it(b: &mut test::Bencher) { b.iter(|| 1) }\n";
+    sandbox.write("Cargo.toml", &MANIFEST.replace("harness = false", ""));
+    sandbox.write("benches/parse.rs", rustcs);
+    let said = gate(&sandbox, &[]).code(4);
+    assert!(stderr(&said).contains("there is parse, which is of rustc's own #[bench]"), "{}", stderr(&said));
+    // One whose main would never run.
+    sandbox.write("benches/parse.rs", BENCH);
+    let line = error(gate(&sandbox, &["--bench-target=parse"]));
+    assert!(line.contains("bench target 'parse' has no 'harness = false' in Cargo.toml"), "{line}");
 }
 
 #[test]
@@ -75,6 +84,13 @@ fn a_bench_target_of_several_packages_is_none_that_is_chosen() {
     process.current_dir(sandbox.path("a/src"));
     let line = error(assert_cmd::Command::from_std(process).assert());
     assert!(line.ends_with("names no bench target that can be gated; there are a/parse"), "{line}");
+    // A glob in the folder of a root package is of the workspace.
+    sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[workspace]\nmembers = ['a', 'b']\n"));
+    sandbox.write("benches/parse.rs", BENCH);
+    sandbox.write("src/lib.rs", "");
+    let line = error(gate(&sandbox, &["--bench-target=prase*"]));
+    assert!(line.ends_with("there are a/parse, b/parse, parser/parse"), "{line}");
+    sandbox.write("Cargo.toml", "[workspace]\nresolver = '2'\nmembers = ['a', 'b']\n");
     for name in ["a", "b"] {
         let manifest = MANIFEST.replace("'parser'", &format!("'{name}'"));
         sandbox.write(&format!("{name}/Cargo.toml"), &format!("{manifest}bench = false\n"));
