@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail};
 use crate::receipt::PairedCase;
 use infergate_core::engine::LoadRequest;
 use infergate_core::process::this_program;
-use infergate_core::worker::{Capability, Client, Launcher, Patience, Program};
+use infergate_core::worker::{Capability, Client, Launcher, Patience, Program, Sampling};
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub use tracer::trace;
@@ -87,8 +87,10 @@ impl Watched<'_> {
         let together = client.can(Capability::Iterations);
         let (count, iterations) =
             if together { (1, case.iterations_per_sample) } else { (case.iterations_per_sample, 1) };
+        // What a bench does from its second iteration on alone is done behind the untimed one.
+        let sampling = Sampling { warm_up: case.warm_up, ..Sampling::of(count, iterations) };
         for _ in 0..case.pairs.max(1) {
-            client.sample(case.id, count, iterations)?;
+            client.sample_as(case.id, sampling)?;
         }
         let seen = fs::read_to_string(&seen).context("what was seen cannot be read")?;
         let found = read(&seen)?;

@@ -181,7 +181,7 @@ impl<'a> Search<'a> {
     fn run(&mut self, base: &mut Tree, tree: &mut Tree) -> Result<BisectionEnd> {
         let (good, bad) = (base.commit.clone(), tree.commit.clone());
         if self.step(tree)? != Tried::Bad {
-            return Ok(BisectionEnd::NotSlower);
+            return Ok(self.bad_is_not());
         }
         let mut commits = Commits::between(&good, &bad);
         match self.among(&mut commits, base, tree) {
@@ -192,6 +192,12 @@ impl<'a> Search<'a> {
             }
             ended => ended,
         }
+    }
+
+    /// How a search ends that began with a step which did not show that the bad one is slower.
+    fn bad_is_not(&self) -> BisectionEnd {
+        let why = self.steps.last().and_then(|step| step.skipped.clone());
+        why.map_or(BisectionEnd::NotSlower, |why| BisectionEnd::NotJudged { why })
     }
 
     /// Halves until one is left, and compares that one with the one before it.

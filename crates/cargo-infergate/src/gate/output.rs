@@ -59,7 +59,9 @@ pub use infergate_core::engine::default_tolerance;
 /// Compares `head` with `base`. A [relative distance](Distance::relative) up to `tolerance` is rounding.
 pub fn compare(base: &Output, head: &Output, tolerance: f64) -> Comparison {
     let (said_before, said_now) = tokens(base, head);
-    let first_difference = first_difference(&said_before, &said_now);
+    // A head that says what it computed, where base says nothing, differs from nothing.
+    let is_new = base.ids.is_empty() && base.fingerprint.is_none();
+    let first_difference = first_difference(&said_before, &said_now).filter(|_| !is_new);
     let (steps, lost_positions) = comparable(base, head);
     // An older file counts logits that are not finite, too, and has no sum of them.
     let logits_of = |output: &Output| {

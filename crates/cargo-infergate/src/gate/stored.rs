@@ -268,7 +268,9 @@ impl Suite<'_> {
     }
 
     fn compare(&self, time: TimeEvidence, record: &CaseRecord, head_ns: f64) -> (TimeEvidence, Ending) {
-        let known: Vec<(usize, &Session, f64)> = known(self.sessions, record.id).collect();
+        // Of another number of threads times are others.
+        let has_as_many = |(_, session, _): &(usize, &Session, f64)| session.threads == self.head.threads;
+        let known: Vec<(usize, &Session, f64)> = known(self.sessions, record.id).filter(has_as_many).collect();
         let sessions: Vec<(usize, &str, f64)> =
             known.iter().map(|(stretch, session, ns)| (*stretch, session.created.as_str(), *ns)).collect();
         let (processes, limit) = (record.processes.len(), self.stored.policy.cv_limit);

@@ -53,6 +53,11 @@ pub enum BisectionEnd {
     },
     /// The bad one was not shown to be slower than the good one.
     NotSlower,
+    /// The bad one could not be judged.
+    NotJudged {
+        /// Why.
+        why: String,
+    },
 }
 
 /// One step of a bisection.

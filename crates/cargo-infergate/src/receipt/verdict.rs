@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::contradiction::{ensure_decided_by_rows, ensure_row_agrees, ensure_row_is_sound};
-use super::{Evidence, Note, Outcome, Reason, Remedy, Subject, TimeEvidence};
+use super::{Evidence, Note, Outcome, Reason, Remedy, Subject, TimeEvidence, Witness};
 
 /// Schema name of a [`Verdict`].
 pub const VERDICT_SCHEMA: &str = "infergate.verdict/2";
@@ -73,10 +73,15 @@ impl VerdictRow {
         self.outcome.is_undecided() && was_measured
     }
 
-    /// Whether `undecided = "warn"` lets it pass: noise left it open, and not time that was too short to call a slowdown which lies
-    /// above its limit wherever in its interval it is.
+    /// Whether `undecided = "warn"` lets it pass: noise left it open. A slowdown that lies above its limit wherever in its interval it
+    /// is was left open by too little time, and a heap that still grows, which is counted exactly, by too few runs.
     pub fn passes_undecided(&self) -> bool {
-        self.is_undecided() && !self.time().is_some_and(TimeEvidence::is_above_limit)
+        let is_noise = match &self.evidence {
+            Evidence::Time(time) => !time.is_above_limit(),
+            Evidence::Memory(memory) => memory.witness == Witness::Resident,
+            Evidence::Output(_) | Evidence::Counter(_) | Evidence::Target(_) => false,
+        };
+        self.is_undecided() && is_noise
     }
 
     /// The time it rests on, where it rests on one.

@@ -211,6 +211,9 @@ pub fn bisection(found: &Bisection) -> String {
                 first_of(&names, NAMED, "; ")
             )
         }
+        BisectionEnd::NotJudged { why } => {
+            format!("\nthe bad {searched} could not be judged, so nothing was searched: {}\n", printable(why))
+        }
         BisectionEnd::NotSlower => {
             format!("\nthe bad {searched} was not shown to be slower than the good one; nothing to search\n")
         }

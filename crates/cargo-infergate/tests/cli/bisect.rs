@@ -103,6 +103,10 @@ fn a_commit_that_cannot_be_prepared_is_skipped() {
     let report = stdout(&said);
     assert!(report.contains("one of these") && report.contains("skipped: "), "{report}");
     assert!(report.contains("bench.prepare"), "{report}");
+    // One that cannot be judged was not shown to be as fast as the good one.
+    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_000\n", "broken");
+    let report = stdout(&bisect(&sandbox, good.trim(), "HEAD").code(3));
+    assert!(report.contains("the bad commit could not be judged, so nothing was searched: "), "{report}");
 }
 
 #[cfg(unix)]

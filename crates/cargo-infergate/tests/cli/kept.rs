@@ -293,6 +293,13 @@ fn a_second_run_that_is_gone_on_with_is_the_last() {
     let said = gate(&["--resume=paired.json"]).code(3);
     assert!(stdout(&said).contains("undecided = \"again\" measured it once more"), "{}", stdout(&said));
     assert_eq!(std::fs::read(&first).expect("still there"), before);
+    // Cut short before its first block, it was none: the first run is gone on with, and then there is a second.
+    let mut first_run = read::<PairedReceipt>(&first).expect("a receipt");
+    first_run.partial = true;
+    write_json(&second, &first_run).expect("a file");
+    let said = gate(&["--resume=paired.json"]).code(3);
+    assert!(stdout(&said).contains("undecided = \"again\" measured it once more"), "{}", stdout(&said));
+    assert_ne!(read::<PairedReceipt>(&second).expect("a receipt").blocks, first_run.blocks);
     // A quick look writes nothing, and takes nothing away.
     gate(&["--quick", "--out=paired.json"]).success();
     assert!(first.exists());

@@ -143,10 +143,10 @@ fn a_leak_that_takes_the_last_file_descriptor_does_not_pass() {
     let mut process = sandbox.process(&["memory", "--cases=prefill/p8", "--model=control:files", "--out=memory.json"]);
     process.arg("--worker").arg(worker);
     let said = assert_cmd::Command::from_std(process).assert().code(3);
-    assert!(decision(&said).contains("partial"), "{}", stdout(&said));
+    assert!(decision(&said).contains("invalid"), "{}", stdout(&said));
     let record = receipt(&sandbox).memory;
     assert!(record.partial && record.runs.open_files.len() > 100, "{record:?}");
-    let why = record.missing.join("; ");
+    let why = record.invalid.join("; ");
     assert!(why.contains("this is no longer known: ") && why.contains("open files ("), "{why}");
 }
 
@@ -224,10 +224,11 @@ fn a_worker_that_dies_leaves_what_was_seen_and_never_passes() {
         sandbox.process(&["memory", "--model=fake:exits-late", "--case=generate/p128-o64", "--out=memory.json"]);
     process.arg("--worker").arg(worker);
     let assert = assert_cmd::Command::from_std(process).assert().code(3);
-    assert!(decision(&assert).contains("partial"), "{}", stdout(&assert));
+    let said = stdout(&assert);
+    assert!(decision(&assert).contains("invalid") && said.contains("ended early"), "{said}");
     let record = receipt(&sandbox).memory;
     assert!(record.partial && record.runs.len() < 100 && !record.runs.is_empty(), "{record:?}");
-    assert!(record.missing.iter().any(|why| why.contains("ended early")), "{:?}", record.missing);
+    assert!(record.invalid.iter().any(|why| why.contains("ended early")), "{:?}", record.invalid);
 }
 
 #[test]

@@ -268,10 +268,20 @@ fn of_a_pull_request_only_a_paired_receipt_is_judged() {
     let (code, said) = folder.report(&["paired-1.json"], &["--pull-request", "--out=r", "--format=comment"]);
     assert_eq!(code, 0, "{said}");
     assert!(folder.read("r/comment.md").contains("infergate: inconclusive"));
-    // Noise lets nothing pass beside what is missing.
-    for (asked, passes) in [("", true), ("cases = ['prefill/p9']\n", false)] {
+    // Noise lets nothing pass beside what is missing, nor a heap that still grows.
+    let text = fs::read_to_string(golden("paired-1.json")).expect("a receipt");
+    let mut receipt: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    receipt["blocks"].as_array_mut().expect("blocks").truncate(3);
+    let mut heap = receipt.clone();
+    receipt.as_object_mut().expect("an object").remove("memory");
+    heap["blocks"] = serde_json::json!([]);
+    for (receipt, asked, passes) in
+        [(&receipt, "", true), (&receipt, "cases = ['prefill/p9']\n", false), (&heap, "", false)]
+    {
         fs::write(folder.path("infergate.toml"), format!("undecided = 'warn'\n{asked}")).expect("settings");
-        let (code, said) = folder.report(&["paired-1.json"], &["--pull-request", "--out=r", "--format=comment"]);
+        fs::write(folder.path("noise.json"), receipt.to_string()).expect("a receipt");
+        let flags = ["--pull-request", "--out=r", "--format=comment"];
+        let (code, said) = folder.run("report", &[folder.path("noise.json")], &flags);
         assert_eq!(code, 0, "{said}");
         assert_eq!(folder.read("r/comment.md").contains("lets it pass"), passes, "{asked}");
     }

@@ -111,10 +111,10 @@ fn a_memory_that_is_no_longer_known_ends_the_phase() {
     let record = phase.expect("what was seen").memory;
     record.validate().expect("a record that can be judged");
     assert_eq!((record.partial, record.runs.rss_bytes.len()), (true, 10));
-    let said = record.missing.join("; ");
+    let said = record.invalid.join("; ");
     assert!(said.contains("after run 11 this is no longer known: resident bytes (4096000 before)"), "{said}");
     let outcomes: Vec<Outcome> = judge(&record, MemoryPolicy::default()).iter().map(|row| row.outcome).collect();
-    assert_eq!(outcomes, [Outcome::Partial; 2]);
+    assert_eq!(outcomes, [Outcome::Invalid; 2]);
 }
 
 #[test]

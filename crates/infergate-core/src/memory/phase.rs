@@ -76,8 +76,8 @@ pub fn run(
         Err(WorkerError::Interrupted(_)) => {}
         Err(_) if cancelled.load(Ordering::Relaxed) => {}
         Err(error) if memory.runs.is_empty() => return Err(error),
-        // It ran for a while, and how it ended is part of what there is to say.
-        Err(error) => memory.missing.push(format!("{error:#}")),
+        // It ran for a while, and how it ended is why nothing is judged.
+        Err(error) => memory.invalid.push(format!("{error:#}")),
     }
     Ok(receipt)
 }

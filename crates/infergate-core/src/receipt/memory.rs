@@ -60,7 +60,7 @@ pub struct MemoryRecord {
     /// The phase was cut short: it never passes.
     #[serde(default)]
     pub partial: bool,
-    /// Invariants it broke, one sentence each.
+    /// Invariants it broke, or how the process ended that should not have, one sentence each.
     #[serde(default)]
     pub invalid: Vec<String>,
     /// What this system or this worker cannot say, one sentence each.

@@ -1,6 +1,7 @@
 //! How a worker ended that should not have.
 
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -10,7 +11,13 @@ use crate::relay::Relay;
 
 /// Why `process`, which ended or closed its end, gives no more answers. It is over then, with its group, and all it wrote into `words`
 /// is shown.
-pub fn reason(name: &str, may_be_benches: bool, process: &mut Group, words: Option<&Relay>) -> WorkerError {
+pub fn reason(
+    name: &str,
+    may_be_benches: bool,
+    process: &mut Group,
+    words: Option<&Relay>,
+    cancelled: &AtomicBool,
+) -> WorkerError {
     // It may have closed its end and live on; waiting for that one would take for ever.
     for _ in 0..20 {
         if process.has_ended() {
@@ -34,11 +41,23 @@ pub fn reason(name: &str, may_be_benches: bool, process: &mut Group, words: Opti
             };
             return WorkerError::Died(format!("{name}: the program ended before it answered (exit status: 0); {rule}"));
         }
-        Ok(status) if interrupted(status) => return WorkerError::Interrupted(format!("{name}: interrupted")),
+        Ok(status) if interrupted(status) && is_set_soon(cancelled) => {
+            return WorkerError::Interrupted(format!("{name}: interrupted"));
+        }
         Ok(status) => ending(status),
         Err(_) => "unknown status".into(),
     };
     WorkerError::Died(format!("{name}: the worker ended early ({how}); its own words are above{hint}"))
+}
+
+/// Whether the user wants an end. Where all processes of a command are sent the signal, this one may hear of it last.
+fn is_set_soon(cancelled: &AtomicBool) -> bool {
+    (0..5).any(|look| {
+        if look > 0 {
+            thread::sleep(Duration::from_millis(100));
+        }
+        cancelled.load(Ordering::Relaxed)
+    })
 }
 
 /// How a process ended that should not have, in words: `exit status: 1`.

@@ -86,7 +86,7 @@ pub fn run<'a>(
     };
     let (mut good, mut bad) = (0, asked.versions.len() - 1);
     if step(&mut search, &mut tree, bad)? != Tried::Bad {
-        return Ok((BisectionEnd::NotSlower, search));
+        return Ok((search.bad_is_not(), search));
     }
     let mut skipped = BTreeSet::new();
     let mut find = || -> Result<Option<BisectionEnd>> {

@@ -24,7 +24,7 @@ pub fn output(row: &VerdictRow, output: &OutputEvidence) -> &'static str {
 /// rounding)`. `None` where they are not known.
 pub fn logits(output: &OutputEvidence) -> Option<String> {
     if let Some((base, head)) = output.other_logits {
-        return Some(format!("head gives {head} logits for each token and base {base}"));
+        return Some(format!("head gives {head} finite logits for each token and base {base}"));
     }
     if output.no_numbers {
         return Some("head's logits are no numbers where base's are".into());

@@ -96,6 +96,15 @@ fn numbers_beside_the_best_are_judged_by_their_signed_sums() {
     assert_eq!(agreement(&beside_the_best(0.0), &old), Agreement::Drifted);
 }
 
+/// A bench that says what it computes for the first time.
+#[test]
+fn an_output_that_base_does_not_give_is_none_that_changed() {
+    let (nothing, something) = (output(vec![]), output(vec![1, 2]));
+    let found = compare(&nothing, &something, 0.0);
+    assert_eq!((found.agreement, found.positions, found.first_difference), (Agreement::Same, 0, None));
+    assert_eq!(agreement(&something, &nothing), Agreement::Changed);
+}
+
 #[test]
 fn another_number_of_logits_is_another_output() {
     let logits = |count: usize| (0..count).map(|id| 8.0 - id as f32).collect::<Vec<f32>>();
@@ -107,7 +116,7 @@ fn another_number_of_logits_is_another_output() {
     let verdict = judge_pair(&pair, &PairedPolicy { drift_tolerance: Some(1.0), ..PairedPolicy::default() });
     let row = row(&verdict, "decode/p128", "output");
     assert_eq!((row.outcome, verdict.exit_code), (Outcome::OutputChanged, 1));
-    assert!(note(row).contains("head gives 12 logits for each token and base 13"), "{}", note(row));
+    assert!(note(row).contains("head gives 12 finite logits for each token and base 13"), "{}", note(row));
 }
 
 #[test]

@@ -136,6 +136,16 @@ fn a_case_counts_only_in_the_sessions_that_ran_it() {
     assert!(note(unknown).contains("no session of this case"), "{unknown:?}");
 }
 
+/// Eight threads are as fast as one by another kernel alone.
+#[test]
+fn times_of_another_number_of_threads_are_not_compared() {
+    let mut head = run(&[("decode/p128", &[5000; 3])]);
+    head.threads += 1;
+    let verdict = judge(&head, Some(&decode_baseline(&QUIET)), &Policy::default()).expect("a verdict");
+    let row = row(&verdict, "decode/p128", "itl_ns");
+    assert_eq!((row.outcome, time(row).ratio), (Outcome::Advisory, None), "{row:?}");
+}
+
 #[test]
 fn a_case_above_its_variance_limit_is_unstable() {
     let row = judged(&QUIET, &[700, 1000, 1400]);

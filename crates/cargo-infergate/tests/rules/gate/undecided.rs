@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cargo_infergate::gate::paired::{PairedPolicy, decide, judge};
-use cargo_infergate::receipt::{CountedCase, Counter, Outcome, PairedReceipt, Verdict};
+use cargo_infergate::receipt::{CountedCase, Counter, Evidence, Outcome, PairedReceipt, Subject, Verdict, VerdictRow};
 
 use crate::gate::paired::measured;
 use crate::gate::support::{case, row};
@@ -108,6 +108,18 @@ fn a_run_that_was_cut_short_or_broke_an_invariant_does_not_pass() {
     receipt.partial = true;
     let verdict = warned(&receipt);
     assert!(verdict.exit_code == 3 && verdict.rows.iter().any(|row| row.is_undecided()), "{:#?}", verdict.rows);
+}
+
+/// It is counted exactly: more runs settle it, and a quieter machine does not.
+#[test]
+fn a_heap_that_still_grows_does_not_pass() {
+    let memory = |witness: &str| {
+        let evidence = serde_json::json!({ "witness": witness, "slope_bytes": 4096.0 });
+        let evidence = Evidence::Memory(serde_json::from_value(evidence).expect("evidence"));
+        Verdict::of(vec![VerdictRow::new(Subject::Process, Outcome::Inconclusive, evidence)], Vec::new())
+    };
+    assert_is(&memory("heap").passing_undecided(), Outcome::Inconclusive, 3);
+    assert_is(&memory("resident").passing_undecided(), Outcome::Inconclusive, 0);
 }
 
 #[test]
