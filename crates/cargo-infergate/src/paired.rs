@@ -196,8 +196,8 @@ impl<'a> PairedRun<'a> {
                     self.receipt.invalid.push(broken);
                     return Ok(self.receipt);
                 }
-                // A bench that worked before. What was measured is shown, and other bench targets are measured.
-                Err(error) if left_out::is_own(&error) && self.is_of_benches() => {
+                // A bench that worked before. What was measured is shown.
+                Err(error) if left_out::is_own(&error) && self.is_of_benches() && !self.receipt.blocks.is_empty() => {
                     self.receipt.invalid.push(error.to_string());
                     return Ok(self.receipt);
                 }

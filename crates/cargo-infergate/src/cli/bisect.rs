@@ -297,6 +297,10 @@ impl<'a> Search<'a> {
         if receipt.partial {
             bail!(WorkerError::by_user());
         }
+        // Of a run that broke nothing is known.
+        if let Some(why) = receipt.invalid.iter().chain(&receipt.broken).next() {
+            return Ok(self.skip(name, &Error::msg(why.clone())));
+        }
         let row = judged(&receipt);
         let tried = match row.as_ref().map(|row| row.outcome) {
             Some(Outcome::Regressed) => Tried::Bad,

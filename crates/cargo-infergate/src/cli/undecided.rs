@@ -67,7 +67,7 @@ fn warning(verdict: &Verdict) -> Option<Note> {
     let not_all = if verdict.passes_undecided() {
         ""
     } else {
-        ", and not what is missing, cannot be compared or is above its limit"
+        ", and not what is missing, cannot be compared, still grows or is above its limit"
     };
     Some(Note::from(format!("nothing is decided of {open}; undecided = \"warn\" lets it pass{not_all}")))
 }

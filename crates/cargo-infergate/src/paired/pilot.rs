@@ -1,7 +1,7 @@
 //! Before the first block: are the outputs the same, how long does an iteration take, how much does it vary?
 
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 
@@ -12,7 +12,7 @@ use super::left_out::{self, Ended, Fails, LeftOut};
 use super::other_lengths;
 use super::pairs::{AIM, Pairs};
 use super::planning::{self, pair_times_ns};
-use super::started::{only_in_head, start};
+use super::started::{Before, only_in_head, start};
 use super::together::{self, Together};
 use super::windows::Levels;
 use super::{AnchorRequest, PairedRequest, Shard, TurnTokens, Worker, Workers, first_pairs, forgets};
@@ -55,9 +55,9 @@ pub fn run(
     cancelled: &AtomicBool,
 ) -> Result<Pilot, WorkerError> {
     let begun = Instant::now();
-    let mut left = Vec::new();
+    let (mut left, mut longest) = (Vec::new(), Duration::ZERO);
     loop {
-        match attempt(request, begun, &left, progress, cancelled) {
+        match attempt(request, begun, &left, &mut longest, progress, cancelled) {
             Ok(mut pilot) => {
                 left_out::note(&mut pilot.receipt, &left, request);
                 return Ok(pilot);
@@ -73,13 +73,14 @@ fn attempt(
     request: &PairedRequest,
     begun: Instant,
     left: &[LeftOut],
+    longest: &mut Duration,
     progress: &mut dyn FnMut(&Progress),
     cancelled: &AtomicBool,
 ) -> Result<Pilot, Ended> {
     let mut say = |label: &str| progress(&Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 });
-    let hung = left.iter().filter(|bench| bench.has_hung()).count();
+    let before = Before { hung: left.iter().filter(|bench| bench.has_hung()).count(), longest: *longest };
     say("pilot: loading head");
-    let (mut head, machine) = start(request, Who::Head, &request.head, hung, cancelled)?;
+    let (mut head, machine) = start(request, Who::Head, &request.head, before, cancelled)?;
     let context_tokens = head.record.engine.context_tokens;
     let cases = match fitting(&request.cases, request.memory_case, context_tokens, &head.benches) {
         Ok(cases) => cases,
@@ -91,7 +92,7 @@ fn attempt(
     let mut cases = of_shard(request.shard.filter(|_| request.only.is_none()), cases)?;
     cases.retain(|case| request.only.as_ref().is_none_or(|only| only.contains(case)));
     say("pilot: loading base");
-    let (mut base, _) = start(request, Who::Base, &request.base, hung, cancelled)?;
+    let (mut base, _) = start(request, Who::Base, &request.base, before, cancelled)?;
     ensure_same_model("base", &base.record, &head.record)?;
     let is_share = request.shard.is_some_and(|shard| shard.of > 1);
     let benches = shared(&request.cases, cases, (&head.benches, &base.benches), is_share)?;
@@ -107,7 +108,7 @@ fn attempt(
     let mut anchor = None;
     if let Some(AnchorRequest { program: Some(program), .. }) = &request.anchor {
         say("pilot: loading the anchor");
-        let (started, _) = start(request, Who::Anchor, program, hung, cancelled)?;
+        let (started, _) = start(request, Who::Anchor, program, before, cancelled)?;
         ensure_same_model("anchor", &started.record, &head.record)?;
         anchor = Some(started);
     }
@@ -118,6 +119,7 @@ fn attempt(
             let fails = if base.client.prepare(case, None).is_err() { Fails::Both } else { Fails::HeadAlone };
             Ended::of(request, case, error.of("head"), fails)
         })?;
+        *longest = head.client.patience().prepared(case).unwrap_or_default().max(*longest);
         // All read the same text, so that their numbers can be compared at every position.
         for (name, other) in [("base", Some(&mut base)), ("anchor", anchor.as_mut())] {
             let is_anchor = name == Who::Anchor.name();
@@ -132,6 +134,7 @@ fn attempt(
             let said = said.map_err(|error| only_in_head(name, error, &format!("run {case}")));
             let said = said.map_err(|error| Ended::of(request, case, error, fails))?;
             ensure_counted_alike(name, case, &said, &in_head)?;
+            *longest = other.client.patience().prepared(case).unwrap_or_default().max(*longest);
             other.outputs.push(said);
         }
         head.outputs.push(in_head);
@@ -242,7 +245,7 @@ fn attempt(
             let programs = [(Who::Head, Some(&request.head)), (Who::Base, Some(&request.base)), (Who::Anchor, anchor)];
             let starts = programs.into_iter().filter_map(|(who, program)| Some((who, program?)));
             starts
-                .map(|(who, program)| Ok(start(request, who, program, hung, cancelled)?.0.start_ns))
+                .map(|(who, program)| Ok(start(request, who, program, before, cancelled)?.0.start_ns))
                 .sum::<Result<u64, WorkerError>>()
         },
     )?;
@@ -341,7 +344,7 @@ fn only_in_base(request: &PairedRequest, in_head: &[Case], cancelled: &AtomicBoo
     if in_head.is_empty() {
         return None;
     }
-    let (base, _) = start(request, Who::Base, &request.base, 0, cancelled).ok()?;
+    let (base, _) = start(request, Who::Base, &request.base, Before::default(), cancelled).ok()?;
     let gone = |name: &&String| {
         let is_it = |bench: &&Case| bench.to_string() == **name || bench.id() == **name;
         base.benches.iter().any(|bench| is_it(&bench)) && !in_head.iter().any(|bench| is_it(&bench))

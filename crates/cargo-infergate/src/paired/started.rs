@@ -14,6 +14,15 @@ use infergate_core::worker::{Client, Patience, PreparedReply, WorkerError, Worke
 const FIRST_OF_BENCH: Duration = Duration::from_secs(120);
 const LEAST_OF_BENCH: Duration = Duration::from_secs(10);
 
+/// What earlier attempts at the same benches showed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Before {
+    /// So many hung, and were left out.
+    pub hung: usize,
+    /// The longest that one took which did not.
+    pub longest: Duration,
+}
+
 /// A process that has loaded.
 pub struct Started<'a> {
     pub client: Client<'a>,
@@ -26,7 +35,7 @@ pub struct Started<'a> {
     pub outputs: Vec<PreparedReply>,
 }
 
-/// Starts a process of a side, and lets it load. So many benches `hung` before, and were left out.
+/// Starts a process of a side, and lets it load.
 ///
 /// # Errors
 /// What head cannot do is a failed run, what only base cannot do is not comparable.
@@ -34,13 +43,13 @@ pub fn start<'a>(
     request: &PairedRequest,
     who: Who,
     program: &Program,
-    hung: usize,
+    before: Before,
     cancelled: &'a AtomicBool,
 ) -> Result<(Started<'a>, Machine), WorkerError> {
     ensure_not(cancelled)?;
     let name = who.name();
     let file = program.open().map_err(|error| error.of(name))?;
-    let patience = Patience::default().with_first_of_bench(first_of_bench(request, program, hung));
+    let patience = Patience::default().with_first_of_bench(first_of_bench(request, program, before));
     let patience = match request.ready_within {
         Some(within) => patience.with_least_load(within),
         None => patience,
@@ -78,12 +87,14 @@ pub fn start<'a>(
     ))
 }
 
-/// How long a bench may take that was never run: after each that hung half as long, so that some of them do not take the whole budget.
-/// What is started behind a launcher may start something of its own first.
-fn first_of_bench(request: &PairedRequest, program: &Program, hung: usize) -> Option<Duration> {
+/// How long a bench may take that was never run: after each that hung half as long, so that some of them do not take the whole budget, and
+/// twice what others took. What is started behind a launcher may start something of its own first.
+fn first_of_bench(request: &PairedRequest, program: &Program, before: Before) -> Option<Duration> {
     let is_bench = program.launcher.is_none() && program.servers.is_empty();
     let first = request.budget.map_or(FIRST_OF_BENCH, |budget| (budget / 5).min(FIRST_OF_BENCH));
-    is_bench.then(|| (first / 2_u32.pow(hung.min(8) as u32)).max(LEAST_OF_BENCH))
+    let first = first.max(LEAST_OF_BENCH);
+    let left = (first / 2_u32.pow(before.hung.min(8) as u32)).max(LEAST_OF_BENCH);
+    is_bench.then(|| left.max(2 * before.longest).min(first))
 }
 
 /// What only base or the anchor refuses cannot be compared; what breaks is a failed run on every side.

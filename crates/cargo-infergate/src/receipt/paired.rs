@@ -45,7 +45,7 @@ pub struct PairedReceipt {
     /// Invariants the run broke, one sentence each. Such a run gives no verdict.
     #[serde(default)]
     pub invalid: Vec<String>,
-    /// Benches and bench targets that fail in head, or fail there alone, one sentence each. The others are judged, and the run
+    /// Benches, bench targets and phases that fail in head, or fail there alone, one sentence each. The others are judged, and the run
     /// never passes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<String>,

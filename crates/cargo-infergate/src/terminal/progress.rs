@@ -17,8 +17,8 @@ use infergate_core::progress::Progress;
 
 /// So often it is looked whether a build is to stop.
 const LOOK: Duration = Duration::from_millis(20);
-/// And one that is asked to end has so long.
-const END: Duration = Duration::from_secs(2);
+/// And one that is asked to end has so long: a watcher gives what it ends five seconds.
+const END: Duration = Duration::from_secs(8);
 
 /// Set by Ctrl-C.
 static CANCELLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();

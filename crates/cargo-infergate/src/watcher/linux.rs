@@ -39,17 +39,18 @@ pub fn watch(words: &[OsString]) -> Result<i32> {
     let child = child.id().cast_signed();
     leave_pipes();
     let ended = wait(child, &signals);
-    if matches!(ended, Ended::Signal(_)) {
+    if matches!(ended, Ended::Asked(_)) {
         ask_children();
     }
     end_children()?;
     Ok(end_as(ended))
 }
 
-/// How it ends: as its program did, or as one that a signal ended.
+/// How it ends: as its program did, by itself or by a signal, or as it was asked to.
 enum Ended {
     Status(i32),
     Signal(i32),
+    Asked(i32),
 }
 
 /// The signals, which come one by one from now on, and those that were blocked before.
@@ -85,7 +86,8 @@ fn wait(child: i32, signals: &libc::sigset_t) -> Ended {
             let mut status = 0;
             // SAFETY: the system writes one integer.
             match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
-                found if found == child => return ended(status),
+                // The program may have been asked, too, and have ended first.
+                found if found == child => return asked().map_or_else(|| ended(status), Ended::Asked),
                 found if found <= 0 => break,
                 _ => {}
             }
@@ -93,8 +95,18 @@ fn wait(child: i32, signals: &libc::sigset_t) -> Ended {
         // SAFETY: the set was filled; what is known of the signal is not asked for.
         let signal = unsafe { libc::sigwaitinfo(signals, std::ptr::null_mut()) };
         if ENDING.contains(&signal) {
-            return Ended::Signal(signal);
+            return Ended::Asked(signal);
         }
+    }
+}
+
+/// A signal that asks this process to end, and waits to be taken.
+fn asked() -> Option<i32> {
+    // SAFETY: the set is written before it is read, and outlives the calls.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigpending(&raw mut set);
+        ENDING.into_iter().find(|signal| libc::sigismember(&raw const set, *signal) == 1)
     }
 }
 
@@ -110,7 +122,7 @@ fn ended(status: i32) -> Ended {
 fn end_as(ended: Ended) -> i32 {
     let signal = match ended {
         Ended::Status(code) => return code,
-        Ended::Signal(signal) => signal,
+        Ended::Signal(signal) | Ended::Asked(signal) => signal,
     };
     // SAFETY: flags and numbers alone; the set is written before it is used. The program has left its own core file, if any.
     unsafe {

@@ -84,7 +84,8 @@ impl Lost {
     pub fn add_unmeasured(&mut self, bench: &BenchTarget, error: anyhow::Error, is_last: bool) -> Result<()> {
         let is_workers = match WorkerError::find(&error) {
             None | Some(WorkerError::Failed(_) | WorkerError::NotComparable(_)) => false,
-            Some(error) => error.to_string().starts_with("base: "),
+            // A case can stand before it.
+            Some(error) => error.to_string().split(": ").take(2).any(|word| word == "base"),
         };
         self.add(bench, error, is_workers.then_some((false, true)), is_last)
     }
