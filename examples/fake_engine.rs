@@ -3,7 +3,7 @@
 //! What it does is a list of words, from the model spec (`fake:slow`) and from its own file name (`fake+slow`), so that base
 //! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `stalls-2x6` (2 % of its steps take six
 //! times as long), `stalls-10x3` and `stalls-25x2` likewise, `other-output`, `other-model`,
-//! `streaming` (its pacing), `speaks` (has text for its tokens), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
+//! `streaming` (its pacing), `speaks` (has text for its tokens), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `dies-at-end` (when it is dropped), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
 //! the second process on), `wrong-tails` (other tokens behind prompts whose length 8 does not divide), `whole-blocks` (refuses those), `forks` (serves requests together), `wrong-forks` (and says something else then), `failing-forks` (and fails then), `dying-forks` (and dies then), `tiring-forks` (and dies at the third), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
 //! processes), `waits` (in the third process, for a file), `prints` (to stdout, as an
 //! engine may), `garbage` (before it is a worker), `new-protocol`, `keeps-prompt` (and answers the same
@@ -60,6 +60,14 @@ impl Faulty {
 
 /// Forks that this process was asked for.
 static FORKS: AtomicUsize = AtomicUsize::new(0);
+
+impl Drop for Faulty {
+    fn drop(&mut self) {
+        if self.is("dies-at-end") {
+            process::exit(9);
+        }
+    }
+}
 
 impl Engine for Faulty {
     fn info(&self) -> EngineInfo {
@@ -202,8 +210,8 @@ fn script(words: &[String], earlier: u64) -> Result<FakeScript> {
             "fails" => script.fails_at_step = Some(30),
             "dies" => process::exit(9),
             "prints" => print("loading"),
-            "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "noisy" | "thaws" | "waits"
-            | "speaks" | "keeps-prompt" | "wrong-tails" | "whole-blocks" | "forks" | "wrong-forks"
+            "dies-at-end" | "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "noisy" | "thaws"
+            | "waits" | "speaks" | "keeps-prompt" | "wrong-tails" | "whole-blocks" | "forks" | "wrong-forks"
             | "failing-forks" | "dying-forks" | "tiring-forks" => {}
             stalls if stalls.starts_with("stalls-") => {
                 let stalls_ns =

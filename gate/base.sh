@@ -25,6 +25,9 @@ else
     # GitLab says the first one where it gates the merge, and the second one elsewhere.
     against=${CI_MERGE_REQUEST_TARGET_BRANCH_SHA:-${CI_MERGE_REQUEST_DIFF_BASE_SHA:-HEAD~1}}
 fi
+# In a container a checkout is often another user's, which git does not read; it says what to do.
+root=$(git rev-parse --show-toplevel 2> /dev/null) ||
+    fail "git does not read this checkout: $(git rev-parse --show-toplevel 2>&1 | tr '\n\t' '  ')"
 named=$(git rev-parse --verify --quiet --end-of-options "$against^{commit}") ||
     fail "the revision '$against' is not known here; check out the whole history (fetch-depth: 0, GIT_DEPTH: \"0\")"
 commit=$(git merge-base "$named" HEAD) ||
@@ -32,7 +35,6 @@ commit=$(git merge-base "$named" HEAD) ||
 
 # Whatever of these differs, cargo would build anew: the compiler, the versions of packages, which package it is. And what it would
 # not: the processor, of which code for `native` is, as rustc knows it.
-root=$(git rev-parse --show-toplevel)
 rustc=$(rustc -vV) || fail "rustc does not say its version; install Rust (https://rustup.rs)"
 processor=$(rustc --print target-cpus && rustc --print cfg -C target-cpu=native) ||
     fail "rustc does not say which processor this is; install Rust (https://rustup.rs)"

@@ -119,14 +119,15 @@ macro_rules! criterion_group {
 macro_rules! criterion_main {
     ( $( $group:path ),+ $(,)* ) => {
         fn main() -> ::std::process::ExitCode {
-            $crate::criterion::main(&|| { $( $group(); )+ })
+            $crate::criterion::__main(&|| { $( $group(); )+ })
         }
     };
 }
 
-/// What [`criterion_main!`] calls with all groups.
+/// What [`criterion_main!`] calls with all groups. Benches take all names with `use criterion::*`, so those that criterion does not have begin
+/// as no other's do.
 #[doc(hidden)]
-pub fn main(groups: &dyn Fn()) -> ExitCode {
+pub fn __main(groups: &dyn Fn()) -> ExitCode {
     if !crate::bench::is_worker() {
         groups();
         Criterion::default().configure_from_args().final_summary();
@@ -137,20 +138,19 @@ pub fn main(groups: &dyn Fn()) -> ExitCode {
 
 /// Whether the gate started this process.
 #[doc(hidden)]
-pub fn is_worker() -> bool {
+pub fn __is_worker() -> bool {
     crate::bench::is_worker()
 }
 
 /// As [`worker`], of benches that say themselves what they took: a profile would count what else they do.
 #[doc(hidden)]
-pub fn worker_without_profile(groups: &dyn Fn()) -> bool {
+pub fn __worker_without_profile(groups: &dyn Fn()) -> bool {
     director::WITHOUT_PROFILE.store(true, std::sync::atomic::Ordering::Relaxed);
     worker(groups)
 }
 
 /// Answers the gate until it asks for nothing more. Whether that went well; why not is on stderr.
-#[doc(hidden)]
-pub fn worker(groups: &dyn Fn()) -> bool {
+fn worker(groups: &dyn Fn()) -> bool {
     infergate_core::process::end_with_parent();
     match director::serve(groups) {
         Ok(()) => true,

@@ -17,7 +17,7 @@ PROGRAM = ("#!/bin/sh\nif [ -e '{flag}' ]; then signal=$(cat '{flag}'); rm '{fla
 SERVER = "#!/bin/sh\nsetsid sleep 1000 &\nsleep 1000 &\n'{serve}' --port \"$1\" --option ttft_ms=2 --option itl_ms=1\n"
 SCENARIO = "[[scenario]]\nname = 'chat'\ninput_tokens = 8\noutput_tokens = 4\n"
 # Real programs and servers take real times, which are not judged here.
-UNJUDGED = ["--threshold=100", "--mean-threshold=100"]
+UNJUDGED = ["--threshold=9000%", "--mean-threshold=9000%"]
 JUDGED = ["--out=out/paired.json", "--json=out/verdict.json", "--report=out/report"]
 
 

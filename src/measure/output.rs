@@ -1,6 +1,6 @@
 //! An output that the engine says twice, and the numbers behind it.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::engine::{Engine, TokenId};
 use infergate_core::receipt::{FINGERPRINT_POSITIONS, Fingerprint, Output, output_sha256};
@@ -74,6 +74,10 @@ fn follow(
             said.push(token);
         }
         if is_kept(position, positions) && engine.logits(&mut logits) {
+            ensure!(
+                !logits.is_empty(),
+                "Engine::logits gave no numbers at token {position}; give those of the step, or return false"
+            );
             fingerprint.add(position, &logits);
         }
         if position + 1 < positions {

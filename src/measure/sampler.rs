@@ -3,7 +3,7 @@
 use anyhow::{Result, bail, ensure};
 
 use super::{Prepared, first_difference, unrepeatable, untimed};
-use crate::engine::{Engine, TokenId};
+use crate::engine::{Engine, Pacing, TokenId};
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::Clock;
 use infergate_core::iterations::{LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, fitting_iterations};
@@ -207,8 +207,16 @@ impl Sampler {
     ) -> Result<Vec<u64>> {
         let mut took_ns = 0;
         let mut done = 0;
+        // One that goes on by itself may have computed a step while another process had its turn.
+        let leads = engine.info().pacing == Pacing::Streaming && most_drift(engine, prepared) > 1;
         while done < iterations {
-            let drift = untimed(|| self.stand_near_prompt_end(engine, prepared))?;
+            let mut drift = untimed(|| self.stand_near_prompt_end(engine, prepared))?;
+            if leads {
+                self.tokens.clear();
+                self.tokens.push(untimed(|| engine.next())?);
+                self.ensure_same_steps(prepared, drift)?;
+                drift += 1;
+            }
             let steps = (most_drift(engine, prepared).max(drift + 1) - drift).min(iterations - done);
             self.tokens.clear();
             self.tokens.reserve(steps);

@@ -9,6 +9,7 @@ mod memory_runs;
 mod numeric_crates;
 mod prompt;
 mod reread;
+mod streaming;
 #[path = "../support/mod.rs"]
 mod support;
 mod ttft;

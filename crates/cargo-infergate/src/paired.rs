@@ -21,6 +21,7 @@ pub mod planning;
 mod request;
 mod resume;
 mod started;
+mod steps;
 mod together;
 mod windows;
 
@@ -31,7 +32,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::gate::paired::{GLANCE_BLOCKS, Known, MAX_BLOCKS, computes_between, fewest_to_pass, head_computes_between};
-use crate::receipt::{BlockLayouts, BlockRecord, PairedCase, PairedReceipt, PowerBlock, Side};
+use crate::receipt::{BlockLayouts, BlockRecord, Note, PairedCase, PairedReceipt, PowerBlock, Side};
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::progress::Progress;
@@ -44,6 +45,7 @@ pub use layouts::Layouts;
 use order::Order;
 use pairs::Pairs;
 pub use request::{AnchorRequest, PairedRequest, Shard, run_seed};
+use steps::{label, step};
 pub use windows::UnderLoad;
 
 /// A paired run that is under way.
@@ -64,7 +66,12 @@ pub struct PairedRun<'a> {
     layouts: Option<Layouts>,
     /// The longest block so far, or the pilot's estimate.
     block_ns: u64,
+    /// As the pilot has it.
+    ratios: Vec<(Case, f64)>,
 }
+
+/// A few pairs show so much.
+const MUCH_SLOWER: f64 = 1.5;
 
 /// How many tokens of a generation make a turn; a case that is not named is sampled as a whole.
 type TurnTokens = BTreeMap<Case, usize>;
@@ -130,6 +137,7 @@ impl<'a> PairedRun<'a> {
             pairs,
             layouts: None,
             block_ns,
+            ratios: pilot.ratios,
         })
     }
 
@@ -164,6 +172,12 @@ impl<'a> PairedRun<'a> {
     /// The time to measure in, where there is a limit.
     pub fn budget(&self) -> Option<Duration> {
         self.request.budget
+    }
+
+    /// `in the pilot head took 41 times as long in prefill/p512`; `None` where it was nowhere much slower.
+    pub fn slower_in_pilot(&self) -> Option<String> {
+        let (case, most) = self.ratios.iter().max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+        (*most > MUCH_SLOWER).then(|| format!("in the pilot head took {most:.1} times as long in {case}"))
     }
 
     /// The time a block of the whole suite takes, nanoseconds; at first the pilot's estimate.
@@ -254,9 +268,7 @@ impl<'a> PairedRun<'a> {
             progress(&step(&label(done, last, cases, &case.id.to_string()), (done, last), at, cases.len()));
             let case = PairedCase { pairs: pairs.get(&case.id).copied().unwrap_or(case.pairs), ..case.clone() };
             let measured = pair.measure(&case, ran_first, done % 3, &self.turn_tokens);
-            let is_bench = case.id.phase() == Phase::Bench;
-            let named = |error: WorkerError| if is_bench { error.of(&case.id.to_string()) } else { error };
-            record.cases.push(measured.map_err(named)?);
+            record.cases.push(measured.map_err(|error| error.about(case.id))?);
         }
         (record.base_idle, record.head_idle) = (pair.base.idle(), pair.head.idle());
         record.cases.iter().for_each(|block| self.pairs.note(block));
@@ -268,7 +280,19 @@ impl<'a> PairedRun<'a> {
         }
         let took_ns = self.clock.now_ns() - start_ns;
         self.block_ns = if done == 0 { took_ns } else { self.block_ns.max(took_ns) };
+        self.note_ends(pair);
         Ok(record)
+    }
+
+    /// Whoever drops an engine that crashes then, or hangs, has a server that cannot be stopped.
+    fn note_ends(&mut self, pair: block::Pair<'_>) {
+        if let (None, Some(how)) = (pair.base.finish(), pair.head.finish()) {
+            let note =
+                Note::from(format!("head's process does not end well behind its last answer, and base's does: {how}"));
+            if !self.receipt.notes.contains(&note) {
+                self.receipt.notes.push(note);
+            }
+        }
     }
 
     /// One block in which head is slowed by each of `slowdowns` in turn; `done` of its kind were measured before.
@@ -364,7 +388,8 @@ impl<'a> PairedRun<'a> {
                 if anchor.is_some_and(|anchor| !anchor.has(case.id)) {
                     continue;
                 }
-                client.prepare(case.id, outputs.get(&case.id).cloned())?;
+                let prepared = client.prepare(case.id, outputs.get(&case.id).cloned());
+                prepared.map_err(|error| error.about(case.id))?;
             }
             Ok(())
         };
@@ -372,19 +397,3 @@ impl<'a> PairedRun<'a> {
         Ok(client)
     }
 }
-
-/// `block 3 of 8, 5 cases open: decode/p128`.
-fn label(done: usize, last: usize, cases: &[Case], what: &str) -> String {
-    let open = if cases.len() == 1 { "1 case open".into() } else { format!("{} cases open", cases.len()) };
-    let most = if done < fewest_to_pass() { "" } else { "at most " };
-    format!("block {} of {most}{last}, {open}: {what}", done + 1)
-}
-
-/// Steps are fractions of a block, so that the time left is told by the blocks so far, however many cases they had.
-fn step(label: &str, (done, last): (usize, usize), at: usize, cases: usize) -> Progress {
-    let done_steps = done * STEPS_OF_BLOCK + STEPS_OF_BLOCK * at / cases.max(1);
-    Progress { label: label.to_owned(), done_steps, total_steps: last * STEPS_OF_BLOCK }
-}
-
-/// Steps of one block on a progress bar.
-const STEPS_OF_BLOCK: usize = 1000;

@@ -30,15 +30,44 @@ pub fn git(folder: &Path) -> (Option<String>, Option<bool>) {
 }
 
 fn run_git(folder: &Path, arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git")
-        // No file watcher that the repository's configuration names: asking starts nothing else.
-        .args(["-c", "core.fsmonitor=false", "-C"])
-        .arg(folder)
-        .args(arguments)
-        // Asking must not take the lock that a `git commit` next door needs.
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
+    let output = git_command(folder).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What git is told each time. Nothing that a repository's configuration asks it to start beside itself: hooks (`core.hooksPath` may point
+/// into the tracked files, which a pull request changes), a file watcher, a signature check. And paths as they are, not in quotes.
+const SETTINGS: [&str; 8] = [
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "log.showSignature=false",
+    "-c",
+    "core.quotePath=false",
+];
+
+/// Variables that a git hook sets: they would send every command back to the hook's repository. The last four change what a path
+/// means; one that starts git can set them, and its hooks get them.
+const OF_A_HOOK: [&str; 10] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+];
+
+/// git for the repository that `folder` is in, without an input. It takes no lock that a `git commit` next door needs, and speaks English.
+pub fn git_command(folder: &Path) -> Command {
+    let mut git = Command::new("git");
+    git.args(SETTINGS).arg("-C").arg(folder).env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0").stdin(Stdio::null());
+    for name in OF_A_HOOK {
+        git.env_remove(name);
+    }
+    git
 }

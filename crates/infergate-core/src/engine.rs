@@ -69,7 +69,8 @@ pub enum Pacing {
     /// two processes can take turns token by token.
     #[default]
     Stepwise,
-    /// It may go on computing, as a server or a GPU queue does. The smallest turn is a whole request.
+    /// It may go on computing, as a server or a GPU queue does. The smallest turn of a generation is the whole request; steps of a decode
+    /// case are timed several at once, behind one that is not timed.
     Streaming,
 }
 

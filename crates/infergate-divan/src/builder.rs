@@ -22,7 +22,7 @@ impl Divan {
     /// As divan's; a worker's arguments are none of divan's.
     #[must_use]
     pub fn config_with_args(self) -> Self {
-        if infergate::criterion::is_worker() { self } else { Self(self.0.config_with_args()) }
+        if infergate::criterion::__is_worker() { self } else { Self(self.0.config_with_args()) }
     }
 
     /// Does what the arguments say.
@@ -36,7 +36,7 @@ impl Divan {
     }
 
     fn run(&self, by_divan: fn(&divan::Divan)) {
-        if infergate::criterion::is_worker() {
+        if infergate::criterion::__is_worker() {
             super::work();
         } else if env::var_os(LISTED).is_some() {
             divan::main();

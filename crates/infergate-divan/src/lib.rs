@@ -52,7 +52,7 @@ fn work() {
             });
         }
     };
-    if !infergate::criterion::worker_without_profile(&groups) {
+    if !infergate::criterion::__worker_without_profile(&groups) {
         std::process::exit(2);
     }
 }

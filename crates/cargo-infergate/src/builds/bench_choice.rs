@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use toml::{Table, Value as Toml};
 use wildmatch::WildMatch;
 
+use super::bench_names::packages_below;
 use super::criterion_front::{self, source, takes_criterion, takes_infergate};
 use super::workspace::Package;
 use super::{bench_target, git, swap};
@@ -147,8 +148,8 @@ pub fn ensure_in_package(folder: &Path) -> Result<()> {
     if folder.ancestors().any(|above| above.join("Cargo.toml").is_file()) {
         return Ok(());
     }
-    let listed = git::git(&folder, &["ls-files", "--", "*/Cargo.toml"]).unwrap_or_default();
-    let below: Vec<&str> = listed.lines().filter_map(|line| line.strip_suffix("/Cargo.toml")).collect();
+    let below = packages_below(&folder);
+    let below: Vec<&str> = below.iter().map(String::as_str).collect();
     let there = if below.is_empty() { String::new() } else { format!(": {}", first_of(&below, MOST_NAMED, ", ")) };
     bail!("there is no Cargo.toml in this folder or above it; go to the folder of a package{there}")
 }

@@ -40,7 +40,7 @@ pub fn in_neither(target: &BenchTarget, base: &Place) -> Result<WorkerError> {
 fn remedy(names: &BTreeSet<String>) -> String {
     let names: Vec<&String> = names.iter().collect();
     let none = "there are no benches of criterion or divan here";
-    let below = below();
+    let below = with_benches(packages_below(Path::new(".")));
     let below: Vec<&str> = below.iter().map(String::as_str).collect();
     match (names.is_empty(), below.is_empty()) {
         (true, true) => format!("{none}, and for an engine the command `init` adds one"),
@@ -49,14 +49,19 @@ fn remedy(names: &BTreeSet<String>) -> String {
     }
 }
 
-/// Folders below this one that git knows a package with benches in, which no workspace here need have.
-fn below() -> Vec<String> {
-    let listed = git(Path::new("."), &["ls-files", "--", "*/Cargo.toml"]).unwrap_or_default();
-    let has_benches = |folder: &&str| {
+/// Folders below `folder` that git knows a package in, which no workspace there need have.
+pub fn packages_below(folder: &Path) -> Vec<String> {
+    let listed = git(folder, &["ls-files", "--", "*/Cargo.toml"]).unwrap_or_default();
+    listed.lines().filter_map(|line| line.strip_suffix("/Cargo.toml")).map(str::to_owned).collect()
+}
+
+/// Those of the folders whose packages have benches.
+fn with_benches(mut folders: Vec<String>) -> Vec<String> {
+    folders.retain(|folder| {
         let text = read_text(&Path::new(folder).join("Cargo.toml"), MAX_FILE_BYTES).unwrap_or_default();
         names_ours(&text) && (text.contains("[[bench]]") || Path::new(folder).join("benches").is_dir())
-    };
-    listed.lines().filter_map(|line| line.strip_suffix("/Cargo.toml")).filter(has_benches).map(str::to_owned).collect()
+    });
+    folders
 }
 
 /// Of the package that was named, else of all; `None` where there is no such package, or cargo cannot tell.

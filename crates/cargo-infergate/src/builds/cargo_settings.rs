@@ -27,7 +27,8 @@ pub fn are_in(folder: &Path) -> bool {
     file(&folder.join(".cargo")).is_some()
 }
 
-fn file(place: &Path) -> Option<PathBuf> {
+/// The file of a folder `.cargo`.
+pub fn file(place: &Path) -> Option<PathBuf> {
     ["config", "config.toml"].map(|name| place.join(name)).into_iter().find(|file| file.is_file())
 }
 

@@ -20,7 +20,8 @@ const TEXT: &str = "infergate checks out a git revision in `tree` beside this fi
 
 /// Makes `folder` where it is missing and marks it. One without the mark is taken only when it is empty or `ours` by its name.
 pub fn claim(folder: &Path, ours: bool) -> Result<()> {
-    let cannot = || format!("{}: cannot be made", folder.display());
+    let cannot =
+        || format!("{}: cannot be made; name a folder that can be written with --base-folder", folder.display());
     ensure!(ours || !folder.is_symlink(), "{}: is a link; name the folder itself with --base-folder", folder.display());
     fs::create_dir_all(folder).with_context(cannot)?;
     let mark = folder.join(MARK);
@@ -129,11 +130,13 @@ pub fn lock(folder: &Path) -> Result<File> {
     }
 }
 
-/// Whether `clean` names what a build script can have made beside the sources; a link is what was carried here.
+/// Whether `clean` names what a build script can have made beside the sources; a link is what was carried here, and in `target` benches keep
+/// files.
 pub fn has_made(files: &Path, clean: &[&str]) -> bool {
     let named = git(files, clean).unwrap_or_default();
     let mut names = named.lines().filter_map(|line| line.strip_prefix("Would remove "));
-    names.any(|name| !name.ends_with("Cargo.lock") && !files.join(name.trim_end_matches('/')).is_symlink())
+    let is_known = |name: &str| ["Cargo.lock", "target/"].iter().any(|known| name.ends_with(known));
+    names.any(|name| !is_known(name) && !files.join(name.trim_end_matches('/')).is_symlink())
 }
 
 /// Lets the build scripts of a workspace run again: what they made is gone, and cargo takes them for done.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use toml::{Table, Value as Toml};
 
+use super::bench_choice::names_ours;
 use super::swap::{dependency_sections, manifests, resolve, table, write};
 use super::workspace::{self, Dependency, Package};
 use super::{bench_target, cargo_settings, toolchain};
@@ -45,6 +46,8 @@ const PLACE: [&str; 9] = ["version", "path", "git", "branch", "tag", "rev", "reg
 
 /// No source file is larger.
 const MAX_SOURCE_BYTES: u64 = 16 << 20;
+/// Modules of a bench target that are looked at.
+const MOST_MODULES: usize = 100;
 
 /// Whether a package, as cargo describes it, takes criterion from where everybody does, or through a helper.
 pub fn takes_criterion(package: &Package) -> bool {
@@ -111,9 +114,24 @@ pub fn is_plain(target: &BenchTarget, folder: &Path) -> Result<bool> {
     }))
 }
 
-/// The text of a package's bench target.
+/// The text of a package's bench target: of its first file, and, where that names neither criterion nor divan, of the modules beside it.
 pub fn source(package: &Package, bench: &str) -> Option<String> {
-    read_text(&package.bench(bench)?.src_path, MAX_SOURCE_BYTES).ok()
+    let path = &package.bench(bench)?.src_path;
+    let mut text = read_text(path, MAX_SOURCE_BYTES).ok()?;
+    if names_ours(&text) {
+        return Some(text);
+    }
+    let module = |line: &str| {
+        Some(line.trim().trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';')?.trim().to_owned())
+    };
+    let modules: Vec<String> = text.lines().filter_map(module).take(MOST_MODULES).collect();
+    let folder = path.parent().unwrap_or(Path::new(""));
+    for name in modules {
+        let places = [folder.join(format!("{name}.rs")), folder.join(name).join("mod.rs")];
+        let its = places.iter().find_map(|place| read_text(place, MAX_SOURCE_BYTES).ok());
+        text.extend(its.map(|its| format!("\n{its}")));
+    }
+    Some(text)
 }
 
 /// Whether the benches of a package name CodSpeed's criterion and never criterion itself.

@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use infergate_core::build_info::git_command;
 
 /// Runs `git -C folder ARGUMENTS` and gives its stdout without its last line's end. A folder's name can end in a space.
 pub fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
@@ -12,16 +12,30 @@ pub fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
 }
 
 fn said(folder: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
-    let output = command(folder, arguments)
-        .stdin(Stdio::null())
+    let output = git_command(folder)
+        .args(arguments)
         .output()
         .context("git cannot be started; install it, or give --base-bin and --head-bin")?;
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr);
-        let last = words.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
-        bail!("git {}: {}", arguments.first().unwrap_or(&""), last.trim_start_matches("fatal: ").trim());
+        bail!("git {}: {}", arguments.first().unwrap_or(&""), reason(&words));
     }
     Ok(output.stdout)
+}
+
+/// Of what git says, its first error, which is the reason, and its last line, which is what came of it or what to do.
+fn reason(words: &str) -> String {
+    fn error(line: &str) -> Option<&str> {
+        ["fatal: ", "error: "].into_iter().find_map(|word| line.strip_prefix(word))
+    }
+    let plain = |line: &str| error(line).unwrap_or(line).trim().trim_end_matches('.').to_owned();
+    let lines = || words.lines().filter(|line| !line.trim().is_empty());
+    let first = lines().find(|line| error(line).is_some()).map(plain);
+    let last = lines().next_back().map(plain);
+    match (first, last) {
+        (Some(first), Some(last)) if first != last => format!("{first}; {last}"),
+        (_, last) => last.unwrap_or_else(|| "no reason given".into()),
+    }
 }
 
 /// The text of the file `path`, counted from the root, as `commit` has it; `None` where it has none.
@@ -41,36 +55,6 @@ pub fn file_of(folder: &Path, commit: &str, path: &str, max_bytes: u64) -> Resul
     );
     let text = String::from_utf8(said(folder, &["cat-file", "blob", id])?).ok();
     text.map(Some).with_context(|| format!("{path}: cannot be read as text; is this another file?"))
-}
-
-/// Nothing that a repository's configuration asks git to start beside itself: hooks (`core.hooksPath` may point into the
-/// tracked files, which a pull request changes), a file watcher, a signature check.
-const NO_PROGRAMS: [&str; 6] =
-    ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false"];
-
-/// Variables that a git hook sets: they would send every command back to the hook's repository. The last four change what a path
-/// means; one that starts git can set them, and its hooks get them.
-const OF_A_HOOK: [&str; 10] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_COMMON_DIR",
-    "GIT_INDEX_FILE",
-    "GIT_PREFIX",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_LITERAL_PATHSPECS",
-    "GIT_GLOB_PATHSPECS",
-    "GIT_NOGLOB_PATHSPECS",
-    "GIT_ICASE_PATHSPECS",
-];
-
-/// Without [those](OF_A_HOOK).
-fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut git = Command::new("git");
-    git.args(NO_PROGRAMS).arg("-C").arg(folder).args(arguments).env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
-    for name in OF_A_HOOK {
-        git.env_remove(name);
-    }
-    git
 }
 
 /// The commit that `revision` names, in full.
@@ -126,7 +110,7 @@ pub fn dirty_submodule(folder: &Path) -> Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{git, hide, uncommitted};
+    use super::{git, hide, reason, uncommitted};
 
     #[test]
     fn what_a_gate_leaves_is_no_change_but_where_somebody_keeps_files() {
@@ -141,6 +125,28 @@ mod tests {
         [&ours, &kept].into_iter().for_each(|folder| hide(folder).expect("hidden"));
         assert_eq!(uncommitted(place.path()).expect("files"), ["kept/paired.json"]);
         assert!(!kept.join(".gitignore").exists());
+    }
+
+    #[test]
+    fn of_what_git_says_its_first_error_and_its_last_line_are_shown() {
+        let full = "Preparing worktree\nerror: unable to write file f2\nerror: unable to write file f3\n\
+                    fatal: Could not reset index file to revision 'HEAD'.\n";
+        assert_eq!(reason(full), "unable to write file f2; Could not reset index file to revision 'HEAD'");
+        let owner = "fatal: detected dubious ownership in repository at '/r'\nTo add an exception for this directory, call:\n\n\
+                     \tgit config --global --add safe.directory /r\n";
+        let shown = "detected dubious ownership in repository at '/r'; git config --global --add safe.directory /r";
+        assert_eq!(reason(owner), shown);
+        assert_eq!(reason("fatal: not a git repository\n"), "not a git repository");
+        assert_eq!(reason(""), "no reason given");
+    }
+
+    #[test]
+    fn a_files_name_is_given_as_it_is() {
+        let place = tempfile::tempdir().expect("a folder");
+        git(place.path(), &["init", "--quiet"]).expect("a repository");
+        std::fs::write(place.path().join("é.rs"), "").expect("a file");
+        git(place.path(), &["add", "--all"]).expect("added");
+        assert_eq!(git(place.path(), &["ls-files"]).expect("files"), "é.rs");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::bench_target::{self, Built, Place};
 use super::relink::Linker;
 use super::{criterion_front, output, progress};
 use crate::config::{BenchTarget, Config};
-use crate::gate::paired::{layout_of, layouts_wanted, unknown_tau};
+use crate::gate::paired::{known_tau, layouts_wanted, unknown_tau};
 use crate::paired::{Layouts, PairedRequest, Program, ensure_not};
 use crate::receipt::{Calibration, PairedReceipt};
 use infergate_core::case::Case;
@@ -323,7 +323,7 @@ impl<'a> Chooser<'a> {
 /// Layouts a side for this suite, and why where it is one.
 fn wanted(receipt: &PairedReceipt, calibration: Option<&Calibration>) -> (usize, String) {
     let timed: Vec<_> = receipt.cases.iter().filter(|case| case.timed).collect();
-    let tau = |case: Case| calibration.and_then(|calibration| layout_of(calibration, case)).map(|layout| layout.tau);
+    let tau = |case: Case| calibration.and_then(|calibration| known_tau(calibration, case));
     let known: Vec<Option<f64>> = timed.iter().map(|case| tau(case.id)).collect();
     let count = layouts_wanted(timed.iter().zip(&known).map(|(case, tau)| {
         let limit = case.threshold.ln();

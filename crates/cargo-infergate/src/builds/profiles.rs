@@ -134,9 +134,7 @@ pub fn left_behind(here: &Path, repository: &Path, checkout: &Path, files: &Path
 
 /// The settings beside a manifest.
 fn beside(manifest: &Path) -> Table {
-    let place = manifest.with_file_name(".cargo");
-    let file = ["config", "config.toml"].map(|name| place.join(name)).into_iter().find(|file| file.is_file());
-    file.and_then(|file| table(&file).ok()).unwrap_or_default()
+    cargo_settings::file(&manifest.with_file_name(".cargo")).and_then(|file| table(&file).ok()).unwrap_or_default()
 }
 
 /// The keys of cargo's settings that choose how a program of these profiles is compiled.

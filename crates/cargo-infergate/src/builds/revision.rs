@@ -190,7 +190,8 @@ impl Tree {
             checkout_folder::remove(&self.files)?;
             // Twice: also where git still knows a worktree of this name. Other worktrees are not ours to prune.
             let add = ["worktree", "add", "--quiet", "--detach", "--force", "--force", &place, commit];
-            git(&self.repository, &add).with_context(|| format!("{place}: the revision cannot be checked out"))?;
+            git(&self.repository, &add)
+                .with_context(|| format!("{place}: the revision cannot be checked out; is there space left?"))?;
         }
         submodules::fetch(&self.files, &self.repository, &self.revision)
     }
@@ -280,7 +281,18 @@ impl Tree {
             criterion_front::put(&place.folder)?;
         }
         let built = bench_target::build_at(&bench, &place)?;
+        self.make_target_folder(&place.folder)?;
         Ok(built.program(Some(self.commit.clone()), Some(self.dirty)))
+    }
+
+    /// Benches keep files in `target`, which cargo makes in a working tree; what is built of this checkout lies beside it.
+    fn make_target_folder(&self, package: &Path) -> Result<()> {
+        let lock = bench_target::lock_file(package)?;
+        let folder = lock.parent().unwrap_or(package).join("target");
+        if !folder.starts_with(&self.files) || folder.symlink_metadata().is_ok() {
+            return Ok(());
+        }
+        std::fs::create_dir(&folder).with_context(|| format!("{}: cannot be made", folder.display()))
     }
 
     /// Builds the bench target of this revision that counts its heap, where it has one.

@@ -8,8 +8,9 @@ use infergate_core::config::looks_like_a_path;
 
 use super::{calibrate, flags};
 use crate::config::{BenchTarget, Config};
+use crate::gate::ensure_targets_name;
 use crate::machine;
-use crate::receipt::{Baseline, Calibration, Target, read};
+use crate::receipt::{Baseline, Calibration, Note, Subject, read};
 
 /// Refuses a model file that is not there, and a prompt that cannot be read.
 pub fn check(config: &Config) -> Result<()> {
@@ -21,15 +22,27 @@ pub fn check(config: &Config) -> Result<()> {
     config.measured.prompt_text().map(drop)
 }
 
-/// Refuses a target that no case of the run can meet. Where the worker is `given`, of criterion, or a bench target of the team's own,
-/// only it knows its cases.
+/// Refuses a target that no case of the run can meet. Where the worker is `given`, or a bench target of the team's own, only it knows its
+/// cases.
 pub fn targets(config: &Config, given: bool) -> Result<()> {
     let known = possible_cases(&config.measured.cases);
     if known.is_err() && (given || config.bench.target != BenchTarget::default().target) {
         return Ok(());
     }
     let cases = known?;
-    config.policy.targets.iter().try_for_each(|target| names_one_of(target, &cases))
+    ensure_targets_name(&config.policy.targets, &cases.into_iter().map(Subject::from).collect::<Vec<_>>())
+}
+
+/// As [`targets`]; of criterion's and divan's benches, which have none of their metrics, they are taken out, and a note says so. They may be of
+/// an engine that the same file is for.
+pub fn targets_unless(are_criterions: bool, config: &mut Config, given: bool) -> Result<Option<Note>> {
+    if !are_criterions {
+        return targets(config, given).map(|()| None);
+    }
+    let has_some = !std::mem::take(&mut config.policy.targets).is_empty();
+    Ok(has_some.then(|| {
+        Note::from("targets are not judged: criterion and divan benches have none of their metrics".to_owned())
+    }))
 }
 
 /// Every case a run of `patterns` may have. Which of a pattern's it has depends on the model's context.
@@ -45,14 +58,6 @@ fn possible_cases(patterns: &[String]) -> Result<Vec<Case>> {
         }
     }
     select(patterns, &known)
-}
-
-fn names_one_of(target: &Target, cases: &[Case]) -> Result<()> {
-    ensure!(
-        cases.iter().any(|case| target.names(&(*case).into())),
-        "target '{target}' names no case of this run; take it out of `targets`, or measure more --cases"
-    );
-    Ok(())
 }
 
 /// Reads every baseline of this machine class: a run should not end at one that cannot be read.

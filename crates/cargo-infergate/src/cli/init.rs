@@ -188,11 +188,18 @@ fn plan(folder: &Path, from: &Source, ci: &[CiFile]) -> Result<Plan> {
     if from.is_asked && manifest.depends_on("infergate") && manifest.section_of_path().is_none() {
         notes.push("--from changes nothing: Cargo.toml names where it takes infergate from".into());
     }
-    let root = git(folder, &["rev-parse", "--show-toplevel"]).ok().map(PathBuf::from);
+    let is_in_git = || folder.ancestors().any(|folder| folder.join(".git").exists());
+    // What git says of a repository that it does not read, as one of another owner, is no reason to make one.
+    let root = match git(folder, &["rev-parse", "--show-toplevel"]) {
+        Err(error) if is_in_git() && !error.to_string().contains("not a git repository") => return Err(error),
+        asked => asked.ok().map(PathBuf::from),
+    };
+    let branch = root.as_ref().map_or_else(|| "main".to_owned(), |_| merged_into(folder));
+    let against = command::flag("against", &branch).unwrap_or_else(|| " --against BRANCH".into());
     if let Some(root) = root {
         let prefix = git(folder, &["rev-parse", "--show-prefix"])?;
         let below = if prefix.is_empty() { ".".to_owned() } else { prefix.trim_end_matches('/').to_owned() };
-        add_ci(ci, &root, &below, &mut files, &mut notes)?;
+        add_ci(ci, &root, (&below, &branch), &mut files, &mut notes)?;
         if git(folder, &["check-ignore", "--quiet", "target/infergate"]).is_err() {
             let path = folder.join(".gitignore");
             let was = if flags::is_there(&path) { read_text(&path, MAX_FILE_BYTES)? } else { String::new() };
@@ -205,23 +212,39 @@ fn plan(folder: &Path, from: &Source, ci: &[CiFile]) -> Result<Plan> {
     let others = manifest.other_benches();
     if !others.is_empty() {
         notes.push(format!(
-            "left as they are: the bench targets {}; one that uses criterion is gated as it is: gate --against main{}",
+            "left as they are: the bench targets {}; one that uses criterion is gated as it is: gate{against}{}",
             others.join(", "),
             command::flag("bench-target", &others[0]).unwrap_or_else(|| " --bench-target NAME".into())
         ));
     }
     if files.iter().any(|file| file.change != InitChange::Kept) {
-        notes.push(
-            "next: put your engine into benches/engine/mod.rs; then run cargo bench, and: cargo infergate gate --against main"
-                .into(),
-        );
+        notes.push(format!(
+            "next: put your engine into benches/engine/mod.rs; then run cargo bench, and: cargo infergate gate{against}"
+        ));
     }
     Ok(Plan { files, notes })
 }
 
+/// The branch that changes are merged into: that of origin, else main or master, else the current one.
+fn merged_into(folder: &Path) -> String {
+    let named = |of: &str| git(folder, &["symbolic-ref", "--quiet", "--short", of]).ok();
+    let of_origin = named("refs/remotes/origin/HEAD");
+    let of_origin = of_origin.and_then(|name| name.strip_prefix("origin/").map(str::to_owned));
+    let is_there =
+        |name: &&str| git(folder, &["rev-parse", "--verify", "--quiet", &format!("refs/heads/{name}")]).is_ok();
+    let usual = || ["main", "master"].into_iter().find(is_there).map(str::to_owned);
+    of_origin.or_else(usual).or_else(|| named("HEAD")).unwrap_or_else(|| "main".into())
+}
+
 /// Adds the files of a CI, whose first one runs the gate. Where somebody has one of that name, the others would speak of a gate that
 /// they know nothing of.
-fn add_ci(wanted: &[CiFile], root: &Path, below: &str, files: &mut Vec<File>, notes: &mut Vec<String>) -> Result<()> {
+fn add_ci(
+    wanted: &[CiFile],
+    root: &Path,
+    (below, branch): (&str, &str),
+    files: &mut Vec<File>,
+    notes: &mut Vec<String>,
+) -> Result<()> {
     let is_taken = wanted.first().is_some_and(|(path, _)| flags::is_there(&root.join(path)));
     for &(path, template) in wanted {
         let place = root.join(path);
@@ -231,7 +254,7 @@ fn add_ci(wanted: &[CiFile], root: &Path, below: &str, files: &mut Vec<File>, no
                 String::new()
             }
             (false, true) => continue,
-            (false, false) => ci::fill((path, template), below)?,
+            (false, false) => ci::of_branch(ci::fill((path, template), below)?, branch),
         };
         files.push(File::whole(path, place, text));
     }

@@ -29,7 +29,7 @@ use crate::report::paired;
 use crate::report::words::{self, command};
 use infergate_core::worker::WorkerError;
 
-pub use measuring::{Course, measure, measure_and_trace};
+pub use measuring::{Course, find_calibration, measure, measure_and_trace};
 
 /// Flags that make a gate a paired one, and flags that make it one of servers.
 const PAIRED: &str = "paired";
@@ -180,7 +180,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     git::hide(&config.measured.target_folder())?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     early::check(&config)?;
-    early::targets(&config, !is_of_benches || are_criterions)?;
+    agreed.notes.extend(early::targets_unless(are_criterions, &mut config, !is_of_benches)?);
     if is_server {
         config.measured.memory.case = server_program::memory_case()?;
         let seed = || run_seed(config.measured.seed);

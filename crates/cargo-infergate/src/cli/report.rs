@@ -128,13 +128,18 @@ fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf]) -
     let report = topics::report(inputs);
     let (mut written, mut failed) = (Vec::<String>::new(), None);
     for exporter in exporters {
-        for file in (exporter.export)(inputs, &report)? {
-            if !written.contains(&file.name) {
-                ensure_not_read(&folder.join(&file.name), read)?;
-                match write_bytes(&folder.join(&file.name), &file.bytes) {
-                    Ok(()) => written.push(file.name),
-                    Err(error) => failed = failed.or(Some(error)),
-                }
+        let files = (exporter.export)(inputs, &report).unwrap_or_else(|error| {
+            failed.get_or_insert(error);
+            Vec::new()
+        });
+        for file in files {
+            let place = folder.join(&file.name);
+            if written.contains(&file.name) {
+                continue;
+            }
+            match ensure_not_read(&place, read).and_then(|()| write_bytes(&place, &file.bytes)) {
+                Ok(()) => written.push(file.name),
+                Err(error) => failed = failed.or(Some(error)),
             }
         }
     }

@@ -131,7 +131,7 @@ fn changes(base: Option<&str>, head: Option<&str>, of_head: bool) -> Result<Vec<
         let value = value.unwrap_or_else(|| "left out".to_owned());
         if value.chars().count() > SHOWN { value.chars().take(SHOWN).chain(['…']).collect() } else { value }
     };
-    let differs = |key: &&Key| key.said_by != SaidBy::Nobody && was.0.get(key.name) != is.0.get(key.name);
+    let differs = |key: &&Key| key.said_by != SaidBy::HeadUnnoted && was.0.get(key.name) != is.0.get(key.name);
     let change = |key: &Key| Note::GateChanged {
         key: key.name.to_owned(),
         was: text(&was, key),

@@ -49,7 +49,8 @@ fn without_counts(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
 
 fn showed(verdict: &Verdict, out: &Path) -> Note {
     Note::from(format!(
-        "the first run ended {} ({}), and undecided = \"again\" measured it once more; its receipt is {}",
+        "the first run ended {} ({}), and undecided = \"again\" measured it once more, which at most doubles how often \
+         an unchanged suite is called regressed; its receipt is {}",
         verdict.verdict.words(),
         subjects(verdict, VerdictRow::is_undecided),
         first(out).file_name().unwrap_or_default().to_string_lossy()

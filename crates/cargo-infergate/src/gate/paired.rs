@@ -27,7 +27,7 @@ mod verdict;
 
 pub use anchor::{anchor_series, open};
 pub use calibration::{
-    Compared, Known, block_noise, design_level, false_alarms, judged_cases, known, layout_of, layout_spread,
+    Compared, Known, block_noise, design_level, false_alarms, judged_cases, known, known_tau, layout_of, layout_spread,
     limits_follow_noise, of_another_setup, own_errors, sides, smallest_called, summarise,
 };
 pub use coverage::asks;

@@ -10,6 +10,7 @@ use crate::receipt::{
     Subject, Target, TargetEvidence, TargetMetric, VerdictRow,
 };
 use infergate_core::case::{Case, Phase};
+use infergate_core::printable::first_of;
 use infergate_core::stats::{coefficient_of_variation, median};
 
 impl TargetMetric {
@@ -128,13 +129,16 @@ fn row(target: &Target, subject: Subject, measured: Measured, at_best: Option<(O
     }
 }
 
+/// Cases that a message names.
+const MOST_NAMED: usize = 12;
+
 /// Refuses a target that names none of `subjects`, before minutes are spent on measuring them.
 pub fn ensure_targets_name(targets: &[Target], subjects: &[Subject]) -> Result<()> {
     for target in targets {
         ensure!(
             subjects.iter().any(|subject| target.names(subject)),
-            "target '{target}' names no case of this run; it has {}",
-            subjects.iter().map(Subject::to_string).collect::<Vec<_>>().join(", ")
+            "target '{target}' names no case of this run, which has {}; name one of them, or measure more --cases",
+            first_of(&subjects.iter().map(Subject::to_string).collect::<Vec<_>>(), MOST_NAMED, ", ")
         );
     }
     Ok(())
@@ -164,22 +168,24 @@ pub(super) fn judge(head: &Receipt, targets: &[Target]) -> Result<Vec<VerdictRow
 }
 
 /// One row per target and case it names, by what was measured of head in its blocks. A target that names none is not met
-/// either; see [`ensure_targets_name`] for refusing it beforehand.
+/// either; see [`ensure_targets_name`] for refusing it beforehand. One of a share may name cases of other shares, and
+/// criterion and divan benches have none of their metrics.
 pub(super) fn judge_pair(receipt: &PairedReceipt, targets: &[Target]) -> Vec<VerdictRow> {
     let at_best = match receipt.invalid.first() {
         Some(what) => Some((Outcome::Invalid, Reason::Broken { what: what.clone() })),
         None if receipt.partial => Some((Outcome::Partial, Reason::CutShort)),
         None => None,
     };
-    let mut rows = Vec::new();
-    for target in targets {
+    let (mut rows, is_of_benches) = (Vec::new(), receipt.head.engine.is_of_benches());
+    for target in targets.iter().filter(|_| !is_of_benches) {
         let named = receipt.cases.iter().map(|case| case.id).filter(|case| target.names(&(*case).into()));
         let before = rows.len();
         rows.extend(named.map(|case| {
             let measured = target.metric().paired_value(case, receipt);
             row(target, case.into(), measured, at_best.clone())
         }));
-        if rows.len() == before {
+        let is_share = receipt.share.is_some_and(|share| share.of > 1);
+        if rows.len() == before && !is_share {
             rows.push(row(target, Subject::Model, Measured::Undefined, at_best.clone()));
         }
     }

@@ -19,6 +19,8 @@ const TURN_NS: f64 = 2e6;
 /// An iteration shorter than this is timed together with others; one longer than the second is none that was interrupted.
 const SHORT_NS: f64 = TURN_NS / 4.0;
 const SURELY_LONG_NS: f64 = 3e8;
+/// Steps of a decode case that follow each other at least, where a side may have computed some of them meanwhile.
+const STREAMED_STEPS: usize = 8;
 /// Nobody waits for a second iteration of one that takes so long.
 const TOO_LONG_NS: f64 = 3e9;
 /// A sample of a criterion bench takes no longer than this with all that it sets up, which is not timed. What is set up for a sample is in
@@ -162,6 +164,9 @@ fn by_head(
         }
     }
     plan.iterations_per_sample = fitting(seen.timed_ns);
+    if case.phase() == Phase::Decode && !stepwise {
+        plan.iterations_per_sample = plan.iterations_per_sample.max(STREAMED_STEPS);
+    }
     let divisible = stepwise && pair.can(Capability::Turn);
     if case.phase() == Phase::Generate && plan.iterations_per_sample == 1 && divisible {
         let token_ns = seen.timed_ns / case.output_tokens() as f64;

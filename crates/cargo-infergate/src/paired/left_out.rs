@@ -38,6 +38,18 @@ impl From<anyhow::Error> for Ended {
     }
 }
 
+/// Leaves out the bench that would end an attempt at the pilot, where the processes live on.
+///
+/// # Errors
+/// What ends it all the same.
+pub fn go_on(ended: Ended, lives: bool, left: &mut Vec<LeftOut>) -> Result<(), Ended> {
+    match ended {
+        Ended::By(bench) if lives => left.push(bench),
+        ended => return Err(ended),
+    }
+    Ok(())
+}
+
 /// A bench that fails.
 pub struct LeftOut {
     /// Which.

@@ -12,7 +12,7 @@ use super::left_out::{self, Ended, Fails, LeftOut};
 use super::other_lengths;
 use super::pairs::{AIM, Pairs};
 use super::planning::{self, pair_times_ns};
-use super::started::{Before, only_in_head, start};
+use super::started::{Before, only_in_base, only_in_head, shorter_context, start};
 use super::together::{self, Together};
 use super::windows::Levels;
 use super::{AnchorRequest, PairedRequest, Shard, TurnTokens, Worker, Workers, first_pairs, forgets};
@@ -45,6 +45,8 @@ pub struct Pilot {
     pub pairs: Pairs,
     /// The time a block will take, nanoseconds.
     pub block_ns: u64,
+    /// By how much head differed from base in the pilot, as ratios: a few pairs, from which nothing is judged.
+    pub ratios: Vec<(Case, f64)>,
 }
 
 /// Loads head and base, in this order: what head cannot do is a failed run, what only base cannot do is not comparable. A bench that
@@ -57,7 +59,7 @@ pub fn run(
     let begun = Instant::now();
     let (mut left, mut longest) = (Vec::new(), Duration::ZERO);
     loop {
-        match attempt(request, begun, &left, &mut longest, progress, cancelled) {
+        match attempt(request, begun, &mut left, &mut longest, progress, cancelled) {
             Ok(mut pilot) => {
                 left_out::note(&mut pilot.receipt, &left, request);
                 return Ok(pilot);
@@ -72,7 +74,7 @@ pub fn run(
 fn attempt(
     request: &PairedRequest,
     begun: Instant,
-    left: &[LeftOut],
+    left: &mut Vec<LeftOut>,
     longest: &mut Duration,
     progress: &mut dyn FnMut(&Progress),
     cancelled: &AtomicBool,
@@ -84,6 +86,9 @@ fn attempt(
     let context_tokens = head.record.engine.context_tokens;
     let cases = match fitting(&request.cases, request.memory_case, context_tokens, &head.benches) {
         Ok(cases) => cases,
+        Err(error) if head.benches.is_empty() => {
+            return Err(shorter_context(request, context_tokens, error, cancelled).into());
+        }
         Err(error) => return Err(only_in_base(request, &head.benches, cancelled).unwrap_or(error.into()).into()),
     };
     let count = request.only.as_ref().map_or(cases.len(), Vec::len);
@@ -112,32 +117,49 @@ fn attempt(
         ensure_same_model("anchor", &started.record, &head.record)?;
         anchor = Some(started);
     }
-    for &case in &cases {
+    let mut prepared = Vec::new();
+    'cases: for &case in &cases {
         ensure_not(cancelled)?;
         say(&format!("pilot: {case}"));
-        let in_head = head.client.prepare(case, None).map_err(|error| {
-            let fails = if base.client.prepare(case, None).is_err() { Fails::Both } else { Fails::HeadAlone };
-            Ended::of(request, case, error.of("head"), fails)
-        })?;
+        let in_head = match head.client.prepare(case, None) {
+            Ok(in_head) => in_head,
+            Err(error) => {
+                let in_base = base.client.prepare(case, None).err();
+                let fails = if in_base.is_some() { Fails::Both } else { Fails::HeadAlone };
+                let lives = is_answer(&error) && in_base.as_ref().is_none_or(is_answer);
+                left_out::go_on(Ended::of(request, case, error.about(case).of("head"), fails), lives, left)?;
+                continue;
+            }
+        };
         *longest = head.client.patience().prepared(case).unwrap_or_default().max(*longest);
         // All read the same text, so that their numbers can be compared at every position.
         for (name, other) in [("base", Some(&mut base)), ("anchor", anchor.as_mut())] {
             let is_anchor = name == Who::Anchor.name();
             let Some(other) = other.filter(|_| !is_anchor || !without_anchor.contains(&case)) else { continue };
             let said = other.client.prepare_beside(case, &in_head.output);
-            let is_refused = matches!(said, Err(WorkerError::Refused(_) | WorkerError::Invalid(_)));
+            let is_refused = said.as_ref().is_err_and(is_answer);
             if is_anchor && is_refused && matches!(case, Case::Bench(_)) {
                 without_anchor.push(case);
                 continue;
             }
             let fails = if is_anchor { Fails::AnchorAlone } else { Fails::BaseAlone };
-            let said = said.map_err(|error| only_in_head(name, error, &format!("run {case}")));
-            let said = said.map_err(|error| Ended::of(request, case, error, fails))?;
+            let said = match said.map_err(|error| only_in_head(name, error, &format!("run {case}"))) {
+                Ok(said) => said,
+                Err(error) => {
+                    left_out::go_on(Ended::of(request, case, error, fails), is_refused, left)?;
+                    continue 'cases;
+                }
+            };
             ensure_counted_alike(name, case, &said, &in_head)?;
             *longest = other.client.patience().prepared(case).unwrap_or_default().max(*longest);
             other.outputs.push(said);
         }
         head.outputs.push(in_head);
+        prepared.push(case);
+    }
+    let cases = prepared;
+    if cases.is_empty() && !left.is_empty() && !is_share {
+        return Err(Ended::WithNothingLeft);
     }
 
     let stepwise = [Some(&base), Some(&head), anchor.as_ref()]
@@ -146,7 +168,7 @@ fn attempt(
         .all(|started| started.record.engine.pacing == Pacing::Stepwise);
     let mut turn_tokens = TurnTokens::new();
     let mut pairs = Pairs::new(request.share_of_time);
-    let mut planned = Vec::new();
+    let (mut planned, mut ratios) = (Vec::new(), Vec::new());
     let mut sampling_ns = 0.0;
     let outputs = |said: &[PreparedReply]| {
         cases.iter().zip(said).map(|(case, reply)| (*case, reply.output.ids.clone())).collect()
@@ -199,7 +221,9 @@ fn attempt(
             left_out::ensure_something(request, &plan, &seen)?;
             pairs.cost(case, cost);
             let pair_ns = median(&pair_times_ns(&seen)).unwrap_or(1.0).max(1.0) * cost;
-            pairs.plan(case, pair_ns, robust_std(&seen.log_ratios().unwrap_or_default()).unwrap_or(AIM));
+            let logs = seen.log_ratios().unwrap_or_default();
+            ratios.extend(median(&logs).map(|log| (case, log.exp())));
+            pairs.plan(case, pair_ns, robust_std(&logs).unwrap_or(AIM));
             sampling_ns += planning::decide(&mut plan, &seen, cost, stepwise, cases.len(), request);
         }
         planned.push(plan);
@@ -299,7 +323,12 @@ fn attempt(
         explained: Vec::new(),
         allocated: Vec::new(),
     };
-    Ok(Pilot { receipt, workers, turn_tokens, pairs, block_ns })
+    Ok(Pilot { receipt, workers, turn_tokens, pairs, block_ns, ratios })
+}
+
+/// Whether the process that says so lives on, and can be asked for another case.
+fn is_answer(error: &WorkerError) -> bool {
+    matches!(error, WorkerError::Refused(_) | WorkerError::Invalid(_))
 }
 
 /// What has to be said of benches that the anchor lacks.
@@ -337,20 +366,6 @@ fn ensure_few(cases: usize) -> anyhow::Result<()> {
         "{cases} benches are more than the {MAX_PAIRED_CASES} that one gate compares; name those that matter with --cases"
     );
     Ok(())
-}
-
-/// Where base has a bench that was asked for by its name, and head has none: what cannot be compared.
-fn only_in_base(request: &PairedRequest, in_head: &[Case], cancelled: &AtomicBool) -> Option<WorkerError> {
-    if in_head.is_empty() {
-        return None;
-    }
-    let (base, _) = start(request, Who::Base, &request.base, Before::default(), cancelled).ok()?;
-    let gone = |name: &&String| {
-        let is_it = |bench: &&Case| bench.to_string() == **name || bench.id() == **name;
-        base.benches.iter().any(|bench| is_it(&bench)) && !in_head.iter().any(|bench| is_it(&bench))
-    };
-    let name = request.cases.iter().find(gone)?;
-    Some(WorkerError::NotComparable(format!("head has no bench '{name}' any more; leave it out of --cases")))
 }
 
 /// Another model is another question, however fast it is answered.

@@ -49,7 +49,9 @@ pub fn start<'a>(
     ensure_not(cancelled)?;
     let name = who.name();
     let file = program.open().map_err(|error| error.of(name))?;
-    let patience = Patience::default().with_first_of_bench(first_of_bench(request, program, before));
+    let patience = Patience::default()
+        .with_first_of_bench(first_of_bench(request, program, before))
+        .with_first_of_case(request.budget.map(|budget| budget.max(LEAST_OF_BENCH)));
     let patience = match request.ready_within {
         Some(within) => patience.with_least_load(within),
         None => patience,
@@ -107,4 +109,35 @@ pub fn only_in_head(name: &str, error: WorkerError, what: &str) -> WorkerError {
         }
         error => error.of(name),
     }
+}
+
+/// Where base has a bench that was asked for by its name, and head has none: what cannot be compared.
+pub fn only_in_base(request: &PairedRequest, in_head: &[Case], cancelled: &AtomicBool) -> Option<WorkerError> {
+    if in_head.is_empty() {
+        return None;
+    }
+    let (base, _) = start(request, Who::Base, &request.base, Before::default(), cancelled).ok()?;
+    let gone = |name: &&String| {
+        let is_it = |bench: &&Case| bench.to_string() == **name || bench.id() == **name;
+        base.benches.iter().any(|bench| is_it(&bench)) && !in_head.iter().any(|bench| is_it(&bench))
+    };
+    let name = request.cases.iter().find(gone)?;
+    Some(WorkerError::NotComparable(format!("head has no bench '{name}' any more; leave it out of --cases")))
+}
+
+/// Why head has no room for the suite: says so where base's context is longer.
+pub fn shorter_context(
+    request: &PairedRequest,
+    context_tokens: usize,
+    error: anyhow::Error,
+    cancelled: &AtomicBool,
+) -> anyhow::Error {
+    let base = start(request, Who::Base, &request.base, Before::default(), cancelled);
+    let was = base.map_or(0, |(base, _)| base.record.engine.context_tokens);
+    if was <= context_tokens {
+        return error;
+    }
+    anyhow::anyhow!(
+        "head: its context has {context_tokens} tokens and base's {was}, so it cannot run what base can: {error}"
+    )
 }

@@ -9,6 +9,9 @@ use super::accept::covers;
 use super::verdict::worst;
 use super::{Against, Evidence, Note, Outcome, OutputComparison, Reason, Subject, TimeEvidence, Verdict, VerdictRow};
 
+/// No time is longer, nanoseconds.
+const MOST_NS: f64 = u64::MAX as f64;
+
 /// Refuses a decision that does not follow from rows and notes, and an exit code that is not the decision's.
 ///
 /// What holds for the whole run stands in no row, so these four need none and may be worse than every row: invalid, partial, not
@@ -59,7 +62,14 @@ pub(super) fn ensure_decided_by_rows(verdict: &Verdict) -> Result<()> {
 /// Refuses numbers that no gate gives and that nothing can be made of.
 pub(super) fn ensure_row_is_sound(row: &VerdictRow) -> Result<()> {
     match &row.evidence {
-        Evidence::Time(TimeEvidence { ratio, interval, .. }) => {
+        Evidence::Time(time @ TimeEvidence { ratio, interval, .. }) => {
+            let times = [time.base_ns, time.head_ns].into_iter().flatten();
+            let is_chance = |p: f64| (0.0..=1.0).contains(&p);
+            ensure!(
+                times.into_iter().all(|ns| (0.0..=MOST_NS).contains(&ns)) && time.p_adjusted.is_none_or(is_chance),
+                "{}: its times are none; the file was edited, judge the receipt again",
+                row.subject
+            );
             let ends = interval.iter().flat_map(|interval| [interval.low, interval.high]);
             ensure!(
                 ratio.iter().copied().chain(ends).all(|ratio| ratio.is_finite() && ratio >= 0.0),
@@ -71,6 +81,15 @@ pub(super) fn ensure_row_is_sound(row: &VerdictRow) -> Result<()> {
         Evidence::Output(output) => {
             let places = [output.position, output.positions].into_iter().flatten();
             in_range(places.map(|place| place as u64), format_args!("{}: place of a token", row.subject))
+        }
+        Evidence::Counter(counter) => {
+            let mut sides = [counter.base, counter.head].into_iter().flatten();
+            ensure!(
+                sides.all(|side| side.min <= side.max),
+                "{}: a count is more than its most; the file was edited, judge the receipt again",
+                row.subject
+            );
+            Ok(())
         }
         _ => Ok(()),
     }

@@ -1,5 +1,7 @@
 //! Builds of one side that differ in layout alone, and which of them a block started.
 
+use std::collections::HashSet;
+
 use anyhow::{Result, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +44,8 @@ impl LayoutFiles {
 
     /// Builds of each side, of two sides that have none in common; `None` for others.
     pub fn of_each_side(&self) -> Option<usize> {
-        let is_apart = self.base.iter().all(|hash| !self.head.contains(hash));
+        let head: HashSet<&String> = self.head.iter().collect();
+        let is_apart = self.base.iter().all(|hash| !head.contains(hash));
         is_apart.then(|| self.base.len().min(self.head.len()))
     }
 }

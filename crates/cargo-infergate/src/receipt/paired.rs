@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -246,6 +246,10 @@ impl PairedReceipt {
         at_most(self.built_with.features.len(), MAX_NOTES, "features")?;
         self.terms.as_ref().map_or(Ok(()), Terms::validate).map_err(|error| anyhow!("accept: {error:#}"))?;
         let known = validate_suite(&self.cases, |case| self.is_same_code_of(case))?;
+        let under_load = self.cases.iter().find(|case| case.load.is_some() && self.head.engine.name != "server");
+        if let Some(case) = under_load {
+            bail!("{}: is under load, and head is no server; the file was edited", case.id);
+        }
         validate_other_lengths(&self.other_lengths)?;
         at_most(self.blocks.len(), MAX_ALL_BLOCKS, "blocks")?;
         at_most(self.servers.unwrap_or_default(), MAX_BLOCKS, "servers")?;

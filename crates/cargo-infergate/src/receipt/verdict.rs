@@ -179,7 +179,8 @@ impl Verdict {
     }
 }
 
-/// The worst outcome of the rows that `counts`.
+/// The worst outcome of the rows that `counts`; of several as bad one that no more evidence would change.
 pub(super) fn worst(rows: &[VerdictRow], counts: impl Fn(&VerdictRow) -> bool) -> Option<Outcome> {
-    rows.iter().filter(|row| counts(row)).map(|row| row.outcome).max_by_key(|outcome| outcome.severity())
+    let rows = rows.iter().filter(|row| counts(row));
+    rows.max_by_key(|row| (row.outcome.severity(), !row.is_undecided())).map(|row| row.outcome)
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::revisions::empty_repository;
 use crate::sandbox::{Sandbox, error, stdout};
 
-const MANIFEST: &str = "# mine\n[package]\nname = \"mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dev-dependencies] # for tests\n\
+pub const MANIFEST: &str = "# mine\n[package]\nname = \"mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dev-dependencies] # for tests\n\
                         tempfile = \"3\"\n\n[[bench]]\nname = \"sorting\"\nharness = false\n";
 
 const MADE: [&str; 7] = [
@@ -22,7 +22,7 @@ const MADE: [&str; 7] = [
     "infergate.toml",
 ];
 
-fn package(manifest: &str) -> Sandbox {
+pub fn package(manifest: &str) -> Sandbox {
     let sandbox = empty_repository();
     sandbox.write("Cargo.toml", manifest);
     sandbox.write("src/lib.rs", "");

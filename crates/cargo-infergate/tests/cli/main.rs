@@ -22,6 +22,7 @@ mod harness;
 mod harness_sources;
 mod help;
 mod init;
+mod init_in_git;
 #[cfg(unix)]
 mod interrupt;
 #[cfg(unix)]

@@ -128,12 +128,22 @@ fn what_cannot_be_decided_fails_warns_or_is_measured_once_more() {
 }
 
 #[test]
+fn a_head_that_ends_badly_is_said_where_base_does_not() {
+    let note = "head's process does not end well behind its last answer, and base's does: exit status: 9";
+    for (base, is_said) in [("fake", true), ("fake+dies-at-end", false)] {
+        let sandbox = Sandbox::new();
+        let said = stdout(&gate(&sandbox, base, "fake+dies-at-end", &[]).success());
+        assert_eq!(said.matches(note).count(), usize::from(is_said), "{said}");
+    }
+}
+
+#[test]
 fn a_limit_can_be_a_percentage() {
     let sandbox = Sandbox::new();
     let said = gate(&sandbox, "fake", "fake+slower", &["--threshold=20%"]).success();
     assert!(stdout(&said).contains("+20.0 %"), "{}", stdout(&said));
     let line = error(gate(&sandbox, "fake", "fake", &["--threshold=x%"]));
-    assert!(line.contains("a ratio from 1.001 to 100, or a percentage such as 5%"), "{line}");
+    assert!(line.contains("a percentage from 0.1% to 9900%, or its ratio such as 1.05"), "{line}");
 }
 
 #[test]
@@ -295,7 +305,7 @@ fn a_worker_that_breaks_is_a_failed_run_and_names_its_side() {
         ("fake", "fake+dies", "head: "),
         ("fake", "fake+small-context", "the model's context has 4"),
         ("fake+dies-later", "fake", "base: "),
-        ("fake", "fake+fails", "head: the fake engine failed"),
+        ("fake", "fake+fails", "head: decode/p8: the fake engine failed at step 30"),
     ] {
         let said = gate(&sandbox, base, head, &["--out=paired.json"]).code(2);
         let words = stderr(&said);

@@ -20,6 +20,7 @@ use criterion::{black_box, BenchmarkId, Criterion, Throughput};
 use std::time::Duration;
 
 fn parse(c: &mut Criterion) {
+    std::fs::write("target/kept.txt", "what benches keep").expect("a folder that cargo makes");
     let mut group = c.benchmark_group("parse");
     group.throughput(Throughput::Bytes(7)).sample_size(20);
     for (name, step) in [("short".to_owned(), parser::STEP_NS), ("long\n".repeat(100), 500)] {
@@ -71,7 +72,8 @@ fn benches_are_gated_as_they_are() {
     sandbox.write("compat/Cargo.toml", "[package]\nname = 'codspeed-criterion-compat'\nversion = '4.0.0'\n");
     sandbox.write("compat/src/lib.rs", "");
     sandbox.write("Cargo.toml", &format!("{MANIFEST}{another}"));
-    sandbox.write("infergate.toml", "[bench]\ndefault_features = true\n");
+    // Targets are an engine's.
+    sandbox.write("infergate.toml", "targets = ['prefill/p128 ttft_ms < 1']\n[bench]\ndefault_features = true\n");
     sandbox.write("benches/never.rs", "use criterion::nothing;\n");
     commit(&sandbox, "benches/print.rs", &BENCH.replace("parser::STEP_NS", "2_000"), "another");
     sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_100;\n");
@@ -143,7 +145,9 @@ fn what_is_wrong_with_one_bench_costs_the_others_nothing(sandbox: &Sandbox) {
     let own = |name: &str| format!("\n[[bench]]\nname = '{name}'\nharness = false\n");
     // A file beside them that others include is no bench target of its own.
     sandbox.write("benches/shared.rs", "use criterion::Criterion;\n");
-    sandbox.write("benches/broken.rs", "use criterion::nothing;\n");
+    // What its module uses is its own.
+    sandbox.write("benches/broken.rs", "mod parts;\nfn main() {}\n");
+    sandbox.write("benches/parts/mod.rs", "use criterion::nothing;\n");
     sandbox.write("benches/odd.rs", ODD);
     let library = std::fs::read_to_string(sandbox.path("src/lib.rs")).expect("a library");
     sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_000;\n");
@@ -208,6 +212,9 @@ fn several_bench_targets_are_one_suite(sandbox: &Sandbox) {
     assert!(decision(&said).contains("regressed (exit 1): parse/parse/short 10"), "{}", stdout(&said));
     let is_whole = ["print/parse/short", "benches of parse, print"].iter().all(|part| stdout(&said).contains(part));
     assert!(is_whole, "{}", stdout(&said));
+
+    let note = "targets are not judged: criterion and divan benches have none of their metrics";
+    assert!(stdout(&said).contains(note), "{}", stdout(&said));
 
     // Nothing of the other target is built differently: it is not timed.
     let said = gate(sandbox, &["--cases=*/short"]).code(1);

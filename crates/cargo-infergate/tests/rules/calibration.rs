@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cargo_infergate::gate::paired::{
-    Compared, false_alarms, layout_spread, own_errors, sides, smallest_called, summarise,
+    Compared, false_alarms, known_tau, layout_spread, own_errors, sides, smallest_called, summarise,
 };
 use cargo_infergate::receipt::{
     CALIBRATION_SCHEMA, Calibration, LayoutFiles, Note, PairedReceipt, Share, output_sha256, read,
@@ -104,6 +104,15 @@ fn what_a_gate_calls_goes_by_its_limit_and_its_layouts() {
     let calibration = self::calibration(&differing, 0);
     let prefill = |layouts| smallest_called(&calibration, None, Some(layouts))[0].expect("called");
     assert!(prefill(1) > prefill(16) + 0.03, "{} and {}", prefill(1), prefill(16));
+}
+
+/// Two builds that happen to be alike say nothing of others, and a gate that trusted them would link one of each side.
+#[test]
+fn how_much_layouts_differ_is_known_from_five_gates_between_builds_on() {
+    let tau =
+        |gates: usize| known_tau(&calibration(&vec![(true, 0.0); gates], 0), "prefill/p128".parse().expect("a case"));
+    assert_eq!([1, 4].map(tau), [None, None]);
+    assert!(tau(5).is_some_and(|tau| tau < 0.005), "{:?}", tau(5));
 }
 
 /// Layouts of two sides differ for a whole gate, by the more the fewer are drawn.

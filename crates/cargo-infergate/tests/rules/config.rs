@@ -39,7 +39,8 @@ fn every_key_is_put_somewhere() {
         let value = match (key.name, key.kind) {
             (_, Kind::Switch) => (key.default != Some("true")).to_string(),
             (_, Kind::Count(_, most)) => most.to_string(),
-            (_, Kind::Number(_, most) | Kind::Ratio(_, most)) => format!("{most:?}"),
+            (_, Kind::Number(_, most)) => format!("{most:?}"),
+            (_, Kind::Ratio(_, most)) => format!("'{}%'", (most - 1.0) * 100.0),
             ("undecided", _) => "'warn'".into(),
             ("server.api", _) => "'completions'".into(),
             ("memory.case", _) => "'decode/p1'".into(),
@@ -101,6 +102,14 @@ fn faults_have_line_and_column() {
         ("seed = 1\n  sede = 2", "infergate.toml:2:3: unknown key 'sede'; did you mean 'seed'?"),
         ("[bnech]\ntarget = 'x'", "infergate.toml:1:2: unknown key 'bnech'; did you mean 'bench'?"),
         ("[bench]\npakage = 'x'", "infergate.toml:2:1: unknown key 'bench.pakage'; did you mean 'bench.package'?"),
+        ("[[accepts]]\ncase = 'x'", "infergate.toml:1:3: unknown key 'accepts'; did you mean 'accept'?"),
+        ("budget = '10m'", "infergate.toml:1:1: unknown key 'budget'; the command schema prints all keys"),
+        ("threshold = 5", "infergate.toml:1:1: threshold: 5 is a ratio, +400 %; write 5%, or 400% if that is meant"),
+        ("mean_threshold = '2.5'", "infergate.toml:1:1: mean_threshold: 2.5 is a ratio, +150 %; write 2.5%, or 150%"),
+        (
+            "threshold = '0%'",
+            "infergate.toml:1:1: threshold takes a percentage from 0.1% to 9900%, or its ratio such as 1.05",
+        ),
         ("runs = 0", "infergate.toml:1:1: runs takes a whole number from 1 to 1000"),
         ("runs = -3", "infergate.toml:1:1: runs takes a whole number from 1 to 1000"),
         ("runs = 'many'", "infergate.toml:1:1: runs takes a whole number from 1 to 1000"),
@@ -116,6 +125,21 @@ fn faults_have_line_and_column() {
         assert!(line.contains(expected), "{text}: {line}");
         assert!(!line.contains('\n'), "one line: {line}");
     }
+}
+
+#[test]
+fn a_comma_within_brackets_parts_no_list() {
+    let cases = |word: &str| {
+        let key = infergate_core::config::keys::Key::find("cases").expect("a key");
+        match key.parse_words(&[word.to_owned()]).expect("a list") {
+            infergate_core::config::keys::Value::List(entries) => entries,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(cases("mul/(16, 32), add"), ["mul/(16, 32)", "add"]);
+    assert_eq!(cases("a[1,{2,3}],b"), ["a[1,{2,3}]", "b"]);
+    assert_eq!(cases("a(b,c"), ["a(b", "c"]);
+    assert_eq!(cases("a)b,c(d"), ["a)b", "c(d"]);
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use toml_span::value::{Table, ValueInner};
 
-use super::keys::{KEYS, Key, Kind, Value, ratio};
+use super::keys::{KEYS, Key, Kind, Value, bare_ratio};
 
 /// Tables of the file that are no keys. Whoever uses them reads and checks them.
 const NO_KEYS: [&str; 2] = ["scenario", "accept"];
@@ -61,12 +61,13 @@ fn collect(table: Table, prefix: &str, place: &dyn Fn(usize) -> String, entries:
             bail!("{here}: '{full}' is a table of keys; write [{full}]");
         }
         let Some(key) = Key::find(&full) else {
-            bail!("{here}: unknown key '{full}'; did you mean '{}'?", nearest(&full));
+            bail!("{here}: unknown key '{full}'; {}", remedy(&full));
         };
         let Some(value) = convert(value) else {
             bail!("{here}: {full} takes {}", key.expected());
         };
-        entries.push(Entry { key, value: widen(key, value), place: here });
+        let value = widen(key, value).with_context(|| format!("{here}: {full}"))?;
+        entries.push(Entry { key, value, place: here });
     }
     Ok(())
 }
@@ -86,22 +87,28 @@ fn convert(value: ValueInner) -> Option<Value> {
 }
 
 /// `3` is a number too, and `"5%"` a ratio.
-fn widen(key: &Key, value: Value) -> Value {
+fn widen(key: &Key, value: Value) -> Result<Value> {
     match (key.kind, value) {
-        (Kind::Number(..) | Kind::Ratio(..), Value::Count(count)) => Value::Number(count as f64),
-        (Kind::Ratio(..), Value::Text(text)) => ratio(&text).map_or(Value::Text(text), Value::Number),
-        (_, value) => value,
+        (Kind::Number(..), Value::Count(count)) => Ok(Value::Number(count as f64)),
+        (Kind::Ratio(..), Value::Count(count)) => bare_ratio(count as f64),
+        (Kind::Ratio(..), Value::Number(number)) => bare_ratio(number),
+        (Kind::Ratio(..), Value::Text(text)) => key.parse_words(&[text]),
+        (_, value) => Ok(value),
     }
 }
 
-/// The known key or table that `name` most likely means.
-fn nearest(name: &str) -> &'static str {
+/// What to do about `name`, which is no key: the known key or table that it most likely means, where one is near.
+fn remedy(name: &str) -> String {
     // The distance takes the product of both lengths; no key is that long.
     let name: &str = &name.chars().take(100).collect::<String>();
-    let tables = KEYS.iter().filter_map(|key| key.name.split_once('.')).map(|(table, _)| table);
+    let tables = KEYS.iter().filter_map(|key| key.name.split_once('.')).map(|(table, _)| table).chain(NO_KEYS);
     let distance = |known: &&str| {
         let bare = known.rsplit('.').next().unwrap_or(known);
         strsim::damerau_levenshtein(name, known).min(strsim::damerau_levenshtein(name, bare))
     };
-    KEYS.iter().map(|key| key.name).chain(tables).min_by_key(distance).unwrap_or("model")
+    let nearest = KEYS.iter().map(|key| key.name).chain(tables).min_by_key(distance);
+    match nearest.filter(|known| distance(known) <= (name.len() / 3).max(2)) {
+        Some(known) => format!("did you mean '{known}'?"),
+        None => "the command schema prints all keys".into(),
+    }
 }

@@ -72,8 +72,8 @@ pub enum SaidBy {
     Base,
     /// Base's, or head's where base has no file to say it.
     BaseIfThere,
-    /// Either's: it says nothing of how head is judged.
-    Nobody,
+    /// Head's. It says nothing of how head is judged, so no note names a change of it.
+    HeadUnnoted,
 }
 
 /// One key.
@@ -157,10 +157,13 @@ impl Key {
             Kind::Text | Kind::Path => Ok(Value::Text(word.to_owned())),
             Kind::Count(..) => word.parse().map(Value::Count).or_else(|_| bail!(wrong())),
             Kind::Number(..) => word.parse().map(Value::Number).or_else(|_| bail!(wrong())),
-            Kind::Ratio(..) => ratio(word).map(Value::Number).with_context(wrong),
+            Kind::Ratio(..) => match word.strip_suffix('%') {
+                Some(percent) => percentage(percent).map(Value::Number).with_context(wrong),
+                None => word.parse().ok().with_context(wrong).and_then(bare_ratio),
+            },
             Kind::Switch => word.parse().map(Value::Switch).or_else(|_| bail!(wrong())),
             Kind::List => {
-                let entries = words.iter().flat_map(|word| word.split(',')).map(str::trim);
+                let entries = words.iter().flat_map(|word| entries(word)).map(str::trim);
                 Ok(Value::List(entries.filter(|entry| !entry.is_empty()).map(str::to_owned).collect()))
             }
         }
@@ -191,19 +194,56 @@ impl Key {
             Kind::Count(least, most) if most > u64::from(u32::MAX) => format!("a whole number from {least}"),
             Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
             Kind::Number(least, most) => format!("a number from {least} to {most}"),
-            Kind::Ratio(least, most) => format!("a ratio from {least} to {most}, or a percentage such as 5%"),
+            Kind::Ratio(least, most) => {
+                let [least, most] = [least, most].map(|ratio| ((ratio - 1.0) * 1000.0).round() / 10.0);
+                format!("a percentage from {least}% to {most}%, or its ratio such as 1.05")
+            }
             Kind::Switch => "true or false".into(),
             Kind::List => "a list of texts".into(),
         }
     }
 }
 
-/// A ratio as it is, or as the percentage above 1: 1.05 from `1.05` and from `5%`. `None` for what is neither.
-pub fn ratio(word: &str) -> Option<f64> {
-    match word.strip_suffix('%') {
-        Some(percent) => Some(1.0 + percent.trim_end().parse::<f64>().ok()? / 100.0),
-        None => word.parse().ok(),
+/// The entries between commas. One within brackets, as in a bench's name `mul/(16, 32)`, parts nothing, where each bracket has its other.
+fn entries(word: &str) -> Vec<&str> {
+    let (mut found, mut from, mut depth) = (Vec::new(), 0, 0_i32);
+    for (at, c) in word.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                found.push(&word[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+        if depth < 0 {
+            break;
+        }
     }
+    if depth != 0 {
+        return word.split(',').collect();
+    }
+    found.push(&word[from..]);
+    found
+}
+
+/// The ratio of a percentage above 1: 1.05 of `5`.
+fn percentage(percent: &str) -> Option<f64> {
+    Some(1.0 + percent.trim_end().parse::<f64>().ok()? / 100.0)
+}
+
+/// A ratio without a percent sign.
+///
+/// # Errors
+/// From 2 on: whoever writes 5 means 5 %, and a gate with a limit of five times as slow would pass nearly everything.
+pub fn bare_ratio(ratio: f64) -> Result<Value> {
+    let above = (ratio - 1.0) * 100.0;
+    // What is no number is out of every range.
+    if ratio >= 2.0 {
+        bail!("{ratio} is a ratio, +{above:.0} %; write {ratio}%, or {above:.0}% if that is meant");
+    }
+    Ok(Value::Number(ratio))
 }
 
 impl Value {

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::size;
 use crate::case::Case;
 use crate::outcome::Outcome;
+use crate::receipt::limits::MAX_MEMORY_RUNS;
 use crate::receipt::{MemoryRecord, MemorySeries};
 
 /// Fewer runs are not judged: a quarter of them has to hold a whole period of a bounded cache.
@@ -260,8 +261,8 @@ fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding
         }
         HeapGrowth::Open => {
             let grew = if is_in_steps { in_steps } else { format!("the heap grew by {before} a run, then by {then}") };
-            let note =
-                format!("{grew}: a leak is neither shown nor excluded; {} runs may settle it", 4 * record.asked_runs);
+            let settles = may_settle(Some(4 * record.asked_runs));
+            let note = format!("{grew}: a leak is neither shown nor excluded; {settles}");
             Finding { outcome: Outcome::Inconclusive, note: Some(note), ..clouded() }
         }
     }
@@ -301,6 +302,14 @@ fn resident_finding(record: &MemoryRecord, policy: MemoryPolicy) -> Finding {
     }
 }
 
+/// `400 runs may settle it`; no phase is longer than [`MAX_MEMORY_RUNS`].
+fn may_settle(runs: Option<usize>) -> String {
+    match runs.filter(|runs| *runs <= MAX_MEMORY_RUNS) {
+        Some(runs) => format!("{runs} runs may settle it"),
+        None => format!("no phase of at most {MAX_MEMORY_RUNS} runs would settle it here"),
+    }
+}
+
 /// What as many runs again say of a resident set that rose.
 fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> (Outcome, Option<String>) {
     let slope = first.line.slope;
@@ -320,13 +329,10 @@ fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> (Outcome, Option<S
         _ => {
             // One that slowed down needs runs in which the slower part is most of it.
             let settles = if lasts && !second.rises() { second.runs_to_settle() } else { Some(4 * first.runs) };
-            let runs = settles.map_or_else(
-                || "no number of runs would settle it here".to_owned(),
-                |runs| format!("{runs} runs would settle it"),
-            );
+            let settles = may_settle(settles);
             (
                 Outcome::Inconclusive,
-                Some(format!("{rose}, then by {again}: a leak is neither shown nor excluded; {runs}")),
+                Some(format!("{rose}, then by {again}: a leak is neither shown nor excluded; {settles}")),
             )
         }
     }

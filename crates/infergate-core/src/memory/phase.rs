@@ -140,8 +140,8 @@ fn count(
     for case in cases {
         ensure_not(cancelled)?;
         show(&format!("memory, counting: {case}"), 0);
-        let prepared = client.prepare(case, None)?;
-        let counted: CountedCase = client.count(case, COUNT_REPEATS)?;
+        let prepared = client.prepare(case, None).map_err(|error| error.about(case))?;
+        let counted: CountedCase = client.count(case, COUNT_REPEATS).map_err(|error| error.about(case))?;
         if counted.output_sha256 != prepared.output.sha256 {
             let text = format!("{case}: the counted run said something else than the prepared one");
             return Err(WorkerError::Invalid(text));

@@ -4,7 +4,8 @@
 //! target, which only answers, does not wait for a quarter of this crate.
 
 use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
+use std::io;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
@@ -63,6 +64,8 @@ pub struct Client<'a> {
     last_id: u64,
     pub(super) honesty: Honesty,
     pub(super) virtual_clock: bool,
+    /// It was ended, and nothing is left of it.
+    is_over: bool,
     /// What it said last of itself between requests.
     pub(super) idle: Option<Idle>,
     /// Put in front of the names of its benches.
@@ -116,6 +119,7 @@ impl<'a> Client<'a> {
             last_id: 0,
             honesty: Honesty::default(),
             virtual_clock: false,
+            is_over: false,
             idle: None,
             bench_prefix: file.program().bench_prefix.clone(),
             own_names: BTreeMap::new(),
@@ -158,6 +162,11 @@ impl<'a> Client<'a> {
     /// The limits of its answers, with what was seen of them.
     pub fn patience(&self) -> &Patience {
         &self.patience
+    }
+
+    /// From now on a case that was never run may take so long.
+    pub fn give_first_of_case(&mut self, limit: Duration) {
+        self.patience = self.patience.clone().with_first_of_case(Some(limit));
     }
 
     /// The answer to `request`, and how long it was waited for.
@@ -274,7 +283,7 @@ impl<'a> Client<'a> {
     }
 
     fn hangs(&mut self, limit: Duration) -> WorkerError {
-        self.kill();
+        let _ = self.kill();
         self.hear_out();
         WorkerError::Hung(format!(
             "{}: the worker gave no answer within {:.0} s and was ended; look for what it waits for",
@@ -288,21 +297,44 @@ impl<'a> Client<'a> {
         let may_tidy = self.can(Capability::WarmUp) || !self.cancelled.load(Ordering::Relaxed);
         if may_tidy && !self.lingers.load(Ordering::Relaxed) {
             self.pipes.close();
-            self.process.wait_for(if self.has_child { END_OF_STARTED } else { END });
+            self.process.wait_for(self.time_to_end());
             self.lingers.fetch_or(!self.process.has_ended(), Ordering::Relaxed);
         }
-        self.kill();
+        let _ = self.kill();
+    }
+
+    fn time_to_end(&self) -> Duration {
+        if self.has_child { END_OF_STARTED } else { END }
+    }
+
+    /// Ends it. How, where it did not end by itself, or not well: all it was asked for it has answered.
+    pub fn finish(mut self) -> Option<String> {
+        self.pipes.close();
+        let waits = !self.lingers.load(Ordering::Relaxed);
+        if waits {
+            self.process.wait_for(self.time_to_end());
+        }
+        let ended = self.process.has_ended();
+        self.lingers.fetch_or(!ended, Ordering::Relaxed);
+        let status = self.kill();
+        self.is_over = true;
+        match status {
+            _ if !ended => waits.then(|| format!("it did not end within {:.0} s", self.time_to_end().as_secs_f64())),
+            Ok(status) if !status.success() => Some(exit::ending(status)),
+            _ => None,
+        }
     }
 
     /// Ends it now. One that was started behind another program has that to tell first.
-    fn kill(&mut self) {
+    fn kill(&mut self) -> io::Result<ExitStatus> {
         if self.has_child {
             self.process.ask_to_end(END_OF_STARTED);
         }
-        let _ = self.process.end();
+        let status = self.process.end();
         if let Some(words) = &self.words {
             words.wait();
         }
+        status
     }
 
     /// Its last words come before what is said about it.
@@ -341,6 +373,8 @@ fn command(file: &WorkerFile, request: &LoadRequest) -> Command {
 
 impl Drop for Client<'_> {
     fn drop(&mut self) {
-        self.end();
+        if !self.is_over {
+            self.end();
+        }
     }
 }

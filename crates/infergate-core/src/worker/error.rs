@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::case::Case;
 use crate::outcome::InvariantBroken;
 
 /// The error of everything that asks a worker. Each text is one line.
@@ -46,6 +47,13 @@ impl WorkerError {
             Self::Protocol(text) => Self::Protocol(named(text)),
             Self::Failed(error) => Self::Failed(error.context(who.to_owned())),
         }
+    }
+
+    /// The same error with the case in front, unless it names it already.
+    #[must_use]
+    pub fn about(self, case: Case) -> Self {
+        let case = case.to_string();
+        if self.to_string().contains(&case) { self } else { self.of(&case) }
     }
 
     /// The worker error inside `error`, where a command asks what became of its run.

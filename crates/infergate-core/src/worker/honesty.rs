@@ -29,7 +29,7 @@ pub fn ensure_waited_for(reported_ns: u128, waited: Duration) -> Result<(), Stri
         return Ok(());
     }
     Err(format!(
-        "it reports {:.3} ms for what took {:.3} ms here; mend the worker's clock",
+        "it reports {:.3} ms for what took {:.3} ms here; mend the worker's clock, or what it does beside `start` and `next`",
         reported_ns / 1e6,
         waited_ns / 1e6
     ))

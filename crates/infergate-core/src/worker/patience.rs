@@ -28,8 +28,10 @@ const STACKS_COST: f64 = 20.0;
 #[derive(Debug, Clone)]
 pub struct Patience {
     first: Duration,
-    /// The same of the first run of a criterion bench, where it is another.
+    /// The same of the first run of a criterion bench, where it is another,
     first_of_bench: Option<Duration>,
+    /// and of another case.
+    first_of_case: Option<Duration>,
     /// A load may take so long whatever earlier ones took.
     least_load: Duration,
     load: Option<Duration>,
@@ -70,6 +72,7 @@ impl Patience {
         Self {
             first,
             first_of_bench: None,
+            first_of_case: None,
             least_load: LEAST_LIMIT,
             load: None,
             ttft: None,
@@ -82,6 +85,12 @@ impl Patience {
     #[must_use]
     pub fn with_first_of_bench(self, first_of_bench: Option<Duration>) -> Self {
         Self { first_of_bench, ..self }
+    }
+
+    /// The same, and any other case that was never run may take `first_of_case`.
+    #[must_use]
+    pub fn with_first_of_case(self, first_of_case: Option<Duration>) -> Self {
+        Self { first_of_case, ..self }
     }
 
     /// The same, and each load may take `least_load`.
@@ -179,6 +188,7 @@ impl Patience {
                 let set_up = self.load.map_or(Duration::ZERO, |load| load.saturating_mul(PATIENCE as u32));
                 self.scaled(seen, times.max(1.0)).saturating_add(set_up)
             }
+            (None, _, _) => self.first_of_case.unwrap_or(self.first),
             _ => self.scaled(seen, times.max(1.0)),
         }
     }

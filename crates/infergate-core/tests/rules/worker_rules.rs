@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
-use infergate_core::worker::{Honesty, Patience, Request, Reread, Sampling, ensure_waited_for};
+use infergate_core::worker::{Honesty, Patience, Request, Reread, Sampling, WorkerError, ensure_waited_for};
 
 const S: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);
@@ -32,6 +32,23 @@ fn the_first_answer_may_take_long_and_later_ones_ten_times_what_was_seen() {
     assert_eq!(patience.limit(&sample(2, 5, 1.0)), 600 * S, "10 iterations at half the speed");
     assert_eq!(patience.limit(&Request::Count { case: case(), repeats: 8 }), 240 * S);
     assert_eq!(patience.limit(&Request::Memory { case: None }), 120 * S);
+}
+
+/// With a budget nothing is worth waiting for longer, but a model that is fetched.
+#[test]
+fn the_first_run_of_a_case_may_have_a_limit_of_its_own() {
+    let mut patience = Patience::default().with_first_of_case(Some(300 * S));
+    let load = Request::Load { request: LoadRequest::default(), prompt_text: None };
+    assert_eq!([patience.limit(&prepare()), patience.limit(&load)], [300 * S, 1800 * S]);
+    patience.saw(&prepare(), 60 * S);
+    assert_eq!(patience.limit(&prepare()), 600 * S);
+}
+
+#[test]
+fn an_error_names_its_case_once() {
+    let of = |text: &str| WorkerError::Refused(text.into()).about(case()).to_string();
+    assert_eq!(of("index out of range"), "decode/p8: index out of range");
+    assert_eq!(of("decode/p8: the prompt has 7 tokens"), "decode/p8: the prompt has 7 tokens");
 }
 
 /// In a fresh process a late bench waits for the set-up of those before it.

@@ -51,7 +51,8 @@ impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.metric.key())?;
         if let Some(percentile) = self.percentile {
-            write!(f, "_p{}", percentile * 100.0)?;
+            // As it was written: 0.55 times 100 is a little more than 55.
+            write!(f, "_p{}", (percentile * 1e11).round() / 1e9)?;
         }
         write!(f, "={}", humantime::format_duration(Duration::from_nanos(self.limit_ns)))
     }

@@ -16,6 +16,9 @@ const REVISION: &str = "0000000000000000000000000000000000000000";
 /// What stands for the package's folder.
 const FOLDER: &str = "FOLDER";
 
+/// Those that the templates name.
+const USUAL_BRANCHES: [&str; 2] = ["main", "master"];
+
 /// A file's path below the repository's root, and its template.
 pub type CiFile = (&'static str, &'static str);
 
@@ -80,6 +83,14 @@ pub fn fill((path, template): CiFile, below: &str) -> Result<String> {
         _ => template.to_owned(),
     };
     Ok(template.replace(REVISION, &revision()).replace(FOLDER, &below.replace('\'', "''")))
+}
+
+/// The file where changes are merged into `branch`: pushes to it keep the build that they are compared with.
+pub fn of_branch(text: String, branch: &str) -> String {
+    if USUAL_BRANCHES.contains(&branch) {
+        return text;
+    }
+    text.replace("branches: [main, master]", &format!("branches: ['{}']", branch.replace('\'', "''")))
 }
 
 /// The commit that this command was built from; where that is not known, the tag of its release.

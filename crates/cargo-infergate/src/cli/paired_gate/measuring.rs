@@ -86,8 +86,9 @@ pub fn measure(
     ensure!(
         blocks >= fewest,
         "--budget: the time left after the pilot holds {blocks} blocks and a verdict takes at least {fewest}, about {:.0} s; \
-         give more time or fewer --cases",
-        run.block_ns() as f64 * fewest as f64 / 1e9
+         {}give more time or fewer --cases",
+        run.block_ns() as f64 * fewest as f64 / 1e9,
+        run.slower_in_pilot().map_or_else(String::new, |said| format!("{said}; "))
     );
     let look = |receipt: &PairedReceipt| {
         if let Some(kept) = course.kept.filter(|_| !receipt.blocks.is_empty()) {
@@ -143,7 +144,7 @@ fn in_budget(run: &PairedRun<'_>, blocks: usize) -> String {
 }
 
 /// This machine class's calibration of this model, of whatever threads, where there is one. One that cannot be read is an error, not a silence.
-fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<Calibration>> {
+pub fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<Calibration>> {
     let path = calibrate::path(config, &receipt.machine.class, &receipt.head.engine);
     if !flags::is_there(&path) {
         return Ok(None);

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 
-use super::super::paired_gate;
+use super::super::paired_gate::{self, find_calibration};
 use super::super::undecided::judged as judged_pair;
 use super::inputs as no_inputs;
 use crate::config::Config;
-use crate::gate::paired::{PairedPolicy, missing};
+use crate::gate::paired::{PairedPolicy, missing, own_errors};
 use crate::gate::{self, memory};
 use crate::receipt::{
     BASELINE_SCHEMA, Evidence, LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, MEMORY_SCHEMA, Outcome, PAIRED_SCHEMA,
@@ -16,6 +16,7 @@ use crate::receipt::{
     read_llama_bench, read_receipt_or_baseline, read_vllm, schema_of,
 };
 use crate::report::inputs::Inputs;
+use crate::report::words::look::is_of_errors;
 
 /// Reads all of them, and judges what can be. Those of a `pull_request` were written by whoever is judged.
 ///
@@ -89,7 +90,7 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
     if let Some(paired) = &inputs.paired {
         let policy = paired_gate::policy(config);
         return Ok(Some(if inputs.pull_request {
-            again(paired, config, policy)
+            again(paired, config, policy)?
         } else {
             judged_pair(paired, &policy)
         }));
@@ -111,18 +112,26 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
     Ok((!rows.is_empty()).then(|| Verdict::of(rows, Vec::new())))
 }
 
-/// The verdict on the receipt of somebody else's run, by the settings here: none of the limits that it holds, and no intended
-/// change that is declared here already. What the settings ask for and the run has not passes nothing.
-fn again(receipt: &PairedReceipt, config: &Config, policy: PairedPolicy) -> Verdict {
+/// The verdict on the receipt of somebody else's run, by the settings here: none of the limits that it holds, no intended
+/// change that is declared here already, and how often the gate is wrong by the calibration here. What the settings ask for and the run has not passes
+/// nothing.
+fn again(receipt: &PairedReceipt, config: &Config, policy: PairedPolicy) -> Result<Verdict> {
     let missing = missing(receipt, &config.measured.cases, config.anchor.as_deref());
     // Noise lets nothing pass beside what is missing.
     let undecided_passes = policy.undecided_passes && missing.is_empty();
     let policy = PairedPolicy { accepted_before: config.accept.clone(), undecided_passes, ..policy };
-    let mut verdict = judged_pair(&config.limits().set_in(receipt.clone()), &policy);
+    let mut receipt = config.limits().set_in(receipt.clone());
+    let notes = receipt.notes.len();
+    receipt.notes.retain(|note| !is_of_errors(note));
+    if receipt.notes.len() < notes {
+        let calibration = find_calibration(config, &receipt)?;
+        receipt.notes.push(own_errors(calibration.as_ref(), &receipt));
+    }
+    let mut verdict = judged_pair(&receipt, &policy);
     if missing.is_empty() {
-        return verdict;
+        return Ok(verdict);
     }
     // The headline of what no row decides is the last note.
     verdict.notes.extend(missing);
-    verdict.at_best(Outcome::NotComparable)
+    Ok(verdict.at_best(Outcome::NotComparable))
 }

@@ -2,7 +2,7 @@
 
 use crate::gate::paired::PairedPolicy;
 use crate::receipt::{
-    Accept, Evidence, NoEffect, Note, Outcome, PairedCase, PairedReceipt, Reason, UpTo, VerdictRow, covers,
+    Accept, Evidence, NoEffect, Note, Outcome, PairedCase, PairedReceipt, Reason, Statistic, UpTo, VerdictRow, covers,
 };
 use infergate_core::case::Case;
 
@@ -56,10 +56,12 @@ fn end(row: &mut VerdictRow, accept: &Accept, receipt: &PairedReceipt) -> End {
     End::Failed
 }
 
-/// The mean of a case whose median is accepted. It was not judged if the median failed first, and a stall must not pass by that:
-/// it may be larger than what is accepted by no more than a mean's own limit.
+/// The mean of a case whose median is accepted. Whether or not it was judged, as it is not if the median failed first: it may be larger
+/// than what is accepted by no more than a mean's own limit, so that a stall does not pass.
 fn beside_median(row: &mut VerdictRow, accept: &Accept, receipt: &PairedReceipt) -> End {
-    if !row.reasons.contains(&Reason::MedianRegressed) {
+    let is_mean = row.time().is_some_and(|time| time.statistic == Statistic::Mean);
+    let has_failed = is_mean && row.outcome == Outcome::Regressed;
+    if !has_failed && !row.reasons.contains(&Reason::MedianRegressed) {
         return end(row, accept, receipt);
     }
     let is_stall = row.time().is_none_or(|time| {
@@ -68,6 +70,9 @@ fn beside_median(row: &mut VerdictRow, accept: &Accept, receipt: &PairedReceipt)
         most.zip(time.ratio).is_none_or(|(most, ratio)| ratio > most)
     });
     if !is_stall {
+        if has_failed {
+            (row.outcome, row.reasons, row.remedy) = (Outcome::Advisory, vec![Reason::MedianRegressed], None);
+        }
         return End::Unneeded;
     }
     row.outcome = Outcome::Regressed;

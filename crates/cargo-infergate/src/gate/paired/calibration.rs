@@ -19,8 +19,8 @@ use super::mean::{block_mean_difference, mean_test};
 use super::power::smallest_slowdown;
 use super::verdict::{block_difference, series};
 use crate::receipt::{
-    BlockCase, Calibration, CalibrationGate, FalseAlarms, Found, LiveGates, Noise, Outcome, PairedCase, SUMMARY_SCHEMA,
-    Share, Summary,
+    BlockCase, Calibration, CalibrationGate, FalseAlarms, Found, Layout, LiveGates, Noise, Outcome, PairedCase,
+    SUMMARY_SCHEMA, Share, Summary,
 };
 use infergate_core::stats::{clopper_pearson, mean, median, pooled_std, sample_std, student_t_quantile};
 
@@ -42,11 +42,19 @@ pub struct Known {
 /// What is known of each case; without those of which two blocks of no gate are there.
 pub fn known(calibration: &Calibration) -> BTreeMap<Case, Known> {
     let of_case = |noise: Noise| {
-        let layout = builds::layout(calibration, noise.case).filter(|layout| layout.gates >= LEAST_LAYOUT_GATES);
-        let layout_std = layout.and_then(|layout| layout.tau_at_most);
+        let layout_std = told_layout(calibration, noise.case).and_then(|layout| layout.tau_at_most);
         Some((noise.case, Known { std: noise.std?, mean_std: noise.mean_std, layout_std }))
     };
     block_noise(calibration).into_iter().filter_map(of_case).collect()
+}
+
+/// tau of a case; `None` below 5 gates between builds: two that differ by little may do so by luck.
+pub fn known_tau(calibration: &Calibration, case: Case) -> Option<f64> {
+    told_layout(calibration, case).map(|layout| layout.tau)
+}
+
+fn told_layout(calibration: &Calibration, case: Case) -> Option<Layout> {
+    layout_of(calibration, case).filter(|layout| layout.gates >= LEAST_LAYOUT_GATES)
 }
 
 /// The suite as a gate of today judges it: a file that is older than tests of the means gets the limits that follow from its
@@ -71,8 +79,7 @@ pub fn smallest_called(calibration: &Calibration, threshold: Option<f64>, layout
     let cases: Vec<PairedCase> = calibration.cases.iter().filter(|case| case.timed).cloned().map(as_gated).collect();
     let of_layouts = |case: &PairedCase| {
         let limit = case.threshold.ln();
-        let tau = layout_of(calibration, case.id).map(|layout| layout.tau);
-        (limit, tau.unwrap_or_else(|| unknown_tau(case.id, limit)))
+        (limit, known_tau(calibration, case.id).unwrap_or_else(|| unknown_tau(case.id, limit)))
     };
     let layouts = layouts.unwrap_or_else(|| layouts_wanted(cases.iter().map(of_layouts)));
     let smallest = |case: &PairedCase| {

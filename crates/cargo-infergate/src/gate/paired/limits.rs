@@ -206,7 +206,7 @@ impl Limits {
 
     fn set_of(&self, case: &mut PairedCase) {
         if let Some(load) = &case.load {
-            case.threshold = self.under_load(load.metric);
+            (case.threshold, case.mean) = (self.under_load(load.metric), None);
             return;
         }
         case.threshold = median_threshold(self.threshold, case.expected_std);

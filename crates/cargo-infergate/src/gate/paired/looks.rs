@@ -109,7 +109,9 @@ pub fn settled(suite: &[Series]) -> Vec<Option<(Outcome, usize)>> {
 pub fn is_called_beside(first: &Series, other: &Series, others: usize) -> bool {
     let (suite, times) = ([first.clone(), other.clone()], [1.0, others as f64]);
     let with = if others == 0 { 1 } else { 2 };
-    let cases = replay_times(&suite[..with], &times[..with], 0);
+    let mut cases = replay_times(&suite[..with], &times[..with], 0);
+    // A mean can be called although its median is open to the end.
+    cases.iter_mut().take(1).filter(|_| first.differences.len() >= MAX_BLOCKS).for_each(|case| case.end(first));
     cases.first().and_then(Case::settled).is_some_and(|(outcome, _)| outcome == Outcome::Regressed)
 }
 

@@ -66,7 +66,8 @@ fn joined(runs: Vec<PairedReceipt>, functions: fn(usize, usize) -> usize) -> Res
     let of_several = (runs.len() > 1).then(|| (worst_held(&runs), fewest_layouts(&runs)));
     let is_uncounted = |run: &PairedReceipt| run.base.counted.is_empty() && !run.head.counted.is_empty();
     let uncounted = runs.iter().any(is_uncounted);
-    let mut runs = runs.into_iter();
+    let several = runs.len() > 1;
+    let mut runs = runs.into_iter().map(|run| if several { with_its_gap(run) } else { run });
     let mut joined = runs.next().context("there is no receipt to judge")?;
     let mut machines = vec![joined.machine.class.clone()];
     for run in runs {
@@ -90,6 +91,23 @@ fn joined(runs: Vec<PairedReceipt>, functions: fn(usize, usize) -> usize) -> Res
         joined.notes.push(Note::from(text));
     }
     Ok(joined)
+}
+
+/// A run that was gone on with says of itself when: the blocks of all stand behind one another.
+fn with_its_gap(mut run: PairedReceipt) -> PairedReceipt {
+    if let Some(blocks) = std::mem::take(&mut run.resumed).last() {
+        let whose = match run.share.filter(|share| share.of > 1) {
+            Some(share) => format!("share {}", share.number),
+            None => format!("bench target {}", run.head.engine.model),
+        };
+        run.notes.push(Note::from(gone_on(&whose, *blocks)));
+    }
+    run
+}
+
+/// What is said of a run whose blocks are of two times.
+pub(super) fn gone_on(whose: &str, blocks: usize) -> String {
+    format!("{whose} was cut short after {blocks} blocks and gone on with: the others are of another time")
 }
 
 /// Refuses a share that does not answer the same question.

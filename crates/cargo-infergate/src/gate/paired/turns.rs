@@ -41,9 +41,9 @@ pub fn head_computes_between(receipt: &PairedReceipt) -> Option<String> {
     ))
 }
 
-/// What has to be known where a side computes between its calls in every block, and no invariant is broken by it.
+/// What has to be known where a side computes between its calls in every block, and no invariant is broken by it: also of one that says so.
 pub fn computes_between(receipt: &PairedReceipt) -> Option<Note> {
-    let cores = cores(&receipt.blocks).filter(|_| !is_streaming(receipt))?;
+    let cores = cores(&receipt.blocks)?;
     if !cores.iter().all(|(base, head)| base.max(*head) > MOST_CORES) {
         return None;
     }

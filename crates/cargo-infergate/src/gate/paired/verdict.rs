@@ -4,7 +4,7 @@ use super::accept;
 use super::anchor::anchor_series;
 use super::looks::{Series, stand};
 use super::series::series_of;
-use super::{coverage, further, load, other_lengths, times};
+use super::{coverage, further, load, merge, other_lengths, times};
 use crate::gate::memory::{self, MemoryPolicy};
 use crate::gate::output::default_tolerance;
 use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};
@@ -166,11 +166,7 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
             share.number, share.of, share.suite_cases
         ))
     }));
-    notes.extend(receipt.resumed.last().map(|blocks| {
-        Note::from(format!(
-            "the run was cut short after {blocks} blocks and gone on with: the others are of another time"
-        ))
-    }));
+    notes.extend(receipt.resumed.last().map(|blocks| Note::from(merge::gone_on("the run", *blocks))));
     if receipt.base.counted.is_empty() && !receipt.head.counted.is_empty() {
         notes.push(Note::BaseNotCounted);
     }

@@ -63,18 +63,24 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
     };
     let ends: Vec<&str> = headline::outcomes(verdict).into_iter().map(Outcome::words).collect();
     let mut text = format!("{MARKER}\n### {sign} infergate: {}\n\n{}\n", ends.join(", "), prose(&decision.said));
-    if inputs.pull_request {
-        let _ = write!(text, "\n{}\n", prose(look::OWN_RUN));
+    let own_run = if inputs.pull_request { format!("\n{}\n", prose(look::OWN_RUN)) } else { String::new() };
+    let what_now = if verdict.exit_code == 0 { String::new() } else { format!("\nWhat now: {WHAT_NOW}\n") };
+    let parts = [
+        own_run,
+        intended(verdict),
+        changed(report),
+        looks(verdict, inputs),
+        what_now,
+        compared(inputs, report),
+        commands(inputs),
+        declared(verdict, inputs),
+    ];
+    // What a stranger's file makes too long is left out, and not the verdict.
+    for part in &parts {
+        if text.len() + part.len() <= MOST_BYTES {
+            text += part;
+        }
     }
-    text += &intended(verdict);
-    text += &changed(report);
-    text += &looks(verdict, inputs);
-    if verdict.exit_code != 0 {
-        let _ = write!(text, "\nWhat now: {WHAT_NOW}\n");
-    }
-    text += &compared(inputs, report);
-    text += &commands(inputs);
-    text += &declared(verdict, inputs);
     let room = MOST_BYTES.saturating_sub(text.len());
     text += &rest(report, &remarks(inputs, verdict, &decision.said), room);
     Ok(vec![File::text("comment.md", text)])

@@ -29,7 +29,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let section = Section::new("memory", "Memory").with([growth]).ranked(1);
     // A verdict alone says what grew, and no more.
     let Some(record) = inputs.memory_record() else { return Some(section) };
-    let weights = inputs.subject().and_then(|subject| subject.engine.weight_bytes);
+    let weights = inputs.subject().and_then(|subject| subject.engine.weight_bytes).filter(|bytes| *bytes > 0);
     let counted = inputs.memory.as_ref().map(counters);
     let said: Vec<String> = record.invalid.iter().chain(&record.missing).cloned().collect();
     let section = section.with([series(record, &trends)]).with([further(record, &trends)]);
@@ -232,9 +232,13 @@ fn counters(receipt: &MemoryReceipt) -> Table {
     table
 }
 
+/// Columns of counters; a program of somebody else's may have names without end.
+const MOST_COLUMNS: usize = 40;
+
 /// A line a case and a column a counter, for whoever has no room for a line each.
 fn brief_counters(counted: &[CountedCase]) -> Table {
     let names: BTreeSet<&str> = counted.iter().flat_map(|case| case.counters.keys().map(String::as_str)).collect();
+    let names: Vec<&str> = names.into_iter().take(MOST_COLUMNS).collect();
     let headings: Vec<String> = names.iter().map(|name| words::counter::name(name)).collect();
     let mut table = Table::brief(&[vec!["case"], headings.iter().map(String::as_str).collect()].concat());
     for case in counted.iter().filter(|_| !names.is_empty()) {

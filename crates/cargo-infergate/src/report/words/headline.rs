@@ -68,10 +68,22 @@ fn is_of_memory(row: &VerdictRow) -> bool {
     matches!(row.evidence, Evidence::Memory(_))
 }
 
-/// The rows of cases and of levels under load: what belongs to the model, and the memory phase, is none.
+/// The rows of cases and of levels under load: what belongs to the model, the memory phase and an untimed length is none.
 fn cases(verdict: &Verdict) -> impl Iterator<Item = &VerdictRow> {
-    let is_case = |row: &&VerdictRow| matches!(row.subject, Subject::Case(_) | Subject::Named(_)) && !is_of_memory(row);
+    let is_case = |row: &&VerdictRow| {
+        let is_named = matches!(row.subject, Subject::Case(_) | Subject::Named(_));
+        is_named && !is_of_memory(row) && !is_untimed_length(verdict, row)
+    };
     verdict.rows.iter().filter(is_case)
+}
+
+/// Whether a row is of a prompt's length that no case has, and passes: where times were taken, a case has one beside its output.
+fn is_untimed_length(verdict: &Verdict, row: &VerdictRow) -> bool {
+    let is_of_it = |other: &&VerdictRow| other.subject == row.subject;
+    matches!(row.evidence, Evidence::Output(_))
+        && row.outcome == Outcome::Drifted
+        && verdict.rows.iter().filter(is_of_it).count() == 1
+        && verdict.rows.iter().any(|row| row.time().is_some())
 }
 
 fn noun(verdict: &Verdict) -> &'static str {

@@ -6,8 +6,8 @@ use infergate_core::printable::printable_within;
 
 use crate::gate::paired::{design_level, layouts_wanted, unknown_tau};
 use crate::receipt::{
-    Build, BuiltWith, Evidence, LeakSite, Note, Outcome, PairedReceipt, Reason, Statistic, Subject, TimeEvidence,
-    Verdict, VerdictRow,
+    Against, Build, BuiltWith, Evidence, LeakSite, Note, Outcome, PairedReceipt, Reason, Statistic, Subject,
+    TimeEvidence, Verdict, VerdictRow,
 };
 use crate::report::inputs::{Inputs, commit};
 use crate::report::units::MISSING;
@@ -169,7 +169,8 @@ pub fn is_of_errors(note: &Note) -> bool {
 fn parts(verdict: &Verdict) -> HashMap<&Subject, Vec<&TimeEvidence>> {
     let mut parts: HashMap<&Subject, Vec<&TimeEvidence>> = HashMap::new();
     for row in &verdict.rows {
-        if let Some(time) = row.time().filter(|time| !time.counted && time.ratio.is_some()) {
+        let is_part = |time: &&TimeEvidence| !time.counted && time.ratio.is_some() && time.against == Against::Base;
+        if let Some(time) = row.time().filter(is_part) {
             parts.entry(&row.subject).or_default().push(time);
         }
     }
@@ -190,7 +191,8 @@ fn place(row: &VerdictRow, parts: Option<&Vec<&TimeEvidence>>, inputs: &Inputs) 
         Evidence::Time(time) if row.outcome == Outcome::Regressed => {
             let few = row.reasons.contains(&Reason::SomeSlower);
             let few = few.then(|| "a few samples take much longer, most do not".into());
-            let moved = parts.filter(|_| time.statistic == Statistic::Median).map(|parts| moved(parts));
+            let has_parts = time.statistic == Statistic::Median && time.against == Against::Base;
+            let moved = parts.filter(|_| has_parts).map(|parts| moved(parts));
             vec![moved, few, ran]
         }
         Evidence::Memory(_) => vec![inputs.memory_record().and_then(|record| record.sites.first()).map(allocated)],
@@ -279,8 +281,11 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
     if matches!(&*paired.head.engine.name, "server" | "command") {
         return None;
     }
-    let (base, head) = (commit(&paired.base.build)?, commit(&paired.head.build)?);
-    if base == head {
+    let anchor = paired.anchor.as_ref().filter(|_| slower.time().is_some_and(|time| time.against == Against::Anchor));
+    // Where it has no side of its own, it is base's commit.
+    let good = anchor.and_then(|anchor| anchor.side.as_ref()).unwrap_or(&paired.base);
+    let (good, bad) = (commit(&good.build)?, commit(&paired.head.build)?);
+    if good == bad {
         return None;
     }
     let (target, case) = match paired.head.engine.model.split_once(',') {
@@ -300,7 +305,7 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
         let name = if statistic == Statistic::Mean { "mean-threshold" } else { "threshold" };
         format!(" --{name} {}", (ratio * 1e4).round() / 1e4)
     });
-    as_long_as_shown(format!("{} bisect --good {base} --bad {head}{target}{case}{limit}", inputs.program))
+    as_long_as_shown(format!("{} bisect --good {good} --bad {bad}{target}{case}{limit}", inputs.program))
 }
 
 /// A receipt can name features without end, and half a command does something else.

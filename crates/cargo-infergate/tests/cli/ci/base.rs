@@ -45,6 +45,17 @@ fn it_is_the_commit_where_the_branch_left_its_target() {
     }
 }
 
+/// As one that another user owns.
+#[test]
+fn a_checkout_that_git_does_not_read_is_none_without_its_history() {
+    let (place, _) = Place::with_repository();
+    place.git("work", &["config", "core.repositoryFormatVersion", "99"]);
+    let refused = place.script("gate/base.sh").env("GATE_AGAINST", "work").output().expect("sh");
+    let said = stderr(&refused);
+    let is_one_line = said.trim_end().lines().count() == 1;
+    assert!(is_one_line && said.starts_with("error: git does not read this checkout: fatal: "), "{said}");
+}
+
 #[test]
 fn a_revision_that_is_not_known_is_one_line() {
     let (place, _) = Place::with_repository();

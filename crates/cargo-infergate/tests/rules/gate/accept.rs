@@ -175,6 +175,30 @@ fn a_stall_does_not_pass_behind_an_accepted_median() {
 }
 
 #[test]
+fn a_mean_that_fails_with_its_median_may_be_larger_by_its_own_limit() {
+    // In each block one pair of twelve takes longer on head than the others.
+    let judged = |one: u64, tables: Vec<Accept>| {
+        let mut receipt = declaring(slower(0.1), tables);
+        receipt.cases[0].mean = Some(MeanTest { threshold: 1.05, by_noise: true, expected_std: Some(0.01) });
+        for block in receipt.blocks.iter_mut().flat_map(|block| &mut block.cases) {
+            (block.base_ns, block.head_ns) = (vec![10_000_000; 12], vec![11_000_000; 12]);
+            block.head_ns[0] = one;
+        }
+        judged(&receipt)
+    };
+    let of_mean = |verdict: &Verdict| {
+        let mut times = verdict.rows.iter().filter_map(|row| Some((row.time()?, row.outcome)));
+        times.find(|(time, _)| time.statistic == Statistic::Mean).map(|(_, outcome)| outcome)
+    };
+    assert_eq!(of_mean(&judged(12_000_000, vec![])), Some(Outcome::Regressed), "in the same look");
+    let table = || vec![accept("itl_ns", percent(10.1))];
+    let verdict = judged(12_000_000, table());
+    assert_eq!((of_mean(&verdict), verdict.exit_code), (Some(Outcome::Advisory), 0), "{:#?}", verdict.rows);
+    let verdict = judged(24_000_000, table());
+    assert_eq!((of_mean(&verdict), verdict.exit_code), (Some(Outcome::Regressed), 1), "{:#?}", verdict.rows);
+}
+
+#[test]
 fn what_noise_leaves_open_passes_where_all_of_it_is_accepted() {
     // Around the limit: neither above nor below it after all blocks.
     let open = measured(CASE, 10_000_000, &[[0.012, 0.028]; 20].concat());

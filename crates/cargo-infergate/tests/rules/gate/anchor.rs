@@ -6,6 +6,9 @@ use cargo_infergate::receipt::{
     Verdict, VerdictRow,
 };
 
+use cargo_infergate::report::inputs::Inputs;
+use cargo_infergate::report::words::look::bisect;
+
 use crate::gate::support::{case, run};
 use infergate_core::case::Case;
 
@@ -207,6 +210,20 @@ fn a_slowdown_against_the_anchor_alone_fails_and_names_it() {
     let limits = of_anchor.iter().filter_map(|row| row.time().and_then(|time| time.threshold));
     assert!(limits.clone().count() == 1 && limits.clone().all(|limit| (limit - 1.05).abs() < 1e-9));
     assert!(passes(&gate(suite(Some((1.20, true))), 1.08, 1.08, &mut random)), "a wider limit");
+}
+
+#[test]
+fn what_is_slower_than_the_anchor_alone_is_looked_for_since_the_anchor() {
+    let mut receipt = gate(one_case(suite(Some((1.05, true)))), 1.08, 1.08, &mut fastrand::Rng::with_seed(7));
+    let commit = |digit: &str| Some(digit.repeat(40));
+    receipt.base.build.commit = commit("b");
+    receipt.head.build.commit = commit("c");
+    receipt.anchor.as_mut().and_then(|anchor| anchor.side.as_mut()).expect("a side").build.commit = commit("a");
+    let verdict = Some(judged(&receipt));
+    let inputs = Inputs { paired: Some(receipt), verdict, ..Inputs::new("cargo infergate") };
+    let command = bisect(&inputs).expect("a command");
+    let range = format!("--good {} --bad {} ", "a".repeat(40), "c".repeat(40));
+    assert!(command.contains(&range), "{command}");
 }
 
 #[test]

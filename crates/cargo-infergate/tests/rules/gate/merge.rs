@@ -9,7 +9,7 @@ use cargo_infergate::receipt::{
     TimeEvidence, VerdictRow,
 };
 use cargo_infergate::report::inputs::Inputs;
-use cargo_infergate::report::words::look::how_sure;
+use cargo_infergate::report::words::{self, look::how_sure};
 use infergate::engine::EngineInfo;
 use proptest::prelude::*;
 
@@ -202,6 +202,32 @@ fn how_sure_a_suite_is_rests_on_the_layouts_of_each_share() {
     assert!(!sure([4, 5, 4]).contains(luck), "{}", sure([4, 5, 4]));
     assert!(sure([4, 3, 4]).contains(luck), "{}", sure([4, 3, 4]));
     assert!(sure([4, 0, 4]).contains(luck), "{}", sure([4, 0, 4]));
+}
+
+#[test]
+fn each_share_that_was_gone_on_with_says_so() {
+    let mut some = shares();
+    some[1].resumed = vec![3];
+    let verdict = judge(&merge(some).expect("a suite"), &PairedPolicy::default());
+    let said = verdict.notes.iter().map(words::note).filter(|note| note.contains("gone on with")).collect::<Vec<_>>();
+    assert_eq!(said, ["share 2 was cut short after 3 blocks and gone on with: the others are of another time"]);
+}
+
+/// A target may be of a case that another share measures.
+#[test]
+fn a_target_that_names_no_case_of_a_share_is_judged_with_the_suite() {
+    let targets = vec!["prefill/p128 ttft_ms < 2500".parse().expect("a target")];
+    let policy = PairedPolicy { targets, ..PairedPolicy::default() };
+    let of_targets = |receipt: &PairedReceipt| {
+        let verdict = judge(receipt, &policy);
+        verdict.rows.iter().filter(|row| matches!(row.evidence, Evidence::Target(_))).map(|row| row.outcome).collect()
+    };
+    let outcomes: Vec<Vec<Outcome>> = shares().iter().map(of_targets).collect();
+    assert_eq!(outcomes, [vec![Outcome::Pass], vec![], vec![]]);
+    assert_eq!(of_targets(&merge(shares()).expect("a suite")), [Outcome::Pass]);
+    // A whole run that has no such case does not meet it.
+    let whole = measured("decode/p128", 1_000_000, &quiet(0));
+    assert_eq!(of_targets(&whole), [Outcome::TargetMissed]);
 }
 
 #[test]

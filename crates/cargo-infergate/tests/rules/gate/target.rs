@@ -165,7 +165,10 @@ fn a_target_that_names_no_case_is_an_error() {
     let policy = Policy { targets: vec!["decode/* itl_ms < 50".parse().expect("a target")], ..Policy::default() };
     let mut head = run(&[("prefill/p8", &[100])]);
     let error = judge(&head, None, &policy).expect_err("no such case").to_string();
-    assert_eq!(error, "target 'decode/* itl_ms < 50' names no case of this run; it has prefill/p8");
+    assert_eq!(
+        error,
+        "target 'decode/* itl_ms < 50' names no case of this run, which has prefill/p8; name one of them, or measure more --cases"
+    );
     // A run that was cut short may not have come to it.
     head.partial = true;
     assert_eq!(judge(&head, None, &policy).expect("a verdict").verdict, Outcome::Partial);

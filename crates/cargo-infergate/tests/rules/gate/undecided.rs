@@ -42,6 +42,25 @@ fn a_case_that_was_never_timed_does_not_pass() {
     assert_is(&warned(&measured("decode/p8", 10_000_000, &[])), Outcome::Inconclusive, 3);
 }
 
+/// A quieter machine would mend the one and not the other.
+#[test]
+fn what_is_missing_is_said_before_what_is_noisy() {
+    let mut random = fastrand::Rng::with_seed(5);
+    let wild: Vec<f64> = (0..40).map(|_| 0.4 * (random.f64() - 0.5)).collect();
+    let mut receipt = measured("decode/p8", 10_000_000, &wild);
+    let open = judge(&receipt, &PairedPolicy::default());
+    assert_eq!(open.verdict, Outcome::Unstable, "{:#?}", open.rows);
+    receipt.base.counted = vec![CountedCase {
+        id: case("decode/p8"),
+        output_sha256: String::new(),
+        counters: BTreeMap::from([("allocations_per_token".into(), Counter { min: 564, max: 564 })]),
+        reached_twice: BTreeMap::new(),
+    }];
+    let verdict = judge(&receipt, &PairedPolicy::default());
+    assert_is(&verdict, Outcome::Inconclusive, 3);
+    assert_eq!(verdict.deciding(), Some(row(&verdict, "decode/p8", "allocations_per_token")));
+}
+
 #[test]
 fn a_counter_that_is_no_longer_counted_does_not_pass() {
     for mut receipt in [measured("decode/p8", 10_000_000, &[0.0; 8]), undecided()] {

@@ -96,6 +96,7 @@ fn gate(head: Server, seed: u64) -> PairedReceipt {
     let limits = [(1.05, 0.02), (1.10, 0.04), (1.10, 0.04), (1.5, 0.2)];
     let plan = METRICS.iter().zip(limits).map(|((metric, _), (limit, std))| planned(*metric, limit, std));
     let mut receipt = PairedReceipt { cases: plan.collect(), ..measured("decode/p8", 1, &[]) };
+    receipt.head.engine.name = "server".into();
     loop {
         let cases = open(&receipt);
         if cases.is_empty() {

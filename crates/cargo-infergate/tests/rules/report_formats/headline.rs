@@ -220,6 +220,13 @@ fn a_pass_says_what_would_have_shown() {
     assert_says(vec![same("decode/p128"), faster], vec![], faster_says);
     let drifted = output("decode/p128", Outcome::Drifted, OutputComparison::Drifted, None);
     assert_says(vec![drifted], vec![], "1 case with the same output but for rounding");
+    // A length that no case has is none.
+    let other_length = output("prefill/p333", Outcome::Drifted, OutputComparison::Drifted, None);
+    assert_says(
+        vec![same("decode/p128"), within(none(1.0)), other_length],
+        vec![],
+        "1 case with the same output, none slower (a slowdown from 2.1 % on would show)",
+    );
     assert_says(vec![counter("decode/p128", "allocations_per_token", 2, 2)], vec![], "1 case, no counter is worse");
 }
 

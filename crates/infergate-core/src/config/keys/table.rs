@@ -2,7 +2,7 @@
 
 use super::Group::{Build, Judge, JudgeStored, Measure, Memory, Paired, Session};
 use super::Kind::{Count, List, Number, Path, Ratio, Switch, Text};
-use super::SaidBy::{Base, BaseIfThere, Nobody};
+use super::SaidBy::{Base, BaseIfThere, HeadUnnoted};
 use super::{Key, key};
 
 /// Every key, in the order of `infergate.toml`.
@@ -31,7 +31,7 @@ pub const KEYS: &[Key] = &[
     key(Judge, "counter_tolerance", Number(0.0, 1.0), "A counter of bytes may rise by this fraction and passes; a number of allocations may not rise at all").default("0.01").said_by(Base),
     key(Judge, "targets", List, "Absolute limits, `CASE METRIC < VALUE` each (also <=, > and >=), in the unit that the metric names").default("[]").example("[\"prefill/p128 ttft_ms < 2500\", \"decode/* tokens_per_s > 20\"]").value("LIMIT").said_by(Base),
     key(Judge, "baselines", Path, "Folder of the committed baselines").default("\"baselines\""),
-    key(Paired, "base_folder", Path, "Folder, outside the repository, that keeps the checkout and build of a base revision; left out: the user's cache").example("\"/var/cache/infergate\"").said_by(Nobody),
+    key(Paired, "base_folder", Path, "Folder, outside the repository, that keeps the checkout and build of a base revision; left out: the user's cache").example("\"/var/cache/infergate\"").said_by(HeadUnnoted),
     key(Memory, "memory.case", Text, "Case that the memory phase repeats").default("\"generate/p128-o16\"").value("ID").said_by(BaseIfThere),
     key(Memory, "memory.runs", Count(0, 5000), "Runs of the memory phase; a verdict on leaks takes at least 20; 0 looks for no leak, and counts no allocations of criterion benches").default("100").said_by(BaseIfThere),
     key(Memory, "memory.growth_limit_bytes", Count(0, i64::MAX as u64), "The resident set may grow by so much over the runs; left out: by any amount that is not a leak").example("67108864").said_by(Base),

@@ -2,6 +2,7 @@
 //! leak shows in each part: a single step does not.
 
 use super::MIN_RUNS;
+use crate::receipt::limits::MAX_MEMORY_RUNS;
 use crate::stats::{
     Line, MAD_TO_STD, lag_1_autocorrelation, mann_kendall_p_rising, median, median_absolute_deviation, theil_sen,
 };
@@ -14,8 +15,6 @@ const LEAST_RISE_BYTES: f64 = (1 << 20) as f64;
 const NOISE_MADS: f64 = 3.0;
 /// The normal quantile of 95 %: a leak of the stated size is seen 19 times of 20.
 const POWER_QUANTILE: f64 = 1.645;
-/// Beyond this many runs nobody waits for an answer.
-const MOST_RUNS: usize = 100_000;
 
 /// The trend of a resident set over runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,7 +51,7 @@ impl ResidentTrend {
     /// The runs after which a rise like this one could be seen; `None` where that would take far too many.
     pub fn runs_to_settle(&self) -> Option<usize> {
         let mut runs = self.runs;
-        while runs < MOST_RUNS {
+        while runs < MAX_MEMORY_RUNS {
             runs += (runs / 4).max(1);
             if smallest_leak_bytes(runs, self.mad_bytes, self.autocorrelation) <= self.line.slope {
                 return Some(runs);

@@ -69,6 +69,9 @@ fn other_conditions(calibration: &Calibration, receipt: &PairedReceipt) -> Optio
     if calibration.tool != receipt.tool {
         return Some("the calibration is of another version of infergate".into());
     }
+    if receipt.cases_elsewhere() > 0 {
+        return Some("the suite was measured in parts, and a calibration is of a whole one".into());
+    }
     let ids =
         |cases: &[PairedCase]| -> Vec<Case> { cases.iter().filter(|case| case.timed).map(|case| case.id).collect() };
     if ids(&calibration.cases) != ids(&receipt.cases) {

@@ -50,7 +50,7 @@ fn cases(verdict: &Verdict) -> Option<String> {
 
 /// ` with the same output`: what is said of the outputs of `cases` cases; `None` where none was given.
 fn output(verdict: &Verdict, cases: usize) -> Option<String> {
-    let given: Vec<(Outcome, &OutputEvidence)> = verdict.rows.iter().filter_map(given).collect();
+    let given: Vec<(Outcome, &OutputEvidence)> = super::cases(verdict).filter_map(given).collect();
     let count =
         |comparison: OutputComparison| given.iter().filter(|(_, output)| output.comparison == comparison).count();
     let (unknown, drifted) = (count(OutputComparison::Unknown), count(OutputComparison::Drifted));
