@@ -105,7 +105,7 @@ command = ["bash", "serve.sh", "{port}"]
 ready = "/v1/models"
 model = "smollm2"
 api = "completions"
-min_tokens = true
+ignore_eos = true
 
 [[scenario]]
 name = "chat"

@@ -101,7 +101,7 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
             }
         });
     }
-    let findings = judge(&receipt.memory, config.memory.policy);
+    let findings = judge(&receipt.memory);
     let worst = findings.iter().map(|finding| finding.outcome).max_by_key(|outcome| outcome.severity());
     let outcome = worst.unwrap_or(Outcome::Failed);
     // Before anything is written, which may fail. A closed pipe is not an error of ours.

@@ -66,8 +66,6 @@ settings! {
         target: String = "inference".into(), "bench.target";
         /// Whether somebody said so.
         is_named: bool = false;
-        /// The name of the one that counts its heap, for the memory phase.
-        memory_target: String = "memory".into(), "bench.memory_target";
         /// Features to build both with.
         features: Vec<String> = Vec::new(), "bench.features";
         /// Whether both are built with their package's default features.
@@ -76,8 +74,6 @@ settings! {
         profile: Option<String> = None, "bench.profile";
         /// What it reads and git ignores, linked into each checkout: paths below the current folder.
         carry: Vec<String> = Vec::new(), "bench.carry";
-        /// A program and its arguments that make what it reads, run in each checkout.
-        prepare: Vec<String> = Vec::new(), "bench.prepare";
     }
 }
 
@@ -108,10 +104,8 @@ settings! {
         model: String = "default".into(), "server.model";
         /// Which of its endpoints is asked.
         api: Api = Api::Chat, "server.api";
-        /// Whether requests ask for answers of their full length, an extension.
+        /// Whether requests ask for answers of their full length, by two extensions.
         ignore_eos: bool = false, "server.ignore_eos";
-        /// Whether requests say that an answer must not be shorter than asked for, another extension.
-        min_tokens: bool = false, "server.min_tokens";
         /// Whether its answers are compared.
         check_output: bool = true, "server.check_output";
         /// Users at once; `None`: one request at a time.
@@ -122,8 +116,6 @@ settings! {
         throughput_limit: f64 = 1.05, "server.throughput_limit";
         /// The ratio from which on a P90 of TTFT or of ITL fails.
         latency_limit: f64 = 1.10, "server.latency_limit";
-        /// The ratio from which on a longest gap fails.
-        gap_limit: f64 = 1.5, "server.gap_limit";
     }
 }
 
@@ -164,10 +156,6 @@ impl Settings for Config {
     fn set(&mut self, key: &Key, value: Value) -> Result<()> {
         let policy = &mut self.policy;
         match key.name {
-            "alpha" => policy.alpha = value.to()?,
-            "stored_floor" => policy.stored_floor = value.to()?,
-            "cv_limit" => policy.cv_limit = value.to()?,
-            "min_sessions" => policy.min_sessions = value.to()?,
             "require_baseline" => policy.require_baseline = value.to()?,
             "drift_tolerance" => policy.drift_tolerance = value.to()?,
             "counter_tolerance" => policy.counter_tolerance = value.to()?,
@@ -183,13 +171,15 @@ impl Settings for Config {
                     || self.server.put(key, &value)?;
                 if !is_own {
                     self.measured.set(key, value)?;
-                    self.policy.memory = self.measured.memory.policy;
                 }
             }
         }
         ensure_path(&self.server.ready)
     }
 }
+
+/// The bench target that counts its heap, for the memory phase.
+pub const MEMORY_TARGET: &str = "memory";
 
 impl BenchTarget {
     /// `parse`, or `codec/parse` where its package was named or is one of several.
@@ -217,14 +207,13 @@ impl ServerConfig {
 impl Config {
     /// From which ratios on a paired run fails.
     pub fn limits(&self) -> Limits {
-        let ServerConfig { throughput_limit, latency_limit, gap_limit, .. } = self.server;
+        let ServerConfig { throughput_limit, latency_limit, .. } = self.server;
         Limits {
             threshold: self.threshold,
             mean_threshold: self.mean_threshold,
             anchor: self.anchor_limit,
             throughput: throughput_limit,
             latency: latency_limit,
-            gap: gap_limit,
         }
     }
 }

@@ -31,7 +31,7 @@ use crate::receipt::{
 pub use days::newest_of_each_day;
 use days::{between_steps, stretches};
 pub use exact::{COUNTER_TOLERANCE, counts_more, holds_more};
-pub use policy::Policy;
+pub use policy::{ALPHA, CV_LIMIT, MIN_SESSIONS, Policy};
 pub use stored::{StoredLimit, days_ns, spread_days, stored_limit};
 pub use target::ensure_targets_name;
 pub use time::{limit_fraction, process_medians_ns, summary_ns, variation};
@@ -56,7 +56,7 @@ pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result
     rows.extend(times);
     rows.extend(target::judge(head, &policy.targets)?);
     if let Some(record) = &head.memory {
-        rows.extend(memory::judge(record, policy.memory));
+        rows.extend(memory::judge(record));
     }
     let verdict = decide((&head.invalid, head.partial), head.cases.is_empty(), rows, notes);
     if is_missing && policy.require_baseline && verdict.exit_code == 0 {

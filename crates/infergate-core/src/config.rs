@@ -19,7 +19,6 @@ use anyhow::{Context, Result, bail};
 
 use crate::case::Case;
 use crate::engine::LoadRequest;
-use crate::memory::leak::MemoryPolicy;
 use crate::prompt;
 use crate::settings;
 use crate::text_file::read_text;
@@ -155,18 +154,13 @@ settings! {
         case: Case = Case::Generate { prompt_tokens: 128, output_tokens: 16 }, "memory.case";
         /// How often it runs in one process; 0 leaves the phase out of the gate.
         runs: usize = 100, "memory.runs";
-        /// What growth is allowed.
-        policy: MemoryPolicy = MemoryPolicy::default();
     }
 }
 
 impl Settings for Config {
     fn set(&mut self, key: &Key, value: Value) -> Result<()> {
-        match key.name {
-            "memory.growth_limit_bytes" => self.memory.policy.growth_limit_bytes = value.to()?,
-            // One that is neither's belongs to the gate.
-            _ => drop(self.put(key, &value)? || self.memory.put(key, &value)?),
-        }
+        // A key that is neither's belongs to the gate.
+        let _ = self.put(key, &value)? || self.memory.put(key, &value)?;
         ensure_cases(&self.cases)
     }
 }

@@ -35,8 +35,6 @@ pub enum Outcome {
     CounterRegressed,
     /// Memory grows with the runs.
     Leak,
-    /// Memory grew beyond its limit, without a trend.
-    Growth,
     /// An absolute limit is missed.
     TargetMissed,
     /// Too noisy to judge.
@@ -64,12 +62,7 @@ impl Outcome {
         match self {
             Self::Pass | Self::Plateau | Self::SameCode | Self::Layout => 0,
             Self::WithinLimit | Self::Improved | Self::Drifted | Self::Accepted | Self::Advisory => 0,
-            Self::Regressed
-            | Self::OutputChanged
-            | Self::CounterRegressed
-            | Self::Leak
-            | Self::Growth
-            | Self::TargetMissed => 1,
+            Self::Regressed | Self::OutputChanged | Self::CounterRegressed | Self::Leak | Self::TargetMissed => 1,
             Self::Failed => 2,
             Self::Unstable | Self::Inconclusive | Self::Invalid | Self::Partial => 3,
             Self::NotComparable => 4,
@@ -103,7 +96,6 @@ impl Outcome {
             Self::OutputChanged => "output changed",
             Self::CounterRegressed => "counter regressed",
             Self::Leak => "leak",
-            Self::Growth => "growth",
             Self::TargetMissed => "target missed",
             Self::Unstable => "unstable",
             Self::Inconclusive => "inconclusive",

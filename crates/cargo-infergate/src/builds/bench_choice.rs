@@ -11,7 +11,7 @@ use super::bench_names::packages_below;
 use super::criterion_front::{self, source, takes_criterion, takes_infergate};
 use super::workspace::Package;
 use super::{bench_target, git, swap};
-use crate::config::BenchTarget;
+use crate::config::{BenchTarget, MEMORY_TARGET};
 use infergate_core::printable::first_of;
 use infergate_core::worker::WorkerError;
 
@@ -74,8 +74,8 @@ pub fn benches(target: &BenchTarget, folder: &Path, here: &[Package]) -> Result<
     }
     let mut found = found(target, &packages(target, folder, here), here)?;
     if is_one {
-        let names = [&target.target, &target.memory_target];
-        found.retain(|one| one.lacks.is_none() && !names.contains(&&one.bench.target));
+        let names = [target.target.as_str(), MEMORY_TARGET];
+        found.retain(|one| one.lacks.is_none() && !names.contains(&one.bench.target.as_str()));
         found.iter_mut().for_each(|one| one.lacks = Some(BESIDE.to_owned()));
         return Ok(Chosen { left: left_out(&found.iter().collect::<Vec<_>>()), ..Chosen::one(one) });
     }

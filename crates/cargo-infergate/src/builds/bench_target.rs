@@ -15,7 +15,7 @@ use super::bench_choice::uses_ours;
 use super::cargo_words::Words;
 use super::workspace::{self, Package, Target};
 use super::{asked, bench_names, cargo_settings, criterion_front, lock_file, output, progress, toolchain};
-use crate::config::BenchTarget;
+use crate::config::{BenchTarget, MEMORY_TARGET};
 use crate::paired::Program;
 use crate::watcher::watched;
 use infergate_core::build_info;
@@ -117,7 +117,7 @@ pub fn build_memory(target: &BenchTarget, place: Option<&Place>) -> Result<Optio
     if !has_memory(target, place)? {
         return Ok(None);
     }
-    let target = BenchTarget { target: target.memory_target.clone(), ..target.clone() };
+    let target = BenchTarget { target: MEMORY_TARGET.to_owned(), ..target.clone() };
     match place {
         Some(place) => build_at(&target, place).map(Some),
         None => build(&target).map(Some),
@@ -127,7 +127,7 @@ pub fn build_memory(target: &BenchTarget, place: Option<&Place>) -> Result<Optio
 /// Whether the package has the memory bench target, by cargo's own metadata.
 fn has_memory(target: &BenchTarget, place: Option<&Place>) -> Result<bool> {
     let folder = place.map_or(Path::new("."), |place| place.folder.as_path());
-    let packages = workspace::with_bench(&target.memory_target, folder)?;
+    let packages = workspace::with_bench(MEMORY_TARGET, folder)?;
     Ok(packages.iter().any(|package| package.is_asked_for(target)))
 }
 

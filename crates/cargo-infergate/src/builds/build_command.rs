@@ -1,4 +1,4 @@
-//! A command of somebody's own that builds or prepares a side, run in its folder.
+//! A command of somebody's own that builds a side, run in its folder.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -52,5 +52,5 @@ fn link(source: &Path, place: &Path) -> io::Result<()> {
 
 #[cfg(not(unix))]
 fn link(_source: &Path, _place: &Path) -> io::Result<()> {
-    Err(io::Error::other("this system has no links that everybody may make; use bench.prepare"))
+    Err(io::Error::other("this system has no links that everybody may make"))
 }

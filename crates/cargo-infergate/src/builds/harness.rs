@@ -16,7 +16,7 @@ use super::features::Features;
 use super::lock_file::{field, packages};
 use super::workspace::{self, Package};
 use super::{bench_target, checkout_folder, features};
-use crate::config::BenchTarget;
+use crate::config::{BenchTarget, MEMORY_TARGET};
 use infergate_core::printable::first_of;
 use infergate_core::text_file::read_text;
 use infergate_core::worker::WorkerError;
@@ -140,7 +140,7 @@ fn put(
 /// sources its file alone: the others are what is compared.
 fn bench_files(target: &BenchTarget, package: &Package, folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = BTreeSet::new();
-    for name in [&target.target, &target.memory_target] {
+    for name in [target.target.as_str(), MEMORY_TARGET] {
         let Some(source) = package.bench(name).map(|bench| &bench.src_path) else { continue };
         let inside = source.starts_with(folder);
         ensure!(

@@ -16,8 +16,8 @@ use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
 use super::trees::{Slot, Trees};
 use super::{
-    bench_names, build_command, built_packages, cargo_settings, carried, checkout_folder, criterion_front, harness,
-    lfs, lock_file, output, outside_paths, profiles, submodules, working_tree, workspace,
+    bench_names, built_packages, cargo_settings, carried, checkout_folder, criterion_front, harness, lfs, lock_file,
+    output, outside_paths, profiles, submodules, working_tree, workspace,
 };
 use crate::config::{BenchTarget, Config};
 use crate::paired::Program;
@@ -154,17 +154,14 @@ impl Tree {
         self.furnish(config)
     }
 
-    /// Lays into this checkout what lies outside it and what `[bench]` carries, and prepares it.
+    /// Lays into this checkout what lies outside it and what `[bench]` carries.
     fn furnish(&self, config: &Config) -> Result<()> {
         outside_paths::keep(&self.files, &self.repository)?;
         lfs::say_pointers(&self.files, &self.revision);
-        let bench = &config.bench;
-        if bench.carry.is_empty() && bench.prepare.is_empty() {
+        if config.bench.carry.is_empty() {
             return Ok(());
         }
-        let (here, folder) = (self.repository.join(&self.prefix), self.folder()?);
-        carried::lay(&bench.carry, &here, &folder, &self.revision)?;
-        build_command::run(&bench.prepare, &folder, &self.revision, "bench.prepare")
+        carried::lay(&config.bench.carry, &self.repository.join(&self.prefix), &self.folder()?, &self.revision)
     }
 
     fn go_to(&self, commit: &str, ignored: Ignored) -> Result<()> {

@@ -68,7 +68,7 @@ pub struct Bisect {
 impl TakesKeys for Bisect {
     fn keys() -> Vec<Arg> {
         let pairs = flags::measure_pairs().into_iter().filter(|arg| arg.get_id() != "cases");
-        pairs.chain(["base_folder", "bench.carry", "bench.prepare"].into_iter().flat_map(flags::one)).collect()
+        pairs.chain(["base_folder", "bench.carry"].into_iter().flat_map(flags::one)).collect()
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Doctor {
 
 impl TakesKeys for Doctor {
     fn keys() -> Vec<Arg> {
-        let read = ["alpha", "stored_floor", "min_sessions", "baselines", "threshold", "layouts"];
+        let read = ["baselines", "threshold", "layouts"];
         read.into_iter().flat_map(flags::one).collect()
     }
 }
@@ -41,7 +41,7 @@ pub fn run(asked: &Doctor) -> Result<i32> {
     let sight = sight(&config, &machine.class)?;
     let paired = paired_sight(&config, &machine.class)?;
     let checkup = Checkup { schema: CHECKUP_SCHEMA, machine, findings: doctor::examine(), sight, paired };
-    output::report(&checkup::text(&checkup, config.policy.min_sessions));
+    output::report(&checkup::text(&checkup));
     let mut written = Written::default();
     written.json(asked.json.as_deref(), &checkup);
     Ok(written.code(0))
@@ -66,15 +66,15 @@ fn paired_sight(config: &Config, class: &str) -> Result<Vec<PairedSight>> {
 fn sight(config: &Config, class: &str) -> Result<Vec<Sight>> {
     let mut sight = Vec::new();
     for path in flags::json_files(&config.baselines.join(class))? {
-        sight.extend(sight_of(&read::<Baseline>(&path)?, &path, config));
+        sight.extend(sight_of(&read::<Baseline>(&path)?, &path));
     }
     Ok(sight)
 }
 
-fn sight_of(baseline: &Baseline, path: &Path, config: &Config) -> Vec<Sight> {
+fn sight_of(baseline: &Baseline, path: &Path) -> Vec<Sight> {
     let of_case = |id| {
         let days = days_ns(&baseline.sessions, id);
-        let limit = stored_limit(&days, baseline.exact.len(), &config.policy);
+        let limit = stored_limit(&days, baseline.exact.len());
         Sight {
             baseline: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             case: id.to_string(),

@@ -7,7 +7,7 @@ use super::output;
 /// What a command's exit code means.
 pub const EXIT_CODES: &str = "Exit codes:\n  \
     0  pass\n  \
-    1  worse: regressed, output changed, counter regressed, leak, growth or target missed\n  \
+    1  worse: regressed, output changed, counter regressed, leak or target missed\n  \
     2  bad usage, or a run that failed\n  \
     3  no verdict: unstable, inconclusive, invalid or partial\n  \
     4  not comparable; with --require-baseline also: no baseline";
@@ -39,7 +39,7 @@ const SHORT: [(&str, &[&str]); 9] = [
     ),
     ("bench", &["model", "cases", "threads", "runs", "bench.package", "bench.target", "bench.features", "out", "json"]),
     ("compare", &["base", "head", "require_baseline", "targets", "json"]),
-    ("memory", &["memory.case", "memory.runs", "model", "threads", "bench.memory_target", "out", "json"]),
+    ("memory", &["memory.case", "memory.runs", "model", "threads", "out", "json"]),
     (
         "load",
         &[

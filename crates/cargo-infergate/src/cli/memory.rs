@@ -73,7 +73,7 @@ pub fn run(asked: &Memory) -> Result<i32> {
         None => bench_target::worker(&config.bench, None)?,
     };
     let receipt = follow(&config, worker, &config.measured.cases, config.measured.memory.runs, Some(&out))?;
-    let verdict = Verdict::of(judge(&receipt.memory, config.policy.memory), Vec::new());
+    let verdict = Verdict::of(judge(&receipt.memory), Vec::new());
     output::decided(&text(&receipt, &verdict));
     let mut written = Written::default();
     if written.note(write_json(&out, &receipt)) {
@@ -243,10 +243,9 @@ fn follow_judged(
         if cases.iter().all(|case| case.phase() == Phase::Bench) {
             return Ok(None);
         }
-        let wanted = &config.bench.memory_target;
-        output::line(&format!(
-            "there is no bench target '{wanted}': allocations are not counted, leaks are looked for in the resident set"
-        ));
+        output::line(
+            "there is no bench target 'memory': allocations are not counted, leaks are looked for in the resident set",
+        );
         if let Err(error) = config.measured.memory.case.ensure_fits(context_tokens) {
             output::say_why("no leak is looked for: memory.case", &error);
             return Ok(None);

@@ -67,10 +67,10 @@ pub fn look(flags: &Paired, config: &Config, sides: &Sides) -> Look {
 }
 
 /// What changed between two builds of checkouts; the files of `head` lie in `folder`, those of base are of `commit`, where that is another.
-pub fn of_checkouts(config: &Config, base: &Program, head: &Program, commit: Option<&str>, folder: &Path) -> Look {
+pub fn of_checkouts(base: &Program, head: &Program, commit: Option<&str>, folder: &Path) -> Look {
     let Ok(Comparison::Differ(changed)) = compare(base, head) else { return Look::default() };
     let code = Some(differs(changed.as_ref()));
-    let beside = beside::of_builds((base, head), commit, folder, !config.bench.prepare.is_empty());
+    let beside = beside::of_builds((base, head), commit, folder);
     Look { code, changed: changed.filter(|_| beside.is_none()), ..Look::default() }
 }
 
@@ -113,5 +113,5 @@ fn timed_all_the_same(flags: &Paired, config: &Config, sides: &Sides) -> Option<
     if anchor.is_some_and(|anchor| !is_same(anchor, &sides.head)) {
         return Some("the anchor's differs".into());
     }
-    beside::difference(flags, config, sides)
+    beside::difference(flags, sides)
 }

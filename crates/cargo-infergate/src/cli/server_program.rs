@@ -96,7 +96,6 @@ fn words(asked: &ServerConfig, scenarios: &[Scenario]) -> Result<Vec<OsString>> 
     words.extend(["--ready-s".into(), asked.ready_s.to_string().into()]);
     words.extend(asked.check_output.then(|| "--check-output".into()));
     words.extend(asked.ignore_eos.then(|| "--ignore-eos".into()));
-    words.extend(asked.min_tokens.then(|| "--min-tokens".into()));
     if let Some(users) = asked.users {
         words.extend(["--users".into(), users.to_string().into()]);
     }

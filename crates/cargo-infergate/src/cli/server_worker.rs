@@ -27,8 +27,6 @@ pub struct ServerWorker {
     #[arg(long)]
     ignore_eos: bool,
     #[arg(long)]
-    min_tokens: bool,
-    #[arg(long)]
     url: Option<String>,
     #[arg(long)]
     users: Option<u32>,
@@ -54,7 +52,7 @@ pub fn serve(asked: ServerWorker) -> Result<i32> {
         model: asked.model,
         limit_field: "max_tokens",
         ignore_eos: asked.ignore_eos,
-        min_tokens: asked.min_tokens,
+        min_tokens: asked.ignore_eos,
         usage: true,
     };
     let scenarios = serde_json::from_str(&asked.scenarios).context("the scenarios cannot be read")?;

@@ -1,13 +1,12 @@
 //! The memory channel: what [`infergate_core::memory::leak`] finds, as rows of a verdict.
 
-pub use infergate_core::memory::leak::MemoryPolicy;
 use infergate_core::memory::leak::{self, Finding};
 
 use crate::receipt::{Evidence, MemoryEvidence, MemoryRecord, Outcome, Reason, VerdictRow};
 
 /// A row of each witness.
-pub fn judge(record: &MemoryRecord, policy: MemoryPolicy) -> Vec<VerdictRow> {
-    leak::judge(record, policy).into_iter().map(|finding| row(record, finding)).collect()
+pub fn judge(record: &MemoryRecord) -> Vec<VerdictRow> {
+    leak::judge(record).into_iter().map(|finding| row(record, finding)).collect()
 }
 
 fn row(record: &MemoryRecord, finding: Finding) -> VerdictRow {

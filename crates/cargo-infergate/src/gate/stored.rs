@@ -3,7 +3,7 @@
 //! The unit is a session, summarised per case by the median of process medians: processes of one hour share its luck, so
 //! more of them do not narrow anything. Of each day one session counts ([`newest_of_each_day`](super::newest_of_each_day)), since
 //! those of one day share its luck, too. The limit comes from the spread between these days, as a prediction interval for one more
-//! session, and never below the policy's floor.
+//! session, and never below a floor of 10 %.
 //!
 //! A change that moves the times on purpose is a step. One more session is compared with the days behind the last step alone; how
 //! much days differ is known from all stretches between steps. Without this a step would be taken for spread, and what was gained
@@ -17,7 +17,8 @@
 //! and erratic would end as "unstable". Noise does override `within limit` and `improved`, which a lucky median could
 //! feign. Where time is only advisory noise is noted and decides nothing.
 
-use super::{Policy, between_steps, stretches, time};
+use super::policy::{ALPHA, CV_LIMIT, MIN_SESSIONS, Policy, STORED_FLOOR};
+use super::{between_steps, stretches, time};
 use crate::receipt::{
     Against, Baseline, CaseRecord, Evidence, Interval, Metric, Outcome, Reason, Receipt, Remedy, Session, Shown,
     Subject, TimeEvidence, VerdictRow,
@@ -45,11 +46,11 @@ pub struct StoredLimit {
 /// The limit for one more session of a case, from the summaries (ns) of sessions of different days before it, in the stretches
 /// between steps.
 ///
-/// `tests` is m, the number of cases judged together. `None` where fewer days than `policy.min_sessions` say how much days differ
+/// `tests` is m, the number of cases judged together. `None` where fewer days than [`MIN_SESSIONS`] say how much days differ
 /// ([`spread_days`]), or for a summary that is not finite and above zero.
-pub fn stored_limit(stretches_ns: &[Vec<f64>], tests: usize, policy: &Policy) -> Option<StoredLimit> {
+pub fn stored_limit(stretches_ns: &[Vec<f64>], tests: usize) -> Option<StoredLimit> {
     let days = stretches_ns.last()?.len();
-    if spread_days(stretches_ns) < policy.min_sessions.max(2) || tests == 0 {
+    if spread_days(stretches_ns) < MIN_SESSIONS || tests == 0 {
         return None;
     }
     let logs = |summaries: &Vec<f64>| summaries.iter().map(|&ns| log_ratio(1.0, ns)).collect::<Option<Vec<f64>>>();
@@ -58,9 +59,9 @@ pub fn stored_limit(stretches_ns: &[Vec<f64>], tests: usize, policy: &Policy) ->
     let squares = stretches.iter().filter_map(|logs| Some(sample_std(logs)?.powi(2) * (logs.len() - 1) as f64));
     let freedom = spread_days(stretches_ns) - 1;
     let std = (squares.sum::<f64>() / freedom as f64).sqrt();
-    let t = student_t_quantile(1.0 - policy.alpha / tests as f64, freedom as f64)?;
+    let t = student_t_quantile(1.0 - ALPHA / tests as f64, freedom as f64)?;
     let half_width = t * std * (1.0 + 1.0 / days as f64).sqrt();
-    Some(StoredLimit { days, freedom, centre, std, half_width, limit: half_width.max(policy.stored_floor.ln()) })
+    Some(StoredLimit { days, freedom, centre, std, half_width, limit: half_width.max(STORED_FLOOR.ln()) })
 }
 
 /// Of each stretch between steps, what a case took (ns) on its days.
@@ -92,7 +93,7 @@ impl StoredLimit {
     }
 
     /// How `head_ns`, one of `tests` times, lies to this limit: the numbers, and regressed, improved or within the limit.
-    fn weigh(&self, time: TimeEvidence, head_ns: f64, tests: usize, policy: &Policy) -> (TimeEvidence, Outcome) {
+    fn weigh(&self, time: TimeEvidence, head_ns: f64, tests: usize) -> (TimeEvidence, Outcome) {
         let change = head_ns.ln() - self.centre;
         let beyond = |limit: f64| match () {
             () if change > limit => Some(Shown::Slower),
@@ -107,7 +108,7 @@ impl StoredLimit {
         let shown = beyond(self.half_width);
         let p = self.p_value(if shown == Some(Shown::Faster) { -change } else { change });
         let tests = tests as f64;
-        let level = 1.0 - 2.0 * policy.alpha / tests;
+        let level = 1.0 - 2.0 * ALPHA / tests;
         let time = TimeEvidence {
             interval: Interval::of_logs(change - self.half_width, change + self.half_width, level),
             shown,
@@ -200,13 +201,13 @@ impl Stored<'_> {
             return (TimeEvidence { ratio, ..time }, Ending::new(self.without_baseline(), vec![reason]));
         }
         let stretches = between_steps(sessions.iter().copied());
-        let Some(limit) = stored_limit(&stretches, self.tests, self.policy) else {
+        let Some(limit) = stored_limit(&stretches, self.tests) else {
             let days = stretches.iter().map(Vec::len).sum();
-            let needed = self.policy.min_sessions + days - spread_days(&stretches);
+            let needed = MIN_SESSIONS + days - spread_days(&stretches);
             let few = Reason::TooFewSessions { sessions: sessions.len(), days: Some(days), needed };
             return (time, Ending::new(Outcome::Advisory, [Some(few), noise].into_iter().flatten().collect()));
         };
-        let (time, outcome) = limit.weigh(time, head_ns, self.tests, self.policy);
+        let (time, outcome) = limit.weigh(time, head_ns, self.tests);
         let outcome = if noise.is_some() && outcome != Outcome::Regressed { Outcome::Unstable } else { outcome };
         (time, Ending::new(outcome, noise.into_iter().chain(notes).collect()))
     }
@@ -273,7 +274,7 @@ impl Suite<'_> {
         let known: Vec<(usize, &Session, f64)> = known(self.sessions, record.id).filter(has_as_many).collect();
         let sessions: Vec<(usize, &str, f64)> =
             known.iter().map(|(stretch, session, ns)| (*stretch, session.created.as_str(), *ns)).collect();
-        let (processes, limit) = (record.processes.len(), self.stored.policy.cv_limit);
+        let (processes, limit) = (record.processes.len(), CV_LIMIT);
         let few = time.cv.is_none().then_some(Reason::TooFewProcesses { processes });
         let about = About {
             noise: time.cv.filter(|cv| *cv > limit).map(|cv| Reason::Noisy { cv, limit }),

@@ -30,7 +30,7 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
         let was = past.last().and_then(|days| infergate_core::stats::median(days));
         let is = summary_ns(&case.processes);
         let change = was.zip(is).map(|(was, is)| is / was - 1.0);
-        let limit = |stretches: &[Vec<f64>]| stored_limit(stretches, after.exact.len(), policy);
+        let limit = |stretches: &[Vec<f64>]| stored_limit(stretches, after.exact.len());
         let moves = |is: f64| limit(&past).is_some_and(|limit| (is.ln() - limit.centre).abs() > limit.limit);
         if is.is_some_and(moves) {
             stepped.push(case.id.to_string());

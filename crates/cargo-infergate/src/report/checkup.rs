@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 
 use super::model::{Cell, Missing, Table, Tone, Unit};
 use super::{terminal, units, words};
+use crate::gate::MIN_SESSIONS;
 use crate::machine::doctor;
 use crate::receipt::Checkup;
 
-pub fn text(checkup: &Checkup, min_sessions: usize) -> String {
+pub fn text(checkup: &Checkup) -> String {
     let mut text = format!("machine class {}\n\n", checkup.machine.class);
     let mut table = Table::brief(&["", "looked at", "found"]);
     for finding in &checkup.findings {
@@ -29,11 +30,11 @@ pub fn text(checkup: &Checkup, min_sessions: usize) -> String {
             let _ = writeln!(text, "- {}: {advice}", finding.subject);
         }
     }
-    text += &stored(checkup, min_sessions);
+    text += &stored(checkup);
     text + &paired(checkup)
 }
 
-fn stored(checkup: &Checkup, min_sessions: usize) -> String {
+fn stored(checkup: &Checkup) -> String {
     let mut text = String::from("\nsmallest slowdown the stored channel calls here\n");
     if checkup.sight.is_empty() {
         text += "unknown: this machine class has no baseline; make one with the command `bless`\n";
@@ -43,7 +44,7 @@ fn stored(checkup: &Checkup, min_sessions: usize) -> String {
     for sight in &checkup.sight {
         let calls = match sight.ratio {
             Some(ratio) => units::signed_percent(ratio - 1.0),
-            None => format!("unknown, {}", words::days_needed(sight.days, min_sessions)),
+            None => format!("unknown, {}", words::days_needed(sight.days, MIN_SESSIONS)),
         };
         table.row(vec![
             Cell::text(sight.baseline.clone()),

@@ -35,12 +35,12 @@ fn a_value_out_of_range_names_key_and_range_wherever_it_stands() {
     let mut process = sandbox.process(&["doctor"]);
     let line = error(
         assert_cmd::Command::from_std({
-            process.env("INFERGATE_ALPHA", "2");
+            process.env("INFERGATE_COUNTER_TOLERANCE", "2");
             process
         })
         .assert(),
     );
-    assert!(line.contains("INFERGATE_ALPHA: alpha takes a number from"), "{line}");
+    assert!(line.contains("INFERGATE_COUNTER_TOLERANCE: counter_tolerance takes a number from"), "{line}");
     sandbox.write("infergate.toml", "targets = ['prefill/p128 ttft < 5']\n");
     let line = error(sandbox.run(&["doctor"]));
     assert!(line.contains("infergate.toml:1:1: target 'prefill/p128 ttft < 5' cannot be read"), "{line}");
@@ -57,9 +57,8 @@ fn an_unknown_flag_or_command_is_bad_usage() {
 
 #[test]
 fn a_flag_that_would_have_no_effect_is_refused() {
-    let without_effect: [(&[&str], &str); 7] = [
+    let without_effect: [(&[&str], &str); 6] = [
         (&["bench", "--bench-carry=data"], "unexpected argument '--bench-carry'"),
-        (&["memory", "--bench-prepare=make"], "unexpected argument '--bench-prepare'"),
         (&["calibrate", "--bench-carry=data"], "unexpected argument '--bench-carry'"),
         (&["gate", "--bench-carry=data"], "required arguments"),
         (&["doctor", "--targets=decode/p8 itl_ms < 5"], "unexpected argument '--targets'"),

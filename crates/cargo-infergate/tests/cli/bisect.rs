@@ -85,24 +85,20 @@ fn a_branch_that_left_where_nothing_builds_can_be_at_fault() {
 }
 
 #[test]
-fn a_commit_that_cannot_be_prepared_is_skipped() {
+fn a_commit_that_cannot_be_built_is_skipped() {
     let sandbox = repository();
-    sandbox.write("infergate.toml", "[bench]\nprepare = ['sh', 'prepare.sh']\n");
-    commit(&sandbox, "prepare.sh", "true\n", "prepared");
     let good = git(&sandbox, &["rev-parse", "HEAD"]);
     commit(&sandbox, "notes.txt", "1", "harmless");
-    commit(&sandbox, "prepare.sh", "false\n", "not to be prepared");
-    commit(&sandbox, "prepare.sh", "true\n", "mended");
+    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_000\n", "broken");
     engine(&sandbox, 1_200_000, "slower");
     let said = bisect(&sandbox, good.trim(), "HEAD").success();
     assert!(decision(&said).ends_with(" slower"), "{}", stdout(&said));
-    git(&sandbox, &["reset", "--quiet", "--hard", "HEAD~2"]);
-    engine(&sandbox, 1_200_000, "slower and not to be prepared");
-    commit(&sandbox, "prepare.sh", "true\n", "mended");
+    git(&sandbox, &["reset", "--quiet", "--hard", "HEAD~1"]);
+    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_200_000\n", "slower and broken");
+    engine(&sandbox, 1_200_000, "mended");
     let said = bisect(&sandbox, good.trim(), "HEAD").code(3);
     let report = stdout(&said);
     assert!(report.contains("one of these") && report.contains("skipped: "), "{report}");
-    assert!(report.contains("bench.prepare"), "{report}");
     // One that cannot be judged was not shown to be as fast as the good one.
     commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_000\n", "broken");
     let report = stdout(&bisect(&sandbox, good.trim(), "HEAD").code(3));

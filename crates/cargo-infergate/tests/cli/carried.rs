@@ -96,21 +96,6 @@ fn a_bench_gets_the_variables_of_cargos_settings() {
 }
 
 #[test]
-fn what_a_command_makes_is_made_in_each_checkout() {
-    let make = "mkdir -p data && echo 'pub const STEP_NS: u64 = 1_000_000;' > data/step.rs";
-    let sandbox = repository_of_data(&format!("[bench]\nprepare = ['sh', '-c', \"{make}\"]\n"));
-    sandbox.write("data/step.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
-    let said = gate(&sandbox, "HEAD", &[]).code(1);
-    assert!(decision(&said).contains("regressed (exit 1): decode 5.0 % slower"), "{}", stdout(&said));
-
-    let sandbox = repository_of_data("[bench]\nprepare = ['false']\n");
-    let line = error(gate(&sandbox, "HEAD", &[]));
-    assert!(line.contains("HEAD: bench.prepare failed"), "{line}");
-    let said = stderr(&gate(&sandbox, "HEAD", &["--bench-prepare=make data"]).code(2));
-    assert!(said.ends_with("; in a flag or variable a comma separates program and arguments\n"), "{said}");
-}
-
-#[test]
 fn what_cannot_be_carried_is_refused_in_one_line() {
     for (carry, refused) in [
         ("missing", "bench.carry: 'missing': is not there"),

@@ -57,15 +57,15 @@ fn bench_keeps_a_receipt_and_shows_it() {
 fn a_flag_wins_over_the_environment_and_the_environment_over_the_file() {
     let sandbox = Sandbox::new();
     sandbox.baseline(1);
-    sandbox.write("infergate.toml", "min_sessions = 30\n");
-    let missing = |environment: Option<&str>, flags: &[&str]| {
+    sandbox.write("infergate.toml", "baselines = 'nowhere'\n");
+    let has_baseline = |environment: Option<&str>, flags: &[&str]| {
         let mut process = sandbox.process(&["doctor"]);
-        process.args(flags).envs(environment.map(|sessions| ("INFERGATE_MIN_SESSIONS", sessions)));
-        stdout(&assert_cmd::Command::from_std(process).assert().success())
+        process.args(flags).envs(environment.map(|folder| ("INFERGATE_BASELINES", folder)));
+        stdout(&assert_cmd::Command::from_std(process).assert().success()).contains("7 more days needed")
     };
-    assert!(missing(None, &[]).contains("unknown, 29 more days needed"));
-    assert!(missing(Some("20"), &[]).contains("unknown, 19 more days needed"));
-    assert!(missing(Some("20"), &["--min-sessions", "10"]).contains("unknown, 9 more days needed"));
+    assert!(!has_baseline(None, &[]));
+    assert!(has_baseline(Some("baselines"), &[]));
+    assert!(!has_baseline(Some("baselines"), &["--baselines", "elsewhere"]));
 }
 
 #[test]
@@ -110,7 +110,9 @@ fn doctor_says_what_it_sees_and_what_it_cannot() {
     sandbox.baseline(3);
     let said = sandbox.run(&["doctor"]).success();
     assert!(stdout(&said).contains("unknown, 5 more days needed"), "{}", stdout(&said));
-    let said = sandbox.run(&["doctor", "--min-sessions", "3"]).success();
+    let sandbox = Sandbox::new();
+    sandbox.baseline(8);
+    let said = sandbox.run(&["doctor"]).success();
     assert!(stdout(&said).contains("+10.0 %"), "sessions without spread leave the floor: {}", stdout(&said));
 }
 

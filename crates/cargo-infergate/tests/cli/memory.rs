@@ -188,15 +188,6 @@ fn a_leak_behind_a_cache_and_a_rare_one_are_called_and_located() {
 }
 
 #[test]
-fn growth_without_a_trend_fails_only_beyond_its_limit() {
-    let (sandbox, said, code) = follow("late", &["--growth-limit-bytes=4194304"]);
-    assert_eq!(code, 1, "{said}");
-    assert_eq!(row(&verdict(&sandbox), Witness::Resident).0, Outcome::Growth, "{said}");
-    let (_, said, code) = follow("late", &["--growth-limit-bytes=16777216"]);
-    assert_eq!(code, 0, "{said}");
-}
-
-#[test]
 fn too_few_runs_say_how_many_it_takes() {
     let (sandbox, said, code) = follow("steady", &["--runs=7"]);
     assert_eq!(code, 3, "{said}");

@@ -336,7 +336,7 @@ fn an_output_that_does_not_repeat_gives_no_verdict() {
 #[test]
 fn flags_of_a_stored_run_are_refused_beside_a_paired_one() {
     let sandbox = Sandbox::new();
-    for flag in ["--runs=3", "--alpha=0.02", "--receipt=x.json", "--against=HEAD"] {
+    for flag in ["--runs=3", "--require-baseline", "--receipt=x.json", "--against=HEAD"] {
         let said = gate(&sandbox, "fake", "fake", &[flag]).code(2).stdout("");
         assert!(stderr(&said).contains("cannot be used with"), "{flag}: {}", stderr(&said));
     }

@@ -157,7 +157,6 @@ fn gated(sandbox: &Sandbox) -> (PairedReceipt, String) {
 #[test]
 #[cfg(target_os = "linux")]
 fn source_that_makes_data_is_timed() {
-    let step = "pub const STEP_NS: u64 = 1_000_000;\n";
     let named = MANIFEST.replace("edition =", "build = 'make/data.rs'\nedition =");
     for (manifest, settings, file, text, why) in [
         (MANIFEST, "", "build.rs", "fn main() {}\n", "'build.rs' differs, source of a build script, which may make"),
@@ -174,13 +173,6 @@ fn source_that_makes_data_is_timed() {
             "make/table.rs",
             "fn table() {}\n",
             "'make/table.rs' differs, source of a build script, which may make",
-        ),
-        (
-            MANIFEST,
-            "[bench]\nprepare = ['true']\n",
-            "engine.rs",
-            step,
-            "'engine.rs' differs, of which bench.prepare may",
         ),
     ] {
         let sandbox = repository();
@@ -294,9 +286,6 @@ fn what_runs_nothing_that_changed_is_layout() {
     assert!(outcomes.contains(&Outcome::Layout), "{}", stdout(&said));
     assert!(stdout(&said).contains("it does not run the function that changed"), "{}", stdout(&said));
     gate(&sandbox, "HEAD", &[&arguments[..], &["--time-same-code"]].concat()).code(1);
-    // What the changed source makes for it may be other work.
-    sandbox.write("infergate.toml", "[bench]\nprepare = ['true']\n");
-    gate(&sandbox, "HEAD", &arguments).code(1);
 }
 
 #[test]

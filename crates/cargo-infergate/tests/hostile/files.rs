@@ -142,7 +142,7 @@ fn paired_receipts() {
 fn memory_receipts() {
     survives("memory-1.json", &|path| {
         let receipt: MemoryReceipt = read(path)?;
-        let verdict = Verdict::of(gate::memory::judge(&receipt.memory, Default::default()), Vec::new());
+        let verdict = Verdict::of(gate::memory::judge(&receipt.memory), Vec::new());
         Ok(vec![report::terminal::memory(&receipt, &verdict)])
     });
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cargo_infergate::gate::memory::{MemoryPolicy, judge};
+use cargo_infergate::gate::memory::judge;
 use cargo_infergate::receipt::{
     CountedCase, Counter, InferenceMemory, LeakSite, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord,
     MemorySample, MemorySeries, Outcome, Receipt, Verdict, read,
@@ -255,25 +255,8 @@ fn memory_receipt() -> MemoryReceipt {
 #[test]
 fn a_memory_phase_shows_loading_one_run_all_runs_and_where_it_leaks() {
     let receipt = memory_receipt();
-    let verdict = Verdict::of(judge(&receipt.memory, MemoryPolicy::default()), Vec::new());
+    let verdict = Verdict::of(judge(&receipt.memory), Vec::new());
     assert_eq!(plain(&terminal::memory(&receipt, &verdict)), MEMORY);
-}
-
-/// A step has no slope.
-#[test]
-fn growth_beyond_its_limit_is_said_by_its_size() {
-    let mut receipt = memory_receipt();
-    receipt.memory.runs = MemorySeries::default();
-    for run in 0..20 {
-        let rss_bytes = Some(if run < 14 { 33 << 20 } else { 41 << 20 });
-        receipt.memory.runs.push(&MemorySample { live_bytes: Some(21 << 20), rss_bytes, ..MemorySample::default() });
-    }
-    receipt.memory.sites.clear();
-    let policy = MemoryPolicy { growth_limit_bytes: Some(1 << 20) };
-    let verdict = Verdict::of(judge(&receipt.memory, policy), Vec::new());
-    let said = plain(&terminal::memory(&receipt, &verdict));
-    let line = "- resident: the resident set grew by 8.00 MiB, and 1.00 MiB are allowed (";
-    assert!(said.contains(line) && !said.contains("grows by 0 B"), "{said}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use cargo_infergate::receipt::{Outcome, Receipt};
 use cargo_infergate::suite::{self, SuiteRequest};
 use infergate::engine::LoadRequest;
 use infergate_core::case::Case;
-use infergate_core::memory::leak::{MemoryPolicy, judge};
+use infergate_core::memory::leak::judge;
 use infergate_core::memory::{self, MemoryRequest};
 use infergate_core::progress::Progress;
 use infergate_core::worker;
@@ -113,7 +113,7 @@ fn a_memory_that_is_no_longer_known_ends_the_phase() {
     assert_eq!((record.partial, record.runs.rss_bytes.len()), (true, 10));
     let said = record.invalid.join("; ");
     assert!(said.contains("after run 11 this is no longer known: resident bytes (4096000 before)"), "{said}");
-    let outcomes: Vec<Outcome> = judge(&record, MemoryPolicy::default()).iter().map(|row| row.outcome).collect();
+    let outcomes: Vec<Outcome> = judge(&record).iter().map(|row| row.outcome).collect();
     assert_eq!(outcomes, [Outcome::Invalid; 2]);
 }
 

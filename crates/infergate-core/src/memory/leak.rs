@@ -30,13 +30,6 @@ const EVEN: f64 = 0.8;
 /// Growth in fewer runs is told as steps.
 const FEWEST_OF_A_TREND: usize = 6;
 
-/// What a team allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MemoryPolicy {
-    /// The resident set may grow by so many bytes over the runs, even without a trend. `None`: by any amount.
-    pub growth_limit_bytes: Option<u64>,
-}
-
 /// Whose growth was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -95,8 +88,8 @@ pub fn needs_confirmation(record: &MemoryRecord) -> bool {
 }
 
 /// What the heap and the resident set say, and open files and threads where they leak.
-pub fn judge(record: &MemoryRecord, policy: MemoryPolicy) -> Vec<Finding> {
-    let findings = [heap_finding(record), resident_finding(record, policy)];
+pub fn judge(record: &MemoryRecord) -> Vec<Finding> {
+    let findings = [heap_finding(record), resident_finding(record)];
     let counted = [
         count_finding(record, Witness::OpenFiles, "open files rise", &record.runs.open_files),
         count_finding(record, Witness::Threads, "threads rise", &record.runs.threads),
@@ -274,7 +267,7 @@ fn unseen(record: &MemoryRecord) -> Outcome {
     if seen { Outcome::Advisory } else { Outcome::Inconclusive }
 }
 
-fn resident_finding(record: &MemoryRecord, policy: MemoryPolicy) -> Finding {
+fn resident_finding(record: &MemoryRecord) -> Finding {
     let rss_bytes = asked(record, &record.runs.rss_bytes);
     if rss_bytes.is_empty() && !record.runs.is_empty() {
         let note = "this system does not say the resident set: what grows outside the heap is not seen";
@@ -284,14 +277,8 @@ fn resident_finding(record: &MemoryRecord, policy: MemoryPolicy) -> Finding {
         let (verdict, note) = too_few(record);
         return finding(Witness::Resident, verdict, note);
     };
-    let (mut verdict, mut note) = if first.rises() { confirmed(record, &first) } else { (Outcome::Pass, None) };
+    let (verdict, note) = if first.rises() { confirmed(record, &first) } else { (Outcome::Pass, None) };
     let kept = resident_trend(&record.runs.rss_bytes).map(|all| all.growth_bytes.max(0.0) as u64);
-    let exceeded = |limit: &u64| first.growth_bytes > *limit as f64 && verdict != Outcome::Leak;
-    if let Some(limit) = policy.growth_limit_bytes.filter(exceeded) {
-        let (grew, limit) = (size(first.growth_bytes), size(limit as f64));
-        let grew = format!("the resident set grew by {grew}, and {limit} are allowed");
-        (verdict, note) = (Outcome::Growth, Some(grew));
-    }
     Finding {
         per_run_bytes: Some(first.line.slope),
         floor_per_run_bytes: Some(first.floor_bytes / first.runs as f64),

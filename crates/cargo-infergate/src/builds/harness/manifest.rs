@@ -8,7 +8,7 @@ use toml::{Table, Value as Toml};
 use super::{Checkouts, not_comparable, table};
 use crate::builds::bench_choice::with_main;
 use crate::builds::workspace::{self, Dependency, Package};
-use crate::config::BenchTarget;
+use crate::config::{BenchTarget, MEMORY_TARGET};
 
 /// Head's development dependencies and their features that base does not have, as cargo understood them.
 pub fn add_dependencies(manifest: &mut Table, own: &Package, checkouts: Checkouts) -> Result<()> {
@@ -108,14 +108,14 @@ pub fn add_targets(
     let benches = benches.as_array_mut().context("base's Cargo.toml: bench is no list of targets")?;
     let is_known = |name: &str| benches.iter().any(|known| known.get("name").and_then(Toml::as_str) == Some(name));
     let others = of_head.into_iter().map(|(name, _)| name).filter(|name| !is_known(name)).collect::<Vec<_>>();
-    for name in others.iter().chain([&target.target, &target.memory_target]) {
+    for name in others.iter().map(String::as_str).chain([target.target.as_str(), MEMORY_TARGET]) {
         let Some(bench) = own.bench(name).filter(|bench| laid.contains(&bench.src_path)) else { continue };
         let path = bench.src_path.strip_prefix(folder)?.to_string_lossy().into_owned();
         // Cargo refuses those that base does not have.
         let needed: Vec<String> = bench.required_features.iter().filter(is_there).cloned().collect();
-        benches.retain(|known| known.get("name").and_then(Toml::as_str) != Some(name.as_str()));
+        benches.retain(|known| known.get("name").and_then(Toml::as_str) != Some(name));
         let mut bench = Table::new();
-        bench.insert("name".into(), Toml::from(name.as_str()));
+        bench.insert("name".into(), Toml::from(name));
         bench.insert("path".into(), Toml::from(path));
         bench.insert("harness".into(), Toml::Boolean(false));
         bench.insert("required-features".into(), Toml::from(needed));

@@ -49,7 +49,7 @@ impl Search<'_> {
         let source = |tree: &Tree| -> Result<Source> { Ok(Source::at(tree.place()?, self.config)) };
         let sources = Sources { base: Some(source(before)?), head: Some(source(found)?), anchor: None };
         let commit = (before.commit != found.commit).then_some(before.commit.as_str());
-        let look = same_code::of_checkouts(self.config, &base, &head, commit, &found.folder()?);
+        let look = same_code::of_checkouts(&base, &head, commit, &found.folder()?);
         let request =
             paired_gate::request(self.config, base.clone(), head.clone(), None, &self.asked(look.code.clone()))?;
         let layouts = Chooser::new(sources, &request, self.config.layouts, self.cancelled);

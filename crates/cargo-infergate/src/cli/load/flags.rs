@@ -64,10 +64,9 @@ pub struct Load {
 impl TakesKeys for Load {
     fn keys() -> Vec<Arg> {
         let local = ["threads", "dtype", "options"].into_iter().flat_map(flags::one);
-        let build = flags::of(Group::Build).into_iter().filter(|arg| arg.get_id() != "bench.memory_target");
-        let local = local.chain(build).map(|arg| arg.help_heading(LOCAL));
-        let judge = ["alpha", "stored_floor", "min_sessions", "require_baseline", "baselines"];
-        let judge = judge.into_iter().flat_map(flags::one).map(|arg| arg.help_heading(JUDGING));
+        let local = local.chain(flags::of(Group::Build)).map(|arg| arg.help_heading(LOCAL));
+        let judge =
+            ["require_baseline", "baselines"].into_iter().flat_map(flags::one).map(|arg| arg.help_heading(JUDGING));
         local.chain(flags::one("seed")).chain(judge).collect()
     }
 }

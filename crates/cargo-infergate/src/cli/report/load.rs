@@ -107,7 +107,7 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
         _ => {}
     }
     if let Some(receipt) = &inputs.memory {
-        rows.extend(memory::judge(&receipt.memory, config.policy.memory));
+        rows.extend(memory::judge(&receipt.memory));
     }
     Ok((!rows.is_empty()).then(|| Verdict::of(rows, Vec::new())))
 }

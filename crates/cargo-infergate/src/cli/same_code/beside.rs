@@ -12,34 +12,24 @@ use crate::builds::{git::git, workspace};
 use crate::cli::paired_gate::Paired;
 use crate::cli::sides::Sides;
 use crate::code::{self, Comparison};
-use crate::config::Config;
 use crate::paired::Program;
 use crate::receipt::clause;
 
 /// Something that differs, as a clause; that it cannot be known counts, too.
-pub fn difference(flags: &Paired, config: &Config, sides: &Sides) -> Option<String> {
-    // Given binaries run in one folder.
-    let is_built_twice = flags.against.is_some() || !flags.swap.is_empty() || flags.toolchain.is_some();
-    let is_prepared = is_built_twice && !config.bench.prepare.is_empty();
+pub fn difference(flags: &Paired, sides: &Sides) -> Option<String> {
     let commit = sides.base.commit.as_deref().filter(|_| flags.against.is_some());
-    of_builds((&sides.base, &sides.head), commit, Path::new("."), is_prepared)
+    of_builds((&sides.base, &sides.head), commit, Path::new("."))
 }
 
 /// The same of two builds: head's files lie in `here`, and base's are of `commit`, where it is not the same commit with another
 /// dependency or toolchain.
-pub fn of_builds(
-    (base, head): (&Program, &Program),
-    commit: Option<&str>,
-    here: &Path,
-    is_prepared: bool,
-) -> Option<String> {
+pub fn of_builds((base, head): (&Program, &Program), commit: Option<&str>, here: &Path) -> Option<String> {
     match other_library(&base.libraries, &head.libraries) {
         Ok(None) => {}
         Ok(Some(name)) => return Some(format!("the library '{name}' differs, which a build script made")),
         Err(error) => return Some(format!("libraries could not be compared ({})", clause(&error))),
     }
-    let Some(commit) = commit else { return is_prepared.then(|| "what bench.prepare makes may differ".into()) };
-    changed_file(commit, here, is_prepared)
+    changed_file(commit?, here)
         .unwrap_or_else(|error| Some(format!("other files could not be compared ({})", clause(&error))))
 }
 
@@ -100,7 +90,7 @@ fn libraries(folders: &[PathBuf]) -> Result<Files> {
 }
 
 /// A file that the working tree has and `commit` has not, or has otherwise, and that is data or makes data.
-fn changed_file(commit: &str, here: &Path, is_prepared: bool) -> Result<Option<String>> {
+fn changed_file(commit: &str, here: &Path) -> Result<Option<String>> {
     let words = ["diff", "--name-only", "--no-relative", "--no-renames", "--ignore-submodules=none", "-z", commit];
     let changed = git(here, &words)?;
     let new = git(here, &["ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", ":/"])?;
@@ -111,10 +101,8 @@ fn changed_file(commit: &str, here: &Path, is_prepared: bool) -> Result<Option<S
         if may_be_data(file, &packages) {
             return Some("which a bench may read");
         }
-        if name_of(file) == "build.rs" || may_build(&packages, Path::new(file)) {
-            return Some("source of a build script, which may make what a bench reads");
-        }
-        (is_prepared && is_source(file)).then_some("of which bench.prepare may make what a bench reads")
+        (name_of(file) == "build.rs" || may_build(&packages, Path::new(file)))
+            .then_some("source of a build script, which may make what a bench reads")
     };
     Ok(files().find_map(|file| Some(format!("'{}' differs, {}", file.escape_debug(), why(file)?))))
 }

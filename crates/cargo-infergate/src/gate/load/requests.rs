@@ -13,8 +13,8 @@
 use infergate_core::load::{FailureClass, RequestRecord};
 
 use super::{Run, subject};
-use crate::gate::newest_of_each_day;
 use crate::gate::stored::Ending;
+use crate::gate::{ALPHA, newest_of_each_day};
 use crate::receipt::{Counter, CounterEvidence, Evidence, LoadSessionLevel, Outcome, Reason, Unit, VerdictRow};
 use infergate_core::stats::{batches, is_more_frequent};
 
@@ -75,7 +75,7 @@ impl Run<'_> {
         }
         let more = vec![Reason::MoreFail { failed: head.0, issued: head.1, most_before: most, blocks: None }];
         let days = newest_of_each_day(sessions.iter().copied());
-        let level = self.stored.policy.alpha / self.counts.max(1) as f64;
+        let level = ALPHA / self.counts.max(1) as f64;
         if most == 0.0 || is_more_frequent(&batches(&hits()), &days, level) {
             return Ending::new(Outcome::CounterRegressed, more);
         }

@@ -41,6 +41,9 @@ const LIMIT_BY_OWN_SPREAD: f64 = 1.2;
 const WIDER_THRESHOLDS: [f64; 6] = [1.03, 1.05, 1.07, 1.10, 1.15, 1.20];
 const WIDEST_THRESHOLD: f64 = 1.30;
 
+/// Under load, the ratio from which on a longest gap fails.
+const GAP_LIMIT: f64 = 1.5;
+
 /// Ratios from which on a slowdown fails; `None`: by the noise of a case.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
@@ -50,12 +53,10 @@ pub struct Limits {
     pub mean_threshold: Option<f64>,
     /// Of the median against the anchor.
     pub anchor: f64,
-    /// Under load, of the system time per token,
+    /// Under load, of the system time per token.
     pub throughput: f64,
-    /// of a P90 of TTFT or ITL,
+    /// Under load, of a P90 of TTFT or ITL.
     pub latency: f64,
-    /// and of the longest gap.
-    pub gap: f64,
 }
 
 /// The ratio of a median from which on a slowdown fails: `asked`, or by what its blocks are expected to vary by.
@@ -189,7 +190,7 @@ impl Limits {
     pub fn under_load(&self, metric: Metric) -> f64 {
         match metric {
             Metric::SystemToken => self.throughput,
-            Metric::LongestGap => self.gap,
+            Metric::LongestGap => GAP_LIMIT,
             _ => self.latency,
         }
     }

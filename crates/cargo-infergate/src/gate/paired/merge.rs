@@ -8,7 +8,7 @@ use infergate_core::worker::WorkerError;
 
 use crate::gate::COUNTER_TOLERANCE;
 use crate::gate::exact::holds_more;
-use crate::gate::memory::{self, MemoryPolicy};
+use crate::gate::memory;
 use crate::receipt::{
     BlockLayouts, BlockRecord, CodeRecord, CodeRuns, Counter, LayoutFiles, MemoryRecord, Note, PairedCase,
     PairedReceipt, ShareRecord,
@@ -235,9 +235,9 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt, functions: fn(usize, us
 /// Each share may have followed memory: what one of them found is not undone by another that did not find it.
 fn worse_memory(ours: Option<MemoryRecord>, its: Option<MemoryRecord>) -> Option<MemoryRecord> {
     let (Some(ours), Some(its)) = (&ours, &its) else { return ours.or(its) };
-    // Of two that are judged alike the one that grew more: a limit may be set that only it exceeds.
+    // Of two that are judged alike the one that grew more.
     let badness = |record: &MemoryRecord| {
-        let rows = memory::judge(record, MemoryPolicy::default());
+        let rows = memory::judge(record);
         let severity = rows.iter().map(|row| row.outcome.severity()).max();
         let resident = resident_trend(asked(record, &record.runs.rss_bytes));
         (severity, resident.map(|resident| resident.growth_bytes))

@@ -5,7 +5,7 @@ use super::anchor::anchor_series;
 use super::looks::{Series, stand};
 use super::series::series_of;
 use super::{coverage, further, load, merge, other_lengths, times};
-use crate::gate::memory::{self, MemoryPolicy};
+use crate::gate::memory;
 use crate::gate::output::default_tolerance;
 use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};
 use crate::receipt::{
@@ -29,8 +29,6 @@ pub struct PairedPolicy {
     pub drift_tolerance: Option<f64>,
     /// Absolute limits, whatever base takes.
     pub targets: Vec<Target>,
-    /// What head's memory phase may show.
-    pub memory: MemoryPolicy,
     /// Intended changes that whoever judges knows of already, beside those that the receipt says base has.
     pub accepted_before: Vec<Accept>,
 }
@@ -43,7 +41,6 @@ impl Default for PairedPolicy {
             counter_tolerance: COUNTER_TOLERANCE,
             drift_tolerance: None,
             targets: Vec::new(),
-            memory: MemoryPolicy::default(),
             accepted_before: Vec::new(),
         }
     }
@@ -57,7 +54,6 @@ impl From<&Policy> for PairedPolicy {
             counter_tolerance: policy.counter_tolerance,
             drift_tolerance: policy.drift_tolerance,
             targets: policy.targets.clone(),
-            memory: policy.memory,
             accepted_before: Vec::new(),
         }
     }
@@ -125,7 +121,7 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
     }
     rows.extend(target::judge_pair(receipt, &policy.targets));
     if let Some(record) = &receipt.memory {
-        rows.extend(memory::judge(record, policy.memory));
+        rows.extend(memory::judge(record));
     }
     let without_effect = accept::apply(&mut rows, receipt, policy);
     let wider: Vec<Note> = wider_limits(receipt, &rows).into_iter().collect();

@@ -62,7 +62,7 @@ pub fn brief(receipt: &MemoryReceipt, verdict: &Verdict) -> Vec<Block> {
 }
 
 fn growth(inputs: &Inputs, (row, memory): Trend<'_>) -> Option<Finding> {
-    if !matches!(row.outcome, Outcome::Leak | Outcome::Growth) {
+    if row.outcome != Outcome::Leak {
         return None;
     }
     if let Some(count) = memory.count_per_run {
@@ -75,10 +75,7 @@ fn growth(inputs: &Inputs, (row, memory): Trend<'_>) -> Option<Finding> {
     let place = inputs.memory_record().and_then(|record| record.sites.first()?.frames.first());
     let place =
         place.map_or_else(String::new, |place| format!(", allocated in {}", printable_within(place, MAX_PLACE_CHARS)));
-    // What grew beyond its limit may have done so in a step.
-    let grew = words::observed(row).filter(|_| row.outcome == Outcome::Growth);
-    let grew = grew.unwrap_or_else(|| format!("{what} grows by {} a run", Unit::Bytes.show(slope)));
-    let said = format!("{}: {grew}{place}", row.subject);
+    let said = format!("{}: {what} grows by {} a run{place}", row.subject, Unit::Bytes.show(slope));
     Finding::of(Tone::Bad, said, &[(format!("growth of {}", row.subject), slope, Unit::BytesPerRun)])
 }
 

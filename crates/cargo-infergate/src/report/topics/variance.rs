@@ -1,15 +1,13 @@
 //! How much each figure varies: within all samples, and between fresh processes.
 
-use crate::receipt::Metric;
-use crate::receipt::{Reason, Receipt};
+use crate::gate::CV_LIMIT;
+use crate::receipt::{Metric, Receipt};
 use crate::report::figures::{self, Spread};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
 use crate::report::units;
 use infergate_core::case::Case;
 
-/// The coefficient of variation between processes from which on a case is called unsteady, where no verdict has a limit.
-const CV_LIMIT: f64 = 0.20;
 /// Up to this a case is steady: as much as a gate calls a change.
 const STEADY: f64 = 0.02;
 /// Cases that the finding names.
@@ -41,29 +39,28 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             ]);
         }
     }
-    let finding = Variations::of(inputs, receipt).and_then(|variations| variations.finding());
+    let finding = Variations::of(receipt).and_then(|variations| variations.finding());
     Some(Section::new("variance", "Variance").with([table]).with(finding).ranked(2))
 }
 
 struct Variations {
     /// The case that varies most first, each with the figure it is gated by.
     cases: Vec<(Case, &'static str, f64)>,
-    limit: f64,
 }
 
 impl Variations {
-    fn of(inputs: &Inputs, receipt: &Receipt) -> Option<Self> {
+    fn of(receipt: &Receipt) -> Option<Self> {
         let known = receipt.cases.iter().filter_map(|case| {
             let figure = Metric::gated(case.id);
             Some((case.id, figures::name(figure), figures::variation(figure, case).ok()?))
         });
         let mut cases: Vec<(Case, &'static str, f64)> = known.collect();
         cases.sort_by(|a, b| b.2.total_cmp(&a.2));
-        (!cases.is_empty()).then(|| Self { cases, limit: cv_limit(inputs) })
+        (!cases.is_empty()).then_some(Self { cases })
     }
 
     fn above(&self) -> usize {
-        self.cases.iter().filter(|(.., cv)| *cv > self.limit).count()
+        self.cases.iter().filter(|(.., cv)| *cv > CV_LIMIT).count()
     }
 
     /// The cases whose processes differ most, where any differs by more than the limit; else how steady they are.
@@ -90,7 +87,7 @@ impl Variations {
                 Tone::Warn,
                 format!(
                     "{above} of {cases} cases vary by more than {} between processes; {worst} varies most, by {shown}",
-                    percent(self.limit)
+                    percent(CV_LIMIT)
                 ),
             ),
         };
@@ -100,16 +97,9 @@ impl Variations {
 
 /// The title of a run whose times are no measure of the engine; `None` for any other.
 pub fn unusable(inputs: &Inputs) -> Option<String> {
-    let variations = Variations::of(inputs, inputs.head.as_ref()?)?;
+    let variations = Variations::of(inputs.head.as_ref()?)?;
     let (above, cases, (.., cv)) = (variations.above(), variations.cases.len(), variations.cases.first()?);
     let which = if above == cases { "these times".into() } else { format!("the times of {above} of {cases} cases") };
     let cv = units::percent(Some(*cv));
     (above > 0).then(|| format!("Do not use {which}: between processes they vary by up to {cv}"))
-}
-
-/// The limit that the verdict was reached by, where it says one: a gate's `cv_limit` can be another one.
-fn cv_limit(inputs: &Inputs) -> f64 {
-    let reasons = inputs.verdict.iter().flat_map(|verdict| &verdict.rows).flat_map(|row| &row.reasons);
-    let limit = |reason: &Reason| if let Reason::Noisy { limit, .. } = reason { Some(*limit) } else { None };
-    reasons.filter_map(limit).reduce(f64::min).unwrap_or(CV_LIMIT)
 }

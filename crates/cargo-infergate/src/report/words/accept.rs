@@ -45,7 +45,7 @@ pub fn accepted(verdict: &Verdict) -> Vec<String> {
 pub fn tables(receipt: &PairedReceipt, verdict: &Verdict) -> Vec<Accept> {
     let mut tables: Vec<Accept> = Vec::new();
     let is_beyond = |row: &VerdictRow| match row.outcome {
-        Outcome::Leak | Outcome::Growth | Outcome::TargetMissed => true,
+        Outcome::Leak | Outcome::TargetMissed => true,
         // Counts under load have no size.
         outcome => outcome == Outcome::CounterRegressed && matches!(row.subject, Subject::Named(_)),
     };

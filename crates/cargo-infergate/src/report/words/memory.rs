@@ -20,7 +20,7 @@ pub fn witness(witness: Witness) -> &'static str {
 /// What the places of memory that outlives its run are called: a leak only where the verdict says so.
 pub fn sites(verdict: Option<&Verdict>) -> &'static str {
     let mut rows = verdict.into_iter().flat_map(|verdict| &verdict.rows);
-    let leaks = rows.any(|row| matches!(row.outcome, Outcome::Leak | Outcome::Growth));
+    let leaks = rows.any(|row| row.outcome == Outcome::Leak);
     if leaks { "Where it leaks" } else { "What stays allocated" }
 }
 
@@ -39,8 +39,6 @@ pub fn memory_trend(row: &VerdictRow, memory: &MemoryEvidence) -> String {
         (Outcome::Pass, _) => "no leak".into(),
         (Outcome::Plateau, Some(kept)) => format!("grew by {}, no leak shows", units::bytes(Some(kept as f64))),
         (Outcome::Leak, _) => format!("grows by {}", slope()),
-        // It may be a step, without any slope.
-        (Outcome::Growth, _) => observed(row).unwrap_or_else(|| "grew beyond its limit".into()),
         _ => format!("moved by {}", slope()),
     };
     let seen =

@@ -2,7 +2,7 @@
 //!
 //! `cargo test -p cargo-infergate --test rules gate::bursts -- --nocapture` prints it (docs/LOAD.md).
 
-use cargo_infergate::gate::Policy;
+use cargo_infergate::gate::ALPHA;
 use infergate_core::stats::{batches, clopper_pearson, is_more_frequent, normal};
 
 /// Runs of each world.
@@ -25,7 +25,7 @@ struct World {
 
 /// The level of one of the two counts of one load.
 fn level() -> f64 {
-    Policy::default().alpha / 2.0
+    ALPHA / 2.0
 }
 
 /// Which requests of a run fail: a chain of two states, from its stationary state on.

@@ -79,7 +79,7 @@ fn gate(history: &History) -> bool {
 fn called_by(history: &History, units: impl Fn(usize) -> Vec<f64>) -> bool {
     (0..SUITE.len()).any(|case| {
         let units: Vec<f64> = units(case).into_iter().map(f64::exp).collect();
-        let limit = stored_limit(&[units], SUITE.len(), &Policy::default()).expect("a limit");
+        let limit = stored_limit(&[units], SUITE.len()).expect("a limit");
         history.head[case] - limit.centre > limit.limit
     })
 }

@@ -8,8 +8,7 @@ use proptest::prelude::*;
 use crate::gate::paired::measured;
 use crate::gate::support::case;
 
-const LIMITS: Limits =
-    Limits { threshold: None, mean_threshold: None, anchor: 1.05, throughput: 1.05, latency: 1.1, gap: 1.5 };
+const LIMITS: Limits = Limits { threshold: None, mean_threshold: None, anchor: 1.05, throughput: 1.05, latency: 1.1 };
 
 fn slower(fraction: f64) -> PairedReceipt {
     measured("decode/p8", 10_000_000, &[fraction; 20])

@@ -4,8 +4,8 @@
 use cargo_infergate::receipt::{LoadMemory, MemoryRecord, MemorySample, MemorySeries, Outcome};
 use infergate_core::case::Case;
 use infergate_core::memory::leak::{
-    Finding, HeapGrowth, MIN_RUNS, MemoryPolicy, ResidentTrend, Witness, heap_rises, heap_trend, judge,
-    needs_confirmation, resident_trend, smallest_leak_bytes,
+    Finding, HeapGrowth, MIN_RUNS, ResidentTrend, Witness, heap_rises, heap_trend, judge, needs_confirmation,
+    resident_trend, smallest_leak_bytes,
 };
 use proptest::prelude::*;
 
@@ -47,7 +47,7 @@ pub fn record(runs: usize, mut run: impl FnMut(usize) -> (f64, f64)) -> MemoryRe
 }
 
 fn row(record: &MemoryRecord, witness: Witness) -> Finding {
-    let rows = judge(record, MemoryPolicy::default());
+    let rows = judge(record);
     rows.into_iter().find(|row| row.witness == witness).expect("a row")
 }
 
@@ -306,27 +306,6 @@ fn of_a_server_only_the_resident_memory_can_be_seen() {
     };
     assert!(without_heap("bench:chat/ttft").contains("followed from outside"));
     assert!(without_heap("generate/p128-o64").contains("CountingAllocator"));
-}
-
-#[test]
-fn growth_without_a_trend_is_held_to_its_limit() {
-    let step = record(100, |at| (1e9, 5e8 + f64::from(at >= 60) * 32.0 * MIB));
-    let verdict = |limit: u64| {
-        let policy = MemoryPolicy { growth_limit_bytes: Some(limit) };
-        judge(&step, policy).into_iter().find(|row| row.witness == Witness::Resident).expect("a row").outcome
-    };
-    assert_eq!(row(&step, Witness::Resident).outcome, Outcome::Pass);
-    assert_eq!((verdict(16 << 20), verdict(64 << 20)), (Outcome::Growth, Outcome::Pass));
-}
-
-#[test]
-fn a_rise_that_levels_off_is_held_to_the_limit_too() {
-    let warm_up = record(100, |at| (1e9, 5e8 + 300.0 * MIB * (1.0 - (-(at as f64) / 30.0).exp())));
-    let verdict = |limit: u64| {
-        let policy = MemoryPolicy { growth_limit_bytes: Some(limit) };
-        judge(&warm_up, policy).into_iter().find(|row| row.witness == Witness::Resident).expect("a row").outcome
-    };
-    assert_eq!((verdict(64 << 20), verdict(400 << 20)), (Outcome::Growth, row(&warm_up, Witness::Resident).outcome));
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use cargo_infergate::gate::memory::MemoryPolicy;
 use cargo_infergate::gate::paired::{PairedPolicy, Series, join, judge, merge, outcomes};
 use cargo_infergate::receipt::{
     CodeRecord, CodeRuns, CountedCase, Counter, Evidence, LayoutFiles, Note, Outcome, PairedReceipt, ShareRecord,
@@ -123,20 +122,6 @@ fn a_leak_that_one_share_found_stays_found() {
         }
         let verdict = judge(&merge(some).expect("a suite"), &PairedPolicy::default());
         assert!(verdict.rows.iter().any(|row| row.outcome == Outcome::Leak), "share {leaking}: {:?}", verdict.rows);
-    }
-}
-
-#[test]
-fn growth_beyond_the_limit_in_one_share_stays_found() {
-    let policy = PairedPolicy { memory: MemoryPolicy { growth_limit_bytes: Some(400_000) }, ..PairedPolicy::default() };
-    for growing in 0..SUITE {
-        let mut some = shares();
-        for (at, share) in some.iter_mut().enumerate() {
-            let per_run = if at == growing { 6_000.0 } else { 0.0 };
-            share.memory = Some(record(100, |run| (1e6, 1e9 + per_run * run as f64)));
-        }
-        let verdict = judge(&merge(some).expect("a suite"), &policy);
-        assert!(verdict.rows.iter().any(|row| row.outcome == Outcome::Growth), "share {growing}: {:?}", verdict.rows);
     }
 }
 

@@ -38,7 +38,7 @@ fn the_limit_is_gate_mds_formula() {
     for (sessions, t, percent) in [(8_usize, 4.694_710_851_6_f64, 28.0), (20, 3.533_042_905_2, 20.0)] {
         let step = 0.05 * ((sessions - 1) as f64 / sessions as f64).sqrt();
         let summaries: Vec<f64> = (0..sessions).map(|i| 1e6 * if i % 2 == 0 { step } else { -step }.exp()).collect();
-        let limit = stored_limit(&[summaries], 9, &Policy::default()).expect("a limit");
+        let limit = stored_limit(&[summaries], 9).expect("a limit");
         assert!((limit.std - 0.05).abs() < 1e-9 && (limit.centre - 1e6_f64.ln()).abs() < 1e-9, "{limit:?}");
         let by_hand = t * 0.05 * (1.0 + 1.0 / sessions as f64).sqrt();
         assert!((limit.limit / by_hand - 1.0).abs() < 1e-8, "{limit:?}, by hand {by_hand}");
@@ -277,7 +277,7 @@ fn behind_a_step_days_are_compared_with_each_other() {
     let days = |row| (time(row).sessions, time(row).days, time(row).spread_days);
     assert_eq!((days(&without), days(&with)), ((Some(9), Some(9), None), (Some(1), Some(1), Some(9))));
     // How much days differ is known from before it.
-    let limit = stored_limit(&[QUIET.map(|ns| ns as f64).to_vec(), vec![800.0]], 1, &Policy::default());
+    let limit = stored_limit(&[QUIET.map(|ns| ns as f64).to_vec(), vec![800.0]], 1);
     let limit = limit.expect("a limit");
     assert_eq!((limit.days, limit.freedom), (1, 7));
     let logs: Vec<f64> = QUIET.iter().map(|&ns| (ns as f64).ln()).collect();
@@ -298,7 +298,7 @@ fn days_that_are_alone_behind_a_step_say_nothing_of_how_days_differ() {
         "four days and a step are as good as four"
     );
     let alone: Vec<Vec<f64>> = (0..8).map(|at| vec![1000.0 + f64::from(at)]).collect();
-    assert_eq!(stored_limit(&alone, 1, &Policy::default()), None);
+    assert_eq!(stored_limit(&alone, 1), None);
 }
 
 #[test]

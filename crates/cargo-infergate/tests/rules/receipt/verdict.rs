@@ -22,7 +22,6 @@ const OUTCOMES: [Outcome; 20] = [
     Outcome::OutputChanged,
     Outcome::CounterRegressed,
     Outcome::Leak,
-    Outcome::Growth,
     Outcome::TargetMissed,
     Outcome::Unstable,
     Outcome::Inconclusive,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cargo_infergate::gate::memory::{MemoryPolicy, judge};
+use cargo_infergate::gate::memory::judge;
 use cargo_infergate::gate::paired::{PairedPolicy, judge as judge_pair};
 use cargo_infergate::receipt::{
     Format, LoadReceipt, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, Verdict, read,
@@ -51,7 +51,7 @@ pub fn paired() -> Inputs {
 pub fn memory() -> Inputs {
     let mut memory = golden::<MemoryReceipt>("memory-1.json");
     confirmed(&mut memory.memory);
-    let verdict = Some(Verdict::of(judge(&memory.memory, MemoryPolicy::default()), Vec::new()));
+    let verdict = Some(Verdict::of(judge(&memory.memory), Vec::new()));
     Inputs { memory: Some(memory), verdict, ..Inputs::new("cargo infergate") }
 }
 

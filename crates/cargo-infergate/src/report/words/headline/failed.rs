@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use infergate_core::case::Phase;
 
-use super::{Others, and_more, name, observed};
+use super::{Others, and_more, name};
 use crate::receipt::{
     Against, BlocksWorse, CounterEvidence, Evidence, MemoryEvidence, Metric, Outcome, OutputEvidence, Reason,
     Statistic, Subject, TargetEvidence, TimeEvidence, Verdict, VerdictRow, Witness,
@@ -157,10 +157,6 @@ fn memory(rows: &[&VerdictRow]) -> Option<String> {
     };
     let runs = memory.runs.map_or_else(String::new, |runs| format!(" over {}", units::many(runs, "run")));
     Some(match memory.slope_bytes {
-        // By how much, and how much is allowed, stands in its own words.
-        _ if row.outcome == Outcome::Growth => {
-            observed(row).unwrap_or_else(|| format!("{what} grew beyond its limit{runs}"))
-        }
         Some(slope) => format!("{what} grows by {} a run{runs}", units::bytes(Some(slope))),
         None => match memory.count_per_run {
             Some(count) => format!("{what} rise by {} a run{runs}", units::number(count)),
