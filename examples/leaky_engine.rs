@@ -2,12 +2,9 @@
 //! top of a real model `control:heap:synthetic:gpt2`; what they do happens once a run. The tests run all of them, and
 //! `cargo run --example leaky_engine` lists them.
 
-use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use candle_core::{DType, Device, Tensor};
 use infergate::clock::VirtualClock;
 use infergate::engine::{Engine, EngineFactory, EngineInfo, FakeEngine, LoadRequest, TokenId};
 use infergate_candle::Candle;
@@ -20,10 +17,6 @@ const KIB: usize = 1024;
 /// Starts of prompts of this length before the first run that counts: prepared twice, looked at once, warmed up five times.
 const BEFORE: usize = 8;
 
-thread_local! {
-    static HISTORY: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
-}
-
 /// Name, what it is, and what a run does.
 type Control = (&'static str, &'static str, fn(&mut Kept, usize) -> Result<()>);
 
@@ -33,88 +26,30 @@ const CONTROLS: &[Control] = &[
     ("heap", "leaks 4 KiB a run", |_, _| leak(4 * KIB)),
     ("byte", "leaks one byte a run", |_, _| leak(1)),
     ("mapped", "leaks 64 KiB of mapped memory a run, which no allocator counts", |_, _| map(64 * KIB)),
-    ("mapped-8", "leaks 8 KiB of mapped memory a run", |_, _| map(8 * KIB)),
     ("mapped-16", "leaks 16 KiB of mapped memory a run", |_, _| map(16 * KIB)),
     ("files", "opens a file in each run and never closes it", |_, _| open_file()),
-    ("thread-local", "keeps 1 KiB a run in a thread-local", |_, _| {
-        HISTORY.with_borrow_mut(|history| history.push(filled(KIB)));
-        Ok(())
-    }),
-    ("tensor", "forgets a tensor of 1 KiB a run", |_, _| {
-        std::mem::forget(Tensor::zeros((16, 16), DType::F32, &Device::Cpu)?);
-        Ok(())
-    }),
-    ("warm-up", "keeps 256 KiB a run for 20 runs, then nothing more", |kept, run| {
-        kept.push_if(run < 20, 256 * KIB);
-        Ok(())
-    }),
-    ("alternating", "holds 64 KiB and 1 MiB in turn", |kept, run| {
-        kept.buffers.clear();
-        kept.push_if(true, if run % 2 == 0 { 64 * KIB } else { KIB * KIB });
-        Ok(())
-    }),
-    ("sawtooth", "keeps 128 KiB a run and lets go of all of it every 20 runs", |kept, run| {
-        if run % 20 == 0 {
-            kept.buffers.clear();
-        }
-        kept.push_if(true, 128 * KIB);
-        Ok(())
-    }),
     ("cache", "keeps 3,000 bytes a run until it is full at run 76", |kept, run| {
-        kept.push_if(run < 76, 3000);
+        fill(kept, run);
         Ok(())
     }),
-    ("prompts", "keeps each prompt that it was not asked before", |kept, _| {
-        kept.prompts.insert(kept.prompt.clone());
-        Ok(())
-    }),
-    (
-        "cache-at-random",
-        "a cache of 5,000 entries of 64 bytes, of which 50 a run are asked for at random",
-        |kept, run| {
-            kept.ask_at_random(run);
-            Ok(())
-        },
-    ),
     ("cache-and-leak", "the cache that is full at run 76, and leaks 100 bytes a run", |kept, run| {
-        kept.push_if(run < 76, 3000);
+        fill(kept, run);
         leak(100)
-    }),
-    ("rare", "leaks 1 KiB in each 30th run", |_, run| if run % 30 == 0 { leak(KIB) } else { Ok(()) }),
-    ("late", "takes 8 MiB once, after 70 runs", |kept, run| {
-        kept.push_if(run == 70, 8 * KIB * KIB);
-        Ok(())
     }),
 ];
 
 /// What an engine holds on to between runs.
-#[derive(Default)]
-struct Kept {
-    buffers: Vec<Box<[u8]>>,
-    entries: HashMap<usize, Box<[u8]>>,
-    prompts: HashSet<Vec<TokenId>>,
-    /// What is asked now.
-    prompt: Vec<TokenId>,
-}
-
-impl Kept {
-    fn push_if(&mut self, really: bool, bytes: usize) {
-        if really {
-            self.buffers.push(filled(bytes));
-        }
-    }
-
-    fn ask_at_random(&mut self, run: usize) {
-        let mut random = fastrand::Rng::with_seed(run as u64);
-        for _ in 0..50 {
-            self.entries.entry(random.usize(..5000)).or_insert_with(|| filled(64));
-        }
-    }
-}
+type Kept = Vec<Box<[u8]>>;
 
 /// Pages that nobody wrote to are not resident.
 fn filled(bytes: usize) -> Box<[u8]> {
     vec![1; bytes].into_boxed_slice()
+}
+
+fn fill(cache: &mut Kept, run: usize) {
+    if run < 76 {
+        cache.push(filled(3000));
+    }
 }
 
 fn leak(bytes: usize) -> Result<()> {
@@ -168,7 +103,6 @@ impl Engine for Leaky {
         // Shorter prompts are counted cases, not runs.
         if prompt.len() == 128 {
             self.starts += 1;
-            prompt.clone_into(&mut self.kept.prompt);
             if self.starts > BEFORE {
                 (self.control.2)(&mut self.kept, self.starts - BEFORE - 1)?;
             }
@@ -202,7 +136,7 @@ impl EngineFactory for Controls {
             "" => Box::new(FakeEngine::new(Default::default(), VirtualClock::default())),
             _ => Candle.load(&model)?,
         };
-        Ok(Box::new(Leaky { engine, control, kept: Kept::default(), starts: 0 }))
+        Ok(Box::new(Leaky { engine, control, kept: Kept::new(), starts: 0 }))
     }
 
     fn environment(&self, request: &LoadRequest) -> Vec<(String, String)> {

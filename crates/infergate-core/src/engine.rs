@@ -176,8 +176,7 @@ pub fn first_difference(a: &[TokenId], b: &[TokenId]) -> Option<usize> {
 /// In f32 other orders of the same sums (1, 2 or 3 threads; every other weight off by its last bit) gave 1.3e-7 to 3.0e-7 on
 /// GPT-2's shape with synthetic weights: 1e-6 is three times that. Narrower numbers round so many times more coarsely as they
 /// have fewer bits. Quantized weights are multiplied with activations rounded to 8 bits, where a last bit decides which of 256
-/// steps is taken: last bits of a Q4_1 model's norms gave 0.014 to 0.015 (scripts/quantized_drift.py), and 0.045 is three times
-/// that.
+/// steps is taken: last bits of a Q4_1 model's norms gave 0.014 to 0.015, and 0.045 is three times that.
 pub fn default_tolerance(engine: &EngineInfo) -> f64 {
     // `torch.float32`, `F32 (Metal)`
     let said = engine.computes_in.as_ref().unwrap_or(&engine.dtype).to_ascii_lowercase();

@@ -316,12 +316,10 @@ pub struct ScriptServer {
     itl_ns: u64,
     #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
     tokens: u32,
-    #[arg(long)]
-    shared: bool,
 }
 
 pub fn script_server(asked: &ScriptServer) -> Result<i32> {
-    let &ScriptServer { ttft_ns, itl_ns, tokens, shared } = asked;
-    script_server::run(Script { ttft_ns, itl_ns, output_tokens: tokens, is_shared: shared })?;
+    let &ScriptServer { ttft_ns, itl_ns, tokens } = asked;
+    script_server::run(Script { ttft_ns, itl_ns, output_tokens: tokens })?;
     Ok(0)
 }

@@ -23,8 +23,8 @@ use crate::receipt::{AuditRecord, ErrorNs, LevelRecord};
 use crate::target::live::Live;
 
 /// As a fast server answers some users, and as one answers many.
-const FAST: Script = Script { ttft_ns: 20_000_000, itl_ns: 5_000_000, output_tokens: 32, is_shared: false };
-const MANY: Script = Script { ttft_ns: 50_000_000, itl_ns: 20_000_000, output_tokens: 32, is_shared: false };
+const FAST: Script = Script { ttft_ns: 20_000_000, itl_ns: 5_000_000, output_tokens: 32 };
+const MANY: Script = Script { ttft_ns: 50_000_000, itl_ns: 20_000_000, output_tokens: 32 };
 /// Users from which the second one is driven: at 5 ms a token more would be beyond any server on one core.
 const MANY_USERS: f64 = 50.0;
 /// The fewest requests: with 32 tokens each enough for a p99.
@@ -156,16 +156,9 @@ struct Server {
 impl Server {
     fn start(program: &Path, script: Script) -> Result<Self> {
         let arguments = [script.ttft_ns, script.itl_ns, script.output_tokens.into()].map(|number| number.to_string());
-        let shared = script.is_shared.then_some("--shared");
         let place = program.display();
         let mut command = Command::new(program);
-        command
-            .arg(COMMAND)
-            .args(arguments)
-            .args(shared)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit());
+        command.arg(COMMAND).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         // Ctrl-C ends it by its input: its log is read first.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);

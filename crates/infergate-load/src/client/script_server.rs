@@ -1,7 +1,7 @@
 //! The server of the self-audit: it sends tokens at scripted times and writes down when it sent each. A process of its own, on
 //! loopback, that ends with its input.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::rc::Rc;
@@ -12,8 +12,8 @@ use serde::Deserialize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
-use tokio::task::{LocalSet, spawn_local, yield_now};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::task::{LocalSet, spawn_local};
+use tokio::time::{Instant, sleep_until};
 
 use crate::client::cpu::{raise_connection_limit, shared_clock_ns};
 
@@ -29,31 +29,12 @@ pub struct Script {
     pub itl_ns: u64,
     /// Tokens of an answer.
     pub output_tokens: u32,
-    /// A server that shares itself among the requests in flight: `itl_ns` for each of them is one token's time, the first one's
-    /// too. `ttft_ns` is not used.
-    pub is_shared: bool,
 }
-
-/// What requests of a shared server have got by now. Each gets the same part of it, so one number is enough.
-struct Share {
-    /// Tokens that a request got which was here from the begin.
-    tokens: Cell<f64>,
-    /// Until when they are counted.
-    counted: Cell<Instant>,
-    in_flight: Cell<u32>,
-    itl_ns: f64,
-}
-
-/// A request in flight, until it is dropped.
-struct Sharing<'a>(&'a Share);
 
 /// When each token of a request was written, by [`shared_clock_ns`], just before; by the request's number.
 pub type Log = BTreeMap<u64, Vec<u64>>;
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-/// A timer wakes up to some milliseconds late: what is nearer is waited for awake.
-const AWAKE: Duration = Duration::from_millis(3);
-const NAP: Duration = Duration::from_millis(1);
 /// The client's requests are a hundred bytes.
 const MAX_REQUEST_BYTES: usize = 64 << 10;
 
@@ -63,7 +44,7 @@ pub fn run(script: Script) -> Result<()> {
     raise_connection_limit();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let log: Rc<RefCell<Log>> = Rc::default();
-    let (served, share) = (log.clone(), Rc::new(Share::new(script.itl_ns)));
+    let served = log.clone();
     LocalSet::new().block_on(&runtime, async move {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no port on 127.0.0.1 for the self-audit")?;
         println!("{}", listener.local_addr()?.port());
@@ -75,7 +56,7 @@ pub fn run(script: Script) -> Result<()> {
         });
         spawn_local(async move {
             while let Ok((connection, _)) = listener.accept().await {
-                spawn_local(serve(connection, script, served.clone(), share.clone()));
+                spawn_local(serve(connection, script, served.clone()));
             }
         });
         let _ = end.await;
@@ -92,11 +73,11 @@ struct Asked {
     prompt: String,
 }
 
-async fn serve(mut connection: TcpStream, script: Script, log: Rc<RefCell<Log>>, share: Rc<Share>) {
+async fn serve(mut connection: TcpStream, script: Script, log: Rc<RefCell<Log>>) {
     let _ = connection.set_nodelay(true);
     let mut kept = Vec::new();
     while let Some(prompt) = next_request(&mut connection, &mut kept).await {
-        let Some(times) = answer(&mut connection, script, &share).await else { return };
+        let Some(times) = answer(&mut connection, script).await else { return };
         let mut log = log.borrow_mut();
         // Whoever uses it by hand has no numbers for prompts: the order of the ends is as good.
         let request = prompt.parse().unwrap_or(log.len() as u64);
@@ -131,24 +112,16 @@ fn content_length(head: &[u8]) -> Option<usize> {
 }
 
 /// Sends the script's tokens at their times. Gives when each was written.
-async fn answer(connection: &mut TcpStream, script: Script, share: &Share) -> Option<Vec<u64>> {
-    let (began, sharing) = (Instant::now(), script.is_shared.then(|| share.join()));
-    let before = share.tokens.get();
+async fn answer(connection: &mut TcpStream, script: Script) -> Option<Vec<u64>> {
+    let began = Instant::now();
     connection.write_all(HEAD).await.ok()?;
     let mut times = Vec::with_capacity(script.output_tokens as usize);
     for token in 0..script.output_tokens {
-        match &sharing {
-            Some(Sharing(share)) => share.wait_for(before + f64::from(token + 1)).await,
-            None => {
-                let after_ns = script.ttft_ns + u64::from(token) * script.itl_ns;
-                sleep_until(began + Duration::from_nanos(after_ns)).await;
-            }
-        }
+        sleep_until(began + Duration::from_nanos(script.ttft_ns + u64::from(token) * script.itl_ns)).await;
         let piece = chunk("data: {\"object\":\"text_completion\",\"choices\":[{\"index\":0,\"text\":\" token\"}]}\n\n");
         times.push(shared_clock_ns()?);
         connection.write_all(piece.as_bytes()).await.ok()?;
     }
-    drop(sharing);
     let tokens = script.output_tokens;
     let last = format!(
         "data: {{\"object\":\"text_completion\",\"choices\":[{{\"index\":0,\"text\":\"\",\"finish_reason\":\"length\"}}]}}\n\n\
@@ -156,50 +129,6 @@ async fn answer(connection: &mut TcpStream, script: Script, share: &Share) -> Op
     );
     connection.write_all((chunk(&last) + "0\r\n\r\n").as_bytes()).await.ok()?;
     Some(times)
-}
-
-impl Share {
-    fn new(itl_ns: u64) -> Self {
-        let itl_ns = itl_ns as f64;
-        Self { tokens: Cell::new(0.0), counted: Cell::new(Instant::now()), in_flight: Cell::new(0), itl_ns }
-    }
-
-    /// Counts what was given until now.
-    fn count(&self) {
-        let now = Instant::now();
-        let passed_ns = now.duration_since(self.counted.replace(now)).as_nanos() as f64;
-        self.tokens.set(self.tokens.get() + passed_ns / self.token_ns());
-    }
-
-    /// How long a token takes now.
-    fn token_ns(&self) -> f64 {
-        self.itl_ns * f64::from(self.in_flight.get().max(1))
-    }
-
-    fn join(&self) -> Sharing<'_> {
-        self.count();
-        self.in_flight.set(self.in_flight.get() + 1);
-        Sharing(self)
-    }
-
-    async fn wait_for(&self, tokens: f64) {
-        loop {
-            self.count();
-            let left_ns = (tokens - self.tokens.get()) * self.token_ns();
-            match Duration::from_nanos(left_ns.max(0.0) as u64) {
-                Duration::ZERO => return,
-                left if left > AWAKE => sleep(NAP).await,
-                _ => yield_now().await,
-            }
-        }
-    }
-}
-
-impl Drop for Sharing<'_> {
-    fn drop(&mut self) {
-        self.0.count();
-        self.0.in_flight.set(self.0.in_flight.get() - 1);
-    }
 }
 
 fn chunk(text: &str) -> String {

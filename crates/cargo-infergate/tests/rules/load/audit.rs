@@ -10,7 +10,7 @@ use infergate_load::target::live::Live;
 
 use crate::load::summary::level;
 
-const SCRIPT: Script = Script { ttft_ns: 100_000_000, itl_ns: 20_000_000, output_tokens: 4, is_shared: false };
+const SCRIPT: Script = Script { ttft_ns: 100_000_000, itl_ns: 20_000_000, output_tokens: 4 };
 
 /// What the server of `level` would have written had it sent each token `late_ns` before it was seen.
 fn log(late_ns: &dyn Fn(u64, usize) -> u64) -> Log {

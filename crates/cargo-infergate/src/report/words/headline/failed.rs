@@ -149,7 +149,7 @@ fn memory(rows: &[&VerdictRow]) -> Option<String> {
         .iter()
         .filter_map(|row| if let Evidence::Memory(memory) = &row.evidence { Some((*row, memory)) } else { None })
         .collect();
-    let (row, memory) = grown.iter().find(|(_, memory)| memory.witness == Witness::Heap).or(grown.first())?;
+    let (_, memory) = grown.iter().find(|(_, memory)| memory.witness == Witness::Heap).or(grown.first())?;
     let what = match memory.witness {
         Witness::Heap => "the heap",
         Witness::Resident => "resident memory",
