@@ -49,14 +49,6 @@ fn test_mode_runs_each_bench_once() {
 }
 
 #[test]
-fn save_baseline_is_criterions_own() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let arguments = ["--measurement-time", "0.01", "--nresamples", "1000", "--save-baseline", "before", "prefill/p128"];
-    stdout(&bench(folder.path(), &arguments));
-    assert!(folder.path().join("target/criterion/prefill/p128/before").is_dir());
-}
-
-#[test]
 fn a_case_beyond_the_context_is_refused_with_a_sentence() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("infergate.toml"), "cases = [\"generate/p2000-o256\"]\n").expect("written");
@@ -86,26 +78,6 @@ fn memory_bench(folder: &Path, control: &str, arguments: &[&str]) -> Output {
     command.env("INFERGATE_CASES", "prefill/p8").arg("--bench").args(arguments).output().expect("the bench starts")
 }
 
-/// As on a full disk: a pass that cannot be kept is none, and a leak is a leak.
-#[cfg(unix)]
-#[test]
-fn a_memory_bench_that_can_write_nothing_says_its_verdict() {
-    for (control, code) in [("heap", 1), ("steady", 2)] {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut limited = Command::new("sh");
-        limited.args(["-c", "ulimit -f 0; exec \"$@\"", "sh"]).arg(crate::support::example("leaky_engine"));
-        limited.current_dir(folder.path()).env_remove("CARGO_TARGET_DIR").env("INFERGATE_CASES", "prefill/p8");
-        limited.env("INFERGATE_MODEL", format!("control:{control}")).args(["--bench", "memory"]);
-        let said = limited.output().expect("starts");
-        let (words, verdict) = (String::from_utf8_lossy(&said.stderr), String::from_utf8_lossy(&said.stdout));
-        assert_eq!(said.status.code(), Some(code), "{words}");
-        assert!(verdict.contains("verdict: "), "{verdict}");
-        let error = words.lines().last().unwrap_or_default();
-        assert!(error.starts_with("error: ") && error.contains("memory.json: cannot be written"), "{words}");
-        assert_eq!(words.matches("not kept yet: ").count(), 1, "{words}");
-    }
-}
-
 #[test]
 fn the_memory_bench_runs_when_it_is_named_and_its_exit_code_is_the_verdict() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -127,17 +99,4 @@ fn the_memory_bench_runs_when_it_is_named_and_its_exit_code_is_the_verdict() {
         "as many runs again confirm it"
     );
     assert!(stdout(&memory_bench(folder.path(), "steady", &[])).contains("verdict: pass"));
-}
-
-/// A folder's name is no line of a terminal or of the log of a CI.
-#[test]
-fn the_place_of_the_receipt_is_one_line() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut bench = Command::new(crate::support::example("leaky_engine"));
-    bench.current_dir(folder.path()).env("CARGO_TARGET_DIR", "it\nverdict: pass\u{1b}[2J");
-    bench.env("INFERGATE_MODEL", "control:steady").env("INFERGATE_CASES", "prefill/p8").args(["--bench", "memory"]);
-    let said = bench.output().expect("the bench starts");
-    let words = String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success(), "{words}");
-    assert!(words.lines().any(|line| line.starts_with("receipt: it verdict: pass\\u{1b}[2J/")), "{words}");
 }

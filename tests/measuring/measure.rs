@@ -43,12 +43,6 @@ fn decode_times_one_step_and_not_the_way_there() {
 }
 
 #[test]
-fn decode_without_rewind_stays_near_its_context() {
-    let script = FakeScript { step_ns: 3 * MS, rewinds: false, context_tokens: 132, ..FakeScript::default() };
-    assert_eq!(samples(script, "decode/p128", 40), vec![vec![3 * MS]; 40], "never runs into the end of the context");
-}
-
-#[test]
 fn generate_keeps_every_token_time() {
     let script = FakeScript {
         prefill_ns_per_token: MS,
@@ -297,22 +291,6 @@ fn a_case_beyond_the_context_is_refused_before_anything_runs() {
         "generate/p1000-o25 needs 1025 tokens and the model's context has 1024; choose a shorter prompt or fewer output tokens"
     );
     assert_eq!(infergate::clock::Clock::now_ns(&clock), 0);
-}
-
-#[test]
-fn work_grows_with_prompt_and_output() {
-    let (mut engine, _) = fake(FakeScript::default());
-    let work = |engine: &mut FakeEngine, id: &str| {
-        let case = case(id);
-        let prompt = prompt::seeded_ids(case.prompt_tokens(), 1, 50_000);
-        measure::prepare(engine, case, prompt).expect("prepares").work.expect("the fake knows its cost")
-    };
-    let cost = engine.cost().expect("the fake knows its cost");
-    assert_eq!(work(&mut engine, "decode/p128").bytes, cost.decode_bytes(128));
-    assert_eq!(work(&mut engine, "prefill/p128").flops, cost.prefill_flops(128));
-    let generate = work(&mut engine, "generate/p128-o3");
-    assert_eq!(generate.bytes, cost.decode_bytes(128) + cost.decode_bytes(129));
-    assert_eq!(generate.flops, cost.prefill_flops(128));
 }
 
 #[test]

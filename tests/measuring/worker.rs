@@ -102,13 +102,6 @@ fn a_line_without_end_takes_no_memory() {
     assert!(text.contains("longer than 16 MiB"), "{text}");
 }
 
-/// As in a `main` before its first bench.
-#[test]
-fn what_is_printed_before_hello_is_passed_over() {
-    spawn_at(&script("prints"), "1000", Patience::default()).expect("says hello");
-    broken(spawn_at(&script("prints"), "1000000", Patience::default()));
-}
-
 #[test]
 fn an_answer_nobody_asked_for_is_not_taken_for_the_next_one() {
     let text = broken(spawn_at(&script("two-answers"), "m", Patience::default()));
@@ -129,13 +122,6 @@ fn a_worker_that_closes_its_output_is_not_waited_for() {
 fn a_dead_worker_is_noticed_though_what_it_started_holds_its_output_open() {
     let error = load(&mut after_hello("read -r _; sleep 1000 & kill -KILL $$")).expect_err("killed");
     assert!(matches!(&error, WorkerError::Died(why) if why.contains("signal: 9")), "{error:?}");
-}
-
-#[test]
-fn an_engine_that_ends_the_process_is_not_told_of_criterion() {
-    let error = load(&mut after_hello("exit 0")).expect_err("ended");
-    let said = "ended before it answered (exit status: 0); nothing in it may end the process";
-    assert!(matches!(&error, WorkerError::Died(why) if why.contains(said)), "{error:?}");
 }
 
 #[test]

@@ -193,20 +193,3 @@ fn only_a_bench_and_its_controls_install_an_allocator() {
     let others = sources.iter().filter(|source| !control(&source.path));
     assert_absent(others, &["#[global_allocator]"], "counting allocations belongs to a process of its own");
 }
-
-/// A promise is kept by the test that stands beside it, alone or with all others of its file. Names of tests are sentences; keys and
-/// counters have fewer words.
-#[test]
-fn tests_that_security_names_are_there() {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("SECURITY.md")).unwrap();
-    let words: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
-    let is_sentence = |word: &&&str| {
-        word.matches('_').count() >= 4 && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
-    };
-    let tests = sources(&["src", "tests", "crates"]);
-    let has = |name: &str| tests.iter().flat_map(|test| &test.lines).any(|line| line.contains(&format!("fn {name}(")));
-    let is_file = |name: &str| tests.iter().any(|test| format!("/{}", test.path).ends_with(&format!("/{name}")));
-    let mut missing: Vec<&&str> = words.iter().filter(is_sentence).filter(|name| !has(name)).collect();
-    missing.extend(words.iter().filter(|word| word.ends_with(".rs") && !is_file(word)));
-    assert!(missing.is_empty(), "SECURITY.md names tests that are not there: {missing:?}");
-}

@@ -77,24 +77,6 @@ fn the_table_of_a_gate_that_failed_is_copied_given_a_reason_and_lets_it_pass_onc
 }
 
 #[test]
-fn what_stands_in_a_reason_is_only_words() {
-    let sandbox = slower();
-    let reason = r"\u001b[2J\u202e [x](http://evil.example) @all <img src=x> ```\n::error::x | y";
-    let table = format!("[[accept]]\ncase = 'decode/p8'\nmetric = 'itl_ns'\nup_to = '50%'\nreason = \"{reason}\"\n");
-    sandbox.write("infergate.toml", &table);
-    let said = gate(&sandbox).success();
-    let (terminal, page) = (stdout(&said), comment(&sandbox));
-    let annotations = fs::read_to_string(sandbox.path("report/annotations.txt")).expect("annotations");
-    for text in [&terminal, &page, &annotations] {
-        assert!(!text.contains("\u{1b}[2J") && !text.contains('\u{202e}'), "{text}");
-        assert!(text.lines().all(|line| !line.starts_with("::error")), "{text}");
-    }
-    for live in ["](http://", "<img", "@all", "```"] {
-        assert!(!page.contains(live), "{live} is live in {page}");
-    }
-}
-
-#[test]
 fn a_table_that_is_not_sound_is_refused_with_its_line() {
     let sandbox = repository();
     let whole = "case = 'decode/p8'\nmetric = 'itl_ns'\nup_to = '5%'\nreason = 'meant'\n";

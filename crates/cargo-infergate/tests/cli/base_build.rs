@@ -2,12 +2,10 @@
 
 use std::fs;
 use std::process::Command as Process;
-use std::time::{Duration, SystemTime};
 
 use assert_cmd::assert::Assert;
-use cargo_infergate::receipt::{MemoryReceipt, PairedReceipt, read};
 
-use crate::revisions::{MANIFEST, WORKER, commit, gate, git, repository};
+use crate::revisions::{WORKER, commit, gate, git, repository};
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 
 /// A repository whose engine takes its time from a dependency, at that dependency's first commit; the second is 20 % slower.
@@ -76,20 +74,6 @@ fn base_is_built_with_what_its_own_lock_file_says() {
     );
 }
 
-/// As hashbrown has a bench target that needs another hashbrown.
-#[test]
-fn a_package_whose_name_a_dependency_has_too_is_built() {
-    let sandbox = repository();
-    let other = Sandbox::new();
-    other.write("Cargo.toml", "[package]\nname = 'engine'\nversion = '0.2.0'\nedition = '2021'\n");
-    other.write("src/lib.rs", "");
-    let place = other.path("").to_string_lossy().trim_end_matches('/').to_owned();
-    let manifest = format!("{MANIFEST}\n[dependencies]\nother = {{ package = 'engine', path = '{place}' }}\n");
-    commit(&sandbox, "Cargo.toml", &manifest, "two of one name");
-    gate(&sandbox, "HEAD", &[]).success();
-    gate(&sandbox, "HEAD", &["--bench-package=engine"]).success();
-}
-
 /// Or cargo puts the program of one side where that of the other was.
 #[test]
 fn a_build_folder_that_cargos_settings_name_is_not_shared() {
@@ -112,80 +96,6 @@ fn a_folder_with_other_files_is_neither_overwritten_nor_emptied() {
     let line = error(gate(&sandbox, "HEAD", &[]));
     assert!(line.contains("holds files that infergate did not put there"), "{line}");
     assert!(sandbox.path("cache/base/tree/precious.txt").exists());
-}
-
-/// `tree` of a folder that is ours, but leads elsewhere.
-#[cfg(unix)]
-#[test]
-fn a_checkout_that_leads_elsewhere_is_replaced_and_what_it_led_to_is_left_alone() {
-    let sandbox = repository();
-    gate(&sandbox, "HEAD", &[]).success();
-    let other = repository();
-    other.write("precious.txt", "untracked");
-    let tree = sandbox.path("cache/base/tree");
-    fs::remove_dir_all(&tree).expect("a checkout");
-    std::os::unix::fs::symlink(other.path(""), &tree).expect("a link");
-    gate(&sandbox, "HEAD", &[]).success();
-    assert!(other.path("precious.txt").exists() && other.path("engine.rs").exists());
-    assert!(!tree.is_symlink());
-
-    // A worktree whose configuration says that its files are elsewhere.
-    git(&sandbox, &["config", "extensions.worktreeConfig", "true"]);
-    let mut set = Process::new("git");
-    set.args(["-C"]).arg(&tree).args(["config", "--worktree", "core.worktree"]).arg(other.path(""));
-    assert!(set.status().expect("git").success());
-    gate(&sandbox, "HEAD", &[]).success();
-    assert!(other.path("precious.txt").exists() && other.path("engine.rs").exists());
-}
-
-/// A base folder and what lies in it can come from the repository.
-#[cfg(unix)]
-#[test]
-fn a_lock_file_that_is_a_link_is_neither_followed_nor_emptied() {
-    let sandbox = repository();
-    gate(&sandbox, "HEAD", &[]).success();
-    sandbox.write("precious.txt", "mine");
-    let lock = sandbox.path("cache/base/lock");
-    for place in ["precious.txt", "new.txt"] {
-        fs::remove_file(&lock).expect("a lock");
-        std::os::unix::fs::symlink(sandbox.path(place), &lock).expect("a link");
-        let line = error(gate(&sandbox, "HEAD", &[]));
-        assert!(line.contains("cache/base/lock: cannot be written: it is a link; remove it"), "{line}");
-    }
-    assert_eq!(fs::read_to_string(sandbox.path("precious.txt")).expect("as it was"), "mine");
-    assert!(!sandbox.path("new.txt").exists());
-    fs::remove_file(&lock).expect("a link");
-    assert!(Process::new("mkfifo").arg(&lock).status().expect("mkfifo").success());
-    let line = error(gate(&sandbox, "HEAD", &[]));
-    assert!(line.contains("cache/base/lock: cannot be written"), "{line}");
-
-    // The folder around it, too.
-    fs::rename(sandbox.path("cache/base"), sandbox.path("elsewhere")).expect("a folder");
-    std::os::unix::fs::symlink(sandbox.path("elsewhere"), sandbox.path("cache/base")).expect("a link");
-    let line = error(gate(&sandbox, "HEAD", &[]));
-    assert!(line.contains("cache/base: is a link"), "{line}");
-}
-
-/// A CI restores the folder for a clone that knows nothing of it. What cargo built there counts for files with the times that it saw.
-#[test]
-fn a_checkout_of_another_clone_is_taken_over_as_far_as_it_is_the_commit() {
-    let sandbox = repository();
-    gate(&sandbox, "HEAD", &[]).success();
-    fs::remove_dir_all(sandbox.path(".git/worktrees")).expect("what the other clone knew");
-    let file = |name: &str| sandbox.path(&format!("cache/base/tree/{name}"));
-    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-    fs::File::options()
-        .write(true)
-        .open(file("engine.rs"))
-        .and_then(|file| file.set_modified(long_ago))
-        .expect("a time");
-    fs::write(file("bench.rs"), "fn main() {}").expect("a file");
-    fs::write(file("evil.rs"), "").expect("a file");
-    gate(&sandbox, "HEAD", &[]).success();
-    assert_eq!(fs::metadata(file("engine.rs")).and_then(|file| file.modified()).expect("a time"), long_ago);
-    assert_eq!(fs::read_to_string(file("bench.rs")).expect("a file"), WORKER);
-    assert!(!file("evil.rs").exists() && !file("").with_extension("aside").exists());
-    assert!(git(&sandbox, &["worktree", "list"]).contains("cache/base/tree"));
 }
 
 #[test]
@@ -224,29 +134,6 @@ fn checking_out_starts_no_program_of_the_repository() {
     assert!(!sandbox.path("target/ran").exists());
     git(&sandbox, &["worktree", "add", "--quiet", "--force", "--detach", "target/control", "HEAD"]);
     assert!(sandbox.path("target/ran").exists(), "the hooks work");
-}
-
-#[test]
-fn a_worker_that_was_given_has_no_commit() {
-    let sandbox = repository();
-    let worker = crate::support::example("fake_engine");
-    let worker = worker.to_string_lossy();
-    let given = ["--model=fake", "--threads=1", "--cases=decode/p8"];
-    let pair = ["gate", "--base-bin", &worker, "--head-bin", &worker, "--time-same-code", "--out=pair.json"];
-    sandbox.run(&[&pair[..], &given[..]].concat()).success();
-    let pair = read::<PairedReceipt>(&sandbox.path("pair.json")).expect("a receipt");
-    assert_eq!((pair.base.build.commit, pair.head.build.commit), (None, None));
-    let worker = crate::support::example("leaky_engine");
-    let memory =
-        ["memory", "--model=control:steady", "--cases=prefill/p8", "--runs=20", "--out=memory.json", "--worker"];
-    sandbox.run(&[&memory[..], &[&worker.to_string_lossy()]].concat());
-    assert_eq!(read::<MemoryReceipt>(&sandbox.path("memory.json")).expect("a receipt").build.commit, None);
-
-    gate(&sandbox, "HEAD", &["--out=built.json"]).success();
-    let built = read::<PairedReceipt>(&sandbox.path("built.json")).expect("a receipt");
-    let head = git(&sandbox, &["rev-parse", "HEAD"]);
-    assert_eq!(built.base.build.commit.as_deref(), Some(head.trim()));
-    assert_eq!(built.head.build.commit.as_deref(), Some(head.trim()));
 }
 
 /// Cargo does not run a script again whose own files are the same, and git cleans away what it made.

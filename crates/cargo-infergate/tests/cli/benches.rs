@@ -6,15 +6,15 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use cargo_infergate::paired::{PairedRequest, PairedRun, Program};
+use cargo_infergate::paired::Program;
 use cargo_infergate::receipt::{
-    Evidence, Outcome, OutputComparison, PairedReceipt, Reason, Subject, Verdict, VerdictRow, read,
+    Evidence, Outcome, OutputComparison, PairedReceipt, Subject, Verdict, VerdictRow, read,
 };
 use infergate::engine::LoadRequest;
 use infergate_core::case::Case;
-use infergate_core::worker::{Client, Loaded, Patience, Sampling, WorkerError, WorkerFile};
+use infergate_core::worker::{Client, Loaded, Patience, Sampling, WorkerFile};
 
-use crate::revisions::{repository, repository_of_a_bench, run};
+use crate::revisions::repository;
 use crate::sandbox::{Sandbox, error, stdout};
 use crate::support;
 
@@ -216,31 +216,6 @@ fn a_share_whose_only_bench_is_new_or_fails_costs_the_others_nothing() {
     }
 }
 
-/// By the time that is timed a sample would be of a million inputs, a hundred thousand of them at once.
-#[cfg(unix)]
-#[test]
-fn a_bench_that_sets_up_for_long_gets_few_iterations() {
-    let iterations = planned_iterations("dear");
-    assert!((1..10_000).contains(&iterations), "{iterations}");
-}
-
-/// Its closure makes anew what its first iteration fills: 1 ms, and 1 us for each further one. 2 ms of those are 2,000.
-#[cfg(unix)]
-#[test]
-fn a_bench_whose_first_iteration_is_dear_is_warmed_up() {
-    let iterations = planned_iterations("lazy");
-    assert_eq!(iterations, 2_000);
-    let sandbox = Sandbox::new();
-    let (mut client, _) = load_of(&with_words(&sandbox, "lazy", "lazy"));
-    client.prepare(case("lazy"), None).expect("prepared");
-    let mut sample = |warm_up| {
-        let sampling = Sampling { warm_up, ..Sampling::of(2, 10) };
-        client.sample_as(case("lazy"), sampling).expect("samples").samples_ns
-    };
-    assert_eq!(sample(false), [[1_010_000], [1_010_000]]);
-    assert_eq!(sample(true), [[10_000], [10_000]]);
-}
-
 /// Also where the last request is answered in the midst of it.
 #[cfg(unix)]
 #[test]
@@ -255,35 +230,6 @@ fn what_a_benchs_function_made_goes_at_the_end() {
     assert_eq!(made(), 1);
     drop(client);
     assert_eq!(made(), 0);
-}
-
-/// Of the bench that this word adds to the example.
-#[cfg(unix)]
-fn planned_iterations(word: &str) -> usize {
-    let sandbox = Sandbox::new();
-    let program = Program::new(with_words(&sandbox, word, word), None, None);
-    let request = PairedRequest {
-        cases: vec![word.into()],
-        ..PairedRequest::new(program.clone(), program, LoadRequest::default())
-    };
-    let run = PairedRun::begin(&request, &mut |_| {}, &GOES_ON).expect("a pilot");
-    let [planned] = &run.receipt().cases[..] else { panic!("one case") };
-    planned.iterations_per_sample
-}
-
-#[test]
-fn what_a_bench_cannot_is_said() {
-    let (mut client, _) = load();
-    let refused = |error: WorkerError| error.to_string();
-    let said = refused(client.prepare(case("nosuch"), None).expect_err("refused"));
-    assert!(said.contains("there is no bench called 'nosuch'"), "{said}");
-    let said = refused(client.prepare("decode/p8".parse().expect("a case"), None).expect_err("refused"));
-    assert!(said.contains("there is no bench called 'decode/p8'"), "{said}");
-    let said = refused(client.sample(case("sum"), 1, 1).expect_err("refused"));
-    assert!(said.contains("is not prepared"), "{said}");
-    let said = refused(client.ttft(8).expect_err("refused"));
-    assert!(said.contains("`ttft`"), "{said}");
-    client.prepare(case("sum"), None).expect("it goes on");
 }
 
 #[test]
@@ -362,39 +308,4 @@ fn a_bench_target_that_is_not_there_lists_those_that_are() {
     without.write("mine.rs", "");
     let line = error(without.run(&["bench"]));
     assert!(line.ends_with("there is no bench target 'inference' here; there are no benches of criterion or divan here, and for an engine the command `init` adds one"), "{line}");
-}
-
-#[test]
-fn a_pattern_that_names_no_bench_lists_them() {
-    let sandbox = Sandbox::new();
-    let program = support::example("criterion_benches");
-    let mut gate = sandbox.process(&["gate", "--cases=nosuch/pair", "--bench-target=criterion_benches", "--threads=1"]);
-    gate.arg("--base-bin").arg(&program).arg("--head-bin").arg(&program).arg("--time-same-code");
-    let line = error(assert_cmd::Command::from_std(gate).assert());
-    assert!(line.contains("no case matches 'nosuch/pair'") && line.contains("sort/large drop"), "{line}");
-}
-
-/// Each fourth iteration takes two and a half times as long: the mean rises by 37 %, and the median by nothing.
-#[test]
-fn a_bench_whose_iterations_stall_is_called_by_its_mean() {
-    let sandbox = repository_of_a_bench();
-    let arguments = ["gate", "--against=HEAD", "--cases=bench:long", "--layouts=1", "--json=verdict.json"];
-    let engine = |step: &str| {
-        let engine = format!(
-            "use std::fmt;\nuse std::sync::atomic::{{AtomicU64, Ordering}};\n\nstatic STEPS: AtomicU64 = AtomicU64::new(0);\n\n\
-             pub struct Step;\npub const STEP_NS: Step = Step;\n\nimpl fmt::Display for Step {{\n    \
-             fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {{\n        \
-             let step = STEPS.fetch_add(1, Ordering::Relaxed);\n        write!(f, \"{{}}\", {step})\n    }}\n}}\n"
-        );
-        sandbox.write("engine.rs", &engine);
-    };
-    engine("if step % 4 == 3 { 22_500_000 } else { 9_000_000 }");
-    let said = run(&sandbox, &arguments).code(1);
-    assert!(stdout(&said).contains("some iterations are much slower"), "{}", stdout(&said));
-    let verdict = read::<Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
-    let failed: Vec<_> = verdict.rows.iter().filter(|row| row.outcome == Outcome::Regressed).collect();
-    assert!(failed.len() == 1 && failed[0].reasons.contains(&Reason::SomeSlower), "{:?}", verdict.rows);
-    // As many that are slower by next to nothing.
-    engine("if step % 4 == 3 { 9_000_001 } else { 9_000_000 }");
-    run(&sandbox, &arguments).success();
 }

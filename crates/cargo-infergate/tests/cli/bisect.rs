@@ -4,7 +4,7 @@ use assert_cmd::assert::Assert;
 
 #[cfg(unix)]
 use crate::interrupt::signal;
-use crate::revisions::{MANIFEST, commit, git, left_behind, repository, run};
+use crate::revisions::{commit, git, left_behind, repository, run};
 use crate::sandbox::{Sandbox, decision, error, stdout};
 
 fn bisect(sandbox: &Sandbox, good: &str, bad: &str) -> Assert {
@@ -64,22 +64,6 @@ fn a_branch_older_than_what_made_it_fast_is_not_at_fault() {
     git(&sandbox, &["merge", "--quiet", "--no-ff", "-m", "merged", "branch"]);
     engine(&sandbox, 1_300_000, "at fault");
     commit(&sandbox, "notes.txt", "1", "after");
-    let said = bisect(&sandbox, good.trim(), "HEAD").success();
-    assert!(decision(&said).ends_with(" at fault"), "{}", stdout(&said));
-}
-
-#[test]
-fn a_branch_that_left_where_nothing_builds_can_be_at_fault() {
-    let sandbox = repository();
-    commit(&sandbox, "Cargo.toml", "broken", "broken");
-    git(&sandbox, &["checkout", "--quiet", "-b", "branch"]);
-    commit(&sandbox, "Cargo.toml", MANIFEST, "mended on the branch");
-    engine(&sandbox, 1_200_000, "at fault");
-    commit(&sandbox, "branch.txt", "1", "on a branch");
-    git(&sandbox, &["checkout", "--quiet", "main"]);
-    commit(&sandbox, "Cargo.toml", MANIFEST, "mended");
-    let good = git(&sandbox, &["rev-parse", "HEAD"]);
-    git(&sandbox, &["merge", "--quiet", "--no-ff", "-m", "merged", "branch"]);
     let said = bisect(&sandbox, good.trim(), "HEAD").success();
     assert!(decision(&said).ends_with(" at fault"), "{}", stdout(&said));
 }
@@ -161,59 +145,6 @@ fn a_good_revision_on_another_branch_is_searched_from_where_they_part() {
     assert!(line.contains("part at"), "{line}");
     let line = error(bisect(&sandbox, "fixed", "HEAD"));
     assert!(line.contains("no commit in common"), "{line}");
-}
-
-/// A `git` in front of the real one that does `instead` for the subcommands that match `pattern`; in it, `real` is the real
-/// one with the same arguments.
-#[cfg(unix)]
-fn bisect_with_another_git(sandbox: &Sandbox, good: &str, pattern: &str, instead: &str) -> Assert {
-    use std::os::unix::fs::PermissionsExt;
-    let path = std::env::var_os("PATH").expect("a PATH");
-    let real = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|git| git.is_file()).expect("git");
-    let script = format!(
-        "#!/bin/sh\nreal() {{ '{}' \"$@\"; }}\ncase \" $* \" in {pattern}) {instead}; exit;; esac\nreal \"$@\"\n",
-        real.display()
-    );
-    let other = sandbox.write("target/bin/git", &script);
-    std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o755)).expect("a program");
-    let folders = [sandbox.path("target/bin")].into_iter().chain(std::env::split_paths(&path));
-    let mut process = sandbox.process(&["bisect", "--good", good, "--bad", "HEAD", "--case", "decode/p8"]);
-    // As somebody names a folder beside the repository by `..`.
-    process.args(["--model=m", "--threads=1", "--base-folder=.git/../cache"]);
-    process.env("PATH", std::env::join_paths(folders).expect("a PATH"));
-    assert_cmd::Command::from_std(process).assert()
-}
-
-#[cfg(unix)]
-#[test]
-fn a_git_that_says_it_in_other_words_changes_nothing() {
-    let sandbox = repository();
-    commit(&sandbox, "notes.txt", "1", "harmless");
-    engine(&sandbox, 1_200_000, "slower");
-    commit(&sandbox, "notes.txt", "2", "after");
-    let wording = r#"echo "you need to say 'bad' and 'good' first"; echo "fatal: 'bad'" >&2; false"#;
-    let said = bisect_with_another_git(&sandbox, "HEAD~3", "*' bisect '*", wording).success();
-    assert!(decision(&said).ends_with(" slower"), "{}", stdout(&said));
-    // Decorations come between commit and distance.
-    let said = bisect_with_another_git(&sandbox, "HEAD~3", "*' rev-list '*", r#"real "$@" | sed 's/(/(HEAD, /'"#);
-    assert!(decision(&said).ends_with(" slower"), "{}", stdout(&said));
-}
-
-#[cfg(unix)]
-#[test]
-fn a_git_that_does_not_get_on_ends_the_search_with_one_line() {
-    let sandbox = repository();
-    for n in 1..=3 {
-        commit(&sandbox, "notes.txt", &n.to_string(), "harmless");
-    }
-    engine(&sandbox, 1_200_000, "slower");
-    let same = r#"[ -f "$0.said" ] || real "$@" > "$0.said"; cat "$0.said""#;
-    let line = error(bisect_with_another_git(&sandbox, "HEAD~4", "*' rev-list '*", same));
-    assert!(line.contains("again, which was tried already"), "{line}");
-    let line = error(bisect_with_another_git(&sandbox, "HEAD~4", "*' rev-list '*", "echo '--all the commits'"));
-    assert!(line.contains("git names '--all' where a commit was expected"), "{line}");
-    let line = error(bisect_with_another_git(&sandbox, "HEAD~4", "*' merge-base '*", "exit 1"));
-    assert!(line.contains("no commit in common that git can find"), "{line}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 
 use cargo_infergate::receipt::{Baseline, Receipt, read};
 
-use crate::sandbox::{Sandbox, error, stderr, stdout};
+use crate::sandbox::{Sandbox, stderr, stdout};
 
 fn baseline_file(receipt: &Receipt) -> String {
     format!("baselines/{}", Baseline::file_name(&receipt.machine.class, &receipt.engine))
@@ -108,10 +108,4 @@ fn a_step_is_at_the_first_session_of_each_model_or_at_one_that_is_there_and_neve
     save(4, "a", "a4.json");
     let older = stderr(&bless(&["a4.json"]).code(2));
     assert!(older.contains("--step: it has newer sessions than that of 2026-01-04T00:00:00Z"), "{older}");
-}
-
-#[test]
-fn nobody_blesses_what_is_missing() {
-    let line = error(Sandbox::new().run(&["bless", "--receipt", "no-such.json"]));
-    assert!(line.starts_with("error: no-such.json: cannot be read"), "{line}");
 }

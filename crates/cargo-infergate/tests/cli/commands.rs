@@ -5,13 +5,7 @@ use std::fs;
 use cargo_infergate::receipt::{RECEIPT_SCHEMA, Receipt, read};
 use serde_json::Value;
 
-use crate::sandbox::{Sandbox, decision, stderr, stdout};
-
-#[test]
-fn without_arguments_the_help_is_shown() {
-    let said = Sandbox::new().run(&[]);
-    assert!(stderr(&said).contains("Usage: cargo infergate [OPTIONS] <COMMAND>"), "{}", stderr(&said));
-}
+use crate::sandbox::{Sandbox, decision, stdout};
 
 #[test]
 fn the_version_says_how_the_command_was_built() {

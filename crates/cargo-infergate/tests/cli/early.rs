@@ -1,9 +1,5 @@
 //! What is refused before anything is built or measured.
 
-use std::fs;
-
-use cargo_infergate::machine;
-
 use crate::sandbox::{Sandbox, error, stderr};
 
 /// The error of a command that has nothing to build from, and must not get that far.
@@ -39,23 +35,6 @@ fn a_model_file_that_is_not_there() {
 }
 
 #[test]
-fn paths_in_infergate_toml_count_from_its_folder() {
-    let sandbox = Sandbox::new();
-    for (key, file) in [("model", "models/missing.gguf"), ("prompt", "prompts/missing.txt")] {
-        sandbox.write("infergate.toml", &format!("{key} = '{file}'\n"));
-        sandbox.write("crates/engine/notes.txt", "");
-        let mut process = sandbox.process(&["bench"]);
-        process.current_dir(sandbox.path("crates/engine"));
-        let line = error(assert_cmd::Command::from_std(process).assert());
-        let place = fs::canonicalize(sandbox.path("")).expect("a folder").join(file);
-        assert!(line.contains(&*place.to_string_lossy()), "{line}");
-    }
-    // On the command line they count from where the command runs.
-    let line = refused(&sandbox, &["bench", "--model", "models/missing.gguf"]);
-    assert!(line.contains("model 'models/missing.gguf'"), "{line}");
-}
-
-#[test]
 fn a_target_that_no_case_of_the_run_can_meet() {
     let sandbox = Sandbox::new();
     sandbox.write("infergate.toml", "targets = ['prefill/* ttft_ms < 5']\n");
@@ -71,25 +50,5 @@ fn a_target_that_no_case_of_the_run_can_meet() {
     ] {
         let said = stderr(&sandbox.run(command).code(2));
         assert!(said.contains("the build failed"), "{command:?}: {said}");
-    }
-}
-
-#[test]
-fn a_baseline_or_calibration_that_cannot_be_read() {
-    let sandbox = Sandbox::new();
-    let class = machine::detect().class;
-    sandbox.write(&format!("baselines/{class}/broken.json"), "{");
-    for command in ["gate", "bless"] {
-        let line = refused(&sandbox, &[command]);
-        assert!(line.contains("broken.json") && line.contains("not JSON"), "{line}");
-    }
-    sandbox.write(&format!("baselines/{class}/calibration/cut.json"), "{\"schema\":");
-    for command in [
-        &["gate", "--against=HEAD"][..],
-        &["calibrate"],
-        &["bisect", "--good=HEAD~1", "--bad=HEAD", "--case=decode/p8"],
-    ] {
-        let line = refused(&sandbox, command);
-        assert!(line.contains("cut.json") && line.contains("not JSON"), "{line}");
     }
 }

@@ -3,7 +3,7 @@
 use std::process::Command as Process;
 
 use crate::revisions::{MANIFEST, WORKER, commit, gate, git, left_behind, repository};
-use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+use crate::sandbox::{Sandbox, decision, stderr, stdout};
 use crate::swap::two_crates;
 
 /// A repository whose last commit has no bench target, and whose working tree has one in a folder of its own.
@@ -63,34 +63,6 @@ fn a_change_that_turns_a_bench_target_into_a_worker_is_gated_by_it() {
     assert!(stdout(&said).contains(note), "{}", stdout(&said));
 }
 
-/// One bench of the package is a worker already, and another becomes one.
-#[test]
-fn a_second_bench_target_that_turns_into_a_worker_is_gated_by_it() {
-    let (_infergate, manifest) = that_takes_infergate();
-    let sandbox = repository();
-    sandbox.write("Cargo.toml", &manifest);
-    commit(&sandbox, "bench.rs", "// Of criterion.\nfn main() {}\n", "a bench of criterion's");
-    sandbox.write("bench.rs", &format!("// Of infergate::criterion.\n{WORKER}"));
-    let said = gate(&sandbox, "HEAD", &[]).success();
-    let note =
-        "base's bench target 'inference' does not use infergate: head's harness was laid over it (bench.rs; 0 packages";
-    assert!(stdout(&said).contains(note), "{}", stdout(&said));
-}
-
-/// A word in a comment makes it none of criterion's.
-#[test]
-fn a_bench_target_that_speaks_of_criterion_keeps_bases_harness() {
-    let (_infergate, manifest) = that_takes_infergate();
-    let sandbox = repository();
-    sandbox.write("bench.rs", &format!("// Of infergate.\n{WORKER}"));
-    commit(&sandbox, "Cargo.toml", &manifest, "infergate");
-    sandbox.write("bench.rs", &format!("// Of infergate; criterion is not used here.\n{WORKER}"));
-    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_100_000;\n");
-    let said = gate(&sandbox, "HEAD", &[]).code(1);
-    assert!(decision(&said).contains("regressed (exit 1): decode 10"), "{}", stdout(&said));
-    assert!(!stdout(&said).contains("was laid over it"), "{}", stdout(&said));
-}
-
 /// Beside the sources, or in a folder below theirs.
 #[test]
 fn a_bench_target_among_the_sources_does_not_bring_heads_sources_into_base() {
@@ -143,42 +115,6 @@ fn a_neighbour_in_the_repository_is_taken_from_base() {
     sandbox.write("kernels/src/lib.rs", "pub const STEP_NS: u64 = 1_100_000;\n");
     let said = gate_in(&sandbox, "gated", &[]).code(1);
     assert!(decision(&said).contains("regressed (exit 1): decode 10"), "{}", stdout(&said));
-}
-
-/// Cargo would refuse it.
-#[test]
-fn a_feature_of_a_neighbour_that_base_lacks_is_not_asked_for() {
-    let sandbox = only_a_root();
-    sandbox.write(".gitignore", "target\n/cache\nCargo.lock\n");
-    sandbox.write("kernels/Cargo.toml", &format!("{KERNELS}[features]\nold = []\n"));
-    let step = "pub const STEP_NS: u64 = if cfg!(feature = \"old\") { 1_000_000 } else { 5_000_000 };\n";
-    sandbox.write("kernels/src/lib.rs", step);
-    sandbox.write("gated/engine.rs", "");
-    commit(&sandbox, "gated/Cargo.toml", MANIFEST.split("[[bench]]").next().unwrap_or_default(), "no bench");
-    sandbox.write("kernels/Cargo.toml", &format!("{KERNELS}[features]\nold = []\nnew = []\n"));
-    let depends = "\n[dev-dependencies]\nkernels = { path = '../kernels', features = ['old', 'new'] }\n";
-    sandbox.write("gated/Cargo.toml", &format!("{MANIFEST}{depends}"));
-    sandbox.write("gated/bench.rs", &WORKER.replace("engine::", "kernels::"));
-    let said = gate_in(&sandbox, "gated", &["--time-same-code"]).success();
-    assert!(stdout(&said).contains("head's harness was laid over it"), "{}", stdout(&said));
-}
-
-/// The gate is started at a workspace's root, which is no package.
-#[test]
-fn the_harness_of_a_member_is_laid_over_that_member() {
-    let sandbox = only_a_root();
-    sandbox.write("Cargo.toml", "[workspace]\nmembers = ['crates/*']\nresolver = '2'\n");
-    sandbox.write("crates/engine/engine.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
-    let manifest = MANIFEST.replace("bench.rs", "benches/main.rs");
-    let without = manifest.split("[[bench]]").next().unwrap_or_default();
-    commit(&sandbox, "crates/engine/Cargo.toml", without, "no bench");
-    sandbox.write("crates/engine/Cargo.toml", &manifest);
-    sandbox.write("crates/engine/benches/main.rs", WORKER);
-    for more in [&[][..], &["--bench-package=engine"]] {
-        let said = gate_in(&sandbox, "", more).success();
-        assert!(stdout(&said).contains("laid over it (benches/main.rs; 0 packages"), "{}", stdout(&said));
-        assert_eq!(left_behind(&sandbox), " M crates/engine/Cargo.toml\n?? crates/engine/benches/\n");
-    }
 }
 
 /// It lies where it lay, and its bench target is compared.
@@ -281,44 +217,4 @@ fn a_harness_that_needs_a_later_version_of_what_base_has_is_refused() {
     let said = assert_cmd::Command::from_std(process).assert().code(4).stdout("");
     let line = stderr(&said).lines().last().unwrap_or_default().to_owned();
     assert!(line.contains("head's harness needs another version of back than base's Cargo.lock has"), "{line}");
-}
-
-#[test]
-fn a_package_of_the_repository_that_base_lacks_is_not_taken_from_head() {
-    let sandbox = that_adds_its_bench();
-    let manifest = MANIFEST.replace("bench.rs", "benches/main.rs");
-    sandbox.write("Cargo.toml", &format!("{manifest}\n[dev-dependencies]\nstep = {{ path = 'step' }}\n"));
-    sandbox.write("step/Cargo.toml", "[package]\nname = 'step'\nversion = '0.1.0'\nedition = '2021'\n");
-    sandbox.write("step/src/lib.rs", "");
-    let said = gate(&sandbox, "HEAD", &[]).code(4).stdout("");
-    let line = stderr(&said).lines().last().unwrap_or_default().to_owned();
-    assert!(line.contains("needs the package step of this repository, and base has none"), "{line}");
-}
-
-#[test]
-fn a_harness_with_a_folder_of_data_is_refused() {
-    let sandbox = that_adds_its_bench();
-    for file in 0..1001 {
-        sandbox.write(&format!("benches/data/{file}.txt"), "");
-    }
-    let line = error(gate(&sandbox, "HEAD", &[]));
-    assert!(line.contains("more than 1000 files"), "{line}");
-}
-
-/// What base's link leads to is nobody's to write.
-#[cfg(unix)]
-#[test]
-fn a_harness_is_not_written_through_a_link_of_base() {
-    let sandbox = that_adds_its_bench();
-    let other = Sandbox::new();
-    std::fs::rename(sandbox.path("benches"), sandbox.path("target-benches")).expect("moved");
-    std::os::unix::fs::symlink(other.path(""), sandbox.path("benches")).expect("a link");
-    let manifest = std::fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
-    commit(&sandbox, "Cargo.toml", MANIFEST.split("[[bench]]").next().unwrap_or_default(), "a link");
-    std::fs::remove_file(sandbox.path("benches")).expect("the link");
-    std::fs::rename(sandbox.path("target-benches"), sandbox.path("benches")).expect("back again");
-    sandbox.write("Cargo.toml", &manifest);
-    let line = error(gate(&sandbox, "HEAD", &[]));
-    assert!(line.contains("base has a link where head's benches/main.rs would lie"), "{line}");
-    assert!(other.files().is_empty());
 }

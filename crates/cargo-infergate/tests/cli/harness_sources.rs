@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command as Process;
 
 use crate::revisions::{MANIFEST, WORKER, commit, git, repository};
-use crate::sandbox::{Sandbox, decision, stderr, stdout};
+use crate::sandbox::{Sandbox, decision, stdout};
 
 fn package(name: &str) -> String {
     format!("[package]\nname = '{name}'\nversion = '1.0.0'\nedition = '2021'\n")
@@ -54,30 +54,4 @@ fn a_git_dependency_that_head_updates_stays_where_it_is_in_base() {
     let [slow, fast] = commits.lines().take(2).collect::<Vec<_>>()[..] else { panic!("two commits: {commits}") };
     let note = format!("dependencies differ: kernels 1.0.0 ({slow}) in head, 1.0.0 ({fast}) in base");
     assert!(stdout(&said).contains(&note), "{}", stdout(&said));
-}
-
-/// A name can be somebody else's in the public registry.
-#[test]
-fn a_package_of_another_registry_is_taken_from_there() {
-    let home = Sandbox::new();
-    home.write("crates/steps/Cargo.toml", &package("steps"));
-    home.write("crates/steps/src/lib.rs", "");
-    home.write("crates/steps/.cargo-checksum.json", "{\"files\":{}}");
-    home.write("none/README", "");
-    let (index, folder, none) =
-        ("https://registry.invalid/index", home.path("crates").display().to_string(), home.path("none"));
-    let config = format!(
-        "[registries.own]\nindex = '{index}'\n[source.own]\nregistry = '{index}'\nreplace-with = 'here'\n[source.here]\ndirectory = '{folder}'\n\
-         [source.crates-io]\nreplace-with = 'none'\n[source.none]\ndirectory = '{}'\n",
-        none.display()
-    );
-    home.write("config.toml", &config);
-    let sandbox = on("", &home);
-    let harness = "\n[dev-dependencies]\nsteps = { version = '1', registry = 'own' }\n";
-    sandbox.write("Cargo.toml", &format!("{}{harness}", MANIFEST.replace("bench.rs", "benches/main.rs")));
-    sandbox.write("benches/main.rs", WORKER);
-    let said = gate(&sandbox, &home);
-    let words = stderr(&said);
-    let said = said.success();
-    assert!(stdout(&said).contains("laid over it (benches/main.rs; 1 packages more)"), "{words}{}", stdout(&said));
 }

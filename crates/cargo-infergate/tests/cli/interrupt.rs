@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use cargo_infergate::receipt::{MemoryReceipt, PairedReceipt, Receipt, read};
@@ -164,11 +164,6 @@ fn a_signal_to_a_memory_phase_keeps_its_runs() {
     interrupt_memory(&|id| id.to_string());
 }
 
-#[test]
-fn ctrl_c_in_a_terminal_keeps_the_runs_of_a_memory_phase_too() {
-    interrupt_memory(&|id| format!("-{id}"));
-}
-
 /// A program of this name in a folder of its own, which interrupts whoever starts it first, and goes on with `then`.
 fn interrupts(name: &str, then: &str) -> Sandbox {
     let folder = Sandbox::new();
@@ -199,30 +194,4 @@ fn a_signal_ends_what_cargo_is_asked() {
     bench.env("CARGO", cargo.path("cargo"));
     let said = stderr(&assert_cmd::Command::from_std(bench).assert().code(2));
     assert!(said.ends_with("error: the run: interrupted\n"), "{said}");
-}
-
-/// Before it has begun the system ends it; from then on there is a sentence, or what was measured.
-#[test]
-fn a_signal_within_the_first_moments_is_a_sentence_or_a_partial_receipt() {
-    for moments in 0..24 {
-        let sandbox = Sandbox::new();
-        let mut bench = sandbox.process(&["bench", "--model=fake", "--runs=1000", "--threads=1", "--cases=decode/p8"]);
-        bench.arg("--worker").arg(crate::support::example("fake_engine")).stdout(Stdio::null()).stderr(Stdio::piped());
-        takes(&mut bench, libc::SIGINT, libc::SIG_DFL);
-        let bench = bench.spawn().expect("starts");
-        for _ in 0..moments {
-            assert!(Command::new("true").status().expect("true").success());
-        }
-        assert!(Command::new("kill").args(["-INT", &bench.id().to_string()]).status().expect("kill").success());
-        let ended = bench.wait_with_output().expect("ends");
-        let said = String::from_utf8_lossy(&ended.stderr);
-        let has_sentence = said.lines().last().is_some_and(|line| line.starts_with("error: "));
-        let is_kept = said.contains("interrupted; what was measured is kept");
-        match ended.status.code() {
-            None => assert_eq!((ended.status.signal(), &*said), (Some(2), "")),
-            Some(2) => assert!(has_sentence, "{said}"),
-            Some(3) => assert!(is_kept, "{said}"),
-            other => panic!("{other:?}: {said}"),
-        }
-    }
 }

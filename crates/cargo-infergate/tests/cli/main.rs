@@ -20,7 +20,6 @@ mod engine_rules;
 mod gate;
 mod harness;
 mod harness_sources;
-mod help;
 mod init;
 mod init_in_git;
 #[cfg(unix)]
@@ -56,4 +55,3 @@ mod terms;
 mod toolchain;
 #[cfg(unix)]
 mod turns;
-mod words_of_others;

@@ -22,21 +22,6 @@ fn an_engine_that_is_wrong_at_other_lengths_alone_changes_the_output() {
 }
 
 #[test]
-fn the_same_output_at_other_lengths_is_one_line() {
-    let sandbox = Sandbox::new();
-    let said = gate(&sandbox, "fake+wrong-tails", "fake+wrong-tails", &[]).success();
-    let report = stdout(&said);
-    assert!(
-        report.contains("output at other prompt lengths, untimed: same at 2, 37, 101, 333, 1007 tokens"),
-        "{report}"
-    );
-    assert!(!report.contains("prefill/p2"), "{report}");
-    // A quick look judges no output.
-    let report = stdout(&gate(&sandbox, "fake", "fake+wrong-tails", &["--quick"]).success());
-    assert!(!report.contains("other prompt lengths"), "{report}");
-}
-
-#[test]
 fn lengths_that_base_refuses_are_said_and_those_that_head_alone_refuses_fail() {
     let sandbox = Sandbox::new();
     for base in ["fake+whole-blocks", "fake"] {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::sandbox::{Sandbox, error, stderr};
+use crate::sandbox::{Sandbox, error};
 
 #[test]
 fn a_run_that_fails_early_leaves_no_file_of_an_earlier_one() {
@@ -20,28 +20,6 @@ fn a_run_that_fails_early_leaves_no_file_of_an_earlier_one() {
         let line = error(sandbox.run(&[command, flag, "old.json"]));
         assert!(line.contains("not TOML"), "{line}");
         assert!(!sandbox.path("old.json").exists(), "{command} {flag}");
-    }
-}
-
-/// Hours of measuring: the calibration that is there stays until a new one is whole.
-#[test]
-fn a_calibration_outlives_a_run_that_fails() {
-    let sandbox = Sandbox::new();
-    sandbox.write("infergate.toml", "runs = = 5\n");
-    let kept = sandbox.write("old.json", "of an earlier run");
-    error(sandbox.run(&["calibrate", "--out", "old.json"]));
-    assert_eq!(fs::read_to_string(kept).expect("still there"), "of an earlier run");
-}
-
-#[test]
-fn a_build_that_fails_leaves_none_in_the_usual_place_either() {
-    let sandbox = Sandbox::new();
-    for (arguments, name) in
-        [(&["gate"][..], "receipt"), (&["memory"], "memory"), (&["gate", "--against=HEAD"], "paired")]
-    {
-        let old = sandbox.write(&format!("target/infergate/{name}.json"), "of an earlier run");
-        sandbox.run(arguments).code(2).stdout("");
-        assert!(!old.exists(), "{arguments:?}");
     }
 }
 
@@ -64,13 +42,4 @@ fn what_a_command_reads_is_not_what_it_writes() {
     }
     assert_eq!(fs::read_to_string(sandbox.path("one.json")).expect("kept"), "a receipt");
     assert_eq!(fs::read_to_string(sandbox.path("two.json")).expect("kept"), "a receipt");
-}
-
-#[test]
-fn a_calibration_that_is_added_to_is_kept() {
-    let sandbox = Sandbox::new();
-    sandbox.write("calibration.json", "an earlier one");
-    let said = sandbox.run(&["calibrate", "--add", "--out=calibration.json"]).code(2);
-    assert!(stderr(&said).contains("the build failed"), "{}", stderr(&said));
-    assert!(sandbox.path("calibration.json").exists());
 }

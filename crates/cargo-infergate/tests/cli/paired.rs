@@ -65,30 +65,6 @@ fn a_few_steps_that_take_much_longer_are_called_by_the_mean() {
 }
 
 #[test]
-fn a_program_by_its_bare_name_is_the_one_in_this_folder() {
-    let sandbox = Sandbox::new();
-    program(&sandbox, "true");
-    let bare = format!("true{}", std::env::consts::EXE_SUFFIX);
-    let mut process = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=decode/p8"]);
-    process.args(["--base-bin", &bare, "--head-bin", &bare]);
-    assert_cmd::Command::from_std(process).assert().success();
-}
-
-#[test]
-fn a_pilot_in_a_slow_moment_does_not_keep_blocks_small() {
-    let sandbox = Sandbox::new();
-    gate(&sandbox, "fake+thaws", "fake+thaws", &["--out=paired.json"]);
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
-    let pairs = |block: usize| -> Vec<usize> {
-        let cases = receipt.blocks[block].cases.iter();
-        cases.filter(|case| case.id.to_string() == "decode/p8").map(|case| case.base_ns.len()).collect()
-    };
-    let planned = receipt.cases.iter().find(|case| case.id.to_string() == "decode/p8").expect("a case").pairs;
-    assert_eq!(pairs(0), [planned]);
-    assert!(pairs(3)[0] > 3 * planned, "{planned} planned, then {:?}", pairs(3));
-}
-
-#[test]
 fn what_cannot_be_decided_fails_warns_or_is_measured_once_more() {
     for (undecided, code, said_of_it) in [
         ("fail", 3, None),
@@ -138,15 +114,6 @@ fn a_head_that_ends_badly_is_said_where_base_does_not() {
 }
 
 #[test]
-fn a_limit_can_be_a_percentage() {
-    let sandbox = Sandbox::new();
-    let said = gate(&sandbox, "fake", "fake+slower", &["--threshold=20%"]).success();
-    assert!(stdout(&said).contains("+20.0 %"), "{}", stdout(&said));
-    let line = error(gate(&sandbox, "fake", "fake", &["--threshold=x%"]));
-    assert!(line.contains("a percentage from 0.1% to 9900%, or its ratio such as 1.05"), "{line}");
-}
-
-#[test]
 fn counters_of_base_are_compared_and_cannot_vanish() {
     let sandbox = Sandbox::new();
     gate(&sandbox, "fake", "fake", &["--out=paired.json"]).success();
@@ -189,19 +156,6 @@ fn a_slower_head_is_regressed_after_the_fewest_blocks_and_named() {
 }
 
 #[test]
-fn targets_are_judged_beside_the_comparison() {
-    let sandbox = Sandbox::new();
-    let missed = gate(&sandbox, "fake", "fake", &["--targets=decode/p8 itl_ms < 5"]).code(1);
-    let line = decision(&missed);
-    assert!(line.contains("target missed (exit 1): decode misses its target (decode/p8 itl_ms < 5) with 2"), "{line}");
-    sandbox.write("infergate.toml", "targets = ['decode/* itl_ms < 50', 'decode/* ttft_ms < 50']\n");
-    let undefined = gate(&sandbox, "fake", "fake", &[]).code(1);
-    let report = stdout(&undefined);
-    assert!(report.contains("target decode/* itl_ms < 50 is met with"), "{report}");
-    assert!(report.contains("decode/p8 has no ttft_ms; name other cases"), "{report}");
-}
-
-#[test]
 fn a_generation_in_turns_is_judged_by_its_whole_time() {
     let sandbox = Sandbox::new();
     let (base, head) = (program(&sandbox, "fake"), program(&sandbox, "fake+slower"));
@@ -217,16 +171,6 @@ fn a_generation_in_turns_is_judged_by_its_whole_time() {
     // 8 prompt tokens of 1 ms, 6 steps of 20 ms, their jitter and the first sample.
     let times_ns = receipt.blocks.iter().flat_map(|block| &block.cases).flat_map(|case| &case.base_ns);
     assert!(times_ns.clone().all(|ns| (128_050_000..129_050_000).contains(ns)), "{:?}", times_ns.collect::<Vec<_>>());
-}
-
-#[test]
-fn a_streaming_engine_is_never_asked_for_a_part_of_a_generation() {
-    let sandbox = Sandbox::new();
-    let (base, head) = (program(&sandbox, "fake"), program(&sandbox, "fake+streaming"));
-    let mut process = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=generate/p8-o7"]);
-    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head).arg("--time-same-code");
-    // It would refuse.
-    assert_cmd::Command::from_std(process).assert().success();
 }
 
 #[test]
@@ -267,17 +211,6 @@ fn power_is_said_before_anything_is_measured_and_a_budget_too_small_is_refused()
     assert!(!sandbox.path("paired.json").exists());
     let said = gate(&sandbox, "fake", "fake", &["--power", "--budget=1h"]).success();
     assert!(stdout(&said).contains("smallest slowdown that 40 blocks call"), "{}", stdout(&said));
-}
-
-#[test]
-fn a_budget_that_is_no_time_is_bad_usage() {
-    let sandbox = Sandbox::new();
-    for (budget, why) in
-        [("soon", "'soon' is no time"), ("0s", "no time to measure in"), ("-5m", "no time to measure in")]
-    {
-        let line = error(gate(&sandbox, "fake", "fake", &[&format!("--budget={budget}")]));
-        assert!(line.contains(why), "{line}");
-    }
 }
 
 #[test]
@@ -331,17 +264,6 @@ fn an_output_that_does_not_repeat_gives_no_verdict() {
     let sandbox = Sandbox::new();
     let said = gate(&sandbox, "fake", "fake+unrepeatable", &[]).code(3);
     assert!(stderr(&said).contains("not the same"), "{}", stderr(&said));
-}
-
-#[test]
-fn flags_of_a_stored_run_are_refused_beside_a_paired_one() {
-    let sandbox = Sandbox::new();
-    for flag in ["--runs=3", "--require-baseline", "--receipt=x.json", "--against=HEAD"] {
-        let said = gate(&sandbox, "fake", "fake", &[flag]).code(2).stdout("");
-        assert!(stderr(&said).contains("cannot be used with"), "{flag}: {}", stderr(&said));
-    }
-    let said = sandbox.run(&["gate", "--power"]).code(2);
-    assert!(stderr(&said).contains("required"), "{}", stderr(&said));
 }
 
 /// `gate` against base, and against an anchor in the same blocks.

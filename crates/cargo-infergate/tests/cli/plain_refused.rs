@@ -1,11 +1,10 @@
 //! What of plain criterion is refused, in one line.
 
-use std::ffi::OsString;
 use std::fs;
 
 use crate::plain_criterion::{BENCH, MANIFEST, gate, repository};
-use crate::revisions::{commit, empty_repository, git};
-use crate::sandbox::{Sandbox, error, stderr};
+use crate::revisions::{commit, empty_repository};
+use crate::sandbox::{error, stderr};
 
 #[test]
 fn benches_of_something_else_are_named() {
@@ -24,46 +23,6 @@ fn benches_of_something_else_are_named() {
     sandbox.write("benches/parse.rs", BENCH);
     let line = error(gate(&sandbox, &["--bench-target=parse"]));
     assert!(line.contains("bench target 'parse' has no 'harness = false' in Cargo.toml"), "{line}");
-}
-
-#[test]
-fn a_folder_of_all_packages_without_the_front_is_named() {
-    let (sandbox, elsewhere) = (repository(), Sandbox::new());
-    let manifest = "[package]\nname = 'criterion'\nversion = '0.5.1'\n[features]\nhtml_reports = []\n";
-    sandbox.write("vendor/criterion/Cargo.toml", manifest);
-    sandbox.write("vendor/criterion/src/lib.rs", "");
-    sandbox.write("vendor/criterion/.cargo-checksum.json", "{\"files\":{}}");
-    let settings = "[source.crates-io]\nreplace-with = 'here'\n[source.here]\ndirectory = 'vendor'\n";
-    commit(&sandbox, ".cargo/config.toml", settings, "vendored");
-    let refused = |path: Option<OsString>| {
-        let mut process = sandbox.process(&["gate", "--against=HEAD"]);
-        process.arg("--base-folder").arg(elsewhere.path("cache"));
-        process.envs(path.map(|path| ("PATH", path)));
-        error(assert_cmd::Command::from_std(process).assert())
-    };
-    let why = "infergate's front, which is not in 'vendor'";
-    let line = refused(None);
-    assert!(line.contains(why) && line.contains("cargo vendor again"), "{line}");
-    // The reason of each bench target.
-    sandbox.write("Cargo.toml", &format!("{MANIFEST}[[bench]]\nname = 'text'\nharness = false\n"));
-    sandbox.write("benches/text.rs", BENCH);
-    let line = refused(None);
-    assert!(line.contains(why), "{line}");
-    git(&sandbox, &["checkout", "--quiet", "--", "Cargo.toml"]);
-
-    // Whatever cargo stumbles over, by an old compiler it is that: this one only says that it is one.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let says = "[ \"$*\" = --version ] && echo 'rustc 1.80.0 (051478957 2024-07-21)' && exit";
-        let old = elsewhere.write("old/rustc", &format!("#!/bin/sh\n{says}\nPATH=${{PATH#*:}} exec rustc \"$@\"\n"));
-        std::fs::set_permissions(&old, std::fs::Permissions::from_mode(0o755)).expect("a program");
-        let mut path = elsewhere.path("old").into_os_string();
-        path.push(":");
-        path.push(std::env::var_os("PATH").unwrap_or_default());
-        let line = refused(Some(path));
-        assert!(line.contains("infergate's front, which needs Rust 1.85 or newer"), "{line}");
-    }
 }
 
 #[test]
@@ -113,19 +72,6 @@ fn benches_in_a_package_apart_are_found() {
     let said = stderr(&gate(&sandbox, &[]).code(4));
     let line = "error: there are no benches of criterion or divan here; run it in a folder that has some: bench\n";
     assert!(said.ends_with(line), "{said}");
-}
-
-#[test]
-fn a_folder_without_a_package_says_where_some_are() {
-    let sandbox = empty_repository();
-    sandbox.write("rust/parser/Cargo.toml", MANIFEST);
-    sandbox.write("rust/parser/benches/parse.rs", BENCH);
-    commit(&sandbox, "rust/parser/src/lib.rs", "pub const STEP_NS: u64 = 1_000;\n", "first");
-    let line = error(gate(&sandbox, &[]));
-    assert!(
-        line.contains("no Cargo.toml in this folder or above it; go to the folder of a package: rust/parser"),
-        "{line}"
-    );
 }
 
 /// What measures in the working tree cannot put anything in criterion's place there.

@@ -64,16 +64,6 @@ fn json_on_stdout_stands_alone() {
 }
 
 #[test]
-fn a_verdict_on_stdout_is_the_one_of_the_file() {
-    let sandbox = sandbox();
-    let said = sandbox.run(&["compare", "base.json", "head.json", "--json=-", "--quiet"]).success();
-    assert_eq!(stderr(&said), "");
-    let shown = stdout(&said);
-    sandbox.run(&["compare", "base.json", "head.json", "--json=verdict.json"]).success();
-    assert_eq!(shown, std::fs::read_to_string(sandbox.path("verdict.json")).expect("kept"));
-}
-
-#[test]
 fn quiet_leaves_the_verdict_alone() {
     for (arguments, code) in AT_ONCE {
         let sandbox = sandbox();
@@ -95,15 +85,4 @@ fn quiet_leaves_the_verdict_alone() {
     assert!(stdout(&said).starts_with("verdict: pass (exit 0): no leak in 25 runs"), "{}", stdout(&said));
     let said = measuring(&sandbox, "bench", &["-q"]).success();
     assert_eq!((stdout(&said), stderr(&said)), (String::new(), String::new()));
-}
-
-#[test]
-fn errors_are_said_all_the_same() {
-    for flags in [&["--quiet"][..], &["--json=-"], &["--quiet", "--json=-"]] {
-        let line = crate::sandbox::error(Sandbox::new().run(&[&["compare", "no.json", "no.json"], flags].concat()));
-        assert!(line.contains("no.json"), "{line}");
-    }
-    // Also what cargo says of a build that failed.
-    let said = stderr(&Sandbox::new().run(&["bench", "--quiet"]).code(2).stdout(""));
-    assert!(said.contains("Cargo.toml") && said.contains("the build failed"), "{said}");
 }

@@ -161,24 +161,6 @@ fn commits_that_head_lacks_are_said() {
     assert!(!stdout(&said).contains("head lacks"), "{}", stdout(&said));
 }
 
-#[test]
-fn a_submodule_with_changes_is_refused() {
-    let sandbox = repository();
-    let other = repository();
-    git(&sandbox, &["submodule", "--quiet", "add", &other.path("").to_string_lossy(), "vendored"]);
-    git(&sandbox, &["commit", "--quiet", "-m", "vendored"]);
-    let then = ["status", "-C vendored commit --quiet --all -m moved", "add vendored"];
-    sandbox.write("vendored/engine.rs", "changed");
-    for command in then {
-        git(&sandbox, &command.split(' ').collect::<Vec<_>>());
-        let line = error(gate(&sandbox, "HEAD", &[]));
-        assert!(
-            line.contains("submodule 'vendored' has changes that no revision holds, or is at another commit"),
-            "{line}"
-        );
-    }
-}
-
 /// What the working tree has of a submodule is not fetched again from where it came from: git fetches none from a folder unless it is
 /// told to.
 #[test]
@@ -199,17 +181,6 @@ fn a_submodule_is_taken_from_the_working_tree() {
     git(&sandbox, &["checkout", "--quiet", "-b", "here", "HEAD~1"]);
     let said = stderr(&gate(&sandbox, "main", &[]).code(2));
     assert!(said.contains("revision 'main': its submodules cannot be fetched"), "{said}");
-}
-
-#[test]
-fn a_submodule_that_the_working_tree_does_without_is_not_fetched() {
-    let sandbox = repository();
-    let other = repository();
-    git(&sandbox, &["submodule", "--quiet", "add", &other.path("").to_string_lossy(), "vendored"]);
-    git(&sandbox, &["commit", "--quiet", "-m", "vendored"]);
-    git(&sandbox, &["submodule", "--quiet", "deinit", "vendored"]);
-    let said = gate(&sandbox, "HEAD", &[]).success();
-    assert!(stderr(&said).contains("without submodules that the working tree lacks: vendored"), "{}", stderr(&said));
 }
 
 #[test]
@@ -257,34 +228,4 @@ fn head_is_compared_with_an_older_revision_too_and_bases_own_commit_is_not_measu
     assert!(receipt.anchor.is_some_and(|anchor| anchor.side.is_none()));
     let line = error(gate(&sandbox, "HEAD", &["--anchor=no-such-release"]));
     assert!(line.contains("revision 'no-such-release' is not known here"), "{line}");
-}
-
-#[test]
-fn default_features_can_be_left_out() {
-    let sandbox = repository();
-    sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[features]\ndefault = ['slow']\nslow = []\n"));
-    let engine = "pub const STEP_NS: u64 = if cfg!(feature = \"slow\") { 2_000_000 } else { 1_000_000 };\n";
-    commit(&sandbox, "engine.rs", engine, "a feature");
-    for (on, time) in [("true", "2.00 ms"), ("false", "1.00 ms")] {
-        let said = gate(&sandbox, "HEAD", &["--time-same-code", &format!("--bench-default-features={on}")]).success();
-        assert!(stdout(&said).contains(time), "{}", stdout(&said));
-    }
-}
-
-/// The same Cargo.lock, other code.
-#[test]
-fn features_that_differ_are_named() {
-    let kernels = Sandbox::new();
-    let manifest = "[package]\nname = 'kernels'\nversion = '0.1.0'\nedition = '2021'\n\n[features]\nfast = []\n";
-    kernels.write("Cargo.toml", manifest);
-    kernels.write("src/lib.rs", "");
-    let place = kernels.path("").to_string_lossy().trim_end_matches('/').to_owned();
-    let sandbox = repository();
-    let depends = format!("{MANIFEST}\n[dependencies]\nkernels = {{ path = '{place}' }}\n");
-    commit(&sandbox, "Cargo.toml", &depends, "kernels");
-    let said = gate(&sandbox, "HEAD", &[]).success();
-    assert!(!stdout(&said).contains("features differ"), "{}", stdout(&said));
-    sandbox.write("Cargo.toml", &depends.replace(" }", ", features = ['fast'] }"));
-    let said = gate(&sandbox, "HEAD", &[]).success();
-    assert!(stdout(&said).contains("features differ: kernels v0.1.0 has fast in head only"), "{}", stdout(&said));
 }

@@ -4,8 +4,7 @@ use std::fs;
 
 use cargo_infergate::receipt::{Note, Outcome, PairedReceipt, Verdict, read};
 
-use crate::paired::program;
-use crate::revisions::{MANIFEST, WORKER, commit, gate, git, repository};
+use crate::revisions::{MANIFEST, WORKER, commit, gate, repository};
 use crate::sandbox::{Sandbox, decision, stderr, stdout};
 
 fn verdict(sandbox: &Sandbox) -> Verdict {
@@ -95,39 +94,6 @@ fn cargos_settings_that_head_alone_has_are_refused() {
     sandbox.write("infergate.toml", "[bench]\ncarry = ['.cargo/config.toml']\n");
     let said = gate(0);
     assert!(!stdout(&said).contains("git ignores"), "{}", stdout(&said));
-}
-
-/// What lies above the repository lies above the checkouts, too, where a link leads to them.
-#[cfg(unix)]
-#[test]
-fn cargos_settings_above_both_are_found_through_a_link() {
-    let (sandbox, home) = (repository(), Sandbox::new());
-    home.write("real/.cargo/config.toml", "[build]\nrustflags = ['-Cdebuginfo=1']\n");
-    std::os::unix::fs::symlink(home.path("real"), home.path("link")).expect("a link");
-    let here = home.path("real/repository");
-    git(&sandbox, &["clone", "--quiet", ".", &here.to_string_lossy()]);
-    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
-    process.current_dir(here).arg("--base-folder").arg(home.path("link/cache"));
-    let said = stdout(&assert_cmd::Command::from_std(process).assert().success());
-    assert!(!said.contains("above the repository"), "{said}");
-}
-
-/// Of a profile with a parent, the parent's keys count; those of one that is not used do not.
-#[test]
-fn a_profile_that_differs_in_its_parent_is_named() {
-    let sandbox = repository();
-    let manifest = fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
-    let profiles = |debug: &str| {
-        let unused = debug.replace("debug", "[profile.unused]\ninherits = 'release'\ndebug");
-        format!(
-            "{manifest}\n[profile.mine]\ninherits = 'theirs'\n[profile.theirs]\ninherits = 'release'\n{debug}{unused}"
-        )
-    };
-    commit(&sandbox, "Cargo.toml", &profiles(""), "profiles");
-    sandbox.write("Cargo.toml", &profiles("debug = 1\n"));
-    let said = gate(&sandbox, "HEAD", &[OUT, &["--bench-profile=mine"]].concat()).success();
-    let expected = "- cargo's settings differ: profile.theirs.debug is 1 in head, not set in base\n";
-    assert!(stdout(&said).contains(expected), "{}", stdout(&said));
 }
 
 #[test]
@@ -231,22 +197,6 @@ fn a_program_of_the_package_is_compared() {
     let (receipt, said) = gated(&sandbox);
     assert!(receipt.code.is_none() && !receipt.blocks.is_empty(), "{said}");
     assert!(said.contains("timed because the program 'tool' differs, which a bench may start"), "{said}");
-}
-
-#[test]
-fn one_file_given_twice_is_the_same_code() {
-    let sandbox = Sandbox::new();
-    let worker = program(&sandbox, "fake");
-    let mut process = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8"]);
-    process.arg("--base-bin").arg(&worker).arg("--head-bin").arg(&worker).args(OUT).args(["--report", "pages"]);
-    let said = assert_cmd::Command::from_std(process).assert().success();
-    if cfg!(target_os = "linux") {
-        assert_eq!(stdout(&said).matches("same code").count(), 2, "{}", stdout(&said));
-        let page = fs::read_to_string(sandbox.path("pages/report.md")).expect("a report");
-        assert!(page.contains("same code"), "{page}");
-        let comment = fs::read_to_string(sandbox.path("pages/comment.md")).expect("a comment");
-        assert!(comment.contains("same code") || comment.contains("same machine code"), "{comment}");
-    }
 }
 
 /// A step that takes longer wherever head lies, and a function that changes and that a step may call.

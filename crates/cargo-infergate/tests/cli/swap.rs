@@ -101,35 +101,6 @@ fn a_slower_dependency_is_called_and_named() {
     assert_eq!(left_behind(&sandbox), before);
 }
 
-/// Both sides are HEAD, each in a checkout of its own.
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#[test]
-fn a_swapped_dependency_is_laid_out_on_both_sides() {
-    use cargo_infergate::receipt::{PairedReceipt, read};
-
-    let sandbox = on_a_dependency();
-    let other = strsim("0.11.9", 2);
-    let what = format!("strsim={}", other.path("").display());
-    run(&sandbox, &["gate", "--swap", &what, "--cases=decode/p8", "--layouts=2", "--out=paired.json"]).code(1);
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
-    let files = receipt.layouts.expect("layouts");
-    assert_eq!((files.base.len(), files.head.len()), (2, 2));
-    assert!(files.base.iter().all(|hash| !files.head.contains(hash)) && files.base[0] != files.base[1], "{files:?}");
-    assert!(receipt.blocks.iter().all(|block| block.layouts.is_some()));
-}
-
-/// Cargo keeps a patch in the lock file that fits no dependency.
-#[test]
-fn an_unused_patch_of_another_crate_does_not_stop_a_swap() {
-    let unused = another("unused", "9.0.0", "");
-    let patch = format!("strsim = '0.11'\n[patch.crates-io]\nunused = {{ path = '{}' }}", unused.path("").display());
-    let sandbox = on(ENGINE, &patch);
-    let lock = fs::read_to_string(sandbox.path("Cargo.lock")).expect("a lock file");
-    assert!(lock.contains("[[patch.unused]]"), "{lock}");
-    let other = strsim("0.11.9", 1);
-    swap(&sandbox, &format!("strsim={}", other.path("").display())).success();
-}
-
 /// Cargo's home with a registry of two crates, both in 1.0.0 and 1.0.1. `front` needs `back` of at least its own version; the
 /// older `back` is slower.
 pub fn two_crates() -> Sandbox {
@@ -149,58 +120,6 @@ pub fn two_crates() -> Sandbox {
         format!("[source.crates-io]\nreplace-with = 'here'\n[source.here]\ndirectory = '{}'\n", folder.display());
     home.write("config.toml", &source);
     home
-}
-
-/// A repository whose engine depends on both.
-fn on_two_crates(home: &Sandbox) -> Sandbox {
-    let sandbox = repository();
-    sandbox.write("engine.rs", "pub use front::STEP_NS;\n");
-    sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[dependencies]\nfront = '1.0.1'\nback = '1.0.1'\n"));
-    sandbox.write(".gitignore", "/target\n/cache\n");
-    let mut cargo = Process::new("cargo");
-    cargo.arg("generate-lockfile").current_dir(sandbox.path("")).env("CARGO_HOME", home.path(""));
-    assert!(cargo.output().expect("cargo").status.success());
-    commit(&sandbox, "notes.txt", "", "on two crates");
-    sandbox
-}
-
-#[test]
-fn crates_that_need_each_others_versions_are_swapped_together() {
-    let home = two_crates();
-    let sandbox = on_two_crates(&home);
-    let run = |arguments: &[&str]| {
-        let mut process = sandbox.process(arguments);
-        process.args(["--model=m", "--threads=1", "--base-folder=cache"]).env("CARGO_HOME", home.path(""));
-        assert_cmd::Command::from_std(process).assert()
-    };
-    let alone = error(run(&["gate", "--swap=back=1.0.0", "--cases=decode/p8"]));
-    assert!(alone.contains("required by `front v1.0.1`") && alone.contains("swapped together"), "{alone}");
-
-    let said = run(&["gate", "--swap=back=1.0.0", "--swap=front=1.0.0", "--cases=decode/p8"]).code(1);
-    assert!(decision(&said).contains("decode 5.0 % slower"), "{}", stdout(&said));
-
-    let found = run(&["bisect", "--swap=back", "--swap=front", "--versions=1.0.1,1.0.0", "--case=decode/p8"]).success();
-    assert!(stdout(&found).contains("back and front 1.0.0"), "{}", stdout(&found));
-}
-
-/// As zstd-sys 2.0.16+zstd.1.5.7 is asked for: cargo takes the version without what is behind the plus.
-#[test]
-fn a_version_is_found_without_its_build_metadata() {
-    let home = two_crates();
-    for version in ["1.0.0", "1.0.1"] {
-        let manifest = format!("crates/back-{version}/Cargo.toml");
-        let text = fs::read_to_string(home.path(&manifest)).expect("a manifest");
-        home.write(&manifest, &text.replace(&format!("'{version}'"), &format!("'{version}+of.1.5.7'")));
-    }
-    let sandbox = on_two_crates(&home);
-    let run = |versions: &str| {
-        let mut process = sandbox.process(&["bisect", "--swap=back", "--swap=front", "--case=decode/p8"]);
-        process.args(["--versions", versions, "--model=m", "--threads=1", "--base-folder=cache"]);
-        process.env("CARGO_HOME", home.path(""));
-        assert_cmd::Command::from_std(process).assert()
-    };
-    let found = run("1.0.1,1.0.0").success();
-    assert!(stdout(&found).contains("back and front 1.0.0"), "{}", stdout(&found));
 }
 
 #[test]

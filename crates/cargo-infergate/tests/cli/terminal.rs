@@ -37,27 +37,6 @@ fn pair(sandbox: &Sandbox, head: &str) -> Command {
     gate
 }
 
-#[test]
-fn each_block_of_a_paired_gate_is_drawn() {
-    let (code, seen) = on_a_terminal(pair(&Sandbox::new(), "fake"));
-    assert_eq!(code, Some(0), "{seen}");
-    for block in 1..=6 {
-        for what in ["loading", "prefill/p8", "decode/p8"] {
-            let words = format!("block {block} of 6, 2 cases open: {what}");
-            assert!(seen.contains(&words), "{words} is not in {seen:?}");
-        }
-    }
-    assert!(seen.contains("s left"), "{seen:?}");
-    assert!(!seen.contains("block 7"), "{seen:?}");
-}
-
-#[test]
-fn settled_cases_are_no_longer_counted_as_open() {
-    let (code, seen) = on_a_terminal(pair(&Sandbox::new(), "fake+slower"));
-    assert_eq!(code, Some(1), "{seen}");
-    assert!(seen.contains("block 9 of at most 40, 1 case open: decode/p8"), "{seen:?}");
-}
-
 /// What is said between the pilot and the blocks has lines of its own, and nothing is left on the last one.
 #[test]
 fn words_stand_above_the_progress_line_and_it_is_wiped_at_the_end() {

@@ -50,18 +50,6 @@ fn what_head_loosens_is_named_and_has_no_effect_before_the_merge() {
     assert_eq!(cases, [("decode/p8".to_owned(), 1.02), ("decode/p16".to_owned(), 1.02)], "base's cases and limits");
 }
 
-/// Editors set it for all that they start, and a push starts hooks.
-#[test]
-fn bases_settings_are_found_whatever_a_variable_says_of_gits_paths() {
-    let sandbox = strict();
-    loosened(&sandbox);
-    sandbox.write("engine.rs", "is not built\n");
-    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--model=m", "--base-folder=cache"]);
-    gate.env("GIT_LITERAL_PATHSPECS", "1");
-    let said = assert_cmd::Command::from_std(gate).assert().code(2);
-    assert!(stderr(&said).contains("head changes the gate: threshold 1.02 -> 1.5"), "{}", stderr(&said));
-}
-
 /// Also of a receipt that was measured before, as a share on another machine was.
 #[test]
 fn a_receipt_is_judged_by_bases_settings_too() {
@@ -130,13 +118,6 @@ fn no_note_has_an_options_value_or_a_folder() {
 }
 
 #[test]
-fn a_gate_that_head_leaves_as_it_is_says_nothing() {
-    let sandbox = strict();
-    let said = gate(&sandbox, "HEAD", &[]).success();
-    assert!(!stdout(&said).contains("head changes the gate"), "{}", stdout(&said));
-}
-
-#[test]
 fn a_file_that_head_deletes_is_a_change_and_one_of_base_that_cannot_be_read_is_refused() {
     let sandbox = strict();
     fs::remove_file(sandbox.path("infergate.toml")).expect("there");
@@ -156,27 +137,4 @@ fn a_file_that_head_deletes_is_a_change_and_one_of_base_that_cannot_be_read_is_r
         "{}",
         stdout(&said)
     );
-}
-
-#[test]
-#[cfg(unix)]
-fn a_link_in_base_is_no_file_of_settings() {
-    let sandbox = repository();
-    std::os::unix::fs::symlink("/etc/hostname", sandbox.path("infergate.toml")).expect("a link");
-    commit(&sandbox, "other", "", "a link");
-    fs::remove_file(sandbox.path("infergate.toml")).expect("there");
-    let line = error(gate(&sandbox, "HEAD", &[]));
-    assert!(line.contains("infergate.toml: is a link in ") && line.contains("put a file in its place"), "{line}");
-}
-
-#[test]
-fn the_nearest_file_above_the_folder_is_bases() {
-    let sandbox = strict();
-    commit(&sandbox, "deep/.keep", "", "a folder");
-    sandbox.write("infergate.toml", "threshold = 1.5\n");
-    let mut process =
-        sandbox.process(&["gate", "--against", "HEAD", "--model=m", "--cases=decode/p8", "--base-folder"]);
-    process.arg(sandbox.path("cache")).arg("--bench-package=engine").current_dir(sandbox.path("deep"));
-    let said = assert_cmd::Command::from_std(process).assert();
-    assert!(stderr(&said).contains("head changes the gate: threshold 1.02 -> 1.5"), "{}", stderr(&said));
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use assert_cmd::Command;
 
 use crate::revisions::{commit, repository};
-use crate::sandbox::{Sandbox, error, stderr};
+use crate::sandbox::{Sandbox, error};
 
 /// A file that chooses a toolchain: the one that runs this test.
 fn file() -> String {
@@ -78,31 +78,4 @@ fn base_is_not_built_by_heads_cargo_where_head_names_a_toolchain() {
     let ran = fs::read_to_string(sandbox.path("target/ran")).expect("head is built by it");
     let base = |line: &&str| Path::new(line).ends_with("base/tree");
     assert_eq!(ran.lines().find(base), None, "{ran}");
-}
-
-/// A compiler that is not rustup's does not read RUSTUP_TOOLCHAIN: both sides would be built by it, and pass.
-#[cfg(unix)]
-#[test]
-fn another_toolchain_without_rustup_is_refused() {
-    use std::os::unix::fs::PermissionsExt;
-
-    let sandbox = repository();
-    for name in ["cargo", "rustc"] {
-        let words = "#!/bin/sh\ncase \"$1\" in +*) exit 1;; esac\necho 1.95.0\n";
-        sandbox.write(&format!("target/{name}"), words);
-        fs::set_permissions(sandbox.path(&format!("target/{name}")), fs::Permissions::from_mode(0o755))
-            .expect("a program");
-    }
-    let git = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
-        .map(|folder| folder.join("git"))
-        .find(|git| git.is_file())
-        .expect("git");
-    std::os::unix::fs::symlink(git, sandbox.path("target/git")).expect("a link");
-    let mut process =
-        sandbox.process(&["gate", "--toolchain", "beta", "--model=m", "--threads=1", "--base-folder=cache"]);
-    process.env("PATH", sandbox.path("target"));
-    let said = Command::from_std(process).assert();
-    assert!(!stderr(&said).contains("building"), "{}", stderr(&said));
-    let line = error(said);
-    assert!(line.contains("--toolchain 'beta': rustup is not installed"), "{line}");
 }

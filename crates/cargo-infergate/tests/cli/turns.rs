@@ -131,27 +131,6 @@ fn shards_of_one_load_measure_side_by_side_and_with_nobody_else() {
     assert!(said.ends_with("error: the run: interrupted\n"), "{said}");
 }
 
-/// Whoever measures this command holds the lock and waits for it.
-#[test]
-#[cfg(target_os = "linux")]
-fn a_command_that_is_measured_itself_does_not_wait_for_who_measures_it() {
-    let sandbox = Sandbox::new();
-    let lock = File::create(sandbox.lock()).expect("a file");
-    lock.lock().expect("locked by this process, which starts the command");
-    let said = sandbox.measure("bench", "fake", &[]).success();
-    assert!(!stderr(&said).contains(WAITS), "{}", stderr(&said));
-}
-
-#[test]
-fn a_link_in_the_locks_place_is_not_followed() {
-    let sandbox = Sandbox::new();
-    let kept = sandbox.write("kept", "somebody else's");
-    std::os::unix::fs::symlink(&kept, sandbox.lock()).expect("a link");
-    let said = sandbox.measure("bench", "fake", &[]).success();
-    assert!(stderr(&said).contains("is no lock"), "{}", stderr(&said));
-    assert_eq!(fs::read_to_string(kept).expect("there"), "somebody else's");
-}
-
 #[test]
 #[cfg(target_os = "linux")]
 fn a_checkout_belongs_to_one_gate_until_its_end() {

@@ -64,19 +64,6 @@ fn the_committed_file_is_the_defaults() {
 }
 
 #[test]
-fn what_is_commented_out_is_valid_too() {
-    let all = commented_file();
-    let all = all.lines().map(|line| line.strip_prefix("# ").filter(|rest| is_assignment(rest)).unwrap_or(line));
-    let config = apply(&all.collect::<Vec<_>>().join("\n")).expect("valid");
-    assert_eq!(config.measured.dtype.as_deref(), Some("f32"));
-    assert_eq!(config.bench.package.as_deref(), Some("my-engine"));
-}
-
-fn is_assignment(line: &str) -> bool {
-    line.split_once(" = ").is_some_and(|(name, _)| !name.contains(' '))
-}
-
-#[test]
 fn a_file_sets_what_it_names_and_nothing_else() {
     let config =
         apply("model = 'a.gguf'\nseconds_per_case = 1\n[bench]\ntarget = 'speed'\nfeatures = ['cuda']\ndefault_features = false")
@@ -158,58 +145,6 @@ fn the_nearest_file_counts_and_the_search_ends_at_the_repository() {
     fs::write(deep.join("infergate.toml"), "model = 'near.gguf'").expect("a file");
     let near = Config::load(&deep).expect("found here").measured.model;
     assert_eq!(Path::new(&near), deep.join("near.gguf"));
-}
-
-#[test]
-fn a_missing_prompt_file_is_named() {
-    let line =
-        format!("{:#}", apply("prompt = 'none.txt'").expect("valid").measured.prompt_text().expect_err("not there"));
-    assert!(line.contains("none.txt: cannot be read") && line.contains("the prompt cannot be read"), "{line}");
-}
-
-/// A pipe would be waited for, a device never ends, and a link to nowhere would be defaults in silence.
-#[cfg(unix)]
-#[test]
-fn only_a_regular_file_is_read() {
-    let folder = tempfile::tempdir().expect("a folder");
-    fs::create_dir(folder.path().join(".git")).expect("the search ends here");
-    let path = folder.path().join("infergate.toml");
-    let refusal = || format!("{:#}", Config::load(folder.path()).expect_err("refused"));
-    fs::create_dir(&path).expect("a folder of that name");
-    assert!(refusal().contains("infergate.toml: cannot be read"), "{}", refusal());
-    fs::remove_dir(&path).expect("removed");
-    for target in ["/dev/zero", "infergate.toml", "nowhere"] {
-        std::os::unix::fs::symlink(target, &path).expect("a link");
-        assert!(refusal().contains("infergate.toml: cannot be read"), "{target}: {}", refusal());
-        fs::remove_file(&path).expect("removed");
-    }
-    let made = std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo");
-    assert!(made.success());
-    assert!(refusal().contains("infergate.toml: cannot be read, it is no regular file"), "{}", refusal());
-    fs::remove_file(&path).expect("removed");
-    fs::write(&path, vec![b'#'; (64 << 10) + 1]).expect("a file");
-    assert!(refusal().contains("65537 bytes are too many"), "{}", refusal());
-    fs::write(&path, b"model = '\xff'").expect("a file");
-    assert!(refusal().contains("infergate.toml: cannot be read as text"), "{}", refusal());
-}
-
-#[test]
-fn nested_without_end_or_named_without_end_is_refused() {
-    let deep = format!("cases = {}1", "[".repeat(100_000));
-    assert!(refusal(&deep).contains("infergate.toml:1:"), "{:.200}", refusal(&deep));
-    let long = format!("{} = 1", "x".repeat(500_000));
-    assert!(refusal(&long).contains("unknown key"), "{:.200}", refusal(&long));
-}
-
-/// A gate started in a subfolder must not miss its baseline and pass.
-#[test]
-fn baselines_lie_beside_the_file_from_every_folder_below_it() {
-    let repository = tempfile::tempdir().expect("a folder");
-    let below = repository.path().join("crates/engine");
-    fs::create_dir_all(&below).expect("folders");
-    fs::write(repository.path().join("infergate.toml"), "runs = 2\n").expect("written");
-    let config = Config::load(&below).expect("loads");
-    assert_eq!(config.baselines, repository.path().join("baselines"));
 }
 
 /// A worker runs elsewhere than the command that was told of the model.

@@ -12,7 +12,6 @@ mod load_formats;
 mod local_load;
 mod machine;
 mod measuring_properties;
-mod packaging;
 mod rank_tests;
 mod receipt;
 mod report;

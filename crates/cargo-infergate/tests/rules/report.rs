@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use cargo_infergate::gate::memory::judge;
 use cargo_infergate::receipt::{
     CountedCase, Counter, InferenceMemory, LeakSite, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord,
-    MemorySample, MemorySeries, Outcome, Receipt, Verdict, read,
+    MemorySample, MemorySeries, Receipt, Verdict, read,
 };
 use cargo_infergate::report::words::sparkline;
 use cargo_infergate::report::{terminal, units};
@@ -117,25 +117,6 @@ fn a_receipt_shows_every_metric_and_the_parts_of_the_first_token() {
 fn a_verdict_shows_each_case_then_remarks_then_the_decision() {
     let text = plain(&terminal::verdict(&verdict(), "SUBJECT"));
     assert_eq!(text, VERDICT, "{text}");
-}
-
-#[test]
-fn the_decision_is_the_last_line_and_has_its_colour() {
-    let mut verdict = verdict();
-    let last = |verdict: &Verdict| terminal::verdict(verdict, "").lines().last().unwrap_or_default().to_owned();
-    assert!(last(&verdict).starts_with("verdict: \u{1b}[31mregressed\u{1b}[0m (exit 1): "), "{}", last(&verdict));
-    verdict.rows.truncate(1);
-    (verdict.verdict, verdict.exit_code) = (Outcome::Pass, 0);
-    assert_eq!(last(&verdict), "verdict: \u{1b}[32mpass\u{1b}[0m (exit 0): 1 case with the same output");
-}
-
-#[test]
-fn a_run_cut_short_or_invalid_says_so() {
-    let mut receipt = receipt();
-    receipt.partial = true;
-    receipt.invalid.push("decode/p8: output token 2 differs".into());
-    let text = plain(&terminal::receipt(&receipt));
-    assert!(text.contains("\ninvalid: decode/p8: output token 2 differs\npartial: the run was cut short\n"), "{text}");
 }
 
 #[test]

@@ -118,21 +118,6 @@ fn a_memory_that_is_no_longer_known_ends_the_phase() {
 }
 
 #[test]
-fn faults_are_one_line_with_a_remedy() {
-    let error = |model: &str| format!("{:#}", run(&request("fake_engine", model)).expect_err("fails"));
-    let dies = error("fake:dies");
-    assert!(dies.contains("fake_engine: the worker ended early") && !dies.contains("examples"), "no folder: {dies}");
-    assert!(error("fake:fails").contains("failed at step 30"), "{}", error("fake:fails"));
-    assert!(error("fake:garbage").contains("nothing but answers may go to stdout"));
-    assert!(error("fake:new-protocol").contains("build both with the same infergate"));
-    assert!(error("fake:nonsense").contains("unknown fake 'nonsense'"));
-
-    let mut missing = request("fake_engine", "fake");
-    missing.worker.path = "/no/such/worker".into();
-    assert!(format!("{:#}", run(&missing).expect_err("fails")).contains("cargo bench --no-run"));
-}
-
-#[test]
 fn bad_cases_are_refused_before_time_is_taken() {
     let error = |case: &str| {
         let mut request = request("fake_engine", "fake");
@@ -143,14 +128,6 @@ fn bad_cases_are_refused_before_time_is_taken() {
     assert!(error("generate/p1000-o256").contains("needs 1256 tokens"));
     assert!(error("embed/p8").contains("not a case id"), "{}", error("embed/p8"));
     assert!(error("nothing*").contains("no case matches"));
-}
-
-#[test]
-fn a_memory_case_beyond_the_context_is_refused_before_anything_is_measured() {
-    let long = "generate/p100000-o64".parse().expect("a case");
-    let error = run(&SuiteRequest { memory_case: Some(long), ..request("fake_engine", "fake") }).expect_err("too long");
-    let line = format!("{error:#}");
-    assert!(line.contains("memory.case cannot be repeated") && line.contains("generate/p100000-o64 needs"), "{line}");
 }
 
 #[test]

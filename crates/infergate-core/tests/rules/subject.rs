@@ -17,17 +17,3 @@ fn a_subject_reads_as_it_prints() {
     assert_eq!(serde_json::from_str::<Subject>(&serde_json::to_string(&bench).expect("text")).expect("a bench"), bench);
     assert_eq!((named.case(), Subject::Case(case).case()), (None, Some(case)));
 }
-
-#[test]
-fn what_is_no_subject_says_how_to_write_one() {
-    for text in ["", "decode", "modell", ":x", "bench:", "scenario:", "Scenario:x", "a b:x", "server:\u{1b}[2J", "x:\n"]
-    {
-        let error = text.parse::<Subject>().expect_err(text).to_string();
-        assert!(
-            error.contains("decode/p128") || error.contains("scenario:chat") || error.contains("a bench's name"),
-            "{text}: {error}"
-        );
-        assert!(!error.contains(['\n', '\u{1b}']), "{error:?}");
-    }
-    assert!(Name::new("scenario", &"x".repeat(201)).is_err(), "a receipt is someone else's file");
-}

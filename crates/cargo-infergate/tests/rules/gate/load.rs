@@ -6,7 +6,7 @@ use cargo_infergate::receipt::{
     Evidence, LoadBaseline, LoadReceipt, Metric, Note, Outcome, Reason, ShardRecord, Shown, TargetRecord, Verdict,
     VerdictRow,
 };
-use infergate_core::load::{Arrivals, Failure, FailureClass, Spacing};
+use infergate_core::load::{Arrivals, Failure, FailureClass};
 
 use crate::gate::load_runs::run;
 
@@ -94,16 +94,6 @@ fn a_slowdown_is_regressed_from_eight_sessions_on() {
     let verdict = judged(&slow, &day);
     assert_eq!((outcomes(&times(&verdict)), verdict.exit_code), (vec![Outcome::Advisory; 4], 0));
     assert!(reasons(&verdict).contains(&&Reason::TooFewSessions { sessions: 8, days: Some(1), needed: 8 }));
-}
-
-#[test]
-fn sessions_that_scatter_widen_the_limit() {
-    let mut base = LoadBaseline::from_receipt(&run(1, 100));
-    (2..=8).for_each(|day| base.add(&run(day, 100 + 40 * u64::from(day % 2)), false));
-    let verdict = judged(&run(20, 150), &base);
-    assert_eq!((outcomes(&times(&verdict)), verdict.exit_code), (vec![Outcome::WithinLimit; 4], 0));
-    let limit = times(&verdict)[0].time().and_then(|time| time.threshold).expect("a limit");
-    assert!(limit > 1.5, "{limit}");
 }
 
 #[test]
@@ -219,18 +209,6 @@ fn another_load_is_named_and_not_comparable_where_a_baseline_is_required() {
 }
 
 #[test]
-fn other_arrivals_at_the_same_rate_are_another_load() {
-    let open = |spacing| {
-        let mut receipt = run(1, 100);
-        receipt.levels[0].arrivals = Arrivals::Open { requests_per_s: 2.5, spacing };
-        receipt
-    };
-    let verdict = judged(&open(Spacing::Constant), &LoadBaseline::from_receipt(&open(Spacing::Poisson)));
-    assert!(reasons(&verdict).contains(&&other("arrivals", "poisson", "constant")), "{verdict:?}");
-    assert_eq!(verdict.rows[0].subject.to_string(), "load:chatbot/2.5 requests/s");
-}
-
-#[test]
 fn a_level_that_was_not_run_is_named() {
     let mut both = run(1, 100);
     let mut more = both.levels[0].clone();
@@ -261,20 +239,6 @@ fn without_a_baseline_or_on_another_machine_time_is_advisory() {
     assert_eq!(verdict.exit_code, 4);
     fail(&mut elsewhere, 1, FailureClass::Status5xx);
     assert_eq!(judged(&elsewhere, &baseline(8)).exit_code, 1, "failures do not depend on the machine");
-}
-
-#[test]
-fn what_may_explain_a_change_is_named() {
-    let mut head = run(20, 100);
-    head.tool = "0.2.0".into();
-    let note = Note::Differs {
-        what: "infergate".into(),
-        base: "0.1.0".into(),
-        head: "0.2.0".into(),
-        sessions: Some((8, 8)),
-        paired: false,
-    };
-    assert!(judged(&head, &baseline(8)).notes.contains(&note));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! What a window of load says, by its requests.
 
 use cargo_infergate::paired::load_window::{answers, bytes_per_token, window};
-use cargo_infergate::receipt::window::{METRICS, case_name, of_case_name};
 use cargo_infergate::receipt::{LoadCase, Metric, Side, WindowAnswers, WindowTimes};
 use cargo_infergate::server::answer::itl_ns;
 use infergate_core::load::{Failure, FailureClass, RequestRecord, WindowPlan};
@@ -121,15 +120,4 @@ fn a_mean_gap_is_one_between_tokens() {
     assert_eq!(gap(None, 12, &[100, 100, 100]), None, "all at once");
     // An answer that stops halfway is no faster.
     assert_eq!((gap(None, 20, &[100, 140, 180]), gap(None, 12, &[100, 140])), (Some(20), Some(20)));
-}
-
-#[test]
-fn a_case_is_named_after_its_load() {
-    for (metric, _) in METRICS {
-        let name = case_name("a/b", 16, metric).expect("a name");
-        assert_eq!(of_case_name(&name, 16), Some(("a/b", metric)));
-        assert_eq!(of_case_name(&name, 6), None, "{name}");
-    }
-    assert_eq!(case_name("chat", 16, Metric::Time), None);
-    assert_eq!(of_case_name("chat/ttft", 16), None);
 }

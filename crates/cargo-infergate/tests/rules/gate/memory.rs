@@ -93,28 +93,6 @@ fn a_heap_that_only_moves_is_no_leak() {
     }
 }
 
-#[test]
-fn a_leak_that_accelerates_is_one_and_a_rise_that_slows_down_is_not() {
-    assert_eq!(heap(|at| 64.0 * (at as f64).powi(2)), Outcome::Leak, "steps 1 : 3 : 5");
-    assert_eq!(heap(|at| (at as f64 / 8.0).exp()), Outcome::Leak, "doubling every few runs");
-    assert_eq!(heap(|at| 1e6 * (1.0 - (-(at as f64) / 15.0).exp())), Outcome::Plateau, "a warm-up that levels off");
-    assert_eq!(heap(|at| 1e6 * (1.0 - (-(at as f64) / 400.0).exp())), Outcome::Inconclusive, "slower than can be seen");
-}
-
-#[test]
-fn a_cache_that_fills_is_a_plateau_that_says_what_it_keeps() {
-    let full = row(&record(100, |at| (1e9 + 3000.0 * at.min(76) as f64, 2e9)), Witness::Heap);
-    assert_eq!((full.outcome, full.kept_bytes, full.smallest_leak_bytes), (Outcome::Plateau, Some(228_000), Some(1.0)));
-    assert_eq!(full.note.as_deref(), Some("the heap grew by 223 KiB and then no more"));
-    assert_eq!(full.outcome.exit_code(), 0);
-
-    let filling = row(&record(100, |at| (1e9 + 3e6 * (1.0 - (-(at as f64) / 100.0).exp()), 2e9)), Witness::Heap);
-    assert_eq!((filling.outcome, filling.certain_leak_interval), (Outcome::Plateau, None));
-    assert!(filling.random_leaks.is_empty(), "what still grows hides leaks: {filling:?}");
-    assert!(filling.smallest_leak_bytes.is_some_and(|bytes| bytes > 5000.0), "{filling:?}");
-    assert!(filling.note.is_some_and(|note| note.ends_with("KiB a run: a smaller leak would not be seen")));
-}
-
 /// As earlier versions recorded it.
 #[test]
 fn a_heap_that_rose_and_was_not_followed_further_is_no_leak_yet() {
@@ -168,15 +146,6 @@ fn the_stated_smallest_leak_is_the_one_that_is_called_nineteen_times_of_twenty()
 }
 
 #[test]
-fn a_rise_that_levels_off_is_followed_further_and_passes() {
-    let warm_up = record(100, |at| (1e9, 5e8 + 5.0 * MIB * (1.0 - (-(at as f64) / 30.0).exp())));
-    assert_eq!(warm_up.runs.len(), 200, "it rises over the first hundred");
-    let row = row(&warm_up, Witness::Resident);
-    assert_eq!(row.outcome, Outcome::Plateau, "{row:?}");
-    assert!(row.kept_bytes.is_some_and(|bytes| bytes > 3 << 20), "{row:?}");
-}
-
-#[test]
 fn a_rise_that_slows_down_is_inconclusive_and_says_how_many_runs_would_settle_it() {
     let slowing = |runs| {
         record(runs, |at| (1e9, 5e8 + PAGE * 20.0 * at.min(100) as f64 + PAGE * 5.0 * at.saturating_sub(100) as f64))
@@ -187,14 +156,6 @@ fn a_rise_that_slows_down_is_inconclusive_and_says_how_many_runs_would_settle_it
     let words: Vec<&str> = note.strip_suffix(" runs may settle it").expect("an advice").split(' ').collect();
     let runs: usize = words.last().expect("a number").parse().expect("a number");
     assert_eq!(row(&slowing(runs), Witness::Resident).outcome, Outcome::Leak, "it goes on rising; {note}");
-}
-
-#[test]
-fn one_confirmation_serves_both_witnesses() {
-    let both = record(100, |at| (1e9 + 65536.0 * at as f64, 5e8 + 65536.0 * at as f64));
-    assert_eq!(both.runs.len(), 200);
-    assert_eq!(row(&both, Witness::Heap).outcome, Outcome::Leak);
-    assert_eq!(row(&both, Witness::Resident).outcome, Outcome::Leak);
 }
 
 #[test]
@@ -249,11 +210,6 @@ fn a_rise_has_to_be_likely_and_large_and_a_leak_in_both_halves_of_all_runs() {
     assert_eq!(pool.outcome, Outcome::Leak, "{pool:?}");
 }
 
-#[test]
-fn a_heap_that_leaks_from_the_middle_on_is_called() {
-    assert_eq!(heap(|at| 4096.0 * at.saturating_sub(50) as f64), Outcome::Leak);
-}
-
 /// The runs that confirm were taken because of the resident set.
 #[test]
 fn every_run_that_was_taken_is_looked_at() {
@@ -262,24 +218,6 @@ fn every_run_that_was_taken_is_looked_at() {
     assert_eq!(row(&late, Witness::Heap).outcome, Outcome::Leak);
     let flat = record(100, |at| (1e9, 5e8 + 65536.0 * at as f64));
     assert_eq!(row(&flat, Witness::Heap).outcome, Outcome::Pass);
-}
-
-#[test]
-fn steps_are_called_steps() {
-    let stepped = |places: &[usize]| {
-        let live = |at: usize| 1e9 + 100.0 * MIB * places.iter().filter(|place| at >= **place).count() as f64;
-        row(&record(100, |at| (live(at), 2e9)), Witness::Heap)
-    };
-    let two = stepped(&[20, 70]);
-    assert_eq!(two.note.as_deref(), Some("the heap grew by 200 MiB in 2 steps, the last in run 71"));
-    assert_eq!(two.outcome, Outcome::Plateau);
-    let three = stepped(&[20, 70, 160]);
-    assert_eq!(three.outcome, Outcome::Plateau);
-    assert!(three.note.is_some_and(|note| note.ends_with("the last in run 161; a leak is not excluded")));
-    let four = stepped(&[20, 70, 120, 170]);
-    assert_eq!(four.outcome, Outcome::Inconclusive);
-    let note = four.note.expect("a note");
-    assert!(note.starts_with("the heap grew by 400 MiB in 4 steps, the last in run 171: a leak is neither"), "{note}");
 }
 
 #[test]
@@ -293,19 +231,6 @@ fn what_is_not_seen_is_said() {
     let few = record(MIN_RUNS - 1, |_| (1e9, 5e8));
     assert_eq!(row(&few, Witness::Heap).outcome, Outcome::Inconclusive);
     assert!(row(&few, Witness::Resident).note.is_some_and(|note| note.contains("at least 20")));
-}
-
-/// Nobody can put an allocator into a server from outside, so nobody is told to.
-#[test]
-fn of_a_server_only_the_resident_memory_can_be_seen() {
-    let without_heap = |case: &str| {
-        let mut record = record(100, |_| (1e9, 2e9));
-        record.runs.live_bytes.clear();
-        record.case = case.parse().expect("a case");
-        row(&record, Witness::Heap).note.expect("a note")
-    };
-    assert!(without_heap("bench:chat/ttft").contains("followed from outside"));
-    assert!(without_heap("generate/p128-o64").contains("CountingAllocator"));
 }
 
 #[test]

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use cargo_infergate::gate::paired::{PairedPolicy, Series, join, judge, merge, outcomes};
+use cargo_infergate::gate::paired::{PairedPolicy, Series, judge, merge, outcomes};
 use cargo_infergate::receipt::{
-    CodeRecord, CodeRuns, CountedCase, Counter, Evidence, LayoutFiles, Note, Outcome, PairedReceipt, ShareRecord,
-    TimeEvidence, VerdictRow,
+    CodeRecord, CodeRuns, Counter, Evidence, Outcome, PairedReceipt, ShareRecord, TimeEvidence, VerdictRow,
 };
-use cargo_infergate::report::inputs::Inputs;
-use cargo_infergate::report::words::{self, look::how_sure};
-use infergate::engine::EngineInfo;
+use cargo_infergate::report::words::{self};
 use proptest::prelude::*;
 
 use crate::gate::memory::record;
@@ -149,46 +146,6 @@ fn what_a_case_runs_is_of_what_its_own_program_changed() {
     assert_eq!(outcome_of(&merged, "decode/p128"), Some(Outcome::Layout));
 }
 
-/// Each share is built from the same source; several bench targets are several programs.
-#[test]
-fn a_function_that_changed_is_counted_once_in_shares_of_one_program() {
-    let changed = |model: &str, engine: &str| {
-        let mut some = shares();
-        for share in &mut some {
-            share.code = Some(CodeRecord { same: false, changed: Some(12), ..CodeRecord::same() });
-            for side in [&mut share.base, &mut share.head] {
-                (side.engine.model, side.engine.name) = (model.to_owned(), engine.to_owned());
-            }
-        }
-        some
-    };
-    let functions = |merged: PairedReceipt| merged.code.and_then(|code| code.changed);
-    let merged = |some| functions(merge(some).expect("a suite"));
-    assert_eq!(merged(changed("parse", EngineInfo::CRITERION)), Some(12));
-    assert_eq!(merged(changed("parse,print", EngineInfo::CRITERION)), Some(36));
-    assert_eq!(functions(join(changed("parse", EngineInfo::CRITERION)).expect("a suite")), Some(36));
-}
-
-/// No case draws from another share's builds.
-#[test]
-fn how_sure_a_suite_is_rests_on_the_layouts_of_each_share() {
-    let sure = |layouts: [usize; SUITE]| {
-        let mut some = shares();
-        for (share, (at, count)) in some.iter_mut().zip(layouts.into_iter().enumerate()) {
-            share.cases[0].layout_std = Some(0.01);
-            let hashes =
-                |side: usize| (0..count).map(|build| format!("{:064x}", at << 9 | side << 8 | build)).collect();
-            share.layouts = Some(LayoutFiles { base: hashes(0), head: hashes(1), ..LayoutFiles::default() });
-        }
-        let merged = merge(some).expect("a suite");
-        how_sure(&Inputs { paired: Some(merged), ..Inputs::new("cargo infergate") }).expect("blocks")
-    };
-    let luck = "but for the luck of where the linker put the code";
-    assert!(!sure([4, 5, 4]).contains(luck), "{}", sure([4, 5, 4]));
-    assert!(sure([4, 3, 4]).contains(luck), "{}", sure([4, 3, 4]));
-    assert!(sure([4, 0, 4]).contains(luck), "{}", sure([4, 0, 4]));
-}
-
 #[test]
 fn each_share_that_was_gone_on_with_says_so() {
     let mut some = shares();
@@ -196,81 +153,6 @@ fn each_share_that_was_gone_on_with_says_so() {
     let verdict = judge(&merge(some).expect("a suite"), &PairedPolicy::default());
     let said = verdict.notes.iter().map(words::note).filter(|note| note.contains("gone on with")).collect::<Vec<_>>();
     assert_eq!(said, ["share 2 was cut short after 3 blocks and gone on with: the others are of another time"]);
-}
-
-/// A target may be of a case that another share measures.
-#[test]
-fn a_target_that_names_no_case_of_a_share_is_judged_with_the_suite() {
-    let targets = vec!["prefill/p128 ttft_ms < 2500".parse().expect("a target")];
-    let policy = PairedPolicy { targets, ..PairedPolicy::default() };
-    let of_targets = |receipt: &PairedReceipt| {
-        let verdict = judge(receipt, &policy);
-        verdict.rows.iter().filter(|row| matches!(row.evidence, Evidence::Target(_))).map(|row| row.outcome).collect()
-    };
-    let outcomes: Vec<Vec<Outcome>> = shares().iter().map(of_targets).collect();
-    assert_eq!(outcomes, [vec![Outcome::Pass], vec![], vec![]]);
-    assert_eq!(of_targets(&merge(shares()).expect("a suite")), [Outcome::Pass]);
-    // A whole run that has no such case does not meet it.
-    let whole = measured("decode/p128", 1_000_000, &quiet(0));
-    assert_eq!(of_targets(&whole), [Outcome::TargetMissed]);
-}
-
-#[test]
-fn a_share_in_which_base_was_not_counted_says_so() {
-    let notes = |uncounted: &[usize]| {
-        let mut some = shares();
-        for (at, share) in some.iter_mut().enumerate() {
-            let repeats = [("allocations_per_token".to_owned(), vec![5; 8])].into();
-            let counted = vec![CountedCase::of_repeats(share.cases[0].id, String::new(), repeats)];
-            share.head.counted.clone_from(&counted);
-            share.base.counted = if uncounted.contains(&at) { Vec::new() } else { counted };
-        }
-        let verdict = judge(&merge(some).expect("a suite"), &PairedPolicy::default());
-        verdict.notes.into_iter().filter(|note| *note == Note::BaseNotCounted).count()
-    };
-    let all: [&[usize]; 5] = [&[], &[0], &[1], &[0, 2], &[0, 1, 2]];
-    assert_eq!(all.map(notes), [0, 1, 1, 1, 1]);
-}
-
-/// Its benches are new, say.
-#[test]
-fn a_share_of_which_nothing_is_left_costs_the_others_nothing() {
-    let empty = |share: &mut PairedReceipt| {
-        share.blocks.clear();
-        share.head.unmatched.push(share.cases.remove(0).id);
-    };
-    let mut some = shares();
-    empty(&mut some[0]);
-    some[0].validate().expect("a receipt that can be read");
-    let alone = judge(&some[0], &PairedPolicy::default());
-    assert_eq!((alone.verdict, alone.exit_code), (Outcome::NotComparable, 4));
-    let merged = merge(some.clone()).expect("a suite");
-    assert_eq!(outcome_of(&merged, "decode/p512"), Some(Outcome::WithinLimit));
-    let notes = judge(&merged, &PairedPolicy::default()).notes;
-    assert!(notes.contains(&Note::from("prefill/p128: not compared, base has none of this name yet".to_owned())));
-    some[1..].iter_mut().for_each(empty);
-    // All that is left fails in head: a verdict, as of a gate that measured all.
-    let mut broken = some.clone();
-    broken[0].broken.push("parse fails in head alone".into());
-    let verdict = judge(&merge(broken).expect("a suite"), &PairedPolicy::default());
-    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Invalid, 3));
-    let said = format!("{:#}", merge(some).expect_err("nothing was compared"));
-    assert!(said.contains("no share has a bench that base has, too"), "{said}");
-    assert!(PairedReceipt { share: None, cases: Vec::new(), ..merged }.validate().is_err());
-}
-
-/// Each of many machines may take as many blocks as a case needs.
-#[test]
-fn many_shares_may_have_many_blocks_and_no_case_may() {
-    const OF: usize = 64;
-    let share = |number: usize| PairedReceipt {
-        share: Some(ShareRecord { number, of: OF, suite_cases: OF }),
-        ..measured(&format!("prefill/p{number}"), 1_000_000, &[0.001; 32])
-    };
-    let merged = merge((1..=OF).map(share).collect()).expect("a suite");
-    assert_eq!(merged.blocks.len(), 32 * OF);
-    let said = format!("{:#}", measured("decode/p8", 1_000_000, &[0.0; 2_001]).validate().expect_err("too many"));
-    assert!(said.contains("2001 blocks of decode/p8 are more than any run has"), "{said}");
 }
 
 #[test]

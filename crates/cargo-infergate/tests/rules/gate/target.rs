@@ -184,14 +184,6 @@ fn a_target_of_an_invalid_or_cut_run_does_not_pass() {
     assert_eq!(row(&judged(&head, "* ttft_ms < 1000"), "prefill/p8", "ttft_ms").outcome, Outcome::Invalid);
 }
 
-#[test]
-fn a_target_is_a_string_in_files() {
-    let target: Target = serde_json::from_str("\"decode/* tokens_per_s > 20\"").expect("a target");
-    assert_eq!(serde_json::to_string(&target).expect("JSON"), "\"decode/* tokens_per_s > 20\"");
-    let error = serde_json::from_str::<Target>("\"decode/* speed > 20\"").expect_err("no metric").to_string();
-    assert!(error.contains("did you mean"), "{error}");
-}
-
 proptest! {
     #[test]
     fn any_text_is_a_target_or_an_error(text in "\\PC{0,40}") {

@@ -6,8 +6,8 @@ use cargo_infergate::gate::paired::{PairedPolicy, judge, open, outcomes, series}
 use cargo_infergate::paired::load_window::{answers, bytes_per_token, window};
 use cargo_infergate::receipt::window::{METRICS, case_name};
 use cargo_infergate::receipt::{
-    Accept, Against, BlockCase, BlockRecord, Evidence, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Reason,
-    Side, Terms, UpTo, Verdict, VerdictRow, WindowAnswers, WindowRecord, WindowTimes,
+    Accept, Against, BlockCase, BlockRecord, Evidence, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side,
+    Terms, UpTo, Verdict, VerdictRow, WindowAnswers, WindowRecord, WindowTimes,
 };
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::verdict_file::verdict_file;
@@ -226,30 +226,6 @@ fn answers_that_are_others_under_load_are_called() {
     assert_eq!(answer_row(&verdict, "changed_answers").outcome, Outcome::Pass, "{:?}", verdict.rows);
 }
 
-/// Servers that garble a part of the answers under load.
-///
-/// `cargo test -p cargo-infergate --test rules gate::under_load::a_part -- --nocapture` prints it.
-#[test]
-fn a_part_of_the_answers_is_garbled() {
-    for (garbles, least) in [(0.02, 1), (0.05, 19)] {
-        let receipts: Vec<PairedReceipt> =
-            (0..20).map(|seed| gate(Server { garbles, ..Server::default() }, seed)).collect();
-        let is_called = |receipt: &&PairedReceipt| {
-            let verdict = judge(receipt, &PairedPolicy::default());
-            answer_row(&verdict, "changed_answers").outcome == Outcome::CounterRegressed
-        };
-        let called = receipts.iter().filter(is_called).count();
-        let blocks = receipts.iter().map(|receipt| receipt.blocks.len()).max().unwrap_or(0);
-        let repeated: u64 = receipts[0].blocks[0].windows.iter().map(|window| window.answers.repeated).sum();
-        println!(
-            "{:.0} % garbled, {} repeated answers a side and block: {called} of 20 called, at most {blocks} blocks",
-            100.0 * garbles,
-            repeated / 2
-        );
-        assert!(called >= least, "{garbles}: {called}");
-    }
-}
-
 fn answer_row<'a>(verdict: &'a Verdict, name: &str) -> &'a VerdictRow {
     let is_it = |row: &&VerdictRow| matches!(&row.evidence, Evidence::Counter(counter) if counter.name == name);
     verdict.rows.iter().find(is_it).expect("a row")
@@ -362,23 +338,4 @@ fn requests_that_fail_in_each_block_of_head_are_called() {
     assert_eq!(called_after(&[(0, 200), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)]), None);
     assert_eq!(called_after(&[(1, 1); 12]), None);
     assert!(called_after(&[(2, 100); 12]).is_some_and(|block| block < 7), "both fail, and head far more");
-}
-
-/// Head's one process can have another luck than base's, in each block the same.
-#[test]
-fn servers_that_run_already_are_one_batch_for_each_pair() {
-    let blocks = [(0, 3); 20].map(|(base, head)| failing(base, head)).to_vec();
-    for (pairs, outcome) in [(1, Outcome::Advisory), (4, Outcome::Advisory), (10, Outcome::CounterRegressed)] {
-        let receipt = PairedReceipt {
-            cases: Vec::new(),
-            blocks: blocks.clone(),
-            servers: Some(pairs),
-            ..measured("decode/p8", 1, &[])
-        };
-        let verdict = judge(&receipt, &PairedPolicy::default());
-        let row = answer_row(&verdict, "failed_requests");
-        assert_eq!(row.outcome, outcome, "{pairs} pairs");
-        let few = Reason::FewServers { servers: pairs, needed: 9 };
-        assert_eq!(row.reasons.contains(&few), outcome == Outcome::Advisory, "{:?}", row.reasons);
-    }
 }

@@ -67,23 +67,6 @@ pub fn polite() -> String {
 const SMALL: [&str; 6] =
     ["--model=m", "--users=1,2", "--requests=40", "--input-tokens=8", "--output-tokens=4", "--seed=3"];
 
-/// The server answers at once, so that the run is not to be used.
-#[test]
-fn json_stands_alone_on_stdout_and_quiet_leaves_the_verdict() {
-    let place = Place::new();
-    std::fs::write(place.folder.path().join("key"), "SECRET\n").expect("a file");
-    let url = polite();
-    let run = |flag: &str| place.run(&[&["--target", &url, "--api-key-file=key", flag], &SMALL[..]].concat());
-    let (code, said, error) = run("--json=-");
-    assert_eq!(code, Some(3), "{said}{error}");
-    let verdict: serde_json::Value = serde_json::from_str(&said).expect("JSON alone");
-    assert_eq!((&verdict["verdict"], verdict["exit_code"].as_i64()), (&"invalid".into(), Some(3)), "{verdict}");
-    assert!(error.contains("Time to first token") && error.matches("verdict: ").count() == 1, "{error}");
-    let (code, said, error) = run("--quiet");
-    assert_eq!((code, error.as_str(), said.lines().count()), (Some(3), "", 1), "{said}");
-    assert!(said.starts_with("verdict: invalid (exit 3): "), "{said}");
-}
-
 /// The server answers at once: its gaps are below what the client can see, and the run says so.
 #[test]
 fn a_run_keeps_a_receipt_shows_its_tables_and_says_what_it_cannot_know() {
@@ -109,17 +92,6 @@ fn a_run_keeps_a_receipt_shows_its_tables_and_says_what_it_cannot_know() {
         assert!(!shown.contains("SECRET"), "{shown}");
     }
     assert!(error.contains("plain, 1 user") && error.contains("receipt: load.json"), "{error}");
-}
-
-#[test]
-fn a_server_that_refuses_is_named_and_never_passes() {
-    let place = Place::new();
-    let (code, said, _) = place.run(&[&["--target", &polite()], &SMALL[..]].concat());
-    assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("failed: 41 with a 4xx status (most: status 401"), "{said}");
-    assert!(said.contains("no request completed"), "{said}");
-    let receipt = place.receipt("target/infergate/load.json");
-    assert_eq!(receipt.levels[0].issued, 41);
 }
 
 #[test]

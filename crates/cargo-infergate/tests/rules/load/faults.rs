@@ -4,7 +4,6 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use cargo_infergate::receipt::Scenario;
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop};
@@ -123,14 +122,6 @@ fn a_server_that_is_gone_after_some_requests_fails_the_others() {
 }
 
 #[test]
-fn a_half_open_connection_is_ended_by_the_time_limit() {
-    let port = server(|_, connection| while next_request(connection).is_some() {});
-    let limits = Limits { request: Duration::from_millis(200), ..Limits::default() };
-    let records = load(&format!("http://127.0.0.1:{port}"), 3, 6, limits);
-    assert!(records.iter().all(|record| record.failure.as_ref().is_some_and(|f| f.class == FailureClass::Timeout)));
-}
-
-#[test]
 fn an_event_of_100_mb_is_refused_early() {
     let port = server(|_, connection| {
         next_request(connection);
@@ -153,38 +144,6 @@ fn a_stream_without_end_is_ended() {
     assert_eq!(class(&at(port, 1)), FailureClass::WrongLength);
 }
 
-#[test]
-fn one_percent_of_errors_is_one_percent_of_failures() {
-    let port = server(|_, connection| {
-        let mut number = 0;
-        while next_request(connection).is_some() {
-            number += 1;
-            let broken = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n".to_owned();
-            let text = if number % 100 == 7 { broken } else { answer(4) };
-            let _ = connection.write_all(text.as_bytes());
-        }
-    });
-    let records = at(port, 300);
-    let failed: Vec<u64> = records.iter().filter(|record| record.failure.is_some()).map(|r| r.request).collect();
-    assert_eq!(failed, [6, 106, 206]);
-    assert!(records.iter().all(|record| record.failure.is_some() || record.output_tokens == Some(4)));
-}
-
-#[test]
-fn a_storm_of_429_is_lived_through() {
-    let port = server(|_, connection| {
-        let mut number = 0;
-        while next_request(connection).is_some() {
-            number += 1;
-            let full = "HTTP/1.1 429 Full\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n".to_owned();
-            let text = if number % 3 == 0 { answer(4) } else { full };
-            let _ = connection.write_all(text.as_bytes());
-        }
-    });
-    let records = load(&format!("http://127.0.0.1:{port}"), 4, 40, Limits::default());
-    assert!(records.iter().all(|record| record.failure.is_none() && record.retries == 2));
-}
-
 #[cfg(feature = "tls")]
 #[test]
 fn a_server_without_tls_is_no_tls_session() {
@@ -194,17 +153,4 @@ fn a_server_without_tls_is_no_tls_session() {
     });
     let records = load(&format!("https://127.0.0.1:{port}"), 1, 1, Limits { attempts: 1, ..Limits::default() });
     assert_eq!(class(&records), FailureClass::Tls);
-}
-
-#[test]
-fn users_share_nothing_but_the_server() {
-    let port = server(|_, connection| {
-        while next_request(connection).is_some() {
-            let _ = connection.write_all(answer(4).as_bytes());
-        }
-    });
-    let records = load(&format!("http://127.0.0.1:{port}"), 50, 500, Limits::default());
-    assert!(records.iter().all(|record| record.failure.is_none() && record.chunk_ns.len() == 4));
-    let connections = records.iter().filter(|record| record.connected_ns.is_some()).count();
-    assert_eq!(connections, 50);
 }

@@ -147,29 +147,3 @@ fn a_ramp_and_what_a_dataset_repeats_are_in_the_receipt() {
     assert!(first.is_some_and(|first_ns| first_ns >= receipt.levels[0].began_ns + 10_000_000), "{first:?}");
     assert!(said.contains("- plain, 2 users: the dataset's 3 prompts were sent"), "{said}");
 }
-
-#[test]
-fn the_same_prompts_can_be_compared_with_an_earlier_run_and_others_cannot() {
-    let place = Place::new();
-    std::fs::write(place.folder.path().join("key"), "SECRET").expect("a file");
-    let target = format!("--target={}", polite());
-    let load = [&target, "--model=m", "--api-key-file=key", "--input-tokens=8", "--output-tokens=4", "--users=1"];
-    let run = |more: &[&str]| place.run(&[&load[..], more].concat());
-    assert!(run(&["--same-prompts", "--out=one.json"]).0.is_some_and(|code| code != 2));
-    let (code, _, error) = run(&["--same-prompts", "--earlier=one.json", "--out=two.json"]);
-    assert!(code.is_some_and(|code| code != 2), "{error}");
-    assert_eq!(place.receipt("one.json").prompt_seed, place.receipt("two.json").prompt_seed);
-    let (code, _, error) = run(&["--same-prompts", "--seed=9", "--earlier=one.json", "--out=two.json"]);
-    assert_eq!(code, Some(2), "{error}");
-    assert!(error.contains("one.json: had other prompts"), "{error}");
-    let (code, _, error) = run(&["--same-prompts", "--earlier=one.json", "--out=one.json"]);
-    assert_eq!(code, Some(2), "{error}");
-    assert!(error.contains("--out: one.json is what --earlier names too"), "{error}");
-}
-
-#[test]
-fn an_earlier_receipt_has_the_same_prompts() {
-    let error = refused(&[], &["--same-prompts", "--earlier=none.json"]);
-    assert!(error.contains("none.json"), "{error}");
-    assert!(refused(&[], &["--earlier=none.json"]).contains("--same-prompts"));
-}

@@ -1,13 +1,11 @@
 //! The file of a load run: read as it was written, refused where no run could have written it.
 
-use std::path::Path;
-
 use cargo_infergate::receipt::Scenario;
 use cargo_infergate::receipt::{
     AuditRecord, ErrorNs, LOAD_SCHEMA, LoadReceipt, Machine, Price, TargetRecord, read, write_json,
 };
 use cargo_infergate::report;
-use infergate_core::load::{Arrivals, Failure, FailureClass, Spacing};
+use infergate_core::load::Arrivals;
 use serde_json::{Value, json, to_value};
 use tempfile::TempDir;
 
@@ -129,58 +127,4 @@ fn a_price_is_two_numbers_and_makes_a_cost() {
     // 100 tokens in for 0.5 and 4 out for 2 a million.
     let text = report::terminal::load(&receipt);
     assert!(text.contains("a million output tokens") && text.contains("0.0000580                     14.50"), "{text}");
-}
-
-#[test]
-fn a_report_has_a_row_for_each_level_and_says_what_is_missing() {
-    let text = report::terminal::load(&sound());
-    for words in [
-        "http://127.0.0.1:8000/v1/chat/completions (chat, HTTP/1.1), model m",
-        "chatbot",
-        "38   38",
-        "Time to first token",
-        "Inter-token latency",
-        "End-to-end latency",
-        "Output throughput of a request",
-        "acceptable",
-        "Self-audit before the run",
-        "- a note",
-        "50.0 tok/s",
-    ] {
-        assert!(text.contains(words), "{words} is not in {text}");
-    }
-    assert!(text.contains("No P99 is printed: it takes 368 requests"), "{text}");
-    assert!(!text.contains("verdict"), "{text}");
-}
-
-#[test]
-fn a_report_names_failures_and_never_passes_what_was_cut_short() {
-    let mut receipt = sound();
-    for (record, class) in receipt.levels[0].requests.iter_mut().zip([FailureClass::Timeout, FailureClass::Cancelled]) {
-        record.failure = Some(Failure { class, status: None, detail: "no end after 3 s\n\u{1b}[2A".into() });
-    }
-    receipt.levels[0].requests[2].failure =
-        Some(Failure { class: FailureClass::ErrorEvent, status: None, detail: "no end after 3 s\n\u{1b}[2A".into() });
-    receipt.partial = true;
-    receipt.invalid = vec!["why".into()];
-    let text = report::terminal::load(&receipt);
-    assert!(text.contains("failed: 1 with an error within the stream, 1 by timeout (most: no end after 3 s"), "{text}");
-    assert!(text.contains("1 requests were given up"), "{text}");
-    // As the gate says: whatever else there is, numbers of an invalid run are none.
-    assert!(text.contains("invalid:") && text.contains("verdict: invalid (exit 3)"), "{text}");
-    assert!(!text.contains("\u{1b}[2A"));
-    receipt.invalid.clear();
-    assert!(report::terminal::load(&receipt).contains("verdict: partial (exit 3)"));
-    receipt.levels[0].arrivals = Arrivals::Open { requests_per_s: 2.5, spacing: Spacing::Poisson };
-    assert!(report::terminal::load(&receipt).contains("2.5 requests/s"));
-}
-
-#[test]
-fn a_failure_is_named_in_the_row_of_its_target_alone() {
-    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/load-1.json");
-    let receipt: LoadReceipt = read(Path::new(golden)).expect("a golden file");
-    let text = report::terminal::load(&receipt);
-    let failed: Vec<&str> = text.lines().filter(|line| line.contains("failed: ")).collect();
-    assert_eq!(failed.len(), 1, "{text}");
-    assert!(failed[0].starts_with("- B, 2 users: failed: 1 with a stream that was cut"), "{text}");
 }

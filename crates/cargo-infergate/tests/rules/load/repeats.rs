@@ -1,8 +1,7 @@
 //! A prompt that is sent again and answered faster is called, and nothing else is.
 
 use cargo_infergate::receipt::{LevelRecord, LoadReceipt};
-use infergate_core::stats::Queue as Dependence;
-use infergate_load::summary::repeats::{fall, warnings};
+use infergate_load::summary::repeats::warnings;
 
 use crate::load::queue::{Load, Queue, Server};
 use crate::load::receipt::sound;
@@ -48,13 +47,6 @@ fn noise_and_prompts_that_differ_are_not_called() {
 }
 
 #[test]
-fn too_few_first_uses_are_said_instead() {
-    let few = LoadReceipt { dataset_prompts: Some(3), ..repeated(40) };
-    let said = warnings(&few, None);
-    assert!(said[0].contains("the dataset's 3 prompts were sent 60 times, and too few of them first"), "{said:?}");
-}
-
-#[test]
 fn a_run_is_compared_with_an_earlier_one_of_the_same_prompts_request_by_request() {
     let earlier = answered(|request| 100 + request % 6);
     let mut faster = earlier.clone();
@@ -67,18 +59,6 @@ fn a_run_is_compared_with_an_earlier_one_of_the_same_prompts_request_by_request(
     assert_eq!(warnings(&earlier, Some(&earlier)), Vec::<String>::new());
     let other = LoadReceipt { levels: vec![LevelRecord { scenario: 1, ..faster.levels[0].clone() }], ..faster };
     assert_eq!(warnings(&other, Some(&earlier)), Vec::<String>::new(), "another load");
-}
-
-#[test]
-fn few_prompts_and_times_that_are_none_say_nothing() {
-    let fall = |pairs: &[(f64, f64)]| fall(pairs, Dependence::OfUsers);
-    assert_eq!(fall(&[(1.0, 0.5); 19]), None);
-    assert!(fall(&[(1.0, 0.5); 20]).is_some_and(|fall| fall.is_called && fall.ratio == 0.5));
-    assert!(fall(&[(1.0, 0.95); 60]).is_some_and(|fall| !fall.is_called));
-    assert_eq!(fall(&[(0.0, 1.0); 20]), None);
-    // A queue without end is not seen in few.
-    let open = infergate_load::summary::repeats::fall(&[(1.0, 0.5); 2_999], Dependence::Unbounded(0.0));
-    assert_eq!(open, None);
 }
 
 /// Of 100 runs of a made-up server each, in which `prompts` prompts are sent twice: how many are called, of those from which it can be

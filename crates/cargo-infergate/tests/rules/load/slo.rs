@@ -72,20 +72,6 @@ fn goodput_counts_requests_that_meet_every_limit() {
 }
 
 #[test]
-fn the_report_says_both() {
-    let mut receipt = crate::load::receipt::sound();
-    receipt.limits = vec![limit("e2e=1s"), limit("ttft_p50=100ms")];
-    receipt.validate().expect("a sound receipt");
-    let text = report::terminal::load(&receipt);
-    assert!(text.contains("Limits of each request: e2e=1s."), "{text}");
-    assert!(text.contains("One run of 2 users meets ttft_p50=100ms, and was not repeated, and no more were"), "{text}");
-    receipt.limits = vec![limit("ttft_p50=99ms")];
-    assert!(report::terminal::load(&receipt).contains("No number of users meets ttft_p50=99ms: 2 do not"));
-    receipt.limits[0].percentile = Some(2.0);
-    assert!(receipt.validate().is_err());
-}
-
-#[test]
 fn the_most_users_are_those_that_met_the_limits_twice() {
     let said = |runs: &[(u32, bool)]| {
         let levels = runs.iter().map(|(users, met)| {

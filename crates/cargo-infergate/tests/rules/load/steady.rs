@@ -3,7 +3,7 @@
 
 use cargo_infergate::receipt::{LevelRecord, LoadReceipt};
 use cargo_infergate::report;
-use infergate_core::load::{Arrivals, FailureClass, Spacing, Stop};
+use infergate_core::load::{Arrivals, Spacing, Stop};
 use infergate_load::client::runner::Ran;
 use infergate_load::judge;
 use infergate_load::plan::LevelPlan;
@@ -92,32 +92,6 @@ fn a_receipt_of_before_says_nothing_that_ran_beside_fewer_users() {
     );
 }
 
-#[test]
-fn the_time_asked_for_begins_at_full_load_and_too_short_a_one_shows_no_percentile() {
-    let script = Script::new([sharing()]);
-    let level = measure(&script, &plan_of(Arrivals::Closed { users: 32 }, Stop::Duration { ns: 3_000 * MS }));
-    // A request takes 32 * 80 ms, and no user is warm before.
-    let LevelSummary { measured, window, .. } = summarise(&level);
-    assert_eq!((measured, window.map(|window| window.from_ns)), (33, Some(2_560 * MS)));
-    // Warm after 160 ms, and then one each 160 ms.
-    let level = measure(&script, &plan_of(Arrivals::Closed { users: 2 }, Stop::Duration { ns: 240 * MS }));
-    let summary = summarise(&level);
-    assert!((1..6).contains(&summary.measured) && summary.e2e_ns.at(0.5).is_none());
-    assert!(said(&level).1.contains("measured requests completed, and a percentile takes 6"), "{}", said(&level).1);
-}
-
-#[test]
-fn a_server_that_dies_leaves_the_requests_it_answered_and_a_load_that_was_none() {
-    let answers = (0..30).map(|_| sharing()).chain([vec![Act::Close]]);
-    let level = measure(&Script::new(answers), &plan_of(Arrivals::Closed { users: 8 }, Stop::Requests { count: 80 }));
-    let summary = summarise(&level);
-    assert_eq!(summary.started, 80);
-    assert!(summary.measured < 30 && summary.e2e_ns.requests == summary.measured);
-    let (reasons, text) = said(&level);
-    assert!(text.contains(&format!("{}   80", summary.measured)), "{text}");
-    assert!(reasons.iter().any(|reason| reason.contains("requests were in flight in the mean while")), "{reasons:?}");
-}
-
 /// What was in flight when the window began belongs to the rate: on an empty server its first latency would give few tokens.
 #[test]
 fn an_open_loop_is_measured_once_the_server_has_the_load() {
@@ -133,19 +107,6 @@ fn an_open_loop_is_measured_once_the_server_has_the_load() {
         assert_near(in_flight, 4.0 * 2.74);
         assert_eq!(said(&level).0, Vec::<String>::new());
     }
-}
-
-#[test]
-fn one_request_that_hangs_is_one_timeout_and_the_others_count() {
-    let arrivals = Arrivals::Open { requests_per_s: 5.0, spacing: Spacing::Constant };
-    let mut answers = vec![answer(100, 20, 20); 22];
-    answers[20] = vec![send(HEAD), Act::Hang];
-    let level = measure(&Script::new(answers), &plan_of(arrivals, Stop::Requests { count: 40 }));
-    let summary = summarise(&level);
-    assert_eq!((summary.started, summary.measured), (40, 39));
-    assert_eq!(summary.failures, [(FailureClass::Timeout, 1)].into());
-    assert_near(summary.little, 1.0);
-    assert_eq!(said(&level).0, Vec::<String>::new());
 }
 
 #[test]

@@ -157,17 +157,6 @@ fn reasoning_beside_the_count_of_the_answer_is_added() {
     assert_eq!(of(15, 0).0, 8, "it is in the count");
 }
 
-#[test]
-fn one_text_under_two_names_is_one() {
-    for delta in ["{\"reasoning\":\"a\",\"reasoning_content\":\"a\"}", "{\"content\":\"a\"}"] {
-        let text = chat(delta).replace("\"delta\"", "\"text\":\"a\",\"delta\"");
-        let text = if delta.contains("reasoning") { chat(delta) } else { text };
-        let (record, _) = whole(&(text + DONE));
-        let (once, _) = whole(&(chat("{\"content\":\"a\"}") + DONE));
-        assert_eq!(record.output_sha256, once.output_sha256, "{delta}");
-    }
-}
-
 /// A receipt with such a number is read by nobody, and all other requests are in it, too.
 #[test]
 fn more_tokens_than_there_can_be_fail_their_request_and_are_not_kept() {
@@ -215,41 +204,6 @@ fn errors_after_status_200_are_failures() {
         assert_eq!(whole(text).1, Err(class), "{text}");
     }
     assert_eq!(whole(&(chat("{\"content\":\"a\"}").replace("\"id\":\"1\"", "\"error\":null") + DONE)).1, Ok(()));
-}
-
-#[test]
-fn bytes_that_are_no_text_are_refused() {
-    let mut bytes = chat("{\"content\":\"a\"}").into_bytes();
-    let place = bytes.windows(3).position(|three| three == b"\"a\"").expect("a text") + 1;
-    bytes[place] = 0xff;
-    assert_eq!(read(&[&bytes]).1, Err(FailureClass::MalformedStream));
-}
-
-/// A server that ends pieces between the two halves of a character in UTF-16.
-#[test]
-fn half_a_character_is_a_character_that_is_not_known() {
-    let text = |escape: &str| chat(&format!("{{\"content\":\"{escape}\"}}")) + DONE;
-    let hash = |escape: &str| {
-        let (record, outcome) = whole(&text(escape));
-        assert_eq!((record.chunk_ns.len(), outcome), (1, Ok(())), "{escape}");
-        record.output_sha256
-    };
-    for (escape, same) in [
-        ("a\\ud83d", "a\u{fffd}"),
-        ("\\uDE00 a", "\u{fffd} a"),
-        ("\\ud83d\\ud83d\\ude00", "\u{fffd}\u{1f600}"),
-        ("\\\\ud83d\\ud83d", "\\\\ud83d\u{fffd}"),
-    ] {
-        assert_eq!(hash(escape), hash(same), "{escape}");
-    }
-    assert_eq!(whole(&text("\\ud83")).1, Err(FailureClass::MalformedStream));
-}
-
-#[test]
-fn a_token_may_come_a_character_at_a_time() {
-    let pieces = |count: usize| whole(&(chat("{\"content\":\"a\"}").repeat(count) + DONE)).1;
-    assert_eq!(pieces(8 * 20), Ok(()));
-    assert_eq!(pieces(8 * 60), Err(FailureClass::WrongLength));
 }
 
 /// Some servers count the beginning of a sequence, its end, or both.
@@ -305,6 +259,14 @@ fn an_endless_stream_of_comments_is_ended() {
     let mut completion = Completion::new(8);
     let read = (0..10_000).map_while(|_| completion.read(1, comments.as_bytes(), &mut record).ok()).count();
     assert!(read < 200, "{read} reads of {} bytes", comments.len());
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused() {
+    let mut bytes = chat("{\"content\":\"a\"}").into_bytes();
+    let place = bytes.windows(3).position(|three| three == b"\"a\"").expect("a text") + 1;
+    bytes[place] = 0xff;
+    assert_eq!(read(&[&bytes]).1, Err(FailureClass::MalformedStream));
 }
 
 proptest! {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use cargo_infergate::receipt::LevelRecord;
 use cargo_infergate::receipt::Scenario;
-use cargo_infergate::report;
 use infergate_core::load::{Arrivals, Failure, FailureClass, Spacing, Stop};
 use infergate_load::client::request::Limits;
 use infergate_load::client::runner::run_level;
@@ -16,7 +15,6 @@ use infergate_load::summary::crossing::{Faster, compare};
 use infergate_load::summary::{summarise, summarise_target};
 use infergate_load::target::live::Live;
 
-use crate::load::receipt::sound;
 use crate::load::script::{Script, answer, endpoint, in_made_up_time};
 
 /// A level of two targets: the first has a short TTFT (20 ms) and long gaps (20 ms), the second 100 and 10 ms.
@@ -111,27 +109,4 @@ fn the_interval_of_a_crossing_is_of_all_requests() {
     // The middle of all is at five sevenths of those that completed: 20 + 20 (n - 1) and 128 + 10 (n - 1) meet at 11.8.
     assert!((11.5..=12.1).contains(&tokens), "{tokens}");
     assert!((low..=high).contains(&tokens), "{tokens} is not in {low} to {high}");
-}
-
-#[test]
-fn the_report_has_a_row_for_each_and_says_who_is_faster() {
-    let mut receipt = sound();
-    let named = |name: &str| {
-        let mut target = receipt.targets[0].clone();
-        match &mut target {
-            cargo_infergate::receipt::TargetRecord::Endpoint { name: own, .. }
-            | cargo_infergate::receipt::TargetRecord::Local { name: own, .. } => *own = name.into(),
-        }
-        target
-    };
-    receipt.targets = vec![named("near"), named("far")];
-    receipt.levels = vec![level(Arrivals::Closed { users: 2 }, 80, 1)];
-    receipt.validate().expect("a sound receipt");
-    let text = report::terminal::load(&receipt);
-    assert!(
-        text.contains("2 users: near is faster up to 9 tokens of answer (95 % interval 9 to 9), far beyond"),
-        "{text}"
-    );
-    receipt.targets.pop();
-    assert!(receipt.validate().is_err(), "a request of a target that is not there");
 }

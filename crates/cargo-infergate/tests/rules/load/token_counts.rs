@@ -51,20 +51,6 @@ fn the_texts_of_whole_answers_are_kept_where_they_are_asked_for() {
     }
 }
 
-/// What is kept is given back when it was counted, and an answer that does not fit is not kept at all.
-#[test]
-fn texts_are_kept_within_a_budget() {
-    let room = Room::of(4_096);
-    let answer = |pieces: usize| (0..pieces).try_fold(Pieces::new(&room)?, |kept, _| kept.with("seven b"));
-    assert_eq!(answer(100).map(|kept| kept.iter().count()), Some(100));
-    assert!(answer(1_000).is_none(), "a thousand pieces of eleven bytes");
-    let kept: Vec<Pieces> = std::iter::from_fn(|| answer(10)).collect();
-    assert_eq!(kept.len(), 4_096 / (256 + 10 * 22));
-    assert!(kept.iter().all(|kept| kept.iter().all(|piece| piece == "seven b")));
-    drop(kept);
-    assert!(answer(150).is_some(), "there is room again");
-}
-
 fn counted(usage: Option<u64>, text: Option<u64>) -> RequestRecord {
     RequestRecord { output_tokens: usage, text_tokens: text, ..RequestRecord::default() }
 }
@@ -127,24 +113,6 @@ fn the_servers_own_count_comes_first_and_both_have_to_agree() {
     let another_model = run(|number, record| record.text_tokens = Some(if number == 0 { 9 } else { 4 }));
     let reasons = judge::reasons(&another_model);
     assert!(reasons[0].contains("more than one token apart on 1 of 40 answers, by up to 5"), "{reasons:?}");
-}
-
-#[test]
-fn usage_that_leaves_out_what_was_streamed_is_a_warning() {
-    let said = |tokens: u64, pieces: u64| {
-        let mut receipt = sound();
-        for record in &mut receipt.levels[0].requests {
-            let last_ns = *record.chunk_ns.last().expect("pieces");
-            record.chunk_ns.resize(pieces as usize, last_ns);
-            record.output_tokens = Some(tokens);
-        }
-        report::terminal::load(&receipt)
-    };
-    let text = said(14, 64);
-    assert!(text.contains("Of 40 answers 40 have clearly more pieces than tokens by the server's usage"), "{text}");
-    assert!(!text.contains("--tokenizer"), "usage comes first: {text}");
-    let text = said(14, 15);
-    assert!(!text.contains("more pieces than tokens"), "a tool call's name is a piece of its own: {text}");
 }
 
 /// A server whose answers are two pieces of two letters and another one of one, without usage, which end for `reason`.
@@ -253,4 +221,18 @@ mod scripts {
             assert!(matches!(error, WorkerError::Protocol(_)) && error.to_string().contains(why), "{error:?}");
         }
     }
+}
+
+/// What is kept is given back when it was counted, and an answer that does not fit is not kept at all.
+#[test]
+fn texts_are_kept_within_a_budget() {
+    let room = Room::of(4_096);
+    let answer = |pieces: usize| (0..pieces).try_fold(Pieces::new(&room)?, |kept, _| kept.with("seven b"));
+    assert_eq!(answer(100).map(|kept| kept.iter().count()), Some(100));
+    assert!(answer(1_000).is_none(), "a thousand pieces of eleven bytes");
+    let kept: Vec<Pieces> = std::iter::from_fn(|| answer(10)).collect();
+    assert_eq!(kept.len(), 4_096 / (256 + 10 * 22));
+    assert!(kept.iter().all(|kept| kept.iter().all(|piece| piece == "seven b")));
+    drop(kept);
+    assert!(answer(150).is_some(), "there is room again");
 }

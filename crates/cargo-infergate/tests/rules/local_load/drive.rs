@@ -244,19 +244,3 @@ fn a_scheduler_that_breaks_its_rules_is_called() {
     // Tokens that are lost: the requests stay in flight here, and no step takes time any more.
     assert!(failure(|_| None).contains("gave no token though 1 requests are in flight"));
 }
-
-#[test]
-fn a_run_without_requests_is_refused() {
-    let clock = VirtualClock::default();
-    let refused = |arrivals: Arrivals, stop: Stop| {
-        let mut batch = Batch::new(clock.clone(), 1);
-        drive(&mut batch, &clock, load(arrivals, stop, &mut ask)).expect_err("refused").to_string()
-    };
-    assert!(refused(closed(1), requests(0)).contains("zero requests measure nothing"));
-    assert!(refused(closed(0), requests(1)).contains("zero users send nothing"));
-    assert!(refused(constant(0.0), requests(1)).contains("above 0"));
-    let mut none = |_| None;
-    let driven =
-        drive(&mut Batch::new(clock.clone(), 1), &clock, load(closed(2), requests(5), &mut none)).expect("runs");
-    assert_eq!(driven, Driven::default());
-}

@@ -8,7 +8,7 @@ use infergate::engine::fake::FakeScript;
 use infergate::engine::{Engine, FakeEngine};
 use infergate::load::run_level;
 use infergate::measure::InvariantBroken;
-use infergate_core::load::{Arrivals, LevelPlan, LoadLevel, RequestShape, Spacing, Stop};
+use infergate_core::load::{Arrivals, LevelPlan, LoadLevel, RequestShape, Stop};
 
 use crate::local_load::engines::{BatchEngine, MS, plan, script};
 
@@ -105,26 +105,6 @@ fn scenarios_are_taken_in_turn() {
 }
 
 #[test]
-fn a_plan_that_cannot_be_run_is_refused_before_anything_is() {
-    let refused = |plan: &LevelPlan| plan.validate(1024).expect_err("refused").to_string();
-    let sound = closed(2, 4);
-    sound.validate(1024).expect("sound");
-    assert!(refused(&LevelPlan { slots: 0, ..sound.clone() }).contains("room for 0 requests"));
-    assert!(refused(&LevelPlan { scenarios: Vec::new(), ..sound.clone() }).contains("without scenarios"));
-    let shape = |prompt_tokens, output_tokens, shared_prefix_tokens| LevelPlan {
-        scenarios: vec![RequestShape { prompt_tokens, output_tokens, shared_prefix_tokens }],
-        ..sound.clone()
-    };
-    assert!(refused(&shape(0, 1, 0)).contains("a prompt of zero tokens"));
-    assert!(refused(&shape(1, 0, 0)).contains("zero output tokens"));
-    assert!(refused(&shape(4, 1, 4)).contains("leaves nothing of a prompt of 4"));
-    assert!(refused(&shape(1000, 25, 0)).contains("1025 tokens do not fit"));
-    assert!(refused(&shape(usize::MAX, usize::MAX, 0)).contains("do not fit"));
-    let long = LevelPlan { stop: Stop::Requests { count: u64::MAX }, ..sound };
-    assert!(refused(&long).contains("too many for one level; ask for at most"));
-}
-
-#[test]
 fn a_level_by_time_ends_before_its_answer_is_too_long() {
     let clock = VirtualClock::default();
     // A request takes a nanosecond a token, so that an hour would hold billions of them.
@@ -148,16 +128,4 @@ fn an_engine_that_fails_under_load_is_a_part_of_the_answer() {
     assert_eq!(level.cut_short.as_deref(), Some("the fake engine failed at step 2"));
     assert_eq!(level.compared, 0);
     assert!(level.records.iter().any(|record| record.failure.is_some()));
-}
-
-#[test]
-fn an_open_loop_is_a_level_too() {
-    let clock = VirtualClock::default();
-    let arrivals = Arrivals::Open { requests_per_s: 5.0, spacing: Spacing::Poisson };
-    let plan = plan(arrivals, Stop::Requests { count: 50 }, 4);
-    let level = run(&mut FakeEngine::new(script(), clock.clone()), &clock, &plan).expect("runs");
-    let starts: Vec<u64> = arrivals.starts(plan.seed).expect("open").take(50).collect();
-    let measured = level.records.iter().filter(|record| record.measured);
-    assert_eq!(measured.map(|record| record.scheduled_ns).collect::<Vec<_>>(), starts);
-    assert!(level.records.iter().all(|record| record.sent_ns >= record.scheduled_ns));
 }

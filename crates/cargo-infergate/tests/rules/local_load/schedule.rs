@@ -1,6 +1,6 @@
 //! The starts of an open loop, against what is known of their distributions.
 
-use infergate_core::load::{Arrivals, Spacing, Stop};
+use infergate_core::load::{Arrivals, Spacing};
 
 const GAPS: usize = 100_000;
 
@@ -65,18 +65,3 @@ fn a_seed_is_a_schedule_and_schedules_are_in_order() {
 
 /// -ln((z / 2^11 + 1/2) / 2^53) s, summed, for the first two numbers z of SplitMix64 from seed 1; computed in Python.
 const POISSON_OF_SEED_1: [u64; 3] = [0, 568_169_510, 861_491_783];
-
-#[test]
-fn what_no_run_can_be_made_of_is_refused() {
-    let refused = |arrivals: Arrivals| arrivals.validate().expect_err("refused").to_string();
-    assert!(refused(Arrivals::Closed { users: 0 }).contains("at least one"));
-    assert!(refused(Arrivals::Closed { users: u32::MAX }).contains("at most"));
-    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(refused(open(rate, Spacing::Poisson)).contains("above 0"), "{rate}");
-    }
-    for shape in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(refused(open(1.0, Spacing::Gamma { shape })).contains("shape"), "{shape}");
-    }
-    assert!(Stop::Requests { count: 0 }.validate().is_err());
-    assert!(Stop::Duration { ns: 0 }.validate().is_err());
-}

@@ -3,7 +3,7 @@
 
 use infergate::clock::VirtualClock;
 use infergate::load::{Ask, Driven, Load, drive};
-use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Spacing, Stop};
+use infergate_core::load::{Arrivals, RequestRecord, Stop};
 use infergate_core::stats::median;
 
 use crate::local_load::engines::{Batch, MS, NEVER, ask};
@@ -43,51 +43,6 @@ fn the_medians_of_a_shared_engine_are_those_of_full_load() {
         assert_eq!(median_ms(gaps), Some(gap_ms));
         assert_eq!(median_ms(whole), Some(OUTPUT_TOKENS as f64 * gap_ms));
     }
-}
-
-/// Answers of 1 to 40 tokens: users end at different times.
-#[test]
-fn every_user_has_a_request_in_flight_until_the_last_measured_one_has_ended() {
-    let users = 7;
-    let driven =
-        run(Arrivals::Closed { users }, Stop::Requests { count: 30 }, 2, |request| 1 + (request * 13 % 40) as usize);
-    let window = driven.steady.expect("steady");
-    let measured = measured(&driven);
-    assert_eq!(measured.len(), 30);
-    assert_eq!(measured.iter().map(|record| record.ended_ns).max(), Some(window.to_ns));
-    let first = measured[0].request;
-    assert!(measured.iter().map(|record| record.request).eq(first..first + 30), "chosen by their starts");
-    let busy = |user: u32| -> u64 {
-        let own = driven.records.iter().filter(|record| record.user == user);
-        own.map(|record| record.ended_ns.min(window.to_ns).saturating_sub(record.scheduled_ns.max(window.from_ns)))
-            .sum()
-    };
-    assert!((0..users).all(|user| busy(user) == window.to_ns - window.from_ns), "nobody pauses");
-    let warm = |user: u32| {
-        let before = driven.records.iter().filter(|record| record.user == user && record.ended_ns <= window.from_ns);
-        before.count() >= 2
-    };
-    assert!((0..users).all(warm), "each user had ended its warm-up");
-    let behind = driven.records.iter().filter(|record| record.ended_ns >= window.to_ns && !record.measured);
-    assert!(behind.clone().count() > 0);
-    let given_up =
-        |record: &RequestRecord| record.failure.as_ref().is_some_and(|why| why.class == FailureClass::Cancelled);
-    assert!(behind.clone().all(given_up), "they say that they were given up");
-}
-
-#[test]
-fn an_open_loop_keeps_its_rate_until_the_last_measured_request_has_ended() {
-    let arrivals = Arrivals::Open { requests_per_s: 10.0, spacing: Spacing::Constant };
-    // 100 ms alone, longer beside others: requests overlap.
-    let driven = run(arrivals, Stop::Requests { count: 20 }, 3, |_| 25);
-    let window = driven.steady.expect("steady");
-    let measured = measured(&driven);
-    assert!(measured.iter().map(|record| record.request).eq(3..23), "the first ones behind the warm-up");
-    assert_eq!(window.from_ns, 300 * MS);
-    let last_end_ns = measured.iter().map(|record| record.ended_ns).max().expect("some");
-    assert!(window.to_ns >= last_end_ns);
-    let last_start_ns = driven.records.last().expect("some").scheduled_ns;
-    assert!(last_start_ns + 100 * MS >= last_end_ns, "{last_start_ns} {last_end_ns}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-const OUTCOMES: [Outcome; 20] = [
+const OUTCOMES: [Outcome; 19] = [
     Outcome::Layout,
     Outcome::Pass,
     Outcome::Plateau,
