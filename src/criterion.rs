@@ -83,7 +83,7 @@ pub use ::criterion::{
 #[cfg(feature = "async")]
 pub use async_bencher::AsyncBencher;
 pub use before_groups::{Benchmark, BenchmarkDefinition, Fun, ParameterizedBenchmark};
-pub use bencher::{Bencher, SetupRunner};
+pub use bencher::Bencher;
 pub use front::Criterion;
 pub use group::BenchmarkGroup;
 pub use id::{BenchmarkId, IntoBenchmarkId};

@@ -20,22 +20,6 @@ impl<M: Measurement> Timed<M> for ::criterion::Bencher<'_, Shared<M>> {
     }
 }
 
-/// Times one iteration within a routine that sets it up: [`Bencher::iter_with_setup_wrapper`].
-pub struct SetupRunner<'a, M: Measurement = WallTime> {
-    measurement: &'a M,
-    took: Option<M::Value>,
-}
-
-impl<M: Measurement> SetupRunner<'_, M> {
-    /// Times `work` without the drop of what it returns, and hands that over.
-    pub fn run<O, F: FnOnce() -> O>(&mut self, work: F) -> O {
-        let start = self.measurement.start();
-        let output = black_box(work());
-        self.took = Some(self.measurement.end(start));
-        output
-    }
-}
-
 /// Times iterations of a routine; a bench's closure calls one of the loops once. As criterion's `Bencher`.
 pub struct Bencher<'a, M: Measurement = WallTime> {
     timed: &'a mut dyn Timed<M>,
@@ -98,26 +82,6 @@ impl<'a, M: Measurement> Bencher<'a, M> {
     #[doc(hidden)]
     pub fn iter_with_large_setup<I, O, S: FnMut() -> I, R: FnMut(I) -> O>(&mut self, setup: S, routine: R) {
         self.iter_batched(setup, routine, BatchSize::NumBatches(1));
-    }
-
-    /// Times what `routine` gives to its runner, once in each call; the rest of it is not timed. As criterion2's.
-    ///
-    /// # Panics
-    /// Where `routine` runs nothing.
-    #[inline(never)]
-    pub fn iter_with_setup_wrapper<R: FnMut(&mut SetupRunner<'_, M>)>(&mut self, mut routine: R) {
-        let measurement = self.measurement;
-        self.timed.time(&mut |iterations| {
-            let mut sum = measurement.zero();
-            for _ in 0..iterations {
-                let mut runner = SetupRunner { measurement, took: None };
-                routine(&mut runner);
-                let took =
-                    runner.took.expect("iter_with_setup_wrapper: call `run` of the runner once in each iteration");
-                sum = measurement.add(&sum, &took);
-            }
-            sum
-        });
     }
 
     /// Times `routine` without the drop of what it returns.

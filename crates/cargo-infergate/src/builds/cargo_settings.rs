@@ -60,12 +60,3 @@ fn variable(name: &str, value: &Value, place: &Path) -> Option<OsString> {
     }
     Some(if is("relative") { place.join(text).into() } else { text.into() })
 }
-
-/// The folder that holds all packages that cargo, run in `folder`, can take, where `cargo vendor` made one.
-pub fn vendored(folder: &Path) -> Option<String> {
-    let sources: Vec<Table> =
-        all(folder).filter_map(|(_, settings)| Some(settings.get("source")?.as_table()?.clone())).collect();
-    let key =
-        |source: &str, key: &str| sources.iter().find_map(|all| Some(all.get(source)?.get(key)?.as_str()?.to_owned()));
-    key(&key("crates-io", "replace-with")?, "directory")
-}

@@ -13,7 +13,7 @@ use toml::{Table, Value as Toml};
 use super::bench_choice::names_ours;
 use super::swap::{dependency_sections, manifests, resolve, table, write};
 use super::workspace::{self, Dependency, Package};
-use super::{bench_target, cargo_settings, toolchain};
+use super::{bench_target, toolchain};
 use crate::config::BenchTarget;
 use infergate_core::text_file::read_text;
 
@@ -22,17 +22,15 @@ pub const PACKAGE: &str = "infergate-criterion";
 const DIVAN: &str = "infergate-divan";
 
 /// What a front stands for: criterion and what takes its place elsewhere, and divan.
-const FRONTS: [(&str, &str); 7] = [
+const FRONTS: [(&str, &str); 6] = [
     ("criterion", PACKAGE),
     (CODSPEED, PACKAGE),
     ("codspeed-criterion-compat-walltime", PACKAGE),
-    (CRITERION2, PACKAGE),
     ("divan", DIVAN),
     ("codspeed-divan-compat", DIVAN),
     ("codspeed-divan-compat-walltime", DIVAN),
 ];
 
-const CRITERION2: &str = "criterion2";
 const CODSPEED: &str = "codspeed-criterion-compat";
 
 /// The front's feature that takes profilers of other versions of criterion, which a worker leaves alone anyway.
@@ -166,17 +164,13 @@ pub fn put(folder: &Path) -> Result<()> {
     }
     let paths = manifests(folder, &lock)?;
     let packages = workspace::packages(folder)?.unwrap_or_default();
-    let mut tables = paths.iter().map(|manifest| table(manifest)).collect::<Result<Vec<_>>>()?;
-    let calls_itself_criterion = tables.iter_mut().any(asks_for_criterion2_3);
+    let tables = paths.iter().map(|manifest| table(manifest)).collect::<Result<Vec<_>>>()?;
     let shared = tables.iter().find_map(|table| table.get("workspace")?.get("dependencies")?.as_table().cloned());
     let mut written = Vec::new();
     for (manifest, mut table) in paths.iter().zip(tables) {
         let before = table.clone();
         let own = packages.iter().find(|package| package.manifest_path == *manifest);
         rename(&mut table, shared.as_ref(), own.is_some_and(is_of_codspeed));
-        if calls_itself_criterion {
-            call_criterion(&mut table);
-        }
         if table != before {
             write(folder, manifest, &table)?;
             written.push((manifest, before));
@@ -190,10 +184,6 @@ pub fn put(folder: &Path) -> Result<()> {
     resolved.with_context(|| {
         let why = if toolchain::is_older_than(OLDEST_RUST, folder) {
             format!(", which needs Rust 1.{OLDEST_RUST} or newer")
-        } else if let Some(vendored) = cargo_settings::vendored(folder) {
-            format!(
-                ", which is not in '{vendored}': have {PACKAGE} in Cargo.toml in its place, and run cargo vendor again"
-            )
         } else {
             String::new()
         };
@@ -287,36 +277,6 @@ fn is_in_place(front: &str, value: &Toml) -> bool {
     place(front).iter().all(|(key, text)| value.get(key).and_then(Toml::as_str) == Some(text.as_str()))
 }
 
-/// Whether a manifest asks for a criterion2 whose library is called criterion, as from version 3 on, under no name of its own.
-fn asks_for_criterion2_3(manifest: &mut Table) -> bool {
-    dependency_sections(manifest).iter().any(|section| {
-        let asked = section.get(CRITERION2).filter(|asked| asked.get("package").is_none());
-        let version = asked.and_then(|asked| asked.as_str().or_else(|| asked.get("version")?.as_str()));
-        let number =
-            version.and_then(|version| version.split(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty()));
-        number.and_then(|number| number.parse().ok()).is_some_and(|number: u32| number >= 3)
-    })
-}
-
-/// The front has the name of its dependency: `criterion`, as benches call it.
-fn call_criterion(manifest: &mut Table) {
-    for section in dependency_sections(manifest) {
-        if let Some(front) = section.remove(CRITERION2) {
-            section.entry("criterion").or_insert(front);
-        }
-    }
-    let features = manifest.get_mut("features").and_then(Toml::as_table_mut).into_iter().flatten();
-    for enabled in features.filter_map(|(_, enabled)| enabled.as_array_mut()).flatten() {
-        if let Some(name) = enabled.as_str() {
-            let of = |start: &str| {
-                Some(format!("{}criterion{}", start, name.strip_prefix(start)?.strip_prefix(CRITERION2)?))
-            };
-            let renamed = of("dep:").or_else(|| of("").filter(|name| name.contains('/')));
-            *enabled = Toml::from(renamed.unwrap_or_else(|| name.to_owned()));
-        }
-    }
-}
-
 /// The front among the sources that this command was built from, where they are still there.
 fn own_folder(front: &str) -> Option<PathBuf> {
     own_source().map(|root| root.join("crates").join(front)).filter(|folder| folder.join("Cargo.toml").is_file())
@@ -348,8 +308,6 @@ mod tests {
         for times in [1, 2] {
             let own = renamed("criterion = '0.5'\ninfergate-criterion = { version = '0.0.1' }\n", times);
             assert_eq!(own, [named("criterion", PACKAGE), named(PACKAGE, PACKAGE)]);
-            let both = renamed("criterion = '0.5'\ncriterion2 = '3'\n", times);
-            assert_eq!(both, [named("criterion", PACKAGE), named(CRITERION2, CRITERION2)]);
         }
     }
 }
