@@ -1,9 +1,8 @@
 //! Somebody's criterion benches, gated as they are: only the `use` line is infergate's.
 //!
 //! Words of the variable `EXAMPLE_BENCHES` make them do something else, for tests: `other-output`, `unrepeatable`, `renamed`
-//! (another bench from the second pass on), `no-loop`, `no-sum` (that bench is gone), `dear` (a set-up that takes much longer than
-//! what is timed, and a thousand inputs at once are too many), `once` (a set-up that works once in a process), `many` (1,100 benches more),
-//! `lazy` (the first iteration of its closure takes a thousand times as long), `folder` (a folder beside it that goes with its guard).
+//! (another bench from the second pass on), `no-loop`, `no-sum` (that bench is gone), `once` (a set-up that works once in a process), `many` (1,100 benches more),
+//! `folder` (a folder beside it that goes with its guard).
 
 use std::env;
 use std::fs;
@@ -42,19 +41,6 @@ fn alone(c: &mut Criterion) {
         b.output(&manifest);
         b.iter(|| black_box(&manifest).lines().count());
     });
-    if is("dear") {
-        c.bench_function("dear", |b| b.iter_batched(Input::new, |input| input.0, BatchSize::SmallInput));
-    }
-    if is("lazy") {
-        c.bench_function("lazy", |b| {
-            let mut filled = 0;
-            b.iter_custom(|iterations| {
-                let first = if filled == 0 { 1_000_000 } else { 0 };
-                filled += iterations;
-                Duration::from_nanos(first + 1_000 * iterations)
-            });
-        });
-    }
     let _folder = is("folder").then(Folder::new);
     for n in (0..4_100).filter(|_| is("many")) {
         c.bench_function(&format!("many/{n}"), |b| b.iter_custom(Duration::from_nanos));
@@ -86,24 +72,6 @@ fn set_up_once() {
     static DONE: AtomicBool = AtomicBool::new(false);
     assert!(!DONE.swap(true, Ordering::Relaxed), "set up before");
     env::set_current_dir("/").expect("a folder");
-}
-
-/// What takes long to make. Too many of them at once would be too much memory.
-struct Input(u64);
-
-static INPUTS: AtomicU32 = AtomicU32::new(0);
-
-impl Input {
-    fn new() -> Self {
-        assert!(INPUTS.fetch_add(1, Ordering::Relaxed) < 1000, "too many inputs at once");
-        Self((0..black_box(200_000_u64)).fold(1, |sum, n| black_box(sum) ^ n))
-    }
-}
-
-impl Drop for Input {
-    fn drop(&mut self) {
-        INPUTS.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 fn sum(c: &mut Criterion, renamed: bool) {

@@ -3,9 +3,8 @@
 //! What it does is a list of words, from the model spec (`fake:slow`) and from its own file name (`fake+slow`), so that base
 //! and head of a paired gate can differ: `slow` (twice), `slower` (5 %), `faster` (5 %), `stalls-2x6` (2 % of its steps take six
 //! times as long), `stalls-10x3` and `stalls-25x2` likewise, `other-output`, `other-model`,
-//! `streaming` (its pacing), `speaks` (has text for its tokens), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `dies-at-end` (when it is dropped), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
-//! the second process on), `wrong-tails` (other tokens behind prompts whose length 8 does not divide), `whole-blocks` (refuses those), `forks` (serves requests together), `wrong-forks` (and says something else then), `failing-forks` (and fails then), `dying-forks` (and dies then), `tiring-forks` (and dies at the third), `noisy` (each process another speed), `thaws` (steps that vary, and ten times as long in the first two
-//! processes), `waits` (in the third process, for a file), `prints` (to stdout, as an
+//! `speaks` (has text for its tokens), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `dies-at-end` (when it is dropped), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
+//! the second process on), `wrong-tails` (other tokens behind prompts whose length 8 does not divide), `whole-blocks` (refuses those), `forks` (serves requests together), `wrong-forks` (and says something else then), `failing-forks` (and fails then), `dying-forks` (and dies then), `tiring-forks` (and dies at the third), `noisy` (each process another speed), `waits` (in the third process, for a file), `prints` (to stdout, as an
 //! engine may), `garbage` (before it is a worker), `new-protocol`, `keeps-prompt` (and answers the same
 //! one at once). It speaks the worker protocol and nothing else.
 
@@ -19,7 +18,7 @@ use std::thread;
 use anyhow::{Context, Result, bail, ensure};
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, EngineInfo, FakeEngine, LoadRequest, Pacing, Step, TokenId};
+use infergate::engine::{Engine, EngineInfo, FakeEngine, LoadRequest, Step, TokenId};
 use infergate::worker;
 
 /// So many steps are made up; then they come again.
@@ -74,9 +73,6 @@ impl Engine for Faulty {
         let mut info = self.engine.info();
         if self.is("other-model") {
             info.model = "other".into();
-        }
-        if self.is("streaming") {
-            info.pacing = Pacing::Streaming;
         }
         info
     }
@@ -210,9 +206,9 @@ fn script(words: &[String], earlier: u64) -> Result<FakeScript> {
             "fails" => script.fails_at_step = Some(30),
             "dies" => process::exit(9),
             "prints" => print("loading"),
-            "dies-at-end" | "exits-late" | "streaming" | "other-model" | "dies-later" | "hangs" | "noisy" | "thaws"
-            | "waits" | "speaks" | "keeps-prompt" | "wrong-tails" | "whole-blocks" | "forks" | "wrong-forks"
-            | "failing-forks" | "dying-forks" | "tiring-forks" => {}
+            "dies-at-end" | "exits-late" | "other-model" | "dies-later" | "hangs" | "noisy" | "waits" | "speaks"
+            | "keeps-prompt" | "wrong-tails" | "whole-blocks" | "forks" | "wrong-forks" | "failing-forks"
+            | "dying-forks" | "tiring-forks" => {}
             stalls if stalls.starts_with("stalls-") => {
                 let stalls_ns =
                     stalls_ns(stalls, script.step_ns, earlier).context("stalls: percent and times, stalls-2x6")?;
@@ -242,7 +238,7 @@ fn main() -> ExitCode {
         engine_clock.advance_ns(1_000_000_000);
         let words = words(&request.model);
         let is_counted = |word: &String| {
-            word.starts_with("stalls-") || ["dies-later", "hangs", "noisy", "thaws", "waits"].contains(&word.as_str())
+            word.starts_with("stalls-") || ["dies-later", "hangs", "noisy", "waits"].contains(&word.as_str())
         };
         let counts = words.iter().any(is_counted);
         let earlier = if counts { count_me()? } else { 0 };
@@ -251,15 +247,6 @@ fn main() -> ExitCode {
             // Half to one and a half times, by no pattern that blocks could follow.
             let luck = (earlier + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
             script.step_ns = script.step_ns / 2 + script.step_ns * luck / 1024;
-        }
-        if words.iter().any(|word| word == "thaws") {
-            script.jitter_ns = vec![0, 9_000_000, 2_000_000, 7_000_000, 1_000_000, 5_000_000, 3_000_000];
-            if earlier < 2 {
-                script.step_ns *= 10;
-                script.jitter_ns.iter_mut().for_each(|ns| *ns *= 10);
-            }
-            // Base and head are never late in the same step.
-            script.jitter_ns.rotate_left(earlier as usize % 2);
         }
         let engine = FakeEngine::new(script, engine_clock.clone());
         let clock = engine_clock.clone();

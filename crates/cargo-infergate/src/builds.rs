@@ -18,7 +18,6 @@ pub mod features;
 pub mod git;
 pub mod harness;
 pub mod layouts;
-pub mod lfs;
 pub mod lock_file;
 pub mod outside_paths;
 pub mod profiles;

@@ -10,7 +10,7 @@ use wildmatch::WildMatch;
 use super::bench_names::packages_below;
 use super::criterion_front::{self, source, takes_criterion, takes_infergate};
 use super::workspace::Package;
-use super::{bench_target, git, swap};
+use super::{git, swap};
 use crate::config::{BenchTarget, MEMORY_TARGET};
 use infergate_core::printable::first_of;
 use infergate_core::worker::WorkerError;
@@ -205,19 +205,10 @@ pub fn gone(target: &BenchTarget, base: &str, folder: &Path, here: &[Package]) -
     };
     let table_of = |path: &Path| text_of(path)?.parse::<Table>().ok();
     let helpers: BTreeSet<String> = here.iter().flat_map(|package| package.helpers.clone()).collect();
-    // Where one package alone is meant, others are not missed.
-    let is_whole = kept.len() == here.iter().filter(|package| package.is_asked_for(target)).count();
     let own =
         |package: &Package| Some((package.name.clone(), package.manifest_path.strip_prefix(&root).ok()?.to_owned()));
-    let mut packages: Vec<(String, PathBuf)> = kept.iter().copied().filter_map(own).collect();
+    let packages: Vec<(String, PathBuf)> = kept.iter().copied().filter_map(own).collect();
     let only = kept.first().map(|package| package.name.clone()).unwrap_or_default();
-    if is_whole {
-        let listed = git::git(folder, &["ls-tree", "-r", "--full-tree", "--name-only", &base]).unwrap_or_default();
-        // Where there is no package the error says so later.
-        let lock = bench_target::lock_file(folder).unwrap_or_default();
-        let workspace = lock.parent().and_then(|place| place.strip_prefix(&root).ok()).unwrap_or(Path::new(""));
-        packages.extend(removed(target, listed.lines(), here, (Path::new(&root), workspace), &table_of));
-    }
     let (mut said, is_one) = (Vec::new(), packages.len() == 1);
     for (package, manifest) in packages {
         let below = manifest.parent().unwrap_or(Path::new(""));
@@ -236,42 +227,6 @@ pub fn gone(target: &BenchTarget, base: &str, folder: &Path, here: &[Package]) -
         }
     }
     Ok(said)
-}
-
-/// The members of base's workspace that head lacks, with the manifest of each. `files` are base's, of which `table_of` reads one; both
-/// count from the repository's root, as the workspace's folder does.
-fn removed<'f>(
-    target: &BenchTarget,
-    files: impl Iterator<Item = &'f str>,
-    here: &[Package],
-    (root, folder): (&Path, &Path),
-    table_of: &dyn Fn(&Path) -> Option<Table>,
-) -> Vec<(String, PathBuf)> {
-    let workspace = table_of(&folder.join("Cargo.toml")).and_then(|manifest| manifest.get("workspace").cloned());
-    let from_root = |glob: &str| folder.join(glob.trim_end_matches('/')).to_string_lossy().into_owned();
-    let globs = |key: &str| -> Vec<String> {
-        let listed = workspace.as_ref().and_then(|workspace| workspace.get(key)?.as_array());
-        listed.into_iter().flatten().filter_map(Toml::as_str).map(from_root).collect()
-    };
-    let (members, others) = (globs("members"), globs("exclude"));
-    let is_of = |globs: &[String], folder: &str| {
-        let depth = |path: &str| path.split('/').count();
-        globs.iter().any(|glob| depth(glob) == depth(folder) && WildMatch::new(glob).matches(folder))
-    };
-    let folders = files.filter_map(|file| file.strip_suffix("/Cargo.toml"));
-    let members = folders.filter(|folder| is_of(&members, folder) && !is_of(&others, folder));
-    let named = members.filter_map(|folder| {
-        let manifest = Path::new(folder).join("Cargo.toml");
-        if root.join(&manifest).exists() {
-            return None;
-        }
-        let name = table_of(&manifest)?.get("package")?.get("name")?.as_str()?.to_owned();
-        Some((name, manifest))
-    });
-    let is_missed = |name: &str| {
-        target.package.as_ref().is_none_or(|asked| asked == name) && here.iter().all(|package| package.name != name)
-    };
-    named.filter(|(name, _)| is_missed(name)).collect()
 }
 
 /// All bench targets of these packages.

@@ -16,8 +16,8 @@ use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
 use super::trees::{Slot, Trees};
 use super::{
-    bench_names, built_packages, cargo_settings, carried, checkout_folder, criterion_front, harness, lfs, lock_file,
-    output, outside_paths, profiles, submodules, working_tree, workspace,
+    bench_names, built_packages, cargo_settings, carried, checkout_folder, criterion_front, harness, lock_file, output,
+    outside_paths, profiles, submodules, working_tree, workspace,
 };
 use crate::config::{BenchTarget, Config};
 use crate::paired::Program;
@@ -157,7 +157,6 @@ impl Tree {
     /// Lays into this checkout what lies outside it and what `[bench]` carries.
     fn furnish(&self, config: &Config) -> Result<()> {
         outside_paths::keep(&self.files, &self.repository)?;
-        lfs::say_pointers(&self.files, &self.revision);
         if config.bench.carry.is_empty() {
             return Ok(());
         }

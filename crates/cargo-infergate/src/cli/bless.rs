@@ -115,7 +115,7 @@ pub fn alone(asked: &Bless, folder: &Path) -> Result<Option<File>> {
     fs::create_dir_all(folder).with_context(cannot)?;
     let file = File::open(folder).with_context(cannot)?;
     let words = || format!("waiting: another command writes baselines in {}", folder.display());
-    turn::wait_for(&file, Kind::Alone, &words, &|| false)?;
+    turn::wait_for(&file, Kind::Alone, &words)?;
     Ok(Some(file))
 }
 

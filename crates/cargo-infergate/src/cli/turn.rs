@@ -53,9 +53,8 @@ pub enum Kind {
     Shared,
 }
 
-/// Locks `file` until it is closed. Where another process has it, says `words` once and waits, but not for one that `is_ours` says
-/// needs no waiting for. A file system without locks counts as free.
-pub fn wait_for(file: &File, kind: Kind, words: &dyn Fn() -> String, is_ours: &dyn Fn() -> bool) -> Result<()> {
+/// Locks `file` until it is closed. Where another process has it, says `words` once and waits. A file system without locks counts as free.
+pub fn wait_for(file: &File, kind: Kind, words: &dyn Fn() -> String) -> Result<()> {
     let mut said = false;
     loop {
         let locked = match kind {
@@ -63,7 +62,7 @@ pub fn wait_for(file: &File, kind: Kind, words: &dyn Fn() -> String, is_ours: &d
             #[cfg(feature = "load")]
             Kind::Shared => file.try_lock_shared(),
         };
-        if !matches!(locked, Err(TryLockError::WouldBlock)) || is_ours() {
+        if !matches!(locked, Err(TryLockError::WouldBlock)) {
             return Ok(());
         }
         if progress::is_cancelled() {
@@ -86,26 +85,20 @@ fn lock(wait: &Wait, kind: Kind) -> Result<Turn> {
         return Ok(Turn(None));
     }
     let place = place();
-    loop {
-        let file = match open(&place) {
-            Ok(file) => file,
-            Err(error) => {
-                let text = "is no lock, and whether others measure here is not known";
-                output::say_why(&format!("{}: {text}", place.display()), &error.into());
-                return Ok(Turn(None));
-            }
-        };
-        let words = || {
-            let who = holder(&file).map_or_else(String::new, |process| format!(" (process {process})"));
-            format!("waiting: another infergate command measures on this machine{who}; --no-wait measures beside it")
-        };
-        // What is measured may itself be such a command; waiting for whoever waits for it would take for ever.
-        wait_for(&file, kind, &words, &|| holder(&file).is_some_and(is_above))?;
-        if is_at(&file, &place) {
-            return Ok(Turn(Some(file)));
+    let file = match open(&place) {
+        Ok(file) => file,
+        Err(error) => {
+            let text = "is no lock, and whether others measure here is not known";
+            output::say_why(&format!("{}: {text}", place.display()), &error.into());
+            return Ok(Turn(None));
         }
-        // Somebody tidied up: whoever comes next would lock another file.
-    }
+    };
+    let words = || {
+        let who = holder(&file).map_or_else(String::new, |process| format!(" (process {process})"));
+        format!("waiting: another infergate command measures on this machine{who}; --no-wait measures beside it")
+    };
+    wait_for(&file, kind, &words)?;
+    Ok(Turn(Some(file)))
 }
 
 impl Drop for Turn {
@@ -124,47 +117,26 @@ fn place() -> PathBuf {
     std::env::var_os(OTHER_PLACE).map_or_else(usual, PathBuf::from)
 }
 
-/// The file, made where it is missing. Whoever may read it may lock it. A link is not followed, and nothing is ever written to it.
-#[cfg(unix)]
+/// The file, made where it is missing. Whoever may read it may lock it.
 fn open(place: &Path) -> std::io::Result<File> {
-    use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-    loop {
-        match File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(place) {
-            Ok(file) if file.metadata()?.is_file() => return Ok(file),
-            Ok(_) => return Err(std::io::Error::other("it is no regular file")),
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            Err(_) => {}
-        }
-        match File::options().write(true).create_new(true).open(place) {
-            // The umask may say that only this user reads it.
-            Ok(file) => file.set_permissions(fs::Permissions::from_mode(0o644))?,
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-            Err(_) => {}
-        }
+    match File::options().write(true).create_new(true).open(place) {
+        Ok(file) => share_with_all(&file)?,
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        Err(_) => {}
     }
+    File::open(place)
+}
+
+/// The umask may say that only this user reads it.
+#[cfg(unix)]
+fn share_with_all(file: &File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.set_permissions(fs::Permissions::from_mode(0o644))
 }
 
 #[cfg(not(unix))]
-fn open(place: &Path) -> std::io::Result<File> {
-    match File::options().write(true).create_new(true).open(place) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => File::open(place),
-        made => made,
-    }
-}
-
-/// Whether `file` is what stands at `place` now.
-fn is_at(file: &File, place: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        let (Ok(locked), Ok(found)) = (file.metadata(), fs::symlink_metadata(place)) else { return false };
-        (locked.dev(), locked.ino()) == (found.dev(), found.ino())
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (file, place);
-        true
-    }
+fn share_with_all(_: &File) -> std::io::Result<()> {
+    Ok(())
 }
 
 /// The process that has locked `file`, where the system says it (Linux).
@@ -185,20 +157,4 @@ fn holder(file: &File) -> Option<u32> {
         let _ = file;
         None
     }
-}
-
-/// Whether `process` started this one, or one that did.
-fn is_above(process: u32) -> bool {
-    let parent = |of: u32| -> Option<u32> {
-        let stat = fs::read_to_string(format!("/proc/{of}/stat")).ok()?;
-        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
-    };
-    let mut above = std::process::id();
-    while let Some(next) = parent(above).filter(|next| *next > 0) {
-        if next == process {
-            return true;
-        }
-        above = next;
-    }
-    false
 }

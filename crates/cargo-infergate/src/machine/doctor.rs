@@ -7,7 +7,7 @@ mod cpu;
 mod memory;
 
 use std::path::Path;
-use std::{env, fs, thread, time};
+use std::{fs, thread, time};
 
 pub use crate::receipt::Finding;
 
@@ -38,14 +38,13 @@ impl Finding {
     }
 }
 
-/// Looks at this machine: [`examine_at`] the root, [`environment`], and [`steal`] over half a second.
+/// Looks at this machine: [`examine_at`] the root, and [`steal`] over half a second.
 pub fn examine() -> Vec<Finding> {
     let stat = || fs::read_to_string("/proc/stat").unwrap_or_default();
     let before = stat();
     thread::sleep(STEAL_WINDOW);
     let mut findings = examine_at(Path::new("/"));
     findings.push(steal(&before, &stat()));
-    findings.extend(environment(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned())));
     findings
 }
 
@@ -61,8 +60,6 @@ pub fn examine_at(root: &Path) -> Vec<Finding> {
         memory::free(root),
         memory::swap(root),
         memory::huge_pages(root),
-        memory::address_randomisation(root),
-        cpu::battery(root),
     ]
 }
 
@@ -78,18 +75,6 @@ pub fn steal(before: &str, after: &str) -> Finding {
         ),
         Some(share) => Finding::quiet(SUBJECT, format!("{:.1} %", share * 100.0)),
     }
-}
-
-/// Environment variables that change speed, asked by name through `get`.
-pub fn environment(get: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
-    ["RAYON_NUM_THREADS", "GLIBC_TUNABLES"]
-        .into_iter()
-        .map(|name| match get(name) {
-            Some(value) => Finding::quiet(name, shown(&value))
-                .with_advice("set by you, and therefore kept: a baseline must be measured with the same value"),
-            None => Finding::quiet(name, "not set").with_advice("bench targets set it for themselves where it helps"),
-        })
-        .collect()
 }
 
 /// The text of a file below `root`, trimmed; `None` when it is missing or empty.

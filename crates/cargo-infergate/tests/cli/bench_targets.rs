@@ -100,24 +100,6 @@ fn a_bench_target_that_was_a_test_is_laid_over_base() {
     assert!(decision(&said).contains("regressed (exit 1): long 10"), "{}", stdout(&said));
 }
 
-#[test]
-fn bench_targets_of_a_package_that_head_lacks_are_named() {
-    let (sandbox, infergate) = with_benches(&[("first", "")]);
-    let (worker, engine) = (sandbox.path("benches/first.rs"), sandbox.path("engine.rs"));
-    let [worker, engine] = [worker, engine].map(|file| fs::read_to_string(file).expect("a file"));
-    sandbox.write("Cargo.toml", "[workspace]\nresolver = '2'\nmembers = ['crates/*']\n");
-    for (package, bench) in [("engine", "first"), ("codec", "second")] {
-        let manifest = manifest(&infergate, &[(bench, "")]).replace("\"engine\"", &format!("'{package}'"));
-        sandbox.write(&format!("crates/{package}/Cargo.toml"), &manifest);
-        sandbox.write(&format!("crates/{package}/benches/{bench}.rs"), &worker);
-        commit(&sandbox, &format!("crates/{package}/engine.rs"), &engine, package);
-    }
-    fs::remove_dir_all(sandbox.path("crates/codec")).expect("a folder");
-    let said = stdout(&run(&sandbox, &["gate", "--against=HEAD"]).success());
-    let gone = "bench target 'codec/second': not compared, head has none of this name any more";
-    assert!(said.contains(gone), "{said}");
-}
-
 /// As it is one of the usual name, nobody has to name it.
 #[test]
 fn an_engines_bench_target_is_that_of_the_folders_package() {

@@ -150,3 +150,51 @@ fn what_is_built_elsewhere_has_a_name_for_each_side() {
     made.sort();
     assert_eq!(made, ["image-of-all", "image-of-base", "image-of-head"]);
 }
+
+/// A program that cargo builds, in a repository with these settings of cargo's.
+fn built_by_cargo(settings: &str, ignored: &str) -> Sandbox {
+    let sandbox = empty_repository();
+    sandbox.write(
+        "infergate.toml",
+        "[worker]\ncommand = ['target/release/say']\nbuild = ['cargo', 'build', '--release', '--offline']\n",
+    );
+    sandbox.write("Cargo.toml", "[package]\nname = 'say'\nversion = '0.1.0'\nedition = '2021'\n");
+    sandbox.write("src/main.rs", "fn main() {\n    println!(\"something\");\n}\n");
+    sandbox.write(".cargo/config.toml", settings);
+    commit(&sandbox, ".gitignore", &format!("target\nCargo.lock\n{ignored}"), "base");
+    sandbox
+}
+
+#[test]
+fn what_base_built_among_its_files_serves_the_next_gate_of_the_same_commit() {
+    let sandbox = repository("#!/bin/sh\necho base \"$1\"\n");
+    let source = "mkdir -p target && echo built >> target/builds && cp source.sh built.sh && chmod +x built.sh\n";
+    commit(&sandbox, "build.sh", source, "builds are kept");
+    let cache = Sandbox::new();
+    let builds_after_a_gate = || {
+        let folder = format!("--base-folder={}", cache.path("base").display());
+        sandbox.run(&["gate", "--against=HEAD", &folder, "--quick", "--memory-runs=0"]);
+        let builds = std::fs::read_to_string(cache.path("base/base/tree/target/builds")).expect("it was built");
+        builds.lines().count()
+    };
+    assert_eq!([builds_after_a_gate(), builds_after_a_gate()], [1, 2]);
+    // A file that git ignores does not stay, and nothing does for another commit.
+    std::fs::write(cache.path("base/base/tree/built.sh"), "left").expect("written");
+    commit(&sandbox, "other.txt", "other\n", "another commit");
+    assert_eq!(builds_after_a_gate(), 1);
+}
+
+#[test]
+fn settings_of_cargos_that_base_cannot_have_are_refused_where_cargo_builds() {
+    let sandbox = built_by_cargo("[build]\nrustflags = ['-Cdebuginfo=1']\n", ".cargo\n");
+    let cache = Sandbox::new();
+    let folder = format!("--base-folder={}", cache.path("base").display());
+    let gate = |more: &str| sandbox.run(&["gate", "--against=HEAD", &folder, "--quick", "--memory-runs=0", more]);
+    let said = stderr(&gate("--no-wait").code(4));
+    assert!(said.contains("a .cargo/config.toml that git ignores has settings for how cargo compiles"), "{said}");
+    // It builds by another profile, and whoever calls cargo otherwise knows what it does.
+    sandbox.write(".cargo/config.toml", "[profile.dev]\nopt-level = 1\n");
+    gate("--no-wait").success();
+    sandbox.write(".cargo/config.toml", "[profile.release]\nopt-level = 1\n");
+    gate("--no-wait").code(4);
+}

@@ -123,23 +123,6 @@ pub(super) fn hypervisor(root: &Path) -> Finding {
     }
 }
 
-pub(super) fn battery(root: &Path) -> Finding {
-    const SUBJECT: &str = "power supply";
-    let folder = "sys/class/power_supply";
-    let batteries: Vec<String> = entries(root, folder)
-        .into_iter()
-        .filter(|name| read(root, &format!("{folder}/{name}/type")).is_some_and(|kind| kind == "Battery"))
-        .filter_map(|name| read(root, &format!("{folder}/{name}/status")))
-        .collect();
-    if batteries.iter().any(|status| status == "Discharging") {
-        Finding::noisy(SUBJECT, "battery, discharging", "plug it in: on battery the processor slows down")
-    } else if batteries.is_empty() {
-        Finding::quiet(SUBJECT, "no battery")
-    } else {
-        Finding::quiet(SUBJECT, "battery, plugged in")
-    }
-}
-
 /// Stolen time over all time between two texts of `/proc/stat`. `None` when they do not say or no time went by.
 pub(super) fn stolen_share(before: &str, after: &str) -> Option<f64> {
     let (total_before, stolen_before) = total_and_stolen(before)?;

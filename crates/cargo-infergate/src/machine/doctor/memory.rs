@@ -48,18 +48,6 @@ pub(super) fn huge_pages(root: &Path) -> Finding {
     }
 }
 
-pub(super) fn address_randomisation(root: &Path) -> Finding {
-    const SUBJECT: &str = "address randomisation";
-    match read(root, "proc/sys/kernel/randomize_va_space").as_deref() {
-        None => Finding::unknown(SUBJECT),
-        Some("0") => Finding::quiet(SUBJECT, "off").with_advice(
-            "every process has the same layout, lucky or not: a change can look better or worse than it is",
-        ),
-        Some(_) => Finding::quiet(SUBJECT, "on")
-            .with_advice("leave it: each process draws its own layout, and several fresh processes average that out"),
-    }
-}
-
 /// A line of `/proc/meminfo`, `Name:  123 kB`, in bytes.
 fn meminfo_bytes(root: &Path, name: &str) -> Option<u64> {
     let text = read(root, "proc/meminfo")?;
