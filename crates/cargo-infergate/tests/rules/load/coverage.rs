@@ -143,3 +143,9 @@ fn open_loops_below_3000_requests_have_no_interval() {
 fn coverage_of_open_loops_of_3000_requests() {
     assert_eq!(check(open, 3_000), 24);
 }
+
+/// Of both times P50 and P90, and goodput.
+#[test]
+fn coverage_of_open_loops_of_15000_requests() {
+    assert_eq!(check(open, 15_000), 60);
+}
