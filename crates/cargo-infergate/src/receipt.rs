@@ -20,7 +20,6 @@ mod evidence;
 mod explained;
 mod init;
 mod layouts;
-mod llama_bench;
 mod other_length;
 mod paired;
 mod paired_case;
@@ -32,7 +31,6 @@ mod summary;
 mod target;
 mod verdict;
 mod verdict_file;
-mod vllm;
 pub mod window;
 
 use std::path::Path;
@@ -64,7 +62,6 @@ pub use infergate_core::receipt::*;
 pub use infergate_load::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
 pub use layouts::{BlockLayouts, LayoutFiles};
-pub use llama_bench::{LlamaBenchTest, read_llama_bench};
 pub use other_length::OtherLength;
 pub use paired::{BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, SideRecord, log_ratios};
 pub use paired_case::{MeanTest, PairedCase};
@@ -79,7 +76,6 @@ pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled
 pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};
 pub use verdict_file::{Failure, VerdictFile};
-pub use vllm::{VllmResult, is_vllm, read_vllm};
 pub use window::{LoadCase, WindowAnswers, WindowRecord, WindowTimes};
 
 /// Schema name of a [`Baseline`].

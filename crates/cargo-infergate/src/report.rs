@@ -11,7 +11,6 @@ pub mod inputs;
 pub mod load;
 pub mod model;
 pub mod paired;
-pub mod splice;
 pub mod svg;
 pub mod terminal;
 pub mod topics;

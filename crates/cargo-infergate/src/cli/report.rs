@@ -2,44 +2,35 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::{Arg, Args};
-use infergate_core::text_file::read_text;
 
 use super::flags::{self, Keys, TakesKeys};
 use super::outputs::Written;
 use super::{output, outputs};
-use crate::receipt::{write_bytes, write_text};
+use crate::receipt::write_text;
 use crate::report::export::json::document;
 use crate::report::export::{EXPORTERS, USUAL_FILES, chosen};
 use crate::report::inputs::Inputs;
-use crate::report::splice::splice;
 use crate::report::topics;
 use crate::report::verdict_file::verdict_file;
-use crate::report::words::command::file;
 
 mod load;
-
-/// Documents to splice into are read up to this size.
-const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
 
 /// Make pages, tables and pictures of receipts
 #[derive(Args)]
 #[command(after_help = below())]
 pub struct Report {
-    /// Receipt, paired receipt, memory receipt, load receipt, verdict, baseline of either kind, or the JSON of llama-bench or vLLM;
-    /// of two receipts the first is the earlier run
+    /// Receipt, paired receipt, memory receipt, load receipt, verdict, or baseline of either kind; of two receipts the first is the
+    /// earlier run
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Folder the report is written to
-    #[arg(long, value_name = "DIR", required_unless_present_any = ["splice", "json"])]
+    #[arg(long, value_name = "DIR", required_unless_present = "json")]
     out: Option<PathBuf>,
     /// Formats, by comma [default: those that people read and that have what they need]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     format: Vec<String>,
-    /// Markdown file in which the text between <!-- infergate:SECTION --> and <!-- /infergate --> is replaced
-    #[arg(long, value_name = "FILE")]
-    splice: Option<PathBuf>,
     /// The files come from a pull request's own run: judge them by the settings here, and say so in the comment
     #[arg(long)]
     pull_request: bool,
@@ -64,8 +55,7 @@ fn below() -> String {
         "Formats:\n{}\n\nExamples:\n  cargo xtask report target/infergate/receipt.json --out report\n  \
          cargo xtask report paired.json verdict.json --out report --format comment,html\n  \
          cargo xtask report before.json after.json --out report\n  \
-         cargo xtask report target/infergate/load.json --out report\n  \
-         cargo xtask report receipt.json --splice README.md",
+         cargo xtask report target/infergate/load.json --out report",
         formats.join("\n")
     )
 }
@@ -78,7 +68,7 @@ pub fn begin(folder: Option<&Path>) -> Result<()> {
 }
 
 pub fn run(asked: &Report) -> Result<i32> {
-    let Report { files, out, format, splice, pull_request, json, keys } = asked;
+    let Report { files, out, format, pull_request, json, keys } = asked;
     output::heed_json(json.as_ref());
     let config = keys.config()?;
     if let Some(json) = json.as_deref().filter(|json| !output::is_stdout(json)) {
@@ -92,9 +82,6 @@ pub fn run(asked: &Report) -> Result<i32> {
     }
     if let Some(json) = json {
         written.json(Some(json), &document(&topics::report(&inputs)));
-    }
-    if let Some(document) = splice {
-        written.note(into_document(document, &inputs, files));
     }
     Ok(written.code(0))
 }
@@ -137,7 +124,7 @@ fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf]) -
             if written.contains(&file.name) {
                 continue;
             }
-            match ensure_not_read(&place, read).and_then(|()| write_bytes(&place, &file.bytes)) {
+            match ensure_not_read(&place, read).and_then(|()| write_text(&place, &file.text)) {
                 Ok(()) => written.push(file.name),
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -163,23 +150,5 @@ fn ensure_not_read(path: &Path, read: &[PathBuf]) -> Result<()> {
         !read.iter().any(|read| outputs::same_file(path, read)),
         "{place}: is what the report is made from; name another place to write to"
     );
-    Ok(())
-}
-
-/// Replaces what stands between markers in a Markdown file.
-fn into_document(path: &Path, inputs: &Inputs, files: &[PathBuf]) -> Result<()> {
-    let text = read_text(path, MAX_DOCUMENT_BYTES)?;
-    let names: Vec<String> =
-        files.iter().filter_map(|file| file.file_name()).map(|name| name.to_string_lossy().into_owned()).collect();
-    // One that a shell cannot be told on this line is left to the reader.
-    let names: String = names.iter().map(|name| file(name).unwrap_or_else(|| " FILE".into())).collect();
-    let command = format!("{} report{names}", inputs.program);
-    let spliced =
-        splice(&text, inputs, &topics::report(inputs), &command).with_context(|| format!("{}", path.display()))?;
-    ensure!(spliced.len() as u64 <= MAX_DOCUMENT_BYTES, "{}: the document would be too large", path.display());
-    if spliced != text {
-        write_text(path, &spliced)?;
-    }
-    output::line(&format!("spliced: {}", path.display()));
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! Reports as files. An exporter is one file here and one line in [`EXPORTERS`]; it reads the report and, where another
 //! program's format asks for more, the inputs. It never reads a sentence.
 
-mod aiperf;
 mod annotations;
 mod bencher;
 mod comment;
@@ -10,20 +9,14 @@ mod github_benchmark;
 mod html;
 pub mod json;
 mod junit;
-mod llama_bench;
-mod load_levels;
 pub mod markdown;
 pub mod markup;
-mod openmetrics;
-#[cfg(feature = "png")]
-mod png;
-mod svg;
-mod vllm;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 
 use super::inputs::Inputs;
-use super::model::Report;
+use super::model::{Chart, Report};
+use super::svg;
 
 /// Where pictures stand below the report's folder.
 pub const PICTURES: &str = "pictures";
@@ -32,12 +25,12 @@ pub const PICTURES: &str = "pictures";
 pub struct File {
     /// Its name below the report's folder, made of this program's own words.
     pub name: String,
-    pub bytes: Vec<u8>,
+    pub text: String,
 }
 
 impl File {
-    pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), bytes: text.into().into_bytes() }
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: text.into() }
     }
 }
 
@@ -70,9 +63,7 @@ pub const EXPORTERS: &[Exporter] = &[
     usual("html", "the whole report as one self-contained page", nothing, html::export),
     usual("json", "the whole report as JSON, numbers to the last bit", nothing, json::export),
     usual("csv", "every number, a line each, with its unit", nothing, csv::export),
-    usual("svg", "pictures", nothing, svg::export),
-    #[cfg(feature = "png")]
-    other("png", "the same pictures as PNG", nothing, png::export),
+    usual("svg", "pictures", nothing, |_, report| Ok(pictures(report))),
     usual("junit", "JUnit XML, a test a case", no_verdict, junit::export),
     usual(
         "annotations",
@@ -80,18 +71,8 @@ pub const EXPORTERS: &[Exporter] = &[
         no_verdict,
         annotations::export,
     ),
-    other("bencher", "Bencher metric format", no_run_or_load, bencher::export),
-    other(
-        "github-benchmark",
-        "github-action-benchmark, customSmallerIsBetter",
-        no_run_or_load,
-        github_benchmark::export,
-    ),
-    other("llama-bench", "llama-bench's JSON", no_run, llama_bench::export),
-    other("llama-bench-md", "llama-bench's Markdown table", no_run, llama_bench::export_table),
-    other("openmetrics", "OpenMetrics text", no_run_or_load, openmetrics::export),
-    other("vllm", "vLLM's `bench serve` JSON, a file a level of load", no_load, vllm::export),
-    other("aiperf", "AIPerf's profile export JSON, a file a level of load", no_load, aiperf::export),
+    other("bencher", "Bencher metric format", no_run, bencher::export),
+    other("github-benchmark", "github-action-benchmark, customSmallerIsBetter", no_run, github_benchmark::export),
 ];
 
 /// The pages that are written where no format is asked for.
@@ -102,33 +83,24 @@ fn nothing(_: &Inputs) -> Option<&'static str> {
     None
 }
 
-fn no_load(inputs: &Inputs) -> Option<&'static str> {
-    inputs.load.is_none().then_some("a receipt of a load run; give one")
-}
-
 /// What a format lacks that says nothing without a verdict.
 fn no_verdict(inputs: &Inputs) -> Option<&'static str> {
     match (&inputs.verdict, &inputs.load) {
         (Some(_), _) => None,
-        (None, Some(_)) => Some("a verdict, and a load receipt has none; take md, html, json, csv, svg or png"),
+        (None, Some(_)) => Some("a verdict, and a load receipt has none; take md, html, json, csv or svg"),
         (None, None) => Some("a verdict; give one, or files that can be judged: a paired receipt, or two receipts"),
     }
 }
 
-/// What a format of a suite's cases lacks.
+/// What a format lacks that takes a run or a load run.
 fn no_run(inputs: &Inputs) -> Option<&'static str> {
-    match (&inputs.head, &inputs.load) {
-        (Some(_), _) => None,
-        (None, Some(_)) => {
-            Some("the cases of a run, and a load receipt has none; take bencher, github-benchmark or openmetrics")
-        }
-        (None, None) => Some("a receipt of a run; give one"),
-    }
+    (inputs.head.is_none() && inputs.load.is_none()).then_some("a receipt of a run; give one")
 }
 
-/// What a format lacks that takes a run or a load run.
-fn no_run_or_load(inputs: &Inputs) -> Option<&'static str> {
-    if inputs.load.is_some() { None } else { no_run(inputs) }
+/// Every picture as an SVG file.
+fn pictures(report: &Report) -> Vec<File> {
+    let file = |chart: &Chart| File::new(format!("{PICTURES}/{}.svg", chart.id), svg::file(chart));
+    report.charts().map(file).collect()
 }
 
 /// The exporters of these names, or the usual ones that have what they need.
@@ -141,11 +113,6 @@ pub fn chosen(names: &[String], inputs: &Inputs) -> Result<Vec<Exporter>> {
     for name in names {
         let found = EXPORTERS.iter().copied().find(|exporter| exporter.name == name.as_str());
         let Some(exporter) = found else {
-            ensure!(
-                name != "png",
-                "--format png: this build of the command draws no PNG (its feature `png` is off); use svg, or install the command with \
-                 its default features"
-            );
             let known: Vec<&str> = EXPORTERS.iter().map(|exporter| exporter.name).collect();
             bail!("--format: '{name}' is no format; there are {}", known.join(", "));
         };

@@ -2,7 +2,7 @@
 
 use super::model::{Cell, Missing, Unit};
 use crate::receipt::{CaseRecord, Metric};
-use infergate_core::case::{Case, Phase};
+use infergate_core::case::Phase;
 use infergate_core::stats::{coefficient_of_variation, mean, median, percentile, sample_std};
 
 /// Fewer processes have no coefficient of variation; as in the gate.
@@ -52,19 +52,6 @@ pub fn variation(metric: Metric, case: &CaseRecord) -> Result<f64, Missing> {
     let medians = medians(metric, case);
     let few = Missing::TooFewProcesses { needed: MIN_PROCESSES_FOR_CV, processes: medians.len() };
     if medians.len() < MIN_PROCESSES_FOR_CV { Err(few) } else { coefficient_of_variation(&medians).ok_or(few) }
-}
-
-/// The rate of each sample, prompt and output tokens together, tokens a second: as llama-bench counts.
-pub fn token_rates(case: &CaseRecord) -> Vec<f64> {
-    let tokens = match case.id {
-        Case::Prefill { prompt_tokens } => prompt_tokens as f64,
-        Case::Decode { .. } => 1.0,
-        // A file may have any number of either.
-        Case::Generate { prompt_tokens, output_tokens } => prompt_tokens as f64 + output_tokens as f64,
-        Case::Bench(_) => return Vec::new(),
-    };
-    let times = case.processes.iter().flat_map(|process| process.times_ns());
-    times.filter(|ns| *ns > 0.0).map(|ns| tokens * 1e9 / ns).collect()
 }
 
 /// What a table says of one figure of one case.

@@ -3,8 +3,7 @@
 use std::sync::OnceLock;
 
 use crate::receipt::{
-    Build, LlamaBenchTest, LoadReceipt, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, TargetRecord,
-    Verdict, VllmResult,
+    Build, LoadReceipt, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, TargetRecord, Verdict,
 };
 use crate::report::load::Digest;
 use infergate_core::engine::EngineInfo;
@@ -18,12 +17,9 @@ pub struct Inputs {
     pub head: Option<Receipt>,
     pub paired: Option<PairedReceipt>,
     pub memory: Option<MemoryReceipt>,
-    pub llama_bench: Vec<LlamaBenchTest>,
     pub load: Option<LoadReceipt>,
     /// What is derived of [`load`](Self::load) once somebody asks for it.
     pub load_digest: OnceLock<Digest>,
-    /// Runs of vLLM's benchmark, to stand beside a load run.
-    pub vllm: Vec<VllmResult>,
     pub verdict: Option<Verdict>,
     /// Whoever is judged wrote the files; the verdict was reached here.
     pub pull_request: bool,

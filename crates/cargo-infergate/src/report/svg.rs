@@ -1,4 +1,4 @@
-//! Charts as SVG: text that any browser, viewer and [resvg](https://crates.io/crates/resvg) draws the same. Its colours can be told
+//! Charts as SVG: text that any browser and viewer draws the same. Its colours can be told
 //! apart with each kind of colour blindness, on light and on dark; shapes and dashes say the same where there is no colour.
 
 mod frame;
@@ -39,7 +39,7 @@ pub fn inline(chart: &Chart) -> String {
 fn draw(chart: &Chart, style: &str) -> String {
     let (legend, legend_height) = legend::draw(chart);
     let frame = Frame::of(chart, legend_height);
-    let id = infergate_core::receipt::file_word(&chart.id);
+    let id = &chart.id;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"ig\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
          height=\"{height}\" role=\"img\" aria-labelledby=\"{id}-title {id}-about\">\n<title id=\"{id}-title\">{title}</title>\n\

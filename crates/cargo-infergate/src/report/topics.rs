@@ -7,7 +7,6 @@ mod comparison;
 mod configuration;
 mod explained;
 pub mod latency;
-mod llama_bench;
 pub mod load;
 pub mod memory;
 mod recommendations;
@@ -17,7 +16,6 @@ mod targets;
 mod title;
 mod variance;
 pub mod verdict;
-mod vllm;
 
 use std::collections::HashSet;
 
@@ -45,7 +43,6 @@ const TOPICS: &[Topic] = &[
     explained::topic,
     blocks::topic,
     memory::topic,
-    llama_bench::topic,
     load::run::asked,
     load::levels::topic,
     load::limits::topic,
@@ -63,7 +60,6 @@ const TOPICS: &[Topic] = &[
     load::stability::topic,
     load::failures::topic,
     load::audit::topic,
-    vllm::topic,
     load::run::topic,
     configuration::sides,
     configuration::topic,

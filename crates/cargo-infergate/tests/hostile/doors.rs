@@ -5,7 +5,6 @@ use std::path::Path;
 use cargo_infergate::config::Config;
 use cargo_infergate::receipt::{
     Baseline, Calibration, Format, LoadBaseline, LoadReceipt, MemoryReceipt, PairedReceipt, Receipt, Verdict, read,
-    read_llama_bench, read_vllm,
 };
 use infergate_core::config::keys::commented_file;
 use infergate_core::config::{MAX_FILE_BYTES, Settings as _};
@@ -61,14 +60,10 @@ fn formats_of_load() {
     of_format::<LoadBaseline>("load-baseline-1.json");
 }
 
-const VLLM: &[u8] = br#"{"date":"20260101-000000","backend":"openai","model_id":"org/model","num_prompts":40,"request_rate":2.5,"max_concurrency":8,"duration":12.5,"completed":40,"failed":0,"output_throughput":100.5,"median_ttft_ms":1.5,"itls":[[0.1,0.2],[]],"generated_texts":["a \"b\""]}"#;
-const LLAMA_BENCH: &[u8] = br#"[{"build_commit":"b","model_filename":"a/b.gguf","model_type":"gpt2 124M F32","n_prompt":512,"n_gen":0,"n_depth":0,"avg_ts":100.5,"stddev_ts":1.5,"samples_ns":[1,2,3]},{"n_prompt":0,"n_gen":128,"avg_ts":10}]"#;
 const DATASET: &[u8] = b"{\"prompt\": \"one \\u00e9\", \"output_tokens\": 64}\n\n{\"prompt\": \"two\"}\r\n";
 
 #[test]
 fn files_of_others() {
-    of_files("vllm.json", &[VLLM], |path| read_vllm(path).map(drop));
-    of_files("llama-bench.json", &[LLAMA_BENCH], |path| read_llama_bench(path).map(drop));
     of_files("dataset.jsonl", &[DATASET], |path| Dataset::read(path).map(drop));
 }
 

@@ -8,7 +8,6 @@ mod config;
 mod gate;
 mod gate_looks;
 mod load;
-mod load_formats;
 mod local_load;
 mod machine;
 mod measuring_properties;

@@ -12,8 +12,8 @@ use crate::gate::paired::{PairedPolicy, missing, own_errors};
 use crate::gate::{self, memory};
 use crate::receipt::{
     BASELINE_SCHEMA, Evidence, LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, MEMORY_SCHEMA, Outcome, PAIRED_SCHEMA,
-    PairedReceipt, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, is_vllm, read,
-    read_llama_bench, read_receipt_or_baseline, read_vllm, schema_of,
+    PairedReceipt, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline,
+    schema_of,
 };
 use crate::report::inputs::Inputs;
 use crate::report::words::look::is_of_errors;
@@ -42,11 +42,9 @@ pub fn inputs(files: &[PathBuf], config: &Config, pull_request: bool) -> Result<
             VERDICT_SCHEMA => once(path, &mut inputs.verdict, read(path)?)?,
             LOAD_SCHEMA => once(path, &mut inputs.load, read(path)?)?,
             LOAD_BASELINE_SCHEMA => once(path, &mut load_baseline, read(path)?)?,
-            "none" if is_vllm(path)? => inputs.vllm.push(read_vllm(path)?),
-            "none" => inputs.llama_bench.extend(read_llama_bench(path)?),
             schema => bail!(
-                "{}: its schema is {schema}; a report takes receipts, paired receipts, memory receipts, load receipts, verdicts, \
-                 baselines and the JSON of llama-bench and vLLM",
+                "{}: its schema is {schema}; a report takes receipts, paired receipts, memory receipts, load receipts, verdicts \
+                 and baselines",
                 path.display()
             ),
         }

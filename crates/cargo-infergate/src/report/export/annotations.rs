@@ -37,7 +37,7 @@ pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
         let title = format!("infergate: {}", verdict.verdict.words());
         let _ = writeln!(text, "::{} title={}::{}", level(verdict.verdict), property(&title), data(&said));
     }
-    Ok(vec![File::text("annotations.txt", text)])
+    Ok(vec![File::new("annotations.txt", text)])
 }
 
 fn level(outcome: Outcome) -> &'static str {

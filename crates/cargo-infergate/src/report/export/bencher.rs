@@ -28,7 +28,7 @@ pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
     if let Some(view) = View::of(inputs) {
         document.extend(view.digest.points.iter().map(|point| (view.place_name(point), of_load(point))));
     }
-    Ok(vec![File::text("bencher.json", to_json(&document)?)])
+    Ok(vec![File::new("bencher.json", to_json(&document)?)])
 }
 
 /// The median of each figure of a level between its quartiles.

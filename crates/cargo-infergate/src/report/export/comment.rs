@@ -83,7 +83,7 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
     }
     let room = MOST_BYTES.saturating_sub(text.len());
     text += &rest(report, &remarks(inputs, verdict, &decision.said), room);
-    Ok(vec![File::text("comment.md", text)])
+    Ok(vec![File::new("comment.md", text)])
 }
 
 /// What passes because head declares it as intended: the reviewer's to decide, so it stands above everything else.

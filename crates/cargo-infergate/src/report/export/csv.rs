@@ -30,7 +30,7 @@ pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
     }
     let bytes =
         writer.into_inner().map_err(|error| anyhow::anyhow!("the table cannot be written: {}", error.error()))?;
-    Ok(vec![File { name: "report.csv".into(), bytes }])
+    Ok(vec![File::new("report.csv", String::from_utf8(bytes)?)])
 }
 
 fn row(writer: &mut Writer<Vec<u8>>, section: &str, table: &Table, at: usize) -> Result<()> {

@@ -25,7 +25,7 @@ pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
     let view = View::of(inputs);
     let points = view.iter().flat_map(|view| view.digest.points.iter().flat_map(move |point| of_load(view, point)));
     let entries: Vec<Entry> = cases.filter_map(entry).chain(points).collect();
-    Ok(vec![File::text("github-benchmark.json", to_json(&entries)?)])
+    Ok(vec![File::new("github-benchmark.json", to_json(&entries)?)])
 }
 
 fn of_load(view: &View<'_>, point: &Point) -> Vec<Entry> {

@@ -32,7 +32,7 @@ pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
     // The ending of its name turns escaping on.
     pages.add_template("page.html", TEMPLATE).context(fault)?;
     let page = pages.get_template("page.html").and_then(|template| template.render(Serde(page(report))));
-    Ok(vec![File::text("report.html", page.context(fault)?)])
+    Ok(vec![File::new("report.html", page.context(fault)?)])
 }
 
 #[derive(Serialize)]

@@ -11,7 +11,7 @@ use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Cell, Finding, Report, Section, Table};
 
 pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
-    Ok(vec![File::text("report.json", to_json(&document(report))?)])
+    Ok(vec![File::new("report.json", to_json(&document(report))?)])
 }
 
 pub fn document(report: &Report) -> ReportFile {

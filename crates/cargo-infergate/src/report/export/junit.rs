@@ -16,9 +16,7 @@ pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 1);
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     suite(&mut writer, verdict)?;
-    let mut bytes = writer.into_inner();
-    bytes.push(b'\n');
-    Ok(vec![File { name: "junit.xml".into(), bytes }])
+    Ok(vec![File::new("junit.xml", String::from_utf8(writer.into_inner())? + "\n")])
 }
 
 /// The rows of each subject, in the order of the verdict.

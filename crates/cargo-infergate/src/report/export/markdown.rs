@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 
 use super::markup::{inline, prose, rows_folded, table};
-use super::svg::{chart_name, pictures};
-use super::{File, PICTURES};
+use super::{File, PICTURES, pictures};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Block, Finding, Headline, Report, Section};
 
@@ -26,7 +25,7 @@ pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
         };
     }
     // The page shows its pictures, so they come with it.
-    let mut files = vec![File::text("report.md", text)];
+    let mut files = vec![File::new("report.md", text)];
     files.extend(pictures(report));
     Ok(files)
 }
@@ -78,7 +77,7 @@ pub fn body(section: &Section, with_pictures: bool) -> String {
                     text,
                     "\n![{}]({PICTURES}/{}.svg)\n\n{}\n",
                     inline(&chart.title),
-                    chart_name(chart),
+                    chart.id,
                     prose(&chart.caption)
                 );
             }

@@ -208,24 +208,3 @@ pub struct Chart {
     pub y: Axis,
     pub layers: Vec<Layer>,
 }
-
-impl Chart {
-    /// The same with rates of another program beside those here, a lane each, the first on top: its name, theirs, ours. `None` without.
-    pub fn beside(self, theirs: &str, known: &[(String, f64, f64)]) -> Option<Self> {
-        let lanes = || known.iter().rev();
-        let points = |name: &str, look, rate: fn(&(String, f64, f64)) -> f64| {
-            let place = |(at, lane)| Place {
-                x: rate(lane),
-                y: at as f64,
-                hover: format!("{name}: {}", self.x.unit.show(rate(lane))),
-            };
-            Layer::Points { name: name.into(), points: lanes().enumerate().map(place).collect(), look }
-        };
-        let layers = vec![
-            points(theirs, Look::nth(1), |(_, theirs, _)| *theirs),
-            points("here", Look::head(), |(.., ours)| *ours),
-        ];
-        let names = lanes().map(|(name, ..)| name.clone()).collect();
-        (!known.is_empty()).then(|| Self { y: Axis { names, ..self.y.clone() }, layers, ..self.clone() })
-    }
-}

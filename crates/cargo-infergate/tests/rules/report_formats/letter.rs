@@ -1,6 +1,4 @@
-//! Each format to the letter, once, and in short what every section says of runs that are known.
-
-use std::fmt::Write as _;
+//! Each format to the letter, once.
 
 use cargo_infergate::receipt::Outcome;
 use cargo_infergate::report::export::{EXPORTERS, chosen};
@@ -9,10 +7,11 @@ use cargo_infergate::report::model::{
     Axis, Block, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Quantity, Report, Section, Stretch, Table,
     Tone, Unit,
 };
+use cargo_infergate::report::terminal;
 use cargo_infergate::report::topics::report;
 
 use crate::report_formats::runs;
-use crate::report_formats::support::{all, load, paired, run, two_runs};
+use crate::report_formats::support::{load, memory, paired, run, two_runs};
 
 #[track_caller]
 fn assert_snapshot(name: &str, text: &str) {
@@ -171,59 +170,33 @@ fn every_format_to_the_letter() {
         ("comment", "paired", real(paired())),
         ("junit", "two-runs", real(two_runs())),
         ("annotations", "two-runs", real(two_runs())),
-        ("llama-bench", "run", real(run())),
-        ("llama-bench-md", "run", real(run())),
-        ("vllm", "load", real(loaded())),
-        ("aiperf", "load", real(loaded())),
     ];
-    for format in ["bencher", "github-benchmark", "openmetrics"] {
+    for format in ["bencher", "github-benchmark"] {
         formats.extend([(format, "run", real(run())), (format, "load", real(loaded()))]);
     }
-    for exporter in EXPORTERS.iter().filter(|exporter| exporter.name != "png") {
+    for exporter in EXPORTERS {
         assert!(formats.iter().any(|(format, ..)| *format == exporter.name), "{} is not looked at", exporter.name);
     }
     for (format, name, (report, inputs)) in formats {
         let exporters = chosen(&[format.to_owned()], &inputs).expect("it has what it needs");
-        let mut files = (exporters[0].export)(&inputs, &report).expect("files");
-        if matches!(format, "vllm" | "aiperf") {
-            assert_eq!(files.len(), 2, "one a target");
-            files.truncate(1);
-        }
-        for file in files {
-            let text = String::from_utf8(file.bytes).expect("text");
-            let text = if file.name.ends_with(".html") { without_assets(&text) } else { text };
+        for file in (exporters[0].export)(&inputs, &report).expect("files") {
+            let text = if file.name.ends_with(".html") { without_assets(&file.text) } else { file.text };
             assert_snapshot(&format!("{name}-{}", file.name.replace('/', "-")), &text);
         }
     }
 }
 
-/// Each section of a report: its sentences, its rows, and its pictures in a line each.
-fn outline(report: &Report) -> String {
-    let mut text = String::new();
-    for section in &report.sections {
-        let _ = writeln!(text, "{}", section.id);
-        for block in &section.blocks {
-            let _ = match block {
-                Block::Said(said) => writeln!(text, "  {said}"),
-                Block::List(list) => writeln!(text, "  - {}", list.join("\n  - ")),
-                Block::Findings(found) => {
-                    found.iter().try_for_each(|finding| writeln!(text, "  {}: {}", finding.tone.name(), finding.said))
-                }
-                Block::Table(table) => table.rows.iter().try_for_each(|row| {
-                    let cells: Vec<String> = row.cells.iter().map(Cell::shown).collect();
-                    writeln!(text, "  {}: {}", table.id, cells.join(" | "))
-                }),
-                Block::Chart(chart) => {
-                    writeln!(text, "  picture {} of {}: {}", chart.id, chart.layers.len(), chart.caption)
-                }
-            };
-        }
-    }
-    text
-}
-
+/// A receipt, a verdict and a memory phase as a terminal shows them, without colours.
 #[test]
-fn what_each_section_says_of_runs_that_are_known() {
-    let said = all().map(|(name, inputs)| format!("# {name}\n{}", outline(&report(&inputs))));
-    assert_snapshot("outline", &said.join("\n"));
+fn a_terminal_to_the_letter() {
+    let (run, judged, memory) = (run().head.expect("a run"), two_runs().verdict.expect("judged"), memory());
+    let phase = memory.memory.expect("a phase");
+    let texts = [
+        ("receipt", terminal::receipt(&run)),
+        ("verdict", terminal::verdict(&judged, "SUBJECT")),
+        ("memory", terminal::memory(&phase, &memory.verdict.expect("judged"))),
+    ];
+    for (name, text) in texts {
+        assert_snapshot(&format!("terminal-{name}.txt"), &anstream::adapter::strip_str(&text).to_string());
+    }
 }

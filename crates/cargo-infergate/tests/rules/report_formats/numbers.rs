@@ -1,9 +1,8 @@
 //! One number, one value: what Markdown and HTML show and what CSV and JSON hold is the same, cell by cell.
 
-use infergate_core::case::Case;
 use serde_json::Value;
 
-use crate::report_formats::support::{all, file, run};
+use crate::report_formats::support::{all, file};
 
 /// A cell of the JSON: its text, its number, and why there is none.
 struct Cell {
@@ -138,14 +137,4 @@ fn what_is_undefined_is_a_dash_with_its_reason_and_never_zero() {
             assert!(cell.text.split(' ').all(|word| word != "NaN" && word != "inf"), "{name}: {}", cell.text);
         }
     }
-}
-
-/// A file may name any number of tokens.
-#[test]
-fn no_number_of_tokens_is_too_large_for_a_rate() {
-    let mut inputs = run();
-    let cases = &mut inputs.head.as_mut().expect("a run").cases;
-    let id = cases.iter_mut().find_map(|case| matches!(case.id, Case::Generate { .. }).then_some(&mut case.id));
-    *id.expect("a generation") = Case::Generate { prompt_tokens: usize::MAX, output_tokens: 3 };
-    assert!(file(&inputs, "llama-bench.json").contains(&format!("\"n_prompt\": {}", usize::MAX)));
 }

@@ -72,11 +72,11 @@ pub fn load(receipt: LoadReceipt) -> Inputs {
     Inputs { load: Some(receipt), ..Inputs::new("cargo infergate") }
 }
 
-/// Every file of every format that has what it needs, but PNG: drawing takes long, and its bytes are the library's.
+/// Every file of every format that has what it needs.
 pub fn files(inputs: &Inputs) -> Vec<File> {
     let names: Vec<String> = EXPORTERS
         .iter()
-        .filter(|exporter| exporter.name != "png" && (exporter.lacks)(inputs).is_none())
+        .filter(|exporter| (exporter.lacks)(inputs).is_none())
         .map(|exporter| exporter.name.to_owned())
         .collect();
     let report = report(inputs);
@@ -90,6 +90,5 @@ pub fn files(inputs: &Inputs) -> Vec<File> {
 
 /// The text of the file `name`.
 pub fn file(inputs: &Inputs, name: &str) -> String {
-    let found = files(inputs).into_iter().find(|file| file.name == name).expect("a file of that name");
-    String::from_utf8(found.bytes).expect("text")
+    files(inputs).into_iter().find(|file| file.name == name).expect("a file of that name").text
 }
