@@ -24,7 +24,6 @@ mod other_length;
 mod paired;
 mod paired_case;
 mod reason;
-mod report;
 mod share;
 mod side;
 mod summary;
@@ -66,10 +65,6 @@ pub use other_length::OtherLength;
 pub use paired::{BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, SideRecord, log_ratios};
 pub use paired_case::{MeanTest, PairedCase};
 pub use reason::{BlocksWorse, Note, Reason, Remedy};
-pub use report::{
-    REPORT_SCHEMA, ReportCell, ReportColumn, ReportFigure, ReportFile, ReportFinding, ReportSection, ReportTable,
-    ReportVerdict,
-};
 pub use share::ShareRecord;
 pub use side::Side;
 pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
@@ -129,6 +124,5 @@ pub fn json_schemas() -> Vec<(&'static str, String)> {
         ("bisection-1.schema.json", schema::<Bisection>()),
         ("demo-1.schema.json", schema::<Demo>()),
         ("init-1.schema.json", schema::<Init>()),
-        ("report-1.schema.json", schema::<ReportFile>()),
     ]
 }

@@ -1,4 +1,4 @@
-// Tables sort by a click on a heading and show the rows that hold what is typed. Without this script they are all there.
+// Tables sort by a click on a heading.
 "use strict";
 for (const grid of document.querySelectorAll(".grid")) {
   const table = grid.querySelector("table");
@@ -34,19 +34,5 @@ for (const grid of document.querySelectorAll(".grid")) {
       });
       body.append(...keyed.map((entry) => entry.row));
     });
-  });
-  if (rows.length < 20) continue;
-  const label = document.createElement("label");
-  label.className = "filter";
-  const input = document.createElement("input");
-  input.type = "search";
-  label.append("Show rows with ", input);
-  grid.querySelector(".scroll").before(label);
-  input.addEventListener("input", () => {
-    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    for (const row of rows) {
-      const text = row.textContent.toLowerCase();
-      row.hidden = !words.every((word) => text.includes(word));
-    }
   });
 }
