@@ -4,16 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use infergate_core::printable::printable;
-
 use super::model::{Cell, Missing, Table, Tone, Unit};
-use super::topics::verdict::value;
 use super::words::counter;
 use super::{terminal, units};
 use crate::gate::output::{Agreement, compare, default_tolerance};
 use crate::gate::{Policy, days_ns, newest_of_each_day, stored_limit, summary_ns};
 use crate::receipt::Unit::Bytes;
-use crate::receipt::{Baseline, CaseRecord, Counter, ExactRecord, LoadBaseline, LoadSessionLevel, Receipt};
+use crate::receipt::{Baseline, CaseRecord, Counter, ExactRecord, LoadBaseline, LoadSessionLevel, Metric, Receipt};
 
 /// Outputs, counters, medians and limits before and after, and the number of sessions.
 pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, policy: &Policy, path: &Path) -> String {
@@ -51,21 +48,11 @@ pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, p
         let _ = writeln!(
             text,
             "\n{}: beyond what days differ by, which widens the limits; if a change did it, bless this receipt with --step",
-            printable(&stepped.join(", "))
+            stepped.join(", ")
         );
     }
     let Some(before) = before.filter(|_| !is_older) else { return text };
-    text += &model(before, receipt);
-    if let Some(build) = before.sessions.last().map(|session| &session.build) {
-        for (what, was, is) in
-            [("rustc", &build.rustc, &receipt.build.rustc), ("flags", &build.flags, &receipt.build.flags)]
-        {
-            if was != is {
-                let _ = writeln!(text, "\n{what} changes: {} -> {}", printable(was), printable(is));
-            }
-        }
-    }
-    text
+    text + &model(before, receipt)
 }
 
 /// A line for each counter of the model that changes.
@@ -116,9 +103,16 @@ fn counters_cell(known: Option<&ExactRecord>, case: &CaseRecord) -> Cell {
     }
 }
 
+/// A time, and the throughput that it is where it is one of all users.
+fn value(metric: Metric, ns: Option<f64>) -> String {
+    let time = units::duration(ns);
+    let rate = ns.filter(|_| metric == Metric::SystemToken).map(|ns| units::tokens_per_s(Some(1e9 / ns)));
+    rate.map_or(time.clone(), |rate| format!("{time} ({rate})"))
+}
+
 /// `created` are the times of the sessions there are now.
 fn heading(path: &Path, before: usize, created: &[&str]) -> String {
-    let (path, after) = (printable(&path.display().to_string()).into_owned(), created.len());
+    let (path, after) = (path.display(), created.len());
     let days = newest_of_each_day(created.iter().map(|created| (*created, ()))).len();
     format!("\n{path}\nsessions: {before} -> {after}, of {}\n\n", units::many(days, "day"))
 }
@@ -140,7 +134,7 @@ pub fn load_changes(before: Option<&LoadBaseline>, after: &LoadBaseline, path: &
             let change =
                 infergate_core::stats::median(&was).zip(now).map(|(was, now)| units::signed_percent(now / was - 1.0));
             let change = change.map_or_else(String::new, |change| format!(", {change}"));
-            cells.push(Cell::text(value(metric, now).shown() + &change));
+            cells.push(Cell::text(value(metric, now) + &change));
         }
         let of_all = |count| Cell::text(format!("{count} of {}", level.issued));
         cells.extend([level.failed, level.wrong_length].map(of_all));

@@ -1,7 +1,5 @@
 //! What `init` adds, as a difference.
 
-use infergate_core::printable::printable;
-
 use super::model::Tone;
 use super::terminal::{bold, paint};
 use crate::receipt::{Init, InitChange, InitFile};
@@ -26,8 +24,7 @@ pub fn text(init: &Init, added: &[(InitFile, &str)]) -> String {
         text += "\nnothing was written\n";
     }
     for note in &init.notes {
-        let lines: Vec<_> = note.lines().map(printable).collect();
-        text += &format!("- {}\n", lines.join("\n"));
+        text += &format!("- {note}\n");
     }
     text
 }

@@ -9,7 +9,7 @@ use crate::receipt::{
     Allocated, Bisection, BisectionEnd, BisectionStep, CodeRecord, Explained, PairedCase, PairedReceipt, Verdict,
     VerdictRow,
 };
-use infergate_core::printable::{first_of, printable};
+use infergate_core::printable::first_of;
 
 /// Tables of intended changes on a terminal; whoever means more of them copies the first.
 const MOST_TABLES: usize = 5;
@@ -37,9 +37,9 @@ fn explained_words<'a>(all: impl IntoIterator<Item = &'a Explained>, code: Optio
     let mut text = String::new();
     for explained in all {
         let heading = words::explained::heading(explained).map_or_else(String::new, |heading| format!(" ({heading})"));
-        text += &format!("where {} takes its time{heading}\n", printable(&explained.id.to_string()));
+        text += &format!("where {} takes its time{heading}\n", explained.id);
         for line in words::explained::lines(explained, code) {
-            text += &format!("- {}\n", printable(&line));
+            text += &format!("- {line}\n");
         }
         text.push('\n');
     }
@@ -50,9 +50,9 @@ fn explained_words<'a>(all: impl IntoIterator<Item = &'a Explained>, code: Optio
 fn allocated_words(all: &[Allocated]) -> String {
     let mut text = String::new();
     for allocated in all {
-        text += &format!("where {} allocates more\n", printable(&allocated.id.to_string()));
+        text += &format!("where {} allocates more\n", allocated.id);
         for line in words::allocated::lines(allocated) {
-            text += &format!("- {}\n", printable(&line));
+            text += &format!("- {line}\n");
         }
         text.push('\n');
     }
@@ -109,8 +109,8 @@ pub fn quick(receipt: &PairedReceipt, seen: &[Glance]) -> String {
     let table = if seen.is_empty() { String::new() } else { terminal::table(&table) };
     let others = not_compared(receipt);
     let notes = broken.cloned().chain(receipt.notes.iter().chain(&others).map(words::note));
-    let notes: String = notes.map(|note| format!("{}\n", printable(&note))).collect();
-    format!("\n{table}{notes}\n{}\n", printable(&format!("quick look, no verdict: {said}")))
+    let notes: String = notes.map(|note| format!("{note}\n")).collect();
+    format!("\n{table}{notes}\nquick look, no verdict: {said}\n")
 }
 
 fn glanced(glance: &Glance) -> String {
@@ -169,8 +169,7 @@ pub fn power(
 /// A bisection: each step with its interval, and what it found in one line.
 pub fn bisection(found: &Bisection) -> String {
     let Bisection { case, searched, end, steps, confirmed, explained, .. } = found;
-    let mut text =
-        format!("\n{}, each against the good {searched}\n\n", printable(case.strip_prefix("bench:").unwrap_or(case)));
+    let mut text = format!("\n{}, each against the good {searched}\n\n", case.strip_prefix("bench:").unwrap_or(case));
     let mut table = Table::brief(&[*searched, "change", "blocks", "verdict"]).left_aligned();
     let confirmed = confirmed
         .as_ref()
@@ -193,26 +192,21 @@ pub fn bisection(found: &Bisection) -> String {
         text.push('\n');
     }
     text += &match end {
-        BisectionEnd::First { name } => format!("\nfirst slower {searched}: {}\n", printable(name)),
+        BisectionEnd::First { name } => format!("\nfirst slower {searched}: {name}\n"),
         BisectionEnd::OneOf { names } => {
-            let names: Vec<_> = names.iter().map(|name| printable(name)).collect();
             format!("\nthe first slower {searched} is one of these, which could not be judged: {}\n", names.join("; "))
         }
         BisectionEnd::Unconfirmed { name } => format!(
-            "\nno single {searched} was shown to be slower than the one before it by the limit; {} is the first that is slower than the \
-             good one\n",
-            printable(name)
+            "\nno single {searched} was shown to be slower than the one before it by the limit; {name} is the first that is slower than the \
+             good one\n"
         ),
-        BisectionEnd::CutShort { names } => {
-            let names: Vec<String> = names.iter().map(|name| printable(name).into_owned()).collect();
-            format!(
-                "\ninterrupted; the first slower {searched} is one of these {}: {}\n",
-                names.len(),
-                first_of(&names, NAMED, "; ")
-            )
-        }
+        BisectionEnd::CutShort { names } => format!(
+            "\ninterrupted; the first slower {searched} is one of these {}: {}\n",
+            names.len(),
+            first_of(names, NAMED, "; ")
+        ),
         BisectionEnd::NotJudged { why } => {
-            format!("\nthe bad {searched} could not be judged, so nothing was searched: {}\n", printable(why))
+            format!("\nthe bad {searched} could not be judged, so nothing was searched: {why}\n")
         }
         BisectionEnd::NotSlower => {
             format!("\nthe bad {searched} was not shown to be slower than the good one; nothing to search\n")

@@ -108,19 +108,13 @@ pub fn subject(receipt: &Receipt) -> String {
 
 pub fn engine(engine: &EngineInfo, threads: usize, machine: &Machine) -> String {
     if engine.is_of_benches() {
-        let mut targets: Vec<&str> = Vec::new();
-        for target in engine.model.split(',') {
-            if !targets.contains(&target) {
-                targets.push(target);
-            }
-        }
-        return printable(&format!("benches of {}, {}", targets.join(", "), machine.class)).into_owned();
+        return format!("benches of {}, {}", engine.model.replace(',', ", "), machine.class);
     }
     let EngineInfo { name, version, model, dtype, .. } = engine;
     // Programs of somebody's own compute in whatever they like.
     let dtype = if dtype == "none" { String::new() } else { format!(" ({dtype})") };
     let threads = units::many(threads, "thread");
-    printable(&format!("{model}{dtype} on {name} {version}, {threads}, {}", machine.class)).into_owned()
+    format!("{model}{dtype} on {name} {version}, {threads}, {}", machine.class)
 }
 
 /// A verdict: a line a case, what else there is to say, and the decision last.
@@ -130,7 +124,7 @@ pub fn verdict(verdict: &Verdict, subject: &str) -> String {
 
 /// The same with some lines more before the decision.
 pub(super) fn verdict_and(verdict: &Verdict, subject: &str, more: &str) -> String {
-    let mut text = format!("\n{subject}\n\n{}", table(&topic::brief(verdict, false)));
+    let mut text = format!("\n{subject}\n\n{}", table(&topic::brief(verdict)));
     let memory = verdict.rows.iter().filter_map(|row| match &row.evidence {
         Evidence::Memory(memory) if memory.slope_bytes.or(memory.count_per_run).is_some() => Some((row, memory)),
         _ => None,
@@ -157,15 +151,14 @@ pub fn memory(receipt: &MemoryReceipt, verdict: &Verdict) -> String {
 pub fn load(receipt: &LoadReceipt) -> String {
     let Some((outcome, why)) = unusable(receipt) else { return load_measured(receipt) };
     let verdict = paint(Tone::of(outcome), &format!("verdict: {} (exit {})", outcome.words(), outcome.exit_code()));
-    format!("{}\n{verdict}: {}\n", load_measured(receipt), printable(why))
+    format!("{}\n{verdict}: {why}\n", load_measured(receipt))
 }
 
 /// What was measured in it, good or not.
 pub fn load_measured(receipt: &LoadReceipt) -> String {
     let inputs = Inputs { load: Some(receipt.clone()), ..Inputs::default() };
     let report = topics::report(&inputs);
-    let came_out =
-        if report.headline.is_none() { paragraph(format!("{}\n", printable(&report.title))) } else { String::new() };
+    let came_out = if report.headline.is_none() { paragraph(format!("{}\n", report.title)) } else { String::new() };
     format!("\n{}\n{came_out}{}", load_targets(receipt), marked(&report))
 }
 
@@ -182,22 +175,18 @@ pub fn load_targets(receipt: &LoadReceipt) -> String {
             }
         };
         let colon = if name.is_empty() { "" } else { ": " };
-        let _ = write!(text, "{}{colon}{} ({}, {})", printable(name), printable(url), printable(api), printable(http));
-        let _ = write!(text, ", model {}", printable(model));
+        let _ = write!(text, "{name}{colon}{url} ({api}, {http}), model {model}");
         if !extensions.is_empty() {
-            let _ = write!(text, ", with {}", printable(&extensions.join(", ")));
+            let _ = write!(text, ", with {}", extensions.join(", "));
         }
         text.push('\n');
     }
-    text + &format!(
-        "client: {}, each user keeps its connection, if the server lets it",
-        printable(&receipt.machine.class)
-    )
+    text + &format!("client: {}, each user keeps its connection, if the server lets it", receipt.machine.class)
 }
 
 /// A verdict on a load run: a line a time of each level, and as above.
 pub fn load_verdict(verdict: &Verdict) -> String {
-    let times = topic::brief(verdict, true);
+    let times = topic::brief(verdict);
     let times = if times.rows.is_empty() { String::new() } else { paragraph(table(&times)) };
     format!("{times}\n{}", decision(verdict, ""))
 }
@@ -233,7 +222,7 @@ pub fn receipt(receipt: &Receipt) -> String {
         }
     }
     for reason in &receipt.invalid {
-        let _ = writeln!(text, "{} {}", paint(Tone::Warn, "invalid:"), printable(reason));
+        let _ = writeln!(text, "{} {}", paint(Tone::Warn, "invalid:"), reason);
     }
     if receipt.partial {
         let _ = writeln!(text, "{} the run was cut short", paint(Tone::Warn, "partial:"));

@@ -13,6 +13,7 @@ pub mod missing;
 mod output;
 
 use infergate_core::case::Phase;
+use infergate_core::printable::first_of;
 
 pub use memory::{memory_trend, observed, rarer_leaks, sites, sparkline, witness};
 pub use output::{logits, output};
@@ -21,8 +22,11 @@ use super::model::Unit;
 use super::units::{self, MISSING};
 use crate::receipt::{
     Against, BlocksWorse, CounterEvidence, Evidence, Note, Outcome, Reason, Remedy, SYSTEM_COUNTERS, Shown, Statistic,
-    Subject, TargetEvidence, TimeEvidence, VerdictRow,
+    TargetEvidence, TimeEvidence, VerdictRow,
 };
+
+/// Subjects that one line names.
+const MOST_SUBJECTS: usize = 8;
 
 /// How a row ended: `slower, within limit`.
 pub fn ending(row: &VerdictRow) -> String {
@@ -98,21 +102,33 @@ pub fn sentence(row: &VerdictRow) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// What the rows say, the same words of several subjects once.
-pub fn remarks(rows: &[VerdictRow]) -> Vec<String> {
-    let mut grouped: Vec<(Vec<&Subject>, String)> = Vec::new();
-    for row in rows {
+/// What the rows say.
+pub fn remarks<'a>(rows: impl IntoIterator<Item = &'a VerdictRow>) -> Vec<String> {
+    grouped(rows, |row| {
         let beyond = row.time().and_then(|time| units::beyond_hardware(time.limit_fraction));
-        for said in sentence(row).into_iter().chain(beyond) {
+        sentence(row).into_iter().chain(beyond).collect()
+    })
+}
+
+/// What is said of rows, the same words of several subjects once.
+fn grouped<'a>(
+    rows: impl IntoIterator<Item = &'a VerdictRow>,
+    said: impl Fn(&VerdictRow) -> Vec<String>,
+) -> Vec<String> {
+    let mut grouped: Vec<(Vec<String>, String)> = Vec::new();
+    for row in rows {
+        let subject = row.subject.to_string();
+        for said in said(row) {
             match grouped.iter_mut().find(|(_, known)| *known == said) {
-                Some((subjects, _)) if subjects.contains(&&row.subject) => {}
-                Some((subjects, _)) => subjects.push(&row.subject),
-                None => grouped.push((vec![&row.subject], said)),
+                Some((subjects, _)) if subjects.contains(&subject) => {}
+                Some((subjects, _)) => subjects.push(subject.clone()),
+                None => grouped.push((vec![subject.clone()], said)),
             }
         }
     }
-    let names = |subjects: Vec<&Subject>| subjects.into_iter().map(Subject::to_string).collect::<Vec<_>>().join(", ");
-    grouped.into_iter().map(|(subjects, said)| format!("{}: {said}", names(subjects))).collect()
+    let line =
+        |(subjects, said): (Vec<String>, String)| format!("{}: {said}", first_of(&subjects, MOST_SUBJECTS, ", "));
+    grouped.into_iter().map(line).collect()
 }
 
 /// What a row's time is of: the subject, and the anchor where that is what it is compared with.
@@ -179,7 +195,7 @@ fn aimed(row: &VerdictRow, target: &TargetEvidence) -> String {
     }
 }
 
-fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
+pub fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
     let words = match reason {
         Reason::Broken { what } => what.clone(),
         Reason::CutShort => "the run was cut short: not judged".into(),
@@ -357,7 +373,7 @@ pub fn note(note: &Note) -> String {
         Note::SameCode => look::SAME_CODE.into(),
         Note::CodeChanged { functions, named } => look::code_changed(*functions, named),
         Note::BaseNotCounted => "base was not counted: allocations are not compared".into(),
-        Note::OwnErrors { .. } | Note::OwnErrorsUnknown { .. } => look::errors_noted(note).unwrap_or_default(),
+        Note::OwnErrors { .. } | Note::OwnErrorsUnknown { .. } => look::errors(note, "").unwrap_or_default(),
         Note::Said { text } => text.clone(),
     }
 }

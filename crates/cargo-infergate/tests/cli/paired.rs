@@ -167,7 +167,7 @@ fn a_generation_in_turns_is_judged_by_its_whole_time() {
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
     let tokens = receipt.blocks.iter().flat_map(|block| &block.cases).flat_map(|case| &case.head_tokens_ns);
     assert!(tokens.clone().count() > 0 && tokens.clone().all(|tokens| tokens.len() == 7), "each token's time is kept");
-    assert!(stdout(&said).contains("\n  TTFT") && stdout(&said).contains("\n  ITL"), "{}", stdout(&said));
+    assert!(stdout(&said).contains(" TTFT ") && stdout(&said).contains(" ITL "), "{}", stdout(&said));
     // 8 prompt tokens of 1 ms, 6 steps of 20 ms, their jitter and the first sample.
     let times_ns = receipt.blocks.iter().flat_map(|block| &block.cases).flat_map(|case| &case.base_ns);
     assert!(times_ns.clone().all(|ns| (128_050_000..129_050_000).contains(ns)), "{:?}", times_ns.collect::<Vec<_>>());

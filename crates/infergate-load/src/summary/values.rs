@@ -45,11 +45,6 @@ impl Values {
         Self::of(requests, if metric.is_rate() { 0.0 } else { f64::INFINITY }, |record| metric.of(record))
     }
 
-    /// One value each of requests that completed, where nothing is known of others.
-    pub fn of_completed(values: Vec<f64>) -> Self {
-        Self { requests: values.len(), counts: vec![1; values.len()], worst: f64::INFINITY, failed: 0, values }
-    }
-
     /// The percentile at `p`. `None` where it is from fewer requests than it needs, or falls among those that failed.
     pub fn at(&self, p: f64) -> Option<f64> {
         self.with_failures(p).filter(|value| self.is_value(*value))

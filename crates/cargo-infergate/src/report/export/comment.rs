@@ -1,18 +1,15 @@
 //! The comment on a pull request, and the summary of a workflow's step: what happened first, what changed below it, the rest
-//! folded, nothing twice. It stays below GitHub's limit whatever the number of cases.
+//! folded. It stays below GitHub's limit whatever the number of cases.
 
 use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use infergate_core::printable::printable_within;
-
 use super::File;
 use super::markup::{code, columns, inline, prose};
-use crate::receipt::{Build, Outcome, Reason, Verdict, VerdictRow};
+use crate::receipt::{Build, Outcome, Verdict};
 use crate::report::inputs::Inputs;
-use crate::report::model::{Cell, MAX_WORD_CHARS, Report, Row, Section, Table, Tone};
-use crate::report::words;
+use crate::report::model::{Block, Cell, Report, Row, Section, Table, Tone};
 use crate::report::words::{accept, headline, look};
 
 /// Whoever updates the comment in place finds it by this line.
@@ -82,7 +79,7 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
         }
     }
     let room = MOST_BYTES.saturating_sub(text.len());
-    text += &rest(report, &remarks(inputs, verdict, &decision.said), room);
+    text += &rest(report, room);
     Ok(vec![File::new("comment.md", text)])
 }
 
@@ -165,9 +162,8 @@ fn built(base: &Build, head: &Build) -> String {
     if (&base.rustc, &base.flags) != (&head.rustc, &head.flags) || head.rustc.is_empty() {
         return String::new();
     }
-    let word = |word: &str| code(&printable_within(word, MAX_WORD_CHARS), false);
-    let flags = if head.flags.is_empty() { String::new() } else { format!(", {}", word(&head.flags)) };
-    format!("; both by {}{flags}", word(&head.rustc))
+    let flags = if head.flags.is_empty() { String::new() } else { format!(", {}", code(&head.flags, false)) };
+    format!("; both by {}{flags}", code(&head.rustc, false))
 }
 
 fn commands(inputs: &Inputs) -> String {
@@ -181,8 +177,8 @@ fn commands(inputs: &Inputs) -> String {
     text
 }
 
-/// What was said nowhere above, as much of it as fits into `room` bytes.
-fn rest(report: &Report, remarks: &[String], room: usize) -> String {
+/// The rows that did not change and what else the verdict says, as much of it as fits into `room` bytes.
+fn rest(report: &Report, room: usize) -> String {
     let mut body = String::new();
     let mut is_all = true;
     for table in judged(report) {
@@ -194,7 +190,8 @@ fn rest(report: &Report, remarks: &[String], room: usize) -> String {
         }
     }
     let mut lines = String::new();
-    for said in remarks {
+    let lists = report.section("verdict").into_iter().flat_map(|section| &section.blocks);
+    for said in lists.filter_map(|block| if let Block::List(said) = block { Some(said) } else { None }).flatten() {
         let line = format!("- {}\n", prose(said));
         if body.len() + lines.len() + line.len() + FOLD_BYTES <= room {
             lines += &line;
@@ -208,31 +205,6 @@ fn rest(report: &Report, remarks: &[String], room: usize) -> String {
     }
     let title = if is_all { "Everything that was compared" } else { "Everything else that was compared" };
     format!("\n<details><summary>{title}</summary>\n{body}\n</details>\n")
-}
-
-/// What rows and notes say beside their numbers, without what stands above already, `headline` first.
-fn remarks(inputs: &Inputs, verdict: &Verdict, headline: &str) -> Vec<String> {
-    let is_news = |row: &VerdictRow| words::sentence(row).is_none_or(|said| !headline.contains(&said));
-    let rows: Vec<VerdictRow> = verdict.rows.iter().filter_map(left_to_say).filter(is_news).collect();
-    let is_sure = look::how_sure(inputs).is_some();
-    let places = look::places(verdict, inputs);
-    let notes = verdict.notes.iter().filter(|note| !(is_sure && look::is_of_errors(note))).map(words::note);
-    let is_news = |said: &String| !headline.contains(said.as_str()) && !places.contains(said);
-    words::remarks(&rows).into_iter().chain(notes.filter(is_news)).collect()
-}
-
-/// A row without the reasons that are said above; `None` where one that failed or was accepted has no other.
-fn left_to_say(row: &VerdictRow) -> Option<VerdictRow> {
-    if row.outcome.exit_code() != 1 && row.outcome != Outcome::Accepted {
-        return Some(row.clone());
-    }
-    let is_said = |reason: &Reason| match reason {
-        Reason::RunsChanged { .. } | Reason::SomeSlower | Reason::MoreFail { .. } | Reason::Accepted { .. } => true,
-        Reason::Observed { .. } => row.outcome == Outcome::Leak,
-        _ => false,
-    };
-    let reasons: Vec<Reason> = row.reasons.iter().filter(|reason| !is_said(reason)).cloned().collect();
-    (!reasons.is_empty()).then(|| VerdictRow { reasons, remedy: None, ..row.clone() })
 }
 
 /// These rows, at most `most` and as many as fit into `room` bytes, and how many are left out; of all that are too many those that fail

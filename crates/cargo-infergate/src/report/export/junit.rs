@@ -49,7 +49,7 @@ fn suite(writer: &mut Writer<Vec<u8>>, verdict: &Verdict) -> Result<()> {
     let failures = codes.iter().filter(|code| **code == 1).count();
     let errors = codes.iter().filter(|code| ![0, 1].contains(*code)).count();
     let counts = [codes.len(), failures, errors].map(|count| count.to_string());
-    let said = words::headline::of(verdict);
+    let said = printable(&words::headline::of(verdict)).into_owned();
     let attributes = [("name", "infergate"), ("tests", &counts[0]), ("failures", &counts[1]), ("errors", &counts[2])];
     writer.create_element("testsuite").with_attributes(attributes).write_inner_content(|writer| {
         for (subject, rows) in &tests {

@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use infergate_core::printable::printable;
+use infergate_core::printable::{printable, printable_within};
 
-use crate::report::model::{Cell, Column, Row, Table};
+use crate::report::model::{Cell, Column, MAX_WORD_CHARS, Missing, Row, Table};
 use crate::report::words::missing;
 
 /// A sentence at the start of a line, where signs and numbers would begin a list or a heading.
@@ -45,7 +45,6 @@ pub fn inline(words: &str) -> String {
             '@' if !after.is_some_and(char::is_whitespace) => text.push_str("@\u{200b}"),
             '#' => text.push_str("\\#\u{200b}"),
             ':' if is_emoji(rest) => text.push_str(":\u{200b}"),
-            '-' if after.is_some_and(|c| c.is_ascii_digit()) && is_gh(&words[..at]) => text.push_str("-\u{200b}"),
             c => text.push(c),
         }
         before = Some(c);
@@ -61,27 +60,13 @@ fn is_emoji(rest: &str) -> bool {
     rest[name.len()..].starts_with(':') && !is_number
 }
 
-/// Whether the last word is GH, which with a number behind it is a link to an issue.
-fn is_gh(before: &str) -> bool {
-    let mut last = before.chars().rev();
-    let is_gh = [last.next(), last.next()]
-        .iter()
-        .zip("hg".chars())
-        .all(|(c, own)| c.is_some_and(|c| c.eq_ignore_ascii_case(&own)));
-    is_gh && !is_word(last.next())
-}
-
 fn is_word(c: Option<char>) -> bool {
     c.is_some_and(char::is_alphanumeric)
 }
 
-/// A word of someone else's, as code: nothing in it means anything. In a table a bar would end the cell, so it is escaped. What
-/// could be a comment of HTML is no code: whoever looks for one in the page, as `splice` does, knows nothing of code.
+/// A word of someone else's, as code: nothing in it means anything. In a table a bar would end the cell, so it is escaped.
 pub fn code(word: &str, in_table: bool) -> String {
-    if word.contains("<!--") || word.contains("-->") {
-        return inline(word);
-    }
-    let word = printable(word);
+    let word = printable_within(word, MAX_WORD_CHARS);
     if word.trim().is_empty() {
         return String::new();
     }
@@ -127,7 +112,7 @@ fn rows_of(table: &Table, columns: &[usize], rows: &[&Row]) -> String {
 }
 
 /// A cell; where it has no number, the number of its reason.
-fn shown(cell: &Cell, reasons: &mut Vec<crate::report::model::Missing>) -> String {
+fn shown(cell: &Cell, reasons: &mut Vec<Missing>) -> String {
     match cell {
         Cell::Foreign(word) => code(word, true),
         Cell::Missing(why) => {

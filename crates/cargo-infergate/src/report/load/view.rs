@@ -1,8 +1,7 @@
-//! A load run as sections and pictures look at it: names that are safe to show, the cells that each line begins with, and the
+//! A load run as sections and pictures look at it: names, the cells that each line begins with, and the
 //! points that make a line of a chart.
 
 use infergate_core::load::{Arrivals, RequestRecord};
-use infergate_core::printable::printable_within;
 use infergate_core::receipt::file_word;
 use infergate_core::stats::samples_needed;
 
@@ -13,9 +12,6 @@ use crate::receipt::{LoadReceipt, Price};
 use crate::report::inputs::Inputs;
 use crate::report::model::{Axis, Cell, Column, Missing, Place, Table, Unit};
 use crate::report::units::capital;
-
-/// Characters of a name of someone else's.
-const MAX_NAME_CHARS: usize = 40;
 
 #[derive(Clone, Copy)]
 pub struct View<'a> {
@@ -41,8 +37,7 @@ impl<'a> View<'a> {
     }
 
     pub fn scenario(&self, index: usize) -> String {
-        let name = self.receipt.scenarios.get(index).map_or("", |scenario| scenario.name.as_str());
-        printable_within(name, MAX_NAME_CHARS).into_owned()
+        self.receipt.scenarios.get(index).map_or_else(String::new, |scenario| scenario.name.clone())
     }
 
     /// A scenario's name as a part of a chart's id.
@@ -64,7 +59,7 @@ impl<'a> View<'a> {
         match (name, self.has_targets()) {
             ("", true) => format!("target {}", index + 1),
             ("", false) => "the target".into(),
-            (name, _) => printable_within(name, MAX_NAME_CHARS).into_owned(),
+            (name, _) => name.into(),
         }
     }
 

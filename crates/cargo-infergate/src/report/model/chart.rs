@@ -198,6 +198,21 @@ pub enum Layer {
     },
 }
 
+impl Layer {
+    /// Its name and its look.
+    pub fn named(&self) -> (&str, Look) {
+        match self {
+            Self::Line { name, look, .. }
+            | Self::Points { name, look, .. }
+            | Self::Interval { name, look, .. }
+            | Self::Span { name, look, .. }
+            | Self::Area { name, look, .. }
+            | Self::Zone { name, look, .. }
+            | Self::Limit { name, look, .. } => (name, *look),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
     pub id: String,

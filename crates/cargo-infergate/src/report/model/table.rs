@@ -1,7 +1,5 @@
 //! Tables: columns that say what they hold, rows of cells, and a reason in each cell that has no number.
 
-use infergate_core::printable::printable_within;
-
 use super::{Quantity, Tone, Unit};
 use crate::report::units::MISSING;
 use crate::report::words::missing;
@@ -70,9 +68,8 @@ impl Cell {
         Self::Text(text.into(), Tone::Plain)
     }
 
-    /// A word of someone else's; one line of it, and not too long.
-    pub fn foreign(text: &str) -> Self {
-        Self::Foreign(printable_within(text, MAX_WORD_CHARS).into_owned())
+    pub fn foreign(text: impl Into<String>) -> Self {
+        Self::Foreign(text.into())
     }
 
     /// A number, or why there is none.

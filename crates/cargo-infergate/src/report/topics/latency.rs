@@ -10,9 +10,7 @@ use crate::report::load::{INSTANT_NS, SLUGGISH_NS};
 use crate::report::model::{
     Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
 };
-use crate::report::units::MISSING;
-use infergate_core::case::{Case, Phase};
-use infergate_core::stats::percentile;
+use infergate_core::case::Phase;
 
 /// How figures of cases are made.
 const PERCENTILES: &str = "All samples of all processes. A percentile is printed from the number of samples on for which a 95 % interval of it \
@@ -42,9 +40,8 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             rates.row(row(figure, case, [0.05, 0.01]));
         }
     }
-    let findings: Vec<Finding> = smoothness(receipt).into_iter().chain(share_of_hardware(receipt)).collect();
     let section = Section::new("latency", "Latency by case").with([times, rates]);
-    Some(section.with([findings]).ranked(5).with(roofline(receipt)))
+    Some(section.with(smoothness(receipt)).ranked(5).with(roofline(receipt)))
 }
 
 fn table(id: &str, title: &str, tail: [(&'static str, &str); 2]) -> Table {
@@ -99,26 +96,6 @@ fn smoothness(receipt: &Receipt) -> Option<Finding> {
     };
     let said = format!("{}: the middle gap between tokens is {}: {class}", case.id, Unit::Ns.show(gap_ns));
     Finding::of(Tone::Plain, said, &[(format!("median ITL of {}", case.id), gap_ns, Unit::Ns)])
-}
-
-/// The case farthest from the hardware's limit and the one nearest to it.
-fn share_of_hardware(receipt: &Receipt) -> Option<Finding> {
-    let fractions = receipt.cases.iter().filter_map(|case| {
-        let fraction = limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), summary_ns(&case.processes))?;
-        (fraction <= 1.0).then_some((case.id, fraction))
-    });
-    let mut fractions: Vec<(Case, f64)> = fractions.collect();
-    fractions.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let ((low, least), (high, most)) = (*fractions.first()?, *fractions.last()?);
-    let show = |fraction| Unit::Fraction.show(fraction);
-    let said = format!(
-        "{low} is farthest from what the hardware gives ({} of it), {high} nearest ({})",
-        show(least),
-        show(most)
-    );
-    let name = |case: Case| format!("share of the hardware's limit, {case}");
-    let figures = [(name(low), least, Unit::Fraction), (name(high), most, Unit::Fraction)];
-    if low == high { None } else { Finding::of(Tone::Plain, said, &figures) }
 }
 
 /// The roofline: how many operations a second each case reaches, against what it has to do for each byte it reads. Left of the
@@ -193,7 +170,7 @@ pub fn brief(receipt: &Receipt) -> Table {
             Cell::text(case.id.to_string()),
             Cell::number(summary_ns(&case.processes), Unit::Ns, Missing::NotMeasured),
             value(Metric::Ttft),
-            itl_p50(case, samples),
+            Spread::of(Metric::Itl, case).percentile(0.5),
             generated(Metric::Tpot),
             value(Metric::DecodeSpeed),
             generated(Metric::OutputThroughput),
@@ -203,13 +180,4 @@ pub fn brief(receipt: &Receipt) -> Table {
         ]);
     }
     table
-}
-
-/// The p50 of all gaps. Gaps of one request are not independent: it takes as many requests as a p50 takes samples.
-fn itl_p50(case: &CaseRecord, requests: usize) -> Cell {
-    let gaps = if case.id.phase() == Phase::Bench { Vec::new() } else { figures::values(Metric::Itl, case) };
-    match percentile(&gaps, 0.5) {
-        Some(p50) if requests < p50.needed => Cell::text(format!("{MISSING} (takes {})", p50.needed)),
-        p50 => Cell::number(p50.and_then(|p50| p50.value), Unit::Ns, Missing::Undefined),
-    }
 }

@@ -1,21 +1,17 @@
 //! The memory phase: what many runs of one process left behind, and the place of a leak; loading, one generation, and the counters.
 
-use std::collections::BTreeSet;
-
 use infergate_core::memory::leak::{allocations, asked, resident_trend};
-use infergate_core::printable::printable_within;
 
 use super::verdict::{counter_cell, counter_name};
 use crate::receipt::{
-    CountedCase, Evidence, MemoryEvidence, MemoryReceipt, MemoryRecord, Outcome, Unit as Counts, Verdict, VerdictRow,
-    Witness,
+    Evidence, MemoryEvidence, MemoryReceipt, MemoryRecord, Outcome, Unit as Counts, Verdict, VerdictRow, Witness,
 };
 use crate::report::inputs::Inputs;
 use crate::report::model::{
     Axis, Block, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
 };
 use crate::report::units;
-use crate::report::words::{self, look::MAX_PLACE_CHARS};
+use crate::report::words;
 
 /// Blocks of a series drawn in a line of text.
 const PLOT_WIDTH: usize = 50;
@@ -57,7 +53,7 @@ pub fn brief(receipt: &MemoryReceipt, verdict: &Verdict) -> Vec<Block> {
         Block::List(said),
     ];
     blocks.extend(places(record, Some(verdict)));
-    blocks.extend([Block::Table(brief_counters(&receipt.counted)), Block::List(record.missing.clone())]);
+    blocks.extend([Block::Table(counters(receipt)), Block::List(record.missing.clone())]);
     blocks
 }
 
@@ -73,8 +69,7 @@ fn growth(inputs: &Inputs, (row, memory): Trend<'_>) -> Option<Finding> {
     let slope = memory.slope_bytes?;
     let what = if memory.witness == Witness::Heap { "the live heap" } else { "the resident set" };
     let place = inputs.memory_record().and_then(|record| record.sites.first()?.frames.first());
-    let place =
-        place.map_or_else(String::new, |place| format!(", allocated in {}", printable_within(place, MAX_PLACE_CHARS)));
+    let place = place.map_or_else(String::new, |place| format!(", allocated in {place}"));
     let said = format!("{}: {what} grows by {} a run{place}", row.subject, Unit::Bytes.show(slope));
     Finding::of(Tone::Bad, said, &[(format!("growth of {}", row.subject), slope, Unit::BytesPerRun)])
 }
@@ -225,27 +220,6 @@ fn counters(receipt: &MemoryReceipt) -> Table {
             let unit = if Counts::of(name) == Counts::Bytes { Unit::Bytes } else { Unit::Count };
             table.row(vec![Cell::text(subject.clone()), counter_name(name), counter_cell(*counter, unit)]);
         }
-    }
-    table
-}
-
-/// Columns of counters; a program of somebody else's may have names without end.
-const MOST_COLUMNS: usize = 40;
-
-/// A line a case and a column a counter, for whoever has no room for a line each.
-fn brief_counters(counted: &[CountedCase]) -> Table {
-    let names: BTreeSet<&str> = counted.iter().flat_map(|case| case.counters.keys().map(String::as_str)).collect();
-    let names: Vec<&str> = names.into_iter().take(MOST_COLUMNS).collect();
-    let headings: Vec<String> = names.iter().map(|name| words::counter::name(name)).collect();
-    let mut table = Table::brief(&[vec!["case"], headings.iter().map(String::as_str).collect()].concat());
-    for case in counted.iter().filter(|_| !names.is_empty()) {
-        let cell = |name: &&str| match case.counters.get(*name) {
-            None => Cell::Missing(Missing::NotCounted),
-            Some(counter) => Cell::text(words::counter::value(Counts::of(name), *counter)),
-        };
-        let mut cells = vec![Cell::text(case.id.to_string())];
-        cells.extend(names.iter().map(cell));
-        table.row(cells);
     }
     table
 }

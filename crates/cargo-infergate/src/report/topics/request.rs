@@ -2,9 +2,7 @@
 
 use crate::receipt::{PairedReceipt, Receipt, TtftParts};
 use crate::report::inputs::Inputs;
-use crate::report::model::{
-    Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit,
-};
+use crate::report::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Section, Table, Unit};
 use crate::report::units;
 use infergate_core::case::{Case, Phase};
 use infergate_core::trace::Trace;
@@ -66,7 +64,7 @@ pub fn middle_start(starts: &[TtftParts]) -> Option<&TtftParts> {
 
 /// The tables of one request, and its pictures where one side ran.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
-    let mut section = Section::new("request", "A single request").ranked(4);
+    let mut section = Section::new("request", "A single request");
     if let Some(request) = typical(inputs) {
         let chosen = format!(
             "One real request of {}: of {} requests the one whose E2E is the middle one.",
@@ -78,22 +76,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             section = section.with(timeline(&request)).with(gaps_chart(&request));
         }
     }
-    Some(section.with([starts(inputs)]).with(cold_and_warm(inputs)))
-}
-
-/// A cold start beside a warm one.
-fn cold_and_warm(inputs: &Inputs) -> Option<Finding> {
-    let receipt = inputs.head.as_ref()?;
-    let (cold, warm) = (middle_start(&receipt.cold)?, middle_start(&receipt.warm)?);
-    let (cold_ns, warm_ns) = (cold.ttft_ns() as f64, warm.ttft_ns() as f64);
-    if warm_ns <= 0.0 || cold.prompt_tokens != warm.prompt_tokens {
-        return None;
-    }
-    let load = cold.load_ns.map(|ns| Unit::Fraction.show(ns as f64 / cold_ns.max(1.0)));
-    let load = load.map_or_else(String::new, |share| format!("; reading the model is {share} of it"));
-    let times = cold_ns / warm_ns;
-    let said = format!("The first token of a fresh process takes {times:.2} times as long as a warm one{load}");
-    Finding::of(Tone::Plain, said, &[("cold TTFT".into(), cold_ns, Unit::Ns), ("warm TTFT".into(), warm_ns, Unit::Ns)])
+    Some(section.with([starts(inputs)]))
 }
 
 fn one(request: &Request) -> Table {

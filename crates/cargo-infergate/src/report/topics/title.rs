@@ -9,11 +9,10 @@ use crate::report::load::{Metric, View};
 use crate::report::model::{Headline, Unit};
 use crate::report::{terminal, units};
 use infergate_core::case::Phase;
-use infergate_core::printable::{first_of, printable_within};
+use infergate_core::printable::first_of;
 
-/// Targets in a line, and characters of a name.
+/// Targets in a line.
 const MOST_NAMED: usize = 4;
-pub const MAX_NAME_CHARS: usize = 80;
 
 /// What was decided, or the numbers; both where nothing but targets was judged. `None` where there is no number to say.
 pub fn of(inputs: &Inputs, headline: Option<&Headline>) -> Option<String> {
@@ -78,13 +77,12 @@ pub fn subject(inputs: &Inputs) -> String {
 /// What was put under load: the first of them, where there are many.
 fn targets(inputs: &Inputs) -> Option<String> {
     let view = View::of(inputs)?;
-    let short = |name: &str| printable_within(name, MAX_NAME_CHARS).into_owned();
     let named = view.receipt.targets.iter().enumerate().map(|(index, target)| match target {
         TargetRecord::Endpoint { name, model, url, .. } if name.is_empty() => {
-            format!("{} on {}", short(model), short(url))
+            format!("{model} on {url}")
         }
-        TargetRecord::Endpoint { model, .. } => format!("{} ({})", view.target(index), short(model)),
-        TargetRecord::Local { engine, .. } => format!("{} on {}", short(&engine.model), short(&engine.name)),
+        TargetRecord::Endpoint { model, .. } => format!("{} ({model})", view.target(index)),
+        TargetRecord::Local { engine, .. } => format!("{} on {}", engine.model, engine.name),
     });
     Some(format!("{} under load", first_of(&named.collect::<Vec<String>>(), MOST_NAMED, ", ")))
 }

@@ -1,13 +1,15 @@
 //! The verdict: a line a time, a line an exact number that moved or failed, and what else there is to say.
 
+use std::collections::HashSet;
+
 use crate::receipt::{
     Against, Counter, CounterEvidence, Evidence, MemoryEvidence, Metric, Outcome, OutputComparison, OutputEvidence,
-    Statistic, Subject, TimeEvidence, Unit as Counts, Verdict, VerdictRow, Witness,
+    Statistic, TimeEvidence, Unit as Counts, Verdict, VerdictRow, Witness,
 };
 use crate::report::inputs::Inputs;
-use crate::report::model::{Cell, Column, Missing, Section, Table, Tone, Unit};
+use crate::report::model::{Cell, Column, Missing, Row, Section, Table, Tone, Unit};
 use crate::report::words::look;
-use crate::report::{terminal, units, words};
+use crate::report::{units, words};
 
 /// Of more subjects, those that failed come first, then those that moved, and the others are one line or folded.
 pub const MOST_SUBJECTS: usize = 30;
@@ -16,8 +18,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let verdict = inputs.verdict.as_ref()?;
     // Targets have a section of their own.
     let is_target = |row: &&VerdictRow| matches!(row.evidence, Evidence::Target(_));
-    let rows: Vec<VerdictRow> = verdict.rows.iter().filter(|row| !is_target(row)).cloned().collect();
-    let mut said = words::remarks(&rows);
+    let mut said = words::remarks(verdict.rows.iter().filter(|row| !is_target(row)));
     // How often the gate is wrong stands with what was compared.
     let is_sure = look::how_sure(inputs).is_some();
     let notes = verdict.notes.iter().filter(|note| !(is_sure && look::is_of_errors(note)));
@@ -41,37 +42,18 @@ fn timed(verdict: &Verdict) -> Vec<(&VerdictRow, &TimeEvidence)> {
     verdict.rows.iter().filter_map(|row| Some((row, row.time()?))).collect()
 }
 
-/// A subject's rows of times, in the order of the verdict.
-struct Measured<'a> {
-    rows: Vec<(&'a VerdictRow, &'a TimeEvidence)>,
-    /// Whether its rows are shown where there are many subjects.
-    notable: bool,
-}
-
-/// The rows of times by subject; of many, the worst first.
-fn by_subject(verdict: &Verdict) -> Vec<Measured<'_>> {
-    let mut subjects: Vec<Measured<'_>> = Vec::new();
-    for (row, time) in timed(verdict) {
-        let shown = notable(row);
-        match subjects.last_mut().filter(|last| last.rows[0].0.subject == row.subject) {
-            Some(last) => {
-                last.rows.push((row, time));
-                last.notable |= shown;
-            }
-            None => subjects.push(Measured { rows: vec![(row, time)], notable: shown }),
-        }
+/// The rows of times in the order of the verdict; of many subjects, what fails first, then what moved.
+fn sorted(verdict: &Verdict) -> (Vec<(&VerdictRow, &TimeEvidence)>, bool) {
+    let mut rows = timed(verdict);
+    let are_many = rows.iter().map(|(row, _)| &row.subject).collect::<HashSet<_>>().len() > MOST_SUBJECTS;
+    if are_many {
+        let moved = |time: &TimeEvidence| time.ratio.map_or(0.0, |ratio| ratio.ln().abs());
+        let is_quiet = |row: &VerdictRow| (row.outcome.exit_code() == 0, !notable(row));
+        rows.sort_by(|(one, a), (other, b)| {
+            is_quiet(one).cmp(&is_quiet(other)).then_with(|| moved(b).total_cmp(&moved(a)))
+        });
     }
-    if subjects.len() > MOST_SUBJECTS {
-        let quiet = |subject: &Measured<'_>| {
-            let fails = subject.rows.iter().any(|(row, _)| row.outcome.exit_code() != 0);
-            (!fails, !subject.notable)
-        };
-        let moved = |subject: &Measured<'_>| subject.rows[0].1.ratio.map_or(0.0, |ratio| ratio.ln().abs());
-        subjects.sort_by(|one, other| quiet(one).cmp(&quiet(other)).then_with(|| moved(other).total_cmp(&moved(one))));
-    } else {
-        subjects.iter_mut().for_each(|subject| subject.notable = true);
-    }
-    subjects
+    (rows, are_many)
 }
 
 /// Every row of a run has an interval of the same level.
@@ -81,7 +63,7 @@ fn change_heading(rows: &[(&VerdictRow, &TimeEvidence)]) -> String {
 }
 
 fn times(verdict: &Verdict) -> Table {
-    let rows = timed(verdict);
+    let (rows, are_many) = sorted(verdict);
     let paired = rows.iter().any(|(_, time)| time.against != Against::Baseline);
     let on_load = !paired && rows.iter().any(|(_, time)| time.metric == Metric::SystemToken);
     let mut columns = vec![
@@ -97,6 +79,7 @@ fn times(verdict: &Verdict) -> Table {
         } else {
             "the same of head; judged by a baseline the median over its processes of each one's median"
         }),
+        Column::words("throughput", "throughput"),
         Column::numbers("change", change_heading(&rows)).about(
             "how much longer head takes; in a paired run from pairs in the same block, so it is not head / base of \
              the columns before",
@@ -120,10 +103,9 @@ fn times(verdict: &Verdict) -> Table {
             Column::numbers("of_hardware", "of hardware").about("the least possible time on this hardware / head"),
         );
     }
-    columns.push(Column::words("verdict", "verdict"));
+    columns.extend([Column::words("output", "output"), Column::words("verdict", "verdict")]);
     let mut table = Table::new("times", "Time", columns);
-    let subjects = by_subject(verdict);
-    for (row, time) in subjects.iter().flat_map(|subject| &subject.rows) {
+    for (row, time) in rows {
         let none = if row.outcome == Outcome::Advisory { Missing::NoLimit } else { Missing::NotGiven };
         let limit = |ratio: Option<f64>| Cell::number(ratio.map(|r| r - 1.0), Unit::Change, none);
         let mut cells = vec![
@@ -131,6 +113,7 @@ fn times(verdict: &Verdict) -> Table {
             Cell::text(words::measure(time)),
             Cell::number(time.base_ns, Unit::Ns, Missing::NoBase),
             Cell::number(time.head_ns, Unit::Ns, Missing::NotMeasured),
+            throughput(time),
             changed(time),
             limit(time.threshold),
         ];
@@ -144,10 +127,10 @@ fn times(verdict: &Verdict) -> Table {
         } else {
             cells.push(of_hardware(time.limit_fraction));
         }
-        cells.push(outcome(row));
+        cells.extend([output_of(verdict, row, time), outcome(row)]);
         table.notable_row(cells, notable(row));
     }
-    if subjects.len() > MOST_SUBJECTS { table.folding() } else { table }
+    if are_many { table.folding() } else { table }
 }
 
 fn changed(time: &TimeEvidence) -> Cell {
@@ -267,63 +250,31 @@ fn trend(row: &VerdictRow, memory: &MemoryEvidence) -> Vec<Cell> {
     ]
 }
 
-/// For a terminal: a line a time, with the output of its case or, of a load run, with what it is compared with.
-pub fn brief(verdict: &Verdict, of_load: bool) -> Table {
-    let rows = timed(verdict);
-    let paired = rows.iter().any(|(_, time)| time.against != Against::Baseline);
-    let through = rows.iter().any(|(_, time)| time.throughput.is_some());
-    let lead: &[&str] = if of_load { &["load", "time"] } else { &["case"] };
-    let rate: &[&str] = if through { &["throughput"] } else { &[] };
-    let own: &[&str] = match (of_load, paired) {
-        (true, _) => &["fails above", "sessions", "days"],
-        (false, true) => &["fails from", "shows from", "blocks", "output"],
-        (false, false) => &["fails above", "of hardware", "output"],
-    };
-    let change = change_heading(&rows);
-    let mut table = Table::brief(&[lead, &["base", "head"], rate, &[&*change], own, &["verdict"]].concat());
-    let limit = |ratio: Option<f64>| terminal::change(ratio.map(|ratio| ratio - 1.0)).toned(Tone::Dim);
-    let count = |count: Option<usize>| {
-        Cell::number(count.map(|count| count as f64), Unit::Count, Missing::NotGiven).toned(Tone::Dim)
-    };
-    let subjects = by_subject(verdict);
-    let (shown, others): (Vec<_>, Vec<_>) = subjects.iter().partition(|subject| subject.notable);
-    for (row, time) in shown.iter().flat_map(|subject| &subject.rows) {
-        let mut cells = if of_load { of_level(row, time) } else { vec![Cell::text(below(row, time))] };
-        cells.extend([value(time.metric, time.base_ns), value(time.metric, time.head_ns)]);
-        if through {
-            cells.push(Cell::text(units::throughput(time.throughput, time.head_ns)).toned(Tone::Dim));
-        }
-        cells.extend([Cell::text(words::change(time)), limit(time.threshold)]);
-        if of_load {
-            cells.extend([count(time.sessions), count(time.days)]);
-        } else if paired {
-            cells.extend([limit(time.smallest_slowdown), count(time.blocks), output_of(verdict, row, time)]);
-        } else {
-            cells.extend([of_hardware(time.limit_fraction).toned(Tone::Dim), output_of(verdict, row, time)]);
-        }
-        cells.push(outcome(row));
+/// As a terminal shows it: what folds is one line that says how many, between which changes, and how they ended.
+pub fn brief(verdict: &Verdict) -> Table {
+    let mut table = times(verdict).for_terminal();
+    let others = table.rows.split_off(table.parts().0.len());
+    if !others.is_empty() {
+        let at = table.columns.iter().position(|column| column.id == "change");
+        let changed = |row: &Row| Some(row.cells.get(at?)?.quantity()?.value);
+        let changes = || others.iter().filter_map(changed);
+        let mut endings: Vec<String> = others.iter().filter_map(|row| Some(row.cells.last()?.shown())).collect();
+        endings.sort_unstable();
+        endings.dedup();
+        let cell = |column: &Column| match column.id {
+            "case" => Cell::text(format!("{} others", others.len())),
+            "change" if changes().count() > 0 => {
+                let (least, most) =
+                    (changes().fold(f64::INFINITY, f64::min), changes().fold(f64::NEG_INFINITY, f64::max));
+                Cell::text(format!("{} to {}", Unit::Change.show(least), Unit::Change.show(most)))
+            }
+            "verdict" => Cell::text(endings.join(", ")),
+            _ => Cell::text(""),
+        };
+        let cells = table.columns.iter().map(|column| cell(column).toned(Tone::Dim)).collect();
         table.row(cells);
     }
-    if !others.is_empty() {
-        table.row(line_of(&others, lead.len() + 2 + rate.len(), table.columns.len()));
-    }
     table
-}
-
-/// The case; the mean and a further metric stand below the median of the one that counts.
-fn below(row: &VerdictRow, time: &TimeEvidence) -> String {
-    match (time.counted, time.statistic) {
-        (false, _) => format!("  {}", time.metric.short()),
-        (true, Statistic::Mean) => "  mean".into(),
-        (true, Statistic::Median) => words::compared(row, time),
-    }
-}
-
-/// A level without the word that says where its name comes from, and its time.
-fn of_level(row: &VerdictRow, time: &TimeEvidence) -> Vec<Cell> {
-    let level = if let Subject::Named(name) = &row.subject { name.name().to_owned() } else { row.subject.to_string() };
-    let p50 = if time.metric == Metric::SystemToken { "" } else { " P50" };
-    vec![Cell::text(level), Cell::text(format!("{}{p50}", time.metric.short()))]
 }
 
 /// How the output of a row's case compares; what stands below the median that counts has none of its own.
@@ -336,36 +287,14 @@ fn output_of(verdict: &Verdict, row: &VerdictRow, time: &TimeEvidence) -> Cell {
     output.unwrap_or(Cell::Missing(Missing::NotGiven))
 }
 
-/// A time, and the throughput that it is where it is one of all users.
-pub fn value(metric: Metric, ns: Option<f64>) -> Cell {
-    match (metric, ns) {
-        (Metric::SystemToken, Some(ns)) => {
-            Cell::text(format!("{} ({})", units::duration(Some(ns)), units::tokens_per_s(Some(1e9 / ns))))
-        }
-        _ => Cell::number(ns, Unit::Ns, Missing::NotMeasured),
+/// What was got through in a second; of all users under load, base's and head's.
+fn throughput(time: &TimeEvidence) -> Cell {
+    let rate = |ns: f64| units::tokens_per_s(Some(1e9 / ns));
+    match (time.metric, time.base_ns.zip(time.head_ns), time.throughput) {
+        (Metric::SystemToken, Some((base, head)), _) => Cell::text(units::from_to(&rate(base), &rate(head))),
+        (_, _, Some(_)) => Cell::text(units::throughput(time.throughput, time.head_ns)),
+        _ => Cell::Missing(Missing::NotGiven),
     }
-}
-
-/// One line for subjects of which nothing failed or moved: how many, between which changes, and what is said of them.
-fn line_of(others: &[&Measured<'_>], change_column: usize, columns: usize) -> Vec<Cell> {
-    let (mut least, mut most, mut said) = (f64::INFINITY, f64::NEG_INFINITY, Vec::new());
-    for (row, time) in others.iter().flat_map(|subject| &subject.rows) {
-        if let Some(ratio) = time.ratio.filter(|_| time.statistic == Statistic::Median) {
-            (least, most) = (least.min(ratio - 1.0), most.max(ratio - 1.0));
-        }
-        let ending = words::ending(row);
-        if !said.contains(&ending) {
-            said.push(ending);
-        }
-    }
-    let mut cells = vec![Cell::text(""); columns];
-    cells[0] = Cell::text(format!("{} others", others.len()));
-    if least <= most {
-        let change = format!("{} to {}", Unit::Change.show(least), Unit::Change.show(most));
-        cells[change_column] = Cell::text(change).toned(Tone::Dim);
-    }
-    cells[columns - 1] = Cell::text(said.join(", ")).toned(Tone::Dim);
-    cells
 }
 
 /// How the output compares, in a word.

@@ -16,9 +16,3 @@ pub fn flag(name: &str, value: &str) -> Option<String> {
     let between = if value.starts_with('-') { '=' } else { ' ' };
     Some(format!(" --{name}{between}{}", word(value)?))
 }
-
-/// ` FILE`, which no shell and no command line takes for anything else.
-pub fn file(name: &str) -> Option<String> {
-    let here = if name.starts_with('-') { "./" } else { "" };
-    Some(format!(" {}", word(&format!("{here}{name}"))?))
-}

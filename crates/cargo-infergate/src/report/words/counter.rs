@@ -1,12 +1,8 @@
 //! Exact counters, as people say them.
 
-use infergate_core::printable::printable_within;
-
 use crate::receipt::{Counter, CounterEvidence, Unit};
 use crate::report::units;
 
-/// Characters of a counter's name. A receipt is someone else's file.
-const MAX_NAME_CHARS: usize = 60;
 /// A change below this share of base is said without it.
 const LEAST_SHARE: f64 = 0.0005;
 
@@ -42,7 +38,7 @@ pub fn known(name: &str) -> Option<&'static str> {
 }
 
 pub fn name(name: &str) -> String {
-    known(name).map_or_else(|| printable_within(&name.replace('_', " "), MAX_NAME_CHARS).into_owned(), str::to_owned)
+    known(name).map_or_else(|| name.replace('_', " "), str::to_owned)
 }
 
 pub fn size(unit: Unit, count: u64) -> String {

@@ -8,20 +8,18 @@ mod passed;
 use std::collections::HashMap;
 
 use infergate_core::case::Phase;
-use infergate_core::printable::printable;
 
 use crate::receipt::{Evidence, Outcome, Subject, Verdict, VerdictRow};
 use crate::report::units;
 use crate::report::words::observed;
 
-/// The sentence, on one line and fit for a terminal.
+/// The sentence, on one line.
 pub fn of(verdict: &Verdict) -> String {
-    let said = match verdict.verdict.exit_code() {
+    match verdict.verdict.exit_code() {
         0 => passed::sentence(verdict),
         1 => failed::sentence(verdict),
         _ => open::sentence(verdict),
-    };
-    printable(&said).into_owned()
+    }
 }
 
 /// The outcomes that the sentence is about: of a verdict that fails each one that fails, in the order of the sentence.
@@ -68,22 +66,10 @@ fn is_of_memory(row: &VerdictRow) -> bool {
     matches!(row.evidence, Evidence::Memory(_))
 }
 
-/// The rows of cases and of levels under load: what belongs to the model, the memory phase and an untimed length is none.
+/// The rows of cases and of levels under load: what belongs to the model and the memory phase is none.
 fn cases(verdict: &Verdict) -> impl Iterator<Item = &VerdictRow> {
-    let is_case = |row: &&VerdictRow| {
-        let is_named = matches!(row.subject, Subject::Case(_) | Subject::Named(_));
-        is_named && !is_of_memory(row) && !is_untimed_length(verdict, row)
-    };
-    verdict.rows.iter().filter(is_case)
-}
-
-/// Whether a row is of a prompt's length that no case has, and passes: where times were taken, a case has one beside its output.
-fn is_untimed_length(verdict: &Verdict, row: &VerdictRow) -> bool {
-    let is_of_it = |other: &&VerdictRow| other.subject == row.subject;
-    matches!(row.evidence, Evidence::Output(_))
-        && row.outcome == Outcome::Drifted
-        && verdict.rows.iter().filter(is_of_it).count() == 1
-        && verdict.rows.iter().any(|row| row.time().is_some())
+    let is_named = |row: &&VerdictRow| matches!(row.subject, Subject::Case(_) | Subject::Named(_));
+    verdict.rows.iter().filter(is_named).filter(|row| !is_of_memory(row))
 }
 
 fn noun(verdict: &Verdict) -> &'static str {
@@ -118,12 +104,12 @@ impl Others {
 
     /// `said` with a sentence behind it: `3 other cases pass, 1 is not decided`.
     fn behind(&self, said: String, verdict: &Verdict) -> String {
-        let other = |count: usize| units::many(count, &format!("other {}", noun(verdict)));
-        let verb = |count: usize, one: &'static str, more: &'static str| if count == 1 { one } else { more };
-        let passed =
-            (self.passed > 0).then(|| format!("{} {}", other(self.passed), verb(self.passed, "passes", "pass")));
-        let open =
-            (self.open > 0).then(|| format!("{} {} not decided", other(self.open), verb(self.open, "is", "are")));
+        let others = |count: usize, one: &str, more: &str| {
+            let verb = if count == 1 { one } else { more };
+            (count > 0).then(|| format!("{} {verb}", units::many(count, &format!("other {}", noun(verdict)))))
+        };
+        let (passed, open) =
+            (others(self.passed, "passes", "pass"), others(self.open, "is not decided", "are not decided"));
         let memory = if self.memory_open { "; whether memory leaks is not decided" } else { "" };
         let parts: Vec<String> = passed.into_iter().chain(open).collect();
         let others = if parts.is_empty() { String::new() } else { format!(". {}", parts.join(", ")) };

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use infergate_core::printable::printable_within;
-
 use crate::gate::paired::{design_level, layouts_wanted, unknown_tau};
 use crate::receipt::{
     Against, Build, BuiltWith, Evidence, LeakSite, Note, Outcome, PairedReceipt, Reason, Statistic, Subject,
@@ -14,9 +12,6 @@ use crate::report::units::MISSING;
 use crate::report::words::command::flag;
 use crate::report::{units, words};
 use infergate_core::stats::clopper_pearson;
-
-/// Characters of a place in the code.
-pub const MAX_PLACE_CHARS: usize = 160;
 
 /// Whose the numbers are where a pull request's run was judged again.
 pub const OWN_RUN: &str = "The numbers come from the pull request's own run, which could have made them up. The verdict on them does not: it was \
@@ -36,10 +31,6 @@ pub fn build(build: &Build) -> String {
 
 /// Cases that a command names; of more it runs the whole suite.
 const MOST_CASES: usize = 3;
-/// Longer commands are not shown, so that two of them fit into a comment.
-const MOST_COMMAND_BYTES: usize = 3_000;
-/// Subjects that one line names.
-const MOST_SUBJECTS: usize = 8;
 
 /// How the numbers came about, and what their intervals mean.
 pub fn how_sure(inputs: &Inputs) -> Option<String> {
@@ -68,7 +59,7 @@ fn paired_words(paired: &PairedReceipt, verdict: Option<&Verdict>) -> String {
     format!(
         "In each of {blocks} blocks fresh processes of both revisions ran in turn on one machine{work}. A change compares the two sides \
          within each block, so it can differ from the ratio of the two times.{level} {}",
-        errors_said(notes, luck)
+        notes.iter().find_map(|note| errors(note, luck)).unwrap_or_else(|| by_design(luck))
     )
 }
 
@@ -135,29 +126,15 @@ pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
         words::allocated::lines(allocated).into_iter().map(move |line| format!("{case}: {line}"))
     });
     let explained: Vec<String> = explained.chain(allocated).collect();
-    let mut grouped: Vec<(Vec<String>, String)> = Vec::new();
-    for row in verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0) {
-        for text in place(row, parts.get(&row.subject), inputs) {
-            let subject = row.subject.to_string();
-            match grouped.iter_mut().find(|(_, known)| *known == text) {
-                Some((subjects, _)) if subjects.contains(&subject) => {}
-                Some((subjects, _)) => subjects.push(subject),
-                None => grouped.push((vec![subject], text)),
-            }
-        }
-    }
+    let failed = verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0);
+    let grouped = words::grouped(failed, |row| place(row, parts.get(&row.subject), inputs));
     // What changed anywhere is a place to look at where nothing nearer is known.
     let has_failed = verdict.rows.iter().any(|row| row.outcome.exit_code() == 1);
     let is_wanted = |note: &&Note| {
         has_failed && explained.is_empty() && grouped.is_empty() && matches!(note, Note::CodeChanged { .. })
     };
     let changed: Vec<String> = verdict.notes.iter().filter(is_wanted).map(words::note).collect();
-    let line = |(subjects, text): (Vec<String>, String)| {
-        let more = subjects.len().saturating_sub(MOST_SUBJECTS);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{}{more}: {text}", subjects[..subjects.len().min(MOST_SUBJECTS)].join(", "))
-    };
-    explained.into_iter().chain(grouped.into_iter().map(line)).chain(changed).collect()
+    explained.into_iter().chain(grouped).chain(changed).collect()
 }
 
 /// Whether a note says how often the gate is wrong, as [`how_sure`] does.
@@ -189,18 +166,11 @@ fn place(row: &VerdictRow, parts: Option<&Vec<&TimeEvidence>>, inputs: &Inputs) 
     let ran = ran.filter(|_| !is_explained);
     let found = match &row.evidence {
         Evidence::Time(time) if row.outcome == Outcome::Regressed => {
-            let few = row.reasons.contains(&Reason::SomeSlower);
-            let few = few.then(|| "a few samples take much longer, most do not".into());
             let has_parts = time.statistic == Statistic::Median && time.against == Against::Base;
             let moved = parts.filter(|_| has_parts).map(|parts| moved(parts));
-            vec![moved, few, ran]
+            vec![moved, ran]
         }
         Evidence::Memory(_) => vec![inputs.memory_record().and_then(|record| record.sites.first()).map(allocated)],
-        Evidence::Counter(counter)
-            if row.outcome == Outcome::CounterRegressed && counter.name.ends_with("_requests") =>
-        {
-            vec![Some("the report of the load run lists its failures by class".into())]
-        }
         _ => Vec::new(),
     };
     found.into_iter().flatten().collect()
@@ -209,7 +179,7 @@ fn place(row: &VerdictRow, parts: Option<&Vec<&TimeEvidence>>, inputs: &Inputs) 
 fn allocated(site: &LeakSite) -> String {
     let frames: Vec<&str> = site.frames.iter().take(3).map(String::as_str).collect();
     let frames = frames.join(", called by ");
-    format!("memory that outlives its run is allocated in {}", printable_within(&frames, MAX_PLACE_CHARS))
+    format!("memory that outlives its run is allocated in {frames}")
 }
 
 /// `its ITL +6.0 % (+5.0 % to +7.3 %), its TTFT +1.9 % (-0.7 % to +5.0 %)`: the one that moved most first.
@@ -244,7 +214,7 @@ pub fn repeat(inputs: &Inputs) -> Option<String> {
     let server = if paired.head.engine.name == "server" { " --server" } else { "" };
     let users = paired.cases.iter().find_map(|case| case.load.as_ref()).map(|load| load.users);
     let users = users.map_or_else(String::new, |users| format!(" --users {users}"));
-    as_long_as_shown(format!("git checkout {head}\n{program} gate --against {base}{target}{server}{users}{cases}"))
+    Some(format!("git checkout {head}\n{program} gate --against {base}{target}{server}{users}{cases}"))
 }
 
 /// The flags that name the bench target of criterion benches, and how it is built; for engines, whose target has the usual name, only the
@@ -305,48 +275,30 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
         let name = if statistic == Statistic::Mean { "mean-threshold" } else { "threshold" };
         format!(" --{name} {}", (ratio * 1e4).round() / 1e4)
     });
-    as_long_as_shown(format!("{} bisect --good {good} --bad {bad}{target}{case}{limit}", inputs.program))
-}
-
-/// A receipt can name features without end, and half a command does something else.
-fn as_long_as_shown(command: String) -> Option<String> {
-    (command.len() <= MOST_COMMAND_BYTES).then_some(command)
+    Some(format!("{} bisect --good {good} --bad {bad}{target}{case}{limit}", inputs.program))
 }
 
 // How often the gate is wrong: by design, and as a calibration measured it. These are two numbers, and are never said as one.
 
-/// What was measured, in a note of its own, beside what holds by design; `None` for any other note.
-pub fn errors_noted(note: &Note) -> Option<String> {
-    let design = format!("by design at most {} of suites where nothing changed", units::level(design_level()));
-    match note {
-        Note::OwnErrors { calibrated, gates, regressed } => Some(format!(
-            "this gate's own error rate here, calibrated {calibrated}: {regressed} of {gates} decided gates between two builds that \
-             do the same called regressed (at most {} with 95 % confidence); {design}",
+/// Both numbers in two sentences; `None` for a note of something else. `luck` is what the first leaves out.
+pub fn errors(note: &Note, luck: &str) -> Option<String> {
+    let measured = match note {
+        Note::OwnErrors { calibrated, gates, regressed } => format!(
+            "Measured here, calibrated {calibrated}: {regressed} of {gates} decided gates between two builds that do the same (at most \
+             {} with 95 % confidence).",
             at_most(*regressed, *gates)
-        )),
-        Note::OwnErrorsUnknown { why } => {
-            Some(format!("this gate's own error rate was not measured for a run like this one: {why}; {design}"))
-        }
-        _ => None,
-    }
+        ),
+        Note::OwnErrorsUnknown { why } => format!("How often that happens here was not measured: {why}."),
+        _ => return None,
+    };
+    Some(format!("{} {measured}", by_design(luck)))
 }
 
-/// Both numbers in two sentences; the second is left out where no note has it. `luck` is what the first leaves out.
-fn errors_said(notes: &[Note], luck: &str) -> String {
-    let design = format!(
+fn by_design(luck: &str) -> String {
+    format!(
         "By design at most {} of suites where nothing changed are called regressed{luck}.",
         units::level(design_level())
-    );
-    let measured = notes.iter().find_map(|note| match note {
-        Note::OwnErrors { calibrated, gates, regressed } => Some(format!(
-            "{design} Measured here, calibrated {calibrated}: {regressed} of {gates} decided gates between two builds that do the same \
-             (at most {} with 95 % confidence).",
-            at_most(*regressed, *gates)
-        )),
-        Note::OwnErrorsUnknown { why } => Some(format!("{design} How often that happens here was not measured: {why}.")),
-        _ => None,
-    });
-    measured.unwrap_or(design)
+    )
 }
 
 /// The exact upper bound, one-sided, 95 %.

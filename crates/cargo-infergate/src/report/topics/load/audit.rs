@@ -1,7 +1,5 @@
 //! How accurate the client was, by a server that wrote down what it sent.
 
-use infergate_core::printable::printable;
-
 use crate::receipt::{LevelRecord, LoadReceipt, ReceiveRecord};
 use crate::report::inputs::Inputs;
 use crate::report::load::{View, load_cell};
@@ -80,7 +78,7 @@ fn received_levels(receipt: &LoadReceipt) -> impl Iterator<Item = (String, &Rece
     let name = |level: &LevelRecord| {
         let scenario = usize::try_from(level.scenario).ok().and_then(|index| receipt.scenarios.get(index));
         let load = level.arrivals.name();
-        scenario.map_or_else(|| load.clone(), |scenario| format!("{}, {load}", printable(&scenario.name)))
+        scenario.map_or_else(|| load.clone(), |scenario| format!("{}, {load}", scenario.name))
     };
     receipt.levels.iter().filter_map(move |level| Some((name(level), level.received.as_ref()?)))
 }

@@ -1,13 +1,12 @@
 //! Several targets side by side, each median with the interval it lies in.
 
-use infergate_core::printable::printable_within;
+use infergate_core::printable::first_of;
 
 use super::{MOST_SCENARIOS, ends};
 use crate::receipt::TargetRecord;
 use crate::report::inputs::Inputs;
 use crate::report::load::{Metric, Point, View, direction, median_cell};
 use crate::report::model::{Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Tone, Unit};
-use crate::report::topics::title::MAX_NAME_CHARS;
 
 const ABOUT: &str =
     "Requests went to the targets in turn, in the same minutes. Each median stands with its 95 % interval.";
@@ -70,8 +69,7 @@ fn unequal(view: &View<'_>) -> Option<Finding> {
     if models.len() < 2 {
         return None;
     }
-    let named = models.iter().take(MOST_NAMED).map(|model| printable_within(model, MAX_NAME_CHARS).into_owned());
-    let named = named.collect::<Vec<String>>().join(", ");
+    let named = first_of(&models, MOST_NAMED, ", ");
     let said =
         format!("Not the same model everywhere, or not in one format: {named}. Part of each difference is the model's");
     Finding::of(Tone::Warn, said, &[("models".to_owned(), models.len() as f64, Unit::Count)])

@@ -30,19 +30,13 @@ pub fn clauses(verdict: &Verdict, rows: &[&VerdictRow]) -> Vec<String> {
     kinds.into_iter().flatten().collect()
 }
 
-/// `decode 5.7 % slower (15.5 to 16.2 ms; 95 %: +4.8 to +6.5 %), generate 5.6 % slower and 3 more`.
+/// `decode 5.7 % slower (15.5 to 16.2 ms; 95 %: +4.8 to +6.5 %) and 3 more`: each case by the largest of its times.
 pub fn times(verdict: &Verdict, rows: &[&VerdictRow]) -> Option<String> {
-    let mut timed: Vec<(&VerdictRow, &TimeEvidence)> =
-        rows.iter().filter_map(|row| Some((*row, row.time()?))).collect();
+    let timed = rows.iter().filter_map(|row| Some((*row, row.time()?)));
     let size = |time: &TimeEvidence| time.ratio.map_or(0.0, |ratio| (ratio - 1.0).abs());
-    timed.sort_by(|(_, a), (_, b)| size(b).total_cmp(&size(a)));
-    // Each case by the largest of its times.
-    let mut seen: HashSet<&Subject> = HashSet::new();
-    timed.retain(|(row, _)| seen.insert(&row.subject));
-    let ((row, time), others) = timed.split_first()?;
-    let second = others.first().map_or_else(String::new, |(row, time)| format!(", {}", moved(verdict, row, time)));
-    let more = and_more(others.len().saturating_sub(1));
-    Some(format!("{}{}{second}{more}", moved(verdict, row, time), details(time)))
+    let (row, time) = timed.clone().max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)))?;
+    let subjects: HashSet<&Subject> = timed.map(|(row, _)| &row.subject).collect();
+    Some(format!("{}{}{}", moved(verdict, row, time), details(time), and_more(subjects.len() - 1)))
 }
 
 /// `decode 5.7 % slower`, `TTFT of chatbot/2 users 50 % longer`.
@@ -97,43 +91,24 @@ fn details(time: &TimeEvidence) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
 }
 
-/// `the model says something else from token 34 on (generate), and 2 more cases changed; their times were not judged`.
+/// `the model says something else from token 34 on (generate) and 2 more; not timed`.
 fn outputs(verdict: &Verdict, rows: &[&VerdictRow]) -> Option<String> {
     let changed: Vec<(&VerdictRow, &OutputEvidence)> = rows
         .iter()
         .filter_map(|row| if let Evidence::Output(output) = &row.evidence { Some((*row, output)) } else { None })
         .collect();
     let is_of_model = |row: &VerdictRow| row.subject.case().is_some_and(|case| case.phase() != Phase::Bench);
-    let parted = changed.iter().filter(|(row, _)| is_of_model(row));
-    let parted = parted.filter_map(|(row, output)| Some((*row, output.position?))).min_by_key(|(_, at)| *at);
-    let (row, output) = changed.iter().find(|(row, _)| is_of_model(row)).or(changed.first())?;
-    let first = match parted {
-        Some((row, at)) => format!("the model says something else from token {} on{}", at + 1, among(verdict, row)),
-        None if is_of_model(row) => {
-            let by = output
-                .max_abs_logit_delta
-                .filter(|delta| *delta > 0.0)
-                .map(|delta| format!(" by up to {delta:.1e} a logit"));
-            format!("the model computes other numbers{}{}", by.unwrap_or_default(), among(verdict, row))
+    let of_model = || changed.iter().filter(|(row, _)| is_of_model(row));
+    let parted = of_model().filter_map(|(row, output)| Some((*row, output.position?))).min_by_key(|(_, at)| *at);
+    let first = match (parted, of_model().next()) {
+        (Some((row, at)), _) => {
+            format!("the model says something else from token {} on ({})", at + 1, name(verdict, &row.subject))
         }
-        None => format!("{} returns something else", name(verdict, &row.subject)),
+        (None, Some((row, _))) => format!("the model computes other numbers ({})", name(verdict, &row.subject)),
+        (None, None) => format!("{} returns something else", name(verdict, &changed.first()?.0.subject)),
     };
-    let others = changed.len() - 1;
-    let more = if others > 0 { format!(", and {} changed", units::many(others, "more case")) } else { String::new() };
-    let times = if is_timed(verdict, &changed) {
-        ""
-    } else if others > 0 {
-        "; their times were not judged"
-    } else {
-        "; its time was not judged"
-    };
-    Some(format!("{first}{more}{times}"))
-}
-
-/// ` (generate)`, where more outputs than this one were compared.
-fn among(verdict: &Verdict, row: &VerdictRow) -> String {
-    let outputs = verdict.rows.iter().filter(|row| matches!(row.evidence, Evidence::Output(_)));
-    if outputs.count() > 1 { format!(" ({})", name(verdict, &row.subject)) } else { String::new() }
+    let times = if is_timed(verdict, &changed) { "" } else { ", so no time of it was judged" };
+    Some(format!("{first}{}{times}", and_more(changed.len() - 1)))
 }
 
 /// Whether a time of one of these was judged all the same.
@@ -176,8 +151,9 @@ pub fn counters(verdict: &Verdict, rows: &[&VerdictRow]) -> Option<String> {
     let mut names: HashSet<&str> = HashSet::new();
     let firsts: Vec<&(&VerdictRow, &CounterEvidence)> =
         risen.iter().filter(|(_, counter)| names.insert(&counter.name)).collect();
-    let said: Vec<String> =
-        firsts.iter().take(MOST_COUNTERS).map(|(row, counter)| rise(verdict, row, counter, &risen)).collect();
+    let all = |name: &str| risen.iter().filter(|(_, other)| other.name == name).count();
+    let said = firsts.iter().take(MOST_COUNTERS);
+    let said: Vec<String> = said.map(|(row, counter)| rise(verdict, row, counter, all(&counter.name))).collect();
     (!said.is_empty()).then(|| format!("{}{}", said.join(", "), and_more(firsts.len().saturating_sub(MOST_COUNTERS))))
 }
 
@@ -187,24 +163,9 @@ fn share(counter: &CounterEvidence) -> f64 {
     if rise == 0 { 0.0 } else { rise as f64 / base.max as f64 }
 }
 
-/// One counter, and where it rose unless that is everywhere.
-fn rise(
-    verdict: &Verdict,
-    row: &VerdictRow,
-    counter: &CounterEvidence,
-    risen: &[(&VerdictRow, &CounterEvidence)],
-) -> String {
-    let own: Vec<&CounterEvidence> =
-        risen.iter().map(|(_, other)| *other).filter(|other| other.name == counter.name).collect();
-    let is_own = |row: &&VerdictRow| matches!(&row.evidence, Evidence::Counter(other) if other.name == counter.name);
-    let is_everywhere = own.len() == verdict.rows.iter().filter(is_own).count();
-    let is_alike = own.iter().all(|other| other.rise() == counter.rise());
-    let place = if is_everywhere && is_alike {
-        String::new()
-    } else {
-        format!(" in {}{}", name(verdict, &row.subject), and_more(own.len() - 1))
-    };
-    format!("{}{place}", counted(row, counter))
+/// One counter, and where it rose.
+fn rise(verdict: &Verdict, row: &VerdictRow, counter: &CounterEvidence, all: usize) -> String {
+    format!("{} in {}{}", counted(row, counter), name(verdict, &row.subject), and_more(all - 1))
 }
 
 /// `24 more allocations a token (+4.3 %)`; of requests under load how many of all, and before.

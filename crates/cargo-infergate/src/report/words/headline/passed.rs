@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::{and_more, failed, name, noun, observed};
 use crate::receipt::{
-    Against, Evidence, MemoryEvidence, Note, Outcome, OutputComparison, OutputEvidence, Reason, Shown, Statistic,
-    Subject, TimeEvidence, Verdict, VerdictRow, Witness,
+    Against, Evidence, MemoryEvidence, Outcome, OutputComparison, OutputEvidence, Reason, Shown, Statistic, Subject,
+    TimeEvidence, Verdict, VerdictRow, Witness,
 };
 use crate::report::{units, words};
 
@@ -63,8 +63,7 @@ fn output(verdict: &Verdict, cases: usize) -> Option<String> {
         all if accepted == all => return None,
         all if unknown == all => "without an output to compare with".into(),
         _ if changed > 0 => format!("with another output in {changed}, which is shown and not judged"),
-        _ if accepted > 0 => "with the same output in the others".into(),
-        _ if unknown > 0 => "with the same output where there is one to compare with".into(),
+        _ if unknown + accepted > 0 => "with the same output where there is one to compare with".into(),
         _ if drifted > 0 => "with the same output but for rounding".into(),
         _ => "with the same output".into(),
     };
@@ -104,40 +103,15 @@ fn time(verdict: &Verdict) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// `time is shown and not judged, as there is no baseline`; where something moved, what moved most.
+/// `no baseline: time is advisory`; where something moved, what moved most.
 fn unjudged(verdict: &Verdict, advisory: &[Timed<'_>]) -> String {
-    let is_one = verdict.notes.contains(&Note::OneSession);
-    let mut reasons = advisory.iter().flat_map(|(row, _)| &row.reasons);
-    let why = reasons.find_map(|reason| match reason {
-        Reason::TooFewSessions { .. } if is_one => None,
-        reason => why_unjudged(reason),
-    });
-    let why = why.or_else(|| is_one.then(|| "one run is compared with one".into()));
-    let why = why.map_or_else(String::new, |why| format!(", as {why}"));
+    let why = advisory.iter().find_map(|(row, _)| row.reasons.iter().find_map(|why| words::reason(row, why)));
+    let why = why.unwrap_or_else(|| "time is shown and not judged".into());
     let size = |time: &TimeEvidence| time.ratio.map_or(0.0, |ratio| (ratio - 1.0).abs());
     let most = advisory.iter().max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
     let most = most.filter(|(_, time)| size(time) >= LEAST_CHANGE);
     let most = most.map(|(row, time)| format!(" (largest change: {})", failed::moved(verdict, row, time)));
-    format!("time is shown and not judged{why}{}", most.unwrap_or_default())
-}
-
-/// The reason in a clause; `None` for one that needs more room than the sentence has.
-fn why_unjudged(reason: &Reason) -> Option<String> {
-    Some(match reason {
-        Reason::NoBaseline => "there is no baseline".into(),
-        Reason::NoSession => "base has no session of it".into(),
-        Reason::TooFewSessions { days: Some(days), needed, .. } => {
-            format!("the baseline needs sessions of {}", units::many(needed.saturating_sub(*days), "more day"))
-        }
-        Reason::TooFewSessions { sessions, days: None, needed } => {
-            format!("the baseline needs {}", units::many(needed.saturating_sub(*sessions), "more session"))
-        }
-        Reason::OtherMachine { .. } => "base is of another machine class".into(),
-        Reason::OtherLoad { what, .. } => format!("base is of another load ({what})"),
-        Reason::FewServers { servers, needed } => format!("of each side there are {servers} of {needed} servers"),
-        Reason::ServersDiffer { .. } => "servers of one side differ too much".into(),
-        _ => return None,
-    })
+    format!("{why}{}", most.unwrap_or_default())
 }
 
 /// Of how many subjects these times are, by the median or the mean.
