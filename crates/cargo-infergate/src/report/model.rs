@@ -179,24 +179,13 @@ impl From<Finding> for Block {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     pub tone: Tone,
-    /// One sentence, from [`words`](super::words).
+    /// One sentence, with its figures.
     pub said: String,
-    /// The figures, by name. There is no finding without one.
-    pub rests_on: Vec<(String, Quantity)>,
 }
 
 impl Finding {
-    /// A sentence and the figures it rests on; `None` without one, and where one is no number.
-    pub fn of(tone: Tone, said: String, figures: &[(String, f64, Unit)]) -> Option<Self> {
-        let known = figures.iter().map(|(name, value, unit)| Some((name.clone(), Quantity::new(*value, *unit)?)));
-        let rests_on: Vec<(String, Quantity)> = known.collect::<Option<_>>()?;
-        (!rests_on.is_empty()).then_some(Self { tone, said, rests_on })
-    }
-
-    /// The figures that its sentence does not say.
-    pub fn figures(&self) -> Vec<String> {
-        let shown = self.rests_on.iter().map(|(name, quantity)| (name, quantity.shown()));
-        shown.filter(|(_, value)| !self.said.contains(value)).map(|(name, value)| format!("{name} {value}")).collect()
+    pub fn new(tone: Tone, said: String) -> Self {
+        Self { tone, said }
     }
 }
 

@@ -10,7 +10,7 @@ use super::model::{Block, Cell, Column, MAX_WORD_CHARS, Missing, Report, Table, 
 use super::topics::{self, latency, memory, request, verdict as topic};
 use super::{units, words};
 use crate::gate::{limit_fraction, summary_ns};
-use crate::receipt::{Evidence, LoadReceipt, Machine, MemoryReceipt, Receipt, TargetRecord, Verdict};
+use crate::receipt::{LoadReceipt, Machine, MemoryReceipt, Receipt, TargetRecord, Verdict};
 use infergate_core::engine::EngineInfo;
 
 /// `text` in this tone, as ANSI codes.
@@ -125,16 +125,7 @@ pub fn verdict(verdict: &Verdict, subject: &str) -> String {
 /// The same with some lines more before the decision.
 pub(super) fn verdict_and(verdict: &Verdict, subject: &str, more: &str) -> String {
     let mut text = format!("\n{subject}\n\n{}", table(&topic::brief(verdict)));
-    let memory = verdict.rows.iter().filter_map(|row| match &row.evidence {
-        Evidence::Memory(memory) if memory.slope_bytes.or(memory.count_per_run).is_some() => Some((row, memory)),
-        _ => None,
-    });
-    for (at, (row, memory)) in memory.enumerate() {
-        let gap = if at == 0 { "\n" } else { "" };
-        let ending = paint(Tone::of(row.outcome), &words::ending(row));
-        let trend = words::memory_trend(row, memory);
-        let _ = writeln!(text, "{gap}{} of {}: {trend}, {ending}", words::witness(memory.witness), row.subject);
-    }
+    text += &paragraph(block(&Block::Table(topic::trends(verdict))));
     text.push('\n');
     text + &decision(verdict, more)
 }
@@ -142,8 +133,10 @@ pub(super) fn verdict_and(verdict: &Verdict, subject: &str, more: &str) -> Strin
 /// A verdict on a memory phase: what loading took, what a generation took, both series, the counters, and the decision last.
 pub fn memory(receipt: &MemoryReceipt, verdict: &Verdict) -> String {
     let subject = engine(&receipt.engine, receipt.threads, &receipt.machine);
-    let blocks = memory::brief(receipt, verdict);
-    let blocks: String = blocks.iter().map(|part| paragraph(block(part))).collect();
+    let inputs = Inputs { memory: Some(receipt.clone()), verdict: Some(verdict.clone()), ..Inputs::default() };
+    let section = memory::topic(&inputs).into_iter().flat_map(|section| section.blocks);
+    let blocks = section.chain([Block::Table(topic::trends(verdict))]);
+    let blocks: String = blocks.map(|part| paragraph(block(&part))).collect();
     format!("\n{subject}\n{blocks}\n{}", decision(verdict, ""))
 }
 

@@ -15,7 +15,7 @@ mod output;
 use infergate_core::case::Phase;
 use infergate_core::printable::first_of;
 
-pub use memory::{memory_trend, observed, rarer_leaks, sites, sparkline, witness};
+pub use memory::{observed, rarer_leaks, sites, sparkline, witness};
 pub use output::{logits, output};
 
 use super::model::Unit;

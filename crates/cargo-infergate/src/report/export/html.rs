@@ -79,7 +79,7 @@ fn grids(section: &Section, table: &Table) -> Vec<Value> {
 }
 
 fn found(finding: &Finding) -> Value {
-    json!({ "tone": finding.tone.name(), "said": finding.said, "figures": finding.figures() })
+    json!({ "tone": finding.tone.name(), "said": finding.said })
 }
 
 /// `folded` stands in place of it until somebody asks for it.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::File;
 use crate::receipt::to_json;
 use crate::report::inputs::Inputs;
-use crate::report::model::{Block, Cell, Column, Finding, Quantity, Report, Section, Table};
+use crate::report::model::{Block, Cell, Column, Finding, Report, Section, Table};
 
 pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
     Ok(vec![File::new("report.json", to_json(&document(report))?)])
@@ -61,7 +61,5 @@ fn cell(cell: &Cell) -> Value {
 }
 
 fn finding(finding: &Finding) -> Value {
-    let figure = |(name, quantity): &(String, Quantity)| json!({ "name": name, "value": quantity.value, "unit": quantity.unit.name() });
-    let rests_on: Vec<Value> = finding.rests_on.iter().map(figure).collect();
-    json!({ "tone": finding.tone.name(), "said": finding.said, "rests_on": rests_on })
+    json!({ "tone": finding.tone.name(), "said": finding.said })
 }

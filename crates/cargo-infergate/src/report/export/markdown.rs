@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::markup::{inline, prose, rows_folded, table};
 use super::{File, PICTURES, pictures};
 use crate::report::inputs::Inputs;
-use crate::report::model::{Block, Finding, Headline, Report, Section};
+use crate::report::model::{Block, Headline, Report, Section};
 
 pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
     let mut text = format!("# {}\n", inline(&report.title));
@@ -18,7 +18,7 @@ pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
         let _ = write!(text, "\n{}\n", prose(&report.subject));
     }
     for section in &report.sections {
-        let (title, body) = (section.title, body(section, true));
+        let (title, body) = (section.title, body(section));
         let _ = match section.folded {
             true => write!(text, "\n{}", folded(title, &body)),
             false => write!(text, "\n## {title}\n{body}"),
@@ -36,7 +36,7 @@ fn folded(summary: &str, body: &str) -> String {
 }
 
 /// What a section holds, without its heading.
-pub fn body(section: &Section, with_pictures: bool) -> String {
+fn body(section: &Section) -> String {
     let mut text = String::new();
     for block in &section.blocks {
         match block {
@@ -69,10 +69,10 @@ pub fn body(section: &Section, with_pictures: bool) -> String {
             Block::Findings(findings) => {
                 text.push('\n');
                 for finding in findings {
-                    let _ = writeln!(text, "- {}", found(finding));
+                    let _ = writeln!(text, "- {}", prose(&finding.said));
                 }
             }
-            Block::Chart(chart) if with_pictures => {
+            Block::Chart(chart) => {
                 let _ = write!(
                     text,
                     "\n![{}]({PICTURES}/{}.svg)\n\n{}\n",
@@ -81,14 +81,7 @@ pub fn body(section: &Section, with_pictures: bool) -> String {
                     prose(&chart.caption)
                 );
             }
-            Block::Chart(_) => {}
         }
     }
     text
-}
-
-/// A finding with the figures that it does not say itself.
-fn found(finding: &Finding) -> String {
-    let (said, figures) = (prose(&finding.said), finding.figures());
-    if figures.is_empty() { said } else { format!("{said} ({})", inline(&figures.join(", "))) }
 }

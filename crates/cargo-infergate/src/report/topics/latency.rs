@@ -95,7 +95,7 @@ fn smoothness(receipt: &Receipt) -> Option<Finding> {
         _ => "above 70 ms feels sluggish",
     };
     let said = format!("{}: the middle gap between tokens is {}: {class}", case.id, Unit::Ns.show(gap_ns));
-    Finding::of(Tone::Plain, said, &[(format!("median ITL of {}", case.id), gap_ns, Unit::Ns)])
+    Some(Finding::new(Tone::Plain, said))
 }
 
 /// The roofline: how many operations a second each case reaches, against what it has to do for each byte it reads. Left of the

@@ -34,29 +34,6 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     Some(section.with(counted).with([said]).with(chart(&trends, record)))
 }
 
-/// What a terminal shows of the phase. A line of text draws each series, and what the verdict's table says on a page is said here.
-pub fn brief(receipt: &MemoryReceipt, verdict: &Verdict) -> Vec<Block> {
-    let (record, trends) = (&receipt.memory, trends(Some(verdict)));
-    let mut series = series(record, &trends);
-    series.columns.push(Column::words("course", "run by run"));
-    for (row, column) in series.rows.iter_mut().zip([&record.runs.live_bytes, &record.runs.rss_bytes]) {
-        row.cells.push(Cell::text(words::sparkline(column, PLOT_WIDTH, PLOT_SPAN_BYTES)));
-    }
-    let said = trends
-        .iter()
-        .map(|(row, memory)| format!("{}: {}", words::witness(memory.witness), words::memory_trend(row, memory)));
-    let said = said.chain(further(record, &trends)).collect();
-    let mut blocks = vec![
-        Block::Table(loading(record, receipt.engine.weight_bytes)),
-        Block::Table(one_run(record)),
-        Block::Table(series),
-        Block::List(said),
-    ];
-    blocks.extend(places(record, Some(verdict)));
-    blocks.extend([Block::Table(counters(receipt)), Block::List(record.missing.clone())]);
-    blocks
-}
-
 fn growth(inputs: &Inputs, (row, memory): Trend<'_>) -> Option<Finding> {
     if row.outcome != Outcome::Leak {
         return None;
@@ -64,14 +41,14 @@ fn growth(inputs: &Inputs, (row, memory): Trend<'_>) -> Option<Finding> {
     if let Some(count) = memory.count_per_run {
         let what = words::witness(memory.witness);
         let said = format!("{}: {what} rise by {} a run", row.subject, units::number(count));
-        return Finding::of(Tone::Bad, said, &[(format!("{what} of {}", row.subject), count, Unit::Count)]);
+        return Some(Finding::new(Tone::Bad, said));
     }
     let slope = memory.slope_bytes?;
     let what = if memory.witness == Witness::Heap { "the live heap" } else { "the resident set" };
     let place = inputs.memory_record().and_then(|record| record.sites.first()?.frames.first());
     let place = place.map_or_else(String::new, |place| format!(", allocated in {place}"));
     let said = format!("{}: {what} grows by {} a run{place}", row.subject, Unit::Bytes.show(slope));
-    Finding::of(Tone::Bad, said, &[(format!("growth of {}", row.subject), slope, Unit::BytesPerRun)])
+    Some(Finding::new(Tone::Bad, said))
 }
 
 type Trend<'a> = (&'a VerdictRow, &'a MemoryEvidence);
@@ -167,6 +144,7 @@ fn series(record: &MemoryRecord, trends: &[Trend<'_>]) -> Table {
         Column::numbers("first", "after the first"),
         Column::numbers("last", "after the last"),
         Column::numbers("growth", "growth"),
+        Column::words("course", "run by run"),
     ];
     let is_flat = !trends.is_empty() && trends.iter().all(|(row, _)| row.outcome == Outcome::Pass);
     let mut table = Table::new("series", "Many runs in one process", columns).noted(format!(
@@ -184,6 +162,7 @@ fn series(record: &MemoryRecord, trends: &[Trend<'_>]) -> Table {
             bytes(first),
             bytes(last),
             Cell::number(growth, Unit::Bytes, Missing::SystemSilent),
+            Cell::text(words::sparkline(column, PLOT_WIDTH, PLOT_SPAN_BYTES)),
         ]);
     }
     table

@@ -10,7 +10,7 @@ use crate::receipt::{CaseRecord, Receipt};
 use crate::report::figures::{self, Spread};
 use crate::report::inputs::Inputs;
 use crate::report::load::WAITED_FOR_NS;
-use crate::report::model::{Finding, Section, Tone, Unit};
+use crate::report::model::{Finding, Section, Tone};
 use crate::report::units;
 
 /// The rules, in the order they are read: what makes the others' numbers no measure comes first. A new one is a function and a line.
@@ -49,7 +49,7 @@ fn varies(receipt: &Receipt) -> Option<Finding> {
         units::percent(Some(cv)),
         units::percent(Some(CV_LIMIT))
     );
-    Finding::of(Tone::Warn, said, &[(format!("CV of {} of {case}", figures::name(figure)), cv, Unit::Fraction)])
+    Some(Finding::new(Tone::Warn, said))
 }
 
 /// Up to which prompt the first token is there at once.
@@ -58,7 +58,6 @@ fn long_prompts(receipt: &Receipt) -> Option<Finding> {
     let family = families.iter().find(|family| family.figure == Metric::Ttft)?;
     let quick = family.cases.iter().rev().find(|(_, ttft_ns)| *ttft_ns <= WAITED_FOR_NS);
     let (longest, most) = family.cases.last().filter(|(_, ttft_ns)| *ttft_ns > WAITED_FOR_NS)?;
-    let figure = |case: &CaseRecord, ns: f64| (format!("TTFT of {}", case.id), ns, Unit::Ns);
     let Some((shorter, least)) = quick else {
         let (shortest, least) = family.cases.first()?;
         let said = format!(
@@ -68,7 +67,7 @@ fn long_prompts(receipt: &Receipt) -> Option<Finding> {
             shortest.id.prompt_tokens(),
             time(WAITED_FOR_NS)
         );
-        return Finding::of(Tone::Warn, said, &[figure(shortest, *least), figure(longest, *most)]);
+        return Some(Finding::new(Tone::Warn, said));
     };
     let said = format!(
         "Keep prompts near {} tokens where somebody waits for the first word: TTFT is {} there and {} at {}, and up to {} \
@@ -79,7 +78,7 @@ fn long_prompts(receipt: &Receipt) -> Option<Finding> {
         longest.id.prompt_tokens(),
         time(WAITED_FOR_NS)
     );
-    Finding::of(Tone::Plain, said, &[figure(shorter, *least), figure(longest, *most)])
+    Some(Finding::new(Tone::Plain, said))
 }
 
 fn keep_it_warm(receipt: &Receipt) -> Option<Finding> {
@@ -94,8 +93,7 @@ fn keep_it_warm(receipt: &Receipt) -> Option<Finding> {
         cold_ns / warm_ns,
         time(warm_ns)
     );
-    let figures = [("cold TTFT".to_owned(), cold_ns, Unit::Ns), ("warm TTFT".to_owned(), warm_ns, Unit::Ns)];
-    Finding::of(Tone::Plain, said, &figures)
+    Some(Finding::new(Tone::Plain, said))
 }
 
 /// Where the hardware gives most that is not taken.
@@ -106,7 +104,7 @@ fn slowest_by_hardware(receipt: &Receipt) -> Option<Finding> {
     });
     let (case, share) = shares.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let said = format!("Optimise {case} first: it reaches {} of what the hardware gives", units::percent(Some(share)));
-    Finding::of(Tone::Plain, said, &[(format!("share of the hardware's limit, {case}"), share, Unit::Fraction)])
+    Some(Finding::new(Tone::Plain, said))
 }
 
 /// The case with the fewest samples, where they are too few for a P95.
@@ -117,9 +115,5 @@ fn few_samples(receipt: &Receipt) -> Option<Finding> {
         receipt.cases.iter().map(|case| (case.id, samples(case))).min_by_key(|(_, samples)| *samples)?;
     let said =
         format!("Take more samples (--runs, --seconds-per-case): {case} has {samples}, and a P95 takes {needed}");
-    let figures = [
-        (format!("samples of {case}"), samples as f64, Unit::Count),
-        ("samples that a P95 takes".to_owned(), needed as f64, Unit::Count),
-    ];
-    if samples >= needed { None } else { Finding::of(Tone::Plain, said, &figures) }
+    (samples < needed).then(|| Finding::new(Tone::Plain, said))
 }

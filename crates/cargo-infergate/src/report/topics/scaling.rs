@@ -132,10 +132,7 @@ fn growth(family: &Family<'_>) -> Option<Finding> {
         };
         format!("{name}: from {from} to {to} prompt tokens {figure} grows {growth:.1} times, {pace} ({input:.1} times)")
     };
-    let figures = [first, last].map(|case| format!("{figure} of {}", case.id));
-    let [first, last] = figures;
-    let unit = Unit::of(family.figure);
-    Finding::of(Tone::Plain, said, &[(first, least, unit), (last, most, unit)])
+    Some(Finding::new(Tone::Plain, said))
 }
 
 /// TTFT against prompt length, with the least time the hardware could take, where at least three lengths were measured.

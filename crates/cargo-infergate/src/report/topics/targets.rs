@@ -29,7 +29,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         table.notable_row(cells, row.outcome.exit_code() != 0);
     }
     let finding = finding(met, table.rows.len());
-    (!table.rows.is_empty()).then(|| Section::new("targets", "Targets").with([table]).with(finding).ranked(0))
+    (!table.rows.is_empty()).then(|| Section::new("targets", "Targets").with([table]).with([finding]).ranked(0))
 }
 
 /// A value of `metric`, whose unit its name says, in this report's units.
@@ -38,12 +38,11 @@ fn quantity(metric: TargetMetric, value: Option<f64>) -> Cell {
     Cell::number(value.map(|value| value * factor), unit, Missing::NotMeasured)
 }
 
-fn finding(met: usize, of: usize) -> Option<Finding> {
+fn finding(met: usize, of: usize) -> Finding {
     let said = match (met, of) {
         (1, 1) => "1 target is met".into(),
         _ if met == of => format!("All {of} targets are met"),
         _ => format!("{met} of {of} targets are met"),
     };
-    let figures = [("met".into(), met as f64, Unit::Count), ("of".into(), of as f64, Unit::Count)];
-    Finding::of(if met == of { Tone::Good } else { Tone::Bad }, said, &figures)
+    Finding::new(if met == of { Tone::Good } else { Tone::Bad }, said)
 }

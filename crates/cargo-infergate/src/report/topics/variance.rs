@@ -10,8 +10,6 @@ use infergate_core::case::Case;
 
 /// Up to this a case is steady: as much as a gate calls a change.
 const STEADY: f64 = 0.02;
-/// Cases that the finding names.
-const MOST_NAMED: usize = 5;
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let receipt = inputs.head.as_ref()?;
@@ -67,10 +65,6 @@ impl Variations {
     fn finding(&self) -> Option<Finding> {
         let (worst, _, cv) = *self.cases.first()?;
         let (cases, above) = (self.cases.len(), self.above());
-        let named = self.cases.iter().take(above.clamp(1, MOST_NAMED));
-        let figure = |(case, figure, cv): &(Case, &str, f64)| {
-            (format!("CV of {figure} of {case} between processes"), *cv, Unit::Fraction)
-        };
         let percent = |fraction| units::percent(Some(fraction));
         let shown = percent(cv);
         let (tone, said) = match above {
@@ -91,7 +85,7 @@ impl Variations {
                 ),
             ),
         };
-        Finding::of(tone, said, &named.map(figure).collect::<Vec<_>>())
+        Some(Finding::new(tone, said))
     }
 }
 

@@ -220,7 +220,7 @@ pub fn counter_cell(counter: Counter, unit: Unit) -> Cell {
     Cell::of(counter.max as f64, unit).within(ends)
 }
 
-fn trends(verdict: &Verdict) -> Table {
+pub fn trends(verdict: &Verdict) -> Table {
     let columns = vec![
         Column::words("case", "case"),
         Column::words("witness", "seen in"),
@@ -243,7 +243,9 @@ fn trend(row: &VerdictRow, memory: &MemoryEvidence) -> Vec<Cell> {
     vec![
         Cell::text(row.subject.to_string()),
         Cell::text(words::witness(memory.witness)),
-        bytes(memory.slope_bytes, Missing::NotMeasured),
+        memory
+            .count_per_run
+            .map_or(bytes(memory.slope_bytes, Missing::NotMeasured), |count| Cell::of(count, Unit::Plain)),
         bytes(memory.floor_bytes, if memory.witness == Witness::Heap { Missing::Exact } else { Missing::NotGiven }),
         bytes(memory.smallest_leak_bytes, Missing::NotGiven),
         outcome(row),

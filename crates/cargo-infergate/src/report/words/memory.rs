@@ -29,23 +29,6 @@ pub fn observed(row: &VerdictRow) -> Option<String> {
     row.reasons.iter().find_map(|reason| if let Reason::Observed { text } = reason { Some(text.clone()) } else { None })
 }
 
-/// What was found, and what could have been seen: `no leak (1 B in each run would be seen)`.
-pub fn memory_trend(row: &VerdictRow, memory: &MemoryEvidence) -> String {
-    let slope = || {
-        let each = memory.count_per_run.map_or_else(|| units::bytes(memory.slope_bytes), units::number);
-        format!("{each} a run")
-    };
-    let found = match (row.outcome, memory.kept_bytes) {
-        (Outcome::Pass, _) => "no leak".into(),
-        (Outcome::Plateau, Some(kept)) => format!("grew by {}, no leak shows", units::bytes(Some(kept as f64))),
-        (Outcome::Leak, _) => format!("grows by {}", slope()),
-        _ => format!("moved by {}", slope()),
-    };
-    let seen =
-        memory.smallest_leak_bytes.map(|bytes| format!(" ({} in each run would be seen)", units::bytes(Some(bytes))));
-    found + &seen.unwrap_or_default()
-}
-
 /// How rare a leak of the heap may be and is still seen; `None` where that is not known.
 pub fn rarer_leaks(memory: &MemoryEvidence) -> Option<String> {
     let certain = memory.certain_leak_interval?;

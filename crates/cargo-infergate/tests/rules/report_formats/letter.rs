@@ -110,8 +110,7 @@ fn lanes() -> Chart {
 
 /// One of each thing that a report can have.
 fn small() -> Report {
-    let time = Quantity::new(1_234_567.0, Unit::Ns).expect("a number");
-    let finding = |tone, said: &str| Finding { tone, said: said.into(), rests_on: vec![("time".into(), time)] };
+    let finding = |tone, said: &str| Finding { tone, said: said.into() };
     let findings = vec![finding(Tone::Good, "It takes 1.23 ms"), finding(Tone::Warn, "It is *slow*")];
     let mut facts = Table::facts("facts", "");
     facts.fact("model", Cell::foreign("a <b> & c"));

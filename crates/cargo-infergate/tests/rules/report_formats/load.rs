@@ -107,26 +107,6 @@ fn a_stream_has_a_class_and_its_gaps_have_shares() {
     assert_eq!(["instant", "acceptable", "sluggish"].map(|id| number(table, 0, id)), [Some(1.0 / 3.0); 3]);
 }
 
-/// A sentence of these sections says each figure that it rests on.
-#[test]
-fn sentences_say_their_figures() {
-    let report = of(runs::scenarios());
-    for begins in [
-        "The middle decode speed of a user is from",
-        "The middle gap is from",
-        "At 4 users scaling efficiency is from",
-        "The middle decode speed of a user is at most",
-        "The middle TTFT is from",
-    ] {
-        let found = finding(&report, begins).unwrap_or_else(|| panic!("{begins}"));
-        assert!(found.rests_on.len() >= 2, "{begins}");
-        for (name, quantity) in &found.rests_on {
-            assert!(found.said.contains(&quantity.shown()), "{name} {quantity:?} in {}", found.said);
-        }
-        assert!(found.figures().is_empty(), "nothing is said twice");
-    }
-}
-
 /// Whatever the sections find, five of it stand before everything else, bad news first, and none stands twice.
 #[test]
 fn findings_come_first_and_once() {

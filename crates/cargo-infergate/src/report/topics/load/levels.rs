@@ -124,8 +124,7 @@ fn counted(view: &View<'_>, how: Counted, tone: Tone) -> Option<Finding> {
     targets.sort_unstable();
     targets.dedup();
     let targets: Vec<String> = targets.into_iter().map(|target| view.target(target)).collect();
-    let figures = [("answers without usage".to_owned(), answers as f64, Unit::Count)];
-    if answers == 0 { None } else { Finding::of(tone, counted_words(how, &targets), &figures) }
+    (answers > 0).then(|| Finding::new(tone, counted_words(how, &targets)))
 }
 
 /// Answers with clearly more pieces than tokens by the server's usage.
@@ -142,8 +141,7 @@ fn few_counted(view: &View<'_>) -> Option<Finding> {
          several pieces",
         answers().count()
     );
-    let figures = [("answers with more pieces than tokens".to_owned(), few as f64, Unit::Count)];
-    if few == 0 { None } else { Finding::of(Tone::Warn, said, &figures) }
+    (few > 0).then(|| Finding::new(Tone::Warn, said))
 }
 
 /// Tokens that no server counted.

@@ -81,9 +81,7 @@ fn decode_finding(view: &View<'_>) -> Option<Finding> {
         show(least),
         show(most)
     );
-    let name = |place: &str| format!("P50 of decode speed of {place}");
-    let figures = [(name(&places[0]), highest), (name(&places[1]), least), (name(&places[2]), most)];
-    Finding::of(Tone::Plain, said, &figures.map(|(name, value)| (name, value, Unit::TokensPerS)))
+    Some(Finding::new(Tone::Plain, said))
 }
 
 /// The shortest and the longest of all.
@@ -92,6 +90,5 @@ fn ttft_finding(view: &View<'_>) -> Option<Finding> {
     let (short, long) = (view.place_name(short), view.place_name(long));
     let said =
         format!("The middle TTFT is from {} ({short}) to {} ({long})", Unit::Ns.show(least), Unit::Ns.show(most));
-    let name = |place: &str| format!("P50 of TTFT of {place}");
-    Finding::of(Tone::Plain, said, &[(name(&short), least, Unit::Ns), (name(&long), most, Unit::Ns)])
+    Some(Finding::new(Tone::Plain, said))
 }

@@ -50,11 +50,6 @@ fn finding(view: &View<'_>) -> Option<Finding> {
     let points = at_most_users(view);
     let [(poor, least), (good, most)] = ends(&points, |point| point.scaling)?;
     let users = poor.users().filter(|users| *users > 1)?;
-    let name = |point: &Point| format!("scaling efficiency of {}", view.place_name(point));
-    let mut figures = vec![(name(good), most, Unit::Fraction)];
-    if poor.scenario != good.scenario {
-        figures.push((name(poor), least, Unit::Fraction));
-    }
     let show = |value| Unit::Fraction.show(value);
     let (best, worst) = (view.scenario(good.scenario), view.scenario(poor.scenario));
     let said = if best == worst {
@@ -64,7 +59,7 @@ fn finding(view: &View<'_>) -> Option<Finding> {
         let (most, least) = (show(most), show(least));
         format!("At {users} users scaling efficiency is from {most} ({best}) down to {least} ({worst})")
     };
-    Finding::of(Tone::Plain, said, &figures)
+    Some(Finding::new(Tone::Plain, said))
 }
 
 /// Efficiency over the number of users, where more than one number of users ran, one of them alone.

@@ -90,9 +90,9 @@ fn change(point: &Point, at: usize) -> Option<f64> {
 
 fn finding(view: &View<'_>) -> Option<Finding> {
     let changes = followed(view).flat_map(|point| {
-        FOLLOWED.iter().enumerate().filter_map(move |(at, metric)| Some((point, at, *metric, change(point, at)?)))
+        FOLLOWED.iter().enumerate().filter_map(move |(at, metric)| Some((point, *metric, change(point, at)?)))
     });
-    let (point, at, metric, change) = changes.max_by(|a, b| a.3.total_cmp(&b.3))?;
+    let (point, metric, change) = changes.max_by(|a, b| a.2.total_cmp(&b.2))?;
     let tone = if change > STEADY { Tone::Warn } else { Tone::Good };
     let said = format!(
         "Between quarters of a level {} of {} changes most, by {} (steady is up to {})",
@@ -101,10 +101,7 @@ fn finding(view: &View<'_>) -> Option<Finding> {
         units::change(change),
         Unit::Fraction.show(STEADY)
     );
-    let quarters = point.quarters.iter().enumerate().filter_map(|(number, quarter)| {
-        Some((format!("P50 in quarter {}", number + 1), quarter.p50[at]?, Unit::of(metric)))
-    });
-    Finding::of(tone, said, &quarters.collect::<Vec<_>>())
+    Some(Finding::new(tone, said))
 }
 
 fn chart(view: &View<'_>) -> Option<Chart> {

@@ -59,8 +59,7 @@ fn speeds(view: &View<'_>) -> Option<Finding> {
         )
     };
     let tone = if least < READING_TOKENS_PER_S.0 { Tone::Warn } else { Tone::Plain };
-    let name = |place: &str| format!("P50 of decode speed of {place}");
-    Finding::of(tone, said, &[(name(&fast), most, Unit::TokensPerS), (name(&slow), least, Unit::TokensPerS)])
+    Some(Finding::new(tone, said))
 }
 
 /// Decode speed over the number of users with the speed at which people read, where more than one load ran.
@@ -137,9 +136,8 @@ fn gaps(view: &View<'_>) -> Option<Finding> {
             smoothness(most)
         )
     };
-    let name = |place: &str| format!("P50 of ITL of {place}");
     let tone = if most > SLUGGISH_NS { Tone::Warn } else { Tone::Plain };
-    Finding::of(tone, said, &[(name(&smooth), least, Unit::Ns), (name(&rough), most, Unit::Ns)])
+    Some(Finding::new(tone, said))
 }
 
 /// The gap between tokens over the number of users, with what feels instant, acceptable and sluggish; where more than one load ran.

@@ -72,7 +72,7 @@ fn unequal(view: &View<'_>) -> Option<Finding> {
     let named = first_of(&models, MOST_NAMED, ", ");
     let said =
         format!("Not the same model everywhere, or not in one format: {named}. Part of each difference is the model's");
-    Finding::of(Tone::Warn, said, &[("models".to_owned(), models.len() as f64, Unit::Count)])
+    Some(Finding::new(Tone::Warn, said))
 }
 
 /// Targets on the client's machine: they slow each other.
@@ -86,8 +86,7 @@ fn shared(view: &View<'_>) -> Option<Finding> {
     let said = format!(
         "{here} targets and the client shared the {cores} cores of one machine: with more than one user each slowed the others"
     );
-    let figures = [("targets".to_owned(), here as f64, Unit::Count), ("cores".to_owned(), cores as f64, Unit::Count)];
-    if here < 2 || cores == 0 { None } else { Finding::of(Tone::Warn, said, &figures) }
+    (here >= 2 && cores > 0).then(|| Finding::new(Tone::Warn, said))
 }
 
 /// Whether an address leads back to where it is asked from.
@@ -113,8 +112,7 @@ fn lengths(view: &View<'_>, scenario: usize) -> Option<Finding> {
             Unit::Plain.show(most),
             Unit::Plain.show(least)
         );
-        let name = |place: &str| format!("output tokens of {place}");
-        Finding::of(Tone::Warn, said, &[(name(&long), most, Unit::Plain), (name(&short), least, Unit::Plain)])
+        Some(Finding::new(Tone::Warn, said))
     })
 }
 
