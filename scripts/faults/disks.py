@@ -1,7 +1,7 @@
 """A disk that is full, read-only or not this user's, a limit on the length of files, and a full standard output.
 
 What was measured is shown all the same. A command ends with its verdict's own exit code, or with 2 and a sentence; no file is half
-written; and once there is room the same command, gone on with where it kept something, gives what it gives without a fault.
+written; and once there is room the same command gives what it gives without a fault.
 """
 import os
 import pathlib
@@ -10,7 +10,7 @@ import stat
 import subprocess
 
 from faults.place import Row, how, last_line, sentence
-from faults.subjects import QUICK, SUBJECTS, resumed, same, usual
+from faults.subjects import QUICK, SUBJECTS, same, usual
 
 PAGE_BYTES = 4096
 # More room than any command takes.
@@ -108,7 +108,7 @@ def judged(name, expected, code, said, began=True):
 
 
 def once_more(place, name, expected, words):
-    again = place.run(resumed(place, words))
+    again = place.run(words)
     lost = [] if same(name, expected, again.code, again.said) else [f"once more: {how(again.code)}: {last_line(again.said)}"]
     return lost + place.lost()
 

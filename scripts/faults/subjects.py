@@ -2,7 +2,6 @@
 
 All they are asked to write goes into the folder `out` of the repository.
 """
-import json
 import pathlib
 import shutil
 
@@ -127,18 +126,3 @@ def usual(place, name, words):
 def same(name, usual, code, said):
     """Whether it ended as it does without a fault. A session that was written just before one is in the baseline already."""
     return code == usual.code or name == "bless" and code == 2 and "is in it already" in said
-
-
-def resumed(place, words):
-    """The same command, gone on with where a receipt of it is kept that was cut short."""
-    kept = place.repository / "out/paired.json"
-    if not any(word == "--out=out/paired.json" for word in words) or not kept.exists() or not is_partial(kept):
-        return words
-    return ["--resume=out/paired.json" if word == "--out=out/paired.json" else word for word in words]
-
-
-def is_partial(path):
-    try:
-        return json.loads(path.read_bytes()).get("partial", False)
-    except (OSError, ValueError):
-        return False

@@ -13,7 +13,7 @@ import time
 
 from faults import subjects
 from faults.place import SOON_S, Row, Said, how, last_line, sentence
-from faults.subjects import flag, resumed, same, usual
+from faults.subjects import flag, same, usual
 
 RELAY = pathlib.Path(__file__).with_name("relay.py")
 # An answer has at least so long, and who started a worker may take so long to end it, on a machine that does something else too.
@@ -239,7 +239,7 @@ def kept(place, name):
 
 def afterwards(place, name, words, expected):
     lost = place.lost()
-    again = place.run(resumed(place, words))
+    again = place.run(words)
     if not same(name, expected, again.code, again.said):
         lost.append(f"once more: {how(again.code)}: {last_line(again.said)}")
     return lost + place.lost()

@@ -33,7 +33,6 @@ mod server_worker;
 mod sides;
 mod terms;
 mod turn;
-mod undecided;
 
 use std::env::ArgsOs;
 use std::ffi::OsString;

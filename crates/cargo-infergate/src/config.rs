@@ -34,10 +34,6 @@ settings! {
         mean_threshold: Option<f64> = None, "mean_threshold";
         /// Builds of each side that blocks draw from; `None`: by how much layouts differ, and how long a link takes.
         layouts: Option<usize> = None, "layouts";
-        /// An older revision that head is compared with in the same blocks.
-        anchor: Option<String> = None, "anchor";
-        /// The ratio of head to the anchor from which on a slowdown fails.
-        anchor_limit: f64 = 1.05, "anchor_limit";
         /// What decides a verdict.
         policy: Policy = Policy::default();
         /// Folder of the committed baselines.
@@ -127,8 +123,6 @@ pub enum Undecided {
     Fail,
     /// Exit 0 for what noise left open, with a note.
     Warn,
-    /// Measure once more; what ends undecided then fails.
-    Again,
 }
 
 impl FromValue for Undecided {
@@ -136,8 +130,7 @@ impl FromValue for Undecided {
         match value.to::<String>()?.as_str() {
             "fail" => Ok(Self::Fail),
             "warn" => Ok(Self::Warn),
-            "again" => Ok(Self::Again),
-            other => bail!("undecided takes fail, warn or again, not '{other}'"),
+            other => bail!("undecided takes fail or warn, not '{other}'"),
         }
     }
 }
@@ -211,7 +204,6 @@ impl Config {
         Limits {
             threshold: self.threshold,
             mean_threshold: self.mean_threshold,
-            anchor: self.anchor_limit,
             throughput: throughput_limit,
             latency: latency_limit,
         }

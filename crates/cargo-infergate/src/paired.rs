@@ -19,7 +19,6 @@ pub mod pairs;
 mod pilot;
 pub mod planning;
 mod request;
-mod resume;
 mod started;
 mod steps;
 mod together;
@@ -38,13 +37,12 @@ use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::progress::Progress;
 use infergate_core::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
 
-use block::Who;
 pub use infergate_core::worker::Program;
 pub(crate) use infergate_core::worker::ensure_not;
 pub use layouts::Layouts;
 use order::Order;
 use pairs::Pairs;
-pub use request::{AnchorRequest, PairedRequest, Shard, run_seed};
+pub use request::{PairedRequest, Shard, run_seed};
 use steps::{label, step};
 pub use windows::UnderLoad;
 
@@ -76,11 +74,10 @@ const MUCH_SLOWER: f64 = 1.5;
 /// How many tokens of a generation make a turn; a case that is not named is sampled as a whole.
 type TurnTokens = BTreeMap<Case, usize>;
 
-/// The files of all, and how long their answers may take.
+/// The files of both, and how long their answers may take.
 struct Workers {
     base: Worker,
     head: Worker,
-    anchor: Option<Worker>,
 }
 
 struct Worker {
@@ -91,13 +88,10 @@ struct Worker {
 }
 
 impl Workers {
-    fn of(&self, who: Who) -> Result<&Worker, WorkerError> {
-        match who {
-            Who::Base => Ok(&self.base),
-            Who::Head => Ok(&self.head),
-            Who::Anchor => {
-                self.anchor.as_ref().ok_or_else(|| WorkerError::Protocol("anchor: there is no worker of it".into()))
-            }
+    fn of(&self, side: Side) -> &Worker {
+        match side {
+            Side::Base => &self.base,
+            Side::Head => &self.head,
         }
     }
 }
@@ -243,15 +237,13 @@ impl<'a> PairedRun<'a> {
             self.exchange(base, head);
         }
         let (started_first, ran_first) = self.order.next();
-        let anchor_place = self.workers.anchor.is_some().then_some(done % 3);
         let last = self.end_in_sight(done);
         progress(&step(&label(done, last, cases, "loading"), (done, last), 0, cases.len()));
         let layouts = self.layouts.as_ref().map(|layouts| layouts.of_block(self.receipt.seed, done));
-        let mut pair = self.start_pair(&block::order(started_first, anchor_place), cases, layouts)?;
+        let mut pair = self.start_pair(started_first, cases, layouts)?;
         let mut record = BlockRecord {
             started_first,
             ran_first,
-            anchor_place,
             layouts,
             base_idle: None,
             head_idle: None,
@@ -267,7 +259,7 @@ impl<'a> PairedRun<'a> {
         for (at, case) in planned.iter().filter(|case| case.load.is_none()).enumerate() {
             progress(&step(&label(done, last, cases, &case.id.to_string()), (done, last), at, cases.len()));
             let case = PairedCase { pairs: pairs.get(&case.id).copied().unwrap_or(case.pairs), ..case.clone() };
-            let measured = pair.measure(&case, ran_first, done % 3, &self.turn_tokens);
+            let measured = pair.measure(&case, ran_first, &self.turn_tokens);
             record.cases.push(measured.map_err(|error| error.about(case.id))?);
         }
         (record.base_idle, record.head_idle) = (pair.base.idle(), pair.head.idle());
@@ -307,7 +299,7 @@ impl<'a> PairedRun<'a> {
         let (started_first, ran_first) = (side(done % 2 == 1), side(done / 2 % 2 == 1));
         let all: Vec<Case> = self.timed().iter().map(|case| case.id).collect();
         progress(&Progress { label: "loading".to_owned(), done_steps: 0, total_steps: all.len() });
-        let mut pair = self.start_pair(&block::order(started_first, None), &all, None)?;
+        let mut pair = self.start_pair(started_first, &all, None)?;
         let mut record = PowerBlock { cases: Vec::new() };
         for (at, case) in self.planned(&all).into_iter().enumerate() {
             progress(&Progress { label: case.id.to_string(), done_steps: at, total_steps: all.len() });
@@ -346,54 +338,41 @@ impl<'a> PairedRun<'a> {
     /// Fresh processes, loaded and warm. They load side by side: that takes less time, and treats all alike.
     fn start_pair(
         &self,
-        order: &[Who],
+        first: Side,
         cases: &[Case],
         layouts: Option<BlockLayouts>,
     ) -> Result<block::Pair<'a>, WorkerError> {
         // Started by this thread: a worker ends with the thread that started it.
-        let spawn = |&who: &Who| Ok((who, self.spawn(who, layouts).map_err(|error| error.of(who.name()))?));
-        let spawned: Vec<(Who, Client<'a>)> = order.iter().map(spawn).collect::<Result<_, WorkerError>>()?;
-        let warmed: Vec<Result<(Who, Client<'a>), WorkerError>> = thread::scope(|scope| {
-            let warm = |(who, client)| scope.spawn(move || Ok((who, self.warm(who, client, cases)?)));
-            let threads: Vec<_> = spawned.into_iter().map(warm).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        let (one, other) = (self.spawn(first, layouts)?, self.spawn(first.other(), layouts)?);
+        let (one, other) = thread::scope(|scope| {
+            let other = scope.spawn(|| self.warm(first.other(), other, cases));
+            let one = self.warm(first, one, cases);
+            (one, other.join().unwrap_or_else(|panic| resume_unwind(panic)))
         });
-        let (mut base, mut head, mut anchor) = (None, None, None);
-        for started in warmed {
-            match started? {
-                (Who::Base, client) => base = Some(client),
-                (Who::Head, client) => head = Some(client),
-                (Who::Anchor, client) => anchor = Some(client),
-            }
-        }
-        let missing = || WorkerError::Protocol("a block needs base and head".into());
-        let without_anchor = self.receipt.anchor.as_ref().map_or_else(Vec::new, |anchor| anchor.without.clone());
-        Ok(block::Pair { base: base.ok_or_else(missing)?, head: head.ok_or_else(missing)?, anchor, without_anchor })
+        let (one, other) = (one?, other?);
+        let (base, head) = if first == Side::Base { (one, other) } else { (other, one) };
+        Ok(block::Pair { base, head })
     }
 
-    fn spawn(&self, who: Who, layouts: Option<BlockLayouts>) -> Result<Client<'a>, WorkerError> {
-        let Worker { file, patience, .. } = self.workers.of(who)?;
-        let drawn = self.layouts.as_ref().zip(layouts).and_then(|(files, drawn)| files.file(who, drawn));
-        let file = drawn.unwrap_or(file);
-        Ok(Client::spawn(file, &self.request.load, patience.clone(), self.cancelled)?.0)
+    fn spawn(&self, side: Side, layouts: Option<BlockLayouts>) -> Result<Client<'a>, WorkerError> {
+        let Worker { file, patience, .. } = self.workers.of(side);
+        let drawn = self.layouts.as_ref().zip(layouts).and_then(|(files, drawn)| files.file(side, drawn));
+        let spawned = Client::spawn(drawn.unwrap_or(file), &self.request.load, patience.clone(), self.cancelled);
+        Ok(spawned.map_err(|error| error.of(side.name()))?.0)
     }
 
-    fn warm(&self, who: Who, mut client: Client<'a>, cases: &[Case]) -> Result<Client<'a>, WorkerError> {
-        let outputs = &self.workers.of(who)?.outputs;
+    fn warm(&self, side: Side, mut client: Client<'a>, cases: &[Case]) -> Result<Client<'a>, WorkerError> {
+        let outputs = &self.workers.of(side).outputs;
         let load = self.request.load_in(Some(self.receipt.blocks.len()));
         let mut warm = || {
             client.load(&load, self.request.prompt_text.as_deref())?;
-            let anchor = self.receipt.anchor.as_ref().filter(|_| who == Who::Anchor);
             for case in self.planned(cases) {
-                if anchor.is_some_and(|anchor| !anchor.has(case.id)) {
-                    continue;
-                }
                 let prepared = client.prepare(case.id, outputs.get(&case.id).cloned());
                 prepared.map_err(|error| error.about(case.id))?;
             }
             Ok(())
         };
-        warm().map_err(|error: WorkerError| error.of(who.name()))?;
+        warm().map_err(|error: WorkerError| error.of(side.name()))?;
         Ok(client)
     }
 }

@@ -6,7 +6,6 @@
 
 mod accept;
 mod allocated;
-mod anchor;
 mod baseline;
 mod bisection;
 mod built_with;
@@ -39,7 +38,6 @@ use schemars::{JsonSchema, schema_for};
 
 pub use accept::{Accept, MAX_ACCEPTS, NoEffect, OUTPUT, Terms, UpTo, covers, validate_accepts};
 pub use allocated::{Allocated, AllocatedPlace, MOST_PLACES};
-pub use anchor::AnchorRecord;
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
 pub use bisection::{BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep};
 pub use built_with::BuiltWith;
@@ -67,7 +65,7 @@ pub use paired_case::{MeanTest, PairedCase};
 pub use reason::{BlocksWorse, Note, Reason, Remedy};
 pub use share::ShareRecord;
 pub use side::Side;
-pub use summary::{FalseAlarms, Found, Layout, LiveGates, Noise, Power, Resampled, SUMMARY_SCHEMA, Share, Summary};
+pub use summary::{Found, Layout, LiveGates, Noise, SUMMARY_SCHEMA, Share, Summary};
 pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};
 pub use verdict_file::{Failure, VerdictFile};

@@ -206,8 +206,6 @@ pub struct Sources {
     pub base: Option<Source>,
     /// What is judged.
     pub head: Option<Source>,
-    /// What head may not drift away from, where it was built.
-    pub anchor: Option<Source>,
 }
 
 /// Links the layouts of all sides once, however often a gate measures.
@@ -270,14 +268,9 @@ impl<'a> Chooser<'a> {
         };
         let hurried = self.asked.is_none();
         line.above(|| output::say(&format!("linking {count} layouts a side")));
-        let anchor = self.request.anchor.as_ref().and_then(|anchor| anchor.program.as_ref());
-        let sides = [
-            (Some(base), Some(&self.request.base)),
-            (Some(head), Some(&self.request.head)),
-            (self.sources.anchor.as_ref(), anchor),
-        ];
+        let sides = [(base, &self.request.base), (head, &self.request.head)];
         let mut files = Vec::new();
-        for linked in self.all(sides.into_iter().filter_map(|(source, plain)| source.zip(plain)), count, hurried)? {
+        for linked in self.all(sides.into_iter(), count, hurried)? {
             match linked {
                 Linked::Files(side) => files.push(side),
                 Linked::Not(why) => return one(format!("{why}, so the luck of a build's layout counts as a change")),
@@ -288,7 +281,7 @@ impl<'a> Chooser<'a> {
         files.iter_mut().for_each(|side| side.truncate(least));
         let mut side = files.into_iter();
         let mut next = || side.next().unwrap_or_default();
-        let layouts = Layouts { base: next(), head: next(), anchor: next() };
+        let layouts = Layouts { base: next(), head: next() };
         let note = format!(
             "{least} layouts a side: each block draws one of each, so that where the linker puts the code is noise"
         );

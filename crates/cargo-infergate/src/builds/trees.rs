@@ -19,8 +19,6 @@ pub enum Slot {
     Laid,
     /// A step of a bisection.
     Step,
-    /// What head may not drift away from.
-    Anchor,
     /// HEAD on another dependency or toolchain.
     Swap,
     /// The working tree, where it cannot be built in place.
@@ -37,7 +35,6 @@ impl Slot {
                 None => "laid",
             },
             Self::Step => "step",
-            Self::Anchor => "anchor",
             Self::Swap => "swap",
             Self::Head => "head",
         };

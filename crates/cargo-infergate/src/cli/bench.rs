@@ -115,7 +115,7 @@ pub fn measure(config: &Config, how: How<'_>, memory_runs: usize) -> Result<Meas
     let receipt =
         suite::run(&request, &mut |receipt| kept.keep(receipt), &mut |progress| line.show(progress), &cancelled);
     line.finish();
-    let mut receipt = receipt.inspect_err(|_| kept.say_where(""))?;
+    let mut receipt = receipt.inspect_err(|_| kept.say_where())?;
     let memory_worker = memory_worker.filter(|_| !receipt.partial);
     if let Some(worker) = memory_worker {
         // On disk it is partial until its last phase is in it.
@@ -123,7 +123,7 @@ pub fn measure(config: &Config, how: How<'_>, memory_runs: usize) -> Result<Meas
         if let Err(error) = memory::attach(config, worker, memory_runs, &mut receipt) {
             // Who ends the run wants what there was before.
             if !progress::is_cancelled() {
-                kept.say_where("");
+                kept.say_where();
                 return Err(error);
             }
             receipt.partial = true;

@@ -16,7 +16,7 @@ use super::commits::{self, Commits, Next, Tried};
 use super::flags::{self, Keys, TakesKeys};
 use super::git::{commit_of, git};
 use super::outputs::{Files, Written};
-use super::paired_gate::{self, Asked, Course};
+use super::paired_gate::{self, Asked};
 use super::revision::{Tree, short};
 use super::trees::Slot;
 use super::turn::{self, Wait};
@@ -282,12 +282,11 @@ impl<'a> Search<'a> {
             Ok(head) => head,
             Err(error) => return Ok(self.skip(name, &error)),
         };
-        let mut request = paired_gate::request(self.config, self.good.clone(), head, None, &self.asked(None))?;
+        let mut request = paired_gate::request(self.config, self.good.clone(), head, &self.asked(None))?;
         // All are held to the limit of the first.
         request.threshold = request.threshold.or(self.limit);
         let bar = progress::Line::new();
-        let measured =
-            paired_gate::measure(&request, self.config, false, None, Course::default(), &bar, self.cancelled);
+        let measured = paired_gate::measure(&request, self.config, None, None, &bar, self.cancelled);
         bar.finish();
         let receipt = match measured {
             Ok(measured) => measured,
@@ -322,7 +321,6 @@ impl<'a> Search<'a> {
             budget: self.budget,
             allow_output_change: true,
             other_outputs: false,
-            power: false,
             memory: false,
             users: false,
             code,

@@ -12,7 +12,7 @@ use super::outputs::{Files, Kept, Written};
 use super::turn::{self, Wait};
 use super::{bench_target, early, layouts, output, progress};
 use crate::config::Config;
-use crate::gate::paired::{judged_cases, of_another_setup, outcomes, series, sides, summarise};
+use crate::gate::paired::{of_another_setup, outcomes, series, sides, summarise};
 use crate::machine;
 use crate::paired::{Layouts, PairedRequest, PairedRun};
 use crate::receipt::{
@@ -297,9 +297,7 @@ impl<'a> Session<'a> {
             "{}: is of another machine class, engine, model, dtype, thread count, suite or version of infergate; {remedy}",
             path.display()
         );
-        // An older file's gates go on by today's rule.
-        let cases = judged_cases(&earlier);
-        self.calibration = Calibration { partial: false, cases, ..earlier };
+        self.calibration = Calibration { partial: false, ..earlier };
         Ok(())
     }
 
@@ -374,7 +372,7 @@ fn halves(gate: usize, builds: &[WorkerFile]) -> Layouts {
     fastrand::Rng::with_seed(gate as u64).shuffle(&mut files);
     let head = files.split_off(files.len().div_ceil(2));
     files.truncate(head.len());
-    Layouts { base: files, head, anchor: Vec::new() }
+    Layouts { base: files, head }
 }
 
 /// Cases that are not settled after `blocks`.

@@ -22,7 +22,7 @@ use crate::report::terminal;
 // What every command has stands before the first of these.
 #[command(next_display_order = 1)]
 #[command(after_help = "Examples:\n  cargo xtask gate\n  cargo xtask gate --against origin/main\n  \
-    cargo xtask gate --against HEAD~1 --budget 5m --power\n  cargo xtask gate --model model.gguf --runs 3 --json verdict.json\n  \
+    cargo xtask gate --against HEAD~1 --budget 5m\n  cargo xtask gate --model model.gguf --runs 3 --json verdict.json\n  \
     cargo xtask gate --receipt target/infergate/receipt.json\n  \
     cargo xtask gate --targets 'prefill/p128 ttft_ms < 2500' --targets 'decode/* tokens_per_s > 20'")]
 pub struct Gate {
@@ -68,7 +68,6 @@ pub fn run(asked: &Gate) -> Result<i32> {
             ("--memory-worker", asked.workers.memory_worker.as_slice()),
             ("--base-bin", asked.paired.base_bin.as_slice()),
             ("--head-bin", asked.paired.head_bin.as_slice()),
-            ("--resume", asked.paired.resume.as_slice()),
         ],
         out: asked.out.as_ref(),
         json: asked.json.as_ref(),

@@ -25,7 +25,6 @@ const SHORT: [(&str, &[&str]); 9] = [
             "server",
             "budget",
             "threshold",
-            "resume",
             "model",
             "cases",
             "threads",

@@ -102,7 +102,7 @@ pub fn run(asked: &Load) -> Result<i32> {
     };
     let outcome = run.measure();
     drop(drawer);
-    outcome.inspect_err(|_| kept.say_where(""))?;
+    outcome.inspect_err(|_| kept.say_where())?;
     if target.has_client() && receipt.audits.is_empty() && !receipt.levels.is_empty() {
         receipt.notes.push("the client's error is not known: this system has no clock that two processes share".into());
     }

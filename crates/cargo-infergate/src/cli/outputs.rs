@@ -101,10 +101,10 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Says where it is what a run that failed had measured, and `how` it goes on, unless that is nothing.
-    pub fn say_where(&self, how: &str) {
+    /// Says where it is what a run that failed had measured, unless that is nothing.
+    pub fn say_where(&self) {
         if self.has_some.get() {
-            output::line(&format!("what was measured before is kept in {}{how}", self.path.display()));
+            output::line(&format!("what was measured before is kept in {}", self.path.display()));
         }
     }
 }

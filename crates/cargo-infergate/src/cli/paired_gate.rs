@@ -13,23 +13,21 @@ use super::explain::Explaining;
 use super::gate::Gate;
 use super::outputs::Written;
 use super::terms::Agreed;
-use super::{
-    bench_choice, early, explain, flags, git, output, outputs, progress, report, server_program, terms, undecided,
-};
+use super::{bench_choice, early, explain, flags, git, output, outputs, progress, report, server_program, terms};
 use crate::builds::bench_choice::Chosen;
 use crate::builds::edited::Edited;
 use crate::builds::workspace;
 use crate::config::keys::Group;
 use crate::config::{Config, Undecided};
-use crate::gate::paired::{PairedPolicy, glances, join, merge};
-use crate::paired::{AnchorRequest, PairedRequest, Program, Shard, run_seed};
+use crate::gate::paired::{PairedPolicy, glances, join, judge, merge};
+use crate::paired::{PairedRequest, Program, Shard, run_seed};
 use crate::receipt::{CodeRecord, Note, Outcome, PairedReceipt, Side, Terms, ensure_writable, read, write_json};
 use crate::report::inputs::Inputs;
 use crate::report::paired;
-use crate::report::words::{self, command};
+use crate::report::words;
 use infergate_core::worker::WorkerError;
 
-pub use measuring::{Course, find_calibration, measure, measure_and_trace};
+pub use measuring::{find_calibration, measure, measure_and_trace};
 
 /// Flags that make a gate a paired one, and flags that make it one of servers.
 const PAIRED: &str = "paired";
@@ -45,18 +43,18 @@ pub struct Paired {
     pub against: Option<String>,
     /// Compare HEAD as it is locked with HEAD on another version of a dependency; once for each that moves
     #[arg(long, value_name = "CRATE=VERSION|PATH|URL", group = PAIRED)]
-    #[arg(conflicts_with_all = flags::stored_ids().chain(["against", "base_bin", "head_bin", "anchor"]))]
+    #[arg(conflicts_with_all = flags::stored_ids().chain(["against", "base_bin", "head_bin"]))]
     pub swap: Vec<String>,
     /// Compare HEAD as it is with HEAD built by another toolchain of rustup: beta, nightly, 1.95.0
     #[arg(long, value_name = "NAME", group = PAIRED)]
-    #[arg(conflicts_with_all = flags::stored_ids().chain(["against", "base_bin", "head_bin", "anchor", "swap"]))]
+    #[arg(conflicts_with_all = flags::stored_ids().chain(["against", "base_bin", "head_bin", "swap"]))]
     pub toolchain: Option<String>,
     /// Bench binary to compare with, built elsewhere
     #[arg(long, value_name = "PATH", group = PAIRED, requires = "head_bin", conflicts_with_all = flags::stored_ids())]
     pub base_bin: Option<PathBuf>,
     /// Compare the server of [server] in infergate.toml, started from both revisions
     #[arg(long, requires = PAIRED, group = SERVERS)]
-    #[arg(conflicts_with_all = ["base_bin", "base_url", "swap", "toolchain", "anchor"])]
+    #[arg(conflicts_with_all = ["base_bin", "base_url", "swap", "toolchain"])]
     pub server: bool,
     /// Server to compare with, started elsewhere; repeatable: time is judged from 4 of each side on
     #[arg(long, value_name = "URL", groups = [PAIRED, SERVERS], requires = "head_url", conflicts_with_all = flags::stored_ids())]
@@ -70,11 +68,8 @@ pub struct Paired {
     /// Time both sides for at most this long: 90s, 5m, 1h. Builds, counting, the memory phase and explaining come on top
     #[arg(long, value_name = "TIME", requires = PAIRED)]
     budget: Option<String>,
-    /// Before measuring, print the smallest slowdown each case can show in that time
-    #[arg(long, requires = PAIRED)]
-    power: bool,
     /// Measure a few blocks only and say what they show: no verdict, exit code 0
-    #[arg(long, requires = PAIRED, conflicts_with_all = ["json", "report", "resume", "budget", "power", "shard"])]
+    #[arg(long, requires = PAIRED, conflicts_with_all = ["json", "report", "budget", "shard"])]
     quick: bool,
     /// Measure this share of the cases: 2/8 is the second of eight; `gate --receipt` judges the receipts of all
     #[arg(long, value_name = "K/N", requires = PAIRED, value_parser = shard)]
@@ -86,9 +81,6 @@ pub struct Paired {
     /// Time also what the machine code says is the same: to see how this machine's noise is judged
     #[arg(long, requires = PAIRED)]
     pub time_same_code: bool,
-    /// Go on with this receipt of a gate that was cut short, where builds and machine are the same; it is kept there
-    #[arg(long, value_name = "FILE", requires = PAIRED, conflicts_with_all = ["out", "base_url"])]
-    pub resume: Option<PathBuf>,
     /// Show a changed output and judge time all the same
     #[arg(long)]
     pub allow_output_change: bool,
@@ -98,9 +90,6 @@ pub struct Paired {
     /// Do not look for the functions that take the time of a case that regressed
     #[arg(long, requires = PAIRED)]
     no_explain: bool,
-    /// Bench binary that head may not drift away from, built elsewhere
-    #[arg(long, value_name = "PATH", requires = PAIRED, requires = "base_bin")]
-    pub anchor_bin: Option<PathBuf>,
 }
 
 impl Paired {
@@ -139,15 +128,10 @@ pub fn run(asked: &Gate, config: &Config) -> Result<i32> {
 
 fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let flags = &gate.paired;
-    let mut earlier = flags.resume.as_deref().map(part::cut_short).transpose()?;
-    let out = flags.resume.as_ref().or(gate.out.as_ref()).cloned();
-    let out = out.unwrap_or_else(|| config.measured.target_folder().join("paired.json"));
-    // What is gone on with stays until there is more of it, and a quick look writes nothing.
-    if earlier.is_some() || flags.quick {
-        ensure_writable(&out)?;
-    } else {
+    let out = gate.out.clone().unwrap_or_else(|| config.measured.target_folder().join("paired.json"));
+    // A quick look writes nothing.
+    if !flags.quick {
         outputs::fresh(&out)?;
-        outputs::fresh(&undecided::first(&out))?;
     }
     report::begin(gate.report.as_deref())?;
     let mut agreed = agreed(gate, config)?;
@@ -172,10 +156,6 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     uncompared.extend(gone.transpose()?.unwrap_or_default());
     uncompared.iter().for_each(|said| output::line(said));
     agreed.config.bench.clone_from(benches.first().context("there is no bench target")?);
-    ensure!(
-        benches.len() == 1 || flags.resume.is_none(),
-        "--resume goes on with the gate of one bench target; name it with --bench-target"
-    );
     let mut config = agreed.config;
     git::hide(&config.measured.target_folder())?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
@@ -183,8 +163,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     agreed.notes.extend(early::targets_unless(are_criterions, &mut config, !is_of_benches)?);
     if is_server {
         config.measured.memory.case = server_program::memory_case()?;
-        let seed = || run_seed(config.measured.seed);
-        config.measured.seed = earlier.as_ref().map_or_else(seed, |earlier| earlier.seed);
+        config.measured.seed = run_seed(config.measured.seed);
     }
     early::calibrations(&config)?;
     if is_of_benches {
@@ -200,7 +179,6 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         shard: flags.shard,
         allow_output_change: flags.allow_output_change,
         other_outputs: true,
-        power: flags.power,
         quick: flags.quick,
         explain: (!flags.no_explain).then(|| Explaining {
             named: flags.explain.clone(),
@@ -211,13 +189,11 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..policy(&config) };
     let mut lost = part::Lost::default();
-    let can_go_on = benches.len() == 1 && flags.base_url.is_empty();
-    let how = if can_go_on { how_to_go_on(gate, &out) } else { String::new() };
     let parts = part::of_benches(gate, &config, &benches, &asked, &mut lost, &cancelled)?;
     let (mut receipts, count, mut is_cut) = (Vec::new(), parts.len(), false);
     for (at, part) in parts.into_iter().enumerate() {
         let bench = part.bench().clone();
-        let receipt = match part.measure(&policy, &out, earlier.take(), &how, &asked, &cancelled) {
+        let receipt = match part.measure(&policy, &out, &asked, &cancelled) {
             Ok(receipt) => receipt,
             Err(_) if progress::is_cancelled() && !receipts.is_empty() => {
                 is_cut = true;
@@ -255,8 +231,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         output::decided(&paired::quick(&receipt, &glances(&receipt)));
         return Ok(if receipt.partial { Outcome::Partial.exit_code() } else { 0 });
     }
-    let how = if receipt.partial { &*how } else { "" };
-    conclude(gate, receipt, &policy, Some((&out, how)))
+    conclude(gate, receipt, &policy, Some(&out))
 }
 
 /// `gate --receipt`: judges what was measured before, the shares of one suite together, by the settings that it was measured by:
@@ -280,15 +255,15 @@ fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
 }
 
 /// Judges, prints, and writes what was asked for.
-fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &PairedPolicy, out: Option<(&Path, &str)>) -> Result<i32> {
-    let verdict = undecided::judged(&receipt, policy);
+fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &PairedPolicy, out: Option<&Path>) -> Result<i32> {
+    let verdict = judge(&receipt, policy);
     // Before anything is written, which may fail.
     output::decided(&paired::verdict(&receipt, &verdict));
     let (code, mut written) = (verdict.exit_code, Written::default());
-    if let Some((out, how)) = out
+    if let Some(out) = out
         && written.note(write_json(out, &receipt))
     {
-        output::line(&format!("receipt: {}{how}", out.display()));
+        output::line(&format!("receipt: {}", out.display()));
     }
     let inputs = Inputs { paired: Some(receipt), verdict: Some(verdict), ..report::inputs() };
     report::verdict(&inputs, gate.json.as_deref(), &mut written);
@@ -296,13 +271,6 @@ fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &PairedPolicy, out: Opt
         written.note(report::usual(folder, &inputs));
     }
     Ok(written.code(code))
-}
-
-/// `; the same command goes on with it by --resume FILE`.
-fn how_to_go_on(gate: &Gate, out: &Path) -> String {
-    let in_place = if gate.out.is_some() { " in place of --out" } else { "" };
-    let resume = command::flag("resume", &out.to_string_lossy());
-    resume.map_or_else(String::new, |resume| format!("; the same command goes on with it by{resume}{in_place}"))
 }
 
 /// What a paired run is judged by.
@@ -329,8 +297,6 @@ pub struct Asked {
     pub allow_output_change: bool,
     /// Compare what no case asks for, too.
     pub other_outputs: bool,
-    /// Say beforehand what can be shown.
-    pub power: bool,
     /// A quick look: no verdict.
     pub quick: bool,
     /// What to explain. `None` explains nothing.
@@ -351,15 +317,8 @@ pub struct Asked {
 ///
 /// # Errors
 /// When the prompt's file cannot be read.
-pub fn request(
-    config: &Config,
-    base: Program,
-    head: Program,
-    anchor: Option<AnchorRequest>,
-    asked: &Asked,
-) -> Result<PairedRequest> {
+pub fn request(config: &Config, base: Program, head: Program, asked: &Asked) -> Result<PairedRequest> {
     Ok(PairedRequest {
-        anchor,
         cases: config.measured.cases.clone(),
         memory_case: asked.memory.then_some(config.measured.memory.case),
         shard: asked.shard,

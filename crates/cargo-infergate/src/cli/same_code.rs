@@ -109,9 +109,5 @@ fn timed_all_the_same(flags: &Paired, config: &Config, sides: &Sides) -> Option<
     if let Some(target) = config.policy.targets.iter().find(|target| !target.metric().is_counted()) {
         return Some(format!("the target '{target}' asks for a time"));
     }
-    let anchor = sides.anchor.as_ref().and_then(|anchor| anchor.program.as_ref());
-    if anchor.is_some_and(|anchor| !is_same(anchor, &sides.head)) {
-        return Some("the anchor's differs".into());
-    }
     beside::difference(flags, sides)
 }

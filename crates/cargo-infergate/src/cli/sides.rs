@@ -7,7 +7,7 @@ use std::rc::Rc;
 use anyhow::{Context, Result, ensure};
 
 use super::gate::Gate;
-use super::git::{commit_of, git};
+use super::git::git;
 use super::layouts::{Source, Sources};
 use super::memory::Follower;
 use super::paired_gate::Paired;
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::builds::{build_command, profiles};
 use crate::config::Config;
-use crate::paired::{AnchorRequest, Program};
+use crate::paired::Program;
 use crate::receipt::{Note, clause};
 use infergate_core::worker::WorkerError;
 
@@ -32,8 +32,6 @@ pub struct Sides {
     pub base: Program,
     /// What is judged.
     pub head: Program,
-    /// What head may not drift away from.
-    pub anchor: Option<AnchorRequest>,
     /// Base, counting its heap.
     pub base_memory: Option<Program>,
     /// Whose memory is followed for head.
@@ -53,14 +51,13 @@ pub struct Sides {
 pub fn build(gate: &Gate, config: &Config, trees: &Trees) -> Result<Sides> {
     let flags = &gate.paired;
     if let (Some(base), Some(head)) = (&flags.base_bin, &flags.head_bin) {
-        return Ok(given(base, head, gate, config));
+        return Ok(given(base, head, gate));
     }
     if !flags.base_url.is_empty() {
         ensure_pairs(flags)?;
         return Ok(Sides {
             base: server_program::running(config, &flags.base_url).context("--base-url")?,
             head: server_program::running(config, &flags.head_url).context("--head-url")?,
-            anchor: None,
             base_memory: None,
             head_memory: None,
             sources: Sources::default(),
@@ -135,17 +132,10 @@ fn program(path: &Path) -> Program {
     Program::new(path.to_owned(), None, None)
 }
 
-fn given(base: &Path, head: &Path, gate: &Gate, config: &Config) -> Sides {
-    let anchor = gate.paired.anchor_bin.as_deref();
-    let anchor = anchor.map(|path| AnchorRequest { program: Some(program(path)), limit: config.anchor_limit });
-    let mut notes = Vec::new();
-    if let (Some(revision), None) = (&config.anchor, &anchor) {
-        let text = format!("anchor {revision} is not measured beside given binaries; give --anchor-bin");
-        notes.push(Note::from(text));
-    }
+fn given(base: &Path, head: &Path, gate: &Gate) -> Sides {
     let head_memory = gate.workers.memory_worker.as_deref().map(program).map(Follower::counting);
     let (base, head, sources) = (program(base), program(head), Sources::default());
-    Sides { base, head, anchor, base_memory: None, head_memory, sources, notes, trees: Vec::new() }
+    Sides { base, head, base_memory: None, head_memory, sources, notes: Vec::new(), trees: Vec::new() }
 }
 
 /// That base has commits which head lacks, as a branch has once others worked on: what they changed differs, too. A shallow clone
@@ -171,13 +161,6 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
         output::line(&laid);
         notes.push(Note::from(laid));
     }
-    let anchor_tree = match &config.anchor {
-        // Base's own commit is not measured twice.
-        Some(revision) if commit_of(Path::new("."), revision)? != tree.commit => {
-            Some(trees.checkout(revision, Slot::Anchor, config)?)
-        }
-        _ => None,
-    };
     let built_here = gate.workers.worker.is_none();
     // Benches of plain criterion are no workers: they are built in checkouts that get infergate's front.
     let is_plain = built_here && criterion_front::is_plain(&config.bench, Path::new("."))?;
@@ -197,15 +180,13 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
         Some(head) => head.build(config)?,
         None => bench_target::worker(&config.bench, gate.workers.worker.clone())?,
     };
-    for tree in [Some(&tree), anchor_tree.as_ref()].into_iter().flatten().filter(|_| built_here) {
+    if built_here {
         tree.take_packages(config, head_tree.as_deref());
         if let Some(head) = &head_tree {
             tree.take_lock_file(&head.folder()?)?;
         }
     }
     let base = tree.build(config)?;
-    let anchor_program = anchor_tree.as_ref().map(|tree| tree.build(config)).transpose()?;
-    let anchor = config.anchor.as_ref().map(|_| AnchorRequest { program: anchor_program, limit: config.anchor_limit });
     let runs = config.measured.memory.runs;
     // A bench target of that name is one of benches, too, where head's are, and no memory phase.
     let follows = head_tree.is_none();
@@ -231,10 +212,9 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
             Some(tree) => Some(at(tree)?),
             None => built_here.then(|| Source::here(config)),
         },
-        anchor: anchor_tree.as_deref().map(at).transpose()?,
     };
-    let trees = std::iter::once(tree).chain(head_tree).chain(anchor_tree).collect();
-    Ok(Sides { base, head, anchor, base_memory, head_memory, sources, notes, trees })
+    let trees = std::iter::once(tree).chain(head_tree).collect();
+    Ok(Sides { base, head, base_memory, head_memory, sources, notes, trees })
 }
 
 /// A program of the working tree, and of a revision, that is run once a sample.
@@ -249,16 +229,7 @@ fn commands(revision: &str, config: &Config) -> Result<Sides> {
     let one = build_command::one_image(&asked.command, "worker");
     let notes = settings.into_iter().chain(build_changes(&tree, &here)?).chain(one).collect();
     let sources = Sources::default();
-    Ok(Sides {
-        base,
-        head,
-        anchor: None,
-        base_memory: None,
-        head_memory: None,
-        sources,
-        notes,
-        trees: vec![Rc::new(tree)],
-    })
+    Ok(Sides { base, head, base_memory: None, head_memory: None, sources, notes, trees: vec![Rc::new(tree)] })
 }
 
 /// The server of the working tree, and of a revision.
@@ -277,7 +248,7 @@ fn servers(revision: &str, config: &Config) -> Result<Sides> {
     // The same server, in a process of its own: its memory is followed from outside.
     let head_memory = Some(Follower::counting(head.clone()));
     let sources = Sources::default();
-    Ok(Sides { base, head, anchor: None, base_memory: None, head_memory, sources, notes, trees: vec![Rc::new(tree)] })
+    Ok(Sides { base, head, base_memory: None, head_memory, sources, notes, trees: vec![Rc::new(tree)] })
 }
 
 /// Cargo's settings that base's checkout cannot have, where `build` calls cargo.
@@ -342,12 +313,9 @@ fn of_head(
     let profile = config.bench.profile.as_deref().unwrap_or(profiles::OF_BENCHES);
     notes.extend(tree.settings_left_behind(profile)?.map(|left| Note::from(left.text)));
     notes.extend(feature_changes(config, &tree, &changed.folder()?));
-    let sources = Sources {
-        base: Some(Source::at(tree.place()?, config)),
-        head: Some(Source::at(changed.place()?, config)),
-        anchor: None,
-    };
-    Ok(Sides { base, head, anchor: None, base_memory, head_memory, sources, notes, trees: vec![tree, changed] })
+    let sources =
+        Sources { base: Some(Source::at(tree.place()?, config)), head: Some(Source::at(changed.place()?, config)) };
+    Ok(Sides { base, head, base_memory, head_memory, sources, notes, trees: vec![tree, changed] })
 }
 
 /// Features that one of both is built with and the other is not. That they cannot be compared is a note, too.

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
 
-use crate::receipt::{Accept, Against, UpTo, validate_accepts};
+use crate::receipt::{Accept, UpTo, validate_accepts};
 
 /// The tables; the file's other keys are read elsewhere.
 #[derive(Deserialize)]
@@ -21,7 +21,6 @@ struct Table {
     case: String,
     metric: String,
     up_to: Option<UpTo>,
-    against: Option<Against>,
     reason: String,
 }
 
@@ -39,12 +38,9 @@ pub fn accepts(path: &Path, text: &str) -> Result<Vec<Accept>> {
     })?;
     let accept = |table: toml::Spanned<Table>| {
         let offset = table.span().start;
-        let Table { case, metric, up_to, against, reason } = table.into_inner();
+        let Table { case, metric, up_to, reason } = table.into_inner();
         let case = case.parse().with_context(|| format!("case '{case}'"));
-        let accept = case.map(|case| {
-            let reason = reason.trim().to_owned();
-            Accept { case, metric, up_to, against: against.unwrap_or(Against::Base), reason }
-        });
+        let accept = case.map(|case| Accept { case, metric, up_to, reason: reason.trim().to_owned() });
         accept.and_then(|accept| accept.validate().map(|()| accept)).with_context(|| place(offset))
     };
     let accepts = file.accept.into_iter().map(accept).collect::<Result<Vec<Accept>>>()?;

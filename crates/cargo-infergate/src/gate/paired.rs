@@ -5,7 +5,6 @@
 //! measured so far: asked again with one block more it decides the same at the looks before.
 
 mod accept;
-mod anchor;
 mod calibration;
 mod coverage;
 mod evidence;
@@ -25,10 +24,9 @@ mod times;
 mod turns;
 mod verdict;
 
-pub use anchor::{anchor_series, open};
 pub use calibration::{
-    Compared, Known, block_noise, design_level, false_alarms, judged_cases, known, known_tau, layout_of, layout_spread,
-    limits_follow_noise, of_another_setup, own_errors, sides, smallest_called, summarise,
+    Compared, Known, block_noise, known, known_tau, layout_of, layout_spread, of_another_setup, own_errors, sides,
+    smallest_called, summarise,
 };
 pub use coverage::asks;
 pub use evidence::{Bet, fewest_blocks, in_suite};
@@ -41,7 +39,6 @@ pub use looks::{
 };
 pub use mean::{block_mean_difference, mean_test};
 pub use merge::{join, merge};
-pub use power::{POWER_ASKED, blocks_to_pass, called_share, smallest_slowdown, smallest_slowdown_of};
+pub use power::{blocks_to_pass, smallest_slowdown, smallest_slowdown_of};
 pub use turns::{computes_between, head_computes_between};
-pub(crate) use verdict::few;
-pub use verdict::{PairedPolicy, block_difference, decide, judge, not_compared, series};
+pub use verdict::{PairedPolicy, block_difference, decide, judge, not_compared, open, series};

@@ -47,19 +47,14 @@ pub fn shared(
 
 /// Times per token are no comparison where one side counts more tokens in the same text, or where one says how many an answer has and the
 /// other does not.
-pub fn ensure_counted_alike(
-    name: &str,
-    case: Case,
-    was: &PreparedReply,
-    is: &PreparedReply,
-) -> Result<(), WorkerError> {
+pub fn ensure_counted_alike(case: Case, was: &PreparedReply, is: &PreparedReply) -> Result<(), WorkerError> {
     let is_same_text = !was.output.ids.is_empty() && was.output.ids == is.output.ids;
     match (was.counted_tokens, is.counted_tokens) {
         (Some(was), Some(is)) if is_same_text && was != is => Err(WorkerError::NotComparable(format!(
-            "{case}: {name} counts {was} tokens in the answer in which head counts {is} (its usage); make both say the same"
+            "{case}: base counts {was} tokens in the answer in which head counts {is} (its usage); make both say the same"
         ))),
         (Some(_), None) | (None, Some(_)) => {
-            let (says, silent) = if is.counted_tokens.is_none() { (name, "head") } else { ("head", name) };
+            let (says, silent) = if is.counted_tokens.is_none() { ("base", "head") } else { ("head", "base") };
             Err(WorkerError::NotComparable(format!(
                 "{case}: {says} says how many tokens an answer has (usage) and {silent} does not; make both say it"
             )))

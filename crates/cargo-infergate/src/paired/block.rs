@@ -1,60 +1,20 @@
-//! Two processes in turn, or three.
+//! Two processes in turn.
 
 use super::TurnTokens;
 use crate::receipt::{BlockCase, PairedCase, PowerCase, Side, Stretched};
 use infergate_core::case::{Case, Phase};
 use infergate_core::worker::{Capability, Client, Sampling, WorkerError};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
-    Base,
-    Head,
-    Anchor,
-}
-
-impl Who {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Base => "base",
-            Self::Head => "head",
-            Self::Anchor => "anchor",
-        }
-    }
-}
-
-impl From<Side> for Who {
-    fn from(side: Side) -> Self {
-        match side {
-            Side::Base => Self::Base,
-            Side::Head => Self::Head,
-        }
-    }
-}
-
-/// All of a block in the order they start or run: `first`, the other side, and the anchor at `anchor_place` among them. Where
-/// `first` changes from one to the next and the place moves on by one, six in a row hold each order of three once.
-pub fn order(first: Side, anchor_place: Option<usize>) -> Vec<Who> {
-    let mut order = vec![first.into(), first.other().into()];
-    if let Some(place) = anchor_place {
-        order.insert(place % 3, Who::Anchor);
-    }
-    order
-}
-
 /// A fresh process of each side.
 pub struct Pair<'a> {
     pub base: Client<'a>,
     pub head: Client<'a>,
-    /// What head may not drift away from, where there is one.
-    pub anchor: Option<Client<'a>>,
-    /// Benches that the anchor is not asked for.
-    pub without_anchor: Vec<Case>,
 }
 
 /// One sample of one contestant: a side, and how much it is slowed.
 #[derive(Debug, Clone, Copy)]
 struct Lane {
-    who: Who,
+    side: Side,
     slowdown: f64,
 }
 
@@ -66,8 +26,8 @@ struct Sample {
 }
 
 impl Sample {
-    fn of_tokens(tokens_ns: Vec<u64>, case: Case, who: Who) -> Result<Self, WorkerError> {
-        let ns = positive(tokens_ns.last().copied().unwrap_or(0), case, who)?;
+    fn of_tokens(tokens_ns: Vec<u64>, case: Case, side: Side) -> Result<Self, WorkerError> {
+        let ns = positive(tokens_ns.last().copied().unwrap_or(0), case, side)?;
         Ok(Self { ns, tokens_ns: Some(tokens_ns) })
     }
 }
@@ -75,40 +35,29 @@ impl Sample {
 impl<'a> Pair<'a> {
     /// Whether both sides can.
     pub fn can(&self, capability: Capability) -> bool {
-        let anchor_can = self.anchor.as_ref().is_none_or(|anchor| anchor.can(capability));
-        self.base.can(capability) && self.head.can(capability) && anchor_can
+        self.base.can(capability) && self.head.can(capability)
     }
 
-    /// Whether the anchor is asked for a case, too.
-    pub fn has_anchor(&self, case: Case) -> bool {
-        self.anchor.is_some() && !self.without_anchor.contains(&case)
-    }
-
-    /// The pairs of one case; who runs first changes from pair to pair and from turn to turn, and the
-    /// anchor's place with it.
+    /// The pairs of one case; who runs first changes from pair to pair and from turn to turn.
     pub fn measure(
         &mut self,
         case: &PairedCase,
         ran_first: Side,
-        anchor_place: usize,
         turn_tokens: &TurnTokens,
     ) -> Result<BlockCase, WorkerError> {
         let mut record = BlockCase::new(case.id, Vec::new(), Vec::new());
-        let has_anchor = self.has_anchor(case.id);
         for pair in 0..case.pairs {
             let first = if pair % 2 == 0 { ran_first } else { ran_first.other() };
-            let order = order(first, has_anchor.then_some(anchor_place + pair));
-            for (who, sample) in self.samples(case, &order, 0.0, turn_tokens)? {
-                match who {
-                    Who::Base => {
+            for (side, sample) in self.samples(case, first, 0.0, turn_tokens)? {
+                match side {
+                    Side::Base => {
                         record.base_ns.push(sample.ns);
                         record.base_tokens_ns.extend(sample.tokens_ns);
                     }
-                    Who::Head => {
+                    Side::Head => {
                         record.head_ns.push(sample.ns);
                         record.head_tokens_ns.extend(sample.tokens_ns);
                     }
-                    Who::Anchor => record.anchor_ns.push(sample.ns),
                 }
             }
         }
@@ -137,29 +86,29 @@ impl<'a> Pair<'a> {
             for &at in &lanes {
                 let slowed = &mut record.slowed[at];
                 let first = if (pair + at) % 2 == 0 { ran_first } else { ran_first.other() };
-                for (who, sample) in self.samples(case, &order(first, None), slowed.slowdown, turn_tokens)? {
-                    if who == Who::Head { &mut slowed.head_ns } else { &mut slowed.base_ns }.push(sample.ns);
+                for (side, sample) in self.samples(case, first, slowed.slowdown, turn_tokens)? {
+                    if side == Side::Head { &mut slowed.head_ns } else { &mut slowed.base_ns }.push(sample.ns);
                 }
             }
         }
         Ok(record)
     }
 
-    /// One sample of each, in the order asked for; head is slowed by `slowdown`.
+    /// One sample of each, the `first` side's first; head is slowed by `slowdown`.
     fn samples(
         &mut self,
         case: &PairedCase,
-        order: &[Who],
+        first: Side,
         slowdown: f64,
         turn_tokens: &TurnTokens,
-    ) -> Result<Vec<(Who, Sample)>, WorkerError> {
-        let lane = |&who: &Who| Lane { who, slowdown: if who == Who::Head { slowdown } else { 0.0 } };
-        let lanes: Vec<Lane> = order.iter().map(lane).collect();
+    ) -> Result<Vec<(Side, Sample)>, WorkerError> {
+        let lane = |side| Lane { side, slowdown: if side == Side::Head { slowdown } else { 0.0 } };
+        let lanes = [first, first.other()].map(lane);
         let samples = match turn_tokens.get(&case.id) {
             Some(&tokens) => self.in_turns(case.id, tokens, &lanes)?,
             None => lanes.iter().map(|lane| self.whole(case, *lane)).collect::<Result<_, _>>()?,
         };
-        Ok(order.iter().copied().zip(samples).collect())
+        Ok(lanes.iter().map(|lane| lane.side).zip(samples).collect())
     }
 
     /// One generation of each lane, in turns of so many tokens, in the order of `lanes`.
@@ -169,11 +118,11 @@ impl<'a> Pair<'a> {
         for turn in 0..turns {
             for place in 0..lanes.len() {
                 let at = if turn % 2 == 0 { place } else { lanes.len() - 1 - place };
-                let Lane { who, slowdown } = lanes[at];
-                let steps_ns = self.client(who)?.turn(case, tokens, slowdown).map_err(|error| error.of(who.name()))?;
+                let Lane { side, slowdown } = lanes[at];
+                let steps_ns = self.client(side).turn(case, tokens, slowdown).map_err(|error| error.of(side.name()))?;
                 let expected = tokens.min(case.output_tokens() - turn * tokens);
                 if steps_ns.len() != expected {
-                    let text = format!("{}: {case}: {} tokens instead of {expected}", who.name(), steps_ns.len());
+                    let text = format!("{}: {case}: {} tokens instead of {expected}", side.name(), steps_ns.len());
                     return Err(WorkerError::Protocol(text));
                 }
                 for step_ns in steps_ns {
@@ -182,43 +131,44 @@ impl<'a> Pair<'a> {
                 }
             }
         }
-        tokens_ns.into_iter().zip(lanes).map(|(tokens_ns, lane)| Sample::of_tokens(tokens_ns, case, lane.who)).collect()
+        tokens_ns
+            .into_iter()
+            .zip(lanes)
+            .map(|(tokens_ns, lane)| Sample::of_tokens(tokens_ns, case, lane.side))
+            .collect()
     }
 
     /// One sample. A side that cannot time several iterations together is asked for as many single ones, and so is the other.
     fn whole(&mut self, case: &PairedCase, lane: Lane) -> Result<Sample, WorkerError> {
-        let Lane { who, slowdown } = lane;
+        let Lane { side, slowdown } = lane;
         let (count, iterations) = if self.can(Capability::Iterations) {
             (1, case.iterations_per_sample)
         } else {
             (case.iterations_per_sample, 1)
         };
         let sampling = Sampling { count, iterations, warm_up: case.warm_up, slowdown };
-        let samples = self.client(who)?.sample_as(case.id, sampling);
-        let mut samples = samples.map_err(|error| error.of(who.name()))?.samples_ns;
+        let samples = self.client(side).sample_as(case.id, sampling);
+        let mut samples = samples.map_err(|error| error.of(side.name()))?.samples_ns;
         if case.id.phase() == Phase::Generate && case.iterations_per_sample == 1 {
-            return Sample::of_tokens(samples.pop().unwrap_or_default(), case.id, who);
+            return Sample::of_tokens(samples.pop().unwrap_or_default(), case.id, side);
         }
         let sum_ns = samples.iter().filter_map(|sample| sample.last()).fold(0_u64, |sum, ns| sum.saturating_add(*ns));
         // A bench may take less than a step of the clock.
         let sum_ns = if case.id.phase() == Phase::Bench { sum_ns.max(1) } else { sum_ns };
-        Ok(Sample { ns: positive(sum_ns, case.id, who)?, tokens_ns: None })
+        Ok(Sample { ns: positive(sum_ns, case.id, side)?, tokens_ns: None })
     }
 
-    pub fn client(&mut self, who: Who) -> Result<&mut Client<'a>, WorkerError> {
-        match who {
-            Who::Base => Ok(&mut self.base),
-            Who::Head => Ok(&mut self.head),
-            Who::Anchor => {
-                self.anchor.as_mut().ok_or_else(|| WorkerError::Protocol("anchor: no process was started".into()))
-            }
+    pub fn client(&mut self, side: Side) -> &mut Client<'a> {
+        match side {
+            Side::Base => &mut self.base,
+            Side::Head => &mut self.head,
         }
     }
 }
 
-fn positive(ns: u64, case: Case, who: Who) -> Result<u64, WorkerError> {
+fn positive(ns: u64, case: Case, side: Side) -> Result<u64, WorkerError> {
     if ns == 0 {
-        let text = format!("{}: an iteration of {case} took no time; mend the worker's clock", who.name());
+        let text = format!("{}: an iteration of {case} took no time; mend the worker's clock", side.name());
         return Err(WorkerError::Protocol(text));
     }
     Ok(ns)

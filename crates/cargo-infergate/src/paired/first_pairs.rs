@@ -30,7 +30,7 @@ pub fn take<E>(
     let begun_ns = clock.now_ns();
     let cost = |seen: &BlockCase| {
         let took_ns = (clock.now_ns() - begun_ns) as f64;
-        let timed_ns: f64 = seen.base_ns.iter().chain(&seen.head_ns).chain(&seen.anchor_ns).map(|ns| *ns as f64).sum();
+        let timed_ns: f64 = seen.base_ns.iter().chain(&seen.head_ns).map(|ns| *ns as f64).sum();
         if waits { (took_ns / timed_ns.max(1.0)).max(1.0) } else { 1.0 }
     };
     let mut seen = measure(looked)?;
@@ -49,5 +49,4 @@ pub fn take<E>(
 fn add(seen: &mut BlockCase, more: BlockCase) {
     seen.base_ns.extend(more.base_ns);
     seen.head_ns.extend(more.head_ns);
-    seen.anchor_ns.extend(more.anchor_ns);
 }

@@ -1,7 +1,8 @@
 //! Whether both sides compute a prompt anew that they have just read. Each sample reads the same one: with a cache of prefixes its time
 //! would be that of a look into the cache.
 
-use super::block::{Pair, Who};
+use super::block::Pair;
+use crate::receipt::Side;
 use infergate_core::case::{Case, Phase};
 use infergate_core::worker::{Capability, Client, WorkerError};
 
@@ -10,7 +11,7 @@ const LEAST_TOKENS: usize = 16;
 /// Prompts of each kind in the first look, and in those that it calls for.
 const LOOKS: [usize; 3] = [1, 2, 5];
 
-/// What has to be known where base or an anchor keeps prompts and head does not: head can be no faster by that.
+/// What has to be known where base keeps prompts and head does not: head can be no faster by that.
 ///
 /// # Errors
 /// [`WorkerError::Invalid`] where head does; a worker that died, hangs or breaks the protocol.
@@ -26,25 +27,17 @@ pub fn ensure(pair: &mut Pair<'_>, timed: impl Iterator<Item = Case>) -> Result<
     asked.dedup_by_key(|case| case.prompt_tokens());
     let mut notes = Vec::new();
     for case in asked {
-        let mut times = |who: Who| times_as_fast(pair.client(who)?, case).map_err(|error| error.of(who.name()));
+        let mut times = |side: Side| times_as_fast(pair.client(side), case).map_err(|error| error.of(side.name()));
         let said = |who: &str, times: f64| {
             format!("{who} answers a prompt of {case} that it has just read {times:.1} times as fast as a new one")
         };
-        let (head, base) = (times(Who::Head)?, times(Who::Base)?);
+        let (head, base) = (times(Side::Head)?, times(Side::Base)?);
         if let Some(head) = head {
             let both = base.map(|base| format!("; base answers it {base:.1} times as fast")).unwrap_or_default();
             let mend = "Engine::start has to compute it anew (docs/ENGINE.md)";
             return Err(WorkerError::Invalid(format!("{}{both}; {mend}", said("head", head))));
         }
-        let anchor = if pair.anchor.is_some() {
-            times_as_fast(pair.client(Who::Anchor)?, case).map_err(|error| error.of("anchor"))?
-        } else {
-            None
-        };
-        let kept = [("base", base), ("the anchor", anchor)].into_iter().filter_map(|(who, times)| Some((who, times?)));
-        notes.extend(
-            kept.map(|(who, times)| format!("{}: its times of prompts are those of its cache", said(who, times))),
-        );
+        notes.extend(base.map(|times| format!("{}: its times of prompts are those of its cache", said("base", times))));
     }
     Ok(notes)
 }

@@ -45,7 +45,7 @@ const MORE_TRIED: usize = 4;
 const TRIED_FOR_NS: f64 = 2e6;
 
 /// How a sample is made: of so many iterations, or of a generation in turns of so many tokens. By head's times, and of fewer iterations
-/// where another side takes hundreds of times as long.
+/// where base takes hundreds of times as long.
 ///
 /// An engine that is not `stepwise` goes on while it waits, beside the other side: its smallest turn is a whole request.
 pub fn divide(
@@ -57,14 +57,11 @@ pub fn divide(
     // What fails at some iterations may do so only at as many.
     let asked = Cell::new(1);
     by_head(pair, plan, stepwise, turn_tokens, &asked).inspect_err(|_| plan.iterations_per_sample = asked.get())?;
-    let (single, has_anchor) = (!pair.can(Capability::Iterations), pair.has_anchor(plan.id));
-    for (name, client) in [("base", Some(&mut pair.base)), ("anchor", pair.anchor.as_mut().filter(|_| has_anchor))] {
-        let Some(client) = client else { continue };
-        plan.iterations_per_sample = bearable(plan.iterations_per_sample, |iterations| {
-            let seen = look(client, plan.id, iterations, plan.warm_up, single).map_err(|error| error.of(name))?;
-            Ok::<f64, WorkerError>(seen.timed_ns)
-        })?;
-    }
+    let single = !pair.can(Capability::Iterations);
+    plan.iterations_per_sample = bearable(plan.iterations_per_sample, |iterations| {
+        let seen = look(&mut pair.base, plan.id, iterations, plan.warm_up, single).map_err(|error| error.of("base"))?;
+        Ok::<f64, WorkerError>(seen.timed_ns)
+    })?;
     Ok(())
 }
 
@@ -143,12 +140,9 @@ fn by_head(
         if can_warm_up {
             warmed = warm(seen, || look_as(&mut pair.head, "head", 1, true))?;
             plan.warm_up = warmed.is_some();
-            let has_anchor = pair.has_anchor(case);
-            let anchor = pair.anchor.as_mut().filter(|_| has_anchor);
-            for (name, client) in [("base", Some(&mut pair.base)), ("anchor", anchor)] {
-                let Some(client) = client.filter(|_| !plan.warm_up) else { continue };
-                let seen = first(|| look_as(client, name, 1, false))?;
-                plan.warm_up = warm(seen, || look_as(client, name, 1, true))?.is_some();
+            if !plan.warm_up {
+                let seen = first(|| look_as(&mut pair.base, "base", 1, false))?;
+                plan.warm_up = warm(seen, || look_as(&mut pair.base, "base", 1, true))?.is_some();
             }
         }
         let warm_up = plan.warm_up;

@@ -3,7 +3,6 @@
 use anyhow::Result;
 
 use super::PairedRun;
-use super::block::Who;
 use crate::receipt::{BlockLayouts, LayoutFiles, PairedReceipt, Side};
 use infergate_core::clock::Clock;
 use infergate_core::worker::WorkerFile;
@@ -15,24 +14,20 @@ pub struct Layouts {
     pub base: Vec<WorkerFile>,
     /// Head's; never empty.
     pub head: Vec<WorkerFile>,
-    /// The anchor's; empty where its one build is used.
-    pub anchor: Vec<WorkerFile>,
 }
 
 impl Layouts {
     /// What the receipt keeps of them.
     pub fn record(&self) -> LayoutFiles {
         let hashes = |files: &[WorkerFile]| files.iter().map(|file| file.sha256().to_owned()).collect();
-        let (base, head, anchor) = (hashes(&self.base), hashes(&self.head), hashes(&self.anchor));
-        LayoutFiles { base, head, anchor, fewest: None }
+        LayoutFiles { base: hashes(&self.base), head: hashes(&self.head), fewest: None }
     }
 
-    /// The build of `who` that was drawn.
-    pub(super) fn file(&self, who: Who, drawn: BlockLayouts) -> Option<&WorkerFile> {
-        match who {
-            Who::Base => self.base.get(drawn.base),
-            Who::Head => self.head.get(drawn.head),
-            Who::Anchor => self.anchor.get(drawn.anchor?),
+    /// The build of a side that was drawn.
+    pub(super) fn file(&self, side: Side, drawn: BlockLayouts) -> Option<&WorkerFile> {
+        match side {
+            Side::Base => self.base.get(drawn.base),
+            Side::Head => self.head.get(drawn.head),
         }
     }
 
@@ -42,7 +37,6 @@ impl Layouts {
         BlockLayouts {
             base: draw(Side::Base as u64 + 1, self.base.len()),
             head: draw(Side::Head as u64 + 1, self.head.len()),
-            anchor: (!self.anchor.is_empty()).then(|| draw(3, self.anchor.len())),
         }
     }
 }

@@ -5,7 +5,7 @@ use infergate_core::printable::printable_within;
 use infergate_core::stats::median;
 use infergate_core::worker::{Capability, WorkerError};
 
-use super::block::{Pair, Who};
+use super::block::Pair;
 use super::iterations::{look, try_more};
 use super::{PairedRequest, Program};
 use crate::receipt::{BlockCase, Note, PairedCase, PairedReceipt};
@@ -64,8 +64,6 @@ pub enum Fails {
     HeadAlone,
     BaseAlone,
     Both,
-    /// It is compared with base all the same.
-    AnchorAlone,
 }
 
 impl Ended {
@@ -73,8 +71,7 @@ impl Ended {
     pub fn of(request: &PairedRequest, case: Case, error: WorkerError, fails: Fails) -> Self {
         let is_bench = |program: &Program| program.launcher.is_none() && program.servers.is_empty();
         let is_named = request.cases.iter().any(|named| *named == case.to_string() || *named == case.id());
-        let ends_the_run = is_named && fails != Fails::AnchorAlone;
-        if matches!(case, Case::Bench(_)) && is_bench(&request.head) && is_own(&error) && !ends_the_run {
+        if matches!(case, Case::Bench(_)) && is_bench(&request.head) && is_own(&error) && !is_named {
             return Self::By(LeftOut { case, fails, error });
         }
         Self::Run(error)
@@ -82,10 +79,7 @@ impl Ended {
 
     /// The same of a sample of both, by who it names. What fails in head is tried in base, too.
     pub fn sampling(request: &PairedRequest, plan: &PairedCase, error: WorkerError, pair: &mut Pair) -> Self {
-        let is_of = |who: Who| error.to_string().starts_with(who.name());
-        let fails = if is_of(Who::Anchor) {
-            Fails::AnchorAlone
-        } else if !is_of(Who::Head) {
+        let fails = if !error.to_string().starts_with("head") {
             Fails::BaseAlone
         } else if matches!(plan.id, Case::Bench(_)) && is_own(&error) && fails_in_base(plan, pair) {
             Fails::Both
@@ -138,17 +132,12 @@ pub fn note(receipt: &mut PairedReceipt, left: &[LeftOut], request: &PairedReque
         let said = bench.said(request);
         match bench.fails {
             Fails::HeadAlone => receipt.broken.push(said),
-            Fails::BaseAlone | Fails::Both | Fails::AnchorAlone => receipt.notes.push(Note::from(said)),
+            Fails::BaseAlone | Fails::Both => receipt.notes.push(Note::from(said)),
         }
     }
 }
 
 impl LeftOut {
-    /// Whether only the comparison with the anchor is left out.
-    pub fn is_of_anchor(&self) -> bool {
-        self.fails == Fails::AnchorAlone
-    }
-
     /// Whether it gave no answer within its limit.
     pub fn has_hung(&self) -> bool {
         matches!(self.error, WorkerError::Hung(_))
@@ -166,7 +155,6 @@ impl LeftOut {
             Fails::HeadAlone => format!("{case} fails in head alone: {why}"),
             Fails::BaseAlone => format!("{case}: not compared, it fails in base: {why}"),
             Fails::Both => format!("{case}: not compared, it fails in base and head: {why}"),
-            Fails::AnchorAlone => format!("{case}: compared with base alone, it fails in the anchor: {why}"),
         }
     }
 }

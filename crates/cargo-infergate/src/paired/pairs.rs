@@ -115,8 +115,7 @@ impl Pairs {
     /// Takes note of a block.
     pub fn note(&mut self, block: &BlockCase) {
         let pairs = block.base_ns.len() as f64;
-        let sum_ns =
-            block.base_ns.iter().chain(&block.head_ns).chain(&block.anchor_ns).map(|ns| *ns as f64).sum::<f64>();
+        let sum_ns = block.base_ns.iter().chain(&block.head_ns).map(|ns| *ns as f64).sum::<f64>();
         let seen = block.log_ratios().and_then(|ratios| Some((robust_std(&ratios)?, median(&ratios)?)));
         if let (Some((std, ratio)), true) = (seen, pairs > 0.0) {
             let cost = self.costs.get(&block.id).copied().unwrap_or(1.0);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 
 use super::benches::{ensure_counted_alike, shared};
-use super::block::{Pair, Who};
+use super::block::Pair;
 use super::iterations::divide;
 use super::left_out::{self, Ended, Fails, LeftOut};
 use super::other_lengths;
@@ -15,12 +15,10 @@ use super::planning::{self, pair_times_ns};
 use super::started::{Before, only_in_base, only_in_head, shorter_context, start};
 use super::together::{self, Together};
 use super::windows::Levels;
-use super::{AnchorRequest, PairedRequest, Shard, TurnTokens, Worker, Workers, first_pairs, forgets};
+use super::{PairedRequest, Shard, TurnTokens, Worker, Workers, first_pairs, forgets};
 use crate::gate::output::{Agreement, compare, default_tolerance};
-use crate::gate::paired::{few, median_threshold};
-use crate::receipt::{
-    AnchorRecord, Note, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp,
-};
+use crate::gate::paired::median_threshold;
+use crate::receipt::{Note, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp};
 use crate::suite::fitting;
 use infergate_core::case::Case;
 use infergate_core::clock::MonotonicClock;
@@ -82,7 +80,7 @@ fn attempt(
     let mut say = |label: &str| progress(&Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 });
     let before = Before { hung: left.iter().filter(|bench| bench.has_hung()).count(), longest: *longest };
     say("pilot: loading head");
-    let (mut head, machine) = start(request, Who::Head, &request.head, before, cancelled)?;
+    let (mut head, machine) = start(request, Side::Head, before, cancelled)?;
     let context_tokens = head.record.engine.context_tokens;
     let cases = match fitting(&request.cases, request.memory_case, context_tokens, &head.benches) {
         Ok(cases) => cases,
@@ -97,28 +95,20 @@ fn attempt(
     let mut cases = of_shard(request.shard.filter(|_| request.only.is_none()), cases)?;
     cases.retain(|case| request.only.as_ref().is_none_or(|only| only.contains(case)));
     say("pilot: loading base");
-    let (mut base, _) = start(request, Who::Base, &request.base, before, cancelled)?;
-    ensure_same_model("base", &base.record, &head.record)?;
+    let (mut base, _) = start(request, Side::Base, before, cancelled)?;
+    ensure_same_model(&base.record, &head.record)?;
     let is_share = request.shard.is_some_and(|shard| shard.of > 1);
     let benches = shared(&request.cases, cases, (&head.benches, &base.benches), is_share)?;
     let unmatched = benches.only_in_head.len() + benches.only_in_base.len();
     (head.record.unmatched, base.record.unmatched) = (benches.only_in_head, benches.only_in_base);
     let mut cases = benches.cases;
-    let mut without_anchor: Vec<Case> = left.iter().filter(|left| left.is_of_anchor()).map(|left| left.case).collect();
-    cases.retain(|case| left.iter().all(|left| left.case != *case || left.is_of_anchor()));
+    cases.retain(|case| left.iter().all(|left| left.case != *case));
     if cases.is_empty() && !left.is_empty() && !is_share {
         return Err(Ended::WithNothingLeft);
     }
     ensure_few(share(request, suite_cases).map_or(cases.len() + unmatched, |_| suite_cases))?;
-    let mut anchor = None;
-    if let Some(AnchorRequest { program: Some(program), .. }) = &request.anchor {
-        say("pilot: loading the anchor");
-        let (started, _) = start(request, Who::Anchor, program, before, cancelled)?;
-        ensure_same_model("anchor", &started.record, &head.record)?;
-        anchor = Some(started);
-    }
     let mut prepared = Vec::new();
-    'cases: for &case in &cases {
+    for &case in &cases {
         ensure_not(cancelled)?;
         say(&format!("pilot: {case}"));
         let in_head = match head.client.prepare(case, None) {
@@ -132,28 +122,19 @@ fn attempt(
             }
         };
         *longest = head.client.patience().prepared(case).unwrap_or_default().max(*longest);
-        // All read the same text, so that their numbers can be compared at every position.
-        for (name, other) in [("base", Some(&mut base)), ("anchor", anchor.as_mut())] {
-            let is_anchor = name == Who::Anchor.name();
-            let Some(other) = other.filter(|_| !is_anchor || !without_anchor.contains(&case)) else { continue };
-            let said = other.client.prepare_beside(case, &in_head.output);
-            let is_refused = said.as_ref().is_err_and(is_answer);
-            if is_anchor && is_refused && matches!(case, Case::Bench(_)) {
-                without_anchor.push(case);
+        // Both read the same text, so that their numbers can be compared at every position.
+        let in_base = base.client.prepare_beside(case, &in_head.output);
+        let is_refused = in_base.as_ref().is_err_and(is_answer);
+        let in_base = match in_base.map_err(|error| only_in_head(error, &format!("run {case}"))) {
+            Ok(in_base) => in_base,
+            Err(error) => {
+                left_out::go_on(Ended::of(request, case, error, Fails::BaseAlone), is_refused, left)?;
                 continue;
             }
-            let fails = if is_anchor { Fails::AnchorAlone } else { Fails::BaseAlone };
-            let said = match said.map_err(|error| only_in_head(name, error, &format!("run {case}"))) {
-                Ok(said) => said,
-                Err(error) => {
-                    left_out::go_on(Ended::of(request, case, error, fails), is_refused, left)?;
-                    continue 'cases;
-                }
-            };
-            ensure_counted_alike(name, case, &said, &in_head)?;
-            *longest = other.client.patience().prepared(case).unwrap_or_default().max(*longest);
-            other.outputs.push(said);
-        }
+        };
+        ensure_counted_alike(case, &in_base, &in_head)?;
+        *longest = base.client.patience().prepared(case).unwrap_or_default().max(*longest);
+        base.outputs.push(in_base);
         head.outputs.push(in_head);
         prepared.push(case);
     }
@@ -162,10 +143,7 @@ fn attempt(
         return Err(Ended::WithNothingLeft);
     }
 
-    let stepwise = [Some(&base), Some(&head), anchor.as_ref()]
-        .into_iter()
-        .flatten()
-        .all(|started| started.record.engine.pacing == Pacing::Stepwise);
+    let stepwise = [&base, &head].iter().all(|started| started.record.engine.pacing == Pacing::Stepwise);
     let mut turn_tokens = TurnTokens::new();
     let mut pairs = Pairs::new(request.share_of_time);
     let (mut planned, mut ratios) = (Vec::new(), Vec::new());
@@ -173,10 +151,7 @@ fn attempt(
     let outputs = |said: &[PreparedReply]| {
         cases.iter().zip(said).map(|(case, reply)| (*case, reply.output.ids.clone())).collect()
     };
-    let (anchor_client, anchor) =
-        anchor.map(|anchor| (anchor.client, (anchor.file, anchor.record, anchor.start_ns, anchor.outputs))).unzip();
-    let mut pair =
-        Pair { base: base.client, head: head.client, anchor: anchor_client, without_anchor: without_anchor.clone() };
+    let mut pair = Pair { base: base.client, head: head.client };
     let pilot_ns = PILOT_NS.min(PILOT_OF_ALL_NS * request.share_of_time / cases.len() as f64);
     let mut levels = Levels::new(request.under_load.as_ref());
     let is_timed = |at: usize, case: Case| {
@@ -214,7 +189,7 @@ fn attempt(
         } else if timed {
             let seen = divide(&mut pair, &mut plan, stepwise, &mut turn_tokens).and_then(|()| {
                 first_pairs::take(&plan, stepwise, pilot_ns, &MonotonicClock::new(), |pairs| {
-                    pair.measure(&PairedCase { pairs, ..plan.clone() }, Side::Base, 0, &turn_tokens)
+                    pair.measure(&PairedCase { pairs, ..plan.clone() }, Side::Base, &turn_tokens)
                 })
             });
             let (seen, cost) = seen.map_err(|error| Ended::sampling(request, &plan, error, &mut pair))?;
@@ -229,20 +204,9 @@ fn attempt(
         planned.push(plan);
     }
     // Twice the whole output was computed here: nothing a block asks for takes longer.
-    let (mut anchor_worker, mut anchor_side, mut starts_ns) = (None, None, head.start_ns + base.start_ns);
-    if let (Some((file, record, start_ns, said)), Some(client)) = (anchor, &pair.anchor) {
-        let prepared = cases.iter().filter(|case| !without_anchor.contains(case)).zip(&said);
-        let outputs = prepared.map(|(case, reply)| (*case, reply.output.ids.clone())).collect();
-        anchor_worker = Some(Worker { file, patience: client.patience().clone(), outputs });
-        anchor_side = Some(record);
-        starts_ns += start_ns;
-        // Of three that take as long as each other, two were counted.
-        sampling_ns *= 1.5;
-    }
     let workers = Workers {
         base: Worker { file: base.file, patience: pair.base.patience().clone(), outputs: outputs(&base.outputs) },
         head: Worker { file: head.file, patience: pair.head.patience().clone(), outputs: outputs(&head.outputs) },
-        anchor: anchor_worker,
     };
     let context_tokens = context_tokens.min(base.record.engine.context_tokens);
     // The processes live here still: what ends one while it is asked for other lengths is no fault of its batches.
@@ -260,17 +224,13 @@ fn attempt(
     drop(pair);
     let room_ns =
         |fixed_ns| planning::room_ns(request, share(request, suite_cases), &planned, begun.elapsed(), fixed_ns);
-    starts_ns = planning::starts_ns(
-        starts_ns,
+    let starts_ns = planning::starts_ns(
+        head.start_ns + base.start_ns,
         room_ns(0.0).filter(|_| !request.quick && planned.iter().any(|case| case.timed)),
         || {
             say("pilot: loading once more");
-            let anchor = request.anchor.as_ref().and_then(|anchor| anchor.program.as_ref());
-            let programs = [(Who::Head, Some(&request.head)), (Who::Base, Some(&request.base)), (Who::Anchor, anchor)];
-            let starts = programs.into_iter().filter_map(|(who, program)| Some((who, program?)));
-            starts
-                .map(|(who, program)| Ok(start(request, who, program, before, cancelled)?.0.start_ns))
-                .sum::<Result<u64, WorkerError>>()
+            let start_ns = |side| Ok::<_, WorkerError>(start(request, side, before, cancelled)?.0.start_ns);
+            Ok::<_, WorkerError>(start_ns(Side::Head)? + start_ns(Side::Base)?)
         },
     )?;
     let planned_ns = pairs.block_ns(&planned);
@@ -303,23 +263,11 @@ fn attempt(
         notes: [
             request.notes.clone(),
             compared.notes,
-            together
-                .note
-                .into_iter()
-                .chain(keeps)
-                .chain(not_in_anchor(&without_anchor, left))
-                .map(Note::from)
-                .collect(),
+            together.note.into_iter().chain(keeps).map(Note::from).collect(),
         ]
         .concat(),
-        anchor: request.anchor.as_ref().map(|anchor| AnchorRecord {
-            limit: anchor.limit,
-            side: anchor_side,
-            without: without_anchor.clone(),
-        }),
         servers: (!request.base.servers.is_empty()).then_some(request.base.servers.len()),
         share: share(request, suite_cases),
-        resumed: Vec::new(),
         explained: Vec::new(),
         allocated: Vec::new(),
     };
@@ -329,14 +277,6 @@ fn attempt(
 /// Whether the process that says so lives on, and can be asked for another case.
 fn is_answer(error: &WorkerError) -> bool {
     matches!(error, WorkerError::Refused(_) | WorkerError::Invalid(_))
-}
-
-/// What has to be said of benches that the anchor lacks.
-fn not_in_anchor(without: &[Case], left: &[LeftOut]) -> Option<String> {
-    // Of those that failed it is said why.
-    let lacking: Vec<Case> =
-        without.iter().filter(|case| left.iter().all(|left| left.case != **case)).copied().collect();
-    few(&lacking).map(|names| format!("compared with base alone, since the anchor cannot run them: {names}"))
 }
 
 /// The cases that this machine measures.
@@ -369,13 +309,13 @@ fn ensure_few(cases: usize) -> anyhow::Result<()> {
 }
 
 /// Another model is another question, however fast it is answered.
-fn ensure_same_model(name: &str, base: &SideRecord, head: &SideRecord) -> Result<(), WorkerError> {
+fn ensure_same_model(base: &SideRecord, head: &SideRecord) -> Result<(), WorkerError> {
     let (was, is) = (&base.engine, &head.engine);
     let weights = was.weights_sha256.as_ref().zip(is.weights_sha256.as_ref());
     let reason = if was.model != is.model {
-        format!("{name} loads the model '{}' and head '{}'", was.model, is.model)
+        format!("base loads the model '{}' and head '{}'", was.model, is.model)
     } else if weights.is_some_and(|(was, is)| was != is) {
-        format!("{name} and head load other weights of {}", is.model)
+        format!("base and head load other weights of {}", is.model)
     } else {
         return Ok(());
     };

@@ -21,8 +21,6 @@ pub fn run_seed(seed: u64) -> u64 {
 pub struct PairedRequest {
     pub base: Program,
     pub head: Program,
-    /// What head may not drift away from.
-    pub anchor: Option<AnchorRequest>,
     pub load: LoadRequest,
     /// Case ids or globs over the grid; empty is the gate's suite.
     pub cases: Vec<String>,
@@ -96,7 +94,6 @@ impl PairedRequest {
         Self {
             base,
             head,
-            anchor: None,
             load,
             cases: Vec::new(),
             memory_case: None,
@@ -142,13 +139,4 @@ impl PairedRequest {
     pub fn is_same_code(&self) -> bool {
         self.code.as_ref().is_some_and(|code| code.same)
     }
-}
-
-/// An older revision in the same blocks.
-#[derive(Debug, Clone)]
-pub struct AnchorRequest {
-    /// Its worker; `None` where it is base's own commit, which is not measured twice.
-    pub program: Option<Program>,
-    /// The ratio head / anchor from which on a slowdown fails.
-    pub limit: f64,
 }

@@ -3,9 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::block::Who;
 use super::{PairedRequest, Program};
-use crate::receipt::{Machine, SideRecord};
+use crate::receipt::{Machine, Side, SideRecord};
 use infergate_core::case::Case;
 use infergate_core::relay::missing_file;
 use infergate_core::worker::{Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
@@ -41,13 +40,13 @@ pub struct Started<'a> {
 /// What head cannot do is a failed run, what only base cannot do is not comparable.
 pub fn start<'a>(
     request: &PairedRequest,
-    who: Who,
-    program: &Program,
+    side: Side,
     before: Before,
     cancelled: &'a AtomicBool,
 ) -> Result<(Started<'a>, Machine), WorkerError> {
     ensure_not(cancelled)?;
-    let name = who.name();
+    let name = side.name();
+    let program = if side == Side::Base { &request.base } else { &request.head };
     let file = program.open().map_err(|error| error.of(name))?;
     let patience = Patience::default()
         .with_first_of_bench(first_of_bench(request, program, before))
@@ -60,18 +59,16 @@ pub fn start<'a>(
     let spawned = Client::spawn(&file, &request.load, patience, cancelled);
     let (mut client, hello) = spawned.map_err(|error| match error {
         WorkerError::Died(why) | WorkerError::Protocol(why) | WorkerError::Hung(why) | WorkerError::Refused(why)
-            if who != Who::Head =>
+            if side == Side::Base =>
         {
             let remedy = "from a revision whose bench target calls infergate::bench::main";
-            WorkerError::NotComparable(format!(
-                "{name} does not speak the worker protocol ({why}); build {name} {remedy}"
-            ))
+            WorkerError::NotComparable(format!("base does not speak the worker protocol ({why}); build base {remedy}"))
         }
         error => error.of(name),
     })?;
-    let loaded = client.load(&request.load_in(None), request.prompt_text.as_deref()).map_err(|error| match who {
-        Who::Base | Who::Anchor => only_in_head(name, error, &format!("load {}", request.load.model)),
-        Who::Head => error.of("head"),
+    let loaded = client.load(&request.load_in(None), request.prompt_text.as_deref()).map_err(|error| match side {
+        Side::Base => only_in_head(error, &format!("load {}", request.load.model)),
+        Side::Head => error.of("head"),
     })?;
     let start_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let (tool, build) = (hello.tool, hello.build);
@@ -99,15 +96,16 @@ fn first_of_bench(request: &PairedRequest, program: &Program, before: Before) ->
     is_bench.then(|| left.max(2 * before.longest).min(first))
 }
 
-/// What only base or the anchor refuses cannot be compared; what breaks is a failed run on every side.
-pub fn only_in_head(name: &str, error: WorkerError, what: &str) -> WorkerError {
+/// What only base refuses cannot be compared; what breaks is a failed run on every side.
+pub fn only_in_head(error: WorkerError, what: &str) -> WorkerError {
     match error {
         WorkerError::Refused(why) => {
             let missing = missing_file(&why).map(|remedy| format!("; {remedy}")).unwrap_or_default();
-            let remedy = format!("choose what both can run, or another {name}");
-            WorkerError::NotComparable(format!("{name} cannot {what}: {why}; {remedy}{missing}"))
+            WorkerError::NotComparable(format!(
+                "base cannot {what}: {why}; choose what both can run, or another base{missing}"
+            ))
         }
-        error => error.of(name),
+        error => error.of("base"),
     }
 }
 
@@ -116,7 +114,7 @@ pub fn only_in_base(request: &PairedRequest, in_head: &[Case], cancelled: &Atomi
     if in_head.is_empty() {
         return None;
     }
-    let (base, _) = start(request, Who::Base, &request.base, Before::default(), cancelled).ok()?;
+    let (base, _) = start(request, Side::Base, Before::default(), cancelled).ok()?;
     let gone = |name: &&String| {
         let is_it = |bench: &&Case| bench.to_string() == **name || bench.id() == **name;
         base.benches.iter().any(|bench| is_it(&bench)) && !in_head.iter().any(|bench| is_it(&bench))
@@ -132,7 +130,7 @@ pub fn shorter_context(
     error: anyhow::Error,
     cancelled: &AtomicBool,
 ) -> anyhow::Error {
-    let base = start(request, Who::Base, &request.base, Before::default(), cancelled);
+    let base = start(request, Side::Base, Before::default(), cancelled);
     let was = base.map_or(0, |(base, _)| base.record.engine.context_tokens);
     if was <= context_tokens {
         return error;

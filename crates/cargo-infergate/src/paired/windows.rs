@@ -7,7 +7,7 @@ use infergate_core::case::Case;
 use infergate_core::load::{LoadWindow, WindowPlan};
 use infergate_core::worker::WorkerError;
 
-use super::block::{Pair, Who};
+use super::block::Pair;
 use crate::gate::paired::Limits;
 use crate::paired::load_window::{answers, bytes_per_token, window};
 use crate::receipt::window::of_case_name;
@@ -137,14 +137,14 @@ fn probe(pair: &mut Pair, case: Case, asked: &UnderLoad, level: u64) -> Result<[
         number,
         repeats_each: 0,
     };
-    let mut of_side = |who| {
-        let seen = ask(pair, who, case, plan)?;
+    let mut of_side = |side| {
+        let seen = ask(pair, side, case, plan)?;
         let completed = seen.records.iter().filter(|record| record.failure.is_none());
         let took: Vec<f64> =
             completed.map(|record| record.ended_ns.saturating_sub(record.scheduled_ns) as f64).collect();
-        quantile(&took, PROBE_QUANTILE).map(|ns| ns.max(LEAST_REQUEST_NS)).ok_or_else(|| nothing(who, case, &seen))
+        quantile(&took, PROBE_QUANTILE).map(|ns| ns.max(LEAST_REQUEST_NS)).ok_or_else(|| nothing(side, case, &seen))
     };
-    Ok([of_side(Who::Base)?, of_side(Who::Head)?])
+    Ok([of_side(Side::Base)?, of_side(Side::Head)?])
 }
 
 /// The windows of a level, its `cases` in `block`, which is number `done` from 0.
@@ -206,8 +206,8 @@ fn number(level: u64, window: u64) -> u64 {
     (level << 20) + window
 }
 
-fn ask(pair: &mut Pair, who: Who, case: Case, plan: WindowPlan) -> Result<LoadWindow, WorkerError> {
-    let seen = pair.client(who)?.window(case, plan).map_err(|error| error.of(who.name()))?;
+fn ask(pair: &mut Pair, side: Side, case: Case, plan: WindowPlan) -> Result<LoadWindow, WorkerError> {
+    let seen = pair.client(side).window(case, plan).map_err(|error| error.of(side.name()))?;
     if seen.full {
         let failed = seen.records.iter().filter(|record| record.failure.is_some()).count();
         // Who is refused asks again at once.
@@ -216,14 +216,14 @@ fn ask(pair: &mut Pair, who: Who, case: Case, plan: WindowPlan) -> Result<LoadWi
         } else {
             "set server.window_s lower".to_owned()
         };
-        let text = format!("{}: a window has more output than can be kept: {why}", who.name());
+        let text = format!("{}: a window has more output than can be kept: {why}", side.name());
         return Err(WorkerError::Refused(text));
     }
     Ok(seen)
 }
 
 /// A window that gives no number, and why the first request failed, where one did.
-fn nothing(who: Who, case: Case, seen: &LoadWindow) -> WorkerError {
+fn nothing(side: Side, case: Case, seen: &LoadWindow) -> WorkerError {
     let failed: Vec<&str> =
         seen.records.iter().filter_map(|record| Some(record.failure.as_ref()?.detail.as_str())).collect();
     let why = match failed.first() {
@@ -232,5 +232,5 @@ fn nothing(who: Who, case: Case, seen: &LoadWindow) -> WorkerError {
             "no request began and got its tokens one by one; ask for more of them, or a longer server.window_s".into()
         }
     };
-    WorkerError::Refused(format!("{}: {case}: a window of load gives no number: {why}", who.name()))
+    WorkerError::Refused(format!("{}: {case}: a window of load gives no number: {why}", side.name()))
 }

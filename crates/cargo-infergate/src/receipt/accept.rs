@@ -8,7 +8,7 @@ use infergate_core::receipt::limits::MAX_NUMBER;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Against, Evidence, Subject};
+use super::{Evidence, Subject};
 
 /// As many tables are read; a reviewer reads each.
 pub const MAX_ACCEPTS: usize = 50;
@@ -31,23 +31,12 @@ pub struct Accept {
     pub case: Subject,
     /// The metric of a time (`itl_ns`, its median and its mean), a counter's name, or `output`.
     pub metric: String,
-    /// The side it is slower than: base, or the anchor.
-    #[serde(default = "base", skip_serializing_if = "is_base")]
-    pub against: Against,
     /// The largest change that is accepted; `null` for an output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub up_to: Option<UpTo>,
     /// Why it is meant.
     pub reason: String,
-}
-
-fn base() -> Against {
-    Against::Base
-}
-
-fn is_base(against: &Against) -> bool {
-    *against == Against::Base
 }
 
 /// How far: `5%` of base, or for a counter a number of whatever it counts. In files it is a text.
@@ -139,9 +128,7 @@ impl Accept {
     pub fn names(&self, subject: &Subject, evidence: &Evidence) -> bool {
         let is_metric = match evidence {
             Evidence::Output(_) => self.metric == OUTPUT,
-            Evidence::Time(time) => {
-                time.counted && self.metric == time.metric.key_in("ns") && self.against == time.against
-            }
+            Evidence::Time(time) => time.counted && self.metric == time.metric.key_in("ns"),
             // Blocks decide what is counted under load, and no size does.
             Evidence::Counter(_) if matches!(subject, Subject::Named(_)) => false,
             Evidence::Counter(counter) => self.metric == counter.name,
@@ -166,10 +153,6 @@ impl Accept {
         );
         ensure!(!metric.ends_with("_ms"), "{case}, {metric}: a time ends in _ns here, for example itl_ns");
         let is_time = metric.ends_with("_ns");
-        ensure!(
-            self.against == Against::Base || (is_time && self.against == Against::Anchor),
-            "{case}, {metric}: against is \"base\", or for a time \"anchor\""
-        );
         match self.up_to {
             _ if metric == OUTPUT => {
                 ensure!(self.up_to.is_none(), "{case}, output: it has no up_to, since an output has no size")
@@ -189,9 +172,7 @@ pub fn validate_accepts(accepts: &[Accept]) -> Result<()> {
     ensure!(accepts.len() <= MAX_ACCEPTS, "{} are too many, at most {MAX_ACCEPTS} are read", accepts.len());
     for (at, accept) in accepts.iter().enumerate() {
         accept.validate()?;
-        let is_same = |other: &Accept| {
-            (&other.case, &other.metric, other.against) == (&accept.case, &accept.metric, accept.against)
-        };
+        let is_same = |other: &Accept| (&other.case, &other.metric) == (&accept.case, &accept.metric);
         ensure!(
             !accepts[..at].iter().any(is_same),
             "{}, {}: is there twice; leave one",

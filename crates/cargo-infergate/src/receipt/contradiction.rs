@@ -149,7 +149,7 @@ fn is_beyond(time: &TimeEvidence, outcome: Outcome) -> bool {
     }
     let least = match time.against {
         Against::Baseline => time.ratio,
-        Against::Base | Against::Anchor => time.interval.map(|interval| interval.low),
+        Against::Base => time.interval.map(|interval| interval.low),
     };
     // The limit was made of logarithms.
     least.zip(time.threshold).is_some_and(|(least, limit)| least > limit * (1.0 + 1e-9))

@@ -113,8 +113,6 @@ pub enum Against {
     Baseline,
     /// A git revision on the same machine in the same run: the paired channel.
     Base,
-    /// An older revision in the same blocks, so that many small slowdowns add up to something that is seen.
-    Anchor,
 }
 
 /// A difference shown at the suite's level, whether or not it reaches the limit.

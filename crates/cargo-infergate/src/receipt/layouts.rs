@@ -16,9 +16,6 @@ pub struct LayoutFiles {
     pub base: Vec<String>,
     /// Head's.
     pub head: Vec<String>,
-    /// The anchor's; empty where it had one build, or none was measured.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub anchor: Vec<String>,
     /// Of several runs read as one: builds of each side that the run with the fewest drew from, 0 where one drew none. Else `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fewest: Option<usize>,
@@ -31,9 +28,6 @@ pub struct BlockLayouts {
     pub base: usize,
     /// Head's build.
     pub head: usize,
-    /// The anchor's build; `null` where it had one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub anchor: Option<usize>,
 }
 
 impl LayoutFiles {
@@ -54,15 +48,14 @@ impl LayoutFiles {
 pub(super) fn validate_layouts(files: Option<&LayoutFiles>, blocks: &[BlockRecord]) -> Result<()> {
     let none = LayoutFiles::default();
     let files = files.unwrap_or(&none);
-    for hashes in [&files.base, &files.head, &files.anchor] {
+    for hashes in [&files.base, &files.head] {
         at_most(hashes.len(), MAX_ALL_BLOCKS, "layouts of a side")?;
         let is_hash = |hash: &String| hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
         ensure!(hashes.iter().all(is_hash), "the SHA-256 of a layout is not one; the file was edited");
     }
     for (at, block) in blocks.iter().enumerate() {
         let Some(drawn) = &block.layouts else { continue };
-        let anchor = drawn.anchor.is_none_or(|anchor| anchor < files.anchor.len());
-        let known = drawn.base < files.base.len() && drawn.head < files.head.len() && anchor;
+        let known = drawn.base < files.base.len() && drawn.head < files.head.len();
         ensure!(known, "block {}: names a layout that is not listed; the file was edited", at + 1);
     }
     Ok(())

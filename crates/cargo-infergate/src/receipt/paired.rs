@@ -6,7 +6,6 @@ use anyhow::{Result, anyhow, bail, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::anchor::AnchorRecord;
 use super::built_with::BuiltWith;
 use super::layouts::{BlockLayouts, LayoutFiles, validate_layouts};
 use super::other_length::{OtherLength, validate_other_lengths};
@@ -71,9 +70,6 @@ pub struct PairedReceipt {
     /// Head's memory phase, in a process of its own; `null` where there was none.
     #[serde(default)]
     pub memory: Option<MemoryRecord>,
-    /// An older revision in the same blocks, that head may not drift away from; `null` where there was none.
-    #[serde(default)]
-    pub anchor: Option<AnchorRecord>,
     /// Servers of each side that ran already, so that blocks started none: the i-th block, the first being 0, asked the one of
     /// each side whose number is i modulo this. `null` where each block started processes of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,9 +93,6 @@ pub struct PairedReceipt {
     /// The share of a suite that this is; `null` where it is all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<ShareRecord>,
-    /// Numbers of blocks after which the run was cut short and gone on with later; empty where it was not.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub resumed: Vec<usize>,
     /// Which functions took the time of cases that are slower; empty where none was looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explained: Vec<Explained>,
@@ -149,10 +142,6 @@ pub struct BlockRecord {
     pub started_first: Side,
     /// The side that ran first in the first pair of each case; they take turns from pair to pair.
     pub ran_first: Side,
-    /// The anchor's place among the three processes when they were started, and in the first pair of each case: 0 first, 2
-    /// last; it moves on by one from pair to pair. `null` where none was measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub anchor_place: Option<usize>,
     /// Which build of each side it started; `null` where each side had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layouts: Option<BlockLayouts>,
@@ -187,25 +176,17 @@ pub struct BlockCase {
     /// The same of head's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub head_tokens_ns: Vec<Vec<u64>>,
-    /// Gated time of the anchor's samples, nanoseconds; empty where none was measured.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub anchor_ns: Vec<u64>,
 }
 
 impl BlockCase {
     /// Times of samples alone.
     pub fn new(id: Case, base_ns: Vec<u64>, head_ns: Vec<u64>) -> Self {
-        Self { id, base_ns, head_ns, base_tokens_ns: Vec::new(), head_tokens_ns: Vec::new(), anchor_ns: Vec::new() }
+        Self { id, base_ns, head_ns, base_tokens_ns: Vec::new(), head_tokens_ns: Vec::new() }
     }
 
     /// ln(head / base) of each pair. `None` when a time is zero or the sides have different numbers of iterations.
     pub fn log_ratios(&self) -> Option<Vec<f64>> {
         log_ratios(&self.base_ns, &self.head_ns)
-    }
-
-    /// ln(head / anchor) of each sample; `None` also where no anchor was measured.
-    pub fn anchor_log_ratios(&self) -> Option<Vec<f64>> {
-        log_ratios(&self.anchor_ns, &self.head_ns)
     }
 }
 
@@ -253,7 +234,6 @@ impl PairedReceipt {
         validate_other_lengths(&self.other_lengths)?;
         at_most(self.blocks.len(), MAX_ALL_BLOCKS, "blocks")?;
         at_most(self.servers.unwrap_or_default(), MAX_BLOCKS, "servers")?;
-        at_most(self.resumed.len(), MAX_BLOCKS, "times that it was gone on with")?;
         ensure!(self.servers != Some(0), "it was measured on no servers; the file was edited");
         let mut blocks_of: BTreeMap<Case, usize> = BTreeMap::new();
         for (at, block) in self.blocks.iter().enumerate() {
@@ -266,9 +246,6 @@ impl PairedReceipt {
         }
         for (side, record) in [(Side::Base, &self.base), (Side::Head, &self.head)] {
             record.validate().map_err(|error| anyhow!("{}: {error:#}", side.name()))?;
-        }
-        if let Some(anchor) = &self.anchor {
-            anchor.validate(&self.blocks).map_err(|error| anyhow!("anchor: {error:#}"))?;
         }
         validate_layouts(self.layouts.as_ref(), &self.blocks)?;
         if let Some(code) = &self.code {

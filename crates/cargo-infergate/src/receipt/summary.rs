@@ -70,9 +70,11 @@ pub struct Noise {
     pub mean_std: Option<f64>,
 }
 
-/// How often the gate is wrong: three numbers, never mixed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct FalseAlarms {
+/// Everything a calibration says.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Summary {
+    /// [`SUMMARY_SCHEMA`].
+    pub schema: &'static str,
     /// The level by design, over the whole suite.
     pub design_level: f64,
     /// Gates of a file against itself, or against a copy with the same bytes.
@@ -81,20 +83,9 @@ pub struct FalseAlarms {
     pub separate_builds: LiveGates,
     /// Gates whose blocks draw one of several layouts of each side, as a gate of such cases does.
     pub drawn_layouts: LiveGates,
-    /// `None` below 12 rows, and where the limit of a case follows what its blocks vary by.
-    pub resampled: Option<Resampled>,
-}
-
-/// Everything a calibration says.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Summary {
-    /// [`SUMMARY_SCHEMA`].
-    pub schema: &'static str,
-    /// How often the gate is wrong.
-    #[serde(flatten)]
-    pub false_alarms: FalseAlarms,
-    /// How small a slowdown of each case is found. Empty where nothing is resampled.
-    pub power: Vec<Power>,
+    /// The smallest slowdown of each timed case, as a ratio, that a gate with this noise calls in 19 of 20 runs. `None` where none up to a
+    /// doubling is.
+    pub smallest_called: Vec<Option<f64>>,
     /// What was injected and what was measured of it, by slowdown, then case.
     pub found: Vec<Found>,
     /// By case.
@@ -120,42 +111,4 @@ pub struct Layout {
     pub tau_at_most: Option<f64>,
     /// Standard deviation of a block within a gate.
     pub block_std: f64,
-}
-
-/// Suites drawn from the live gates.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Resampled {
-    /// Live blocks that measured the whole suite.
-    pub rows: usize,
-    /// Live gates they are from.
-    pub gates: usize,
-    /// Suites drawn.
-    pub suites: usize,
-    /// Those that called any case regressed.
-    pub regressed: u64,
-    /// Those that passed.
-    pub passed: u64,
-    /// Upper bound, 95 %, of the share regressed: that of an outer bootstrap of gates or, where it is larger, the exact one of
-    /// the live gates, for no resampling knows more than they do.
-    pub regressed_at_most: f64,
-    /// Lower bound of the share passed, likewise.
-    pub passed_at_least: f64,
-}
-
-/// How small a slowdown of one case is found, from unchanged live blocks shifted by it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Power {
-    /// The case that is slowed; the others of the suite stay as they were measured.
-    #[schemars(with = "String")]
-    pub case: Case,
-    /// The smallest slowdown, as a fraction, that is called 95 times of 100. `None` when none up to 50 % is.
-    pub smallest: Option<f64>,
-    /// Lower and upper end of a 95 % interval, from an outer bootstrap of gates.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Median of the timed work of a suite in which the case is slower by so much, seconds, loading and warming left out.
-    pub timed_seconds: Option<f64>,
-    /// The same where it is 5 % slower.
-    pub timed_seconds_at_5_percent: Option<f64>,
 }

@@ -143,17 +143,8 @@ impl Verdict {
 
     /// Whether it passes although it is undecided: every row that keeps it from passing [may](VerdictRow::passes_undecided).
     pub fn passes_undecided(&self) -> bool {
-        self.exit_code == 0 && self.fails_only_by(VerdictRow::passes_undecided)
-    }
-
-    /// Whether nothing but undecided rows keeps it from passing.
-    pub fn is_open(&self) -> bool {
-        self.fails_only_by(VerdictRow::is_undecided)
-    }
-
-    fn fails_only_by(&self, is_one: fn(&VerdictRow) -> bool) -> bool {
-        let failed = |row: &&VerdictRow| row.outcome.exit_code() != 0;
-        self.verdict.is_undecided() && self.rows.iter().filter(failed).all(is_one)
+        let mut failed = self.rows.iter().filter(|row| row.outcome.exit_code() != 0);
+        self.exit_code == 0 && self.verdict.is_undecided() && failed.all(VerdictRow::passes_undecided)
     }
 
     /// The row that decided. Of several as bad it is the first that no more evidence would change.

@@ -2,30 +2,25 @@
 
 use std::fmt::Write as _;
 
-use super::model::{Cell, Missing, Table, Tone, Unit};
+use super::model::{Cell, Missing, Table, Tone};
 use super::terminal;
 use super::units::{self, MISSING, fine};
-use crate::gate::paired::{POWER_ASKED, limits_follow_noise};
-use crate::receipt::{Calibration, FalseAlarms, LiveGates, Share, Summary};
+use crate::receipt::{Calibration, LiveGates, Share, Summary};
 
 pub fn text(calibration: &Calibration, summary: &Summary) -> String {
     let Calibration { subject, threads, machine, .. } = calibration;
     let mut text = format!("\n{}\n\n", terminal::engine(&subject.engine, *threads, machine));
-    text += &alarms(&summary.false_alarms);
+    text += &alarms(summary);
     text += &noise(summary);
     text += &layout(summary);
-    text += &power(summary);
     text += &found(summary);
-    if limits_follow_noise(calibration) {
-        text += "\nnot resampled, and no power: the limit of a bench follows what the blocks of its gate vary by; --threshold sets one\n";
-    }
     if calibration.partial {
         let _ = writeln!(text, "\n{} the calibration was cut short", terminal::paint(Tone::Warn, "partial:"));
     }
     text
 }
 
-fn alarms(alarms: &FalseAlarms) -> String {
+fn alarms(alarms: &Summary) -> String {
     let mut text = format!(
         "false alarms (intervals and bounds of 95 %)\nby design, over the whole suite: at most {}\n",
         fine(alarms.design_level)
@@ -38,19 +33,6 @@ fn alarms(alarms: &FalseAlarms) -> String {
         if live.gates > 0 {
             let _ = writeln!(text, "{}", live_line(name, &live));
         }
-    }
-    if let Some(resampled) = &alarms.resampled {
-        let _ = writeln!(
-            text,
-            "resampled: {} of {} suites regressed, {} passed; drawn by whole gates from {}, so that the true shares may be up \
-             to {} and down to {}",
-            resampled.regressed,
-            resampled.suites,
-            resampled.passed,
-            resampled.gates,
-            fine(resampled.regressed_at_most),
-            fine(resampled.passed_at_least)
-        );
     }
     text
 }
@@ -87,13 +69,19 @@ fn noise(summary: &Summary) -> String {
     if summary.noise.iter().all(|noise| noise.std.is_none()) {
         return String::new();
     }
-    let mut table = Table::brief(&["case", "blocks", "std", "of means"]);
-    for noise in &summary.noise {
-        let cells = [noise.std, noise.mean_std].map(fine_cell);
-        table.row([vec![Cell::text(noise.case.to_string()), Cell::count(noise.blocks)], cells.into()].concat());
+    let mut table = Table::brief(&["case", "blocks", "std", "of means", "shows from"]);
+    for (noise, smallest) in summary.noise.iter().zip(&summary.smallest_called) {
+        table.row(vec![
+            Cell::text(noise.case.to_string()),
+            Cell::count(noise.blocks),
+            fine_cell(noise.std),
+            fine_cell(noise.mean_std),
+            terminal::change(smallest.map(|ratio| ratio - 1.0)),
+        ]);
     }
     format!(
-        "\nnoise: standard deviation of a block's median ratio, and of its ratio of means, within a gate\n{}",
+        "\nnoise: standard deviation of a block's median ratio, and of its ratio of means, within a gate; and the smallest slowdown that a gate \
+         with this noise calls 19 times out of 20\n{}",
         terminal::table(&table)
     )
 }
@@ -115,30 +103,6 @@ fn layout(summary: &Summary) -> String {
     format!(
         "\nlayout: tau, the standard deviation of the difference between two builds that do the same, and its upper bound \
          (95 %)\n{}",
-        terminal::table(&table)
-    )
-}
-
-fn power(summary: &Summary) -> String {
-    if summary.power.is_empty() {
-        return String::new();
-    }
-    let percent = (POWER_ASKED * 100.0).round();
-    let mut table = Table::brief(&["case", "slowdown", "interval (95 %)", "timed work", "of 5 %"]);
-    for power in &summary.power {
-        let time =
-            |seconds: Option<f64>| Cell::number(seconds.map(|seconds| seconds * 1e9), Unit::Ns, Missing::NotMeasured);
-        table.row(vec![
-            Cell::text(power.case.to_string()),
-            terminal::change(power.smallest),
-            interval(power.low, power.high),
-            time(power.timed_seconds),
-            time(power.timed_seconds_at_5_percent),
-        ]);
-    }
-    format!(
-        "\npower: the smallest slowdown called {percent:.0} times of 100, from unchanged live blocks shifted by it, and the timed \
-         work of a suite with it, and with one of 5 %\n{}",
         terminal::table(&table)
     )
 }

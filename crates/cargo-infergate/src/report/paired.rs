@@ -143,29 +143,6 @@ pub fn budget(blocks: usize, to_fail: usize, undecided: &[String], needed_s: Opt
     }
 }
 
-/// The smallest slowdown each case can show in `blocks` blocks, asked of `smallest` with a case, its expected standard
-/// deviation and the number of tests.
-pub fn power(
-    receipt: &PairedReceipt,
-    blocks: usize,
-    smallest: impl Fn(&PairedCase, f64, usize) -> Option<f64>,
-) -> String {
-    let timed: Vec<&PairedCase> = receipt.cases.iter().filter(|case| case.timed).collect();
-    let mut table = Table::brief(&["case", "fails from", "expected noise", "pairs a block", "calls from"]);
-    for case in &timed {
-        let smallest = case.expected_std.and_then(|std| smallest(case, std, timed.len()));
-        let few = || format!("{MISSING} (too few blocks or too noisy)");
-        table.row(vec![
-            Cell::text(case.id.to_string()),
-            terminal::change(Some(threshold_expected(case) - 1.0)),
-            Cell::number(case.expected_std, Unit::Fraction, Missing::NotMeasured),
-            Cell::count(case.pairs),
-            Cell::text(smallest.map_or_else(few, |ratio| units::signed_percent(ratio - 1.0))),
-        ]);
-    }
-    format!("\nsmallest slowdown that {blocks} blocks call 19 times out of 20\n{}", terminal::table(&table))
-}
-
 /// A bisection: each step with its interval, and what it found in one line.
 pub fn bisection(found: &Bisection) -> String {
     let Bisection { case, searched, end, steps, confirmed, explained, .. } = found;

@@ -131,21 +131,14 @@ fn grouped<'a>(
     grouped.into_iter().map(line).collect()
 }
 
-/// What a row's time is of: the subject, and the anchor where that is what it is compared with.
-pub fn compared(row: &VerdictRow, time: &TimeEvidence) -> String {
-    let anchor = if time.against == Against::Anchor { " (anchor)" } else { "" };
-    format!("{}{anchor}", row.subject)
-}
-
 /// Why a row decided, in a clause that begins with its subject.
 pub fn decided(row: &VerdictRow) -> String {
     let numbers = row.time().and_then(|time| {
         let (change, limit) = (time.ratio.map(|_| change(time))?, time.threshold? - 1.0);
         let from = if time.against == Against::Baseline { "above" } else { "from" };
-        let anchor = if time.against == Against::Anchor { " against the anchor" } else { "" };
         let mean = if time.statistic == Statistic::Mean { "mean " } else { "" };
         let name = time.metric.short();
-        Some(format!("{mean}{name} {change}{anchor}, and it fails {from} {}", units::signed_percent(limit)))
+        Some(format!("{mean}{name} {change}, and it fails {from} {}", units::signed_percent(limit)))
     });
     let parts: Vec<String> = numbers.into_iter().chain(sentence(row)).collect();
     if parts.is_empty() { row.subject.to_string() } else { format!("{}: {}", row.subject, parts.join("; ")) }

@@ -92,7 +92,6 @@ fn a_table_that_is_not_sound_is_refused_with_its_line() {
         (whole.replace("'itl_ns'", "'output'"), "it has no up_to"),
         (whole.replace("itl_ns", "itl_ms"), "decode/p8, itl_ms: a time ends in _ns here, for example itl_ns"),
         (whole.replace("'decode/p8'", "'decode/p0'"), "case 'decode/p0'"),
-        (format!("{whole}against = 'baseline'\n"), "against is \"base\", or for a time \"anchor\""),
         (format!("{whole}[[accept]]\n{whole}"), "decode/p8, itl_ns: is there twice; leave one"),
         (whole.replace("meant", &"x".repeat(500)), "the reason has 500 bytes, at most 400 are read"),
     ] {

@@ -1,4 +1,4 @@
-//! What was measured is kept: a full disk costs no verdict, and a gate that was killed is gone on with.
+//! What was measured is kept: a full disk costs no verdict, and a gate that was killed leaves its blocks.
 
 use std::fs::Permissions;
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use assert_cmd::assert::Assert;
-use cargo_infergate::receipt::{Outcome, PairedReceipt, Receipt, Verdict, read, write_json};
+use cargo_infergate::receipt::{Outcome, PairedReceipt, Receipt, Verdict, read};
 
 use crate::interrupt::pair;
 use crate::paired::program;
@@ -98,30 +98,22 @@ fn a_suite_whose_worker_ends_is_kept_as_far_as_it_came() {
 #[test]
 fn a_worker_that_the_system_ends_costs_no_block_before() {
     let sandbox = Sandbox::new();
-    let (engine, started, lives) = (program(&sandbox, "fake"), sandbox.path("started"), sandbox.path("lives"));
+    let (engine, started) = (program(&sandbox, "fake"), sandbox.path("started"));
     // The pilot's is the first process, and that of the second block the third.
     let script = format!(
-        "#!/bin/sh\necho >>'{0}'\n[ -e '{1}' ] || [ $(wc -l <'{0}') -lt 3 ] || kill -KILL $$\nexec '{2}' \"$@\"\n",
+        "#!/bin/sh\necho >>'{0}'\n[ $(wc -l <'{0}') -lt 3 ] || kill -KILL $$\nexec '{1}' \"$@\"\n",
         started.display(),
-        lives.display(),
         engine.display()
     );
     let head = sandbox.write("head.sh", &script);
     std::fs::set_permissions(&head, Permissions::from_mode(0o755)).expect("a program");
-    let gate = |to: &str| {
-        let mut gate =
-            sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=decode/p8", "--time-same-code", to]);
-        gate.arg("--base-bin").arg(&engine).arg("--head-bin").arg(&head);
-        assert_cmd::Command::from_std(gate).assert()
-    };
-    let said = gate("--out=paired.json");
-    assert!(stderr(&said).contains("the same command goes on with it by --resume"), "{}", stderr(&said));
+    let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=decode/p8", "--time-same-code"]);
+    gate.arg("--base-bin").arg(&engine).arg("--head-bin").arg(&head).arg("--out=paired.json");
+    let said = assert_cmd::Command::from_std(gate).assert();
+    assert!(stderr(&said).contains("what was measured before is kept in paired.json"), "{}", stderr(&said));
     assert!(error(said).contains("(signal: 9 (SIGKILL); if nobody killed it, the system was out of memory)"));
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("kept");
     assert_eq!((receipt.partial, receipt.blocks.len()), (true, 1));
-    sandbox.write("lives", "");
-    let said = gate("--resume=paired.json").success();
-    assert!(stdout(&said).contains("was cut short after 1 blocks and gone on with"), "{}", stdout(&said));
 }
 
 #[cfg(target_os = "linux")]
@@ -143,8 +135,9 @@ fn no_schema_is_half_written() {
     assert_eq!(sandbox.files(), [""; 0]);
 }
 
-/// A gate that was killed in its second block, and the receipt that it left.
-fn killed() -> (Sandbox, PairedReceipt) {
+/// A gate that was killed in its second block.
+#[test]
+fn a_killed_gate_leaves_a_partial_receipt() {
     let sandbox = Sandbox::new();
     let (mut gate, mut words, _) = until(pair(&sandbox, "fake+waits"), "waits");
     gate.kill().expect("SIGKILL");
@@ -154,95 +147,6 @@ fn killed() -> (Sandbox, PairedReceipt) {
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("kept");
     assert!(receipt.partial);
     assert_eq!(receipt.blocks.len(), 1);
-    // From now on it waits for nothing.
-    sandbox.write("fake+waits.go", "");
-    (sandbox, receipt)
-}
-
-/// Goes on with it.
-fn resume(sandbox: &Sandbox, more: &[&str]) -> Assert {
-    let mut gate = sandbox.process(&[
-        "gate",
-        "--model=fake",
-        "--cases=prefill/p8,decode/p8,generate/p8-o64",
-        "--resume=paired.json",
-    ]);
-    gate.arg("--base-bin").arg(program(sandbox, "fake")).arg("--head-bin").arg(program(sandbox, "fake+waits"));
-    gate.arg("--time-same-code").args(if more.is_empty() { &["--threads=1"] } else { more });
-    assert_cmd::Command::from_std(gate).assert()
-}
-
-#[test]
-fn a_killed_gate_is_gone_on_with() {
-    let (sandbox, before) = killed();
-    let whole = Sandbox::new();
-    assert_cmd::Command::from_std(pair(&whole, "fake")).assert().success();
-    let whole = read::<PairedReceipt>(&whole.path("paired.json")).expect("a receipt");
-    // One that was ended by Ctrl-C has its notes already.
-    let noted = PairedReceipt { notes: whole.notes.clone(), ..before.clone() };
-    write_json(&sandbox.path("paired.json"), &noted).expect("a file");
-    let said = resume(&sandbox, &[]).success();
-    assert!(decision(&said).starts_with("verdict: pass"), "{}", stdout(&said));
-    assert!(stdout(&said).contains("was cut short after 1 blocks and gone on with"), "{}", stdout(&said));
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
-    assert_eq!((receipt.partial, receipt.resumed.as_slice()), (false, &[1][..]));
-    assert_eq!((&receipt.blocks[0], &receipt.cases), (&before.blocks[0], &before.cases));
-    assert_eq!(receipt.blocks.len(), 6);
-    assert!(!whole.notes.is_empty() && receipt.notes == whole.notes, "each is said once: {:?}", receipt.notes);
-    // As a gate that nobody killed.
-    let orders = |receipt: &PairedReceipt| {
-        receipt.blocks.iter().map(|block| (block.started_first, block.ran_first)).collect::<Vec<_>>()
-    };
-    assert_eq!(orders(&receipt), orders(&whole));
-}
-
-#[test]
-fn a_gate_is_gone_on_with_only_where_all_is_the_same() {
-    let (sandbox, before) = killed();
-    let refused = |change: &dyn Fn(&mut PairedReceipt), more: &[&str]| {
-        let mut receipt = before.clone();
-        change(&mut receipt);
-        write_json(&sandbox.path("paired.json"), &receipt).expect("a file");
-        let line = error(resume(&sandbox, more));
-        assert_eq!(read::<PairedReceipt>(&sandbox.path("paired.json")).expect("still there"), receipt, "{line}");
-        assert!(line.contains("--resume: ") && line.ends_with("; measure anew without it"), "{line}");
-        line
-    };
-    let other = || Some("0".repeat(64));
-    assert!(refused(&|receipt| receipt.head.build.worker_sha256 = other(), &[]).contains("head is another build"));
-    assert!(refused(&|receipt| receipt.base.build.worker_sha256 = other(), &[]).contains("base is another build"));
-    assert!(refused(&|receipt| receipt.machine.class.push_str("-other"), &[]).contains("another machine"));
-    assert!(refused(&|receipt| receipt.partial = false, &[]).contains("the run is whole"));
-    assert!(refused(&|_| {}, &["--threads=2"]).contains("another number of threads"));
-    assert!(refused(&|_| {}, &["--threads=1", "--threshold=1.5"]).contains("other limits were asked for"));
-    let flipped = |receipt: &mut PairedReceipt| {
-        let block = &mut receipt.blocks[0];
-        block.started_first = block.started_first.other();
-    };
-    assert!(refused(&flipped, &[]).contains("block 1 was drawn by another version"));
-}
-
-/// A pilot that finds the same again makes a note of it.
-#[test]
-fn what_is_allowed_now_breaks_no_run_that_is_gone_on_with() {
-    let sandbox = Sandbox::new();
-    let gate = |more: &[&str]| {
-        let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=decode/p8"]);
-        gate.arg("--base-bin").arg(program(&sandbox, "fake+forks"));
-        gate.arg("--head-bin").arg(program(&sandbox, "fake+wrong-forks")).arg("--time-same-code").args(more);
-        assert_cmd::Command::from_std(gate).assert()
-    };
-    gate(&["--out=paired.json"]).code(3);
-    let path = sandbox.path("paired.json");
-    let mut cut = read::<PairedReceipt>(&path).expect("a receipt");
-    cut.partial = true;
-    cut.blocks.truncate(2);
-    for (more, code) in [(&["--resume=paired.json"][..], 3), (&["--resume=paired.json", "--allow-output-change"], 0)] {
-        write_json(&path, &cut).expect("a file");
-        gate(more).code(code);
-        let broken = read::<PairedReceipt>(&path).expect("a receipt").broken;
-        assert_eq!(broken.len(), usize::from(code == 3), "{broken:?}");
-    }
 }
 
 #[test]
@@ -273,34 +177,4 @@ fn init_on_a_full_disk_leaves_no_empty_file_and_once_more_completes_it() {
     }
     sandbox.run(&init).success();
     assert_eq!(files(&sandbox), whole);
-}
-
-/// Where the second of two runs was cut short there is no third one, and nothing of the first is lost.
-#[test]
-fn a_second_run_that_is_gone_on_with_is_the_last() {
-    let sandbox = Sandbox::new();
-    let gate = |more: &[&str]| {
-        let again = [&["--undecided=again"], more].concat();
-        assert_cmd::Command::from_std(gate(&sandbox, "fake+noisy", &again)).assert()
-    };
-    gate(&["--out=paired.json"]).code(3);
-    let (first, second) = (sandbox.path("paired.first.json"), sandbox.path("paired.json"));
-    let mut cut = read::<PairedReceipt>(&second).expect("a receipt");
-    cut.partial = true;
-    cut.blocks.truncate(2);
-    write_json(&second, &cut).expect("a file");
-    let before = std::fs::read(&first).expect("a file");
-    let said = gate(&["--resume=paired.json"]).code(3);
-    assert!(stdout(&said).contains("undecided = \"again\" measured it once more"), "{}", stdout(&said));
-    assert_eq!(std::fs::read(&first).expect("still there"), before);
-    // Cut short before its first block, it was none: the first run is gone on with, and then there is a second.
-    let mut first_run = read::<PairedReceipt>(&first).expect("a receipt");
-    first_run.partial = true;
-    write_json(&second, &first_run).expect("a file");
-    let said = gate(&["--resume=paired.json"]).code(3);
-    assert!(stdout(&said).contains("undecided = \"again\" measured it once more"), "{}", stdout(&said));
-    assert_ne!(read::<PairedReceipt>(&second).expect("a receipt").blocks, first_run.blocks);
-    // A quick look writes nothing, and takes nothing away.
-    gate(&["--quick", "--out=paired.json"]).success();
-    assert!(first.exists());
 }

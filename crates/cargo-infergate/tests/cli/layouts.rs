@@ -23,23 +23,22 @@ fn receipt(sandbox: &Sandbox) -> PairedReceipt {
 fn layouts(sandbox: &Sandbox) -> LayoutFiles {
     let receipt = receipt(sandbox);
     let files = receipt.layouts.expect("layouts");
-    for hashes in [&files.base, &files.head, &files.anchor] {
+    for hashes in [&files.base, &files.head] {
         assert!(
             hashes.iter().enumerate().all(|(at, hash)| !hashes[..at].contains(hash)),
             "one layout twice: {hashes:?}"
         );
     }
-    let drawn = |at: fn(&cargo_infergate::receipt::BlockLayouts) -> Option<usize>| {
+    let drawn = |at: fn(&cargo_infergate::receipt::BlockLayouts) -> usize| {
         let mut drawn: Vec<usize> =
-            receipt.blocks.iter().filter_map(|block| at(block.layouts.as_ref().expect("layouts"))).collect();
+            receipt.blocks.iter().map(|block| at(block.layouts.as_ref().expect("layouts"))).collect();
         drawn.sort_unstable();
         drawn.dedup();
         drawn
     };
     // Six blocks and more draw each.
-    assert_eq!(drawn(|block| Some(block.base)), (0..files.base.len()).collect::<Vec<_>>());
-    assert_eq!(drawn(|block| Some(block.head)), (0..files.head.len()).collect::<Vec<_>>());
-    assert_eq!(drawn(|block| block.anchor), (0..files.anchor.len()).collect::<Vec<_>>());
+    assert_eq!(drawn(|block| block.base), (0..files.base.len()).collect::<Vec<_>>());
+    assert_eq!(drawn(|block| block.head), (0..files.head.len()).collect::<Vec<_>>());
     files
 }
 
@@ -81,7 +80,7 @@ fn layouts_are_used_again_until_their_build_changes() {
         (layouts(&sandbox), written(&sandbox))
     };
     let (three, first) = asked("3");
-    assert_eq!((three.base.len(), three.head.len(), three.anchor.len()), (3, 3, 0));
+    assert_eq!((three.base.len(), three.head.len()), (3, 3));
     let (two, then) = asked("2");
     assert_eq!((&two.base[..], &two.head[..]), (&three.base[..2], &three.head[..2]));
     assert_eq!(then, first, "nothing is linked again");
@@ -117,18 +116,6 @@ fn a_given_program_has_one_layout_and_so_has_whoever_asks_for_one() {
     let said = gate(&sandbox, "HEAD", &[OUT, "--layouts=1"]).success();
     assert!(stdout(&said).contains("one build a side, as asked for"), "{}", stdout(&said));
     assert_eq!(receipt(&sandbox).layouts, None);
-}
-
-#[test]
-fn an_anchor_is_laid_out_like_both_sides() {
-    let sandbox = repository();
-    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n", "second");
-    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_002;\n");
-    gate(&sandbox, "HEAD", &[OUT, "--anchor=HEAD~1", "--layouts=2"]).success();
-    let files = layouts(&sandbox);
-    assert_eq!((files.base.len(), files.head.len(), files.anchor.len()), (2, 2, 2));
-    let all = [files.base, files.head, files.anchor].concat();
-    assert!(all.iter().enumerate().all(|(at, hash)| !all[..at].contains(hash)), "three builds: {all:?}");
 }
 
 #[test]

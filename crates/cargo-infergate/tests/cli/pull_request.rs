@@ -71,7 +71,6 @@ fn what_the_settings_ask_for_and_the_run_has_not_passes_nothing() {
     let sandbox = pull_request(TABLE);
     for (settings, said) in [
         ("cases = ['decode/p8', 'prefill/p8']\n", "the settings ask for cases that the run has not: prefill/p8"),
-        ("anchor = 'v1'\n", "the settings ask for the anchor v1, and the run has none"),
         ("targets = ['decode/* allocations_per_token < 5']\n", "did not measure allocations_per_token"),
     ] {
         let text = comment(&sandbox, settings);

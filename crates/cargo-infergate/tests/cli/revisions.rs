@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::Command as Process;
 
 use assert_cmd::assert::Assert;
-use cargo_infergate::receipt::{PairedReceipt, read};
 
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 
@@ -212,20 +211,3 @@ fn a_killed_checkout_is_mended() {
     assert!(Path::new(&sandbox.path("cache/base/tree/.git")).exists());
 }
 
-#[test]
-fn head_is_compared_with_an_older_revision_too_and_bases_own_commit_is_not_measured_twice() {
-    let sandbox = repository();
-    let step = |ns: u64| format!("pub const STEP_NS: u64 = {ns};\n");
-    commit(&sandbox, "engine.rs", &step(1_040_000), "slower");
-    sandbox.write("engine.rs", &step(1_055_000));
-    gate(&sandbox, "HEAD", &[]).success();
-    let said = gate(&sandbox, "HEAD", &["--anchor=HEAD~1"]).code(1);
-    assert!(decision(&said).contains("decode 5.5 % slower than the anchor"), "{}", stdout(&said));
-
-    let said = gate(&sandbox, "HEAD", &["--anchor=HEAD", "--out=paired.json"]).success();
-    assert!(stdout(&said).contains("decode/p8 (anchor)"), "{}", stdout(&said));
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
-    assert!(receipt.anchor.is_some_and(|anchor| anchor.side.is_none()));
-    let line = error(gate(&sandbox, "HEAD", &["--anchor=no-such-release"]));
-    assert!(line.contains("revision 'no-such-release' is not known here"), "{line}");
-}

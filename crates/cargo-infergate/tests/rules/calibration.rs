@@ -1,9 +1,9 @@
-//! What a calibration says: gates by kind, what is resampled from them, power, and how much builds differ.
+//! What a calibration says: gates by kind, what slowed blocks show, and how much builds differ.
 
 use std::collections::BTreeSet;
 
 use cargo_infergate::gate::paired::{
-    Compared, false_alarms, known_tau, layout_spread, own_errors, sides, smallest_called, summarise,
+    Compared, known_tau, layout_spread, own_errors, sides, smallest_called, summarise,
 };
 use cargo_infergate::receipt::{
     CALIBRATION_SCHEMA, Calibration, LayoutFiles, Note, PairedReceipt, Share, output_sha256, read,
@@ -60,7 +60,7 @@ fn a_calibration_counts_its_gates_by_kind() {
     calibration.gates[1].blocks.truncate(3);
     calibration.gates[0].took_ns = Some(7_000_000_000);
     let summary = summarise(&calibration);
-    let (same, separate) = (summary.false_alarms.same_file, summary.false_alarms.separate_builds);
+    let (same, separate) = (summary.same_file, summary.separate_builds);
     assert_eq!((same.gates, same.regressed_share, same.passed_share, same.blocks), (0, None, None, None));
     assert_eq!((separate.gates, separate.regressed, separate.passed, separate.blocks), (2, 1, 0, Some(7.5)));
     assert_eq!(separate.settled, 1, "a gate that was cut short says nothing");
@@ -71,23 +71,7 @@ fn a_calibration_counts_its_gates_by_kind() {
     assert_eq!(interval(separate.regressed_share), clopper_pearson(1, 1, 0.95));
     assert_eq!(interval(separate.passed_share), clopper_pearson(0, 2, 0.95));
     // Whole blocks: eight before the quiet case passed, and three.
-    assert_eq!((summary.noise[1].blocks, summary.false_alarms.resampled, summary.found.len()), (11, None, 0));
-    assert!(summary.power.is_empty());
-}
-
-/// Drawn blocks are of several gates, and the limit of a bench would follow what those vary by together.
-#[test]
-fn nothing_is_resampled_where_limits_follow_noise() {
-    let mut calibration = calibration(&[(true, 0.0); 3], 0);
-    // That of an engine's case is fixed by the pilot.
-    calibration.cases[0].threshold_by_noise = true;
-    assert!(false_alarms(&calibration).resampled.is_some());
-    let bench = "bench:fib/20".parse().expect("a bench");
-    calibration.cases[0].id = bench;
-    calibration.gates.iter_mut().flat_map(|gate| &mut gate.blocks).for_each(|block| block.cases[0].id = bench);
-    let summary = summarise(&calibration);
-    assert!(summary.false_alarms.resampled.is_none() && summary.power.is_empty());
-    assert_eq!(summary.false_alarms.separate_builds.gates, 3);
+    assert_eq!((summary.noise[1].blocks, summary.found.len()), (11, 0));
 }
 
 /// `doctor` promises what a gate by these settings holds to.
@@ -157,41 +141,20 @@ fn two_files_are_separate_builds_only_when_their_bytes_differ() {
     let mut calibration = calibration(&[(true, 0.0), (true, 0.0), (true, 0.0)], 0);
     calibration.gates[1].head_sha256 = calibration.gates[1].base_sha256.clone();
     (calibration.gates[2].base_sha256, calibration.gates[2].head_sha256) = (None, None);
-    let alarms = summarise(&calibration).false_alarms;
+    let alarms = summarise(&calibration);
     assert_eq!((alarms.same_file.gates, alarms.separate_builds.gates), (2, 1), "a copy, and what nobody noted");
 }
 
 #[test]
-fn a_quiet_calibration_resamples_no_alarm_and_claims_no_more_than_its_gates() {
-    let summary = summarise(&calibration(&[(false, 0.0), (false, 0.0), (true, 0.0)], 12));
-    let alarms = summary.false_alarms;
-    let resampled = alarms.resampled.expect("rows enough");
-    assert_eq!((resampled.rows, resampled.gates, resampled.suites), (24, 3, 2_000));
-    assert_eq!((resampled.regressed, resampled.passed), (0, 2_000));
-    // The exact bounds of 0 and 3 of 3: 1 - 0.05^(1/3).
-    let exact = 1.0 - 0.05_f64.powf(1.0 / 3.0);
-    assert!((resampled.regressed_at_most - exact).abs() < 1e-9, "{resampled:?}");
-    assert!((resampled.passed_at_least - (1.0 - exact)).abs() < 1e-9, "{resampled:?}");
-    assert_eq!((alarms.same_file.gates, alarms.same_file.regressed, alarms.same_file.passed), (2, 0, 2));
-    assert!((0.002..0.004).contains(&summary.noise[0].std.expect("a deviation")), "{:?}", summary.noise);
-}
-
-#[test]
-fn power_comes_from_unchanged_blocks_and_slowed_ones_check_it() {
+fn slowed_blocks_check_what_a_gate_calls() {
     let summary = summarise(&calibration(&[(false, 0.0), (false, 0.0)], 12));
-    let [prefill, decode] = &summary.power[..] else { panic!("a row a case: {:?}", summary.power) };
-    for power in [prefill, decode] {
-        let (smallest, high) = (power.smallest.expect("one"), power.high.expect("an end"));
-        // Blocks of 0.3 %: hardly more than the limit of 2 % itself.
-        assert!((0.02..0.024).contains(&smallest) && smallest <= high + 0.001, "{power:?}");
-        // Ten blocks or so of the slow case and six of the other, two seconds each of either side.
-        assert!(power.timed_seconds.is_some_and(|seconds| (50.0..90.0).contains(&seconds)), "{power:?}");
-    }
+    // Blocks of 0.3 %: hardly more than the limit of 2 % itself.
+    let called = &summary.smallest_called;
+    assert!(called.iter().all(|ratio| ratio.is_some_and(|ratio| (1.02..1.024).contains(&ratio))), "{called:?}");
     let [prefill, decode] = &summary.found[..] else { panic!("a row a case: {:?}", summary.found) };
     let measured = prefill.measured.expect("a ratio");
     assert!(measured.low < 0.05 && 0.05 < measured.high && (measured.share - 0.05).abs() < 0.002, "{prefill:?}");
     assert_eq!((prefill.rows, decode.rows, decode.measured), (12, 0, None));
-    assert_eq!(summarise(&calibration(&[(false, 0.0)], 0)).power.len(), 0, "eight rows");
 }
 
 /// Gates between builds whose difference has the standard deviation `tau`, with blocks that vary by `std`.

@@ -1,7 +1,6 @@
 //! The gate decides what gate.md says it decides.
 
 mod accept;
-mod anchor;
 mod bursts;
 mod channels;
 mod compare;

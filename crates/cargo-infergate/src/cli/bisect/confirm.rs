@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::{Search, judged, policy};
 use crate::builds::edited::Edited;
 use crate::cli::layouts::{Chooser, Source, Sources};
-use crate::cli::paired_gate::{self, Course};
+use crate::cli::paired_gate;
 use crate::cli::revision::Tree;
 use crate::cli::{explain, output, same_code};
 use crate::paired::{Program, ensure_not};
@@ -47,16 +47,15 @@ impl Search<'_> {
     fn measure(&self, (before, found): Sides) -> Result<(Program, Program, PairedReceipt)> {
         let (base, head) = (before.build(self.config)?, found.build(self.config)?);
         let source = |tree: &Tree| -> Result<Source> { Ok(Source::at(tree.place()?, self.config)) };
-        let sources = Sources { base: Some(source(before)?), head: Some(source(found)?), anchor: None };
+        let sources = Sources { base: Some(source(before)?), head: Some(source(found)?) };
         let commit = (before.commit != found.commit).then_some(before.commit.as_str());
         let look = same_code::of_checkouts(&base, &head, commit, &found.folder()?);
         let request =
-            paired_gate::request(self.config, base.clone(), head.clone(), None, &self.asked(look.code.clone()))?;
+            paired_gate::request(self.config, base.clone(), head.clone(), &self.asked(look.code.clone()))?;
         let layouts = Chooser::new(sources, &request, self.config.layouts, self.cancelled);
         let runs = (&policy(), look.changed.as_ref());
-        let course = Course::default();
         let receipt =
-            paired_gate::measure_and_trace(&request, self.config, false, Some(&layouts), course, runs, self.cancelled)?;
+            paired_gate::measure_and_trace(&request, self.config, Some(&layouts), None, runs, self.cancelled)?;
         Ok((base, head, receipt))
     }
 

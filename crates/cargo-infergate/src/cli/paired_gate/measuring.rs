@@ -1,4 +1,4 @@
-//! A paired run as the command line starts it: what is known of this machine, the layouts, the time there is, and where blocks are kept.
+//! A paired run as the command line starts it: what is known of this machine, the layouts, and the time there is.
 
 use std::sync::atomic::AtomicBool;
 
@@ -11,43 +11,31 @@ use crate::code::Changed;
 use crate::config::Config;
 use crate::gate::paired::{
     GLANCE_BLOCKS, MAX_BLOCKS, PairedPolicy, TELLING_BLOCKS, blocks_to_pass, fewest_to_fail, fewest_to_pass, known,
-    of_another_setup, open, own_errors, smallest_slowdown, threshold_expected,
+    of_another_setup, open, own_errors, threshold_expected,
 };
 use crate::paired::{PairedRequest, PairedRun};
 use crate::receipt::{Calibration, Note, PairedCase, PairedReceipt, read};
 use crate::report::paired;
 use crate::report::words;
 
-/// What a run goes on with, and where it is kept.
-#[derive(Default)]
-pub struct Course<'a> {
-    /// A run of the same that was cut short.
-    pub earlier: Option<PairedReceipt>,
-    /// Where each block is kept as soon as it is measured.
-    pub kept: Option<&'a Kept<'a>>,
-}
-
-/// Measures until every case is settled, blocks drawn from `layouts`. What this gate knows of its own errors here is in the notes.
+/// Measures until every case is settled, blocks drawn from `layouts`, and keeps each block in `kept` as soon as it is measured. What this
+/// gate knows of its own errors here is in the notes.
 pub fn measure(
     request: &PairedRequest,
     config: &Config,
-    power: bool,
     layouts: Option<&Chooser<'_>>,
-    course: Course<'_>,
+    kept: Option<&Kept<'_>>,
     line: &progress::Line,
     cancelled: &AtomicBool,
 ) -> Result<PairedReceipt> {
     let mut show = |step: &infergate_core::progress::Progress| line.show(step);
     let mut run = PairedRun::begin(request, &mut show, cancelled)?;
-    if request.is_same_code() {
+    // Of a share of which nothing is left, the notes say why.
+    if request.is_same_code() || run.receipt().cases.is_empty() {
         return Ok(run.run(&open, &mut show)?);
     }
-    // A share of which nothing is left: its notes say why.
-    if run.receipt().cases.is_empty() {
-        return Ok(run.run(&open, &mut show)?);
-    }
-    let kept = find_calibration(config, run.receipt())?;
-    let calibrated = kept.as_ref().filter(|kept| of_another_setup(kept, run.receipt()).is_none());
+    let calibration = find_calibration(config, run.receipt())?;
+    let calibrated = calibration.as_ref().filter(|found| of_another_setup(found, run.receipt()).is_none());
     if let Some(calibration) = calibrated {
         run.expect(&known(calibration));
     }
@@ -55,19 +43,8 @@ pub fn measure(
         show(&infergate_core::progress::Progress { label: "layouts".to_owned(), done_steps: 0, total_steps: 1 });
         run.lay_out(|receipt| layouts.choose(receipt, calibrated, line))?;
     }
-    if let Some(earlier) = course.earlier {
-        run.go_on(earlier)?;
-    }
     let blocks = run.blocks_in_budget().unwrap_or(MAX_BLOCKS).min(MAX_BLOCKS);
-    line.above(|| {
-        output::say(&paired::thresholds(run.receipt()));
-        if power {
-            output::report(&paired::power(run.receipt(), blocks, |case, std, cases| {
-                let layout_std = case.layout_std.unwrap_or(0.0);
-                smallest_slowdown(threshold_expected(case).ln(), std, layout_std, blocks, cases)
-            }));
-        }
-    });
+    line.above(|| output::say(&paired::thresholds(run.receipt())));
     let (broken, found) = (&run.receipt().broken, &run.receipt().notes[request.notes.len()..]);
     for said in broken.iter().cloned().chain(found.iter().map(words::note)) {
         line.above(|| output::line(&said));
@@ -82,7 +59,7 @@ pub fn measure(
     if request.budget.is_some() && blocks > 0 {
         line.above(|| output::line(&in_budget(&run, blocks)));
     }
-    let fewest = fewest_to_pass().saturating_sub(run.receipt().blocks.len());
+    let fewest = fewest_to_pass();
     ensure!(
         blocks >= fewest,
         "--budget: the time left after the pilot holds {blocks} blocks and a verdict takes at least {fewest}, about {:.0} s; \
@@ -91,14 +68,14 @@ pub fn measure(
         run.slower_in_pilot().map_or_else(String::new, |said| format!("{said}; "))
     );
     let look = |receipt: &PairedReceipt| {
-        if let Some(kept) = course.kept.filter(|_| !receipt.blocks.is_empty()) {
+        if let Some(kept) = kept.filter(|_| !receipt.blocks.is_empty()) {
             kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
         }
         open(receipt)
     };
     let mut receipt = run.run(&look, &mut show)?;
     receipt.notes.extend(layouts.and_then(Chooser::note).map(Note::from));
-    receipt.notes.push(own_errors(kept.as_ref(), &receipt));
+    receipt.notes.push(own_errors(calibration.as_ref(), &receipt));
     Ok(receipt)
 }
 
@@ -106,14 +83,13 @@ pub fn measure(
 pub fn measure_and_trace(
     request: &PairedRequest,
     config: &Config,
-    power: bool,
     layouts: Option<&Chooser<'_>>,
-    course: Course<'_>,
+    kept: Option<&Kept<'_>>,
     (policy, changed): (&PairedPolicy, Option<&Changed>),
     cancelled: &AtomicBool,
 ) -> Result<PairedReceipt> {
     let line = progress::Line::new();
-    let mut measured = measure(request, config, power, layouts, course, &line, cancelled);
+    let mut measured = measure(request, config, layouts, kept, &line, cancelled);
     if let Ok(receipt) = &mut measured
         && !request.quick
     {

@@ -13,14 +13,13 @@ use super::super::outputs::Kept;
 use super::super::revision::Tree;
 use super::super::sides::{self, Sides};
 use super::super::trees::Trees;
-use super::super::{allocated, bench_counters, explain, memory, output, progress, same_code, undecided};
-use super::{Asked, Course, measure_and_trace, request};
+use super::super::{allocated, bench_counters, explain, memory, output, progress, same_code};
+use super::{Asked, measure_and_trace, request};
 use crate::code::Changed;
-use crate::config::{BenchTarget, Config, Undecided};
+use crate::config::{BenchTarget, Config};
 use crate::gate::paired::PairedPolicy;
-use crate::paired::{PairedRequest, Program, ensure_not, run_seed};
-use crate::receipt::{PairedReceipt, clause, read};
-use crate::report::words;
+use crate::paired::{PairedRequest, Program, ensure_not};
+use crate::receipt::{PairedReceipt, clause};
 use infergate_core::case::{Case, Phase, choose_benches};
 use infergate_core::receipt::file_word;
 use infergate_core::worker::{Client, Patience, WorkerError};
@@ -136,9 +135,6 @@ fn share_out(parts: &mut Vec<Part>, benches: &[BenchTarget], lost: &mut Lost, ca
         let request = &mut part.request;
         request.base.bench_prefix.clone_from(&prefix);
         request.head.bench_prefix.clone_from(&prefix);
-        if let Some(anchor) = request.anchor.as_mut().and_then(|anchor| anchor.program.as_mut()) {
-            anchor.bench_prefix.clone_from(&prefix);
-        }
     }
     let (mut cases, mut with_cases) = (Vec::new(), Vec::new());
     for part in std::mem::take(parts) {
@@ -220,11 +216,11 @@ impl Part {
         let built = built?;
         let looked = same_code::look(&gate.paired, config, &built);
         let memory_runs = if looked.skip_leaks { 0 } else { config.measured.memory.runs };
-        let Sides { base, head, anchor, base_memory, head_memory, sources, notes, trees } = built;
+        let Sides { base, head, base_memory, head_memory, sources, notes, trees } = built;
         let follows = memory_runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
         let notes = [&asked.notes[..], &notes, &looked.notes].concat();
         let asked = Asked { code: looked.code, memory: follows, notes, ..asked.clone() };
-        let request = request(config, base, head, anchor, &asked)?;
+        let request = request(config, base, head, &asked)?;
         let is_same = request.code.as_ref().is_some_and(|code| code.same);
         let is_meant = prefix.is_none_or(|prefix| may_name(&request.cases, prefix));
         let counts = memory_runs > 0 && !asked.quick && !is_same && is_meant;
@@ -249,8 +245,7 @@ impl Part {
         &self.config.bench
     }
 
-    /// Measures it until every case is settled, and counts what it counts. What there is so far is kept at `out`, or beside it; `how` says
-    /// how to go on with it.
+    /// Measures it until every case is settled, and counts what it counts. What there is so far is kept at `out`, or beside it.
     ///
     /// # Errors
     /// As [`measure`].
@@ -258,8 +253,6 @@ impl Part {
         self,
         policy: &PairedPolicy,
         out: &Path,
-        mut earlier: Option<PairedReceipt>,
-        how: &str,
         asked: &Asked,
         cancelled: &AtomicBool,
     ) -> Result<PairedReceipt> {
@@ -267,37 +260,13 @@ impl Part {
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
         let place = if is_alone { out.to_owned() } else { beside(out, &file_word(&config.bench.name())) };
         let kept = Kept::at(&place);
-        let run = |receipt: &PairedReceipt| (receipt.created.clone(), receipt.blocks.clone());
-        let is_earlier = |first: &PairedReceipt| earlier.as_ref().is_some_and(|earlier| run(earlier) == run(first));
-        // A second run that measured nothing yet is none: then what is gone on with is the first.
-        let first =
-            if earlier.is_some() { undecided::before(&place)?.filter(|first| !is_earlier(first)) } else { None };
-        let layouts = Chooser::new(sources.clone(), &request, config.layouts, cancelled);
-        let mut measure_once = |request: &PairedRequest| {
-            let course = Course { earlier: earlier.take(), kept: Some(&kept).filter(|_| !asked.quick) };
-            let layouts = Some(&layouts).filter(|_| !asked.quick);
-            let runs = (policy, changed.as_ref());
-            measure_and_trace(request, &config, asked.power, layouts, course, runs, cancelled)
-        };
-        let say_where = || kept.say_where(how);
-        let mut receipt = measure_once(&request).inspect_err(|_| say_where())?;
+        let runs = (policy, changed.as_ref());
         if asked.quick {
-            return Ok(receipt);
+            return measure_and_trace(&request, &config, None, None, runs, cancelled);
         }
-        // One of other builds is of another gate.
-        let builds = |receipt: &PairedReceipt| (receipt.base.build.clone(), receipt.head.build.clone());
-        if let Some(first) = first.filter(|first| builds(first) == builds(&receipt)) {
-            receipt.notes.push(undecided::measured_before(&first, policy, &place));
-        } else if config.undecided == Undecided::Again
-            && let Some(note) = undecided::again(&receipt, policy, &place)
-        {
-            output::line(&words::note(&note));
-            // A server may keep what it was asked before.
-            let mut again = request.clone();
-            again.load.seed = if request.new_prompts { run_seed(request.load.seed) } else { request.load.seed };
-            receipt = measure_once(&again).inspect_err(|_| say_where())?;
-            receipt.notes.push(note);
-        }
+        let layouts = Chooser::new(sources.clone(), &request, config.layouts, cancelled);
+        let measured = measure_and_trace(&request, &config, Some(&layouts), Some(&kept), runs, cancelled);
+        let mut receipt = measured.inspect_err(|_| kept.say_where())?;
         // The memory phase repeats a generation, and benches have none.
         if sources.head.is_some() && receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench) {
             (base_memory, head_memory) = (None, None);
@@ -350,14 +319,4 @@ fn may_name(patterns: &[String], prefix: &str) -> bool {
 /// `paired.parse.json`, or `paired.codec-parse.json` of one of several packages, beside `paired.json`.
 fn beside(out: &Path, bench: &str) -> PathBuf {
     out.with_extension(format!("{bench}.json"))
-}
-
-/// The receipt of a run that was cut short.
-pub fn cut_short(path: &Path) -> Result<PairedReceipt> {
-    let earlier = read::<PairedReceipt>(path)?;
-    ensure!(
-        earlier.partial,
-        "--resume: the run is whole, and gate --receipt gives its verdict; measure anew without it"
-    );
-    Ok(earlier)
 }

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail, ensure};
 
 use super::super::paired_gate::{self, find_calibration};
-use super::super::undecided::judged as judged_pair;
 use super::inputs as no_inputs;
 use crate::config::Config;
-use crate::gate::paired::{PairedPolicy, missing, own_errors};
+use crate::gate::paired::{PairedPolicy, judge, missing, own_errors};
 use crate::gate::{self, memory};
 use crate::receipt::{
     BASELINE_SCHEMA, Evidence, LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, MEMORY_SCHEMA, Outcome, PAIRED_SCHEMA,
@@ -87,11 +86,7 @@ fn as_run(run: &ReceiptOrBaseline) -> Result<Receipt> {
 fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Result<Option<Verdict>> {
     if let Some(paired) = &inputs.paired {
         let policy = paired_gate::policy(config);
-        return Ok(Some(if inputs.pull_request {
-            again(paired, config, policy)?
-        } else {
-            judged_pair(paired, &policy)
-        }));
+        return Ok(Some(if inputs.pull_request { again(paired, config, policy)? } else { judge(paired, &policy) }));
     }
     let mut rows = Vec::new();
     match runs {
@@ -114,9 +109,9 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
 /// change that is declared here already, and how often the gate is wrong by the calibration here. What the settings ask for and the run has not passes
 /// nothing.
 fn again(receipt: &PairedReceipt, config: &Config, policy: PairedPolicy) -> Result<Verdict> {
-    let missing = missing(receipt, &config.measured.cases, config.anchor.as_deref());
+    let missing = missing(receipt, &config.measured.cases);
     // Noise lets nothing pass beside what is missing.
-    let undecided_passes = policy.undecided_passes && missing.is_empty();
+    let undecided_passes = policy.undecided_passes && missing.is_none();
     let policy = PairedPolicy { accepted_before: config.accept.clone(), undecided_passes, ..policy };
     let mut receipt = config.limits().set_in(receipt.clone());
     let notes = receipt.notes.len();
@@ -125,11 +120,9 @@ fn again(receipt: &PairedReceipt, config: &Config, policy: PairedPolicy) -> Resu
         let calibration = find_calibration(config, &receipt)?;
         receipt.notes.push(own_errors(calibration.as_ref(), &receipt));
     }
-    let mut verdict = judged_pair(&receipt, &policy);
-    if missing.is_empty() {
-        return Ok(verdict);
-    }
+    let mut verdict = judge(&receipt, &policy);
+    let Some(missing) = missing else { return Ok(verdict) };
     // The headline of what no row decides is the last note.
-    verdict.notes.extend(missing);
+    verdict.notes.push(missing);
     Ok(verdict.at_best(Outcome::NotComparable))
 }

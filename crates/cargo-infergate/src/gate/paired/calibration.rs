@@ -3,7 +3,6 @@
 
 mod builds;
 mod quoted;
-mod resample;
 
 use std::collections::BTreeMap;
 
@@ -13,14 +12,14 @@ pub use quoted::{of_another_setup, own_errors};
 use infergate_core::case::Case;
 
 use super::layouts::{layouts_wanted, unknown_tau};
-use super::limits::{follows_noise, median_threshold, threshold_expected};
+use super::limits::{median_threshold, threshold_expected};
 use super::looks::{LEVEL, MAX_BLOCKS, Series, settled};
-use super::mean::{block_mean_difference, mean_test};
+use super::mean::block_mean_difference;
 use super::power::smallest_slowdown;
 use super::verdict::{block_difference, series};
 use crate::receipt::{
-    BlockCase, Calibration, CalibrationGate, FalseAlarms, Found, Layout, LiveGates, Noise, Outcome, PairedCase,
-    SUMMARY_SCHEMA, Share, Summary,
+    BlockCase, Calibration, CalibrationGate, Found, Layout, LiveGates, Noise, Outcome, PairedCase, SUMMARY_SCHEMA,
+    Share, Summary,
 };
 use infergate_core::stats::{clopper_pearson, mean, median, pooled_std, sample_std, student_t_quantile};
 
@@ -57,16 +56,6 @@ fn told_layout(calibration: &Calibration, case: Case) -> Option<Layout> {
     layout_of(calibration, case).filter(|layout| layout.gates >= LEAST_LAYOUT_GATES)
 }
 
-/// The suite as a gate of today judges it: a file that is older than tests of the means gets the limits that follow from its
-/// blocks.
-pub fn judged_cases(calibration: &Calibration) -> Vec<PairedCase> {
-    let with_mean = |case: &PairedCase| {
-        let of_blocks = || mean_test(None, case.threshold, noise(calibration, case.id).mean_std);
-        PairedCase { mean: Some(case.mean.unwrap_or_else(of_blocks)), ..case.clone() }
-    };
-    calibration.cases.iter().map(with_mean).collect()
-}
-
 /// The smallest slowdown of each timed case that a gate here calls, as a ratio: by the limit `threshold` or the one that its noise allows,
 /// with `layouts` builds a side or as many as such a gate draws. `None` where no slowdown up to a doubling is called.
 pub fn smallest_called(calibration: &Calibration, threshold: Option<f64>, layouts: Option<usize>) -> Vec<Option<f64>> {
@@ -90,17 +79,7 @@ pub fn smallest_called(calibration: &Calibration, threshold: Option<f64>, layout
     cases.iter().map(smallest).collect()
 }
 
-/// Whether the limit of one of its cases follows what its blocks vary by.
-pub fn limits_follow_noise(calibration: &Calibration) -> bool {
-    calibration.cases.iter().any(|case| case.timed && follows_noise(case))
-}
-
-/// The level of all looks together, over the whole suite: 0.01.
-pub fn design_level() -> f64 {
-    LEVEL
-}
-
-/// Reads a whole calibration. Deterministic: resampling is seeded.
+/// Reads a whole calibration. Deterministic: simulations are seeded.
 pub fn summarise(calibration: &Calibration) -> Summary {
     let mut slowdowns: Vec<f64> = Vec::new();
     for slowed in calibration.power.iter().flat_map(|block| &block.cases).flat_map(|case| &case.slowed) {
@@ -113,22 +92,14 @@ pub fn summarise(calibration: &Calibration) -> Summary {
     let found = slowdowns.iter().flat_map(|&slowdown| timed.iter().map(move |&case| (slowdown, case)));
     Summary {
         schema: SUMMARY_SCHEMA,
-        false_alarms: false_alarms(calibration),
-        power: resample::power(calibration),
-        found: found.map(|(slowdown, case)| find(calibration, slowdown, case)).collect(),
-        noise: block_noise(calibration),
-        layout: timed.iter().filter_map(|case| layout_of(calibration, *case)).collect(),
-    }
-}
-
-/// How often the gate was and would be wrong.
-pub fn false_alarms(calibration: &Calibration) -> FalseAlarms {
-    FalseAlarms {
-        design_level: design_level(),
+        design_level: LEVEL,
         same_file: live(calibration, Kind::SameFile),
         separate_builds: live(calibration, Kind::TwoBuilds),
         drawn_layouts: live(calibration, Kind::Drawn),
-        resampled: resample::resampled(calibration),
+        smallest_called: smallest_called(calibration, None, None),
+        found: found.map(|(slowdown, case)| find(calibration, slowdown, case)).collect(),
+        noise: block_noise(calibration),
+        layout: timed.iter().filter_map(|case| layout_of(calibration, *case)).collect(),
     }
 }
 
@@ -181,8 +152,7 @@ fn ended(cases: &[PairedCase], gate: &CalibrationGate) -> Vec<Option<Outcome>> {
 
 fn live(calibration: &Calibration, kind: Kind) -> LiveGates {
     let gates: Vec<&CalibrationGate> = of_kind(calibration, kind).collect();
-    let cases = judged_cases(calibration);
-    let ends: Vec<Vec<Option<Outcome>>> = gates.iter().map(|gate| ended(&cases, gate)).collect();
+    let ends: Vec<Vec<Option<Outcome>>> = gates.iter().map(|gate| ended(&calibration.cases, gate)).collect();
     let count = |what: fn(&[Option<Outcome>]) -> bool| ends.iter().filter(|end| what(end)).count() as u64;
     let (all, settled, regressed, passed) =
         (gates.len() as u64, count(all_settled), count(any_regressed), count(all_pass));

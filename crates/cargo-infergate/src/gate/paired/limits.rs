@@ -51,9 +51,7 @@ pub struct Limits {
     pub threshold: Option<f64>,
     /// Of the mean.
     pub mean_threshold: Option<f64>,
-    /// Of the median against the anchor.
-    pub anchor: f64,
-    /// Under load, of the system time per token.
+    /// Under load, of the system time per token,
     pub throughput: f64,
     /// Under load, of a P90 of TTFT or ITL.
     pub latency: f64,
@@ -199,9 +197,6 @@ impl Limits {
     #[must_use]
     pub fn set_in(&self, mut receipt: PairedReceipt) -> PairedReceipt {
         receipt.cases.iter_mut().for_each(|case| self.set_of(case));
-        if let Some(anchor) = &mut receipt.anchor {
-            anchor.limit = self.anchor;
-        }
         receipt
     }
 
@@ -220,16 +215,13 @@ impl Limits {
     }
 }
 
-/// What the settings ask for and the receipt has not: a pattern of `cases` that names none of its cases, an anchor.
-pub fn missing(receipt: &PairedReceipt, cases: &[String], anchor: Option<&str>) -> Vec<Note> {
+/// The patterns of the settings' `cases` that name none of the receipt's.
+pub fn missing(receipt: &PairedReceipt, cases: &[String]) -> Option<Note> {
     let known: Vec<_> = receipt.cases.iter().map(|case| case.id).collect();
     let is_there = |pattern: &str| {
         select(&[pattern.to_owned()], &known).is_ok_and(|found| found.iter().all(|case| known.contains(case)))
     };
     let absent: Vec<&str> = cases.iter().map(String::as_str).filter(|pattern| !is_there(pattern)).collect();
-    let of_cases =
-        (!absent.is_empty()).then(|| format!("the settings ask for cases that the run has not: {}", absent.join(", ")));
-    let of_anchor = anchor.filter(|_| receipt.anchor.is_none());
-    let of_anchor = of_anchor.map(|anchor| format!("the settings ask for the anchor {anchor}, and the run has none"));
-    of_cases.into_iter().chain(of_anchor).map(Note::from).collect()
+    let text = || format!("the settings ask for cases that the run has not: {}", absent.join(", "));
+    (!absent.is_empty()).then(|| Note::from(text()))
 }

@@ -66,8 +66,7 @@ fn joined(runs: Vec<PairedReceipt>, functions: fn(usize, usize) -> usize) -> Res
     let of_several = (runs.len() > 1).then(|| (worst_held(&runs), fewest_layouts(&runs)));
     let is_uncounted = |run: &PairedReceipt| run.base.counted.is_empty() && !run.head.counted.is_empty();
     let uncounted = runs.iter().any(is_uncounted);
-    let several = runs.len() > 1;
-    let mut runs = runs.into_iter().map(|run| if several { with_its_gap(run) } else { run });
+    let mut runs = runs.into_iter();
     let mut joined = runs.next().context("there is no receipt to judge")?;
     let mut machines = vec![joined.machine.class.clone()];
     for run in runs {
@@ -93,23 +92,6 @@ fn joined(runs: Vec<PairedReceipt>, functions: fn(usize, usize) -> usize) -> Res
     Ok(joined)
 }
 
-/// A run that was gone on with says of itself when: the blocks of all stand behind one another.
-fn with_its_gap(mut run: PairedReceipt) -> PairedReceipt {
-    if let Some(blocks) = std::mem::take(&mut run.resumed).last() {
-        let whose = match run.share.filter(|share| share.of > 1) {
-            Some(share) => format!("share {}", share.number),
-            None => format!("bench target {}", run.head.engine.model),
-        };
-        run.notes.push(Note::from(gone_on(&whose, *blocks)));
-    }
-    run
-}
-
-/// What is said of a run whose blocks are of two times.
-pub(super) fn gone_on(whose: &str, blocks: usize) -> String {
-    format!("{whose} was cut short after {blocks} blocks and gone on with: the others are of another time")
-}
-
 /// Refuses a share that does not answer the same question.
 fn ensure_alike(first: &PairedReceipt, share: &PairedReceipt) -> Result<()> {
     let commit = |receipt: &PairedReceipt| {
@@ -133,8 +115,8 @@ fn ensure_alike(first: &PairedReceipt, share: &PairedReceipt) -> Result<()> {
         "was built with other features, or another profile"
     } else if first.threads != share.threads || seed(first) != seed(share) {
         "has other threads or another seed"
-    } else if anchor(first) != anchor(share) || first.servers != share.servers {
-        "was measured beside something else"
+    } else if first.servers != share.servers {
+        "was measured on other servers"
     } else {
         return Ok(());
     };
@@ -144,11 +126,6 @@ fn ensure_alike(first: &PairedReceipt, share: &PairedReceipt) -> Result<()> {
 /// `None` of a server, of which each run has one of its own.
 fn seed(receipt: &PairedReceipt) -> Option<u64> {
     (receipt.head.engine.name != "server").then_some(receipt.seed)
-}
-
-/// What an anchor is, and from where on it fails.
-fn anchor(receipt: &PairedReceipt) -> Option<(f64, Option<&Option<String>>)> {
-    receipt.anchor.as_ref().map(|anchor| (anchor.limit, anchor.side.as_ref().map(|side| &side.build.commit)))
 }
 
 /// What the model of base and of head holds, by name. Each share's cases leave something else, so both sides are compared within a share:
@@ -196,27 +173,19 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt, functions: fn(usize, us
     let code = merge_code((&merged.cases, merged.code.take()), (&share.cases, share.code), functions);
     merged.code = code;
     let files = merged.layouts.get_or_insert_with(LayoutFiles::default);
-    let before = (files.base.len(), files.head.len(), files.anchor.len());
+    let before = (files.base.len(), files.head.len());
     let its = share.layouts.unwrap_or_default();
     files.base.extend(its.base);
     files.head.extend(its.head);
-    files.anchor.extend(its.anchor);
     if *files == LayoutFiles::default() {
         merged.layouts = None;
     }
     merged.blocks.extend(share.blocks.into_iter().map(|block| BlockRecord {
-        layouts: block.layouts.map(|drawn| BlockLayouts {
-            base: drawn.base + before.0,
-            head: drawn.head + before.1,
-            anchor: drawn.anchor.map(|anchor| anchor + before.2),
-        }),
+        layouts: block.layouts.map(|drawn| BlockLayouts { base: drawn.base + before.0, head: drawn.head + before.1 }),
         ..block
     }));
     merged.cases.extend(share.cases);
     merged.other_lengths.extend(share.other_lengths);
-    if let Some((merged, share)) = merged.anchor.as_mut().zip(share.anchor) {
-        merged.without.extend(share.without);
-    }
     merged.partial |= share.partial;
     merged.out_of_time |= share.out_of_time;
     merged.invalid.extend(share.invalid);

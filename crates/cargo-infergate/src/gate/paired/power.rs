@@ -4,7 +4,7 @@ use super::looks::{MAX_BLOCKS, Series, is_called_beside, settled};
 use infergate_core::stats::{median, median_absolute_deviation, normal, sample_std};
 
 /// A slowdown counts as one that a run can show when it is called in this share of runs.
-pub const POWER_ASKED: f64 = 0.95;
+const POWER_ASKED: f64 = 0.95;
 
 /// Simulated runs. The share called has a standard error of 1 % where it matters.
 const RUNS: usize = 500;
@@ -24,34 +24,9 @@ const MAD_TO_STD: f64 = 1.4826;
 /// The same draws for every question, so that a larger slowdown never has the smaller share.
 const SEED: u64 = 1;
 
-/// Share of runs that call a slowdown of `slowdown` (a ratio) regressed by its median, in a suite of `cases` of which the
-/// others are unchanged, with blocks that vary by `block_std` (of ln ratios, normal), at most `blocks` of them. All blocks of a
-/// run share the luck of its two builds, which differ by `layout_std` (normal, too) where they do the same.
-///
-/// `None` for a deviation that is negative or not finite.
-pub fn called_share(
-    slowdown: f64,
-    limit: f64,
-    block_std: f64,
-    layout_std: f64,
-    blocks: usize,
-    cases: usize,
-) -> Option<f64> {
-    if !(are_deviations(block_std, layout_std) && slowdown.is_finite() && slowdown > 0.0) {
-        return None;
-    }
-    let runs = runs(blocks);
-    let noise = Noise { blocks: Blocks::Normal(block_std), layout_std };
-    let called = runs.iter().filter(|run| run.is_called(slowdown.ln(), limit, noise, cases));
-    Some(called.count() as f64 / runs.len() as f64)
-}
-
-fn are_deviations(block_std: f64, layout_std: f64) -> bool {
-    [block_std, layout_std].iter().all(|std| std.is_finite() && *std >= 0.0)
-}
-
-/// The smallest slowdown, as a ratio, that [`POWER_ASKED`] of runs call. `None` when none up to a doubling is: too few
-/// blocks for any fail look, or too much noise.
+/// The smallest slowdown, as a ratio, that [`POWER_ASKED`] of runs call regressed by its median, in a suite of `cases` of which the others are
+/// unchanged. At most `blocks` blocks vary by `block_std` (of ln ratios, normal). All blocks of a run share the two builds, which differ by
+/// `layout_std` (normal) where they do the same. `None` when no slowdown up to a doubling is called: too few blocks, or too much noise.
 pub fn smallest_slowdown(limit: f64, block_std: f64, layout_std: f64, blocks: usize, cases: usize) -> Option<f64> {
     smallest(limit, Noise { blocks: Blocks::Normal(block_std), layout_std }, blocks, cases)
 }
@@ -82,7 +57,7 @@ fn smallest(limit: f64, noise: Noise, blocks: usize, cases: usize) -> Option<f64
         missed.take(most_missed + 1).count() <= most_missed
     };
     let (mut low, mut high) = (0.0, LARGEST.ln());
-    if !are_deviations(block_std, layout_std) {
+    if ![block_std, layout_std].iter().all(|std| std.is_finite() && *std >= 0.0) {
         return None;
     }
     // Near the answer: most halvings lie on one side of it, or below the limit, where the estimate decides.
@@ -108,7 +83,7 @@ fn smallest(limit: f64, noise: Noise, blocks: usize, cases: usize) -> Option<f64
 }
 
 /// The blocks within which [`POWER_ASKED`] of unchanged cases pass `limit` (a ratio), whose blocks vary by `block_std` and whose builds
-/// by `layout_std`, as in [`called_share`]. `None` where they are more than a run has.
+/// by `layout_std`, as in [`smallest_slowdown`]. `None` where they are more than a run has.
 pub fn blocks_to_pass(limit: f64, block_std: f64, layout_std: f64) -> Option<usize> {
     let of_run = |run: &Run| {
         let differences = run.blocks.iter().map(|z| layout_std * run.layout + block_std * z).collect();

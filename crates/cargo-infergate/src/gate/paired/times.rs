@@ -20,7 +20,6 @@ pub fn rows(
     series: &Series,
     standing: &Standing,
     cases: Option<usize>,
-    against: Against,
 ) -> Vec<VerdictRow> {
     let case = receipt.cases.iter().find(|case| case.id == id);
     let layout_std = case.and_then(|case| case.layout_std).unwrap_or(0.0);
@@ -32,11 +31,11 @@ pub fn rows(
     let median = TimeEvidence {
         smallest_slowdown: smallest(),
         throughput: case.and_then(|case| case.throughput),
-        ..evidence(receipt, id, series, standing, Statistic::Median, against)
+        ..evidence(receipt, id, series, standing, Statistic::Median)
     };
     let mut rows = vec![ended(receipt, id, median, standing)];
     if let (Some(means), Some(mean)) = (series.mean.as_deref(), standing.mean.as_deref()) {
-        let row = ended(receipt, id, evidence(receipt, id, means, mean, Statistic::Mean, against), mean);
+        let row = ended(receipt, id, evidence(receipt, id, means, mean, Statistic::Mean), mean);
         rows.push(explained(row, (series, standing), (means, mean)));
     }
     rows
@@ -74,7 +73,6 @@ fn evidence(
     series: &Series,
     standing: &Standing,
     statistic: Statistic,
-    against: Against,
 ) -> TimeEvidence {
     let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == id);
     let blocks: Vec<&BlockCase> = blocks.take(standing.blocks).collect();
@@ -84,10 +82,7 @@ fn evidence(
         let ns = blocks.iter().map(|block| times(block).iter().map(|ns| *ns as f64 / iterations).collect::<Vec<_>>());
         ns.filter_map(|ns| if statistic == Statistic::Mean { mean(&ns) } else { median(&ns) }).collect()
     };
-    // An anchor that is base's own commit was measured as base.
-    let apart = against == Against::Anchor && receipt.anchor.as_ref().is_some_and(|anchor| anchor.side.is_some());
-    let base = if apart { of_processes(|block| &block.anchor_ns) } else { of_processes(|block| &block.base_ns) };
-    let head = of_processes(|block| &block.head_ns);
+    let (base, head) = (of_processes(|block| &block.base_ns), of_processes(|block| &block.head_ns));
     let interval = standing.low.zip(standing.high);
     TimeEvidence {
         statistic,
@@ -101,7 +96,7 @@ fn evidence(
         p_adjusted: standing.p_adjusted,
         threshold: Some(series.limit_after(standing.blocks).exp()),
         blocks: Some(standing.blocks),
-        ..TimeEvidence::new(case.map_or_else(|| Metric::gated(id), PairedCase::metric), against)
+        ..TimeEvidence::new(case.map_or_else(|| Metric::gated(id), PairedCase::metric), Against::Base)
     }
 }
 

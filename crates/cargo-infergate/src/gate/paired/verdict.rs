@@ -1,8 +1,7 @@
 //! From the blocks of a paired run to its verdict.
 
 use super::accept;
-use super::anchor::anchor_series;
-use super::looks::{Series, stand};
+use super::looks::{Series, outcomes, stand};
 use super::series::series_of;
 use super::{coverage, further, load, merge, other_lengths, times};
 use crate::gate::memory;
@@ -78,10 +77,43 @@ pub fn series(cases: &[PairedCase], blocks: &[BlockRecord]) -> Vec<(Case, Series
     cases.iter().filter(|case| case.timed).map(of_case).collect()
 }
 
+/// The cases that more blocks may settle. None once a load has shown that head is worse: a block of it takes most of a minute.
+pub fn open(receipt: &PairedReceipt) -> Vec<Case> {
+    if load::is_decided(receipt) {
+        return Vec::new();
+    }
+    let (ids, suite): (Vec<Case>, Vec<Series>) = series(&receipt.cases, &receipt.blocks).into_iter().unzip();
+    let outcomes = outcomes(&suite, receipt.cases_elsewhere());
+    let open: Vec<Case> =
+        ids.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_none()).map(|(id, _)| *id).collect();
+    if open.is_empty() && load::is_pending(receipt) { ids } else { open }
+}
+
 /// Judges a paired run: outputs first, then time. The worst row decides; a run that broke an invariant or was cut short
 /// never passes. Each time says the smallest slowdown that would have shown, which is simulated.
 pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
-    judged(receipt, policy, true)
+    let mut verdict = judged(receipt, policy, true);
+    let warning = if policy.undecided_passes { warning(&verdict) } else { None };
+    verdict.notes.splice(0..0, warning);
+    verdict
+}
+
+/// What `undecided = "warn"` let pass, whether or not the whole verdict passes by it.
+fn warning(verdict: &Verdict) -> Option<Note> {
+    let open = verdict.rows.iter().filter(|row| row.passes_undecided());
+    let open: Vec<String> = open.map(|row| row.subject.to_string()).collect();
+    // Beside a regression, say, or in a run that broke, it changes nothing.
+    let is_of_run = matches!(verdict.verdict, Outcome::Invalid | Outcome::Partial);
+    if open.is_empty() || is_of_run || !(verdict.passes_undecided() || matches!(verdict.exit_code, 3 | 4)) {
+        return None;
+    }
+    let not_all = if verdict.passes_undecided() {
+        ""
+    } else {
+        ", and not what is missing, cannot be compared, still grows or is above its limit"
+    };
+    let open = open.join(", ");
+    Some(Note::from(format!("nothing is decided of {open}; undecided = \"warn\" lets it pass{not_all}")))
 }
 
 /// The same verdict without what is simulated, which takes most of the time.
@@ -104,15 +136,10 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
     let (ids, suite): (Vec<Case>, Vec<Series>) = series(&receipt.cases, &receipt.blocks).into_iter().unzip();
     let cases = suite.len() + elsewhere;
     for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite, elsewhere)) {
-        let times = times::rows(receipt, *id, series, &standing, with_power.then_some(cases), Against::Base);
+        let times = times::rows(receipt, *id, series, &standing, with_power.then_some(cases));
         let weighed = times.into_iter().map(|row| servers::weigh(receipt.servers, series, cases, row));
         rows.extend(weighed.map(|row| coverage::weigh(receipt, row)));
         rows.extend(further::rows(receipt, *id, standing.blocks));
-    }
-    let (ids, suite): (Vec<Case>, Vec<Series>) = anchor_series(receipt).into_iter().unzip();
-    let cases = suite.len() + elsewhere;
-    for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite, elsewhere)) {
-        rows.extend(times::rows(receipt, *id, series, &standing, with_power.then_some(cases), Against::Anchor));
     }
     rows.extend(load::rows(receipt));
     rows.extend(exact::counted_by_both(&base.counted, &head.counted, policy.counter_tolerance));
@@ -132,17 +159,9 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
         (true, true) => judged.at_best(Outcome::Partial),
         // A share of which nothing is left.
         (true, false) if receipt.cases.is_empty() => judged.at_best(Outcome::NotComparable),
-        (true, false) if !anchored(receipt) => judged.at_best(Outcome::NotComparable),
         (true, false) if policy.undecided_passes => judged.passing_undecided(),
         (true, false) => judged,
     }
-}
-
-/// Whether the anchor, where there is one, can run anything that is timed.
-fn anchored(receipt: &PairedReceipt) -> bool {
-    let mut timed = receipt.cases.iter().filter(|case| case.timed).peekable();
-    let Some(anchor) = &receipt.anchor else { return true };
-    timed.peek().is_none() || timed.any(|case| anchor.has(case.id))
 }
 
 fn notes(receipt: &PairedReceipt) -> Vec<Note> {
@@ -150,9 +169,6 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
     let mut notes = receipt.notes.clone();
     let broken = receipt.invalid.iter().chain(&receipt.broken);
     notes.extend(broken.map(|what| Note::Broken { what: what.clone() }));
-    if !anchored(receipt) {
-        notes.push(Note::from("the anchor can run none of these benches; name a later revision as anchor".to_owned()));
-    }
     if receipt.partial {
         notes.push(Note::CutShort { base: false });
     }
@@ -162,7 +178,6 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
             share.number, share.of, share.suite_cases
         ))
     }));
-    notes.extend(receipt.resumed.last().map(|blocks| Note::from(merge::gone_on("the run", *blocks))));
     if receipt.base.counted.is_empty() && !receipt.head.counted.is_empty() {
         notes.push(Note::BaseNotCounted);
     }
@@ -192,9 +207,7 @@ fn wider_limits(receipt: &PairedReceipt, rows: &[VerdictRow]) -> Option<Note> {
     let wider: Vec<String> = rows
         .iter()
         .filter_map(|row| Some((row, row.time()?.threshold?, began(row)?)))
-        .filter(|(row, limit, began)| {
-            row.time().is_some_and(|time| time.against == Against::Base) && *limit > began * (1.0 + 1e-9)
-        })
+        .filter(|(_, limit, began)| *limit > began * (1.0 + 1e-9))
         .map(|(row, limit, _)| {
             let of = if row.time().is_some_and(|time| time.statistic == Statistic::Mean) { "mean of " } else { "" };
             format!("{of}{} from +{:.0} %", row.subject, (limit - 1.0) * 100.0)
@@ -220,7 +233,7 @@ fn unmatched(benches: &[Case], why: &str) -> Option<Note> {
 }
 
 /// As many names as a line has room for; `None` of none.
-pub(crate) fn few(cases: &[Case]) -> Option<String> {
+fn few(cases: &[Case]) -> Option<String> {
     const NAMED: usize = 8;
     let named: Vec<String> = cases.iter().map(ToString::to_string).collect();
     (!cases.is_empty()).then(|| first_of(&named, NAMED, ", "))
@@ -228,18 +241,15 @@ pub(crate) fn few(cases: &[Case]) -> Option<String> {
 
 /// A row for each time that was not taken because nothing could have changed it.
 fn same_code(receipt: &PairedReceipt) -> Vec<VerdictRow> {
-    let anchor = |case: Case| receipt.anchor.as_ref().filter(|anchor| anchor.has(case)).map(|_| Against::Anchor);
-    let cases: Vec<&PairedCase> = receipt.cases.iter().filter(|case| receipt.is_same_code_of(case.id)).collect();
-    let row = |case: &PairedCase, against| {
+    let row = |case: &PairedCase| {
         let evidence = TimeEvidence {
             threshold: Some(case.threshold),
             throughput: case.throughput,
-            ..TimeEvidence::new(Metric::gated(case.id), against)
+            ..TimeEvidence::new(Metric::gated(case.id), Against::Base)
         };
         VerdictRow::new(case.id, Outcome::SameCode, Evidence::Time(evidence))
     };
-    let of_base = cases.iter().map(|case| row(case, Against::Base));
-    of_base.chain(cases.iter().filter_map(|case| Some(row(case, anchor(case.id)?)))).collect()
+    receipt.cases.iter().filter(|case| receipt.is_same_code_of(case.id)).map(row).collect()
 }
 
 fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64, same_code: bool) -> VerdictRow {

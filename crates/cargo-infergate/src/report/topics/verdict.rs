@@ -109,7 +109,7 @@ fn times(verdict: &Verdict) -> Table {
         let none = if row.outcome == Outcome::Advisory { Missing::NoLimit } else { Missing::NotGiven };
         let limit = |ratio: Option<f64>| Cell::number(ratio.map(|r| r - 1.0), Unit::Change, none);
         let mut cells = vec![
-            Cell::text(words::compared(row, time)),
+            Cell::text(row.subject.to_string()),
             Cell::text(words::measure(time)),
             Cell::number(time.base_ns, Unit::Ns, Missing::NoBase),
             Cell::number(time.head_ns, Unit::Ns, Missing::NotMeasured),

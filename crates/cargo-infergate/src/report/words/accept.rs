@@ -6,8 +6,7 @@ use infergate_core::printable::printable;
 
 use super::decided;
 use crate::receipt::{
-    Accept, Against, Evidence, MAX_ACCEPTS, NoEffect, OUTPUT, Outcome, PairedReceipt, Subject, UpTo, Verdict,
-    VerdictRow,
+    Accept, Evidence, MAX_ACCEPTS, NoEffect, OUTPUT, Outcome, PairedReceipt, Subject, UpTo, Verdict, VerdictRow,
 };
 
 /// Said above the tables.
@@ -53,9 +52,7 @@ pub fn tables(receipt: &PairedReceipt, verdict: &Verdict) -> Vec<Accept> {
         return tables;
     }
     for wanted in verdict.rows.iter().filter_map(table) {
-        let is_same = |known: &&mut Accept| {
-            (&known.case, &known.metric, known.against) == (&wanted.case, &wanted.metric, wanted.against)
-        };
+        let is_same = |known: &&mut Accept| (&known.case, &known.metric) == (&wanted.case, &wanted.metric);
         let has_room = tables.len() < MAX_ACCEPTS;
         match tables.iter_mut().find(is_same) {
             // A median and its mean: one table is for both.
@@ -91,19 +88,19 @@ fn larger(one: Option<UpTo>, other: Option<UpTo>) -> Option<UpTo> {
 
 /// The table for one row, without its reason. Its size leaves room for the next run of the same change.
 fn table(row: &VerdictRow) -> Option<Accept> {
-    let (metric, against, up_to) = match (&row.evidence, row.outcome) {
-        (Evidence::Output(_), Outcome::OutputChanged) => (OUTPUT.to_owned(), Against::Base, None),
+    let (metric, up_to) = match (&row.evidence, row.outcome) {
+        (Evidence::Output(_), Outcome::OutputChanged) => (OUTPUT.to_owned(), None),
         (Evidence::Time(time), Outcome::Regressed) => {
             let most = time.interval.map(|interval| interval.high).or(time.ratio)?.max(time.ratio?);
-            (time.metric.key_in("ns"), time.against, Some(UpTo::Percent(tenths_up((most - 1.0) * 100.0))))
+            (time.metric.key_in("ns"), Some(UpTo::Percent(tenths_up((most - 1.0) * 100.0))))
         }
         (Evidence::Counter(counter), Outcome::CounterRegressed) => {
             let most = counter.head?.max.saturating_sub(counter.base?.max).max(counter.rise()?);
-            (counter.name.clone(), Against::Base, Some(UpTo::Number(most)))
+            (counter.name.clone(), Some(UpTo::Number(most)))
         }
         _ => return None,
     };
-    Some(Accept { case: row.subject.clone(), metric, against, up_to, reason: String::new() })
+    Some(Accept { case: row.subject.clone(), metric, up_to, reason: String::new() })
 }
 
 /// Percent, with one digit that is rounded up.
@@ -114,9 +111,6 @@ fn tenths_up(percent: f64) -> f64 {
 /// An empty reason is refused, so that nobody declares a change by copying alone.
 fn toml(accept: &Accept) -> String {
     let mut text = format!("[[accept]]\ncase = {}\nmetric = {}\n", quoted(&accept.case.id()), quoted(&accept.metric));
-    if accept.against == Against::Anchor {
-        text += "against = \"anchor\"\n";
-    }
     match accept.up_to {
         Some(UpTo::Number(number)) => text += &format!("up_to = {number}\n"),
         Some(up_to) => text += &format!("up_to = \"{up_to}\"\n"),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::gate::paired::{design_level, layouts_wanted, unknown_tau};
+use crate::gate::paired::{LEVEL, layouts_wanted, unknown_tau};
 use crate::receipt::{
     Against, Build, BuiltWith, Evidence, LeakSite, Note, Outcome, PairedReceipt, Reason, Statistic, Subject,
     TimeEvidence, Verdict, VerdictRow,
@@ -251,10 +251,7 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
     if matches!(&*paired.head.engine.name, "server" | "command") {
         return None;
     }
-    let anchor = paired.anchor.as_ref().filter(|_| slower.time().is_some_and(|time| time.against == Against::Anchor));
-    // Where it has no side of its own, it is base's commit.
-    let good = anchor.and_then(|anchor| anchor.side.as_ref()).unwrap_or(&paired.base);
-    let (good, bad) = (commit(&good.build)?, commit(&paired.head.build)?);
+    let (good, bad) = (commit(&paired.base.build)?, commit(&paired.head.build)?);
     if good == bad {
         return None;
     }
@@ -297,7 +294,7 @@ pub fn errors(note: &Note, luck: &str) -> Option<String> {
 fn by_design(luck: &str) -> String {
     format!(
         "By design at most {} of suites where nothing changed are called regressed{luck}.",
-        units::level(design_level())
+        units::level(LEVEL)
     )
 }
 

@@ -71,9 +71,9 @@ fn a_verdict_is_the_exit_code_and_its_files_are_kept_whatever_it_is() {
 fn it_installs_the_command_for_itself_and_leaves_nothing_of_it() {
     let (place, [_, second, _]) = Place::with_repository();
     place.write("code.txt", "3");
-    let output = place.script("gate/run.sh").arg("--power").output().expect("sh");
+    let output = place.script("gate/run.sh").arg("--time-same-code").output().expect("sh");
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    assert_eq!(own_words(&place, &second), ["--power"]);
+    assert_eq!(own_words(&place, &second), ["--time-same-code"]);
     assert_eq!(place.read("gate-folder.txt").trim(), place.path("work").to_string_lossy());
     place.assert_tidy();
 

@@ -2,8 +2,8 @@
 
 use cargo_infergate::gate::paired::{PairedPolicy, judge};
 use cargo_infergate::receipt::{
-    Accept, Against, AnchorRecord, CountedCase, Counter, MeanTest, NoEffect, Note, OUTPUT, Outcome, PairedReceipt,
-    Reason, Statistic, Subject, Terms, UpTo, Verdict,
+    Accept, CountedCase, Counter, MeanTest, NoEffect, Note, OUTPUT, Outcome, PairedReceipt, Reason, Statistic, Subject,
+    Terms, UpTo, Verdict,
 };
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ const CASE: &str = "decode/p8";
 /// A table that is about `metric` of the one case.
 fn accept(metric: &str, up_to: Option<UpTo>) -> Accept {
     let reason = "sorts all logits now".to_owned();
-    Accept { case: case(CASE).into(), metric: metric.into(), against: Against::Base, up_to, reason }
+    Accept { case: case(CASE).into(), metric: metric.into(), up_to, reason }
 }
 
 fn percent(percent: f64) -> Option<UpTo> {
@@ -122,16 +122,6 @@ fn a_counter_rises_by_a_number_or_by_a_share() {
     assert_eq!(verdict(Some(UpTo::Number(9))), Outcome::CounterRegressed);
     assert_eq!(verdict(percent(5.0)), Outcome::Pass);
     assert_eq!(verdict(percent(4.9)), Outcome::CounterRegressed);
-}
-
-#[test]
-fn the_anchor_is_another_comparison() {
-    let mut receipt = slower(0.1);
-    receipt.anchor = Some(AnchorRecord { limit: 1.05, side: None, without: Vec::new() });
-    let of_base = accept("itl_ns", percent(12.0));
-    let of_anchor = Accept { against: Against::Anchor, ..of_base.clone() };
-    assert_eq!(judged(&declaring(receipt.clone(), vec![of_base.clone()])).verdict, Outcome::Regressed);
-    assert_eq!(judged(&declaring(receipt, vec![of_base, of_anchor])).verdict, Outcome::Pass);
 }
 
 #[test]

@@ -1,14 +1,12 @@
 //! A receipt judged again: no limit that it holds counts.
 
 use cargo_infergate::gate::paired::{Limits, PairedPolicy, judge, median_threshold, missing};
-use cargo_infergate::receipt::{AnchorRecord, LoadCase, MeanTest, Metric, Outcome, PairedReceipt, WindowTimes};
-use infergate_core::case::Case;
+use cargo_infergate::receipt::{LoadCase, MeanTest, Metric, Outcome, PairedReceipt, WindowTimes};
 use proptest::prelude::*;
 
 use crate::gate::paired::measured;
-use crate::gate::support::case;
 
-const LIMITS: Limits = Limits { threshold: None, mean_threshold: None, anchor: 1.05, throughput: 1.05, latency: 1.1 };
+const LIMITS: Limits = Limits { threshold: None, mean_threshold: None, throughput: 1.05, latency: 1.1 };
 
 fn slower(fraction: f64) -> PairedReceipt {
     measured("decode/p8", 10_000_000, &[fraction; 20])
@@ -46,11 +44,8 @@ fn a_case_that_no_server_answered_is_not_under_load() {
 }
 
 #[test]
-fn a_receipt_cannot_leave_out_the_mean_or_widen_the_anchor() {
-    let mut receipt = slower(0.04);
-    receipt.anchor = Some(AnchorRecord { limit: 50.0, side: None, without: Vec::new() });
-    let again = LIMITS.set_in(receipt);
-    assert_eq!(again.anchor.as_ref().map(|anchor| anchor.limit), Some(1.05));
+fn a_receipt_cannot_leave_out_the_mean() {
+    let again = LIMITS.set_in(slower(0.04));
     assert_eq!(again.cases[0].mean, Some(MeanTest { threshold: 1.1, by_noise: false, expected_std: None }));
 }
 
@@ -68,21 +63,14 @@ fn a_receipt_whose_limit_was_asked_for_does_not_follow_the_noise() {
 #[test]
 fn what_the_settings_ask_for_and_the_run_has_not_is_named() {
     let receipt = slower(0.0);
-    let said = |cases: &[&str], anchor: Option<&str>| {
+    let said = |cases: &[&str]| {
         let cases: Vec<String> = cases.iter().map(|case| (*case).to_owned()).collect();
-        missing(&receipt, &cases, anchor).iter().map(cargo_infergate::report::words::note).collect::<Vec<_>>()
+        missing(&receipt, &cases).as_ref().map(cargo_infergate::report::words::note)
     };
-    assert_eq!(said(&[], None), [""; 0]);
-    assert_eq!(said(&["decode/*", "decode/p8"], None), [""; 0]);
-    assert_eq!(
-        said(&["decode/p8", "prefill/p8", "fib/*"], Some("v1")),
-        [
-            "the settings ask for cases that the run has not: prefill/p8, fib/*",
-            "the settings ask for the anchor v1, and the run has none"
-        ]
-    );
-    let known: Case = case("decode/p8");
-    assert_eq!(receipt.cases[0].id, known);
+    assert_eq!(said(&[]), None);
+    assert_eq!(said(&["decode/*", "decode/p8"]), None);
+    let absent = said(&["decode/p8", "prefill/p8", "fib/*"]).expect("a note");
+    assert_eq!(absent, "the settings ask for cases that the run has not: prefill/p8, fib/*");
 }
 
 proptest! {

@@ -4,8 +4,7 @@ use cargo_infergate::gate::output::{Agreement, compare, default_tolerance};
 use cargo_infergate::gate::paired::{PairedPolicy, judge as judge_pair};
 use cargo_infergate::gate::{Policy, judge};
 use cargo_infergate::receipt::{
-    Accept, Against, Baseline, Fingerprint, OtherLength, Outcome, Output, PairedReceipt, Receipt, StepLogits, Terms,
-    Verdict,
+    Accept, Baseline, Fingerprint, OtherLength, Outcome, Output, PairedReceipt, Receipt, StepLogits, Terms, Verdict,
 };
 use infergate::engine::EngineInfo;
 
@@ -259,13 +258,8 @@ fn outputs_at_other_lengths_are_judged_as_those_of_cases() {
     let mut other = pair.clone();
     other.cases[0].head_output = output(vec![7, 8]);
     assert_eq!(rows(&judge_pair(&other, &PairedPolicy::default())), []);
-    let accept = Accept {
-        case: case("prefill/p2").into(),
-        metric: "output".into(),
-        against: Against::Base,
-        up_to: None,
-        reason: "another mask".into(),
-    };
+    let accept =
+        Accept { case: case("prefill/p2").into(), metric: "output".into(), up_to: None, reason: "another mask".into() };
     pair.terms = Some(Terms { by_head: false, accept: vec![accept], accepted_before: Vec::new() });
     let verdict = judge_pair(&pair, &PairedPolicy::default());
     assert_eq!((rows(&verdict)[0].1, rows(&verdict)[1].1), (Outcome::Accepted, Outcome::OutputChanged));

@@ -41,7 +41,6 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
     let block = |slower: &f64| BlockRecord {
         started_first: Side::Base,
         ran_first: Side::Base,
-        anchor_place: None,
         layouts: None,
         base_idle: None,
         head_idle: None,
@@ -54,7 +53,6 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         built_with: cargo_infergate::receipt::BuiltWith::default(),
         notes: Vec::new(),
         share: None,
-        resumed: Vec::new(),
         explained: Vec::new(),
         allocated: Vec::new(),
         other_lengths: Vec::new(),
@@ -73,7 +71,6 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         cases: vec![suite],
         blocks: slower.iter().map(block).collect(),
         memory: None,
-        anchor: None,
         servers: None,
         layouts: None,
     }

@@ -60,7 +60,6 @@ fn block(cases: &[PairedCase], servers: [Server; 2], random: &mut fastrand::Rng)
     let mut block = BlockRecord {
         started_first: other,
         ran_first,
-        anchor_place: None,
         layouts: None,
         base_idle: None,
         head_idle: None,
@@ -197,7 +196,7 @@ fn answers_that_end_early_under_load_are_called() {
     // Blocks decided it, so that no size could say how far it is meant.
     let up_to = Some(UpTo::Percent(1.0));
     let (case, metric, reason) = (row.subject.clone(), "answer_bytes".to_owned(), "shorter answers".to_owned());
-    let accept = vec![Accept { case, metric, against: Against::Base, up_to, reason }];
+    let accept = vec![Accept { case, metric, up_to, reason }];
     let terms = Some(Terms { by_head: false, accept, accepted_before: Vec::new() });
     let declared = PairedReceipt { terms, ..receipt.clone() };
     let verdict = judge(&declared, &PairedPolicy::default());
@@ -276,7 +275,6 @@ fn failing(base: u64, head: u64) -> BlockRecord {
     BlockRecord {
         started_first: Side::Base,
         ran_first: Side::Base,
-        anchor_place: None,
         layouts: None,
         base_idle: None,
         head_idle: None,

@@ -6,8 +6,8 @@ use infergate_core::case::Phase;
 
 use super::{Others, and_more, name};
 use crate::receipt::{
-    Against, BlocksWorse, CounterEvidence, Evidence, MemoryEvidence, Metric, Outcome, OutputEvidence, Reason,
-    Statistic, Subject, TargetEvidence, TimeEvidence, Verdict, VerdictRow, Witness,
+    BlocksWorse, CounterEvidence, Evidence, MemoryEvidence, Metric, Outcome, OutputEvidence, Reason, Statistic,
+    Subject, TargetEvidence, TimeEvidence, Verdict, VerdictRow, Witness,
 };
 use crate::report::words::counter;
 use crate::report::{units, words};
@@ -60,8 +60,7 @@ pub fn moved(verdict: &Verdict, row: &VerdictRow, time: &TimeEvidence) -> String
         (true, false) => "shorter",
         (false, false) => "longer",
     };
-    let than = if time.against == Against::Anchor { " than the anchor" } else { "" };
-    format!("{what} {} {direction}{than}", units::size_of_change(change))
+    format!("{what} {} {direction}", units::size_of_change(change))
 }
 
 /// Whether people say it as what is got through in a second: a time of all users together.
