@@ -15,7 +15,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use sha2::{Digest, Sha256};
 
 use crate::receipt::Build;
-use crate::watcher::{end_children, take_over};
+use crate::watcher::{end_children, remove_own_variables, take_over};
 use infergate_core::case::{BenchName, Case};
 use infergate_core::engine::{EngineInfo, LoadRequest};
 use infergate_core::outcome::InvariantBroken;
@@ -124,10 +124,7 @@ impl Worker {
         let name = self.job.name;
         let (program, arguments) = self.job.command.split_first().context("worker: there is no command")?;
         let mut command = Command::new(program);
-        // What this worker was told is no business of the command's.
-        for (variable, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("INFERGATE_")) {
-            command.env_remove(variable);
-        }
+        remove_own_variables(&mut command);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         // Ready before the clock starts.
         let (hand_over, words) = reader();

@@ -13,14 +13,12 @@ pub mod iterations;
 pub mod layouts;
 mod left_out;
 pub mod load_window;
-mod order;
 mod other_lengths;
 pub mod pairs;
 mod pilot;
 pub mod planning;
 mod request;
 mod started;
-mod steps;
 mod together;
 mod windows;
 
@@ -40,10 +38,8 @@ use infergate_core::worker::{Client, Launcher, Patience, WorkerError, WorkerFile
 pub use infergate_core::worker::Program;
 pub(crate) use infergate_core::worker::ensure_not;
 pub use layouts::Layouts;
-use order::Order;
 use pairs::Pairs;
 pub use request::{PairedRequest, Shard, run_seed};
-use steps::{label, step};
 pub use windows::UnderLoad;
 
 /// A paired run that is under way.
@@ -148,11 +144,9 @@ impl<'a> PairedRun<'a> {
     /// Takes what is known of each case from a calibration of this machine class in place of the pilot's guess. Before the
     /// first block only: limits are fixed from then on.
     pub fn expect(&mut self, known: &BTreeMap<Case, Known>) {
-        if self.receipt.blocks.is_empty() {
-            for case in self.receipt.cases.iter_mut().filter(|case| case.timed && case.load.is_none()) {
-                if let Some(known) = known.get(&case.id) {
-                    planning::expect(case, *known, self.request);
-                }
+        for case in self.receipt.cases.iter_mut().filter(|case| case.timed && case.load.is_none()) {
+            if let Some(known) = known.get(&case.id) {
+                planning::expect(case, *known, self.request);
             }
         }
     }
@@ -375,4 +369,53 @@ impl<'a> PairedRun<'a> {
         warm().map_err(|error: WorkerError| error.of(side.name()))?;
         Ok(client)
     }
+}
+
+/// Who is started first, and who runs first: drawn so that every two blocks in a row balance both, and every four blocks hold each combination
+/// once. The process that is started second was 0.28 % faster on decode (standard error 0.06 %, 312 blocks); prefill and generation showed
+/// nothing.
+#[derive(Debug, Clone)]
+struct Order {
+    random: fastrand::Rng,
+    /// Of the group of four under way, those to come; the next one is last.
+    waiting: Vec<(Side, Side)>,
+}
+
+impl Order {
+    /// The same seed gives the same orders.
+    fn new(seed: u64) -> Self {
+        Self { random: fastrand::Rng::with_seed(seed), waiting: Vec::new() }
+    }
+
+    /// Started first, runs first.
+    fn next(&mut self) -> (Side, Side) {
+        if let Some(next) = self.waiting.pop() {
+            return next;
+        }
+        let mut draw = || if self.random.bool() { Side::Base } else { Side::Head };
+        let (started, ran) = (draw(), draw());
+        let flip = self.random.bool();
+        let mut second = (started, ran.other());
+        if flip {
+            second = (started.other(), ran);
+        }
+        self.waiting = vec![(second.0.other(), second.1.other()), second, (started.other(), ran.other())];
+        (started, ran)
+    }
+}
+
+/// Steps of one block on a progress bar.
+const STEPS_OF_BLOCK: usize = 1000;
+
+/// `block 3 of 8, 5 cases open: decode/p128`.
+fn label(done: usize, last: usize, cases: &[Case], what: &str) -> String {
+    let open = if cases.len() == 1 { "1 case open".into() } else { format!("{} cases open", cases.len()) };
+    let most = if done < fewest_to_pass() { "" } else { "at most " };
+    format!("block {} of {most}{last}, {open}: {what}", done + 1)
+}
+
+/// Steps are fractions of a block, so that the time left is told by the blocks so far, however many cases they had.
+fn step(label: &str, (done, last): (usize, usize), at: usize, cases: usize) -> Progress {
+    let done_steps = done * STEPS_OF_BLOCK + STEPS_OF_BLOCK * at / cases.max(1);
+    Progress { label: label.to_owned(), done_steps, total_steps: last * STEPS_OF_BLOCK }
 }

@@ -5,7 +5,6 @@
 pub mod answer;
 pub mod memory;
 mod process;
-mod prompts;
 mod window;
 pub mod worker;
 

@@ -52,6 +52,20 @@ pub fn watched(command: Command) -> Command {
     watched
 }
 
+/// A process and its parent: the second field after the name, which may hold spaces and brackets.
+pub fn parent_of(process: &str) -> Option<(u32, u32)> {
+    let number = process.parse().ok()?;
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    Some((number, stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?))
+}
+
+/// Takes this command's own variables away from a program that it starts.
+pub fn remove_own_variables(command: &mut Command) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("INFERGATE_")) {
+        command.env_remove(name);
+    }
+}
+
 /// Nothing to take over here.
 #[cfg(not(target_os = "linux"))]
 pub fn take_over() {}

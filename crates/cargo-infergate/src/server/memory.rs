@@ -6,6 +6,8 @@ use std::fs;
 use infergate_core::memory::resident::of_process;
 use infergate_core::receipt::MemorySample;
 
+use crate::watcher::parent_of;
+
 /// The sum over the processes that process `parent` started and those that these did, whatever group or session they made for
 /// themselves. One whose own parent ended belongs to whoever takes it over, which this program does. `None` where the system does not say
 /// it of any; a process that ends meanwhile is left out.
@@ -23,13 +25,6 @@ pub fn of_started(parent: u32) -> MemorySample {
         add(&mut sum, &of_process(format!("/proc/{process}").as_ref()));
     }
     sum
-}
-
-/// A process and its parent, the second field behind the name, which may hold spaces and brackets.
-fn parent_of(process: &str) -> Option<(u32, u32)> {
-    let number = process.parse().ok()?;
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    Some((number, stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?))
 }
 
 fn add(sum: &mut MemorySample, one: &MemorySample) {

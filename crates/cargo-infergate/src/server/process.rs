@@ -12,7 +12,7 @@ use infergate_core::printable::printable_within;
 use infergate_core::process::Group;
 use infergate_core::worker::ending;
 
-use crate::watcher::end_children;
+use crate::watcher::{end_children, remove_own_variables};
 
 /// How far apart a server is asked whether it is ready, or has ended.
 const LOOK: Duration = Duration::from_millis(50);
@@ -63,9 +63,7 @@ impl Server {
         let copy = || log.try_clone().context("no temporary file for the server's log");
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?);
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("INFERGATE_")) {
-            command.env_remove(name);
-        }
+        remove_own_variables(&mut command);
         let process = Group::spawn(&mut command);
         let process = process.with_context(|| format!("server.command: '{program}' cannot be started"))?;
         let mut server = Self { process, log, address };

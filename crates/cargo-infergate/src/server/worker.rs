@@ -9,7 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use infergate_core::case::{BenchName, Case};
 use infergate_core::engine::{EngineInfo, LoadRequest, Pacing};
-use infergate_core::load::{Arrivals, FailureClass, LoadWindow, REPEATED_PROMPTS, RequestRecord, Stop, WindowPlan};
+use infergate_core::load::{
+    Arrivals, FailureClass, LoadWindow, PLACES, REPEATED_PROMPTS, RequestRecord, Stop, WindowPlan,
+};
 use infergate_core::outcome::InvariantBroken;
 use infergate_core::sha256::WORDS;
 use infergate_core::worker::{
@@ -19,7 +21,6 @@ use infergate_core::worker::{
 use super::answer::{Part, sent_tokens, untimed, words_of};
 use super::memory::of_started;
 use super::process::{Server, Start};
-use super::prompts::{self, PREPARED, WINDOWS, repeated};
 use super::window;
 use crate::receipt::Scenario;
 use crate::receipt::window::{METRICS, case_name};
@@ -58,6 +59,22 @@ const MOST_UNTIMED: u32 = 5;
 
 /// Pieces of output and records that fit one answer, of some 18 bytes each.
 const MAX_KEPT: u64 = infergate_core::load::MOST_ANSWER_BYTES / 18;
+
+/// The level whose prompt is asked for its output. Those below it have the prompts that windows repeat.
+const PREPARED: u64 = u64::MAX;
+
+/// Prompts of windows begin here, far from those of single requests.
+const WINDOWS: u64 = 1 << 40;
+
+/// The level whose prompt is the one that windows repeat `at` that place.
+const fn repeated(at: u64) -> u64 {
+    PREPARED - 1 - at
+}
+
+/// What the prompts of a level are made of: those that are always the same are so in all blocks of a run, others in none.
+const fn seed_of(of_block: u64, number: u64) -> u64 {
+    if number >= PREPARED - REPEATED_PROMPTS { of_block & !PLACES } else { of_block }
+}
 
 /// Which server, and what is asked of it.
 #[derive(Debug, Clone)]
@@ -393,7 +410,7 @@ impl Worker {
             ramp_ns: 0,
             shard: Shard::WHOLE,
             seed: number,
-            prompts: Prompts::Words { seed: prompts::seed(loaded.seed, number), shared: 0 },
+            prompts: Prompts::Words { seed: seed_of(loaded.seed, number), shared: 0 },
             max_kept: u64::MAX,
         })
     }

@@ -73,12 +73,6 @@ fn has_children() -> bool {
 fn children() -> Vec<i32> {
     let own = std::process::id();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = processes.filter_map(|process| process.file_name().to_str()?.parse::<i32>().ok());
-    numbers.filter(|number| parent_of(*number) == Some(own)).collect()
-}
-
-/// The second field behind the name, which may hold spaces and brackets.
-fn parent_of(process: i32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    let all = processes.filter_map(|process| super::parent_of(process.file_name().to_str()?));
+    all.filter(|(_, parent)| *parent == own).map(|(number, _)| number.cast_signed()).collect()
 }
