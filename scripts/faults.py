@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Faults in the middle of commands of infergate: what was tried, and what was lost by it. Linux only.
 
-    cargo build --locked --package cargo-infergate --package infergate --package infergate-serve --bins --examples
+    cargo build --locked --package cargo-infergate --package infergate --package infergate-candle --bins --examples
     python3 scripts/faults.py                  # everything: some hours
     python3 scripts/faults.py --short          # a few of each: minutes
     python3 scripts/faults.py --only disks,clock --commands gate,bless --seed 7

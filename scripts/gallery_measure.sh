@@ -7,7 +7,7 @@
 #   endpoints  two servers, one of them with its model in two precisions, side by side, by scripts/llama_cpp_server.sh
 # and all of them where none is named. They take hours, want a quiet machine, and need python3 with pip for the model (98 MB).
 # COMMAND names a command that was built already (`cargo xtask` if none is given), WORKER a bench binary, SERVE the example
-# serve_candle, SPEC another model for scenarios, GALLERY another folder. SHORT=1 tries each of them on little, below
+# serve, SPEC another model for scenarios, GALLERY another folder. SHORT=1 tries each of them on little, below
 # target/gallery-short: what it measures says nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -3,10 +3,10 @@
 # `bash scripts/llama_cpp_server.sh [STEP...]`; the steps are
 #   load       users on the server, and every answer's tokens by our tokenizer beside the server's own count
 #   gate       two commits whose servers have the same setting through the paired gate with four users, then two of different settings
-#   endpoints  this server and serve_candle with the model as it is and as f32, side by side: target/gallery/endpoints.json (GALLERY: another folder)
+#   endpoints  this server and our example `serve` with the model as it is and as f32, side by side: target/gallery/endpoints.json (GALLERY: another folder)
 # and all of them where none is named. Everything else lies in target/llama-cpp, and every process ends with the script.
 # Needs python3 with pip and venv, a C++ compiler and cargo. COMMAND, WORKER and SERVE name programs that were built already:
-# the command (`cargo xtask` if none is given), the bench binary `inference` and the example `serve_candle`. PROMPTS (48; 41), TOKENS (48;
+# the command (`cargo xtask` if none is given), the bench binary `inference` and the example `serve`. PROMPTS (48; 41), TOKENS (48;
 # 128) and USERS (1,4; 1,2) set the size of load and of endpoints, REQUESTS (123) that of endpoints, BUDGET (25m) the time of each gate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -28,8 +28,8 @@ fi
 model=$(bash .ci/fetch-model)
 serve=${SERVE:-}
 if [ -z "$serve" ] && [[ " ${steps[*]} " == *" endpoints "* ]]; then
-    cargo build --quiet --profile bench --workspace --example serve_candle
-    serve=target/release/examples/serve_candle
+    cargo build --quiet --profile bench --package infergate-candle --example serve
+    serve=target/release/examples/serve
 fi
 
 started=()
@@ -122,7 +122,7 @@ TOML
     gate 1 --allow-output-change
 }
 
-# Starts serve_candle with the settings in "$@" on one thread, and puts its URL into $url and its model's name into $served.
+# Starts the example `serve` with the settings in "$@" on one thread, and puts its URL into $url and its model's name into $served.
 ours() {
     local out=$results/serve-${#started[@]}
     : > "$out.txt"
@@ -139,7 +139,7 @@ ours() {
 }
 
 # Three servers, each on one thread, of which two at most compute at once, with prompts that go to each of them in turn: their number
-# and that of the servers have no common factor. Answers end where the model ends them or at TOKENS; serve_candle goes on to TOKENS.
+# and that of the servers have no common factor. Answers end where the model ends them or at TOKENS; ours goes on to TOKENS.
 # The one with a single place refuses what comes while it is taken (429). All have the tokenizer of the model, which counts where a
 # server does not. The prices are made up.
 step_endpoints() {

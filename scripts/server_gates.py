@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Two builds of a server under load: what the gate says of known changes to infergate-serve, and how long that takes.
+"""Two builds of a server under load: what the gate says of known changes to the example `serve`, and how long that takes.
 
     python3 scripts/server_gates.py                        # each change once, and equal builds 20 times; about 3 hours
     python3 scripts/server_gates.py --equal 1 --only stall # one of them
     python3 scripts/server_gates.py --command PATH         # takes a cargo-infergate that is built already
 
 Each change is a commit on top of a clone of this repository, gated against that by `gate --against HEAD~1 --server --users 16`. The
-server is infergate-serve with set token times: its tokens cost no processor, so what is seen is the batch, the queue and the
+server is infergate-candle's example `serve` with set token times: its tokens cost no processor, so what is seen is the batch, the queue and the
 engine's thread. It ends with exit code 1 at the first verdict that is not the expected one, or that takes more than 8 minutes.
 """
 import argparse
@@ -21,16 +21,15 @@ import time
 from repositories import environment
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TIMED = "crates/infergate-serve/src/timed.rs"
-THREAD = "crates/infergate-serve/src/engine_thread.rs"
+SERVER = "crates/infergate-candle/examples/serve.rs"
 MOST_SECONDS = 480
 
 # 12 of 16 users are served at once, the others wait.
 SETTINGS = """
 [server]
-build = ["cargo", "build", "--quiet", "--release", "--locked", "--package", "infergate-serve", "--example", "serve"]
+build = ["cargo", "build", "--quiet", "--release", "--locked", "--package", "infergate-candle", "--example", "serve"]
 command = ["./target/release/examples/serve", "--port", "{port}", "--slots", "12", "--queue", "64",
-           "--option", "ttft_ms=40", "--option", "itl_ms=12"]
+           "--timed", "40,12"]
 model = "timed"
 
 [[scenario]]
@@ -39,38 +38,40 @@ input_tokens = 32
 output_tokens = 16
 """
 
-# A change, the file, what becomes what in it, and what has to be named.
+# A change, what becomes what in the server, and what has to be named.
 CHANGES = {
-    "comment": (TIMED, "//! Its tokens are those", "//! All its tokens are those", None),
+    "comment": ("/// Gives each request its tokens", "/// Gives every request its tokens", None),
     # Each row of the batch takes 1.5 ms by itself: 18 ms a step in place of 12.
-    "rows": (TIMED, "events.push(running.next(age)?);", "events.push(running.next(age)?);\n                thread::sleep(Duration::from_micros(1500));",
+    "rows": ("events.push(running.next()?);", "events.push(running.next()?);\n                thread::sleep(Duration::from_micros(1500));",
              "chat/16-users/token"),
     # Beside others a tenth of the answers has another word.
-    "garble": (TIMED, """        for running in &mut self.running {
-            if let Some(age) = now.checked_duration_since(running.due(&self.script)) {
-                events.push(running.next(age)?);
+    "garble": ("""        for running in &mut self.running {
+            if running.due <= now {
+                running.due += self.itl;
+                events.push(running.next()?);
 """, """        let others = self.running.len() > 1;
         for running in &mut self.running {
-            if let Some(age) = now.checked_duration_since(running.due(&self.script)) {
-                let mut event = running.next(age)?;
+            if running.due <= now {
+                running.due += self.itl;
+                let mut event = running.next()?;
                 if others && event.request.0 % 10 == 3 && event.index == 4 {
                     event.token ^= 1;
                 }
                 events.push(event);
 """, "load:chat/16 users"),
     # The newest request is served first.
-    "queue": (THREAD, "self.waiting.pop_front()", "self.waiting.pop_back()", "load:chat/16 users"),
+    "queue": ("waiting.pop_front()", "waiting.pop_back()", "load:chat/16 users"),
     # Every ten seconds nothing happens for half of one, and everything is that much later from then on.
-    "stall": (TIMED, "        let events = self.due();\n", """        static BEGUN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    "stall": ("        let now = Instant::now();\n        let mut events", """        static BEGUN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
         static STALLS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         let periods = BEGUN.get_or_init(Instant::now).elapsed().as_secs() / 10;
         if STALLS.swap(periods, std::sync::atomic::Ordering::Relaxed) < periods {
             let pause = Duration::from_millis(500);
             thread::sleep(pause);
-            self.running.iter_mut().for_each(|running| running.begun += pause);
+            self.running.iter_mut().for_each(|running| running.due += pause);
         }
-        let events = self.due();
-""", "chat/16-users/longest-gap or chat/16-users/token"),
+        let now = Instant::now();
+        let mut events""", "chat/16-users/longest-gap or chat/16-users/token"),
 }
 
 
@@ -98,14 +99,14 @@ def repository(place, env):
 
 def changed(clone, env, name):
     """The clone with one change as its HEAD, built: its build is no part of the gate's time."""
-    path, before, after, named = CHANGES[name]
+    before, after, named = CHANGES[name]
     run(clone, env, "git", "reset", "--quiet", "--hard", "gated")
-    text = (clone / path).read_text()
+    text = (clone / SERVER).read_text()
     if before not in text:
-        raise Failed(f"{path}: has no '{before}'")
-    (clone / path).write_text(text.replace(before, after, 1))
+        raise Failed(f"{SERVER}: has no '{before}'")
+    (clone / SERVER).write_text(text.replace(before, after, 1))
     run(clone, env, "git", "commit", "--quiet", "--all", "--message", name)
-    run(clone, env, "cargo", "build", "--quiet", "--release", "--locked", "--package", "infergate-serve", "--example", "serve")
+    run(clone, env, "cargo", "build", "--quiet", "--release", "--locked", "--package", "infergate-candle", "--example", "serve")
     return named
 
 

@@ -13,7 +13,7 @@ MANIFEST = ('[package]\nname = "engine"\nversion = "0.1.0"\nedition = "2021"\n\n
 # A program that leaves others behind, in its group and in a session of their own. Once a file says so it gives itself a signal.
 PROGRAM = ("#!/bin/sh\nif [ -e '{flag}' ]; then signal=$(cat '{flag}'); rm '{flag}'; kill -\"$signal\" $$; fi\n"
            "setsid sleep 1000 &\nsleep 1000 &\nsleep 0.02\necho one\n")
-SERVER = "#!/bin/sh\nsetsid sleep 1000 &\nsleep 1000 &\n'{serve}' --port \"$1\" --option ttft_ms=2 --option itl_ms=1\n"
+SERVER = "#!/bin/sh\nsetsid sleep 1000 &\nsleep 1000 &\n'{serve}' --port \"$1\" --timed 2,1\n"
 SCENARIO = "[[scenario]]\nname = 'chat'\ninput_tokens = 8\noutput_tokens = 4\n"
 # Real programs and servers take real times, which are not judged here.
 UNJUDGED = ["--threshold=9000%", "--mean-threshold=9000%"]

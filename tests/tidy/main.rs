@@ -63,7 +63,6 @@ const HOUSE: &[&str] = &[
     "crates/infergate-divan/src",
     "crates/infergate-load/src",
     "crates/infergate-probes/src",
-    "crates/infergate-serve/src",
     "xtask",
 ];
 

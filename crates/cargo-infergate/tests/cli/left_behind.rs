@@ -161,7 +161,7 @@ fn an_interrupted_gate_asks_its_servers_to_end() {
     let sandbox = empty_repository();
     let serve = support::example("serve");
     let script = format!(
-        "trap 'echo $2 >>{0}/ended; kill $!; exit' TERM\necho $2 >>{0}/started\n'{1}' --port $1 & wait\n",
+        "trap 'echo $2 >>{0}/ended; kill $!; exit' TERM\necho $2 >>{0}/started\n'{1}' --port $1 --timed 200,20 & wait\n",
         sandbox.path("").display(),
         serve.display()
     );

@@ -20,7 +20,7 @@ fn repository(base: &str, head: &str) -> Sandbox {
     let sandbox = empty_repository();
     let script = |options: &str| {
         let serve = support::example("serve");
-        format!("#!/bin/sh\nexec '{}' --port \"$1\" --option ttft_ms=2 --option itl_ms=1 {options}\n", serve.display())
+        format!("#!/bin/sh\nexec '{}' --port \"$1\" --timed 2,{options}\n", serve.display())
     };
     sandbox.write(
         "infergate.toml",
@@ -56,7 +56,7 @@ fn memory_is_that_of_all_that_a_server_started() {
 
 #[test]
 fn a_server_that_says_something_else_is_a_changed_output() {
-    let sandbox = repository("--option salt=0", "--option salt=1");
+    let sandbox = repository("1", "1 --salt 1");
     let said = gate(&sandbox, &["--json=verdict.json", "--out=paired.json"]).code(1);
     let report = stdout(&said);
     assert!(report.contains("timed on server") && report.contains("output changed"), "{report}");
@@ -122,7 +122,7 @@ fn body(connection: &mut BufReader<TcpStream>) -> Option<String> {
 /// Base's table asks for more tokens: its server would say another text.
 #[test]
 fn both_servers_are_asked_what_heads_scenario_says() {
-    let sandbox = repository("", "");
+    let sandbox = repository("1", "1");
     let own = fs::read_to_string(sandbox.path("infergate.toml")).expect("settings");
     commit(&sandbox, "infergate.toml", &own.replace("output_tokens = 4", "output_tokens = 9"), "longer");
     sandbox.write("infergate.toml", &own);
@@ -218,7 +218,7 @@ fn servers_come_in_pairs() {
 
 #[test]
 fn a_server_that_does_not_get_ready_is_one_line() {
-    let sandbox = repository("", "");
+    let sandbox = repository("1", "1");
     let line = error(gate(&sandbox, &["--server-command=sh,-c,echo no model; exit 3 # {port}"]));
     assert!(line.contains("ended before it was ready (exit status: 3); its last words: no model"), "{line}");
     let line = error(gate(&sandbox, &["--server-command=sh,-c,sleep 60 # {port}", "--server-ready-s=1"]));
@@ -247,7 +247,7 @@ answering.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 
 #[test]
 fn another_server_on_its_port_does_not_answer_for_one_that_has_ended() {
-    let sandbox = repository("", "");
+    let sandbox = repository("1", "1");
     let script = sandbox.write("taken.py", TAKEN_PORT);
     let line = error(gate(&sandbox, &[&format!("--server-command=python3,{},{{port}}", script.display())]));
     assert!(line.contains("the server ended before it was ready (exit status: 0)"), "{line}");
@@ -258,7 +258,7 @@ const UNDER_LOAD: &[&str] = &["--users=3", "--server-window-s=0.3", "--memory-ru
 
 #[test]
 fn many_users_show_a_server_whose_tokens_come_late() {
-    let sandbox = repository("", "--option itl_ms=15");
+    let sandbox = repository("1", "15");
     let more = [UNDER_LOAD, &["--json=verdict.json", "--out=paired.json", "--report=report"]].concat();
     let said = gate(&sandbox, &more).code(1);
     let report = stdout(&said);
@@ -288,10 +288,10 @@ fn many_users_show_a_server_whose_tokens_come_late() {
 
 #[test]
 fn a_server_that_dies_is_named_with_its_last_words() {
-    let sandbox = repository("", "");
+    let sandbox = repository("1", "1");
     let serve = support::example("serve");
     let script = format!(
-        "'{}' --port \"$1\" & sleep 2; kill -9 $!; wait $!; printf 'out of \\033[2Jmemory\\n'; exit 3\n",
+        "'{}' --port \"$1\" --timed 200,20 & sleep 2; kill -9 $!; wait $!; printf 'out of \\033[2Jmemory\\n'; exit 3\n",
         serve.display()
     );
     sandbox.write("start.sh", &script);
@@ -305,7 +305,7 @@ fn a_gate_without_a_server_says_what_is_missing() {
     let sandbox = Sandbox::new();
     let line = error(sandbox.run(&["gate", "--base-url=http://127.0.0.1:1", "--head-url=http://127.0.0.1:1"]));
     assert!(line.contains("the server did not answer a request"), "{line}");
-    let repository = repository("", "");
+    let repository = repository("1", "1");
     repository.write("infergate.toml", "");
     let line = error(gate(&repository, &[]));
     assert!(line.contains("infergate.toml names no server.command; add [server] with one"), "{line}");

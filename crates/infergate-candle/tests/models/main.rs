@@ -15,5 +15,6 @@ mod hub;
 mod match_transformers;
 mod memory;
 mod output_evidence;
+mod serve;
 mod spec;
 mod tokenizer;
