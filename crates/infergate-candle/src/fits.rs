@@ -19,12 +19,8 @@ pub struct Needs {
     pub weights: u64,
     /// Copies that exist only while they are loaded.
     pub loading: u64,
-    /// Rotary tables and masks, made with the model.
-    pub tables: u64,
-    /// Keys and values.
-    pub cache: u64,
-    /// What a prompt is computed in.
-    pub buffers: u64,
+    /// Keys, values, tables, and the buffers that a prompt is computed in.
+    pub running: u64,
 }
 
 impl Needs {
@@ -39,57 +35,40 @@ impl Needs {
         };
         // Keys and values are copied for every query head that shares them.
         let row = 2 * c.hidden + 3 * c.q_width() + 2 * c.kv_width() + 3 * c.intermediate;
-        Self {
-            weights,
-            loading,
-            // Sine, cosine, and the angles they are made of.
-            tables: f32s(&[3, c.context, c.head_dim / 2]),
-            // Twice: the state behind the prompt is kept for going back to it.
-            cache: f32s(&[2, 2, c.layers, c.kv_width(), cached]),
-            // Scores as products, masked, and as shares.
-            buffers: f32s(&[tokens, row])
-                .saturating_add(f32s(&[3, c.heads, tokens, tokens]))
-                .saturating_add(f32s(&[2, c.vocab])),
-        }
+        // Sine, cosine, and the angles they are made of.
+        let tables = f32s(&[3, c.context, c.head_dim / 2]);
+        // Twice: the state behind the prompt is kept for going back to it.
+        let cache = f32s(&[2, 2, c.layers, c.kv_width(), cached]);
+        // Scores as products, masked, and as shares.
+        let buffers = f32s(&[tokens, row]) + f32s(&[3, c.heads, tokens, tokens]) + f32s(&[2, c.vocab]);
+        Self { weights, loading, running: tables + cache + buffers }
     }
 
     /// The most that is taken at one time.
     pub fn peak(&self) -> u64 {
-        let running = self.cache.saturating_add(self.buffers);
-        self.weights.saturating_add(self.tables).saturating_add(running.max(self.loading))
+        self.weights + self.running.max(self.loading)
     }
 
-    /// Refuses a `model` that does not fit `free` bytes.
+    /// Refuses a `model` that does not fit the memory that is free now. Where the system does not say, nothing is refused.
     ///
     /// # Errors
-    /// Saying what is needed, for what, and what there is.
-    pub fn ensure_below(&self, free: u64, model: &str) -> Result<()> {
+    /// Saying what is needed and what there is.
+    pub fn ensure_fits_memory(&self, model: &str) -> Result<()> {
+        let Some(free) = free_bytes() else { return Ok(()) };
         ensure!(
             self.peak() <= free,
-            "{model}: it takes {:.1} GiB of memory (weights {:.1}, loading them {:.1}, tables {:.1}, cache and buffers {:.1}) and {:.1} GiB are free; close programs, or choose a smaller model or dtype",
+            "{model}: it takes {:.1} GiB of memory, {:.1} of them for its weights, and {:.1} GiB are free; close programs, or choose a smaller model or dtype",
             gib(self.peak()),
             gib(self.weights),
-            gib(self.loading),
-            gib(self.tables),
-            gib(self.cache.saturating_add(self.buffers)),
             gib(free)
         );
         Ok(())
-    }
-
-    /// As [`ensure_below`](Self::ensure_below), with the memory that is free now. Where the system does not say, nothing is
-    /// refused.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn ensure_fits_memory(&self, model: &str) -> Result<()> {
-        free_bytes().map_or(Ok(()), |free| self.ensure_below(free, model))
     }
 }
 
 /// Bytes of an f32 array with these dimensions.
 pub(crate) fn f32s(dimensions: &[usize]) -> u64 {
-    dimensions.iter().fold(4, |bytes: u64, &n| bytes.saturating_mul(n as u64))
+    dimensions.iter().fold(4, |bytes, &n| bytes * n as u64)
 }
 
 /// What can be had without swapping; in a container no more than its limit less what its programs hold.

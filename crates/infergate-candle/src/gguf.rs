@@ -1,8 +1,8 @@
-//! [`Gguf`]: a GGUF file, checked before candle sees it, as a quantized model or dequantized to f32.
+//! [`Gguf`]: a GGUF file as a quantized model or dequantized to f32.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
-use std::io::{BufReader, Read};
+use std::fs::File;
+use std::io::{BufReader, Read as _, Seek as _};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -16,9 +16,12 @@ use crate::config::{Family, LlamaConfig};
 use crate::decoder::Decoder;
 use crate::fits::Needs;
 use crate::weights::{self, Weight};
-use crate::{OneLine as _, gguf_header, llama, qwen};
+use crate::{OneLine as _, llama, qwen};
 
-/// An open GGUF file whose weights all lie inside it.
+/// candle looks for a file's alignment in its metadata and divides by it. Here it is looked for in so many first bytes.
+const ALIGNMENT_WITHIN_BYTES: u64 = 64 << 10;
+
+/// An open GGUF file.
 pub struct Gguf {
     /// Header: metadata and where each weight lies.
     pub content: Content,
@@ -26,24 +29,22 @@ pub struct Gguf {
 }
 
 impl Gguf {
-    /// Opens `path` and checks its header against its length.
+    /// Opens `path` and reads its header.
     ///
     /// # Errors
-    /// When the file is missing, empty, no GGUF, damaged or shorter than its weights.
+    /// When the file is missing, no GGUF, or damaged.
     pub fn open(path: &Path) -> Result<Self> {
         let what = path.display();
-        let metadata = fs::metadata(path).with_context(|| format!("cannot open the model file {what}"))?;
-        // Opening a pipe would wait for whoever writes to it.
-        ensure!(metadata.is_file(), "{what} is no regular file; give a GGUF file");
         let file = File::open(path).with_context(|| format!("cannot open the model file {what}"))?;
-        let length = metadata.len();
-        ensure!(length > 0, "the model file {what} is empty; download it again");
         let mut file = BufReader::new(file);
-        let mut magic = [0_u8; 4];
-        let readable = file.read_exact(&mut magic).is_ok();
-        ensure!(readable && &magic == b"GGUF", "{what} is not a GGUF file: it does not start with the bytes GGUF");
-        let content = gguf_header::read(&mut file, length)
-            .with_context(|| format!("the GGUF file {what} is truncated or damaged; download it again"))?;
+        let mut start = Vec::new();
+        file.by_ref().take(ALIGNMENT_WITHIN_BYTES).read_to_end(&mut start)?;
+        ensure!(start.starts_with(b"GGUF"), "{what} is not a GGUF file: it does not start with the bytes GGUF");
+        ensure!(!is_aligned_to_zero(&start), "{what}: its general.alignment is 0; download it again");
+        file.rewind()?;
+        let content = Content::read(&mut file).one_line();
+        let content =
+            content.with_context(|| format!("the GGUF file {what} is truncated or damaged; download it again"))?;
         Ok(Self { content, file })
     }
 
@@ -138,8 +139,8 @@ impl Gguf {
 
     /// Bytes that the quantized model's weights take in memory, and those of them that are read for each token.
     fn quantized_bytes(&self, config: &LlamaConfig) -> (u64, u64) {
-        let stored: u64 = self.content.tensor_infos.values().map(gguf_header::stored_bytes).sum();
-        let embedding = self.content.tensor_infos.get("token_embd.weight").map_or(0, gguf_header::stored_bytes);
+        let stored: u64 = self.content.tensor_infos.values().map(stored_bytes).sum();
+        let embedding = self.content.tensor_infos.get("token_embd.weight").map_or(0, stored_bytes);
         // The embedding is looked up in f32; the head reads the stored one.
         let embedding_f32 = (config.vocab * config.hidden * size_of::<f32>()) as u64;
         let head_copy = if config.tied { embedding } else { 0 };
@@ -151,7 +152,7 @@ impl Gguf {
     pub fn needs(&self, config: &LlamaConfig, as_stored: bool) -> Needs {
         let largest = |bytes: fn(&TensorInfo) -> u64| self.content.tensor_infos.values().map(bytes).max().unwrap_or(0);
         // Each weight is read as bytes, and then made into blocks.
-        let read = 2 * largest(gguf_header::stored_bytes);
+        let read = 2 * largest(stored_bytes);
         if as_stored {
             return Needs::llama(config, self.quantized_bytes(config).0, read, true);
         }
@@ -205,6 +206,18 @@ impl Gguf {
         let Some(value) = self.content.metadata.get(key) else { return Ok(None) };
         Ok(Some(value.to_f32().ok().with_context(|| format!("the GGUF metadata {key} is not an f32"))?))
     }
+}
+
+/// Bytes a weight takes in the file.
+fn stored_bytes(info: &TensorInfo) -> u64 {
+    (info.shape.elem_count() / info.ggml_dtype.block_size() * info.ggml_dtype.type_size()) as u64
+}
+
+fn is_aligned_to_zero(start: &[u8]) -> bool {
+    let key = b"general.alignment";
+    let at = start.windows(key.len()).position(|bytes| bytes == key);
+    // The type of the value, and then the value.
+    at.and_then(|at| start.get(at + key.len() + 4..at + key.len() + 8)).is_some_and(|value| value == [0; 4])
 }
 
 /// GGUF's Llama rows pair dimension 2i with 2i+1 of a head; Hugging Face's pair i with i + head_dim / 2.

@@ -7,7 +7,6 @@ pub mod digest;
 pub mod engine;
 pub mod fits;
 pub mod gguf;
-mod gguf_header;
 pub mod gpt2;
 mod heap;
 pub mod hub;

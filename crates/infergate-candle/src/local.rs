@@ -1,15 +1,12 @@
 //! [`ModelFiles`]: which files of a directory make a model, and what its config.json says it is.
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::fmt;
-use std::fs;
-use std::io::Read as _;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use infergate_core::text_file::read_text;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// config.json, the name every model directory has.
@@ -66,92 +63,36 @@ impl ModelFiles {
 /// # Errors
 /// When the file is damaged or names a file outside the model's directory.
 pub fn shards(index: &Path) -> Result<BTreeSet<String>> {
-    let bytes = read_at_most(index, MAX_INDEX_BYTES)?;
-    let list: Index = serde_json::from_slice(&bytes).map_err(|error| {
-        let why = if error.is_data() { "has no weight_map, or one with no plain file name" } else { "is no JSON" };
-        anyhow!("{} {why}; download it again ({error})", index.display())
-    })?;
-    let Shards(names) = list.weight_map;
+    let list: Index = read_json(index)?;
+    let names: BTreeSet<String> = list.weight_map.into_values().collect();
     for name in &names {
-        let strange = |c: char| c.is_control() || ['/', '\\', ':'].contains(&c);
-        let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(strange);
+        let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', ':', '\0']);
         ensure!(plain, "{} names a shard `{name}`, which is no plain file name", index.display());
     }
     ensure!(!names.is_empty(), "{} lists no shards; download it again", index.display());
     Ok(names)
 }
 
-/// The one field that is needed of a list of shards.
+/// The one field that is needed of a list of shards: which file has a weight.
 #[derive(Deserialize)]
 struct Index {
-    weight_map: Shards,
+    weight_map: BTreeMap<String, String>,
 }
 
-/// The files that a map of weights names, each once; nothing else of it is kept.
-struct Shards(BTreeSet<String>);
-
-impl<'de> Deserialize<'de> for Shards {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ShardVisitor).map(Self)
-    }
-}
-
-struct ShardVisitor;
-
-impl<'de> Visitor<'de> for ShardVisitor {
-    type Value = BTreeSet<String>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a map from weights to files")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut names = BTreeSet::new();
-        while let Some((_, name)) = map.next_entry::<IgnoredAny, Cow<'_, str>>()? {
-            if names.contains(&*name) {
-                continue;
-            }
-            if names.len() == MAX_SHARDS {
-                return Err(A::Error::custom(format_args!("it names more than {MAX_SHARDS} files")));
-            }
-            names.insert(name.into_owned());
-        }
-        Ok(names)
-    }
-}
-
-/// The largest config.json that is read; published ones have a few kilobytes. A value of it can take a hundred times as much.
-const MAX_CONFIG_BYTES: u64 = 128 << 10;
-/// The largest list of shards that is read: a hundred bytes for each weight.
-const MAX_INDEX_BYTES: u64 = 16 << 20;
-/// No model is in more files.
-const MAX_SHARDS: usize = 10_000;
+/// Largest description of a model that is read. Lists of shards have a hundred bytes for each weight.
+const MAX_JSON_BYTES: u64 = 16 << 20;
 
 /// Reads a config.json.
 ///
 /// # Errors
 /// When it cannot be read, is too large or is no JSON, with line and column.
 pub fn read_config(path: &Path) -> Result<Value> {
-    let bytes = read_at_most(path, MAX_CONFIG_BYTES)?;
-    serde_json::from_slice(&bytes).with_context(|| format!("{} is no JSON; download it again", path.display()))
+    read_json(path)
 }
 
-/// The content of a regular file of at most `limit_bytes`.
-///
-/// # Errors
-/// When it is none, is larger, or cannot be read.
-pub fn read_at_most(path: &Path, limit_bytes: u64) -> Result<Vec<u8>> {
-    let what = path.display();
-    let file = fs::metadata(path).with_context(|| format!("cannot read {what}"))?;
-    ensure!(file.is_file(), "cannot read {what}: it is no regular file");
-    let length = file.len();
-    ensure!(length <= limit_bytes, "{what} has {length} bytes and no more than {limit_bytes} are read");
-    // Room that grows by doubling would be twice the file.
-    let mut bytes = Vec::with_capacity(usize::try_from(length).map_or(0, |bytes| bytes + 1));
-    let file = fs::File::open(path).with_context(|| format!("cannot read {what}"))?;
-    // Some files of the system are longer than they say.
-    file.take(limit_bytes).read_to_end(&mut bytes).with_context(|| format!("cannot read {what}"))?;
-    Ok(bytes)
+fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = read_text(path, MAX_JSON_BYTES)?;
+    serde_json::from_str(&text).with_context(|| format!("{} is damaged; download it again", path.display()))
 }
 
 /// What config.json says the model is: one of the supported architectures.

@@ -1,5 +1,6 @@
 //! From a [`LoadRequest`] to a [`CandleEngine`].
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -22,12 +23,12 @@ use crate::tokenizer::Text;
 use crate::weights::Weight;
 use crate::{CANDLE_VERSION, CandleEngine, llama, qwen, settings, synthetic, weights};
 use infergate::engine::{EngineInfo, LoadRequest};
-use infergate_core::printable::printable_within;
+use serde::Deserialize as _;
 
 /// Loads the model that `request` names.
 ///
 /// # Errors
-/// One line saying what is wrong with the spec, the files or the request.
+/// One line saying what is wrong with the spec, the files or the request. A panic of a library over a file becomes one as well.
 pub fn load(request: &LoadRequest) -> Result<CandleEngine> {
     let Model { decoder, info, text, digest } = open(request)?;
     Ok(CandleEngine::new(decoder, info, text, digest))
@@ -63,14 +64,15 @@ pub struct Model {
 /// # Errors
 /// As [`load`].
 pub fn open(request: &LoadRequest) -> Result<Model> {
-    // Files name their metadata and weights as they like, and errors repeat those names.
-    open_unguarded(request).map_err(|error| anyhow!("{}", printable_within(&format!("{error:#}"), MAX_ERROR_CHARS)))
+    let opened = catch_unwind(AssertUnwindSafe(|| open_files(request))).unwrap_or_else(|panic| {
+        let why = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref().copied());
+        bail!("{}: a library panicked over it ({}); is it damaged?", request.model, why.unwrap_or("without a message"))
+    });
+    // Below its first line candle prints backtraces.
+    opened.map_err(|error| anyhow!("{}", format!("{error:#}").lines().next().unwrap_or_default()))
 }
 
-/// Characters of the longest error that is shown.
-const MAX_ERROR_CHARS: usize = 1000;
-
-fn open_unguarded(request: &LoadRequest) -> Result<Model> {
+fn open_files(request: &LoadRequest) -> Result<Model> {
     let spec: ModelSpec = request.model.parse()?;
     let mut model = match &spec {
         ModelSpec::Gguf(path) => gguf(path, request)?,
@@ -98,16 +100,16 @@ fn open_unguarded(request: &LoadRequest) -> Result<Model> {
 }
 
 fn gguf(path: &Path, request: &LoadRequest) -> Result<Model> {
-    let mut file = Gguf::open(path)?;
+    let file = Gguf::open(path)?;
+    read_gguf(file, path, request).with_context(|| format!("cannot use {}", path.display()))
+}
+
+fn read_gguf(mut file: Gguf, path: &Path, request: &LoadRequest) -> Result<Model> {
     let stored = file.dtype();
     let dtype = request.dtype.clone().unwrap_or_else(|| stored.clone());
-    let config = file.config().with_context(|| format!("cannot use {}", path.display()))?;
-    let text = Text::from_gguf(&mut file.content).with_context(|| format!("cannot use {}", path.display()))?;
-    ensure!(
-        dtype == stored || dtype == "f32",
-        "dtype `{dtype}` is not possible for {}; use {stored} (as stored) or f32",
-        path.display()
-    );
+    let config = file.config()?;
+    let text = Text::from_gguf(&mut file.content)?;
+    ensure!(dtype == stored || dtype == "f32", "dtype `{dtype}` is not possible; use {stored} (as stored) or f32");
     let as_stored = dtype == stored;
     let context_tokens = match config.family {
         Family::Llama if as_stored => config.context.min(llama::QUANTIZED_CONTEXT_TOKENS),
@@ -126,28 +128,25 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
     let in_config = || format!("cannot use {}", files.config.display());
     let architecture = local::architecture(&json).with_context(in_config)?;
     let text = files.tokenizer.as_deref().map(Text::from_file).transpose()?;
-    let weights = SafeTensorFiles::open(files.weights.clone())?;
+    let weights = SafeTensorFiles::open(&files.weights).context("the weights are damaged; download them again")?;
+    let do_not_fit = || format!("the weights do not fit {}", files.config.display());
     let (decoder, info) = match Family::from_name(architecture) {
         Some(family) => {
             let config = LlamaConfig::from_hf(family, &json).with_context(in_config)?;
             let hf_name: fn(&Weight) -> &str = |w| &w.hf;
-            weights::check(&config, hf_name, &|n| weights.shape(n), weights.names())
-                .with_context(|| format!("the weights do not fit {}", files.config.display()))?;
-            let bytes = f32_bytes(weights::parameters(&config));
-            make_room(&request.model, &Needs::llama(&config, bytes, weights.loading_bytes(bytes), false))?;
+            weights::check(&config, hf_name, &|n| weights.shape(n), weights.names()).with_context(do_not_fit)?;
+            make_room(&request.model, &Needs::llama(&config, f32_bytes(weights::parameters(&config)), 0, false))?;
+            let tied = config.tied;
             // Qwen2 of candle would prefer a stored head to a tied one.
-            let vb = weights.load(|name| !(config.tied && name == "lm_head.weight"))?;
+            let is_hidden = move |name: &str| tied && name == "lm_head.weight";
+            let vb = weights.weights().rename_f(move |name| if is_hidden(name) { String::new() } else { name.into() });
             (f32_decoder(&config, vb)?, llama_info(&config, "f32".into()))
         }
         None => {
-            let config: Gpt2Config = serde_json::from_value(json.clone()).with_context(in_config)?;
+            let config = Gpt2Config::deserialize(&json).with_context(in_config)?;
             config.validate().with_context(in_config)?;
-            let loading = weights.loading_bytes(f32_bytes(config.parameters())).max(config.cut_bytes(config.n_layer));
-            make_room(&request.model, &config.needs(loading))?;
-            // Old checkpoints store the causal mask of each layer as if it were a weight.
-            let vb = weights.load(|name| !name.ends_with(".attn.bias") && !name.ends_with(".attn.masked_bias"))?;
-            let decoder = Gpt2::load(&config, vb, request.threads)
-                .with_context(|| format!("the weights do not fit {}", files.config.display()))?;
+            make_room(&request.model, &config.needs(config.cut_bytes(1)))?;
+            let decoder = Gpt2::load(&config, weights.weights(), request.threads).with_context(do_not_fit)?;
             (Box::new(decoder) as Box<dyn Decoder>, gpt2_info(&config))
         }
     };
@@ -208,7 +207,7 @@ fn llama_info(config: &LlamaConfig, dtype: String) -> EngineInfo {
 
 /// What that many weights take in f32.
 fn f32_bytes(weights: u64) -> u64 {
-    weights.saturating_mul(size_of::<f32>() as u64)
+    4 * weights
 }
 
 /// A model with Llama's layout in f32. `vb` must have every weight of `config`.

@@ -1,10 +1,7 @@
 //! [`Text`]: text to tokens and back, from tokenizer.json or from GGUF metadata.
 
-mod json;
-mod room;
 mod sentencepiece;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use anyhow::{Context, Error, Result, anyhow, bail};
@@ -19,14 +16,11 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
 
-use crate::local::read_at_most;
 use infergate::engine::TokenId;
 
 /// A model's tokenizer. It adds no special tokens and drops none.
 pub struct Text {
     tokenizer: Tokenizer,
-    /// What it was read from.
-    name: String,
 }
 
 /// GGUF token types (`llama_token_type` in llama.cpp): tokens matched as a whole, before anything else.
@@ -47,13 +41,8 @@ impl Text {
     /// # Errors
     /// When the file cannot be read or is no tokenizer.
     pub fn from_file(path: &Path) -> Result<Self> {
-        let bytes = read_at_most(path, json::MAX_FILE_BYTES)?;
-        let name = format!("the tokenizer {}", path.display());
-        let tokenizer = std::str::from_utf8(&bytes)
-            .map_err(one_line)
-            .and_then(|text| caught(&name, || json::read(text)))
-            .with_context(|| format!("{name} is damaged; download it again"))?;
-        Self::new(tokenizer, name)
+        let tokenizer = Tokenizer::from_file(path).map_err(one_line);
+        Self::new(tokenizer.with_context(|| format!("the tokenizer {} is damaged; download it again", path.display()))?)
     }
 
     /// Builds the tokenizer a GGUF file describes, whose lists it takes out of `content`. `Ok(None)`: it describes none.
@@ -72,24 +61,22 @@ impl Text {
         // Control tokens and those of the model's maker are found in a text before it is cut.
         let whole: Vec<AddedToken> =
             tokens.iter().zip(&types).filter_map(|(token, kind)| added(token, *kind)).collect();
-        let letters = whole.iter().map(|token| token.content.len()).sum();
-        let described = Described { whole: (whole.len(), letters), file_bytes: content.tensor_data_offset };
         let mut tokenizer = match kind.as_str() {
-            "gpt2" => byte_level(content, tokens, described)?,
-            "llama" => sentencepiece::tokenizer(content, tokens, &types, described)?,
+            "gpt2" => byte_level(content, tokens)?,
+            "llama" => sentencepiece::tokenizer(content, tokens, &types)?,
             other => bail!(
                 "tokenizer.ggml.model `{other}` is not supported, only `gpt2` and `llama` are; use the model's safetensors and tokenizer.json"
             ),
         };
         tokenizer.add_tokens(whole).map_err(one_line)?;
-        Self::new(tokenizer, "the GGUF metadata's tokenizer".into()).map(Some)
+        Self::new(tokenizer).map(Some)
     }
 
-    fn new(mut tokenizer: Tokenizer, name: String) -> Result<Self> {
+    fn new(mut tokenizer: Tokenizer) -> Result<Self> {
         // A tokenizer.json may ask for cutting and filling up, which would change prompt lengths.
         tokenizer.with_truncation(None).map_err(one_line)?;
         tokenizer.with_padding(None);
-        Ok(Self { tokenizer, name })
+        Ok(Self { tokenizer })
     }
 
     /// Tokens of `text`.
@@ -97,8 +84,7 @@ impl Text {
     /// # Errors
     /// When the tokenizer cannot encode it.
     pub fn tokenize(&self, text: &str) -> Result<Vec<TokenId>> {
-        let encode = || self.tokenizer.encode(text, false).map_err(one_line);
-        let encoding = caught(&self.name, encode).context("the text cannot be tokenized")?;
+        let encoding = self.tokenizer.encode(text, false).map_err(one_line).context("the text cannot be tokenized")?;
         Ok(encoding.get_ids().to_vec())
     }
 
@@ -107,26 +93,8 @@ impl Text {
     /// # Errors
     /// When the tokenizer cannot decode them.
     pub fn detokenize(&self, tokens: &[TokenId]) -> Result<String> {
-        let decode = || self.tokenizer.decode(tokens, false).map_err(one_line);
-        caught(&self.name, decode).context("the tokens cannot be turned into text")
+        self.tokenizer.decode(tokens, false).map_err(one_line).context("the tokens cannot be turned into text")
     }
-}
-
-/// What the tokenizers crate gives. It takes any numbers that a file has for its steps, and panics where it uses them: pieces of no letters,
-/// more letters cut off than there are.
-fn caught<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let caught = catch_unwind(AssertUnwindSafe(work));
-    caught.unwrap_or_else(|_| {
-        bail!("{name} has a step that cannot be taken; use the one that its model was published with")
-    })
-}
-
-/// What is known of a file's tokenizer beside its tokens: how many are found before a text is cut, with how many bytes, and how
-/// much of the file is no weight.
-#[derive(Clone, Copy)]
-pub(super) struct Described {
-    pub whole: (usize, usize),
-    pub file_bytes: u64,
 }
 
 fn added(token: &str, kind: i32) -> Option<AddedToken> {
@@ -138,24 +106,21 @@ fn added(token: &str, kind: i32) -> Option<AddedToken> {
 }
 
 /// GPT-2's kind of tokenizer: bytes written as letters, merged.
-fn byte_level(content: &mut Content, tokens: Vec<String>, described: Described) -> Result<Tokenizer> {
+fn byte_level(content: &mut Content, tokens: Vec<String>) -> Result<Tokenizer> {
     let pre = match content.metadata.get("tokenizer.ggml.pre") {
         Some(Value::String(pre)) => pre.clone(),
         _ => bail!("the GGUF metadata has no tokenizer.ggml.pre, so its text cannot be cut into tokens with certainty"),
     };
     let cut = cut(&pre)?;
     let merges = take_strings(content, "tokenizer.ggml.merges")?;
-    let bytes = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
-    let text_bytes = 2 * bytes(&tokens) + bytes(&merges);
-    room::ensure(tokens.len(), merges.len(), text_bytes, described.whole, described.file_bytes)?;
     let vocab: Vocab = tokens.into_iter().zip(0..).collect();
     let merges = merges
         .into_iter()
         .map(|merge| merge.split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned())))
         .collect::<Option<Vec<_>>>()
         .context("the GGUF metadata tokenizer.ggml.merges has an entry that is no pair")?;
-    let bpe = room::bpe(BPE::builder().ignore_merges(pre == "llama-bpe"), vocab, merges, 0)
-        .context("the GGUF metadata's tokenizer is damaged")?;
+    let builder = BPE::builder().ignore_merges(pre == "llama-bpe").vocab_and_merges(vocab, merges);
+    let bpe = builder.build().map_err(one_line).context("the GGUF metadata's tokenizer is damaged")?;
     let mut tokenizer = Tokenizer::new(bpe);
     if pre == "qwen2" {
         tokenizer.with_normalizer(Some(NFC)).map_err(one_line)?;

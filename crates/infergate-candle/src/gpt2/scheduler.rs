@@ -46,9 +46,9 @@ struct Running {
 impl Gpt2Scheduler {
     pub(super) fn new(weights: Arc<Weights>, requests: usize) -> Result<Self> {
         ensure!(requests > 0, "a scheduler for zero requests serves nobody; ask for room for at least one");
-        let needs = weights.shared.config.needs(0);
-        let cache = needs.cache.saturating_mul(requests as u64);
-        Needs { weights: 0, tables: 0, cache, ..needs }.ensure_fits_memory(&format!("room for {requests} requests"))?;
+        let running = weights.shared.config.cache_bytes() * requests as u64;
+        let needs = Needs { weights: 0, loading: 0, running };
+        needs.ensure_fits_memory(&format!("room for {requests} requests"))?;
         let slot = |_| Ok(Slot { cache: caches(&weights)?, logits: Vec::new(), running: None });
         let slots = (0..requests).map(slot).collect::<Result<_>>()?;
         Ok(Self { weights, slots, submitted: 0 })
@@ -175,6 +175,6 @@ impl Scheduler for Gpt2Scheduler {
     }
 
     fn kv_bytes_per_request(&self) -> Option<u64> {
-        Some(self.weights.shared.config.needs(0).cache)
+        Some(self.weights.shared.config.cache_bytes())
     }
 }

@@ -13,7 +13,7 @@ use tokenizers::decoders::strip::Strip;
 use tokenizers::models::bpe::{BPE, Merges, Vocab};
 use tokenizers::normalizers::{NormalizerWrapper, Prepend, Replace, Sequence as Normalizers};
 
-use super::{Described, one_line, room};
+use super::one_line;
 
 /// SentencePiece writes spaces so.
 const SPACE: &str = "\u{2581}";
@@ -21,19 +21,11 @@ const SPACE: &str = "\u{2581}";
 /// GGUF's type of the token for what is unknown.
 const UNKNOWN: i32 = 2;
 
-/// The longest token: every way to cut one in two is looked up.
-const MAX_TOKEN_BYTES: usize = 1024;
-
 /// The tokenizer over `tokens`.
 ///
 /// # Errors
 /// When scores or the unknown token are missing.
-pub(super) fn tokenizer(
-    content: &mut Content,
-    tokens: Vec<String>,
-    types: &[i32],
-    described: Described,
-) -> Result<Tokenizer> {
+pub(super) fn tokenizer(content: &mut Content, tokens: Vec<String>, types: &[i32]) -> Result<Tokenizer> {
     let scores: Option<Vec<f32>> = match content.metadata.remove("tokenizer.ggml.scores") {
         Some(Value::Array(list)) => list.iter().map(|value| value.to_f32().ok()).collect(),
         _ => None,
@@ -43,16 +35,16 @@ pub(super) fn tokenizer(
         scores.len() == tokens.len() && scores.iter().all(|s| !s.is_nan()),
         "the GGUF metadata tokenizer.ggml.scores does not have one number for each token"
     );
-    ensure!(
-        tokens.iter().all(|token| token.len() <= MAX_TOKEN_BYTES),
-        "the GGUF metadata tokenizer.ggml.tokens has a token of more than {MAX_TOKEN_BYTES} bytes"
-    );
     let unknown = types.iter().position(|&t| t == UNKNOWN).and_then(|id| tokens.get(id));
     let unknown = unknown.context("the GGUF metadata's tokenizer has no unknown token")?;
     let builder = BPE::builder().unk_token(unknown.clone()).fuse_unk(true).byte_fallback(true);
-    let merges = merges(&tokens, &scores, described)?;
+    let merges = merges(&tokens, &scores);
     let vocab: Vocab = tokens.into_iter().zip(0..).collect();
-    let bpe = room::bpe(builder, vocab, merges, 0).context("the GGUF metadata's tokenizer is damaged")?;
+    let bpe = builder
+        .vocab_and_merges(vocab, merges)
+        .build()
+        .map_err(one_line)
+        .context("the GGUF metadata's tokenizer is damaged")?;
     let mut tokenizer = Tokenizer::new(bpe);
     // SentencePiece's dummy prefix: a text starts as if a space stood before it.
     let prefixed = !matches!(content.metadata.get("tokenizer.ggml.add_space_prefix"), Some(Value::Bool(false)));
@@ -74,11 +66,7 @@ pub(super) fn tokenizer(
 }
 
 /// The pairs of tokens that make a token, the best score first: what SentencePiece joins, in its order.
-///
-/// # Errors
-/// More pairs than a file of this length can have: of a thousand tokens that begin each other there are half a million.
-fn merges(tokens: &[String], scores: &[f32], described: Described) -> Result<Merges> {
-    let mut text_bytes: usize = tokens.iter().map(|token| 2 * token.len()).sum();
+fn merges(tokens: &[String], scores: &[f32]) -> Merges {
     let ids: HashMap<&str, usize> = tokens.iter().enumerate().map(|(id, token)| (token.as_str(), id)).collect();
     let mut pairs = Vec::new();
     for (token, score) in tokens.iter().zip(scores) {
@@ -86,12 +74,9 @@ fn merges(tokens: &[String], scores: &[f32], described: Described) -> Result<Mer
             let (left, right) = token.split_at(at);
             if let (Some(l), Some(r)) = (ids.get(left), ids.get(right)) {
                 pairs.push((*score, *l, *r));
-                text_bytes += token.len();
             }
         }
-        // A pair itself takes as much as an entry of the list it becomes.
-        room::ensure(tokens.len(), 2 * pairs.len(), text_bytes, described.whole, described.file_bytes)?;
     }
     pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-    Ok(pairs.into_iter().map(|(_, l, r)| (tokens[l].clone(), tokens[r].clone())).collect())
+    pairs.into_iter().map(|(_, l, r)| (tokens[l].clone(), tokens[r].clone())).collect()
 }

@@ -6,7 +6,6 @@ mod common;
 mod support;
 
 mod bad_input;
-mod corpus;
 mod engine;
 mod generate;
 mod gpt2;
