@@ -3,12 +3,11 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 use infergate_core::load::{Arrivals, RequestRecord, Stop, Window, unmark};
-use infergate_core::receipt::limits::{MAX_NOTES, MAX_NUMBER};
 
 use crate::judge;
-use crate::plan::shard::{Shard, foreign_request, note};
+use crate::plan::shard::{Shard, note};
 use crate::plan::{MAX_KEPT, REQUEST_WEIGHT};
-use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, MAX_REQUESTS, ReceiveRecord, ShardRecord};
+use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, ReceiveRecord, ShardRecord};
 use crate::summary::repeats;
 use crate::summary::{counted_requests, steady_window};
 
@@ -29,13 +28,13 @@ pub fn merge(files: Vec<(String, LoadReceipt)>) -> Result<LoadReceipt> {
     ensure_one_run(&parts)?;
     parts.sort_by_key(|part| part.shard.index());
     ensure_complete(&parts)?;
-    align(&mut parts)?;
+    align(&mut parts);
     ensure_room(&parts)?;
     let count = parts.iter().map(|part| part.receipt.levels.len()).min().unwrap_or(0);
     let mut merged = head(&parts);
     let mut costs = Vec::new();
     for index in 0..count {
-        let (level, cost) = merge_level(&parts, index)?;
+        let (level, cost) = merge_level(&parts, index);
         let scenario = usize::try_from(level.scenario).ok().and_then(|scenario| merged.scenarios.get(scenario));
         let name = format!("{}, {}", scenario.map_or("", |scenario| &scenario.name), level.arrivals.name());
         if cost.is_none() && parts.iter().all(|part| steady_window(&part.receipt.levels[index]).is_some()) {
@@ -53,8 +52,6 @@ pub fn merge(files: Vec<(String, LoadReceipt)>) -> Result<LoadReceipt> {
             merged.invalid.push(reason);
         }
     }
-    merged.notes.truncate(MAX_NOTES);
-    merged.invalid.truncate(MAX_NOTES);
     Ok(merged)
 }
 
@@ -67,15 +64,6 @@ impl Part {
         };
         let shard = Shard::new(record.index, record.count).with_context(|| place.clone())?;
         ensure!(!shard.is_whole(), "{place}: is the only shard of its load; there is nothing to merge");
-        for (index, level) in receipt.levels.iter().enumerate() {
-            let fits = level.whole.is_some_and(|whole| shard.arrivals(whole) == level.arrivals);
-            ensure!(fits, "{place}: level {index} is not what shard {shard} does of the load; the file was edited");
-            if let Some(request) = foreign_request(shard, level) {
-                bail!(
-                    "{place}: level {index}, request {request} belongs to another shard than {shard}; the shards overlap"
-                );
-            }
-        }
         Ok(Self { place, receipt, record, shard, offset_ns: 0 })
     }
 }
@@ -104,59 +92,23 @@ fn ensure_one_run(parts: &[Part]) -> Result<()> {
 
 /// Of parts in the order of their numbers.
 fn ensure_complete(parts: &[Part]) -> Result<()> {
-    for pair in parts.windows(2) {
-        ensure!(
-            pair[0].shard != pair[1].shard,
-            "{}: is shard {}, as {} is; give each shard once",
-            pair[1].place,
-            pair[1].shard,
-            pair[0].place
-        );
-    }
-    for (expected, part) in (0..).zip(parts) {
-        ensure!(
-            part.shard.index() == expected,
-            "{}: is shard {}, and shard {} is missing; give all of them",
-            part.place,
-            part.shard,
-            u64::from(expected) + 1
-        );
-    }
-    if let Some(last) = parts.last() {
-        let (given, count) = (parts.len() as u64, last.shard.count());
-        ensure!(
-            given == u64::from(count),
-            "{}: is shard {}, and shard {} is missing; give all of them",
-            last.place,
-            last.shard,
-            given + 1
-        );
-    }
-    let first = &parts[0];
-    for part in parts.iter().filter(|part| !part.receipt.partial && !first.receipt.partial) {
-        let (levels, expected) = (part.receipt.levels.len(), first.receipt.levels.len());
-        ensure!(
-            levels == expected,
-            "{}: has {levels} levels and {} has {expected}; merge shards of one run",
-            part.place,
-            first.place
-        );
-    }
+    let given: Vec<u32> = parts.iter().map(|part| part.shard.index()).collect();
+    let count = parts.first().map_or(0, |part| part.shard.count());
+    let numbers: Vec<String> = given.iter().map(|index| (u64::from(*index) + 1).to_string()).collect();
+    ensure!(
+        given.iter().copied().eq(0..count),
+        "shards {} of {count} are given; give each of the {count} once",
+        numbers.join(", ")
+    );
     Ok(())
 }
 
 /// Finds what makes each shard's times those of the earliest clock.
-fn align(parts: &mut [Part]) -> Result<()> {
+fn align(parts: &mut [Part]) {
     let earliest_ns = parts.iter().map(|part| part.record.clock_unix_ns).min().unwrap_or(0);
     for part in parts {
         part.offset_ns = part.record.clock_unix_ns - earliest_ns;
-        ensure!(
-            part.offset_ns <= MAX_NUMBER / 2,
-            "{}: its clock is days after the others'; set the machines' clocks and measure again",
-            part.place
-        );
     }
-    Ok(())
 }
 
 fn ensure_room(parts: &[Part]) -> Result<()> {
@@ -203,27 +155,12 @@ fn head(parts: &[Part]) -> LoadReceipt {
 
 /// One level of all shards, and which part of the requests that count in their own receipts counts no more, because another
 /// shard was not at load then. `None` where they were never at load together.
-fn merge_level(parts: &[Part], index: usize) -> Result<(LevelRecord, Option<f64>)> {
+fn merge_level(parts: &[Part], index: usize) -> (LevelRecord, Option<f64>) {
     let first = &parts[0].receipt.levels[index];
     let levels = || parts.iter().map(|part| (part, &part.receipt.levels[index]));
-    for (part, level) in levels() {
-        let same = (level.scenario, level.whole, level.ramp_ns) == (first.scenario, first.whole, first.ramp_ns);
-        ensure!(
-            same,
-            "{}: level {index} is another load than in {}; merge shards of one run",
-            part.place,
-            parts[0].place
-        );
-    }
     let mut requests: Vec<RequestRecord> = levels()
         .flat_map(|(part, level)| level.requests.iter().map(|record| shifted(record, part.offset_ns)))
         .collect();
-    ensure!(
-        requests.len() <= MAX_REQUESTS,
-        "{}: level {index} has {} requests of all shards and a receipt has room for {MAX_REQUESTS}; measure less",
-        parts[0].place,
-        requests.len()
-    );
     requests.sort_by_key(|record| record.request);
     let begins_ns = levels().map(|(part, level)| level.began_ns + part.offset_ns);
     let ends_ns = levels().map(|(part, level)| level.began_ns + level.wall_ns + part.offset_ns);
@@ -253,21 +190,18 @@ fn merge_level(parts: &[Part], index: usize) -> Result<(LevelRecord, Option<f64>
     let common = common_window(parts, index);
     // Where there is none the requests alone would say another one: no time at all is kept.
     merged.steady = common.or(Some(Window { from_ns: 0, to_ns: 0 }));
-    let counted = mark(&mut merged, parts, index);
+    let counted = mark(&mut merged);
     let own: usize = levels().map(|(_, level)| counted_requests(level, None).len()).sum();
     let cost = common.filter(|_| own > 0).map(|_| 1.0 - counted as f64 / own as f64);
-    Ok((merged, cost))
+    (merged, cost)
 }
 
 /// Marks the requests that count: in their shard's own receipt, and while all shards were at load to their ends. How many.
-fn mark(merged: &mut LevelRecord, parts: &[Part], index: usize) -> usize {
-    let levels = || parts.iter().map(|part| &part.receipt.levels[index]);
-    let is_marked = levels().any(|level| level.requests.iter().any(|record| record.measured));
+fn mark(merged: &mut LevelRecord) -> usize {
     let window = steady_window(merged);
     let from_ns = window.map_or(u64::MAX, |window| window.from_ns);
     for record in &mut merged.requests {
-        // Shards of before there were marks say nothing of single requests.
-        record.measured = (record.measured || !is_marked) && record.scheduled_ns >= from_ns;
+        record.measured &= record.scheduled_ns >= from_ns;
     }
     unmark(&mut merged.requests, window);
     merged.requests.iter().filter(|record| record.measured).count()

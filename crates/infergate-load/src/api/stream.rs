@@ -1,7 +1,6 @@
 //! One streamed completion: events and their times become a request's record.
 
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
-use infergate_core::receipt::limits::MAX_NUMBER;
 use infergate_core::sha256;
 use sha2::{Digest, Sha256};
 
@@ -184,8 +183,7 @@ impl Completion {
             return Err(server_error(error));
         }
         let counts = chunk.usage.map(|usage| [usage.prompt_tokens, usage.output_tokens()]);
-        // One such number would make the receipt of all requests one that no run gives.
-        if counts.into_iter().flatten().flatten().any(|tokens| tokens > MAX_NUMBER) {
+        if counts.into_iter().flatten().flatten().any(|tokens| tokens > u32::MAX.into()) {
             let detail = "the server counts more tokens than any request has";
             return Err(failure(FailureClass::MalformedStream, detail));
         }

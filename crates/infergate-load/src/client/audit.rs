@@ -47,17 +47,17 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
         return Ok(None);
     }
     let (script, requests) = script_for(arrivals);
-    let driven = drive(program, arrivals, script, (requests, 0), seed, live)?;
+    let driven = drive(program, arrivals, script, requests, seed, live)?;
     let record = compare(&driven.level, script, &driven.log, driven.offset_ns);
     Ok((!live.is_cancelled()).then_some(record))
 }
 
-/// Measures `requests` requests, behind `warm_up_requests` of each user or of the schedule, on a server that follows `script`.
+/// Measures `requests` requests on a server that follows `script`.
 pub fn drive(
     program: &Path,
     arrivals: Arrivals,
     script: Script,
-    (requests, warm_up_requests): (u64, u64),
+    requests: u64,
     seed: u64,
     live: &Arc<Live>,
 ) -> Result<Driven> {
@@ -81,7 +81,7 @@ pub fn drive(
         shape: Scenario::plain("audit", 1, script.output_tokens),
         arrivals,
         stop: Stop::Requests { count: requests },
-        warm_up_requests,
+        warm_up_requests: 0,
         ramp_ns: 0,
         shard: Shard::WHOLE,
         seed,

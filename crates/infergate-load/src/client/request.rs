@@ -2,14 +2,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, DATE, HOST, HeaderMap, HeaderName,
-    HeaderValue, RETRY_AFTER, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
+    RETRY_AFTER, USER_AGENT,
 };
 use hyper::{Request, Uri};
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
@@ -349,15 +349,7 @@ fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok().map(str::trim)
 }
 
-/// `Retry-After`, in seconds or as a date. A date is one of the server's clock: the time until it is counted from the answer's own date
-/// where it has one.
+/// `Retry-After`, where it is in seconds.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let after = text_of(headers, RETRY_AFTER)?;
-    if let Ok(seconds) = after.parse() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let date = httpdate::parse_http_date(after).ok()?;
-    let now =
-        text_of(headers, DATE).and_then(|now| httpdate::parse_http_date(now).ok()).unwrap_or_else(SystemTime::now);
-    Some(date.duration_since(now).unwrap_or_default())
+    Duration::try_from_secs_f64(text_of(headers, RETRY_AFTER)?.parse().ok()?).ok()
 }

@@ -10,7 +10,7 @@ use infergate_core::load::{Arrivals, Stop};
 use infergate_core::sha256;
 use serde::Serialize;
 
-use crate::receipt::{LevelRecord, MAX_SHARDS, ShardRecord};
+use crate::receipt::{MAX_SHARDS, ShardRecord};
 
 /// Digits of a hash that name a run.
 const RUN_DIGITS: usize = 16;
@@ -134,11 +134,4 @@ pub fn note(record: &ShardRecord) -> String {
         record.count,
         record.run
     )
-}
-
-/// Whether each user and each request of `level` is one of `shard`: the number of the first request that is not.
-pub fn foreign_request(shard: Shard, level: &LevelRecord) -> Option<u64> {
-    let is_closed = matches!(level.arrivals, Arrivals::Closed { .. });
-    let is_own = |request: u64, user: u32| shard.has(request) && (!is_closed || shard.has(user.into()));
-    level.requests.iter().find(|record| !is_own(record.request, record.user)).map(|record| record.request)
 }

@@ -18,18 +18,6 @@ pub struct Price {
     pub output_per_million: f64,
 }
 
-impl Price {
-    /// Refuses what is no price.
-    pub fn validate(&self) -> Result<()> {
-        let sound = |price: f64| (0.0..=MAX_PRICE).contains(&price);
-        ensure!(
-            sound(self.input_per_million) && sound(self.output_per_million),
-            "a price is no number from 0 to {MAX_PRICE:e}; give the price of a million tokens"
-        );
-        Ok(())
-    }
-}
-
 impl FromStr for Price {
     type Err = anyhow::Error;
 
@@ -38,7 +26,10 @@ impl FromStr for Price {
         let (input, output) = text.split_once(',').context(write)?;
         let number = |text: &str| text.trim().parse::<f64>().ok().context(write);
         let price = Self { input_per_million: number(input)?, output_per_million: number(output)? };
-        price.validate()?;
+        ensure!(
+            [price.input_per_million, price.output_per_million].iter().all(|price| (0.0..=MAX_PRICE).contains(price)),
+            "a price is no number from 0 to {MAX_PRICE:e}; give the price of a million tokens"
+        );
         Ok(price)
     }
 }

@@ -1,7 +1,5 @@
 //! Which part of a load a receipt is.
 
-use anyhow::{Result, ensure};
-use infergate_core::receipt::limits::at_most;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,21 +21,4 @@ pub struct ShardRecord {
     pub clock_unix_ns: u64,
     /// The machine class of its client.
     pub machine: String,
-}
-
-/// Refuses shards that no run has.
-pub(super) fn validate_shards(shards: &[ShardRecord]) -> Result<()> {
-    at_most(shards.len(), MAX_SHARDS as usize, "shards")?;
-    for shard in shards {
-        let ShardRecord { index, count, run, .. } = shard;
-        ensure!(
-            (1..=MAX_SHARDS).contains(count) && index < count,
-            "there is no shard {index} of {count}; the file was edited"
-        );
-        ensure!(
-            !run.is_empty() && run.len() <= 64 && run.bytes().all(|byte| byte.is_ascii_hexdigit()),
-            "the name of a shard's run is no hash; the file was edited"
-        );
-    }
-    Ok(())
 }

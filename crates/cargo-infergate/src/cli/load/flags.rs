@@ -126,7 +126,7 @@ pub struct Target {
     /// Time limit of a connection
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub connect_timeout: Duration,
-    /// Attempts of a request where the server says 429 or 5xx; Retry-After is kept to, and the wait counts; one beyond --timeout is not begun
+    /// Attempts of a request where the server says 429 or 5xx; a Retry-After in seconds is kept to, and the wait counts; one beyond --timeout is not begun
     #[arg(long, value_name = "N", default_value = "3", value_parser = value_parser!(u32).range(1..=100))]
     pub attempts: u32,
 }

@@ -50,7 +50,7 @@ fn shards_become_one_receipt_with_the_tables_of_the_whole_load() {
     assert_eq!(serde_json::from_str::<LoadReceipt>(&said).expect("JSON alone"), merged);
     let (code, _, error) = merge(&place, &["0.json", "0.json"]);
     assert_eq!(code, Some(2), "{error}");
-    assert!(error.contains("0.json: is shard 1 of 2, as 0.json is"), "{error}");
+    assert!(error.contains("shards 1, 1 of 2 are given"), "{error}");
     assert!(!place.folder.path().join("all.json").exists(), "nothing of the earlier merge is left");
     let (code, _, error) = merge(&place, &["0.json", "all.json"]);
     assert_eq!(code, Some(2), "{error}");
