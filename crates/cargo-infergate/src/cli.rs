@@ -149,7 +149,7 @@ fn run(asked: Asked) -> Result<i32> {
         Asked::Demo(asked) => demo::run(&asked),
         Asked::Init(asked) => init::run(&asked),
         Asked::Doctor(asked) => doctor::run(&asked),
-        Asked::Schema(asked) => schema::run(&asked),
+        Asked::Schema(_) => schema::run(),
         Asked::CommandWorker(asked) => command_program::serve(asked),
         #[cfg(feature = "load")]
         Asked::ServerWorker(asked) => server_worker::serve(asked),

@@ -91,7 +91,6 @@ pub struct Device {
 ///
 /// Each is linear in the context: `fixed + per_context_token * context`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// Bytes of weights read for one decoded token, whatever the context.
     pub decode_bytes_fixed: f64,

@@ -41,7 +41,6 @@ pub use write::{ensure_writable, to_json, write_bytes, write_json, write_new, wr
 pub const RECEIPT_SCHEMA: &str = "infergate.receipt/1";
 /// Everything one run of the suite measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Receipt {
     /// [`RECEIPT_SCHEMA`].
     pub schema: String,
@@ -89,10 +88,8 @@ pub struct Receipt {
 
 /// One case of a receipt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CaseRecord {
     /// Case id, for example `decode/p128`.
-    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub id: Case,
     /// The greedy output, computed twice before time was taken.
     pub output: Output,
@@ -111,7 +108,6 @@ pub struct CaseRecord {
 
 /// The samples one process took of one case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ProcessSamples {
     /// One per sample: `t_k - t_0` in nanoseconds for each token k of the timed region, summed over the iterations of the
     /// sample. Prefill and decode have one token, generate has N.
@@ -192,7 +188,6 @@ pub enum ThroughputUnit {
 
 /// Time to first token in parts, nanoseconds. They add up to the TTFT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct TtftParts {
     /// Prompt tokens.
     pub prompt_tokens: usize,
@@ -268,7 +263,6 @@ pub struct Build {
 
 /// What the hardware gives, measured by loops that do nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Probes {
     /// Memory read bandwidth with all threads of the suite, bytes per second.
     pub memory_read_bytes_per_s: f64,
@@ -280,7 +274,6 @@ pub struct Probes {
 
 /// Probes before and after the suite, whose difference is drift, and the best of them and of those in between.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct ProbePair {
     /// Before the first case.
     pub before: Probes,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use infergate_core::receipt::limits::{MAX_CASES, MAX_PROCESSES, at_most};
@@ -17,7 +16,7 @@ use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 
 /// `baselines/<machine class>/<engine>-<model>.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
     /// [`BASELINE_SCHEMA`].
     pub schema: String,
@@ -39,10 +38,9 @@ pub struct Baseline {
 }
 
 /// A case's exact reference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExactRecord {
     /// Case id.
-    #[schemars(with = "String")]
     pub id: Case,
     /// The greedy output.
     pub output: Output,
@@ -52,7 +50,7 @@ pub struct ExactRecord {
 }
 
 /// One suite of several fresh processes: the unit of the stored channel.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// When it began, RFC 3339 in UTC.
     pub created: String,
@@ -73,10 +71,9 @@ pub struct Session {
 }
 
 /// One case of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionCase {
     /// Case id.
-    #[schemars(with = "String")]
     pub id: Case,
     /// Raw samples, one entry per fresh process.
     pub processes: Vec<ProcessSamples>,

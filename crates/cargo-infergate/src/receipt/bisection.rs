@@ -1,6 +1,5 @@
 //! What a bisection found, as `bisect --json` writes it.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Explained, VerdictRow};
@@ -9,7 +8,7 @@ use super::{Explained, VerdictRow};
 pub const BISECTION_SCHEMA: &str = "infergate.bisection/1";
 
 /// A search for what made a case slower.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bisection {
     /// [`BISECTION_SCHEMA`].
     pub schema: &'static str,
@@ -28,7 +27,7 @@ pub struct Bisection {
 }
 
 /// How a bisection ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum BisectionEnd {
     /// The first that is slower was found.
@@ -61,7 +60,7 @@ pub enum BisectionEnd {
 }
 
 /// One step of a bisection.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BisectionStep {
     /// Commit and subject, or dependency and version.
     pub name: String,

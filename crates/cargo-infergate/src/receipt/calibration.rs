@@ -1,7 +1,6 @@
 //! The receipt of a calibration: how often the gate is wrong on this machine, and what it finds.
 
 use anyhow::{Result, ensure};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::layouts::{LayoutFiles, validate_layouts};
@@ -17,7 +16,7 @@ pub const CALIBRATION_SCHEMA: &str = "infergate.calibration/1";
 const MAX_SLOWDOWN: f64 = 10.0;
 
 /// Gates between builds that do the same, and blocks whose head was slowed on purpose.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// [`CALIBRATION_SCHEMA`].
     pub schema: String,
@@ -49,7 +48,7 @@ pub struct Calibration {
 }
 
 /// How much a calibration is to hold in the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
     /// Gates.
     pub gates: usize,
@@ -58,7 +57,7 @@ pub struct Wanted {
 }
 
 /// One live gate between two builds that do the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationGate {
     /// Base and head are two files. Whether their bytes differ, the hashes say.
     pub separate_builds: bool,
@@ -79,24 +78,23 @@ pub struct CalibrationGate {
 }
 
 /// One fresh process of each side; head is slowed by several factors in turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PowerBlock {
     /// The cases.
     pub cases: Vec<PowerCase>,
 }
 
 /// One case in one such block.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PowerCase {
     /// Case id.
-    #[schemars(with = "String")]
     pub id: Case,
     /// One entry a slowdown.
     pub slowed: Vec<Stretched>,
 }
 
 /// Times under one injected slowdown; the i-th of head is paired with the i-th of base.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stretched {
     /// Each timed step was stretched by this fraction of itself: 0.05 is 5 %.
     pub slowdown: f64,

@@ -1,6 +1,5 @@
 //! What the doctor found, as `doctor --json` writes it.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Machine;
@@ -9,7 +8,7 @@ use super::Machine;
 pub const CHECKUP_SCHEMA: &str = "infergate.checkup/1";
 
 /// What the doctor found.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Checkup {
     /// [`CHECKUP_SCHEMA`].
     pub schema: &'static str,
@@ -24,7 +23,7 @@ pub struct Checkup {
 }
 
 /// The smallest slowdown of one case that the paired channel calls in 19 of 20 runs.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct PairedSight {
     /// The calibration's file.
     pub calibration: String,
@@ -37,7 +36,7 @@ pub struct PairedSight {
 }
 
 /// The smallest change of one case that the stored channel calls.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Sight {
     /// The baseline's file.
     pub baseline: String,
@@ -52,7 +51,7 @@ pub struct Sight {
 }
 
 /// One thing looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// What was looked at, for example `frequency governor`.
     pub subject: String,

@@ -1,6 +1,5 @@
 //! What the demo found, as `demo --json` writes it.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Outcome;
@@ -9,7 +8,7 @@ use super::Outcome;
 pub const DEMO_SCHEMA: &str = "infergate.demo/1";
 
 /// Changes to a tiny engine whose effect is known, and what the gate said of each.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Demo {
     /// [`DEMO_SCHEMA`].
     pub schema: &'static str,
@@ -20,7 +19,7 @@ pub struct Demo {
 }
 
 /// One change.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DemoChange {
     /// What was changed.
     pub change: &'static str,

@@ -1,13 +1,12 @@
 //! What `init --json` writes.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Schema name of an [`Init`].
 pub const INIT_SCHEMA: &str = "infergate.init/1";
 
 /// What was done to a repository.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Init {
     /// [`INIT_SCHEMA`].
     pub schema: &'static str,
@@ -20,7 +19,7 @@ pub struct Init {
 }
 
 /// One file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InitFile {
     /// Below the package's folder.
     pub path: String,
@@ -29,7 +28,7 @@ pub struct InitFile {
 }
 
 /// What happens to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InitChange {
     /// It was not there.

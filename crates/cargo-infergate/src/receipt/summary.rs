@@ -1,14 +1,13 @@
 //! What a calibration says, as `calibrate --json` writes it.
 
 use infergate_core::case::Case;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Schema name of a [`Summary`].
 pub const SUMMARY_SCHEMA: &str = "infergate.calibration-summary/1";
 
 /// How often something happened, with a 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Share {
     /// Share, 0 to 1.
     pub share: f64,
@@ -19,7 +18,7 @@ pub struct Share {
 }
 
 /// Live gates of one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LiveGates {
     /// Whole gates.
     pub gates: u64,
@@ -42,10 +41,9 @@ pub struct LiveGates {
 }
 
 /// What slowed blocks measured of a slowdown of one case.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Found {
     /// The case slowed.
-    #[schemars(with = "String")]
     pub case: Case,
     /// By this fraction; 0 is the control.
     pub slowdown: f64,
@@ -57,10 +55,9 @@ pub struct Found {
 }
 
 /// Noise of one case's blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Noise {
     /// The case.
-    #[schemars(with = "String")]
     pub case: Case,
     /// Blocks.
     pub blocks: usize,
@@ -71,7 +68,7 @@ pub struct Noise {
 }
 
 /// Everything a calibration says.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     /// [`SUMMARY_SCHEMA`].
     pub schema: &'static str,
@@ -95,10 +92,9 @@ pub struct Summary {
 }
 
 /// Spread of one case between builds, apart from that between blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Layout {
     /// The case.
-    #[schemars(with = "String")]
     pub case: Case,
     /// Builds that were compared, told apart by their bytes.
     pub builds: usize,

@@ -127,14 +127,6 @@ fn what_a_full_disk_does_not_take_of_stdout_is_no_success() {
     assert!(words.starts_with("error: stdout: cannot be written"), "{words}");
 }
 
-#[test]
-fn no_schema_is_half_written() {
-    let sandbox = Sandbox::new();
-    let line = error(on_a_disk_of(2, &sandbox.process(&["schema", "--out=schemas"])));
-    assert!(line.contains("schemas/") && line.contains("cannot be written"), "{line}");
-    assert_eq!(sandbox.files(), [""; 0]);
-}
-
 /// A gate that was killed in its second block.
 #[test]
 fn a_killed_gate_leaves_a_partial_receipt() {

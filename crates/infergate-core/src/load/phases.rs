@@ -13,7 +13,6 @@ use super::{Arrivals, FailureClass, RequestRecord, Stop};
 
 /// A stretch of a run, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Window {
     /// Its begin.
     pub from_ns: u64,

@@ -6,7 +6,6 @@ use crate::trace::Times;
 
 /// One request of a load run, raw. All times are nanoseconds since the run began, on one monotonic clock.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct RequestRecord {
     /// Its number in the run, from 0, in the order of their starts.
     pub request: u64,
@@ -97,7 +96,6 @@ fn is_zero(index: &u32) -> bool {
 
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Failure {
     /// Its class.
     pub class: FailureClass,
@@ -110,7 +108,6 @@ pub struct Failure {
 
 /// Classes of failed requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
     /// No connection.

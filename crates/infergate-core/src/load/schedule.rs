@@ -13,7 +13,6 @@ const SHAPES: std::ops::RangeInclusive<f64> = 0.01..=1e6;
 
 /// When requests start.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Arrivals {
     /// Closed loop: each of `users` has one request in flight, and sends the next when it ends.
@@ -33,7 +32,6 @@ pub enum Arrivals {
 
 /// The distribution of the gaps between the starts of an open loop. The mean gap is `1 / requests_per_s` for each.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Spacing {
     /// Every gap the same.
@@ -49,7 +47,6 @@ pub enum Spacing {
 
 /// Which requests are measured, by their starts. Behind the last of them the load goes on until all of them have ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Stop {
     /// So many, the first ones at full load.

@@ -24,7 +24,6 @@ pub const SYSTEM_COUNTERS: [&str; 3] = ["anonymous_bytes_loaded", "anonymous_byt
 
 /// One memory phase, measured by itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct MemoryReceipt {
     /// [`MEMORY_SCHEMA`].
     pub schema: String,

@@ -6,7 +6,6 @@ use super::limits::MAX_RATE;
 
 /// Work of one sample that no implementation can avoid.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Work {
     /// Bytes read from memory while decoding.
     pub bytes: f64,

@@ -6,15 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use infergate_core::metric::Metric;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One limit: of a percentile over a level's requests, or of each request.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
     /// What is limited.
     #[serde(with = "limited")]
-    #[schemars(schema_with = "limited::schema")]
     pub metric: Metric,
     /// 0.95 for p95; `null`: each request by itself.
     #[serde(default)]
@@ -61,7 +59,6 @@ impl fmt::Display for Limit {
 /// What can be limited, as files spell it.
 mod limited {
     use infergate_core::metric::Metric;
-    use schemars::{Schema, SchemaGenerator, json_schema};
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
 
     pub fn of_key(key: &str) -> Option<Metric> {
@@ -75,9 +72,5 @@ mod limited {
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metric, D::Error> {
         let key = String::deserialize(deserializer)?;
         of_key(&key).ok_or_else(|| D::Error::custom(format!("'{key}' cannot be limited")))
-    }
-
-    pub fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": Metric::LIMITED.map(Metric::key) })
     }
 }

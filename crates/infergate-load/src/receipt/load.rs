@@ -5,7 +5,6 @@ use infergate_core::engine::EngineInfo;
 use infergate_core::load::{Arrivals, RequestRecord, Stop, Window};
 use infergate_core::receipt::Machine;
 use infergate_core::stats::{percentile, quantile};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Limit, Price, Scenario, ShardRecord};
@@ -22,7 +21,7 @@ pub const MAX_TARGETS: usize = 100;
 pub const MAX_USERS: u32 = 100_000;
 
 /// One load run: some scenarios, each at some numbers of users or at one rate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadReceipt {
     /// [`LOAD_SCHEMA`].
     pub schema: String,
@@ -67,7 +66,7 @@ pub struct LoadReceipt {
 }
 
 /// What was asked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TargetRecord {
     /// A server with an OpenAI-compatible API.
@@ -110,7 +109,7 @@ pub enum TargetRecord {
 }
 
 /// What a local engine did with many requests at once.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BatchRecord {
     /// Requests that it had room for at once.
     pub slots: u32,
@@ -130,7 +129,7 @@ pub struct BatchRecord {
 }
 
 /// One number of users, or one rate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelRecord {
     /// Index of its scenario.
     pub scenario: u32,
@@ -173,7 +172,7 @@ pub struct LevelRecord {
 }
 
 /// The client's own delay in a real run, by the system's time of receipt.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ReceiveRecord {
     /// Reads that the system had a time for.
     pub reads: u64,
@@ -182,7 +181,7 @@ pub struct ReceiveRecord {
 }
 
 /// What the client made of a server whose token times are known.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AuditRecord {
     /// Whose it is, in a receipt that was put together from shards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -211,7 +210,7 @@ pub struct AuditRecord {
 }
 
 /// An error over all tokens, nanoseconds. `null` where there are too few.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ErrorNs {
     /// Median.
     pub p50: Option<f64>,

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail, ensure};
 use infergate_core::load::Arrivals;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{LevelRecord, LoadReceipt, Scenario, TargetRecord};
@@ -20,7 +19,7 @@ pub const LOAD_BASELINE_SCHEMA: &str = "infergate.load-baseline/1";
 const MAX_NAME_CHARS: usize = 100;
 
 /// `baselines/<machine class>/load/<model>-<API>.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadBaseline {
     /// [`LOAD_BASELINE_SCHEMA`].
     pub schema: String,
@@ -33,7 +32,7 @@ pub struct LoadBaseline {
 }
 
 /// One load run: the unit of the stored channel.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadSession {
     /// When it began, RFC 3339 in UTC.
     pub created: String,
@@ -48,7 +47,7 @@ pub struct LoadSession {
 }
 
 /// One scenario at one number of users or one rate, on one target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadSessionLevel {
     /// The target's name among several; empty where it is the only one.
     #[serde(default)]

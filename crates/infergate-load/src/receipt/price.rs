@@ -3,14 +3,13 @@
 use std::str::FromStr;
 
 use anyhow::{Context as _, Result, ensure};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The highest price: beyond it a sum of prices means nothing.
 const MAX_PRICE: f64 = 1e12;
 
 /// Prices of a million tokens, in whatever currency: all prices of a run in the same one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Price {
     /// Of the prompt.
     pub input_per_million: f64,

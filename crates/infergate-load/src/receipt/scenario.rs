@@ -1,10 +1,9 @@
 //! What users do: how long their prompts and the answers are.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One kind of use.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scenario {
     /// Its name, for example `chatbot`.
     pub name: String,

@@ -1,13 +1,12 @@
 //! Which part of a load a receipt is.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Clients of one load.
 pub const MAX_SHARDS: u32 = 1_000;
 
 /// One of the clients that put a load on together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardRecord {
     /// Which one, from 0.
     pub index: u32,
