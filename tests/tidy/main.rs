@@ -173,11 +173,10 @@ fn only_a_bench_and_its_controls_install_an_allocator() {
     let sources = sources(&["src", "tests", "examples", "crates", "xtask"]);
     // Templates are bench targets of others.
     let control = |path: &str| {
-        // What a parser takes is counted where its worst inputs are made.
         let counts = ["examples/leaky_engine.rs", "tests/counting_allocator.rs"].contains(&path);
         // The gate asks for it in builds of their own; and a bench that has one.
         let counting = ["crates/infergate-criterion/src/lib.rs", "crates/cargo-infergate/tests/cli/plain_criterion.rs"];
-        counts || counting.contains(&path) || path.contains("/templates/") || path.contains("/tests/hostile")
+        counts || counting.contains(&path) || path.contains("/templates/")
     };
     let others = sources.iter().filter(|source| !control(&source.path));
     assert_absent(others, &["#[global_allocator]"], "counting allocations belongs to a process of its own");

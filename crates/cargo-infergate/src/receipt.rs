@@ -13,7 +13,6 @@ mod calibration;
 mod checkup;
 mod clause;
 mod code;
-mod contradiction;
 mod demo;
 mod evidence;
 mod explained;
@@ -22,6 +21,7 @@ mod layouts;
 mod other_length;
 mod paired;
 mod paired_case;
+mod pull_request;
 mod reason;
 mod share;
 mod side;
@@ -62,6 +62,7 @@ pub use layouts::{BlockLayouts, LayoutFiles};
 pub use other_length::OtherLength;
 pub use paired::{BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, SideRecord, log_ratios};
 pub use paired_case::{MeanTest, PairedCase};
+pub use pull_request::{MOST_UPLOADED_BYTES, parse_uploaded, read_uploaded};
 pub use reason::{BlocksWorse, Note, Reason, Remedy};
 pub use share::ShareRecord;
 pub use side::Side;
@@ -74,11 +75,8 @@ pub use window::{LoadCase, WindowAnswers, WindowRecord, WindowTimes};
 /// Schema name of a [`Baseline`].
 pub const BASELINE_SCHEMA: &str = "infergate.baseline/1";
 
-infergate_core::formats! {
-    Baseline: BASELINE_SCHEMA,
-    PairedReceipt: PAIRED_SCHEMA,
-    Calibration: CALIBRATION_SCHEMA,
-    Verdict: VERDICT_SCHEMA,
+impl Format for Verdict {
+    const SCHEMA: &'static str = VERDICT_SCHEMA;
 }
 
 /// A file of either kind, for commands that take both.

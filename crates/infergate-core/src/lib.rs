@@ -7,7 +7,6 @@ pub mod clock;
 pub mod config;
 pub mod engine;
 pub mod iterations;
-pub mod json;
 pub mod load;
 pub mod lock;
 pub mod machine;

@@ -9,7 +9,6 @@ mod idle;
 pub mod limits;
 mod memory;
 mod store;
-mod strict;
 mod subject;
 pub mod validate;
 mod work;
@@ -31,8 +30,7 @@ pub use memory::{
     AllocationSite, CountedCase, InferenceMemory, LIVE_BYTES_AT_REST, LeakSite, LoadMemory, MEMORY_SCHEMA,
     MemoryReceipt, MemoryRecord, MemorySample, MemorySeries, PEAK_LIVE_BYTES_LOADING, SYSTEM_COUNTERS,
 };
-pub use store::{Format, read, schema_of};
-pub use strict::RULES;
+pub use store::{Format, parse, read, schema_of};
 pub use subject::{Name, Subject};
 pub use work::Work;
 pub use write::{ensure_writable, to_json, write_bytes, write_json, write_new, write_text};
@@ -113,7 +111,6 @@ pub struct ProcessSamples {
     /// sample. Prefill and decode have one token, generate has N.
     pub samples_ns: Vec<Vec<u64>>,
     /// Iterations in each sample; more than one where a single iteration is short against reading the clock.
-    #[serde(default = "one")]
     pub iterations_per_sample: usize,
 }
 
@@ -121,11 +118,6 @@ impl Default for ProcessSamples {
     fn default() -> Self {
         Self { samples_ns: Vec::new(), iterations_per_sample: 1 }
     }
-}
-
-/// What files say that are older than samples of several iterations.
-fn one() -> usize {
-    1
 }
 
 /// What the model said.
@@ -139,10 +131,10 @@ pub struct Output {
     /// Distance of the two best logits behind each id; `null` where the engine does not say.
     #[serde(default)]
     pub top2_margins: Vec<Option<f32>>,
-    /// The numbers behind it; `null` in an older file, or from an older worker.
+    /// The numbers behind it; `null` from an older worker.
     #[serde(default)]
     pub fingerprint: Option<Fingerprint>,
-    /// SHA-256 of the prompt's ids, made as `sha256`; `null` in an older file, or from an older worker.
+    /// SHA-256 of the prompt's ids, made as `sha256`; `null` from an older worker.
     #[serde(default)]
     pub prompt_sha256: Option<String>,
 }
@@ -279,8 +271,7 @@ pub struct ProbePair {
     pub before: Probes,
     /// After the last case; `null` when the run was cut short.
     pub after: Option<Probes>,
-    /// Each rate the best of all probes around the cases: whatever disturbs a probe makes it slower. `null` in receipts that
-    /// were probed twice alone.
+    /// Each rate the best of all probes around the cases: whatever disturbs a probe makes it slower.
     #[serde(default)]
     pub best: Option<Probes>,
 }

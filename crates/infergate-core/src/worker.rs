@@ -92,6 +92,8 @@ pub use honesty::{Honesty, ensure_waited_for};
 pub use measured::{Ids, Measured, ensure_slowdown};
 pub use patience::{Awake, Patience};
 pub use pipe::MOST_LINE_BYTES;
+#[doc(hidden)]
+pub use pipe::{Event as LineEvent, next_line};
 pub use profile::{Profile, ProfileModule};
 pub use reread::Reread;
 pub use wire::{Asked, Wire, hello};

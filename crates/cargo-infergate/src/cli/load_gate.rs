@@ -82,7 +82,6 @@ fn added(before: Option<&LoadBaseline>, receipt: &LoadReceipt, step: bool) -> Re
             after
         }
     };
-    after.validate()?;
     Ok(after)
 }
 

@@ -202,12 +202,6 @@ impl Terms {
     pub fn in_effect<'a>(&'a self, also_before: &'a [Accept]) -> impl Iterator<Item = &'a Accept> {
         self.accept.iter().filter(|accept| !self.accepted_before.contains(accept) && !also_before.contains(accept))
     }
-
-    /// Refuses terms that no gate had.
-    pub fn validate(&self) -> Result<()> {
-        validate_accepts(&self.accept)?;
-        validate_accepts(&self.accepted_before)
-    }
 }
 
 /// Why a table `[[accept]]` has no effect.

@@ -1,15 +1,11 @@
 //! Where the allocations are that a case makes more of.
 
-use anyhow::{Result, ensure};
 use infergate_core::case::Case;
-use infergate_core::receipt::limits::at_most;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Places of one case that are kept.
 pub const MOST_PLACES: usize = 20;
-/// Frames of one place.
-const MOST_FRAMES: usize = 50;
 /// Allocations and bytes that are more than rounding.
 const LEAST_ALLOCATIONS: f64 = 0.01;
 const LEAST_BYTES: f64 = 1.0;
@@ -48,17 +44,5 @@ impl AllocatedPlace {
     /// The same of their bytes.
     pub fn more_bytes(&self) -> Option<f64> {
         Some(self.head_bytes - self.base_bytes).filter(|more| more.abs() >= LEAST_BYTES)
-    }
-}
-
-impl Allocated {
-    pub(super) fn validate(&self) -> Result<()> {
-        at_most(self.places.len(), MOST_PLACES, "places")?;
-        for place in &self.places {
-            at_most(place.frames.len(), MOST_FRAMES, "frames of a place")?;
-            let numbers = [place.base_allocations, place.head_allocations, place.base_bytes, place.head_bytes];
-            ensure!(numbers.iter().all(|number| number.is_finite()), "no numbers of allocations; the file was edited");
-        }
-        Ok(())
     }
 }

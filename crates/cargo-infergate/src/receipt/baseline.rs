@@ -2,16 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use infergate_core::receipt::limits::{MAX_CASES, MAX_PROCESSES, at_most};
-use infergate_core::receipt::validate::{
-    validate_counters, validate_distinct, validate_engine, validate_exact, validate_probes, validate_samples,
-};
-
 use super::file_word;
-use super::{BASELINE_SCHEMA, Build, Counter, Machine, Output, ProbePair, ProcessSamples, Receipt};
+use super::{BASELINE_SCHEMA, Build, Counter, Format, Machine, Output, ProbePair, ProcessSamples, Receipt};
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 
@@ -181,26 +176,11 @@ impl Baseline {
     }
 }
 
-impl Baseline {
-    /// Refuses a baseline that cannot be judged against.
-    pub fn validate(&self) -> Result<()> {
+impl Format for Baseline {
+    const SCHEMA: &'static str = BASELINE_SCHEMA;
+
+    fn check(&self) -> Result<()> {
         ensure!(!self.sessions.is_empty(), "there are no sessions in it; bless one with the command `bless`");
-        at_most(self.sessions.len(), MAX_PROCESSES, "sessions")?;
-        at_most(self.exact.len(), MAX_CASES, "cases")?;
-        for (at, session) in self.sessions.iter().enumerate() {
-            let which = || format!("session {} of {}", at + 1, session.created);
-            at_most(session.cases.len(), MAX_CASES, "cases").with_context(which)?;
-            validate_probes(session.probes.as_ref()).with_context(which)?;
-            validate_distinct(session.cases.iter().map(|case| case.id)).with_context(which)?;
-            for case in &session.cases {
-                validate_samples(case.id, &case.processes, false).with_context(which)?;
-            }
-        }
-        validate_distinct(self.exact.iter().map(|exact| exact.id))?;
-        for exact in &self.exact {
-            validate_exact(exact.id, &exact.output, &exact.counters)?;
-        }
-        validate_counters("the model", &self.held)?;
-        validate_engine(&self.engine)
+        Ok(())
     }
 }

@@ -1,19 +1,18 @@
 //! The receipt of a calibration: how often the gate is wrong on this machine, and what it finds.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::layouts::{LayoutFiles, validate_layouts};
-use super::paired::{log_ratios, validate_block, validate_suite, validate_times};
-use super::{BlockRecord, Machine, PairedCase, SideRecord};
+use super::paired::{log_ratios, validate_block};
+use super::{BlockRecord, Format, Machine, PairedCase, SideRecord};
 use infergate_core::case::Case;
-use infergate_core::receipt::limits::{MAX_BLOCKS, MAX_CALIBRATED_CASES, MAX_PROCESSES, MAX_SLOWDOWNS, at_most};
+use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
 
 /// Schema name of a [`Calibration`].
 pub const CALIBRATION_SCHEMA: &str = "infergate.calibration/1";
-
-/// The largest slowdown that can be asked for: 1000 %.
-const MAX_SLOWDOWN: f64 = 10.0;
 
 /// Gates between builds that do the same, and blocks whose head was slowed on purpose.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -125,62 +124,18 @@ impl PowerCase {
         let slowed = self.slowed.iter().find(|slowed| slowed.slowdown == slowdown)?;
         log_ratios(&slowed.base_ns, &slowed.head_ns)
     }
-
-    fn validate(&self) -> Result<()> {
-        let id = self.id;
-        at_most(self.slowed.len(), MAX_SLOWDOWNS, format_args!("slowdowns of {id}"))?;
-        for slowed in &self.slowed {
-            validate_times(id, &slowed.base_ns, &slowed.head_ns)?;
-            ensure!(
-                (0.0..=MAX_SLOWDOWN).contains(&slowed.slowdown),
-                "{id}: a slowdown of {} is no fraction from 0 to {MAX_SLOWDOWN}; calibrate again",
-                slowed.slowdown
-            );
-        }
-        ensure!(
-            self.slowed.iter().all(|slowed| self.log_ratios(slowed.slowdown).is_some()),
-            "{id}: a time is zero, or the sides have different numbers of times; calibrate again"
-        );
-        Ok(())
-    }
 }
 
-impl Calibration {
-    /// Refuses one that says nothing.
-    pub fn validate(&self) -> Result<()> {
-        let known = validate_suite(&self.cases, |_| false)?;
-        at_most(known.len(), MAX_CALIBRATED_CASES, "cases")?;
-        ensure!(!known.is_empty() || self.partial, "there are no cases in it; calibrate again");
-        self.subject.validate()?;
-        at_most(self.gates.len(), MAX_BLOCKS, "gates")?;
-        for gate in &self.gates {
-            for hash in [&gate.base_sha256, &gate.head_sha256].into_iter().flatten() {
-                let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-                ensure!(is_hash, "a worker's SHA-256 is not one; the file was edited");
-            }
-            at_most(gate.blocks.len(), MAX_BLOCKS, "blocks of a gate")?;
-            for block in &gate.blocks {
-                validate_block(block, &known)?;
-            }
-            validate_layouts(gate.layouts.as_ref(), &gate.blocks)?;
-        }
-        at_most(self.power.len(), MAX_PROCESSES, "blocks with slowed heads")?;
-        for block in &self.power {
-            at_most(block.cases.len(), known.len(), "cases of a block with slowed heads")?;
-            for case in &block.cases {
-                ensure!(known.contains(&case.id), "{}: is not in the suite; the file was edited", case.id);
-                case.validate()?;
-            }
-        }
-        at_most(self.slowdowns().len(), MAX_SLOWDOWNS, "slowdowns")
-    }
+impl Format for Calibration {
+    const SCHEMA: &'static str = CALIBRATION_SCHEMA;
 
-    /// Every slowdown that was injected, the smallest first.
-    fn slowdowns(&self) -> Vec<f64> {
-        let cases = self.power.iter().flat_map(|block| &block.cases);
-        let mut slowdowns: Vec<f64> = cases.flat_map(|case| &case.slowed).map(|slowed| slowed.slowdown).collect();
-        slowdowns.sort_by(f64::total_cmp);
-        slowdowns.dedup();
-        slowdowns
+    fn check(&self) -> Result<()> {
+        ensure!(
+            !self.cases.is_empty() && self.cases.len() <= MAX_CALIBRATED_CASES || self.partial,
+            "there are no cases in it, or more than {MAX_CALIBRATED_CASES}; calibrate again"
+        );
+        let known: BTreeSet<Case> = self.cases.iter().map(|case| case.id).collect();
+        self.gates.iter().flat_map(|gate| &gate.blocks).try_for_each(|block| validate_block(block, &known))?;
+        self.gates.iter().try_for_each(|gate| validate_layouts(gate.layouts.as_ref(), &gate.blocks))
     }
 }

@@ -1,8 +1,6 @@
 //! What differs between the machine code of base and that of head.
 
-use anyhow::{Result, ensure};
 use infergate_core::case::Case;
-use infergate_core::receipt::limits::{MAX_CASES, at_most};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,18 +52,5 @@ impl CodeRecord {
     /// Whether this case was watched, and not one of the functions that changed began in it.
     pub fn runs_nothing_changed(&self, case: Case) -> bool {
         self.runs.iter().any(|runs| runs.id == case && runs.functions == Some(0))
-    }
-
-    pub(super) fn validate(&self) -> Result<()> {
-        at_most(self.named.len(), MAX_CASES, "changed functions")?;
-        at_most(self.same_cases.len(), MAX_CASES, "cases of the same code")?;
-        at_most(self.runs.len(), MAX_CASES, "watched cases")?;
-        for runs in &self.runs {
-            at_most(runs.named.len(), MAX_CASES, "changed functions")?;
-            let changed = runs.changed.or(self.changed);
-            let is_sound = runs.functions.is_none_or(|functions| changed.is_some_and(|changed| functions <= changed));
-            ensure!(is_sound, "{}: more functions ran than changed; the file was edited", runs.id);
-        }
-        Ok(())
     }
 }

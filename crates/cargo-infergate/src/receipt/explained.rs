@@ -1,8 +1,6 @@
 //! Which functions took the time that a case takes longer.
 
-use anyhow::{Result, ensure};
 use infergate_core::case::Case;
-use infergate_core::receipt::limits::{at_most, in_range};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -121,16 +119,6 @@ impl Moved {
     pub fn is_sure(&self) -> bool {
         self.low_ns > 0.0 || self.high_ns < 0.0
     }
-
-    fn validate(&self, what: &str) -> Result<()> {
-        let Self { base_ns, head_ns, low_ns, high_ns } = *self;
-        let is_time = |ns: f64| ns.is_finite() && ns >= 0.0;
-        ensure!(
-            is_time(base_ns) && is_time(head_ns) && low_ns.is_finite() && high_ns.is_finite() && low_ns <= high_ns,
-            "{what}: no times; the file was edited"
-        );
-        Ok(())
-    }
 }
 
 impl Explained {
@@ -149,24 +137,5 @@ impl Explained {
             frames: Vec::new(),
             runs_changed: None,
         }
-    }
-
-    pub(super) fn validate(&self) -> Result<()> {
-        at_most(self.functions.len(), MOST_FUNCTIONS, "functions")?;
-        in_range([self.base_samples, self.head_samples], "samples")?;
-        for (what, moved) in [("total", self.total), ("processor", self.processor), ("waiting", self.waiting)] {
-            moved.map_or(Ok(()), |moved| moved.validate(what))?;
-        }
-        at_most(self.frames.len(), MOST_FRAMES, "frames")?;
-        for frame in &self.frames {
-            at_most(frame.depth, MOST_FRAMES, "frames above one")?;
-            frame.time.validate(&frame.name)?;
-        }
-        for function in &self.functions {
-            at_most(function.called.len(), MOST_CALLED, "functions below one")?;
-            function.time.validate(&function.name)?;
-            function.called.iter().try_for_each(|called| called.time.validate(&called.name))?;
-        }
-        Ok(())
     }
 }

@@ -1,9 +1,6 @@
 //! Outputs of prompts whose length no case has: [`OtherLength`].
 
-use anyhow::{Result, anyhow, ensure};
-use infergate_core::case::{Case, Phase};
-use infergate_core::receipt::limits::{MAX_PAIRED_CASES, at_most};
-use infergate_core::receipt::validate::{validate_distinct, validate_exact};
+use infergate_core::case::Case;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,17 +16,4 @@ pub struct OtherLength {
     pub base_output: Output,
     /// What head said.
     pub head_output: Output,
-}
-
-/// Refuses lengths that are there twice, and outputs that are none of theirs.
-pub(super) fn validate_other_lengths(lengths: &[OtherLength]) -> Result<()> {
-    at_most(lengths.len(), MAX_PAIRED_CASES, "other prompt lengths")?;
-    validate_distinct(lengths.iter().map(|length| length.id))?;
-    for OtherLength { id, base_output, head_output } in lengths {
-        ensure!(id.phase() == Phase::Prefill, "{id}: is no prompt length; the file was edited");
-        for (side, output) in [("base", base_output), ("head", head_output)] {
-            validate_exact(*id, output, &Default::default()).map_err(|error| anyhow!("{side}: {error:#}"))?;
-        }
-    }
-    Ok(())
 }

@@ -1,32 +1,28 @@
 //! The receipt of a paired run: base and head in turn, block by block.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Result, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::built_with::BuiltWith;
 use super::layouts::{BlockLayouts, LayoutFiles, validate_layouts};
-use super::other_length::{OtherLength, validate_other_lengths};
+use super::other_length::OtherLength;
 use super::paired_case::PairedCase;
 use super::share::ShareRecord;
 use super::side::Side;
-use super::window::{LoadCase, WindowRecord, validate_windows};
-use super::{Allocated, Build, CodeRecord, CountedCase, Counter, Explained, Machine, MemoryRecord, Note, Terms};
+use super::window::WindowRecord;
+use super::{
+    Allocated, Build, CodeRecord, CountedCase, Counter, Explained, Format, Machine, MemoryRecord, Note, Terms,
+};
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 use infergate_core::receipt::Idle;
-use infergate_core::receipt::limits::{
-    MAX_ALL_BLOCKS, MAX_BLOCKS, MAX_CASES, MAX_NOTES, MAX_PAIRED_CASES, MAX_SAMPLES, at_most, in_range,
-};
-use infergate_core::receipt::validate::{validate_counters, validate_engine, validate_exact};
+use infergate_core::receipt::limits::{MAX_BLOCKS, MAX_PAIRED_CASES};
 
 /// Schema name of a [`PairedReceipt`].
 pub const PAIRED_SCHEMA: &str = "infergate.paired/1";
-
-/// The largest threshold, as of the key of that name, and the widest spread.
-pub(super) const MAX_RATIO: f64 = 100.0;
 
 /// Everything one paired run measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -122,19 +118,6 @@ pub struct SideRecord {
     pub unmatched: Vec<Case>,
 }
 
-impl SideRecord {
-    /// Refuses a side that cannot be judged.
-    pub(super) fn validate(&self) -> Result<()> {
-        at_most(self.counted.len(), MAX_CASES, "cases")?;
-        at_most(self.unmatched.len(), MAX_CASES, "benches")?;
-        for counted in &self.counted {
-            counted.validate()?;
-        }
-        validate_counters("the model", &self.held)?;
-        validate_engine(&self.engine)
-    }
-}
-
 /// One fresh process of each side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockRecord {
@@ -215,129 +198,60 @@ impl PairedReceipt {
         let here = self.cases.iter().filter(|case| case.timed).count();
         self.share.map_or(0, |share| share.suite_cases.saturating_sub(here))
     }
+}
 
-    /// Refuses a receipt that cannot be judged.
-    pub fn validate(&self) -> Result<()> {
+impl Format for PairedReceipt {
+    const SCHEMA: &'static str = PAIRED_SCHEMA;
+
+    fn check(&self) -> Result<()> {
         let is_share = self.share.is_some_and(|share| share.of > 1);
         // Those of head can all have failed.
         let has_some = !self.cases.is_empty() || !self.broken.is_empty();
         ensure!(has_some || self.partial || is_share, "there are no cases in it; measure again");
-        at_most(self.invalid.len(), MAX_NOTES, "broken invariants")?;
-        at_most(self.notes.len(), MAX_NOTES, "notes")?;
-        at_most(self.built_with.features.len(), MAX_NOTES, "features")?;
-        self.terms.as_ref().map_or(Ok(()), Terms::validate).map_err(|error| anyhow!("accept: {error:#}"))?;
-        let known = validate_suite(&self.cases, |case| self.is_same_code_of(case))?;
-        let under_load = self.cases.iter().find(|case| case.load.is_some() && self.head.engine.name != "server");
-        if let Some(case) = under_load {
-            bail!("{}: is under load, and head is no server; the file was edited", case.id);
+        ensure!(self.cases.len() <= MAX_PAIRED_CASES, "it has more than {MAX_PAIRED_CASES} cases; measure fewer");
+        ensure!(self.servers != Some(0), "it was measured on no servers; measure again");
+        ensure!(
+            self.share.is_none_or(|share| (1..=share.of).contains(&share.number)),
+            "there is no such share of a suite; measure again"
+        );
+        let known: BTreeSet<Case> = self.cases.iter().map(|case| case.id).collect();
+        ensure!(known.len() == self.cases.len(), "a case is there twice; measure again");
+        for case in &self.cases {
+            let thresholds = std::iter::once(case.threshold).chain(case.mean.map(|mean| mean.threshold));
+            ensure!(
+                thresholds.into_iter().all(|threshold| threshold > 1.0) && case.iterations_per_sample > 0,
+                "{}: its threshold is no ratio above 1, or its samples have no iterations; measure again",
+                case.id
+            );
         }
-        validate_other_lengths(&self.other_lengths)?;
-        at_most(self.blocks.len(), MAX_ALL_BLOCKS, "blocks")?;
-        at_most(self.servers.unwrap_or_default(), MAX_BLOCKS, "servers")?;
-        ensure!(self.servers != Some(0), "it was measured on no servers; the file was edited");
         let mut blocks_of: BTreeMap<Case, usize> = BTreeMap::new();
-        for (at, block) in self.blocks.iter().enumerate() {
-            let sound = validate_block(block, &known).and_then(|()| validate_windows(block, &self.cases));
-            sound.map_err(|error| anyhow!("block {}: {error:#}", at + 1))?;
+        for block in &self.blocks {
+            validate_block(block, &known)?;
             block.cases.iter().for_each(|case| *blocks_of.entry(case.id).or_default() += 1);
         }
-        for (case, blocks) in blocks_of {
-            at_most(blocks, MAX_BLOCKS, format_args!("blocks of {case}"))?;
-        }
-        for (side, record) in [(Side::Base, &self.base), (Side::Head, &self.head)] {
-            record.validate().map_err(|error| anyhow!("{}: {error:#}", side.name()))?;
-        }
+        ensure!(
+            blocks_of.values().all(|blocks| *blocks <= MAX_BLOCKS),
+            "a case has more than {MAX_BLOCKS} blocks; measure again"
+        );
         validate_layouts(self.layouts.as_ref(), &self.blocks)?;
-        if let Some(code) = &self.code {
-            code.validate()?;
-            ensure!(!code.same || self.blocks.is_empty(), "the same code was timed; the file was edited");
-        }
-        at_most(self.allocated.len(), MAX_PAIRED_CASES, "cases that allocate")?;
-        self.allocated.iter().try_for_each(Allocated::validate)?;
-        at_most(self.explained.len(), MAX_PAIRED_CASES, "explained cases")?;
-        for explained in &self.explained {
-            explained.validate().map_err(|error| anyhow!("{}: {error:#}", explained.id))?;
-        }
-        self.share.as_ref().map_or(Ok(()), ShareRecord::validate)?;
         self.memory.as_ref().map_or(Ok(()), MemoryRecord::validate)
     }
 }
 
-/// Every case is there once, with outputs as long as it asks for, and a threshold that is one. Of the same code nothing is timed.
-pub(super) fn validate_suite(cases: &[PairedCase], same_code: impl Fn(Case) -> bool) -> Result<Vec<Case>> {
-    at_most(cases.len(), MAX_PAIRED_CASES, "cases")?;
-    let mut seen = Vec::new();
-    for case in cases {
-        ensure!(!seen.contains(&case.id), "{}: is there twice; the file was edited", case.id);
-        seen.push(case.id);
-        for threshold in std::iter::once(case.threshold).chain(case.mean.map(|mean| mean.threshold)) {
-            ensure!(
-                threshold > 1.0 && threshold <= MAX_RATIO,
-                "{}: its threshold is {threshold}, which is no ratio above 1 and up to {MAX_RATIO}; measure again",
-                case.id
-            );
-        }
-        case.load.iter().try_for_each(LoadCase::validate).map_err(|error| anyhow!("{}: {error:#}", case.id))?;
-        ensure!(case.iterations_per_sample > 0, "{}: a sample of zero iterations; the file was edited", case.id);
-        let spreads = [case.expected_std, case.mean.and_then(|mean| mean.expected_std), case.layout_std];
+/// Every case of a block is known, there once, and has as many times of one side as of the other.
+pub(super) fn validate_block(block: &BlockRecord, known: &BTreeSet<Case>) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for case in &block.cases {
         ensure!(
-            spreads.into_iter().flatten().all(|std| (0.0..=MAX_RATIO).contains(&std)),
-            "{}: an expected spread of it is no number from 0 to {MAX_RATIO}; measure again",
+            known.contains(&case.id) && seen.insert(case.id),
+            "{}: is not in the suite, or twice in a block; measure again",
             case.id
         );
-        ensure!(
-            case.timed || same_code(case.id) || case.base_output != case.head_output,
-            "{}: was not timed although its output is the same; the file was edited",
-            case.id
-        );
-        for (side, output) in [(Side::Base, &case.base_output), (Side::Head, &case.head_output)] {
-            validate_exact(case.id, output, &Default::default())
-                .map_err(|error| anyhow!("{}: {error:#}", side.name()))?;
-        }
-    }
-    Ok(seen)
-}
-
-/// Every case of a block is known, there once, and has as many sound times of one side as of the other.
-pub(super) fn validate_block(block: &BlockRecord, known: &[Case]) -> Result<()> {
-    for (at, case) in block.cases.iter().enumerate() {
-        ensure!(known.contains(&case.id), "{}: is not in the suite; the file was edited", case.id);
-        ensure!(
-            block.cases[..at].iter().all(|other| other.id != case.id),
-            "{}: is there twice; the file was edited",
-            case.id
-        );
-        validate_times(case.id, &case.base_ns, &case.head_ns)?;
         ensure!(
             case.log_ratios().is_some(),
             "{}: a time is zero, or the sides have different numbers of times; measure again",
             case.id
         );
-        validate_tokens(case.id, &case.base_tokens_ns, &case.base_ns)?;
-        validate_tokens(case.id, &case.head_tokens_ns, &case.head_ns)?;
     }
     Ok(())
-}
-
-/// The tokens of generations end where the generations do, one list each, or there are none.
-fn validate_tokens(id: Case, tokens_ns: &[Vec<u64>], times_ns: &[u64]) -> Result<()> {
-    ensure!(
-        tokens_ns.is_empty() || tokens_ns.len() == times_ns.len(),
-        "{id}: the tokens of {} generations beside the times of {}; measure again",
-        tokens_ns.len(),
-        times_ns.len()
-    );
-    for (tokens, time_ns) in tokens_ns.iter().zip(times_ns) {
-        ensure!(
-            tokens.len() == id.output_tokens() && tokens.is_sorted() && tokens.last() == Some(time_ns),
-            "{id}: token times that decrease, are too few, or end before the generation does; measure again"
-        );
-    }
-    Ok(())
-}
-
-/// Times that a run can have taken, and not too many of them.
-pub(super) fn validate_times(id: Case, base_ns: &[u64], head_ns: &[u64]) -> Result<()> {
-    at_most(base_ns.len().max(head_ns.len()), MAX_SAMPLES, format_args!("times of {id} in a block"))?;
-    in_range(base_ns.iter().chain(head_ns).copied(), format_args!("{id}: a time in nanoseconds"))
 }

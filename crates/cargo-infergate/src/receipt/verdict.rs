@@ -11,19 +11,13 @@
 //! - Another kind of evidence: `receipt/evidence.rs` and `report/words.rs`; the compiler finds the rest.
 //! - An exporter: one file in `report/export/`.
 
-use anyhow::Result;
-use infergate_core::receipt::limits::{MAX_NOTES, at_most};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::contradiction::{ensure_decided_by_rows, ensure_row_agrees, ensure_row_is_sound};
 use super::{Evidence, Note, Outcome, Reason, Remedy, Subject, TimeEvidence, Witness};
 
 /// Schema name of a [`Verdict`].
-pub const VERDICT_SCHEMA: &str = "infergate.verdict/2";
-
-/// A verdict has a few rows a case.
-const MAX_ROWS: usize = 100_000;
+pub const VERDICT_SCHEMA: &str = "infergate.verdict/1";
 
 /// One thing that was compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -117,15 +111,6 @@ impl Verdict {
             Some(worst) => worst,
         };
         Self { schema: VERDICT_SCHEMA.into(), verdict, exit_code: verdict.exit_code(), rows, notes }
-    }
-
-    /// Refuses one that nobody could have reached: whoever reads a verdict asks its rows.
-    pub fn validate(&self) -> Result<()> {
-        at_most(self.rows.len(), MAX_ROWS, "rows")?;
-        at_most(self.notes.len(), MAX_NOTES, "notes")?;
-        self.rows.iter().try_for_each(ensure_row_is_sound)?;
-        self.rows.iter().try_for_each(ensure_row_agrees)?;
-        ensure_decided_by_rows(self)
     }
 
     /// The same, with exit code 0 if every row that keeps it from passing [may](VerdictRow::passes_undecided); else the worst of the other

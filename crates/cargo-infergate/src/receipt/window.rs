@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, ensure};
-use infergate_core::load::{FailureClass, MOST_USERS};
-use infergate_core::receipt::limits::{MAX_NOTES, MAX_SAMPLES, at_most, in_range, sound};
+use infergate_core::load::FailureClass;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BlockRecord, Metric, PairedCase, Side};
+use super::{Metric, Side};
 use infergate_core::stats::quantile;
 
 /// The numbers of a window that are compared, with their words in the names of cases. The longest gap is there for stalls: a server that
@@ -141,18 +139,6 @@ impl WindowRecord {
     pub fn failed(&self) -> u64 {
         self.failures.values().fold(0, |sum, count| sum.saturating_add(*count))
     }
-
-    fn validate(&self) -> Result<()> {
-        at_most(self.ttft_ns.len().max(self.longest_gap_ns.len()), MAX_SAMPLES, "times of a window of load")?;
-        let times = self.ttft_ns.iter().chain(&self.longest_gap_ns).copied().chain(self.itl_p90_ns);
-        let counts = [self.length_ns, self.output_tokens, self.issued, self.starved, self.unfinished, self.gaps];
-        let WindowAnswers { compared, compared_bytes, repeated, changed } = self.answers;
-        let counts = counts.into_iter().chain([compared, compared_bytes, repeated, changed]);
-        in_range(times.chain(counts).chain(self.failures.values().copied()), "a window of load")?;
-        sound([self.in_flight], "requests in flight")?;
-        ensure!((1..=MOST_USERS).contains(&self.users), "a window of load of {} users; measure again", self.users);
-        Ok(())
-    }
 }
 
 impl LoadCase {
@@ -168,30 +154,4 @@ impl LoadCase {
             _ => Some(times_ns),
         }
     }
-
-    /// Refuses one that no run can have measured.
-    pub(super) fn validate(&self) -> Result<()> {
-        let WindowTimes { ramp_ns, from_ns, to_ns, stop_ns, give_up_ns } = self.times;
-        let times_ns = [ramp_ns, from_ns, to_ns, stop_ns, give_up_ns];
-        in_range(times_ns, "a window of load")?;
-        ensure!(times_ns.is_sorted() && from_ns < to_ns, "its window ends before it begins; the file was edited");
-        Ok(())
-    }
-}
-
-/// The times of each case under load are those of its block's windows.
-pub(super) fn validate_windows(block: &BlockRecord, cases: &[PairedCase]) -> Result<()> {
-    at_most(block.windows.len(), MAX_NOTES, "windows of load")?;
-    block.windows.iter().try_for_each(WindowRecord::validate)?;
-    for (case, load) in cases.iter().filter_map(|case| Some((case, case.load.as_ref()?))) {
-        let Some(found) = block.cases.iter().find(|found| found.id == case.id) else { continue };
-        for (side, times_ns) in [(Side::Base, &found.base_ns), (Side::Head, &found.head_ns)] {
-            ensure!(
-                load.times_ns(side, &block.windows).as_ref() == Some(times_ns),
-                "{}: its times are not those of its windows of load; the file was edited",
-                case.id
-            );
-        }
-    }
-    Ok(())
 }

@@ -81,7 +81,7 @@ fn compare_judges_two_files_and_measures_nothing() {
     assert!(stdout(&slow).contains("time is advisory"), "{}", stdout(&slow));
     let verdict: Value =
         serde_json::from_str(&fs::read_to_string(sandbox.path("verdict.json")).expect("kept")).unwrap();
-    assert_eq!(verdict["schema"], "infergate.verdict/2");
+    assert_eq!(verdict["schema"], "infergate.verdict/1");
     let rows = verdict["rows"].as_array().unwrap();
     let step = &rows.iter().find(|row| row["evidence"]["metric"] == "itl_ns").expect("decode")["evidence"];
     assert!(step["ratio"].as_f64().unwrap() > 1.9, "{step}");

@@ -1,9 +1,8 @@
-//! Receipts, baselines and verdicts as files: read forever, refused with a sentence, written whole or not at all.
+//! Receipts, baselines and verdicts as files: read, refused with a sentence, written whole or not at all.
 
 mod golden;
 mod load_baseline;
-mod refused;
+mod pull_request;
 mod schemas;
 mod support;
-mod verdict;
 mod written;

@@ -167,7 +167,7 @@ fn what_it_reads_is_not_what_it_writes() {
 #[test]
 fn of_a_pull_request_only_a_paired_receipt_is_judged() {
     let folder = Folder::new();
-    for name in ["memory-1.json", "receipt-1.json", "baseline-1.json", "load-1.json", "verdict-2.json"] {
+    for name in ["memory-1.json", "receipt-1.json", "baseline-1.json", "load-1.json", "verdict-1.json"] {
         for names in [&[name][..], &["paired-1.json", name]] {
             let (code, said) = folder.report(names, &["--pull-request", "--out=r", "--format=comment"]);
             assert_eq!(code, 2, "{said}");

@@ -29,8 +29,7 @@ impl BenchName {
     pub fn new(name: &str) -> Result<Self> {
         ensure!(
             !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.chars().any(char::is_control),
-            "a bench's name has 1 to {MAX_NAME_BYTES} bytes and no control characters; rename the bench '{}'",
-            crate::printable::printable(&name.chars().take(MAX_NAME_BYTES).collect::<String>())
+            "a bench's name has 1 to {MAX_NAME_BYTES} bytes and no control characters; rename the bench '{name}'"
         );
         let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = names.get(name) {

@@ -7,7 +7,6 @@ use anyhow::{Context, Error, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::Output;
-use super::limits::in_range;
 
 /// Positions a fingerprint looks at, in every case; fewer only where the context ends.
 pub const FINGERPRINT_POSITIONS: usize = 16;
@@ -191,7 +190,6 @@ impl Fingerprint {
             self.signed_sums.len(),
             self.steps.len()
         );
-        in_range(self.logits.map(|logits| logits as u64), "logits of a fingerprint")?;
         ensure!(
             self.steps.is_sorted_by(|a, b| a.position < b.position)
                 && self.steps.last().is_none_or(|step| step.position < positions),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::limits::{MAX_CASES, MAX_MEMORY_RUNS, MAX_NOTES, at_most, in_range, sound};
-use super::validate::{validate_counters, validate_engine};
+use super::limits::MAX_MEMORY_RUNS;
+use super::validate::validate_counters;
 use super::{Build, Counter, Machine};
 use crate::case::Case;
 use crate::engine::EngineInfo;
@@ -314,22 +314,6 @@ impl CountedCase {
     }
 }
 
-impl MemoryReceipt {
-    /// Refuses a receipt that cannot be judged.
-    ///
-    /// # Errors
-    /// As [`MemoryRecord::validate`]; a counter with its ends exchanged.
-    pub fn validate(&self) -> Result<()> {
-        at_most(self.counted.len(), MAX_CASES, "cases")?;
-        for counted in &self.counted {
-            counted.validate()?;
-        }
-        validate_counters("the model", &self.held)?;
-        validate_engine(&self.engine)?;
-        self.memory.validate()
-    }
-}
-
 impl MemoryRecord {
     /// Refuses a record whose columns do not belong together, or that no phase could have written.
     ///
@@ -337,9 +321,8 @@ impl MemoryRecord {
     /// Naming what does not fit.
     pub fn validate(&self) -> Result<()> {
         let runs = self.runs.len();
-        at_most(self.asked_runs, MAX_MEMORY_RUNS, "asked runs of the memory phase")?;
         ensure!(
-            runs <= 2 * self.asked_runs,
+            self.asked_runs <= MAX_MEMORY_RUNS && runs <= 2 * self.asked_runs,
             "memory: {runs} runs where {} were asked for; measure again",
             self.asked_runs
         );
@@ -353,34 +336,6 @@ impl MemoryRecord {
             "memory: {runs} runs where {} were asked for; measure again",
             self.asked_runs
         );
-        at_most(self.invalid.len().max(self.missing.len()), MAX_NOTES, "sentences of the memory phase")?;
-        in_range(self.runs.columns().into_iter().flatten().copied().chain(self.sizes()), "memory")?;
-        at_most(self.sites.len(), MAX_NOTES, "places of a leak")?;
-        for site in &self.sites {
-            at_most(site.frames.len(), MAX_NOTES, "frames of a leak's place")?;
-            sound([site.bytes_per_run, site.blocks_per_run], "memory: a leak's place")?;
-        }
         Ok(())
-    }
-
-    /// Every size beside the runs; a change without its sign.
-    fn sizes(&self) -> impl Iterator<Item = u64> {
-        let sample = |sample: &MemorySample| {
-            let MemorySample { live_bytes, live_blocks, rss_bytes, pss_bytes, .. } = *sample;
-            let MemorySample { anonymous_bytes, mapped_bytes, open_files, threads, .. } = *sample;
-            [live_bytes, live_blocks, rss_bytes, pss_bytes, anonymous_bytes, mapped_bytes, open_files, threads]
-        };
-        let load = [self.load.peak_rss_bytes, self.load.peak_live_bytes];
-        let inference = self.inference.unwrap_or_default();
-        let inference = [
-            inference.cache_expected_bytes,
-            inference.sequence_bytes,
-            inference.prefill_peak_bytes,
-            inference.growth_bytes.map(i64::unsigned_abs),
-            inference.decode_growth_bytes.map(i64::unsigned_abs),
-        ];
-        let samples = [sample(&self.load.before), sample(&self.load.after)].concat();
-        let known = samples.into_iter().chain(load).chain(inference).flatten();
-        known.chain([self.warm_up_runs as u64])
     }
 }

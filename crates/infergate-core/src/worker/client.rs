@@ -21,10 +21,8 @@ use super::{
 };
 use crate::case::Case;
 use crate::engine::LoadRequest;
-use crate::json::{self, Rules};
-use crate::printable::printable;
 use crate::process::Group;
-use crate::receipt::{Idle, RULES};
+use crate::receipt::Idle;
 use crate::relay::Relay;
 
 /// How often the wait for an answer looks whether the user wants it to end.
@@ -136,7 +134,6 @@ impl<'a> Client<'a> {
         let said = self.say(&Request::Hello)?;
         // What it can do first: the rest of another version's hello may look different.
         let abilities: Abilities = self.answer(&said)?;
-        self.ensure_plain(&said)?;
         self.capabilities = abilities.known().ok_or_else(|| {
             let protocol = abilities.protocol.map_or_else(|| "of no number".to_owned(), |number| number.to_string());
             WorkerError::NotComparable(format!(
@@ -177,15 +174,6 @@ impl<'a> Client<'a> {
         Ok((answer, said.waited))
     }
 
-    /// As [`ask`](Self::ask), of an answer whose texts are shown to people.
-    pub(super) fn ask_plain<T: DeserializeOwned>(&mut self, request: &Request) -> Result<(T, Duration), WorkerError> {
-        let said = self.say(request)?;
-        let answer = self.answer(&said)?;
-        self.ensure_plain(&said)?;
-        self.patience.saw(request, said.waited);
-        Ok((answer, said.waited))
-    }
-
     /// Sends `request` and waits for the line that answers it.
     fn say(&mut self, request: &Request) -> Result<Said, WorkerError> {
         if let Some(needed) = request.capability().filter(|needed| !self.can(*needed)) {
@@ -220,8 +208,7 @@ impl<'a> Client<'a> {
 
     /// The value in an answer.
     fn answer<T: DeserializeOwned>(&self, said: &Said) -> Result<T, WorkerError> {
-        let rules = Rules { text_bytes: said.text.len(), ..RULES };
-        let answer: Answer<T> = json::read(&said.text, rules).map_err(|error| {
+        let answer: Answer<T> = serde_json::from_str(&said.text).map_err(|error| {
             self.broken(&format!("wrote something that is not an answer of protocol {PROTOCOL} ({error})"))
         })?;
         if answer.id != said.id {
@@ -229,8 +216,8 @@ impl<'a> Client<'a> {
         }
         match (answer.ok, answer.error, answer.invalid) {
             (Some(value), None, None) => Ok(value),
-            (None, Some(text), None) => Err(WorkerError::Refused(printable(&text).into_owned())),
-            (None, None, Some(text)) => Err(WorkerError::Invalid(printable(&text).into_owned())),
+            (None, Some(text), None) => Err(WorkerError::Refused(text)),
+            (None, None, Some(text)) => Err(WorkerError::Invalid(text)),
             _ => Err(self.broken("gave an answer that is not one of `ok`, `error` and `invalid`")),
         }
     }
@@ -270,16 +257,7 @@ impl<'a> Client<'a> {
 
     /// The protocol was broken: what is said on stdout from here on means nothing.
     pub(super) fn broken(&self, how: &str) -> WorkerError {
-        WorkerError::Protocol(format!(
-            "{}: the worker {}; nothing but answers may go to stdout",
-            self.name,
-            printable(how)
-        ))
-    }
-
-    /// Refuses text that would move a terminal's cursor.
-    fn ensure_plain(&self, said: &Said) -> Result<(), WorkerError> {
-        if json::is_plain(&said.text) { Ok(()) } else { Err(self.broken("says who it is with control characters")) }
+        WorkerError::Protocol(format!("{}: the worker {how}; nothing but answers may go to stdout", self.name))
     }
 
     fn hangs(&mut self, limit: Duration) -> WorkerError {

@@ -77,7 +77,7 @@ fn read(output: impl Read, events: &SyncSender<Event>) {
 }
 
 /// The next line of `reader`. A last line without an end was cut off and is none.
-fn next_line<R: Read>(reader: &mut BufReader<R>) -> io::Result<Event> {
+pub fn next_line<R: Read>(reader: &mut BufReader<R>) -> io::Result<Event> {
     let mut line = Vec::new();
     reader.by_ref().take(MOST_LINE_BYTES + 1).read_until(b'\n', &mut line)?;
     if line.last() != Some(&b'\n') {

@@ -10,7 +10,6 @@ use super::{
 };
 use crate::case::{BenchName, Case, Phase};
 use crate::engine::{LoadRequest, TokenId, first_difference};
-use crate::printable::printable;
 use crate::receipt::validate::unsound_engine;
 use crate::receipt::{
     AllocationSite, CountedCase, InferenceMemory, LeakSite, Output, ProcessSamples, TtftParts, Work, output_sha256,
@@ -32,7 +31,7 @@ impl Client<'_> {
     #[inline]
     pub fn load(&mut self, request: &LoadRequest, prompt_text: Option<&str>) -> Result<Loaded, WorkerError> {
         let request = Request::Load { request: request.clone(), prompt_text: prompt_text.map(str::to_owned) };
-        let (mut loaded, waited): (Loaded, _) = self.ask_plain(&request)?;
+        let (mut loaded, waited): (Loaded, _) = self.ask(&request)?;
         self.ensure_waited_for(u128::from(loaded.load_ns), waited)?;
         if let Some(what) = unsound_engine(&loaded.engine) {
             return Err(self.unsound(&format!("{what}; mend what the engine says of itself (Engine::info)")));
@@ -208,7 +207,7 @@ impl Client<'_> {
     ) -> Result<Profile, WorkerError> {
         let own = self.own_name(case);
         let request = Request::Profile { case: own, count, iterations, file: file.to_owned() };
-        let (profile, waited): (Profile, _) = self.ask_plain(&request)?;
+        let (profile, waited): (Profile, _) = self.ask(&request)?;
         self.ensure_few("modules", profile.modules.len())?;
         let reported_ns = self.sum_ns(case, count, &profile.samples_ns)?;
         self.ensure_waited_for_all(case, reported_ns, waited)?;
@@ -240,8 +239,7 @@ impl Client<'_> {
     pub fn memory(&mut self, case: Option<Case>) -> Result<MemoryState, WorkerError> {
         let (state, _): (MemoryState, _) = self.ask(&Request::Memory { case: case.map(|case| self.own_name(case)) })?;
         self.ensure_few("sentences", state.missing.len())?;
-        let missing = state.missing.iter().map(|sentence| printable(sentence).into_owned()).collect();
-        Ok(MemoryState { missing, ..state })
+        Ok(state)
     }
 
     /// What one generation of a prepared case takes.
@@ -267,9 +265,6 @@ impl Client<'_> {
         }
         counted.id = case;
         counted.validate().map_err(|error| self.broken(&format!("counted what cannot be: {error:#}")))?;
-        if let Some(name) = counted.counters.keys().find(|name| name.chars().any(char::is_control)) {
-            return Err(self.broken(&format!("names a counter with control characters, {name}")));
-        }
         Ok(counted)
     }
 
@@ -279,7 +274,7 @@ impl Client<'_> {
     /// As [`load`](Self::load).
     #[inline]
     pub fn locate(&mut self, case: Case, runs: usize) -> Result<Vec<LeakSite>, WorkerError> {
-        let (sites, _): (Vec<LeakSite>, _) = self.ask_plain(&Request::Locate { case: self.own_name(case), runs })?;
+        let (sites, _): (Vec<LeakSite>, _) = self.ask(&Request::Locate { case: self.own_name(case), runs })?;
         self.ensure_few("places", sites.len())?;
         Ok(sites)
     }
@@ -290,7 +285,7 @@ impl Client<'_> {
     /// As [`load`](Self::load); a worker that does not count.
     #[inline]
     pub fn sites(&mut self, case: Case) -> Result<Vec<AllocationSite>, WorkerError> {
-        let (sites, _): (Vec<AllocationSite>, _) = self.ask_plain(&Request::Sites { case: self.own_name(case) })?;
+        let (sites, _): (Vec<AllocationSite>, _) = self.ask(&Request::Sites { case: self.own_name(case) })?;
         self.ensure_few("places", sites.len())?;
         if sites.iter().any(|site| !(site.allocations.is_finite() && site.bytes.is_finite())) {
             return Err(self.broken(&format!("gave numbers of allocations of {case} that are none")));
@@ -318,7 +313,7 @@ impl Client<'_> {
 
     /// What no receipt may hold: said before anything is measured, not when the receipt is read.
     fn unsound(&self, what: &str) -> WorkerError {
-        WorkerError::Protocol(format!("{}: {}", self.name, printable(what)))
+        WorkerError::Protocol(format!("{}: {what}", self.name))
     }
 
     fn ensure_few(&self, what: &str, entries: usize) -> Result<(), WorkerError> {

@@ -3,13 +3,11 @@
 use anyhow::{Result, ensure};
 use infergate_core::engine::EngineInfo;
 use infergate_core::load::{Arrivals, RequestRecord, Stop, Window};
-use infergate_core::receipt::Machine;
 use infergate_core::stats::{percentile, quantile};
 use serde::{Deserialize, Serialize};
 
 use super::{Limit, Price, Scenario, ShardRecord};
-use infergate_core::formats;
-use infergate_core::receipt::Build;
+use infergate_core::receipt::{Build, Format, Machine};
 
 /// Schema name of a [`LoadReceipt`].
 pub const LOAD_SCHEMA: &str = "infergate.load/1";
@@ -232,11 +230,10 @@ fn is_zero(ns: &u64) -> bool {
     *ns == 0
 }
 
-formats!(LoadReceipt: LOAD_SCHEMA);
+impl Format for LoadReceipt {
+    const SCHEMA: &'static str = LOAD_SCHEMA;
 
-impl LoadReceipt {
-    /// Refuses a receipt whose parts name what is not in it.
-    pub fn validate(&self) -> Result<()> {
+    fn check(&self) -> Result<()> {
         ensure!(!self.targets.is_empty(), "there is no target in it; measure again");
         ensure!(self.partial || !self.levels.is_empty(), "there are no levels in it; measure again");
         for (index, level) in self.levels.iter().enumerate() {

@@ -10,8 +10,7 @@ use infergate_core::load::Arrivals;
 use serde::{Deserialize, Serialize};
 
 use super::{LevelRecord, LoadReceipt, Scenario, TargetRecord};
-use infergate_core::formats;
-use infergate_core::receipt::{Machine, Metric, file_word};
+use infergate_core::receipt::{Format, Machine, Metric, file_word};
 
 /// Schema name of a [`LoadBaseline`].
 pub const LOAD_BASELINE_SCHEMA: &str = "infergate.load-baseline/1";
@@ -74,8 +73,6 @@ pub struct LoadSessionLevel {
     /// of several targets: the slowest one decides it for each. Files of before have it there, and it is not judged.
     pub system_tokens_per_s: Option<f64>,
 }
-
-formats!(LoadBaseline: LOAD_BASELINE_SCHEMA);
 
 impl LoadReceipt {
     /// Refuses a part of a load: its levels are not those of the whole.
@@ -142,9 +139,12 @@ impl LoadBaseline {
         let named: String = named.join("-").chars().take(MAX_NAME_CHARS).collect();
         format!("{}/load/{}.json", file_word(&receipt.machine.class), file_word(&named))
     }
+}
 
-    /// Refuses a baseline that cannot be judged against.
-    pub fn validate(&self) -> Result<()> {
+impl Format for LoadBaseline {
+    const SCHEMA: &'static str = LOAD_BASELINE_SCHEMA;
+
+    fn check(&self) -> Result<()> {
         ensure!(
             !self.sessions.is_empty(),
             "there are no sessions in it; bless a load receipt with the command `bless`"

@@ -11,7 +11,7 @@ use crate::gate::paired::{PairedPolicy, judge, missing, own_errors};
 use crate::gate::{self, memory};
 use crate::receipt::{
     BASELINE_SCHEMA, Evidence, LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, MEMORY_SCHEMA, Outcome, PAIRED_SCHEMA,
-    PairedReceipt, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline,
+    PairedReceipt, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline, read_uploaded,
     schema_of,
 };
 use crate::report::inputs::Inputs;
@@ -27,14 +27,11 @@ pub fn inputs(files: &[PathBuf], config: &Config, pull_request: bool) -> Result<
     let mut runs: Vec<ReceiptOrBaseline> = Vec::new();
     let mut load_baseline: Option<LoadBaseline> = None;
     for path in files {
-        let schema = schema_of(path)?;
-        // Of any other file a verdict would say what whoever wrote it wants.
-        ensure!(
-            !pull_request || schema == PAIRED_SCHEMA,
-            "{}: its schema is {schema}; --pull-request judges a paired receipt ({PAIRED_SCHEMA}) anew and takes nothing else",
-            path.display()
-        );
-        match schema.as_str() {
+        if pull_request {
+            once(path, &mut inputs.paired, read_uploaded(path)?)?;
+            continue;
+        }
+        match schema_of(path)?.as_str() {
             RECEIPT_SCHEMA | BASELINE_SCHEMA => runs.push(read_receipt_or_baseline(path)?),
             PAIRED_SCHEMA => once(path, &mut inputs.paired, read(path)?)?,
             MEMORY_SCHEMA => once(path, &mut inputs.memory, read(path)?)?,

@@ -10,7 +10,7 @@ use crate::gate::COUNTER_TOLERANCE;
 use crate::gate::exact::holds_more;
 use crate::gate::memory;
 use crate::receipt::{
-    BlockLayouts, BlockRecord, CodeRecord, CodeRuns, Counter, LayoutFiles, MemoryRecord, Note, PairedCase,
+    BlockLayouts, BlockRecord, CodeRecord, CodeRuns, Counter, Format as _, LayoutFiles, MemoryRecord, Note, PairedCase,
     PairedReceipt, ShareRecord,
 };
 
@@ -49,7 +49,7 @@ pub fn merge(mut shares: Vec<PairedReceipt>) -> Result<PairedReceipt> {
         timed <= suite_cases,
         "the shares have {timed} timed cases, and the suite was planned with {suite_cases}; a file was edited"
     );
-    merged.validate()?;
+    merged.check()?;
     Ok(merged)
 }
 

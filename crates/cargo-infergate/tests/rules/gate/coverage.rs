@@ -22,9 +22,7 @@ fn slower(functions: Option<usize>) -> PairedReceipt {
 }
 
 fn judged(receipt: &PairedReceipt) -> Verdict {
-    receipt.validate().expect("a receipt");
     let verdict = judge(receipt, &PairedPolicy::default());
-    verdict.validate().expect("whoever reads it finds it in its rows");
     verdict
 }
 
@@ -77,22 +75,6 @@ fn other_work_is_not_layout() {
     assert_eq!(judged(&receipt).exit_code, 1);
     let partial = PairedReceipt { partial: true, ..slower(Some(0)) };
     assert_ne!(outcome(&judged(&partial)), Outcome::Layout);
-}
-
-#[test]
-fn more_functions_than_changed_are_no_receipt() {
-    assert!(slower(Some(4)).validate().is_err());
-}
-
-/// Whoever reads a verdict has to find in it why a slower case passes.
-#[test]
-fn layout_without_its_reason_is_no_verdict() {
-    let mut verdict = judged(&slower(Some(0)));
-    verdict.check().expect("a verdict");
-    for row in &mut verdict.rows {
-        row.reasons.clear();
-    }
-    assert!(verdict.check().is_err());
 }
 
 /// What seldom runs can be missed by who watches, and is what stalls come from.

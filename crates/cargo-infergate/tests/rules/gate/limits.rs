@@ -31,18 +31,6 @@ fn each_number_under_load_has_its_own() {
     }
 }
 
-/// A longest gap may be half as long again, and a decode may not.
-#[test]
-fn a_case_that_no_server_answered_is_not_under_load() {
-    let mut receipt = slower(0.4);
-    assert_eq!(judge(&receipt, &PairedPolicy::default()).verdict, Outcome::Regressed);
-    let times = WindowTimes { ramp_ns: 1, from_ns: 2, to_ns: 3, stop_ns: 4, give_up_ns: 5 };
-    let load = LoadCase { scenario: "chat".into(), users: 4, metric: Metric::LongestGap, times };
-    receipt.cases[0].load = Some(load);
-    let why = receipt.validate().expect_err("edited").to_string();
-    assert!(why.contains("decode/p8: is under load, and head is no server"), "{why}");
-}
-
 #[test]
 fn a_receipt_cannot_leave_out_the_mean() {
     let again = LIMITS.set_in(slower(0.04));

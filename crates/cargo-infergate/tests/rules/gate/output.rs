@@ -264,9 +264,6 @@ fn outputs_at_other_lengths_are_judged_as_those_of_cases() {
     let verdict = judge_pair(&pair, &PairedPolicy::default());
     assert_eq!((rows(&verdict)[0].1, rows(&verdict)[1].1), (Outcome::Accepted, Outcome::OutputChanged));
     assert_eq!(verdict.exit_code, 1, "what is accepted of one is not of another");
-    pair.validate().expect("sound");
-    pair.other_lengths[1] = at("prefill/p2", 8.0);
-    assert!(pair.validate().is_err(), "there twice");
 }
 
 #[test]

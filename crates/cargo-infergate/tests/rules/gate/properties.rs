@@ -88,7 +88,6 @@ proptest! {
             let numbers = [time.ratio, time.p_adjusted, time.cv].into_iter().flatten().chain(ends);
             prop_assert!(numbers.into_iter().all(f64::is_finite), "{:?}", time);
         }
-        prop_assert!(verdict.validate().is_ok(), "whoever reads it finds it in its rows: {:?}", verdict.validate());
         let again: Verdict = serde_json::from_str(&to_json(&verdict).unwrap()).unwrap();
         prop_assert_eq!(again, verdict);
     }

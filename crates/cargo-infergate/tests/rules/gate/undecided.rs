@@ -27,7 +27,6 @@ fn undecided() -> PairedReceipt {
 #[track_caller]
 fn assert_is(verdict: &Verdict, outcome: Outcome, exit_code: i32) {
     assert_eq!((verdict.verdict, verdict.exit_code), (outcome, exit_code), "{:#?}", verdict.rows);
-    verdict.validate().expect("a verdict that can be reached");
 }
 
 #[test]
@@ -56,8 +55,6 @@ fn a_counter_that_is_no_longer_counted_does_not_pass() {
         let verdict = warned(&receipt);
         assert_is(&verdict, Outcome::Inconclusive, 3);
         assert_eq!(verdict.deciding(), Some(row(&verdict, "decode/p8", "allocations_per_token")));
-        let forged = Verdict { exit_code: 0, ..verdict };
-        assert!(forged.validate().expect_err("it does not pass").to_string().contains("the file was edited"));
     }
 }
 
@@ -114,7 +111,7 @@ fn a_slowdown_that_lies_above_its_limit_does_not_pass_for_want_of_blocks() {
     assert_is(&warned(&cut(0.5)), Outcome::Inconclusive, 3);
     let verdict = judge(&cut(0.5), &PairedPolicy::default());
     let forged = Verdict { exit_code: 0, ..verdict };
-    assert!(!forged.passes_undecided() && forged.validate().is_err(), "nor does a file say that it does");
+    assert!(!forged.passes_undecided());
     assert_is(&warned(&cut(0.019)), Outcome::Inconclusive, 0);
 }
 

@@ -104,7 +104,6 @@ fn gate(head: Server, seed: u64) -> PairedReceipt {
         let cases: Vec<PairedCase> = receipt.cases.iter().filter(|case| cases.contains(&case.id)).cloned().collect();
         receipt.blocks.push(block(&cases, [Server::default(), head], &mut random));
     }
-    receipt.validate().expect("a receipt that can be read again");
     receipt
 }
 

@@ -134,7 +134,6 @@ fn split(receipt: &LoadReceipt, count: u32, clocks_ms: &[u64]) -> Vec<(String, L
                 let end_ns = level.requests.iter().map(|record| record.ended_ns).max().unwrap_or(level.began_ns);
                 level.wall_ns = end_ns - level.began_ns;
             }
-            own.validate().expect("a sound shard");
             (format!("{index}.json"), own)
         })
         .collect()
@@ -174,7 +173,6 @@ proptest! {
         }
         prop_assert_eq!(&merged.levels, &receipt.levels);
         prop_assert_eq!(merged.shards.len(), count as usize);
-        merged.validate().expect("sound");
     }
 }
 

@@ -1,49 +1,11 @@
-//! A v1 file is read the same by every later version.
+//! Receipts and baselines: what is written is read the same.
 
 use cargo_infergate::gate::{Policy, judge};
 use cargo_infergate::receipt::{
-    Against, BASELINE_SCHEMA, Baseline, Metric, Name, Outcome, RECEIPT_SCHEMA, Reason, Receipt, ReceiptOrBaseline,
-    Session, Shown, Subject, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline, to_json, write_json,
+    Baseline, Outcome, Receipt, ReceiptOrBaseline, Session, read, read_receipt_or_baseline, write_json,
 };
 
-use crate::receipt::support::{golden, golden_text, golden_value};
-
-#[test]
-fn the_first_receipt_is_still_read() {
-    let receipt = read::<Receipt>(&golden("receipt-1.json")).expect("a v1 receipt");
-    assert_eq!(receipt.schema, RECEIPT_SCHEMA);
-    assert_eq!(receipt.machine.class, "linux-x86_64-amd-epyc-2");
-    assert_eq!((receipt.engine.name.as_str(), receipt.engine.model.as_str()), ("candle", "synthetic:tiny"));
-    let ids: Vec<String> = receipt.cases.iter().map(|case| case.id.to_string()).collect();
-    assert_eq!(ids, ["prefill/p8", "decode/p8", "generate/p8-o3"]);
-    assert_eq!(receipt.cases[0].processes[0].times_ns(), [1_200_000.0, 1_250_000.0]);
-    let trace = &receipt.cases[2].processes[0].traces()[0];
-    assert_eq!((trace.ttft_ns(), trace.e2e_ns(), trace.tpot_ns()), (Some(1_210_000), Some(1_810_000), Some(300_000.0)));
-    assert_eq!(receipt.cases[1].output.top2_margins, [Some(0.5), None]);
-    assert_eq!(receipt.cases[1].counters["allocations_per_token"].max, 14);
-    assert_eq!(receipt.cold[0].ttft_ns(), 9_300_000);
-    assert_eq!(receipt.warm[0].load_ns, None);
-}
-
-#[test]
-fn the_first_baseline_is_still_read() {
-    let baseline = read::<Baseline>(&golden("baseline-1.json")).expect("a v1 baseline");
-    assert_eq!(baseline.schema, BASELINE_SCHEMA);
-    assert_eq!((baseline.sessions.len(), baseline.exact.len()), (2, 3));
-    assert_eq!(baseline.sessions[1].cases[1].processes[0].times_ns(), [300_000.0, 310_000.0]);
-}
-
-#[test]
-fn a_verdict_of_this_schema_is_still_read() {
-    let verdict: Verdict = serde_json::from_str(&golden_text("verdict-2.json")).expect("a verdict");
-    assert_eq!((&*verdict.schema, verdict.verdict, verdict.exit_code), (VERDICT_SCHEMA, Outcome::Regressed, 1));
-    let time = verdict.rows[2].time().expect("a time");
-    assert_eq!((time.metric, time.against, time.shown), (Metric::Itl, Against::Baseline, Some(Shown::Slower)));
-    assert_eq!(time.interval.map(|interval| (interval.low, interval.level)), Some((1.21, 0.996)));
-    assert_eq!(time.blocks, None);
-    assert_eq!(verdict.rows[3].subject, Subject::Named(Name::new("criterion", "fib/20").expect("a name")));
-    assert_eq!(verdict.rows[2].reasons, [Reason::Noisy { cv: 0.25, limit: 0.2 }]);
-}
+use crate::receipt::support::{golden, golden_value};
 
 #[test]
 fn what_is_read_is_written_and_read_the_same() {
@@ -58,14 +20,6 @@ fn what_is_read_is_written_and_read_the_same() {
         .expect("a copy");
         assert_eq!(read_receipt_or_baseline(&path).expect("the copy"), document, "{name}");
     }
-}
-
-#[test]
-fn undefined_is_null_in_a_verdict() {
-    let verdict: Verdict = serde_json::from_value(golden_value("verdict-2.json")).expect("a verdict");
-    let text = to_json(&verdict).expect("JSON");
-    assert!(text.contains("\"position\": null") && !text.contains("NaN"), "{text}");
-    assert_eq!(serde_json::from_str::<Verdict>(&text).expect("the copy"), verdict);
 }
 
 #[test]
@@ -105,7 +59,6 @@ fn blessing_appends_a_session_and_renews_the_exact_reference() {
     assert_eq!((baseline.sessions.len(), baseline.exact.len(), baseline.threads), (2, 3, 4));
     assert_eq!(baseline.exact[0].output.top2_margins, [Some(0.25)]);
     assert_eq!(baseline.exact[1].output, receipt.cases[1].output, "a case that was not run keeps its reference");
-    baseline.validate().expect("a sound baseline");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Baselines of load runs as files: read forever, refused with a sentence, without what nobody should see.
+//! Baselines of load runs as files, without what nobody should see.
 
 use cargo_infergate::receipt::{
     LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, TargetRecord, read, to_json, write_json,
@@ -9,15 +9,6 @@ use crate::gate::load_runs::run;
 use crate::receipt::support::golden;
 
 const GOLDEN: &str = "load-baseline-1.json";
-
-#[test]
-fn the_first_load_baseline_is_still_read() {
-    let baseline = read::<LoadBaseline>(&golden(GOLDEN)).expect("a v1 baseline");
-    assert_eq!((baseline.sessions.len(), baseline.setup["model of B"].as_str()), (8, "other"));
-    let level = &baseline.sessions[0].levels[1];
-    assert_eq!((level.name().as_str(), level.failed, level.ttft_p50_ns), ("B/plain/2 users", 1, Some(75e6)));
-    assert_eq!(baseline.sessions[0].levels[2].name(), "A/plain/4.5 requests/s");
-}
 
 #[test]
 fn the_golden_load_receipt_becomes_a_session_of_the_golden_baseline() {

@@ -24,7 +24,7 @@ pub fn run() -> Inputs {
 
 /// Two runs, judged.
 pub fn two_runs() -> Inputs {
-    let verdict = Some(golden::<Verdict>("verdict-2.json"));
+    let verdict = Some(golden::<Verdict>("verdict-1.json"));
     Inputs { base: run().head, verdict, ..run() }
 }
 
@@ -68,7 +68,6 @@ pub fn all() -> [(&'static str, Inputs); 6] {
 
 /// A load run.
 pub fn load(receipt: LoadReceipt) -> Inputs {
-    receipt.validate().expect("a receipt that a run could have written");
     Inputs { load: Some(receipt), ..Inputs::new("cargo infergate") }
 }
 

@@ -1,0 +1,63 @@
+//! The door for what a pull request's job uploads.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::process::Command;
+
+use cargo_infergate::receipt::{MOST_UPLOADED_BYTES, parse_uploaded};
+use tempfile::TempDir;
+
+use crate::receipt::support::golden_text;
+
+const MOST_KIB: u64 = 256 << 10;
+
+/// `golden` with `fields` in front of its own, and as many `entries` as a file has room for at `{}`.
+fn swollen(fields: &str, entry: &str) -> String {
+    let golden = golden_text("paired-1.json");
+    let room = MOST_UPLOADED_BYTES - golden.len() - fields.len() - entry.len();
+    let entries = vec![entry; room / (entry.len() + 1)].join(",");
+    golden.replacen('{', &format!("{{{},", fields.replace("{}", &entries)), 1)
+}
+
+#[test]
+fn whatever_it_holds_the_command_stays_small() {
+    let folder = TempDir::new().expect("a folder");
+    fs::create_dir(folder.path().join(".git")).expect("the search for infergate.toml ends here");
+    let place = folder.path().join("paired.json");
+    let texts = [
+        swollen("\"x\":[{}]", "0"),
+        "[".repeat(MOST_UPLOADED_BYTES),
+        format!("{{\"schema\":\"{}\"}}", "x".repeat(MOST_UPLOADED_BYTES - 20)),
+        swollen("\"notes\":[{}]", "\"\""),
+        swollen("\"notes\":[{\"x\":[{}],\"kind\":\"broken\"}]", "0"),
+        swollen("\"notes\":[{\"x\":[{}],\"kind\":\"broken\"}]", "{}"),
+        swollen("\"blocks\":[{}]", "{\"started_first\":\"base\",\"cases\":[]}"),
+        swollen("\"other_lengths\":[{}]", "[]"),
+        swollen("\"resumed\":[{}]", "0"),
+        swollen("\"explained\":[{}]", "{\"id\":\"decode/p8\"}"),
+    ];
+    for text in texts {
+        assert!(text.len() <= MOST_UPLOADED_BYTES + 4, "{}", text.len());
+        fs::write(&place, &text).expect("a file");
+        // The limit counts all memory that the process may write to, resident or not.
+        let script =
+            format!("ulimit -d {MOST_KIB} && exec \"$0\" infergate report paired.json --pull-request --out out");
+        let output = Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_cargo-infergate")])
+            .current_dir(folder.path())
+            .output()
+            .expect("starts");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 2)), "{:.80}: {:?} {stderr}", text, output.status);
+    }
+}
+
+#[test]
+fn numbers_and_texts_that_no_run_gives_are_refused() {
+    let golden = golden_text("paired-1.json");
+    parse_uploaded(golden.as_bytes()).expect("a sound receipt");
+    for field in ["\"x\": 1e300", "\"x\": 18446744073709551615", &format!("\"x\": \"{}\"", "x".repeat(70_000))] {
+        let text = golden.replacen('{', &format!("{{{field},"), 1);
+        assert!(parse_uploaded(text.as_bytes()).is_err(), "{field:.30}");
+    }
+}

@@ -1,0 +1,25 @@
+//! What a pull request's job uploads: read, judged again, and shown in every format.
+#![no_main]
+
+use cargo_infergate::gate::paired::{PairedPolicy, judge};
+use cargo_infergate::receipt::parse_uploaded;
+use cargo_infergate::report::export::chosen;
+use cargo_infergate::report::inputs::Inputs;
+use cargo_infergate::report::topics;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(receipt) = parse_uploaded(bytes) else { return };
+    let verdict = judge(&receipt, &PairedPolicy::default());
+    let inputs = Inputs {
+        paired: Some(receipt),
+        verdict: Some(verdict),
+        pull_request: true,
+        ..Inputs::new("cargo infergate")
+    };
+    let report = topics::report(&inputs);
+    for exporter in chosen(&[], &inputs).expect("the usual formats") {
+        // One that lacks what it needs says so.
+        let _ = (exporter.export)(&inputs, &report);
+    }
+});
