@@ -60,7 +60,7 @@ pub use infergate_load::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
 pub use layouts::{BlockLayouts, LayoutFiles};
 pub use other_length::OtherLength;
-pub use paired::{BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, SideRecord, log_ratios};
+pub use paired::{BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, Reduced, SideRecord, log_ratios};
 pub use paired_case::{MeanTest, PairedCase};
 pub use pull_request::{MOST_UPLOADED_BYTES, parse_uploaded, read_uploaded};
 pub use reason::{BlocksWorse, Note, Reason, Remedy};

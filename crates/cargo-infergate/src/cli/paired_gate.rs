@@ -19,9 +19,11 @@ use crate::builds::edited::Edited;
 use crate::builds::workspace;
 use crate::config::keys::Group;
 use crate::config::{Config, Undecided};
-use crate::gate::paired::{PairedPolicy, glances, join, judge, merge};
+use crate::gate::paired::{PairedPolicy, fit_to_upload, glances, join, judge, merge};
 use crate::paired::{PairedRequest, Program, Shard, run_seed};
-use crate::receipt::{CodeRecord, Note, Outcome, PairedReceipt, Side, Terms, ensure_writable, read, write_json};
+use crate::receipt::{
+    CodeRecord, MOST_UPLOADED_BYTES, Note, Outcome, PairedReceipt, Side, Terms, ensure_writable, read, write_json,
+};
 use crate::report::inputs::Inputs;
 use crate::report::paired;
 use crate::report::words;
@@ -261,7 +263,7 @@ fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &PairedPolicy, out: Opt
     output::decided(&paired::verdict(&receipt, &verdict));
     let (code, mut written) = (verdict.exit_code, Written::default());
     if let Some(out) = out
-        && written.note(write_json(out, &receipt))
+        && written.note(fit_to_upload(receipt.clone(), MOST_UPLOADED_BYTES).and_then(|receipt| write_json(out, &receipt)))
     {
         output::line(&format!("receipt: {}", out.display()));
     }

@@ -32,7 +32,7 @@ pub use coverage::asks;
 pub use evidence::{Bet, fewest_blocks, in_suite};
 pub use glance::{GLANCE_BLOCKS, Glance, glances};
 pub use layouts::{MOST_LAYOUTS, layouts_wanted, unknown_tau};
-pub use limits::{Limits, TELLING_BLOCKS, median_threshold, missing, threshold_expected};
+pub use limits::{Limits, TELLING_BLOCKS, fit_to_upload, median_threshold, missing, threshold_expected};
 pub use looks::{
     LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing, fewest_to_fail, fewest_to_pass, is_called_beside, outcomes,
     settled, stand,

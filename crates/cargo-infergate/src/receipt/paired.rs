@@ -159,12 +159,33 @@ pub struct BlockCase {
     /// The same of head's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub head_tokens_ns: Vec<Vec<u64>>,
+    /// What is left of samples that were dropped; `null` where all are here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reduced: Option<Reduced>,
+}
+
+/// A block with one pair of medians in place of its samples, which are too many to upload.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reduced {
+    /// Standard error that the pairs left in the median of ln(head / base).
+    pub error: f64,
+    /// Mean of base's samples, nanoseconds.
+    pub base_mean_ns: f64,
+    /// Mean of head's samples, nanoseconds.
+    pub head_mean_ns: f64,
 }
 
 impl BlockCase {
     /// Times of samples alone.
     pub fn new(id: Case, base_ns: Vec<u64>, head_ns: Vec<u64>) -> Self {
-        Self { id, base_ns, head_ns, base_tokens_ns: Vec::new(), head_tokens_ns: Vec::new() }
+        Self {
+            id,
+            base_ns,
+            head_ns,
+            base_tokens_ns: Vec::new(),
+            head_tokens_ns: Vec::new(),
+            reduced: None,
+        }
     }
 
     /// ln(head / base) of each pair. `None` when a time is zero or the sides have different numbers of iterations.

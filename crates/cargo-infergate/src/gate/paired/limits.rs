@@ -1,11 +1,14 @@
 //! The limits of a paired run: what was asked for, or what a case's noise allows. Whoever judges a receipt again, as the comment on
 //! a pull request does, sets them anew. What the receipt says can narrow a limit, and its blocks decide how far that of a bench follows them.
 
+use anyhow::Result;
+
 use super::looks::MAX_BLOCKS;
 use super::mean::mean_test;
-use crate::receipt::{MeanTest, Metric, Note, PairedCase, PairedReceipt, log_ratios};
+use super::series::Times;
+use crate::receipt::{BlockCase, MeanTest, Metric, Note, PairedCase, PairedReceipt, Reduced, log_ratios, to_json};
 use infergate_core::case::{Phase, select};
-use infergate_core::stats::{mean, median, median_error, robust_std, sample_std, student_t_upper_tail};
+use infergate_core::stats::{log_ratio, mean, median, median_error, robust_std, sample_std, student_t_upper_tail};
 
 /// The ratio from which on a slowdown fails where a case's blocks are quiet and nothing else was asked for.
 const QUIET_THRESHOLD: f64 = 1.02;
@@ -75,19 +78,40 @@ pub(super) struct Seen {
 
 impl Seen {
     /// `None` for times that are no times.
-    pub fn of_medians(base_ns: &[u64], head_ns: &[u64]) -> Option<Self> {
+    pub fn of_medians((base_ns, head_ns, reduced): &Times) -> Option<Self> {
         let ratios = log_ratios(base_ns, head_ns)?;
-        let error = median_error(robust_std(&ratios)?, ratios.len());
+        let error = match reduced {
+            Some(reduced) => reduced.error,
+            None => median_error(robust_std(&ratios)?, ratios.len()),
+        };
         let of_side = |times: &[u64]| median(&times.iter().map(|ns| *ns as f64).collect::<Vec<_>>());
         Some(Self { difference: median(&ratios)?, error, base: of_side(base_ns)?.ln(), head: of_side(head_ns)?.ln() })
     }
 
     /// Likewise.
-    pub fn of_means(base_ns: &[u64], head_ns: &[u64]) -> Option<Self> {
-        let of_side =
-            |times: &[u64]| mean(&times.iter().map(|ns| *ns as f64).collect::<Vec<_>>()).filter(|ns| *ns > 0.0);
-        let (base, head) = (of_side(base_ns)?.ln(), of_side(head_ns)?.ln());
-        Some(Self { difference: head - base, error: 0.0, base, head })
+    pub fn of_means((base_ns, head_ns, reduced): &Times) -> Option<Self> {
+        let of_side = |times: &[u64]| mean(&times.iter().map(|ns| *ns as f64).collect::<Vec<_>>());
+        let (base, head) = match reduced {
+            Some(reduced) => (reduced.base_mean_ns, reduced.head_mean_ns),
+            None => (of_side(base_ns)?, of_side(head_ns)?),
+        };
+        let difference = log_ratio(base, head)?;
+        Some(Self { difference, error: 0.0, base: base.ln(), head: head.ln() })
+    }
+
+    pub fn difference(&self) -> f64 {
+        self.difference
+    }
+
+    /// One pair of medians, and what is left of the samples beside it.
+    pub fn reduced(block: &BlockCase) -> Option<BlockCase> {
+        let times = (&block.base_ns[..], &block.head_ns[..], block.reduced);
+        let (medians, means) = (Self::of_medians(&times)?, Self::of_means(&times)?);
+        let base_ns = medians.base.exp();
+        let reduced = Reduced { error: medians.error, base_mean_ns: means.base.exp(), head_mean_ns: means.head.exp() };
+        let pair = [base_ns, base_ns * medians.difference.exp()].map(|ns| vec![ns.round().max(1.0) as u64]);
+        let [base_ns, head_ns] = pair;
+        Some(BlockCase { reduced: Some(reduced), ..BlockCase::new(block.id, base_ns, head_ns) })
     }
 }
 
@@ -224,4 +248,17 @@ pub fn missing(receipt: &PairedReceipt, cases: &[String]) -> Option<Note> {
     let absent: Vec<&str> = cases.iter().map(String::as_str).filter(|pattern| !is_there(pattern)).collect();
     let text = || format!("the settings ask for cases that the run has not: {}", absent.join(", "));
     (!absent.is_empty()).then(|| Note::from(text()))
+}
+
+/// The receipt as it can be uploaded: where its JSON is longer than `most_bytes`, blocks keep their medians and no samples. It is judged
+/// as before, but for targets on single tokens.
+pub fn fit_to_upload(mut receipt: PairedReceipt, most_bytes: usize) -> Result<PairedReceipt> {
+    if to_json(&receipt)?.len() > most_bytes {
+        for block in
+            receipt.blocks.iter_mut().filter(|block| block.windows.is_empty()).flat_map(|block| &mut block.cases)
+        {
+            *block = Seen::reduced(block).unwrap_or_else(|| block.clone());
+        }
+    }
+    Ok(receipt)
 }

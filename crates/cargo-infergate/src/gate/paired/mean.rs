@@ -5,8 +5,8 @@
 //! mean of base) of a block, with a limit of its own. Bursts of the machine move a mean too, and hit base as often as head:
 //! a block is as symmetric about the change as before, and noisier, so the limit is wider.
 
+use super::limits::Seen;
 use crate::receipt::{BlockCase, MeanTest};
-use infergate_core::stats::mean;
 
 /// The ratio of means from which on a slowdown fails, where block means are quiet and elsewhere.
 const QUIET_THRESHOLD: f64 = 1.05;
@@ -39,6 +39,5 @@ pub(super) fn at_least(usual: f64, threshold: f64) -> f64 {
 
 /// ln(mean of head / mean of base) of one block. `None` for times that are no times.
 pub fn block_mean_difference(block: &BlockCase) -> Option<f64> {
-    let mean_ns = |times_ns: &[u64]| mean(&times_ns.iter().map(|ns| *ns as f64).collect::<Vec<f64>>());
-    infergate_core::stats::log_ratio(mean_ns(&block.base_ns)?, mean_ns(&block.head_ns)?)
+    Some(Seen::of_means(&(&block.base_ns, &block.head_ns, block.reduced))?.difference())
 }

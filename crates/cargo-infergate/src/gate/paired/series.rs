@@ -2,19 +2,19 @@
 
 use super::limits::{Seen, follows_noise, wider_limits, wider_mean_limits};
 use super::looks::Series;
-use crate::receipt::{PairedCase, log_ratios};
-use infergate_core::stats::{log_ratio, mean, median};
+use crate::receipt::{PairedCase, Reduced, log_ratios};
+use infergate_core::stats::median;
 
-/// Of a case with limits (ln) of its medians and of its means, where those are tested, and the times of both sides in each block.
-pub fn series_of(case: &PairedCase, limit: f64, mean_limit: Option<f64>, times: &[(&[u64], &[u64])]) -> Series {
-    let mean_ns = |times: &[u64]| mean(&times.iter().map(|ns| *ns as f64).collect::<Vec<_>>());
-    let of_medians = |(base, head): &(&[u64], &[u64])| median(&log_ratios(base, head)?);
-    let of_means = |(base, head): &(&[u64], &[u64])| log_ratio(mean_ns(base)?, mean_ns(head)?);
+/// The times of both sides in a block, and what is left of those that were dropped.
+pub type Times<'a> = (&'a [u64], &'a [u64], Option<Reduced>);
+
+/// Of a case with limits (ln) of its medians and of its means, where those are tested, and its times in each block.
+pub fn series_of(case: &PairedCase, limit: f64, mean_limit: Option<f64>, times: &[Times]) -> Series {
+    let of_medians = |(base, head, _): &Times| median(&log_ratios(base, head)?);
+    let of_means = |times: &Times| Some(Seen::of_means(times)?.difference());
     let (mut wider, mut wider_mean) = (Vec::new(), Vec::new());
     if follows_noise(case) {
-        let seen = |of: fn(&[u64], &[u64]) -> Option<Seen>| {
-            times.iter().filter_map(|(base, head)| of(base, head)).collect::<Vec<_>>()
-        };
+        let seen = |of: fn(&Times) -> Option<Seen>| times.iter().filter_map(of).collect::<Vec<_>>();
         wider = wider_limits(limit, &seen(Seen::of_medians));
         if let Some(mean_limit) = mean_limit.filter(|_| case.mean.is_some_and(|mean| mean.by_noise)) {
             wider_mean = wider_mean_limits(mean_limit, (limit, &wider), &seen(Seen::of_means));

@@ -6,8 +6,8 @@ use super::load;
 use super::looks::{MAX_BLOCKS, PASS_LEVEL, Series, Standing};
 use super::power::smallest_slowdown_of;
 use crate::receipt::{
-    Against, BlockCase, BlockRecord, Evidence, Interval, Metric, Outcome, PairedCase, PairedReceipt, Reason, Remedy,
-    Statistic, TimeEvidence, VerdictRow,
+    Against, BlockCase, BlockRecord, Evidence, Interval, Metric, Outcome, PairedCase, PairedReceipt, Reason, Reduced,
+    Remedy, Statistic, TimeEvidence, VerdictRow,
 };
 use infergate_core::case::Case;
 use infergate_core::stats::{coefficient_of_variation, hodges_lehmann, mean, median};
@@ -78,11 +78,20 @@ fn evidence(
     let blocks: Vec<&BlockCase> = blocks.take(standing.blocks).collect();
     let case = receipt.cases.iter().find(|case| case.id == id);
     let iterations = case.map_or(1, |case| case.iterations_per_sample).max(1) as f64;
-    let of_processes = |times: fn(&BlockCase) -> &[u64]| -> Vec<f64> {
-        let ns = blocks.iter().map(|block| times(block).iter().map(|ns| *ns as f64 / iterations).collect::<Vec<_>>());
-        ns.filter_map(|ns| if statistic == Statistic::Mean { mean(&ns) } else { median(&ns) }).collect()
+    let of_processes = |times: fn(&BlockCase) -> &[u64], reduced_ns: fn(Reduced) -> f64| -> Vec<f64> {
+        let of_block = |block: &&BlockCase| {
+            let ns = times(block).iter().map(|ns| *ns as f64 / iterations).collect::<Vec<_>>();
+            match (statistic, block.reduced) {
+                (Statistic::Mean, Some(reduced)) => Some(reduced_ns(reduced) / iterations),
+                (Statistic::Mean, None) => mean(&ns),
+                _ => median(&ns),
+            }
+        };
+        blocks.iter().filter_map(of_block).collect()
     };
-    let (base, head) = (of_processes(|block| &block.base_ns), of_processes(|block| &block.head_ns));
+    let base_mean = |reduced: Reduced| reduced.base_mean_ns;
+    let base = of_processes(|block| &block.base_ns, base_mean);
+    let head = of_processes(|block| &block.head_ns, |reduced| reduced.head_mean_ns);
     let interval = standing.low.zip(standing.high);
     TimeEvidence {
         statistic,

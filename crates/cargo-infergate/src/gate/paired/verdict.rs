@@ -2,7 +2,7 @@
 
 use super::accept;
 use super::looks::{Series, outcomes, stand};
-use super::series::series_of;
+use super::series::{Times, series_of};
 use super::{coverage, further, load, merge, other_lengths, times};
 use crate::gate::memory;
 use crate::gate::output::default_tolerance;
@@ -70,7 +70,7 @@ pub fn block_difference(block: &BlockCase) -> Option<f64> {
 pub fn series(cases: &[PairedCase], blocks: &[BlockRecord]) -> Vec<(Case, Series)> {
     let of_case = |case: &PairedCase| {
         let found = blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
-        let times: Vec<(&[u64], &[u64])> = found.map(|block| (&block.base_ns[..], &block.head_ns[..])).collect();
+        let times: Vec<Times> = found.map(|block| (&block.base_ns[..], &block.head_ns[..], block.reduced)).collect();
         let mean_limit = case.mean.map(|mean| mean.threshold.ln());
         (case.id, series_of(case, case.threshold.ln(), mean_limit, &times))
     };

@@ -4,6 +4,7 @@
 use std::fs;
 use std::process::Command;
 
+use cargo_infergate::gate::paired::{PairedPolicy, fit_to_upload, judge};
 use cargo_infergate::receipt::{MOST_UPLOADED_BYTES, parse_uploaded};
 use tempfile::TempDir;
 
@@ -60,4 +61,17 @@ fn numbers_and_texts_that_no_run_gives_are_refused() {
         let text = golden.replacen('{', &format!("{{{field},"), 1);
         assert!(parse_uploaded(text.as_bytes()).is_err(), "{field:.30}");
     }
+}
+
+#[test]
+fn a_receipt_of_medians_is_judged_as_the_whole() {
+    let whole = parse_uploaded(golden_text("paired-1.json").as_bytes()).expect("a sound receipt");
+    let reduced = fit_to_upload(whole.clone(), 1).expect("JSON");
+    assert!(reduced.blocks[0].cases.iter().all(|case| case.base_ns.len() == 1 && case.reduced.is_some()));
+    let outcomes = |receipt| {
+        let verdict = judge(receipt, &PairedPolicy::default());
+        verdict.rows.iter().map(|row| (row.subject.clone(), row.outcome)).collect::<Vec<_>>()
+    };
+    assert_eq!(outcomes(&reduced), outcomes(&whole));
+    assert_eq!(fit_to_upload(whole.clone(), MOST_UPLOADED_BYTES).expect("JSON"), whole);
 }
