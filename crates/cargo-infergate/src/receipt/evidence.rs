@@ -51,7 +51,7 @@ pub struct OutputEvidence {
     /// Distance of base's two best logits there; `null` where the engine did not say.
     pub base_margin: Option<f32>,
     /// Positions at which numbers, or where there are none tokens, were compared: at least 16, fewer where the context ends or
-    /// where both had said different things; `null` in an older file.
+    /// where both had said different things.
     #[serde(default)]
     pub positions: Option<usize>,
     /// Positions that both reached over the same tokens and of which base alone gives logits.
@@ -61,7 +61,7 @@ pub struct OutputEvidence {
     /// position: what the tolerance limits. `null` where the engine gives no logits.
     #[serde(default)]
     pub relative_drift: Option<f64>,
-    /// The largest `relative_drift` that is called rounding; `null` where the engine gives no logits, and in an older file.
+    /// The largest `relative_drift` that is called rounding; `null` where the engine gives no logits.
     #[serde(default)]
     pub drift_tolerance: Option<f64>,
     /// The same of all logits, not only the best, estimated from 16 signed sums of them: limited by three times the tolerance.
@@ -197,7 +197,7 @@ pub struct TimeEvidence {
     /// Stored channel: sessions of the baseline that measured it, since its last step.
     #[serde(default)]
     pub sessions: Option<usize>,
-    /// Stored channel: days, in UTC, that these sessions are of; the limit is from their spread. `null` in an older file.
+    /// Stored channel: days, in UTC, that these sessions are of; the limit is from their spread.
     #[serde(default)]
     pub days: Option<usize>,
     /// Stored channel, where there is a step: days, before it and since, whose spread the limit is from.
@@ -330,7 +330,7 @@ pub struct TargetEvidence {
 pub struct MemoryEvidence {
     /// Whose growth it is: the heap's, as the worker's allocator counts it, the resident set's, or that of open files or threads.
     pub witness: Witness,
-    /// Runs that were followed after those that warm up; `null` in an older file.
+    /// Runs that were followed after those that warm up.
     #[serde(default)]
     pub runs: Option<usize>,
     /// Growth, bytes a run; 0 for a heap that only moves, `null` where it was not seen.

@@ -58,7 +58,7 @@ pub struct PairedReceipt {
     pub seed: u64,
     /// The suite, fixed before the first block.
     pub cases: Vec<PairedCase>,
-    /// What both sides say to prompts of lengths that no case has, untimed; empty of benches, and in an older file.
+    /// What both sides say to prompts of lengths that no case has, untimed; empty of benches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_lengths: Vec<OtherLength>,
     /// In the order they were measured.
@@ -153,7 +153,7 @@ pub struct BlockCase {
     /// Gated time of head's samples, nanoseconds.
     pub head_ns: Vec<u64>,
     /// `t_k - t_0` of each token k of each of base's generations, nanoseconds; pauses between turns are no part of it. Empty
-    /// for other cases, and in receipts that are older than this.
+    /// for other cases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub base_tokens_ns: Vec<Vec<u64>>,
     /// The same of head's.

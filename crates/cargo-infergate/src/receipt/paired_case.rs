@@ -21,7 +21,6 @@ pub struct PairedCase {
     /// Pairs of samples in a block, chosen from the pilot.
     pub pairs: usize,
     /// Iterations in each sample, chosen from the pilot; more than one where a single iteration is shorter than a turn.
-    #[serde(default = "one")]
     pub iterations_per_sample: usize,
     /// Whether one more iteration goes before each sample and does not count, since the first one of a bench's closure takes longer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -36,7 +35,7 @@ pub struct PairedCase {
     /// machine class or from the pilot; `null` where there was neither.
     #[serde(default)]
     pub expected_std: Option<f64>,
-    /// The test of its means; `null` in files that are older than such tests, which are judged without.
+    /// The test of its means; `null` under load, which has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<MeanTest>,
     /// tau, the standard deviation of the difference between two builds that do the same, at most (95 %), from a calibration of
@@ -69,9 +68,4 @@ pub struct MeanTest {
     /// Standard deviation expected of a block's ln ratio of means before the first block was measured; `null` where it was not
     /// known.
     pub expected_std: Option<f64>,
-}
-
-/// What files say that are older than samples of several iterations.
-fn one() -> usize {
-    1
 }

@@ -51,7 +51,7 @@ pub enum Reason {
     TooFewSessions {
         /// Sessions that the baseline has of this subject.
         sessions: usize,
-        /// Days, in UTC, that these sessions are of; `null` in an older file, which counted sessions.
+        /// Days, in UTC, that these sessions are of.
         #[serde(default)]
         days: Option<usize>,
         /// Days that it takes; each step takes one more.
@@ -100,7 +100,7 @@ pub enum Reason {
         issued: u64,
         /// The largest share of requests that failed in base, or in any session of the baseline.
         most_before: f64,
-        /// In how many blocks; `null` where there are none, or in an older file.
+        /// In how many blocks; `null` where there are none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blocks: Option<BlocksWorse>,
     },

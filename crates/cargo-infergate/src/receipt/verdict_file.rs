@@ -10,7 +10,7 @@ use super::{Outcome, Subject, Verdict};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Verdict")]
 pub struct VerdictFile {
-    /// What happened, in one sentence: the first line of the comment and the last of the terminal. Empty in an older file.
+    /// What happened, in one sentence: the first line of the comment and the last of the terminal.
     #[serde(default)]
     pub headline: String,
     /// Each row that keeps it from passing, in the order of `rows`; none where it passes.

@@ -113,7 +113,7 @@ pub struct WindowRecord {
     /// Each user's longest one, nanoseconds, or the time since a last piece at the window's end where that is longer; of the
     /// users that have one.
     pub longest_gap_ns: Vec<u64>,
-    /// Its answers; none in an older file.
+    /// Its answers.
     #[serde(default)]
     pub answers: WindowAnswers,
 }

@@ -22,6 +22,27 @@ fn an_unknown_case_is_refused() {
 }
 
 #[test]
+fn receipts_that_cannot_be_read_are_refused() {
+    let sandbox = Sandbox::new();
+    let line = error(sandbox.run(&["gate", "--receipt", "missing.json"]));
+    assert!(line.starts_with("error: missing.json: cannot be read"), "{line}");
+
+    sandbox.receipt("fake", "good.json");
+    let good = fs::read_to_string(sandbox.path("good.json")).expect("kept");
+    sandbox.write("newer.json", &good.replace("infergate.receipt/1", "infergate.receipt/2"));
+    let line = error(sandbox.run(&["compare", "good.json", "newer.json"]));
+    assert!(line.contains("newer.json") && line.contains("update infergate"), "{line}");
+
+    sandbox.write("negative.json", &good.replacen("\"samples_ns\": [[", "\"samples_ns\": [[-", 1));
+    let line = error(sandbox.run(&["compare", "good.json", "negative.json"]));
+    assert!(line.contains("negative.json") && line.contains("invalid value"), "{line}");
+
+    sandbox.write("cut.json", &good[..good.len() / 2]);
+    let line = error(sandbox.run(&["gate", "--receipt", "cut.json"]));
+    assert!(line.contains("cut.json") && line.contains("not JSON"), "{line}");
+}
+
+#[test]
 fn a_place_that_cannot_be_written_is_refused_before_anything_is_measured() {
     let sandbox = Sandbox::new();
     sandbox.write("file", "a regular file");

@@ -11,10 +11,10 @@ pub struct Work {
     pub bytes: f64,
     /// Floating point operations while reading the prompt.
     pub flops: f64,
-    /// All bytes: also the weights, read once, and the cache of the prompt. `null` in older receipts.
+    /// All bytes: also the weights, read once, and the cache of the prompt.
     #[serde(default)]
     pub all_bytes: Option<f64>,
-    /// All floating point operations: also those of decoded tokens. `null` in older receipts.
+    /// All floating point operations: also those of decoded tokens.
     #[serde(default)]
     pub all_flops: Option<f64>,
 }

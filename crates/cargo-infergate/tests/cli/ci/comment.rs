@@ -154,10 +154,10 @@ fn what_cannot_be_read_is_no_verdict_and_none_of_its_words_are_said() {
     let pull = Pull::new();
     pull.keep("2026-01-02T00:10:00Z", &[("paired.json", b"{\"schema\": \"evil\"}")]);
     assert_no_verdict(&pull.comment(), "what the gate's run wrote cannot be read as a verdict. ");
-    pull.keep("2026-01-02T00:10:00Z", &[("paired.json", &vec![b' '; (16 << 20) + 1])]);
-    assert_no_verdict(&pull.comment(), "the gate's paired.json is longer than 16777216 bytes");
-    pull.artifacts(&json!([{"id": 1, "size_in_bytes": 16_777_217, "created_at": "2026-01-02T00:10:00Z"}]));
-    assert_no_verdict(&pull.comment(), "the gate's run kept 16777217 bytes");
+    pull.keep("2026-01-02T00:10:00Z", &[("paired.json", &vec![b' '; (4 << 20) + 1])]);
+    assert_no_verdict(&pull.comment(), "the gate's paired.json is longer than 4194304 bytes");
+    pull.artifacts(&json!([{"id": 1, "size_in_bytes": 67_108_865, "created_at": "2026-01-02T00:10:00Z"}]));
+    assert_no_verdict(&pull.comment(), "the gate's run kept 67108865 bytes");
     fs::write(pull.path("gate.zip"), "evil").expect("a file");
     pull.artifacts(&json!([{"id": 1, "size_in_bytes": 4, "created_at": "2026-01-02T00:10:00Z"}]));
     assert_no_verdict(&pull.comment(), "the gate's run ended with `failure` and wrote no verdict. ");
