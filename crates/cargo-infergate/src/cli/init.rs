@@ -26,15 +26,24 @@ use manifest::{Manifest, new_lines};
 /// No file that is added to is larger.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Add bench targets and settings to a package
+/// The gate takes benches of these as they are.
+const BENCH_CRATES: [&str; 4] = ["criterion", "divan", "codspeed-criterion-compat", "codspeed-divan-compat"];
+
+/// Add bench targets, settings and CI to a package
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  cargo infergate init --dry-run\n  cargo infergate init\n  cargo infergate init --ci gitlab"
+    after_help = "Examples:\n  cargo infergate init --dry-run\n  cargo infergate init\n  cargo infergate init --ci-only --ci gitlab"
 )]
 pub struct Init {
     /// Show what would be written, and write nothing
     #[arg(long)]
     dry_run: bool,
+    /// Write the CI's files alone [default where the benches are criterion's or divan's]
+    #[arg(long, conflicts_with_all = ["from", "engine"])]
+    ci_only: bool,
+    /// Add bench targets for an engine, also beside criterion's or divan's benches
+    #[arg(long)]
+    engine: bool,
     /// Where Cargo.toml takes infergate from [default: where this command was built from]
     #[arg(long, value_name = "PATH|URL|VERSION")]
     from: Option<String>,
@@ -51,8 +60,7 @@ pub struct Init {
 pub fn run(asked: &Init) -> Result<i32> {
     Files { json: asked.json.as_ref(), ..Files::default() }.begin()?;
     let folder = env::current_dir().context("the current folder cannot be read")?;
-    let from = Source::of(asked.from.as_deref())?;
-    let plan = plan(&folder, &from, asked.ci)?;
+    let plan = plan(&folder, asked)?;
     let dry_run = asked.dry_run;
     let found =
         Found { schema: INIT_SCHEMA, dry_run, files: plan.files.iter().map(File::record).collect(), notes: plan.notes };
@@ -67,44 +75,29 @@ pub fn run(asked: &Init) -> Result<i32> {
     Ok(0)
 }
 
-/// Where a package takes infergate from.
-pub struct Source {
-    /// The value of its dependency: `"0.1.0"`, `{ git = "..." }`.
-    pub value: String,
-    /// Whether the user named it.
-    is_asked: bool,
-    /// What to know of it.
-    note: Option<String>,
-}
-
-impl Source {
-    fn of(given: Option<&str>) -> Result<Self> {
-        // A string of JSON is one of TOML.
-        let text = |text: &str| serde_json::Value::from(text).to_string();
-        let value = match given {
-            Some(url) if url.contains("://") => format!("{{ git = {} }}", text(url)),
-            Some(path) if Path::new(path).is_dir() => format!("{{ path = {} }}", text(path)),
-            Some(version) if version.starts_with(|c: char| c.is_ascii_digit() || "=^~".contains(c)) => text(version),
-            Some(other) => bail!("--from '{other}': is no folder, URL or version; give one, for example 0.1.0"),
-            None => match criterion_front::own_source() {
-                Some(root) => {
-                    let root = root.to_string_lossy().into_owned();
-                    let note = format!(
-                        "Cargo.toml takes infergate from {root}, where this command was built, and no other machine has that; before \
-                         CI builds it: cargo infergate init --from {}",
-                        env!("CARGO_PKG_REPOSITORY")
-                    );
-                    return Ok(Self {
-                        value: format!("{{ path = {} }}", text(&root)),
-                        is_asked: false,
-                        note: Some(note),
-                    });
-                }
-                None => text(env!("CARGO_PKG_VERSION")),
-            },
-        };
-        Ok(Self { value, is_asked: given.is_some(), note: None })
-    }
+/// The value of the dependency on infergate (`"0.1.0"`, `{ git = "..." }`), and what to know of it.
+fn source(given: Option<&str>) -> Result<(String, Option<String>)> {
+    // A string of JSON is one of TOML.
+    let text = |text: &str| serde_json::Value::from(text).to_string();
+    let value = match given {
+        Some(url) if url.contains("://") => format!("{{ git = {} }}", text(url)),
+        Some(path) if Path::new(path).is_dir() => format!("{{ path = {} }}", text(path)),
+        Some(version) if version.starts_with(|c: char| c.is_ascii_digit() || "=^~".contains(c)) => text(version),
+        Some(other) => bail!("--from '{other}': is no folder, URL or version; give one, for example 0.1.0"),
+        None => match (ci::installed_from(), criterion_front::own_source()) {
+            (Some((url, commit)), _) => format!("{{ git = {}, rev = {} }}", text(&url), text(&commit)),
+            (None, Some(root)) => {
+                let root = root.to_string_lossy().into_owned();
+                let note = format!(
+                    "Cargo.toml takes infergate from your clone {root}; before you push, so that CI has it, too: cargo infergate init --from {}",
+                    env!("CARGO_PKG_REPOSITORY")
+                );
+                return Ok((format!("{{ path = {} }}", text(&root)), Some(note)));
+            }
+            (None, None) => text(env!("CARGO_PKG_VERSION")),
+        },
+    };
+    Ok((value, None))
 }
 
 /// A file that is asked for.
@@ -147,82 +140,84 @@ struct Plan {
     notes: Vec<String>,
 }
 
-fn plan(folder: &Path, from: &Source, ci: &[CiFile]) -> Result<Plan> {
+fn plan(folder: &Path, asked: &Init) -> Result<Plan> {
     let path = folder.join("Cargo.toml");
-    ensure!(
-        flags::is_there(&path),
-        "there is no Cargo.toml in this folder; run init in the package that holds the engine"
-    );
+    ensure!(flags::is_there(&path), "there is no Cargo.toml in this folder; run init in the folder of your package");
     let was = read_text(&path, MAX_FILE_BYTES)?;
     let manifest = Manifest::parse(&was)?;
-    let text = manifest.with_benches(&from.value, from.is_asked)?;
-    let in_folder = |path: &'static str, text: &str| File::whole(path, folder.join(path), text.to_owned());
-    let mut files = vec![File::grown("Cargo.toml", path, new_lines(&was, &text), text)];
-    for (name, path, text, call) in [
-        ("inference", "benches/inference.rs", include_str!("../../templates/init/inference.rs"), "bench::main"),
-        ("memory", "benches/memory.rs", include_str!("../../templates/init/memory.rs"), "memory_main"),
-    ] {
-        let calls = |place: &Path| read_text(place, MAX_FILE_BYTES).map(|text| text.contains(call));
-        let remedy = "is another bench already; rename it, or write infergate's beside it and name that in infergate.toml under [bench]";
-        if let Some(other) = manifest.path_of(name)?.filter(|other| Path::new(other) != Path::new(path)) {
-            ensure!(calls(&folder.join(other))?, "{other}: {remedy}");
-            continue;
-        }
-        let declared = text.replacen("mod engine;", "extern crate anyhow;\nextern crate infergate;\n\nmod engine;", 1);
-        let file = in_folder(path, if manifest.is_of_2015() { &declared } else { text });
-        ensure!(file.change == InitChange::New || calls(&file.place)?, "{path}: {remedy}");
-        files.push(file);
-    }
-    // Whoever wrote the bench targets already has an engine.
-    if files.iter().any(|file| file.change == InitChange::New) {
-        let engine = in_folder("benches/engine/mod.rs", include_str!("../../templates/init/engine.rs"));
+    let has_benches = BENCH_CRATES.iter().any(|name| manifest.depends_on(name)) && !manifest.depends_on("infergate");
+    let ci_only = asked.ci_only || (has_benches && !asked.engine && asked.from.is_none());
+    let mut plan = Plan { files: Vec::new(), notes: Vec::new() };
+    if !ci_only {
         ensure!(
-            engine.change == InitChange::Kept || !flags::is_there(&folder.join("benches/engine.rs")),
-            "benches/engine.rs: is a module `engine` already, as benches/engine/mod.rs would be; rename it"
+            manifest.is_package(),
+            "Cargo.toml: has no package; run init in the folder of the package that holds the engine, or give --ci-only"
         );
-        files.push(engine);
+        add_engine(folder, (path, &was, &manifest), asked.from.as_deref(), &mut plan)?;
     }
-    files.push(in_folder("infergate.toml", include_str!("../../templates/init/infergate.toml")));
-
-    let mut notes: Vec<String> = from.note.clone().into_iter().collect();
-    if from.is_asked && manifest.depends_on("infergate") && manifest.section_of_path().is_none() {
-        notes.push("--from changes nothing: Cargo.toml names where it takes infergate from".into());
-    }
-    let is_in_git = || folder.ancestors().any(|folder| folder.join(".git").exists());
-    // What git says of a repository that it does not read, as one of another owner, is no reason to make one.
-    let root = match git(folder, &["rev-parse", "--show-toplevel"]) {
-        Err(error) if is_in_git() && !error.to_string().contains("not a git repository") => return Err(error),
-        asked => asked.ok().map(PathBuf::from),
-    };
-    let branch = root.as_ref().map_or_else(|| "main".to_owned(), |_| merged_into(folder));
-    let against = command::flag("against", &branch).unwrap_or_else(|| " --against BRANCH".into());
-    if let Some(root) = root {
-        let prefix = git(folder, &["rev-parse", "--show-prefix"])?;
-        let below = if prefix.is_empty() { ".".to_owned() } else { prefix.trim_end_matches('/').to_owned() };
-        add_ci(ci, &root, (&below, &branch), &mut files, &mut notes)?;
-        if git(folder, &["check-ignore", "--quiet", "target/infergate"]).is_err() {
-            let path = folder.join(".gitignore");
-            let was = if flags::is_there(&path) { read_text(&path, MAX_FILE_BYTES)? } else { String::new() };
-            let gap = if was.is_empty() || was.ends_with('\n') { "" } else { "\n" };
-            files.push(File::grown(".gitignore", path, "/target\n".into(), format!("{was}{gap}/target\n")));
+    let mut branch = "main".to_owned();
+    match git(folder, &["rev-parse", "--show-toplevel"]) {
+        Ok(root) => {
+            branch = merged_into(folder);
+            let below = git(folder, &["rev-parse", "--show-prefix"])?;
+            let below = if below.is_empty() { "." } else { below.trim_end_matches('/') };
+            add_ci(asked.ci, Path::new(&root), (below, &branch), &mut plan)?;
+            if !ci_only && git(folder, &["check-ignore", "--quiet", "target/infergate"]).is_err() {
+                let path = folder.join(".gitignore");
+                let was = if flags::is_there(&path) { read_text(&path, MAX_FILE_BYTES)? } else { String::new() };
+                let gap = if was.is_empty() || was.ends_with('\n') { "" } else { "\n" };
+                plan.files.push(File::grown(".gitignore", path, "/target\n".into(), format!("{was}{gap}/target\n")));
+            }
         }
-    } else {
-        notes.push("this folder is in no git repository; gate --against needs one: git init".into());
+        Err(error) => plan.notes.push(format!("the gate and CI need a git repository (git init): {error}")),
     }
-    let others = manifest.other_benches();
-    if !others.is_empty() {
-        notes.push(format!(
-            "left as they are: the bench targets {}; one that uses criterion is gated as it is: gate{against}{}",
-            others.join(", "),
-            command::flag("bench-target", &others[0]).unwrap_or_else(|| " --bench-target NAME".into())
-        ));
+    let against = command::flag("against", &branch).unwrap_or_else(|| " --against BRANCH".into());
+    if plan.files.iter().any(|file| file.change != InitChange::Kept) {
+        plan.notes.push(match (ci_only, asked.ci_only) {
+            (false, _) => format!(
+                "next: put your engine into benches/engine/mod.rs; then run cargo bench, and: cargo infergate gate{against}"
+            ),
+            (true, true) => format!("next: cargo infergate gate{against}"),
+            (true, false) => format!(
+                "next: cargo infergate gate{against} gates your criterion or divan benches as they are; for an engine: cargo infergate init --engine"
+            ),
+        });
     }
-    if files.iter().any(|file| file.change != InitChange::Kept) {
-        notes.push(format!(
-            "next: put your engine into benches/engine/mod.rs; then run cargo bench, and: cargo infergate gate{against}"
-        ));
+    Ok(plan)
+}
+
+/// Cargo.toml, the bench targets, an engine to fill in, and the settings.
+fn add_engine(
+    folder: &Path,
+    (path, was, manifest): (PathBuf, &str, &Manifest),
+    from: Option<&str>,
+    plan: &mut Plan,
+) -> Result<()> {
+    let (value, note) = source(from)?;
+    // Where infergate is named already, the value is not used.
+    plan.notes.extend(note.filter(|_| !manifest.depends_on("infergate")));
+    let benches = [
+        ("inference", "benches/inference.rs", include_str!("../../templates/init/inference.rs")),
+        ("memory", "benches/memory.rs", include_str!("../../templates/init/memory.rs")),
+    ];
+    let text = manifest.with_engine(&value, from.is_some(), &benches.map(|(name, ..)| name))?;
+    plan.files.push(File::grown("Cargo.toml", path, new_lines(was, &text), text));
+    let whole = |path: &'static str, text: &str| File::whole(path, folder.join(path), text.to_owned());
+    // Whoever declared a bench target has its file, and an engine.
+    let missing: Vec<_> = benches.into_iter().filter(|(name, ..)| !manifest.has_bench(name)).collect();
+    for &(_, path, text) in &missing {
+        let file = whole(path, text);
+        ensure!(
+            file.change == InitChange::New || read_text(&file.place, MAX_FILE_BYTES)?.contains("infergate::bench"),
+            "{path}: is another bench already; rename it"
+        );
+        plan.files.push(file);
     }
-    Ok(Plan { files, notes })
+    if !missing.is_empty() {
+        plan.files.push(whole("benches/engine/mod.rs", include_str!("../../templates/init/engine.rs")));
+    }
+    plan.files.push(whole("infergate.toml", include_str!("../../templates/init/infergate.toml")));
+    Ok(())
 }
 
 /// The branch that changes are merged into: that of origin, else main or master, else the current one.
@@ -237,26 +232,19 @@ fn merged_into(folder: &Path) -> String {
 }
 
 /// Adds the files of a CI, whose first one runs the gate. Where somebody has one of that name, the others would speak of a gate that
-/// they know nothing of.
-fn add_ci(
-    wanted: &[CiFile],
-    root: &Path,
-    (below, branch): (&str, &str),
-    files: &mut Vec<File>,
-    notes: &mut Vec<String>,
-) -> Result<()> {
+/// they know nothing of, and a package that the first one does not name gets a job to copy.
+fn add_ci(wanted: &[CiFile], root: &Path, (below, branch): (&str, &str), plan: &mut Plan) -> Result<()> {
     let is_taken = wanted.first().is_some_and(|(path, _)| flags::is_there(&root.join(path)));
-    for &(path, template) in wanted {
+    for (at, &(path, template)) in wanted.iter().enumerate() {
         let place = root.join(path);
-        let text = match (flags::is_there(&place), is_taken) {
-            (true, _) => {
-                notes.extend(ci::advice((path, template), &read_text(&place, MAX_FILE_BYTES)?, below)?);
-                String::new()
-            }
-            (false, true) => continue,
-            (false, false) => ci::of_branch(ci::fill((path, template), below)?, branch),
-        };
-        files.push(File::whole(path, place, text));
+        let text = ci::fill(template, below, branch);
+        if at == 0 && is_taken && !ci::names_folder(&read_text(&place, MAX_FILE_BYTES)?, &text) {
+            let job = text.split_once("\njobs:\n").map_or(&*text, |(_, jobs)| jobs);
+            plan.notes.push(format!("{path} does not gate {below}; add this job to it, by a name of its own:\n{job}"));
+        }
+        if !is_taken || flags::is_there(&place) {
+            plan.files.push(File::whole(path, place, text));
+        }
     }
     Ok(())
 }

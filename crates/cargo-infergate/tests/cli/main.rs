@@ -21,7 +21,6 @@ mod gate;
 mod harness;
 mod harness_sources;
 mod init;
-mod init_in_git;
 #[cfg(unix)]
 mod interrupt;
 #[cfg(unix)]

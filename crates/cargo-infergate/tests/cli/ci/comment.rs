@@ -1,5 +1,5 @@
-//! `comment/action.yml`, with a `gh` that answers from files: whatever the gate's run left behind, the comment is about the commit that
-//! is there now.
+//! The scripts of `comment/`, with a `gh` that answers from files: whatever the gate's run left behind, the comment is about the commit
+//! that is there now.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::ci::place::Place;
-use crate::ci::steps::Job;
+use crate::ci::place::{Place, root, stderr, stdout};
 
 const SHA: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -74,29 +73,28 @@ impl Pull {
         self.write("artifacts.json", &json!({"artifacts": list}));
     }
 
-    /// A job by the settings in `folder`.
-    fn run(&self, folder: &str) -> Job<'_> {
-        self.run_of("5", folder)
-    }
-
-    /// A job of the pull requests that the event names.
-    fn run_of(&self, named: &str, folder: &str) -> Job<'_> {
+    /// The scripts in turn, as comment.yml has them: by the settings in `folder`, for the pull requests that the event names. Gives what
+    /// they printed.
+    fn run(&self, named: &str, folder: &str) -> String {
         // Each job starts with an empty one.
         fs::remove_dir_all(self.path("runner")).unwrap_or_default();
-        let mut job = Job::new(&self.0, "");
-        job.set(&[
-            ("github.event.workflow_run.id", "9"),
-            ("github.event.workflow_run.run_started_at", "2026-01-02T00:00:00Z"),
-            ("github.event.workflow_run.conclusion", "failure"),
-            ("github.event.workflow_run.head_sha", SHA),
-            ("github.event.workflow_run.html_url", "https://github.com/o/r/actions/runs/9"),
-            ("github.event.workflow_run.head_repository.owner.login", "o"),
-            ("github.event.workflow_run.head_branch", "b"),
-            ("join(github.event.workflow_run.pull_requests.*.number, ' ')", named),
-            ("inputs.working-directory", folder),
-        ]);
-        job.run("comment");
-        job
+        let mut printed = String::new();
+        let mut script = |name: &str, files: &[&str], folder: &str| {
+            let mut bash = self.0.process("bash");
+            bash.arg(root().join("comment").join(name)).args(files.iter().map(|file| self.path("runner").join(file)));
+            bash.current_dir(self.path("work").join(folder)).env("GATE_COMMAND", self.path("command"));
+            bash.envs([("REPOSITORY", "o/r"), ("RUN_ID", "9"), ("RUN_STARTED_AT", "2026-01-02T00:00:00Z")]);
+            bash.envs([("CONCLUSION", "failure"), ("HEAD_SHA", SHA), ("HEAD_OWNER", "o"), ("HEAD_BRANCH", "b")]);
+            bash.envs([("RUN_URL", "https://github.com/o/r/actions/runs/9"), ("PULL_REQUESTS", named)]);
+            let output = bash.output().expect("bash");
+            printed += &(stdout(&output) + &stderr(&output));
+            output.status.success()
+        };
+        if script("fetch.sh", &["incoming"], ".") {
+            script("make.sh", &["incoming", "outgoing"], folder);
+        }
+        assert!(script("post.sh", &["outgoing/comment.md"], "."), "{printed}");
+        printed
     }
 
     /// What was posted.
@@ -105,8 +103,8 @@ impl Pull {
     }
 
     fn comment_by(&self, folder: &str) -> String {
-        let job = self.run(folder);
-        let asked = fs::read_to_string(self.path("asked.txt")).unwrap_or_else(|_| panic!("{}", job.said));
+        let printed = self.run("5", folder);
+        let asked = fs::read_to_string(self.path("asked.txt")).unwrap_or_else(|_| panic!("{printed}"));
         assert!(asked.contains("--method PATCH repos/o/r/issues/comments/7"), "{asked}");
         let body: Value = serde_json::from_str(&self.0.read("posted.json")).expect("JSON");
         fs::remove_file(self.path("asked.txt")).expect("a file");
@@ -150,7 +148,7 @@ fn a_gate_that_broke_leaves_no_old_verdict_standing() {
 }
 
 #[test]
-fn what_cannot_be_read_is_no_verdict_and_none_of_its_words_are_said() {
+fn what_cannot_be_read_is_no_verdict_and_none_of_its_words_are_repeated() {
     let pull = Pull::new();
     pull.keep("2026-01-02T00:10:00Z", &[("paired.json", b"{\"schema\": \"evil\"}")]);
     assert_no_verdict(&pull.comment(), "what the gate's run wrote cannot be read as a verdict. ");
@@ -171,22 +169,6 @@ fn a_step_that_fails_leaves_no_old_verdict_standing() {
     pull.keep("2026-01-02T00:10:00Z", &[("paired.json", &golden("paired-1.json"))]);
     pull.0.program("command", "#!/bin/sh\nexit 101\n");
     assert_no_verdict(&pull.comment(), "what the gate's run wrote cannot be read as a verdict. ");
-    // The command is not installed.
-    pull.0.write("cargo-fails", "");
-    assert_no_verdict(&pull.comment(), "the workflow that makes this comment failed. ");
-}
-
-/// The job's own limit would end it without a word.
-#[test]
-fn a_receipt_that_takes_too_long_to_judge_leaves_no_old_verdict_standing() {
-    let pull = Pull::new();
-    pull.keep("2026-01-02T00:10:00Z", &[("paired.json", &golden("paired-1.json"))]);
-    pull.0.program("bin/timeout", "#!/bin/sh\necho \"$@\" > \"$HERE/limit.txt\"\nexit 124\n");
-    assert_no_verdict(&pull.comment(), "what the gate's run wrote cannot be read as a verdict. ");
-    let asked = pull.0.read("limit.txt");
-    let seconds = asked.split(' ').nth(1).and_then(|seconds| seconds.parse::<u64>().ok());
-    // The workflow that `init` writes has 20 minutes, in which the command may be built.
-    assert!(seconds.is_some_and(|seconds| seconds <= 300) && asked.contains(" infergate report "), "{asked}");
 }
 
 /// A new commit was pushed meanwhile: its own run comments.
@@ -195,8 +177,8 @@ fn a_commit_that_is_no_longer_the_head_gets_no_comment() {
     let pull = Pull::new();
     pull.artifacts(&json!([]));
     pull.write("pulls.json", &json!([{"number": 5, "head": {"sha": "f".repeat(40)}}]));
-    let job = pull.run(".");
-    assert!(job.failed.is_none() && !pull.path("asked.txt").exists(), "{}", job.said);
+    let printed = pull.run("5", ".");
+    assert!(!pull.path("asked.txt").exists(), "{printed}");
 }
 
 /// One branch, asked to go to two others.
@@ -207,13 +189,12 @@ fn of_two_pull_requests_with_one_head_that_which_the_event_names_gets_the_commen
     pull.write("pulls.json", &json!([{"number": 5, "head": {"sha": SHA}}, {"number": 12, "head": {"sha": SHA}}]));
     // A fork's are not in the event.
     for named in ["", "5 12", "1"] {
-        let job = pull.run_of(named, ".");
-        assert!(job.failed.is_none() && !pull.path("asked.txt").exists(), "{}", job.said);
-        assert!(job.said.contains("pull requests 5 12 have this head"), "{}", job.said);
+        let printed = pull.run(named, ".");
+        assert!(!pull.path("asked.txt").exists() && printed.contains("pull requests 5 12 have this head"), "{printed}");
     }
     pull.write("comments.json", &json!([]));
-    let job = pull.run_of("12", ".");
-    let asked = fs::read_to_string(pull.path("asked.txt")).unwrap_or_else(|_| panic!("{}", job.said));
+    let printed = pull.run("12", ".");
+    let asked = fs::read_to_string(pull.path("asked.txt")).unwrap_or_else(|_| panic!("{printed}"));
     assert!(asked.contains("--method POST repos/o/r/issues/12/comments"), "{asked}");
 }
 
