@@ -23,32 +23,36 @@ pub const STYLE: &str = include_str!("../../templates/report/chart.css");
 const MAX_CHARS: usize = 160;
 /// Size of the heading, px.
 const TITLE_SIZE: f64 = 17.0;
+/// Size and height of a line of the caption, px.
+const CAPTION_SIZE: f64 = 14.0;
+const CAPTION_ROW: f64 = 19.0;
 /// Left and right of whatever stands outside of the axes, px.
 const MARGIN: f64 = 14.0;
 
+/// A picture that stands alone: with its style, and its caption below it.
 pub fn file(chart: &Chart) -> String {
     let style = format!("<style>{STYLE}</style>\n");
-    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", draw(chart, &style))
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", draw(chart, &style, &lines(&chart.caption)))
 }
 
-/// A part of a page that has [`STYLE`] already.
+/// A part of a page that has [`STYLE`] already, and says the caption itself.
 pub fn inline(chart: &Chart) -> String {
-    draw(chart, "")
+    draw(chart, "", &[])
 }
 
-fn draw(chart: &Chart, style: &str) -> String {
+fn draw(chart: &Chart, style: &str, caption: &[String]) -> String {
     let (legend, legend_height) = legend::draw(chart);
     let frame = Frame::of(chart, legend_height);
+    let height = px(frame.height + caption.len() as f64 * CAPTION_ROW);
     let id = &chart.id;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"ig\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
          height=\"{height}\" role=\"img\" aria-labelledby=\"{id}-title {id}-about\">\n<title id=\"{id}-title\">{title}</title>\n\
          <desc id=\"{id}-about\">{about}</desc>\n{style}",
-        height = px(frame.height),
         title = text(&chart.title),
         about = escape(&printable_within(&chart.caption, 4 * MAX_CHARS)),
     );
-    let _ = writeln!(svg, "<rect class=\"ig-paper\" width=\"{WIDTH}\" height=\"{}\"/>", px(frame.height));
+    let _ = writeln!(svg, "<rect class=\"ig-paper\" width=\"{WIDTH}\" height=\"{height}\"/>");
     let heading = fitting(&chart.title, WIDTH - 2.0 * MARGIN, TITLE_SIZE);
     let _ = writeln!(svg, "<text class=\"ig-title\" x=\"{MARGIN}\" y=\"28\">{heading}</text>");
     svg += &legend;
@@ -57,7 +61,26 @@ fn draw(chart: &Chart, style: &str) -> String {
     for layer in &chart.layers {
         svg += &marks::draw(layer, chart, &frame);
     }
+    for (at, line) in caption.iter().enumerate() {
+        let y = px(frame.height + (at as f64 + 0.5) * CAPTION_ROW);
+        let _ = writeln!(svg, "<text class=\"ig-legend\" x=\"{MARGIN}\" y=\"{y}\">{}</text>", escape(line));
+    }
     svg + "</svg>\n"
+}
+
+/// A caption in lines that fit into a picture.
+fn lines(caption: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in printable_within(caption, 4 * MAX_CHARS).split(' ') {
+        let line = &lines[lines.len() - 1];
+        if !line.is_empty() && width_of(line, CAPTION_SIZE) + width_of(word, CAPTION_SIZE) > WIDTH - 2.0 * MARGIN {
+            lines.push(String::new());
+        }
+        let last = lines.len() - 1;
+        let gap = if lines[last].is_empty() { "" } else { " " };
+        lines[last] += &format!("{gap}{word}");
+    }
+    lines
 }
 
 /// A coordinate with one digit behind the point: files stay small and comparable.

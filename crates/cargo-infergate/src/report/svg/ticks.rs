@@ -87,7 +87,8 @@ fn ticks(unit: Unit, low: f64, high: f64) -> Vec<Tick> {
             let value = n as f64 * step;
             let label = format!("{value:.digits$}");
             let zero = label.trim_start_matches('-').chars().all(|c| c == '0' || c == '.');
-            Tick { at: value * size, label: if zero { "0".into() } else { label } }
+            let plus = if unit == Unit::Change && value > 0.0 { "+" } else { "" };
+            Tick { at: value * size, label: if zero { "0".into() } else { format!("{plus}{label}") } }
         })
         .collect()
 }

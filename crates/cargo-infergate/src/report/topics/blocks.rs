@@ -12,6 +12,8 @@ use crate::report::words;
 use infergate_core::receipt::file_word;
 use infergate_core::stats::median;
 
+/// The axis of changes, which says where faster is.
+const CHANGE: &str = "change of time: left of 0 faster, right of 0 slower";
 /// Blocks of a case that are drawn; no gate takes so many.
 const MOST_BLOCKS: usize = 200;
 /// Charts of more cases than this would be scrolled past.
@@ -113,14 +115,32 @@ pub fn changes(inputs: &Inputs) -> Option<Chart> {
     let names = timed.iter().rev().map(|case| case.id.to_string()).collect();
     Some(Chart {
         id: "changes".into(),
-        title: "Change of head against base, block by block".into(),
-        caption: "Right of zero head is slower. A disc is one block: a fresh process of each side, measured in turn. The bar is the \
-                  interval of the estimate, in the colour of what it says; from the upright line on a slowdown fails."
+        title: title(verdict, &timed),
+        caption: "A disc is one block: a fresh process of each side, taking turns. A bar is the 95 % interval of a case's change, coloured \
+                  by its verdict. A case fails if its slowdown is beyond the upright line, its limit."
             .into(),
-        x: Axis::new("change of head against base", Unit::Change).zero(),
+        x: Axis::new(CHANGE, Unit::Change).zero(),
         y: Axis::named("case", names),
         layers,
     })
+}
+
+/// What the picture shows, as a sentence: `This change against base: 3 of 5 cases 9 to 10 % slower`.
+fn title(verdict: &Verdict, timed: &[&PairedCase]) -> String {
+    let tests: Vec<_> = timed.iter().filter_map(|case| test_of(verdict, case)).collect();
+    let found =
+        [(Outcome::Regressed, "slower"), (Outcome::Improved, "faster")].into_iter().find_map(|(outcome, word)| {
+            let of_outcome = tests.iter().filter(|(row, _)| row.outcome == outcome);
+            let mut percents: Vec<f64> =
+                of_outcome.filter_map(|(_, time)| Some((time.ratio? - 1.0).abs() * 100.0)).collect();
+            percents.sort_by(f64::total_cmp);
+            let (least, most) = (format!("{:.0}", percents.first()?), format!("{:.0}", percents.last()?));
+            let range = if least == most { most } else { format!("{least} to {most}") };
+            Some(format!("{} of {} cases {range} % {word}", percents.len(), timed.len()))
+        });
+    let is_pass = tests.iter().all(|(row, _)| row.outcome.exit_code() == 0);
+    let other = if is_pass { "no case is slower than its limit" } else { "not decided" };
+    format!("This change against base: {}", found.as_deref().unwrap_or(other))
 }
 
 /// Many cases in one picture: the interval of each, by the size of its change.
@@ -132,11 +152,10 @@ fn strip(verdict: &Verdict, timed: &[&PairedCase]) -> Chart {
     let layers = layers.flat_map(|(at, (case, (row, time)))| estimate(case, row.outcome, time, at as f64)).collect();
     Chart {
         id: "changes".into(),
-        title: "Change of head against base, case by case".into(),
-        caption: "Right of zero head is slower. A bar is the interval of one case's estimate, in the colour of what it says; the \
-                  slowest is on top."
+        title: title(verdict, timed),
+        caption: "A bar is the 95 % interval of one case's change, coloured by its verdict; the slowest is on top."
             .into(),
-        x: Axis::new("change of head against base", Unit::Change).zero(),
+        x: Axis::new(CHANGE, Unit::Change).zero(),
         y: Axis::new("cases, by their change", Unit::Count),
         layers,
     }
