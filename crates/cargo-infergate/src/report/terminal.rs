@@ -187,7 +187,12 @@ pub fn load_verdict(verdict: &Verdict) -> String {
 /// What the rows say beside their numbers, what holds for the whole run, some lines `more`, and the decision last.
 pub(super) fn decision(verdict: &Verdict, more: &str) -> String {
     let mut text = String::new();
-    let mut remarks = words::remarks(&verdict.rows);
+    // That there is no baseline is a note; no row says it again.
+    let has_none = verdict.notes.iter().any(|note| matches!(note, Note::NoBaseline { .. }));
+    let says_more = |row: &&VerdictRow| {
+        !has_none || !row.reasons.iter().all(|reason| matches!(reason, Reason::NoBaseline | Reason::NoReference))
+    };
+    let mut remarks = words::remarks(&verdict.rows.iter().filter(says_more).cloned().collect::<Vec<_>>());
     remarks.extend(verdict.notes.iter().map(words::note));
     for remark in &remarks {
         let _ = writeln!(text, "- {}", printable(remark));

@@ -338,7 +338,7 @@ pub fn note(note: &Note) -> String {
         }
         Note::CutShort { base: true } => "the base run was cut short: only what it measured is compared".into(),
         Note::NoBaseline { machine_class } => format!(
-            "no baseline for machine class {machine_class}: time is advisory; make one with the command `bless`"
+            "no baseline for machine class {machine_class}: time is advisory; `bless` starts one, `gate --against REV` needs none"
         ),
         Note::OtherMachine { base, head } => {
             format!("another machine class ({head}, baseline {base}): time is advisory")

@@ -6,7 +6,7 @@ use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 fn without_a_baseline_time_is_advisory_unless_one_is_required() {
     let sandbox = Sandbox::new();
     let said = sandbox.measure("gate", "fake", &[]).code(0);
-    assert!(stdout(&said).contains("time is advisory; make one with the command `bless`"), "{}", stdout(&said));
+    assert!(stdout(&said).contains("`gate --against HEAD` compares your next change"), "{}", stdout(&said));
     assert!(decision(&said).starts_with("verdict: pass (exit 0): "), "{}", decision(&said));
     let unjudged = " without an output to compare with, time is shown and not judged";
     assert!(decision(&said).contains(unjudged), "{}", decision(&said));

@@ -93,14 +93,14 @@ fn a_package_with_criterion_benches_gets_the_workflows_alone() {
 /// Of a command that lies where `cargo install --git` would have put it, beside what cargo writes down.
 #[test]
 fn the_address_and_commit_of_an_installed_command_are_written() {
-    let sandbox = package(MANIFEST);
-    let command = sandbox.path("cargo/bin/cargo-infergate");
+    let (sandbox, cargo) = (package(MANIFEST), Sandbox::new());
+    let command = cargo.path("bin/cargo-infergate");
     fs::create_dir_all(command.parent().expect("a folder")).expect("a folder");
     let built = Path::new(env!("CARGO_BIN_EXE_cargo-infergate"));
     fs::hard_link(built, &command).or_else(|_| fs::copy(built, &command).map(drop)).expect("the command");
     let commit = "0123456789abcdef0123456789abcdef01234567";
     let key = format!("cargo-infergate 0.1.0 (git+https://example.com/it?branch=main#{commit})");
-    sandbox.write("cargo/.crates2.json", &serde_json::json!({"installs": {key: {}}}).to_string());
+    cargo.write(".crates2.json", &serde_json::json!({"installs": {key: {}}}).to_string());
     let mut process = std::process::Command::new(command);
     process.args(["infergate", "init"]).current_dir(sandbox.path(""));
     let shown = stdout(&assert_cmd::Command::from_std(process).assert().success());
