@@ -111,7 +111,9 @@ fn unjudged(verdict: &Verdict, advisory: &[Timed<'_>]) -> String {
     let most = advisory.iter().max_by(|(_, a), (_, b)| size(a).total_cmp(&size(b)));
     let most = most.filter(|(_, time)| size(time) >= LEAST_CHANGE);
     let most = most.map(|(row, time)| format!(" (largest change: {})", failed::moved(verdict, row, time)));
-    format!("{why}{}", most.unwrap_or_default())
+    let is_first = advisory.iter().any(|(row, _)| row.subject.case().is_some() && row.reasons == [Reason::NoBaseline]);
+    let next = if is_first { "; `gate --against HEAD` compares your next change" } else { "" };
+    format!("{why}{}{next}", most.unwrap_or_default())
 }
 
 /// Of how many subjects these times are, by the median or the mean.
