@@ -231,18 +231,21 @@ fn merged_into(folder: &Path) -> String {
     of_origin.or_else(usual).or_else(|| named("HEAD")).unwrap_or_else(|| "main".into())
 }
 
-/// Adds the files of a CI, whose first one runs the gate. Where somebody has one of that name, the others would speak of a gate that
-/// they know nothing of, and a package that the first one does not name gets a job to copy.
+/// Adds the files of a CI, whose first one runs the gate. Where that is somebody else's, the others would speak of a gate that they know
+/// nothing of. A package that the first one does not gate gets a job to copy.
 fn add_ci(wanted: &[CiFile], root: &Path, (below, branch): (&str, &str), plan: &mut Plan) -> Result<()> {
-    let is_taken = wanted.first().is_some_and(|(path, _)| flags::is_there(&root.join(path)));
-    for (at, &(path, template)) in wanted.iter().enumerate() {
+    let Some((first, _)) = wanted.first() else { return Ok(()) };
+    let there = root.join(first);
+    let there = flags::is_there(&there).then(|| read_text(&there, MAX_FILE_BYTES)).transpose()?;
+    let is_foreign = there.as_ref().is_some_and(|there| !ci::is_own(there));
+    for &(path, template) in wanted {
         let place = root.join(path);
         let text = ci::fill(template, below, branch);
-        if at == 0 && is_taken && !ci::names_folder(&read_text(&place, MAX_FILE_BYTES)?, &text) {
+        if path == *first && there.as_ref().is_some_and(|there| !ci::gates(there, &text, below)) {
             let job = text.split_once("\njobs:\n").map_or(&*text, |(_, jobs)| jobs);
             plan.notes.push(format!("{path} does not gate {below}; add this job to it, by a name of its own:\n{job}"));
         }
-        if !is_taken || flags::is_there(&place) {
+        if !is_foreign || flags::is_there(&place) {
             plan.files.push(File::whole(path, place, text));
         }
     }

@@ -23,10 +23,15 @@ pub const GITHUB: [CiFile; 2] = [
 ];
 pub const GITLAB: [CiFile; 1] = [(".gitlab-ci.yml", include_str!("../../../templates/init/gitlab-ci.yml"))];
 
-/// The line of a filled template that names the package's folder.
-pub fn names_folder(text: &str, filled: &str) -> bool {
+/// Whether the text of a CI's file runs infergate.
+pub fn is_own(text: &str) -> bool {
+    text.contains("infergate/infergate")
+}
+
+/// Whether it does so in the folder `below`, as the `filled` template names it.
+pub fn gates(text: &str, filled: &str, below: &str) -> bool {
     let line = filled.lines().find(|line| line.contains("working-directory: ") || line.contains("- cd "));
-    line.is_none_or(|line| text.contains(line))
+    is_own(text) && (below == "." || line.is_some_and(|line| text.contains(line)))
 }
 
 /// The template for a package in the folder `below` the repository's root, where changes are merged into `branch`.
