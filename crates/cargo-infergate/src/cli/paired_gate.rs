@@ -263,7 +263,8 @@ fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &PairedPolicy, out: Opt
     output::decided(&paired::verdict(&receipt, &verdict));
     let (code, mut written) = (verdict.exit_code, Written::default());
     if let Some(out) = out
-        && written.note(fit_to_upload(receipt.clone(), MOST_UPLOADED_BYTES).and_then(|receipt| write_json(out, &receipt)))
+        && written
+            .note(fit_to_upload(receipt.clone(), MOST_UPLOADED_BYTES).and_then(|receipt| write_json(out, &receipt)))
     {
         output::line(&format!("receipt: {}", out.display()));
     }

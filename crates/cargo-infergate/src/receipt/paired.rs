@@ -178,14 +178,7 @@ pub struct Reduced {
 impl BlockCase {
     /// Times of samples alone.
     pub fn new(id: Case, base_ns: Vec<u64>, head_ns: Vec<u64>) -> Self {
-        Self {
-            id,
-            base_ns,
-            head_ns,
-            base_tokens_ns: Vec::new(),
-            head_tokens_ns: Vec::new(),
-            reduced: None,
-        }
+        Self { id, base_ns, head_ns, base_tokens_ns: Vec::new(), head_tokens_ns: Vec::new(), reduced: None }
     }
 
     /// ln(head / base) of each pair. `None` when a time is zero or the sides have different numbers of iterations.

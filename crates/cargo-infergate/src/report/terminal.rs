@@ -10,7 +10,7 @@ use super::model::{Block, Cell, Column, MAX_WORD_CHARS, Missing, Report, Table, 
 use super::topics::{self, latency, memory, request, verdict as topic};
 use super::{units, words};
 use crate::gate::{limit_fraction, summary_ns};
-use crate::receipt::{LoadReceipt, Machine, MemoryReceipt, Receipt, TargetRecord, Verdict};
+use crate::receipt::{LoadReceipt, Machine, MemoryReceipt, Note, Reason, Receipt, TargetRecord, Verdict, VerdictRow};
 use infergate_core::engine::EngineInfo;
 
 /// `text` in this tone, as ANSI codes.

@@ -248,4 +248,3 @@ fn an_output_that_does_not_repeat_gives_no_verdict() {
     let said = gate(&sandbox, "fake", "fake+unrepeatable", &[]).code(3);
     assert!(stderr(&said).contains("not the same"), "{}", stderr(&said));
 }
-

@@ -210,4 +210,3 @@ fn a_killed_checkout_is_mended() {
     gate(&sandbox, "HEAD", &[]).success();
     assert!(Path::new(&sandbox.path("cache/base/tree/.git")).exists());
 }
-

@@ -50,8 +50,7 @@ impl Search<'_> {
         let sources = Sources { base: Some(source(before)?), head: Some(source(found)?) };
         let commit = (before.commit != found.commit).then_some(before.commit.as_str());
         let look = same_code::of_checkouts(&base, &head, commit, &found.folder()?);
-        let request =
-            paired_gate::request(self.config, base.clone(), head.clone(), &self.asked(look.code.clone()))?;
+        let request = paired_gate::request(self.config, base.clone(), head.clone(), &self.asked(look.code.clone()))?;
         let layouts = Chooser::new(sources, &request, self.config.layouts, self.cancelled);
         let runs = (&policy(), look.changed.as_ref());
         let receipt =

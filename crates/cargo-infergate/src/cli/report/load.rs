@@ -11,8 +11,8 @@ use crate::gate::paired::{PairedPolicy, judge, missing, own_errors};
 use crate::gate::{self, memory};
 use crate::receipt::{
     BASELINE_SCHEMA, Evidence, LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, MEMORY_SCHEMA, Outcome, PAIRED_SCHEMA,
-    PairedReceipt, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline, read_uploaded,
-    schema_of,
+    PairedReceipt, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline,
+    read_uploaded, schema_of,
 };
 use crate::report::inputs::Inputs;
 use crate::report::words::look::is_of_errors;

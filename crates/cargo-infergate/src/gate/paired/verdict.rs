@@ -3,7 +3,7 @@
 use super::accept;
 use super::looks::{Series, outcomes, stand};
 use super::series::{Times, series_of};
-use super::{coverage, further, load, merge, other_lengths, times};
+use super::{coverage, further, load, other_lengths, times};
 use crate::gate::memory;
 use crate::gate::output::default_tolerance;
 use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};

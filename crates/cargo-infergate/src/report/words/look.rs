@@ -292,10 +292,7 @@ pub fn errors(note: &Note, luck: &str) -> Option<String> {
 }
 
 fn by_design(luck: &str) -> String {
-    format!(
-        "By design at most {} of suites where nothing changed are called regressed{luck}.",
-        units::level(LEVEL)
-    )
+    format!("By design at most {} of suites where nothing changed are called regressed{luck}.", units::level(LEVEL))
 }
 
 /// The exact upper bound, one-sided, 95 %.
