@@ -168,7 +168,7 @@ pub fn measure(
         number: number(level, 1 + (done * WINDOWS + at / 2) as u64),
         repeats_each: REPEATS_EACH,
     };
-    let asked = order.iter().enumerate().map(|(at, side)| ask(pair, (*side).into(), first.id, plan(at)));
+    let asked = order.iter().enumerate().map(|(at, side)| ask(pair, *side, first.id, plan(at)));
     let seen: Vec<LoadWindow> = asked.collect::<Result<_, _>>()?;
     let of_base = order.iter().zip(&seen).filter(|(side, _)| **side == Side::Base);
     let bytes_per_token = bytes_per_token(of_base.flat_map(|(_, seen)| &seen.records));
@@ -176,7 +176,7 @@ pub fn measure(
         let refused = |why: String| WorkerError::Refused(format!("{}: {why}", side.name()));
         let mut record = window(side, load, &seen[at].records, bytes_per_token).map_err(refused)?;
         for case in cases {
-            record.value_ns(case.metric()).ok_or_else(|| nothing(side.into(), case.id, &seen[at]))?;
+            record.value_ns(case.metric()).ok_or_else(|| nothing(side, case.id, &seen[at]))?;
         }
         record.answers = answers(plan(at), known(side), &seen[at].records, &seen[at ^ 1].records);
         block.windows.push(record);
