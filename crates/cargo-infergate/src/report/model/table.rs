@@ -68,8 +68,9 @@ impl Cell {
         Self::Text(text.into(), Tone::Plain)
     }
 
-    pub fn foreign(text: impl Into<String>) -> Self {
-        Self::Foreign(text.into())
+    /// A word of someone else's, which only those who write it make printable.
+    pub fn foreign(text: &str) -> Self {
+        Self::Foreign(text.to_owned())
     }
 
     /// A number, or why there is none.
