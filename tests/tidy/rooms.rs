@@ -73,7 +73,7 @@ fn others(text: &str) -> Vec<String> {
 #[test]
 fn each_arrow_between_rooms_is_written_down_and_none_other() {
     let packages = written();
-    assert!(packages.len() >= 6, "the blocks of arrows: {:?}", packages.keys());
+    assert!(packages.len() >= 5, "the blocks of arrows: {:?}", packages.keys());
     for (folder, written) in packages {
         let found = found(&root().join(&folder));
         for room in written.keys().chain(found.keys()) {
