@@ -1,5 +1,7 @@
 //! Bad input: one line saying what, where and how to mend it; exit 2; nothing half-written.
 
+use std::fs;
+
 use cargo_infergate::receipt::{Receipt, read};
 
 use crate::sandbox::{Sandbox, error, stderr};

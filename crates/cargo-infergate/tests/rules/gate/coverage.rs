@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use cargo_infergate::gate::paired::{PairedPolicy, asks, judge};
-use cargo_infergate::receipt::{
-    CodeRecord, CodeRuns, CountedCase, Counter, Format, MeanTest, Outcome, PairedReceipt, Verdict,
-};
+use cargo_infergate::receipt::{CodeRecord, CodeRuns, CountedCase, Counter, MeanTest, Outcome, PairedReceipt, Verdict};
 
 use crate::gate::paired::measured;
 use crate::gate::support::{case, note, output, row};

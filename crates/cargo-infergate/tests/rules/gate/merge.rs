@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use cargo_infergate::gate::paired::{PairedPolicy, Series, judge, merge, outcomes};
 use cargo_infergate::receipt::{
-    CodeRecord, CodeRuns, Counter, Evidence, Format as _, Outcome, PairedReceipt, ShareRecord, TimeEvidence, VerdictRow,
+    CodeRecord, CodeRuns, Counter, Evidence, Outcome, PairedReceipt, ShareRecord, TimeEvidence, VerdictRow,
 };
-use cargo_infergate::report::words::{self};
 use proptest::prelude::*;
 
 use crate::gate::memory::record;
@@ -143,15 +142,6 @@ fn what_a_case_runs_is_of_what_its_own_program_changed() {
     some[0].code = None;
     let merged = merge(some).expect("a suite");
     assert_eq!(outcome_of(&merged, "decode/p128"), Some(Outcome::Layout));
-}
-
-#[test]
-fn each_share_that_was_gone_on_with_says_so() {
-    let mut some = shares();
-    some[1].resumed = vec![3];
-    let verdict = judge(&merge(some).expect("a suite"), &PairedPolicy::default());
-    let said = verdict.notes.iter().map(words::note).filter(|note| note.contains("gone on with")).collect::<Vec<_>>();
-    assert_eq!(said, ["share 2 was cut short after 3 blocks and gone on with: the others are of another time"]);
 }
 
 #[test]

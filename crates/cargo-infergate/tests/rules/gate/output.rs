@@ -294,5 +294,4 @@ fn a_case_that_was_not_timed_does_not_pass_as_drifted() {
     assert_eq!(outcome(&receipt), Outcome::Drifted);
     receipt.cases[0].timed = false;
     assert_eq!(outcome(&receipt), Outcome::OutputChanged);
-    assert!(receipt.validate().is_ok(), "the ids are the same, the numbers are not");
 }

@@ -6,8 +6,8 @@ use cargo_infergate::gate::paired::{PairedPolicy, judge, open, outcomes, series}
 use cargo_infergate::paired::load_window::{answers, bytes_per_token, window};
 use cargo_infergate::receipt::window::{METRICS, case_name};
 use cargo_infergate::receipt::{
-    Accept, Against, BlockCase, BlockRecord, Evidence, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side,
-    Terms, UpTo, Verdict, VerdictRow, WindowAnswers, WindowRecord, WindowTimes,
+    Accept, BlockCase, BlockRecord, Evidence, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side, Terms, UpTo,
+    Verdict, VerdictRow, WindowAnswers, WindowRecord, WindowTimes,
 };
 use cargo_infergate::report::inputs::Inputs;
 use cargo_infergate::report::verdict_file::verdict_file;

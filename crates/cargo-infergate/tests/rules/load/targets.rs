@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use cargo_infergate::receipt::LevelRecord;
 use cargo_infergate::receipt::Scenario;
 use infergate_core::load::{Arrivals, Failure, FailureClass, Spacing, Stop};
 use infergate_load::client::request::Limits;
