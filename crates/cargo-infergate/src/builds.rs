@@ -1,6 +1,7 @@
-//! From a revision, a swapped dependency, a toolchain or a layout to programs that can be started: checkouts beside the working
+//! From a revision, a swapped dependency or a toolchain to programs that can be started, laid out alike: checkouts beside the working
 //! tree, what is laid over them, and cargo as it is called in them.
 
+pub mod alike;
 pub mod asked;
 pub mod bench_choice;
 pub mod bench_names;
@@ -17,12 +18,12 @@ pub mod edited;
 pub mod features;
 pub mod git;
 pub mod harness;
-pub mod layouts;
 pub mod lock_file;
 pub mod outside_paths;
 pub mod profiles;
 pub mod relink;
 pub mod revision;
+pub mod sources;
 pub mod submodules;
 pub mod swap;
 pub mod toolchain;

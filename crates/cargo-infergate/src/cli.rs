@@ -43,7 +43,7 @@ use anyhow::{Context, Result};
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::builds::{
-    asked, bench_choice, bench_target, commits, criterion_front, features, git, layouts, revision, swap, toolchain,
+    asked, bench_choice, bench_target, commits, criterion_front, features, git, revision, sources, swap, toolchain,
     trees,
 };
 use crate::command_worker;

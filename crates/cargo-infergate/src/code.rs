@@ -8,7 +8,7 @@
 pub mod changed;
 mod content;
 mod data;
-mod functions;
+pub mod functions;
 pub mod image;
 pub mod loaded;
 mod sides;
@@ -19,6 +19,7 @@ use anyhow::{Result, anyhow};
 use infergate_core::text_file::read_bytes;
 
 pub use changed::{Changed, ChangedFunction};
+pub use content::readable;
 use image::Image;
 
 /// No program is larger. A file can be, and take no room on its disk.

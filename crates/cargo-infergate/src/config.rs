@@ -32,8 +32,8 @@ settings! {
         threshold: Option<f64> = None, "threshold";
         /// The same of the means; `None`: by how quiet they are.
         mean_threshold: Option<f64> = None, "mean_threshold";
-        /// Builds of each side that blocks draw from; `None`: by how much layouts differ, and how long a link takes.
-        layouts: Option<usize> = None, "layouts";
+        /// The ratio that has to be excluded where noise leaves the threshold undecided; `None`: by what a case is.
+        widest: Option<f64> = None, "widest";
         /// What decides a verdict.
         policy: Policy = Policy::default();
         /// Folder of the committed baselines.
@@ -204,6 +204,7 @@ impl Config {
         Limits {
             threshold: self.threshold,
             mean_threshold: self.mean_threshold,
+            widest: self.widest,
             throughput: throughput_limit,
             latency: latency_limit,
         }

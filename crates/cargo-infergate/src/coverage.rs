@@ -1,24 +1,28 @@
 //! Which functions a case runs: its worker is started under a tracer of the system's, which stops it where one of them begins.
 //!
-//! Each function is stopped at once only, and then is as it was, so a watched process is about as fast as any other. It sees every
-//! thread and every copy of the process. A program that it starts is not watched, and neither is code from a library beside it:
+//! A function is stopped at once in each case, and then is as it was, so a watched process is about as fast as any other. The tracer sees
+//! every thread and every copy of the process. A program that it starts is not watched, and neither is code from a library beside it:
 //! then what it runs is not known. Linux on x86-64; elsewhere nothing is known.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tracer;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::receipt::PairedCase;
+use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
 use infergate_core::process::this_program;
-use infergate_core::worker::{Capability, Client, Launcher, Patience, Program, Sampling};
+use infergate_core::worker::{Capability, Client, Launcher, Patience, Program, Sampling, ensure_not};
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub use tracer::trace;
@@ -26,12 +30,17 @@ pub use tracer::trace;
 /// The hidden command that traces.
 pub const COMMAND: &str = "__coverage";
 
-/// Watched processes, each of which does the work of a block: what runs in half of all, and so moves a median over blocks, runs in none
-/// of five 3 times in 100.
-const PROCESSES: usize = 5;
+/// How long the tracer may take to watch all functions again.
+const READY_WITHIN: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(1);
+
+/// A watched case runs this part of a block's pairs.
+const PAIRS_SHARE: usize = 4;
 
 /// The word of a line that says that all functions are watched, with the process's number.
 const WATCHED: &str = "watched";
+/// The word of a line that says that all functions are watched again.
+const AGAIN: &str = "again";
 /// The word of a line that says that another program was started, with its name.
 const STARTED: &str = "started";
 
@@ -46,34 +55,38 @@ pub struct Watched<'a> {
 }
 
 impl Watched<'_> {
-    /// Which of the functions begin at least once while processes load, prepare and run `case` as blocks do, in order: of the first
-    /// process in which any does.
+    /// Which of the functions begin while a process loads, or prepares and runs each of `cases` as blocks do. Two processes do that, the second
+    /// in reverse order: what a process does once, in whichever case comes first, is seen in two of them.
     ///
     /// # Errors
     /// A clause that says why that is not known.
-    pub fn run(&self, case: &PairedCase, cancelled: &AtomicBool) -> Result<Vec<u64>> {
-        for _ in 0..PROCESSES {
-            let seen = self.in_one(case, cancelled)?;
-            if !seen.is_empty() {
-                return Ok(seen);
+    pub fn run(&self, cases: &[PairedCase], cancelled: &AtomicBool) -> Result<BTreeMap<Case, BTreeSet<u64>>> {
+        let mut found: BTreeMap<Case, BTreeSet<u64>> = cases.iter().map(|case| (case.id, BTreeSet::new())).collect();
+        let forward: Vec<&PairedCase> = cases.iter().collect();
+        let backward: Vec<&PairedCase> = cases.iter().rev().collect();
+        for order in [forward, backward] {
+            let (loading, of_cases) = self.in_one(&order, cancelled)?;
+            for (case, seen) in of_cases {
+                found.entry(case).or_default().extend(loading.iter().copied().chain(seen));
             }
         }
-        Ok(Vec::new())
+        Ok(found)
     }
 
-    fn in_one(&self, case: &PairedCase, cancelled: &AtomicBool) -> Result<Vec<u64>> {
+    /// What one process runs while it loads, and then of each case.
+    fn in_one(&self, cases: &[&PairedCase], cancelled: &AtomicBool) -> Result<(Vec<u64>, Vec<(Case, Vec<u64>)>)> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             bail!("functions are watched on Linux for x86-64 alone");
         }
         let folder = tempfile::tempdir().context("a folder for what is seen cannot be made")?;
-        let (asked, seen) = (folder.path().join("functions"), folder.path().join("seen"));
+        let (list, seen) = (folder.path().join("functions"), folder.path().join("seen"));
         let lines = self.functions.iter().fold(String::new(), |mut lines, at| {
             let _ = writeln!(lines, "{at:x}");
             lines
         });
-        fs::write(&asked, lines).context("the functions to watch cannot be written")?;
+        fs::write(&list, lines).context("the functions to watch cannot be written")?;
         let mut words: Vec<OsString> =
-            vec![COMMAND.into(), "--functions".into(), asked.into(), "--seen".into(), seen.clone().into()];
+            vec![COMMAND.into(), "--functions".into(), list.into(), "--seen".into(), seen.clone().into()];
         if let Some(package) = &self.program.package {
             words.extend(["--package".into(), package.clone().into()]);
         }
@@ -83,42 +96,69 @@ impl Watched<'_> {
         let file = self.program.open()?.behind(launcher);
         let (mut client, _) = Client::spawn(&file, self.load, Patience::default(), cancelled)?;
         client.load(self.load, self.prompt_text)?;
-        client.prepare(case.id, None)?;
-        let together = client.can(Capability::Iterations);
-        let (count, iterations) =
-            if together { (1, case.iterations_per_sample) } else { (case.iterations_per_sample, 1) };
-        // What a bench does from its second iteration on alone is done behind the untimed one.
-        let sampling = Sampling { warm_up: case.warm_up, ..Sampling::of(count, iterations) };
-        for _ in 0..case.pairs.max(1) {
-            client.sample_as(case.id, sampling)?;
+        let text = || fs::read_to_string(&seen).context("what was seen cannot be read");
+        let loading = read(&text()?)?;
+        let mut of_cases = Vec::new();
+        for (at, case) in cases.iter().enumerate() {
+            ensure_not(cancelled)?;
+            let before = watch_again(client.process_id(), at + 1, &text)?;
+            client.prepare(case.id, None)?;
+            let together = client.can(Capability::Iterations);
+            let (count, iterations) =
+                if together { (1, case.iterations_per_sample) } else { (case.iterations_per_sample, 1) };
+            // What a bench does from its second iteration on alone is done behind the untimed one.
+            let sampling = Sampling { warm_up: case.warm_up, ..Sampling::of(count, iterations) };
+            for _ in 0..case.pairs.div_ceil(PAIRS_SHARE).max(1) {
+                client.sample_as(case.id, sampling)?;
+            }
+            let all = text()?;
+            read(&all)?;
+            of_cases.push((case.id, places(all.get(before..).unwrap_or_default())?));
         }
-        let seen = fs::read_to_string(&seen).context("what was seen cannot be read")?;
-        let found = read(&seen)?;
         drop(client);
-        Ok(found)
+        Ok((loading, of_cases))
+    }
+}
+
+/// Has the tracer watch all functions again, for the `nth` time; gives how much was seen until then, bytes.
+fn watch_again(tracer: u32, nth: usize, text: &dyn Fn() -> Result<String>) -> Result<usize> {
+    #[cfg(unix)]
+    // SAFETY: a signal to a child of this process, which handles it.
+    unsafe {
+        libc::kill(libc::pid_t::try_from(tracer).context("its number is none of this system's")?, libc::SIGUSR1);
+    }
+    let begun = Instant::now();
+    loop {
+        let seen = text()?;
+        if seen.lines().filter(|line| *line == AGAIN).count() >= nth {
+            return Ok(seen.len());
+        }
+        ensure!(begun.elapsed() < READY_WITHIN, "the tracer does not answer");
+        thread::sleep(LOOK);
     }
 }
 
 /// What the tracer wrote, of a process that lives.
 fn read(seen: &str) -> Result<Vec<u64>> {
-    let mut found = Vec::new();
-    let mut process = None;
-    for line in seen.lines() {
-        match line.split_once(' ') {
-            // The first is the worker: divan's starts itself once more to list its benches.
-            Some((WATCHED, number)) => process = process.or(Some(number)),
-            Some((STARTED, program)) => bail!("it starts another program, '{}'", program.escape_debug()),
-            _ => found.push(u64::from_str_radix(line, 16).context("the tracer wrote something else than a place")?),
-        }
-    }
+    // The first is the worker: divan's starts itself once more to list its benches.
+    let process = seen.lines().find_map(|line| line.strip_prefix(WATCHED)?.strip_prefix(' '));
     let process =
         process.context("its process could not be traced; allow ptrace (seccomp, kernel.yama.ptrace_scope)")?;
+    let started = seen.lines().find_map(|line| line.strip_prefix(STARTED)?.strip_prefix(' '));
+    if let Some(program) = started {
+        bail!("it starts another program, '{}'", program.escape_debug());
+    }
     if let Some(library) = own_library(Path::new(process))? {
         bail!("it runs code of '{}', which was not compared", library.escape_debug());
     }
-    found.sort_unstable();
-    found.dedup();
-    Ok(found)
+    places(seen)
+}
+
+/// The places among lines that the tracer wrote.
+fn places(seen: &str) -> Result<Vec<u64>> {
+    let is_place = |line: &&str| !line.contains(' ') && *line != AGAIN;
+    let place = |line| u64::from_str_radix(line, 16).context("the tracer wrote something else than a place");
+    seen.lines().filter(is_place).map(place).collect()
 }
 
 /// A file that code is loaded from, and that is neither the program nor the system's.

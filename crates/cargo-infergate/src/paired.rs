@@ -5,12 +5,12 @@
 //! 2 ms where an iteration can be divided, so that both see the same swings of the machine. Which side is started first, and
 //! which runs first, is balanced over every two blocks. What settles a case is not decided here: see [`crate::gate::paired`].
 
+pub mod alike;
 mod benches;
 mod block;
 pub mod first_pairs;
 mod forgets;
 pub mod iterations;
-pub mod layouts;
 mod left_out;
 pub mod load_window;
 mod other_lengths;
@@ -29,15 +29,15 @@ use std::thread;
 use std::time::Duration;
 
 use crate::gate::paired::{GLANCE_BLOCKS, Known, MAX_BLOCKS, computes_between, fewest_to_pass, head_computes_between};
-use crate::receipt::{BlockLayouts, BlockRecord, Note, PairedCase, PairedReceipt, PowerBlock, Side};
+use crate::receipt::{BlockRecord, CodeRuns, Note, PairedCase, PairedReceipt, PowerBlock, Side};
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::progress::Progress;
 use infergate_core::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
 
+pub use alike::Alike;
 pub use infergate_core::worker::Program;
 pub(crate) use infergate_core::worker::ensure_not;
-pub use layouts::Layouts;
 use pairs::Pairs;
 pub use request::{PairedRequest, Shard, run_seed};
 pub use windows::UnderLoad;
@@ -56,8 +56,10 @@ pub struct PairedRun<'a> {
     turn_tokens: TurnTokens,
     order: Order,
     pairs: Pairs,
-    /// What blocks draw from, where sides have several builds.
-    layouts: Option<Layouts>,
+    /// What blocks start in place of the pilot's builds.
+    alike: Option<Alike>,
+    /// The time that starting a process of each side takes, nanoseconds.
+    starts_ns: u64,
     /// The longest block so far, or the pilot's estimate.
     block_ns: u64,
     /// As the pilot has it.
@@ -125,7 +127,8 @@ impl<'a> PairedRun<'a> {
             turn_tokens,
             order,
             pairs,
-            layouts: None,
+            alike: None,
+            starts_ns: pilot.starts_ns,
             block_ns,
             ratios: pilot.ratios,
         })
@@ -149,6 +152,24 @@ impl<'a> PairedRun<'a> {
                 planning::expect(case, *known, self.request);
             }
         }
+    }
+
+    /// Takes what each case runs of what changed. A case that runs none of it, and whose output is the same, is not timed.
+    pub fn leave_unreached(&mut self, runs: Vec<CodeRuns>) {
+        let Some(code) = &mut self.receipt.code else { return };
+        code.runs = runs;
+        let is_unreached = |case: &&mut PairedCase| {
+            case.timed && case.base_output == case.head_output && code.runs_nothing_changed(case.id)
+        };
+        let unreached = self.receipt.cases.iter_mut().filter(is_unreached);
+        let unreached = unreached.map(|case| {
+            case.timed = false;
+            case.id
+        });
+        let unreached: Vec<Case> = unreached.collect();
+        code.same_cases.extend(unreached);
+        let timed = self.timed();
+        self.block_ns = self.block_ns.min(self.starts_ns + self.pairs.block_ns(&timed) as u64);
     }
 
     /// Blocks of the whole suite that fit the budget; `None` without one.
@@ -233,12 +254,9 @@ impl<'a> PairedRun<'a> {
         let (started_first, ran_first) = self.order.next();
         let last = self.end_in_sight(done);
         progress(&step(&label(done, last, cases, "loading"), (done, last), 0, cases.len()));
-        let layouts = self.layouts.as_ref().map(|layouts| layouts.of_block(self.receipt.seed, done));
-        let mut pair = self.start_pair(started_first, cases, layouts)?;
         let mut record = BlockRecord {
             started_first,
             ran_first,
-            layouts,
             base_idle: None,
             head_idle: None,
             cases: Vec::new(),
@@ -250,23 +268,38 @@ impl<'a> PairedRun<'a> {
         let all: Vec<PairedCase> = self.timed().into_iter().filter(|case| case.load.is_none()).collect();
         let pairs = self.pairs.next(&all, cases);
         let planned = self.planned(cases);
-        for (at, case) in planned.iter().filter(|case| case.load.is_none()).enumerate() {
-            progress(&step(&label(done, last, cases, &case.id.to_string()), (done, last), at, cases.len()));
-            let case = PairedCase { pairs: pairs.get(&case.id).copied().unwrap_or(case.pairs), ..case.clone() };
-            let measured = pair.measure(&case, ran_first, &self.turn_tokens);
-            record.cases.push(measured.map_err(|error| error.about(case.id))?);
+        let placements = self.placements(done);
+        for at in 0..placements.len().max(1) {
+            let placement = placements.get(at).copied();
+            // From one pair of processes to the next both orders turn round.
+            let turned = |side: Side| if at % 2 == 0 { side } else { side.other() };
+            let mut pair = self.start_pair(turned(started_first), cases, placement)?;
+            for (nth, case) in planned.iter().filter(|case| case.load.is_none()).enumerate() {
+                progress(&step(&label(done, last, cases, &case.id.to_string()), (done, last), nth, cases.len()));
+                let wanted = pairs.get(&case.id).copied().unwrap_or(case.pairs);
+                // An even number, so that each side runs first equally often.
+                let wanted = wanted.div_ceil(placements.len().max(1)).next_multiple_of(2);
+                let measured =
+                    pair.measure(&PairedCase { pairs: wanted, ..case.clone() }, turned(ran_first), &self.turn_tokens);
+                let mut measured = measured.map_err(|error| error.about(case.id))?;
+                measured.placements.extend(placement);
+                match record.cases.iter_mut().find(|block| block.id == case.id) {
+                    Some(block) => block.extend(measured),
+                    None => record.cases.push(measured),
+                }
+            }
+            (record.base_idle, record.head_idle) = (pair.base.idle(), pair.head.idle());
+            for (at, level) in windows::by_level(&planned).into_iter().enumerate() {
+                let before = record.cases.len();
+                let what = level.first().map_or_else(String::new, |case| format!("{} and the like", case.id));
+                progress(&step(&label(done, last, cases, &what), (done, last), before, cases.len()));
+                windows::measure(&mut pair, &level, at as u64, done, &mut record)?;
+            }
+            self.note_ends(pair);
         }
-        (record.base_idle, record.head_idle) = (pair.base.idle(), pair.head.idle());
         record.cases.iter().for_each(|block| self.pairs.note(block));
-        for (at, level) in windows::by_level(&planned).into_iter().enumerate() {
-            let before = record.cases.len();
-            let what = level.first().map_or_else(String::new, |case| format!("{} and the like", case.id));
-            progress(&step(&label(done, last, cases, &what), (done, last), before, cases.len()));
-            windows::measure(&mut pair, &level, at as u64, done, &mut record)?;
-        }
         let took_ns = self.clock.now_ns() - start_ns;
         self.block_ns = if done == 0 { took_ns } else { self.block_ns.max(took_ns) };
-        self.note_ends(pair);
         Ok(record)
     }
 
@@ -334,10 +367,10 @@ impl<'a> PairedRun<'a> {
         &self,
         first: Side,
         cases: &[Case],
-        layouts: Option<BlockLayouts>,
+        placement: Option<usize>,
     ) -> Result<block::Pair<'a>, WorkerError> {
         // Started by this thread: a worker ends with the thread that started it.
-        let (one, other) = (self.spawn(first, layouts)?, self.spawn(first.other(), layouts)?);
+        let (one, other) = (self.spawn(first, placement)?, self.spawn(first.other(), placement)?);
         let (one, other) = thread::scope(|scope| {
             let other = scope.spawn(|| self.warm(first.other(), other, cases));
             let one = self.warm(first, one, cases);
@@ -348,10 +381,11 @@ impl<'a> PairedRun<'a> {
         Ok(block::Pair { base, head })
     }
 
-    fn spawn(&self, side: Side, layouts: Option<BlockLayouts>) -> Result<Client<'a>, WorkerError> {
+    fn spawn(&self, side: Side, placement: Option<usize>) -> Result<Client<'a>, WorkerError> {
         let Worker { file, patience, .. } = self.workers.of(side);
-        let drawn = self.layouts.as_ref().zip(layouts).and_then(|(files, drawn)| files.file(side, drawn));
-        let spawned = Client::spawn(drawn.unwrap_or(file), &self.request.load, patience.clone(), self.cancelled);
+        let placed = self.alike.as_ref().zip(placement).and_then(|(alike, at)| alike.pairs.get(at));
+        let placed = placed.map(|(base, head)| if side == Side::Base { base } else { head });
+        let spawned = Client::spawn(placed.unwrap_or(file), &self.request.load, patience.clone(), self.cancelled);
         Ok(spawned.map_err(|error| error.of(side.name()))?.0)
     }
 

@@ -5,6 +5,7 @@
 //! refused. Missing is `null`.
 
 mod accept;
+mod alike;
 mod allocated;
 mod baseline;
 mod bisection;
@@ -17,7 +18,6 @@ mod demo;
 mod evidence;
 mod explained;
 mod init;
-mod layouts;
 mod other_length;
 mod paired;
 mod paired_case;
@@ -37,6 +37,7 @@ use anyhow::{Result, bail};
 use schemars::{Schema, schema_for};
 
 pub use accept::{Accept, MAX_ACCEPTS, NoEffect, OUTPUT, Terms, UpTo, covers, validate_accepts};
+pub use alike::AlikeRecord;
 pub use allocated::{Allocated, AllocatedPlace, MOST_PLACES};
 pub use baseline::{Baseline, ExactRecord, Session, SessionCase};
 pub use bisection::{BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep};
@@ -58,15 +59,14 @@ pub use infergate_core::outcome::Outcome;
 pub use infergate_core::receipt::*;
 pub use infergate_load::receipt::*;
 pub use init::{INIT_SCHEMA, Init, InitChange, InitFile};
-pub use layouts::{BlockLayouts, LayoutFiles};
 pub use other_length::OtherLength;
-pub use paired::{BlockCase, BlockRecord, PAIRED_SCHEMA, PairedReceipt, Reduced, SideRecord, log_ratios};
+pub use paired::{BlockCase, BlockRecord, Means, PAIRED_SCHEMA, PairedReceipt, SideRecord, log_ratios};
 pub use paired_case::{MeanTest, PairedCase};
 pub use pull_request::{MOST_UPLOADED_BYTES, parse_uploaded, read_uploaded};
 pub use reason::{BlocksWorse, Note, Reason, Remedy};
 pub use share::ShareRecord;
 pub use side::Side;
-pub use summary::{Found, Layout, LiveGates, Noise, SUMMARY_SCHEMA, Share, Summary};
+pub use summary::{Found, LiveGates, Noise, SUMMARY_SCHEMA, Share, Summary};
 pub use target::{Target, TargetMetric};
 pub use verdict::{VERDICT_SCHEMA, Verdict, VerdictRow};
 pub use verdict_file::{Failure, VerdictFile};

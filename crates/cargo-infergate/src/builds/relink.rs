@@ -7,12 +7,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::bench_target::{self, Place};
 use super::progress;
+use crate::code;
 use crate::config::BenchTarget;
+use crate::paired::ensure_not;
 use infergate_core::process::Group;
 use infergate_core::text_file::read_text;
 
@@ -62,17 +65,57 @@ impl Linker {
             built = again;
         }
         let text = read_text(&said, MAX_COMMAND_BYTES).context("the linker's command cannot be read")?;
-        let Some(command) = LinkCommand::parse(&text) else { return Ok(None) };
-        Ok(Some(Self { command, built: built.path }))
+        Ok(Self::of(&text, built.path))
     }
 
-    /// Links with functions and constants in the order that `seed` gives; false when the linker cannot, as one other than lld.
-    pub fn link(&self, seed: usize, to: &Path) -> bool {
-        let Some(mut command) = self.command.to(to) else { return false };
-        command.args([".text*", ".rodata*"].map(|sections| format!("-Wl,--shuffle-sections={sections}={seed}")));
+    /// Of a linker's command that the compiler printed, and the program that it made; `None` for other text.
+    pub fn of(printed: &str, built: PathBuf) -> Option<Self> {
+        Some(Self { command: LinkCommand::parse(printed)?, built })
+    }
+
+    /// The arguments of the linker's command, without its output and without flags that take the names of functions away.
+    pub fn arguments(&self) -> Vec<&String> {
+        let takes_names = |word: &str| ["-s", "-Wl,--strip-all", "-Wl,--strip-debug"].contains(&word);
+        let words = self.command.words.iter().skip(1).filter(|word| !takes_names(word));
+        let mut is_output = false;
+        words.filter(|word| !(std::mem::replace(&mut is_output, *word == "-o") || is_output)).collect()
+    }
+
+    /// The program with the names of its functions.
+    ///
+    /// # Errors
+    /// One that cannot be read or linked; when it was cancelled.
+    pub fn unstripped(&self, folder: &Path, cancelled: &AtomicBool) -> Result<Vec<u8>> {
+        let words = &self.command.words;
+        if self.arguments().len() + 3 == words.len() {
+            return code::read(&self.built);
+        }
+        let to = folder.join("named");
+        let words: Vec<String> = self.arguments().into_iter().cloned().collect();
+        ensure!(self.link(&words, folder, &to, cancelled)?, "the program cannot be linked again");
+        let read = code::read(&to);
+        drop(fs::remove_file(&to));
+        read
+    }
+
+    /// Links `words` into `to`; false where the linker refuses. `folder` takes the list of words, which may be too long for a command.
+    ///
+    /// # Errors
+    /// A list that cannot be written; when it was cancelled.
+    pub fn link(&self, words: &[String], folder: &Path, to: &Path, cancelled: &AtomicBool) -> Result<bool> {
+        let list = folder.join("words");
+        let quoted = |word: &String| format!("\"{}\"\n", word.replace('\\', "\\\\").replace('"', "\\\""));
+        fs::write(&list, words.iter().map(quoted).collect::<String>())
+            .context("the linker's words cannot be written")?;
+        let mut command = Command::new(&self.command.words[0]);
+        command.arg(format!("@{}", list.display())).arg("-o").arg(to);
+        command.envs(self.command.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let ended = Group::spawn(&mut command).and_then(|mut link| progress::until_ended(&mut link, &|| false));
-        ended.is_ok_and(|status| status.success()) && to.is_file()
+        let mut link = Group::spawn(&mut command).context("the linker cannot be started")?;
+        let status = progress::until_ended(&mut link, &|| cancelled.load(Ordering::Relaxed))
+            .context("the linker cannot be waited for")?;
+        ensure_not(cancelled)?;
+        Ok(status.success() && to.is_file())
     }
 }
 
@@ -124,16 +167,6 @@ impl LinkCommand {
             rest = after.trim_start();
         }
         (command.words.len() > 1).then_some(command)
-    }
-
-    /// The same with another output.
-    fn to(&self, output: &Path) -> Option<Command> {
-        let (program, arguments) = self.words.split_first()?;
-        let at = arguments.iter().position(|word| word == "-o")?;
-        let mut command = Command::new(program);
-        command.args(&arguments[..=at]).arg(output).args(arguments.get(at + 2..)?);
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        Some(command)
     }
 }
 

@@ -12,11 +12,11 @@ use infergate_core::progress::Progress;
 use infergate_core::worker::{Capability, Client, Patience, WorkerError};
 
 use super::memory::ensure_said;
-use super::{layouts, output, progress};
+use super::{output, progress, sources};
 use crate::paired::{PairedRequest, Program};
 use crate::receipt::{CountedCase, Counter, Note, PairedReceipt, Side, Unit, clause};
 use crate::report::words::counter;
-use layouts::Sources;
+use sources::Sources;
 
 /// Fresh processes that count each side, in turn: what depends on a process's luck, or on the machine, differs between them.
 const PROCESSES: usize = 5;

@@ -286,7 +286,7 @@ impl<'a> Search<'a> {
         // All are held to the limit of the first.
         request.threshold = request.threshold.or(self.limit);
         let bar = progress::Line::new();
-        let measured = paired_gate::measure(&request, self.config, None, None, &bar, self.cancelled);
+        let measured = paired_gate::measure(&request, self.config, None, None, None, &bar, self.cancelled);
         bar.finish();
         let receipt = match measured {
             Ok(measured) => measured,

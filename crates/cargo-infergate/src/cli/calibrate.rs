@@ -9,12 +9,15 @@ use clap::{Arg, ArgAction, Args};
 
 use super::flags::{self, Keys, TakesKeys};
 use super::outputs::{Files, Kept, Written};
+use super::revision::Tree;
+use super::sources::{self, Source, Sources};
+use super::trees::Trees;
 use super::turn::{self, Wait};
-use super::{bench_target, early, layouts, output, progress};
+use super::{bench_target, early, output, progress};
 use crate::config::Config;
-use crate::gate::paired::{of_another_setup, outcomes, series, sides, summarise};
+use crate::gate::paired::{of_another_setup, outcomes, series, summarise};
 use crate::machine;
-use crate::paired::{Layouts, PairedRequest, PairedRun};
+use crate::paired::{Alike, PairedRequest, PairedRun};
 use crate::receipt::{
     BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, Wanted, ensure_writable,
     file_word, read, timestamp, write_json,
@@ -33,12 +36,12 @@ use infergate_core::worker::{WorkerError, WorkerFile};
 pub struct Calibrate {
     #[command(flatten)]
     keys: Keys<Self>,
-    /// Gates between builds that do the same, of one file and of two layouts in turn
+    /// Gates between builds that do the same
     #[arg(long, value_name = "N", default_value = "3")]
     gates: usize,
-    /// Builds that are linked anew with their functions in another order; 0 for none
-    #[arg(long, value_name = "N", default_value = "10")]
-    builds: usize,
+    /// A revision that does the same work by other code: every second gate compares with it, laid out alike
+    #[arg(long, value_name = "REV", conflicts_with = "worker")]
+    against: Option<String>,
     /// Blocks with injected slowdowns; fewer than 12 give no share of found ones
     #[arg(long, value_name = "N", default_value = "12")]
     power_blocks: usize,
@@ -60,9 +63,9 @@ pub struct Calibrate {
     /// Bench binary that was built already
     #[arg(long, value_name = "PATH", help_heading = "Bench target")]
     worker: Option<PathBuf>,
-    /// A build of the same beside --worker; may be given several times
+    /// Another build of the same: every second gate compares with it
     #[arg(long, value_name = "PATH", help_heading = "Bench target", requires = "worker")]
-    other_worker: Vec<PathBuf>,
+    other_worker: Option<PathBuf>,
 }
 
 impl TakesKeys for Calibrate {
@@ -85,7 +88,7 @@ pub fn folder(config: &Config, class: &str) -> PathBuf {
 pub fn run(asked: &Calibrate) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
     Files {
-        read: &[("--worker", asked.worker.as_slice()), ("--other-worker", &asked.other_worker)],
+        read: &[("--worker", asked.worker.as_slice()), ("--other-worker", asked.other_worker.as_slice())],
         out: asked.out.as_ref(),
         json: asked.json.as_ref(),
         keeps_out: true,
@@ -99,8 +102,8 @@ pub fn run(asked: &Calibrate) -> Result<i32> {
         ensure_writable(&folder(&config, &machine::detect().class).join("calibration.json"))?;
     }
     let _turn = turn::take(&asked.wait)?;
-    let builds = builds(&config, asked, &plan, &cancelled)?;
-    let request = request(&config, &builds[0])?;
+    let builds = Builds::of(&config, asked, &cancelled)?;
+    let request = request(&config, &builds.head)?;
     let line = progress::Line::new();
     let mut session = Session::begin(&request, &builds, &line, &cancelled)?;
     let cases = session.calibration.cases.len();
@@ -160,38 +163,51 @@ fn unfinished(out: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The workers that were given, or the bench target in several layouts.
-fn builds(config: &Config, asked: &Calibrate, plan: &Plan, cancelled: &AtomicBool) -> Result<Vec<WorkerFile>> {
-    if let Some(worker) = &asked.worker {
-        return std::iter::once(worker).chain(&asked.other_worker).map(|path| Ok(WorkerFile::open(path)?)).collect();
+/// What is measured against itself, and against another build of the same.
+struct Builds {
+    head: WorkerFile,
+    /// The other build, and both laid out alike where they were built here.
+    other: Option<(WorkerFile, Option<Alike>)>,
+}
+
+impl Builds {
+    fn of(config: &Config, asked: &Calibrate, cancelled: &AtomicBool) -> Result<Self> {
+        if let Some(worker) = &asked.worker {
+            let other = asked.other_worker.as_deref().map(WorkerFile::open).transpose()?;
+            return Ok(Self { head: WorkerFile::open(worker)?, other: other.map(|other| (other, None)) });
+        }
+        let head = bench_target::build(&config.bench)?.program(None, None);
+        let Some(revision) = &asked.against else { return Ok(Self { head: head.open()?, other: None }) };
+        let trees = Trees::default();
+        let (tree, _) = Tree::of_base(revision, config, &trees)?;
+        let base = tree.build(config)?;
+        let sources = Sources { base: Some(Source::at(tree.place()?, config)), head: Some(Source::here(config)) };
+        let (alike, note) = sources::alike(&sources, (&base, &head), config.measured.seed, cancelled)?;
+        note.iter().for_each(|note| output::line(note));
+        Ok(Self { head: head.open()?, other: Some((base.open()?, alike)) })
     }
-    let worker = bench_target::build(&config.bench)?;
-    // With less than two gates there is none between two builds.
-    let shuffled = if plan.gates < 2 { 0 } else { plan.builds };
-    layouts::beside(config, &worker, shuffled, cancelled)
 }
 
 struct Plan {
     gates: usize,
-    builds: usize,
     power_blocks: usize,
     slowdowns: Vec<f64>,
 }
 
 impl Plan {
     fn from(asked: &Calibrate) -> Result<Self> {
-        let Calibrate { gates, builds, power_blocks, slowdowns: percents, .. } = asked;
+        let Calibrate { gates, power_blocks, slowdowns: percents, .. } = asked;
         for percent in percents {
             ensure!(
                 percent.is_finite() && *percent > 0.0 && *percent <= 1000.0,
                 "--slowdowns: {percent} is no slowdown in percent; give numbers above 0, for example 1,2,5"
             );
         }
-        let (gates, builds, power_blocks) = (*gates, *builds, *power_blocks);
+        let (gates, power_blocks) = (*gates, *power_blocks);
         ensure!(gates + power_blocks > 0, "--gates 0 and --power-blocks 0 leave nothing to measure; ask for some");
         // What is measured where nothing was injected is what the others are to be compared with.
         let slowdowns = std::iter::once(0.0).chain(percents.iter().map(|percent| percent / 100.0)).collect();
-        Ok(Self { gates, builds, power_blocks, slowdowns })
+        Ok(Self { gates, power_blocks, slowdowns })
     }
 }
 
@@ -202,6 +218,7 @@ fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
         threshold: config.threshold,
         mean_threshold: config.mean_threshold,
+        widest: config.widest,
         drift_tolerance: config.policy.drift_tolerance,
         // Builds that do the same are what it measures: their code is not compared.
         built_with: config.bench.built_with(),
@@ -211,7 +228,7 @@ fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
 
 struct Session<'a> {
     run: PairedRun<'a>,
-    builds: &'a [WorkerFile],
+    builds: &'a Builds,
     cancelled: &'a AtomicBool,
     calibration: Calibration,
     /// The one that was asked for.
@@ -221,7 +238,7 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     fn begin(
         request: &'a PairedRequest,
-        builds: &'a [WorkerFile],
+        builds: &'a Builds,
         line: &progress::Line,
         cancelled: &'a AtomicBool,
     ) -> Result<Self> {
@@ -301,8 +318,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Gates first, of one file and of two builds in turn, or of drawn layouts in place of one file where a gate draws; then slowed blocks. The file holds each gate and block as soon as
-    /// it is there.
+    /// Gates first, then slowed blocks. The file holds each gate and block as soon as it is there.
     fn measure(&mut self, plan: &Plan, unfinished: &Path, line: &progress::Line) -> Result<()> {
         let wanted = self.calibration.wanted.unwrap_or(Wanted { gates: plan.gates, power_blocks: plan.power_blocks });
         let kept = Kept::at(unfinished);
@@ -311,8 +327,8 @@ impl<'a> Session<'a> {
             self.calibration.gates.push(gate);
             self.keep(&kept);
         }
-        self.run.exchange(self.builds[0].clone(), self.builds[0].clone());
-        self.run.lay_out(|_| Ok(None))?;
+        self.run.exchange(self.builds.head.clone(), self.builds.head.clone());
+        self.run.lay_out(|| Ok(None))?;
         while self.calibration.power.len() < wanted.power_blocks {
             let done = self.calibration.power.len();
             let name = format!("slowed block {} of {}", done + 1, wanted.power_blocks);
@@ -324,37 +340,30 @@ impl<'a> Session<'a> {
     }
 
     fn gate(&mut self, name: &str, line: &progress::Line) -> Result<CalibrationGate> {
-        let (base, head) = sides(self.calibration.gates.len(), self.builds.len());
-        let (base, head) = (&self.builds[base], &self.builds[head]);
+        let head = &self.builds.head;
+        // One file against itself, and two builds, in turn.
+        let other = self.builds.other.as_ref().filter(|_| self.calibration.gates.len() % 2 == 1);
+        let base = other.map_or(head, |(base, _)| base);
         self.run.exchange(base.clone(), head.clone());
-        let drawn = self.draws_layouts() && base.path() == head.path();
-        let halves = drawn.then(|| halves(self.calibration.gates.len(), self.builds));
-        self.run.lay_out(|_| Ok(halves))?;
-        let layouts = self.run.receipt().layouts.clone();
+        self.run.lay_out(|| Ok(other.and_then(|(_, alike)| alike.clone())))?;
+        let alike = self.run.receipt().alike.clone();
         let clock = MonotonicClock::new();
         let start_ns = clock.now_ns();
         let mut blocks = Vec::new();
         loop {
             let cases = open(&self.calibration.cases, &blocks);
             if cases.is_empty() {
-                let of_one = |file: &WorkerFile| (!drawn).then(|| file.sha256().to_owned());
                 return Ok(CalibrationGate {
-                    separate_builds: drawn || base.path() != head.path(),
-                    base_sha256: of_one(base),
-                    head_sha256: of_one(head),
-                    layouts,
-                    took_ns: Some(clock.now_ns() - start_ns),
+                    base_sha256: base.sha256().to_owned(),
+                    head_sha256: head.sha256().to_owned(),
+                    alike,
+                    took_ns: clock.now_ns() - start_ns,
                     blocks,
                 });
             }
             crate::paired::ensure_not(self.cancelled)?;
             blocks.push(self.run.block(&cases, blocks.len(), &mut renamed(name, line))?);
         }
-    }
-
-    /// Whether a gate of this suite draws layouts where it can: one of benches does.
-    fn draws_layouts(&self) -> bool {
-        self.builds.len() > 3 && self.calibration.cases.iter().any(|case| matches!(case.id, Case::Bench(_)))
     }
 
     /// A calibration that is cut short later is partial; until it ends, it may be.
@@ -365,19 +374,9 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Half of the builds for each side: the layouts of two sides that do the same differ, too. Which, and in which order they are drawn, is
-/// another luck in each gate.
-fn halves(gate: usize, builds: &[WorkerFile]) -> Layouts {
-    let mut files = builds.to_vec();
-    fastrand::Rng::with_seed(gate as u64).shuffle(&mut files);
-    let head = files.split_off(files.len().div_ceil(2));
-    files.truncate(head.len());
-    Layouts { base: files, head }
-}
-
 /// Cases that are not settled after `blocks`.
 pub fn open(cases: &[PairedCase], blocks: &[BlockRecord]) -> Vec<Case> {
-    let (ids, suite): (Vec<Case>, Vec<_>) = series(cases, blocks).into_iter().unzip();
+    let (ids, suite): (Vec<Case>, Vec<_>) = series(cases, blocks, false).into_iter().unzip();
     ids.into_iter().zip(outcomes(&suite, 0)).filter(|(_, outcome)| outcome.is_none()).map(|(id, _)| id).collect()
 }
 

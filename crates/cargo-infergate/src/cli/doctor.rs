@@ -28,7 +28,7 @@ pub struct Doctor {
 
 impl TakesKeys for Doctor {
     fn keys() -> Vec<Arg> {
-        let read = ["baselines", "threshold", "layouts"];
+        let read = ["baselines", "threshold"];
         read.into_iter().flat_map(flags::one).collect()
     }
 }
@@ -52,7 +52,7 @@ fn paired_sight(config: &Config, class: &str) -> Result<Vec<PairedSight>> {
     let mut sight = Vec::new();
     for path in flags::json_files(&calibrate::folder(config, class))? {
         let calibration = read::<Calibration>(&path)?;
-        let smallest = smallest_called(&calibration, config.threshold, config.layouts);
+        let smallest = smallest_called(&calibration, config.threshold);
         sight.extend(block_noise(&calibration).iter().zip(smallest).map(|(noise, ratio)| PairedSight {
             calibration: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             case: noise.case.to_string(),

@@ -115,7 +115,7 @@ pub fn measure_ids() -> impl Iterator<Item = &'static str> {
 
 /// As [`measure`], for commands that compare two workers block by block.
 pub fn measure_pairs() -> Vec<Arg> {
-    [of(Group::Measure), of(Group::Build), one("threshold"), one("mean_threshold")].concat()
+    [of(Group::Measure), of(Group::Build), one("threshold"), one("mean_threshold"), one("widest")].concat()
 }
 
 /// The ids of what a stored run is measured and judged by, which has no meaning for a paired one.

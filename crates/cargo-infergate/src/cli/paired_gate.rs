@@ -29,7 +29,7 @@ use crate::report::paired;
 use crate::report::words;
 use infergate_core::worker::WorkerError;
 
-pub use measuring::{find_calibration, measure, measure_and_trace};
+pub use measuring::{find_calibration, measure};
 
 /// Flags that make a gate a paired one, and flags that make it one of servers.
 const PAIRED: &str = "paired";
@@ -329,6 +329,7 @@ pub fn request(config: &Config, base: Program, head: Program, asked: &Asked) -> 
         prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
         threshold: config.threshold,
         mean_threshold: config.mean_threshold,
+        widest: config.widest,
         drift_tolerance: config.policy.drift_tolerance,
         allow_output_change: asked.allow_output_change,
         other_outputs: asked.other_outputs,

@@ -8,10 +8,10 @@ use anyhow::{Context, Result, ensure};
 
 use super::gate::Gate;
 use super::git::git;
-use super::layouts::{Source, Sources};
 use super::memory::Follower;
 use super::paired_gate::Paired;
 use super::revision::Tree;
+use super::sources::{Source, Sources};
 use super::trees::{Slot, Trees};
 use super::{
     bench_target, command_program, criterion_front, features, memory, output, server_program, swap, toolchain,
@@ -36,7 +36,7 @@ pub struct Sides {
     pub base_memory: Option<Program>,
     /// Whose memory is followed for head.
     pub head_memory: Option<Follower>,
-    /// Where layouts of them come from.
+    /// Where other builds of them come from.
     pub sources: Sources,
     /// What differs in how both were built.
     pub notes: Vec<Note>,

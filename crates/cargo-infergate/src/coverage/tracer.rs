@@ -12,19 +12,27 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 use libc::{c_int, c_long, c_uint, c_void, pid_t, user_regs_struct};
 use object::Object;
 use object::read::elf::ElfFile64;
 
-use super::{STARTED, WATCHED};
+use super::{AGAIN, STARTED, WATCHED};
 use crate::code;
 
 const BREAKPOINT: u8 = 0xCC;
-const WORD: u64 = 8;
 
-/// Runs `program` with `arguments`, and appends to `seen` each of `functions` when it first begins. Gives the program's exit code.
+/// Whether the gate asked, by a signal, that all functions are watched again.
+static IS_ASKED_AGAIN: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn ask_again(_: c_int) {
+    IS_ASKED_AGAIN.store(true, Ordering::Relaxed);
+}
+
+/// Runs `program` with `arguments`, and appends to `seen` each of `functions` when it first begins, and again after each SIGUSR1. Gives the
+/// program's exit code.
 pub fn trace(
     program: &Path,
     arguments: &[OsString],
@@ -45,9 +53,15 @@ pub fn trace(
     unsafe {
         command.pre_exec(|| ask(libc::PTRACE_TRACEME, 0, 0, ptr::null_mut()).map(drop));
     }
+    // SAFETY: the handler stores one flag; without SA_RESTART a wait for the program ends early.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = ask_again as extern "C" fn(c_int) as usize;
+        libc::sigaction(libc::SIGUSR1, &raw const action, ptr::null_mut());
+    }
     let child = command.spawn().with_context(|| format!("{}: cannot be started", program.display()))?;
     let process = pid_t::try_from(child.id()).context("its number is none of this system's")?;
-    let (waited, _) = wait(process)?;
+    let (waited, _) = wait(process, || Ok(()))?;
     let options = libc::PTRACE_O_EXITKILL
         | libc::PTRACE_O_TRACECLONE
         | libc::PTRACE_O_TRACEFORK
@@ -61,7 +75,6 @@ pub fn trace(
         entry,
         functions,
         stops: HashMap::new(),
-        found: HashSet::new(),
         threads: HashSet::from([process]),
         seen: File::create(seen)?,
     };
@@ -79,7 +92,6 @@ struct Tracer<'a> {
     functions: &'a [u64],
     /// By where it lies: the function, and its first byte. A copy of a process has the same.
     stops: HashMap<u64, (u64, u8)>,
-    found: HashSet<u64>,
     /// Threads that stopped before.
     threads: HashSet<pid_t>,
     seen: File,
@@ -89,7 +101,7 @@ impl Tracer<'_> {
     /// Lets all threads of all processes run until the first process ends.
     fn follow(&mut self) -> Result<i32> {
         loop {
-            let (thread, status) = wait(-1)?;
+            let (thread, status) = wait(-1, || self.watch_again())?;
             if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
                 self.threads.remove(&thread);
                 if thread == self.process {
@@ -140,13 +152,22 @@ impl Tracer<'_> {
         }
         let at = registers.rip.wrapping_sub(1);
         let Some(&(function, byte)) = self.stops.get(&at) else { return Ok(false) };
-        if self.found.insert(function) {
-            writeln!(self.seen, "{function:x}")?;
-        }
+        writeln!(self.seen, "{function:x}")?;
         put(thread, at, byte)?;
         registers.rip = at;
         ask(libc::PTRACE_SETREGS, thread, 0, ptr::from_mut(&mut registers).cast())?;
         Ok(true)
+    }
+
+    /// Puts all stops back into the first process, where that was asked for. It may be running.
+    fn watch_again(&mut self) -> Result<()> {
+        if IS_ASKED_AGAIN.swap(false, Ordering::Relaxed) {
+            for &at in self.stops.keys() {
+                put(self.process, at, BREAKPOINT)?;
+            }
+            writeln!(self.seen, "{AGAIN}")?;
+        }
+        Ok(())
     }
 
     /// Puts the stops into a process that has just started the program.
@@ -183,20 +204,17 @@ fn start_of(process: pid_t) -> Result<u64> {
     found.map(|(_, value)| u64::from_ne_bytes(*value)).context("the system does not say where it was loaded")
 }
 
-/// Writes one byte of a stopped process's code.
+/// Writes one byte of a traced process's code.
 fn put(process: pid_t, at: u64, byte: u8) -> Result<()> {
-    let start = at & !(WORD - 1);
-    let mut word = [0; WORD as usize];
-    File::open(file(process, "mem"))?.read_exact_at(&mut word, start).context("code cannot be read")?;
-    word[(at - start) as usize] = byte;
-    ask(libc::PTRACE_POKEDATA, process, start, number(u64::from_ne_bytes(word))).context("code cannot be written")?;
-    Ok(())
+    let memory = File::options().write(true).open(file(process, "mem")).context("code cannot be written")?;
+    memory.write_all_at(&[byte], at).context("code cannot be written")
 }
 
-/// The next thread that stopped or ended, and how; -1 asks for any.
-fn wait(process: pid_t) -> Result<(pid_t, c_int)> {
+/// The next thread that stopped or ended, and how; -1 asks for any. A signal to this process has `meanwhile` called.
+fn wait(process: pid_t, mut meanwhile: impl FnMut() -> Result<()>) -> Result<(pid_t, c_int)> {
     let mut status = 0;
     loop {
+        meanwhile()?;
         // SAFETY: `status` is one number that lives through the call.
         let found = unsafe { libc::waitpid(process, &raw mut status, libc::__WALL) };
         if found > 0 {

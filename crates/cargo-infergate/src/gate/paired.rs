@@ -10,7 +10,6 @@ mod coverage;
 mod evidence;
 mod further;
 mod glance;
-mod layouts;
 mod limits;
 mod load;
 mod looks;
@@ -24,15 +23,10 @@ mod times;
 mod turns;
 mod verdict;
 
-pub use calibration::{
-    Compared, Known, block_noise, known, known_tau, layout_of, layout_spread, of_another_setup, own_errors, sides,
-    smallest_called, summarise,
-};
-pub use coverage::asks;
+pub use calibration::{Known, block_noise, known, of_another_setup, own_errors, smallest_called, summarise};
 pub use evidence::{Bet, fewest_blocks, in_suite};
 pub use glance::{GLANCE_BLOCKS, Glance, glances};
-pub use layouts::{MOST_LAYOUTS, layouts_wanted, unknown_tau};
-pub use limits::{Limits, TELLING_BLOCKS, fit_to_upload, median_threshold, missing, threshold_expected};
+pub use limits::{Limits, fit_to_upload, median_threshold, missing, widest};
 pub use looks::{
     LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing, fewest_to_fail, fewest_to_pass, is_called_beside, outcomes,
     settled, stand,

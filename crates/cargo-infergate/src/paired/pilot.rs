@@ -41,6 +41,8 @@ pub struct Pilot {
     pub turn_tokens: TurnTokens,
     /// What a pair of each case costs.
     pub pairs: Pairs,
+    /// The time that starting a process of each side takes, nanoseconds.
+    pub starts_ns: u64,
     /// The time a block will take, nanoseconds.
     pub block_ns: u64,
     /// By how much head differed from base in the pilot, as ratios: a few pairs, from which nothing is judged.
@@ -171,7 +173,7 @@ fn attempt(
         let mut plan = PairedCase {
             id: case,
             threshold: median_threshold(request.threshold, None),
-            threshold_by_noise: request.threshold.is_none(),
+            widest: median_threshold(request.threshold, None),
             pairs: 0,
             iterations_per_sample: 1,
             warm_up: false,
@@ -180,7 +182,6 @@ fn attempt(
             timed,
             expected_std: None,
             mean: None,
-            layout_std: None,
             throughput: head.outputs[at].throughput,
             load: None,
         };
@@ -256,7 +257,7 @@ fn attempt(
         other_lengths: compared.outputs,
         blocks: Vec::new(),
         memory: None,
-        layouts: None,
+        alike: None,
         code: request.code.clone(),
         terms: request.terms.clone(),
         built_with: request.built_with.clone(),
@@ -271,7 +272,7 @@ fn attempt(
         explained: Vec::new(),
         allocated: Vec::new(),
     };
-    Ok(Pilot { receipt, workers, turn_tokens, pairs, block_ns, ratios })
+    Ok(Pilot { receipt, workers, turn_tokens, pairs, starts_ns, block_ns, ratios })
 }
 
 /// Whether the process that says so lives on, and can be asked for another case.

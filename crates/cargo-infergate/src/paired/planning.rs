@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::PairedRequest;
 use super::pairs::{AIM, CASE_OF_REQUESTS_NS, Pairs, most_ns, wanted};
-use crate::gate::paired::{Known, fewest_to_fail, mean_test, median_threshold};
+use crate::gate::paired::{Known, fewest_to_fail, mean_test, median_threshold, widest};
 use crate::receipt::{BlockCase, PairedCase, ShareRecord};
 use infergate_core::case::{Case, Phase};
 use infergate_core::stats::{log_ratio, median, median_error, robust_std, sample_std};
@@ -66,7 +66,6 @@ pub fn decide(
     let known = Known {
         std: process_std.hypot(median_error(single_std, plan.pairs)),
         mean_std: mean_error.map(|error| process_std.hypot(error)),
-        layout_std: None,
     };
     expect(plan, known, request);
     plan.pairs as f64 * pair_ns
@@ -113,9 +112,8 @@ fn mean_error(base_ns: &[u64], pairs: usize) -> Option<f64> {
 pub fn expect(plan: &mut PairedCase, known: Known, request: &PairedRequest) {
     plan.expected_std = Some(known.std);
     plan.threshold = median_threshold(request.threshold, plan.expected_std);
-    plan.threshold_by_noise = request.threshold.is_none();
+    plan.widest = widest(request.widest, plan.id, plan.threshold);
     plan.mean = Some(mean_test(request.mean_threshold, plan.threshold, known.mean_std));
-    plan.layout_std = known.layout_std;
 }
 
 /// Takes fewer pairs of each case, so that they fit `room_ns` of a block, and expects the noise that so many have.
@@ -123,7 +121,7 @@ pub fn fit(pairs: &mut Pairs, cases: &mut [PairedCase], room_ns: f64, request: &
     for (id, error) in pairs.fit(cases, room_ns) {
         let Some(case) = cases.iter_mut().find(|case| case.id == id) else { continue };
         let mean_std = case.mean.and_then(|mean| mean.expected_std);
-        expect(case, Known { std: process_std(id).hypot(error), mean_std: None, layout_std: None }, request);
+        expect(case, Known { std: process_std(id).hypot(error), mean_std: None }, request);
         // What the pilot saw of single times holds as it is.
         case.mean = Some(mean_test(request.mean_threshold, case.threshold, mean_std));
     }

@@ -40,6 +40,8 @@ pub struct PairedRequest {
     pub prompt_text: Option<String>,
     /// The ratio from which on a slowdown fails; `None` chooses 1.02 where a case's blocks are quiet and 1.03 elsewhere.
     pub threshold: Option<f64>,
+    /// What has to be excluded where noise leaves that undecided; `None` chooses 1.05, and 1.10 for benches.
+    pub widest: Option<f64>,
     /// The same of the means; `None` chooses 1.05 where they are quiet and 1.10 elsewhere, and more beside a wider threshold.
     pub mean_threshold: Option<f64>,
     /// How far numbers may drift and still be the same output; `None` chooses by the dtype.
@@ -104,6 +106,7 @@ impl PairedRequest {
             quick: false,
             prompt_text: None,
             threshold: None,
+            widest: None,
             mean_threshold: None,
             drift_tolerance: None,
             allow_output_change: false,

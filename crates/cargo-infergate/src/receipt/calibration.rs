@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::layouts::{LayoutFiles, validate_layouts};
+use super::alike::AlikeRecord;
 use super::paired::{log_ratios, validate_block};
 use super::{BlockRecord, Format, Machine, PairedCase, SideRecord};
 use infergate_core::case::Case;
@@ -58,20 +58,15 @@ pub struct Wanted {
 /// One live gate between two builds that do the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationGate {
-    /// Base and head are two files. Whether their bytes differ, the hashes say.
-    pub separate_builds: bool,
-    /// SHA-256 of base's worker; `null` where it was not noted.
-    #[serde(default)]
-    pub base_sha256: Option<String>,
+    /// SHA-256 of base's worker.
+    pub base_sha256: String,
     /// SHA-256 of head's worker.
-    #[serde(default)]
-    pub head_sha256: Option<String>,
-    /// The builds that both sides drew from, block by block; `null` where each side had one.
+    pub head_sha256: String,
+    /// The builds that were timed where both were laid out alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub layouts: Option<LayoutFiles>,
+    pub alike: Option<AlikeRecord>,
     /// The whole time of its blocks, nanoseconds.
-    #[serde(default)]
-    pub took_ns: Option<u64>,
+    pub took_ns: u64,
     /// Its blocks.
     pub blocks: Vec<BlockRecord>,
 }
@@ -104,17 +99,9 @@ pub struct Stretched {
 }
 
 impl CalibrationGate {
-    /// Whether its two sides are builds of different bytes. Two files whose hashes nobody noted are not: they may be copies.
+    /// Whether its two sides are builds of different bytes.
     pub fn is_separate(&self) -> bool {
-        !self.is_drawn()
-            && self.base_sha256.is_some()
-            && self.head_sha256.is_some()
-            && self.base_sha256 != self.head_sha256
-    }
-
-    /// Whether its blocks drew from several layouts.
-    pub fn is_drawn(&self) -> bool {
-        self.layouts.is_some()
+        self.base_sha256 != self.head_sha256
     }
 }
 
@@ -135,7 +122,6 @@ impl Format for Calibration {
             "there are no cases in it, or more than {MAX_CALIBRATED_CASES}; calibrate again"
         );
         let known: BTreeSet<Case> = self.cases.iter().map(|case| case.id).collect();
-        self.gates.iter().flat_map(|gate| &gate.blocks).try_for_each(|block| validate_block(block, &known))?;
-        self.gates.iter().try_for_each(|gate| validate_layouts(gate.layouts.as_ref(), &gate.blocks))
+        self.gates.iter().flat_map(|gate| &gate.blocks).try_for_each(|block| validate_block(block, &known))
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct CodeRecord {
     /// Both load the same code and constants, and read the same files, so nothing was timed.
     pub same: bool,
-    /// Where that is so of some bench targets alone: their cases.
+    /// Cases that were not timed since nothing that changed can reach them: their program is the same, or they run none of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub same_cases: Vec<Case>,
@@ -19,7 +19,7 @@ pub struct CodeRecord {
     /// The names of some of them.
     #[serde(default)]
     pub named: Vec<String>,
-    /// Of cases whose time differed or was not decided: how much of it they run.
+    /// Of each case, looked at before it was timed: how much of it it runs.
     #[serde(default)]
     pub runs: Vec<CodeRuns>,
 }

@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::alike::AlikeRecord;
 use super::built_with::BuiltWith;
-use super::layouts::{BlockLayouts, LayoutFiles, validate_layouts};
 use super::other_length::OtherLength;
 use super::paired_case::PairedCase;
 use super::share::ShareRecord;
@@ -20,6 +20,7 @@ use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 use infergate_core::receipt::Idle;
 use infergate_core::receipt::limits::{MAX_BLOCKS, MAX_PAIRED_CASES};
+use infergate_core::stats::{mean, median};
 
 /// Schema name of a [`PairedReceipt`].
 pub const PAIRED_SCHEMA: &str = "infergate.paired/1";
@@ -70,10 +71,9 @@ pub struct PairedReceipt {
     /// each side whose number is i modulo this. `null` where each block started processes of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub servers: Option<usize>,
-    /// Builds of each side that do the same and are laid out differently, of which each block started one; `null` where each
-    /// side had one build.
+    /// The builds that were timed where both sides were laid out alike; `null` where each side was timed as it was linked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub layouts: Option<LayoutFiles>,
+    pub alike: Option<AlikeRecord>,
     /// How the machine code of both sides differs; `null` where it was not compared.
     #[serde(default)]
     pub code: Option<CodeRecord>,
@@ -125,9 +125,6 @@ pub struct BlockRecord {
     pub started_first: Side,
     /// The side that ran first in the first pair of each case; they take turns from pair to pair.
     pub ran_first: Side,
-    /// Which build of each side it started; `null` where each side had one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub layouts: Option<BlockLayouts>,
     /// What base's process computed between its calls, while head had its turn; `null` where it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_idle: Option<Idle>,
@@ -159,26 +156,73 @@ pub struct BlockCase {
     /// The same of head's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub head_tokens_ns: Vec<Vec<u64>>,
-    /// What is left of samples that were dropped; `null` where all are here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reduced: Option<Reduced>,
+    /// Of each pair of processes whose samples were dropped for one pair of medians, since they are too many to upload: what their means
+    /// were. Empty where all samples are here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub means: Vec<Means>,
+    /// The placements of what changed that were timed: times of as many fresh pairs of processes, each with an equal number of times, stand
+    /// one behind the other in this order. Empty where both sides were timed as they were linked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub placements: Vec<usize>,
 }
 
-/// A block with one pair of medians in place of its samples, which are too many to upload.
+/// Mean times of a pair of processes, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Reduced {
-    /// Standard error that the pairs left in the median of ln(head / base).
-    pub error: f64,
-    /// Mean of base's samples, nanoseconds.
-    pub base_mean_ns: f64,
-    /// Mean of head's samples, nanoseconds.
-    pub head_mean_ns: f64,
+pub struct Means {
+    pub base_ns: f64,
+    pub head_ns: f64,
 }
 
 impl BlockCase {
     /// Times of samples alone.
     pub fn new(id: Case, base_ns: Vec<u64>, head_ns: Vec<u64>) -> Self {
-        Self { id, base_ns, head_ns, base_tokens_ns: Vec::new(), head_tokens_ns: Vec::new(), reduced: None }
+        Self {
+            id,
+            base_ns,
+            head_ns,
+            base_tokens_ns: Vec::new(),
+            head_tokens_ns: Vec::new(),
+            means: Vec::new(),
+            placements: Vec::new(),
+        }
+    }
+
+    /// Adds what another pair of processes of the same block measured.
+    pub fn extend(&mut self, other: Self) {
+        self.base_ns.extend(other.base_ns);
+        self.head_ns.extend(other.head_ns);
+        self.base_tokens_ns.extend(other.base_tokens_ns);
+        self.head_tokens_ns.extend(other.head_tokens_ns);
+        self.placements.extend(other.placements);
+    }
+
+    /// Base's times and head's of each pair of processes.
+    pub fn of_each_pair(&self) -> impl Iterator<Item = (&[u64], &[u64])> {
+        let times = (self.base_ns.len() / self.placements.len().max(1)).max(1);
+        self.base_ns.chunks(times).zip(self.head_ns.chunks(times))
+    }
+
+    /// The means of each pair of processes; `None` for times that are no times.
+    pub fn means_of_each_pair(&self) -> Option<Vec<Means>> {
+        if !self.means.is_empty() {
+            return Some(self.means.clone());
+        }
+        let mean_ns = |times: &[u64]| mean(&times.iter().map(|ns| *ns as f64).collect::<Vec<_>>());
+        self.of_each_pair()
+            .map(|(base, head)| Some(Means { base_ns: mean_ns(base)?, head_ns: mean_ns(head)? }))
+            .collect()
+    }
+
+    /// The same with a pair of medians in place of all samples of a pair of processes. `None` for times that are no times.
+    pub fn without_samples(&self) -> Option<Self> {
+        let medians = |(base, head): (&[u64], &[u64])| {
+            let base_ns = median(&base.iter().map(|ns| *ns as f64).collect::<Vec<_>>())?;
+            let head_ns = base_ns * median(&log_ratios(base, head)?)?.exp();
+            Some((base_ns.round().max(1.0) as u64, head_ns.round().max(1.0) as u64))
+        };
+        let (base_ns, head_ns) = self.of_each_pair().map(medians).collect::<Option<Vec<_>>>()?.into_iter().unzip();
+        let (means, placements) = (self.means_of_each_pair()?, self.placements.clone());
+        Some(Self { means, placements, ..Self::new(self.id, base_ns, head_ns) })
     }
 
     /// ln(head / base) of each pair. `None` when a time is zero or the sides have different numbers of iterations.
@@ -247,7 +291,6 @@ impl Format for PairedReceipt {
             blocks_of.values().all(|blocks| *blocks <= MAX_BLOCKS),
             "a case has more than {MAX_BLOCKS} blocks; measure again"
         );
-        validate_layouts(self.layouts.as_ref(), &self.blocks)?;
         self.memory.as_ref().map_or(Ok(()), MemoryRecord::validate)
     }
 }

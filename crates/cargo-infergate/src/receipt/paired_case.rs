@@ -15,9 +15,8 @@ pub struct PairedCase {
     pub id: Case,
     /// The ratio head / base from which on a slowdown fails, for example 1.02.
     pub threshold: f64,
-    /// Whether nobody asked for that threshold. Then a bench whose blocks vary by too much for it is judged by a wider one.
-    #[serde(default)]
-    pub threshold_by_noise: bool,
+    /// The ratio that has to be excluded where noise leaves the threshold undecided, for example 1.05; no more than the threshold: none.
+    pub widest: f64,
     /// Pairs of samples in a block, chosen from the pilot.
     pub pairs: usize,
     /// Iterations in each sample, chosen from the pilot; more than one where a single iteration is shorter than a turn.
@@ -38,10 +37,6 @@ pub struct PairedCase {
     /// The test of its means; `null` under load, which has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<MeanTest>,
-    /// tau, the standard deviation of the difference between two builds that do the same, at most (95 %), from a calibration of
-    /// this machine class; `null` where none says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub layout_std: Option<f64>,
     /// What an iteration of head gets through, where a criterion bench says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
@@ -62,9 +57,6 @@ impl PairedCase {
 pub struct MeanTest {
     /// The ratio of the means from which on a slowdown fails, for example 1.05.
     pub threshold: f64,
-    /// Whether nobody asked for that threshold. Then it is wider for a bench whose means vary by too much for it.
-    #[serde(default)]
-    pub by_noise: bool,
     /// Standard deviation expected of a block's ln ratio of means before the first block was measured; `null` where it was not
     /// known.
     pub expected_std: Option<f64>,

@@ -151,7 +151,19 @@ pub enum Reason {
         /// Blocks that were measured.
         blocks: usize,
     },
-    /// Not one of the functions that changed runs in this case, so its time is where the linker put the code.
+    /// Noise left the limit undecided, and a slowdown by the ratio beside it is excluded.
+    TooNoisyFor {
+        /// The ratio from which on a slowdown fails.
+        limit: f64,
+    },
+    /// Head is slower at some placements of what changed and not at others: its work is not.
+    SlowerAt {
+        /// Placements at which it is slower.
+        placements: usize,
+        /// Of so many.
+        of: usize,
+    },
+    /// Not one of the functions that changed runs in this case, so it was not timed.
     RunsNothingChanged {
         /// Functions that differ between base and head.
         changed: usize,

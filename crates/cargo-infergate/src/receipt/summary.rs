@@ -78,8 +78,6 @@ pub struct Summary {
     pub same_file: LiveGates,
     /// Gates between two builds of the same thing whose bytes differ.
     pub separate_builds: LiveGates,
-    /// Gates whose blocks draw one of several layouts of each side, as a gate of such cases does.
-    pub drawn_layouts: LiveGates,
     /// The smallest slowdown of each timed case, as a ratio, that a gate with this noise calls in 19 of 20 runs. `None` where none up to a
     /// doubling is.
     pub smallest_called: Vec<Option<f64>>,
@@ -87,24 +85,4 @@ pub struct Summary {
     pub found: Vec<Found>,
     /// By case.
     pub noise: Vec<Noise>,
-    /// By case: how much builds that do the same differ. Empty without separate builds.
-    pub layout: Vec<Layout>,
-}
-
-/// Spread of one case between builds, apart from that between blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Layout {
-    /// The case.
-    pub case: Case,
-    /// Builds that were compared, told apart by their bytes.
-    pub builds: usize,
-    /// Gates between two of them.
-    pub gates: usize,
-    /// tau: the standard deviation of the difference between two builds, of ln ratios. 0 where the gates differ no more than
-    /// their blocks explain.
-    pub tau: f64,
-    /// Upper bound of tau, 95 %, one-sided. `None` where nothing bounds it.
-    pub tau_at_most: Option<f64>,
-    /// Standard deviation of a block within a gate.
-    pub block_std: f64,
 }

@@ -12,7 +12,6 @@ pub fn text(calibration: &Calibration, summary: &Summary) -> String {
     let mut text = format!("\n{}\n\n", terminal::engine(&subject.engine, *threads, machine));
     text += &alarms(summary);
     text += &noise(summary);
-    text += &layout(summary);
     text += &found(summary);
     if calibration.partial {
         let _ = writeln!(text, "\n{} the calibration was cut short", terminal::paint(Tone::Warn, "partial:"));
@@ -25,11 +24,9 @@ fn alarms(alarms: &Summary) -> String {
         "false alarms (intervals and bounds of 95 %)\nby design, over the whole suite: at most {}\n",
         fine(alarms.design_level)
     );
-    for (name, live) in [
-        ("one file against itself", alarms.same_file),
-        ("builds of different layout", alarms.separate_builds),
-        ("layouts drawn block by block", alarms.drawn_layouts),
-    ] {
+    for (name, live) in
+        [("one file against itself", alarms.same_file), ("two builds that do the same", alarms.separate_builds)]
+    {
         if live.gates > 0 {
             let _ = writeln!(text, "{}", live_line(name, &live));
         }
@@ -82,27 +79,6 @@ fn noise(summary: &Summary) -> String {
     format!(
         "\nnoise: standard deviation of a block's median ratio, and of its ratio of means, within a gate; and the smallest slowdown that a gate \
          with this noise calls 19 times out of 20\n{}",
-        terminal::table(&table)
-    )
-}
-
-fn layout(summary: &Summary) -> String {
-    if summary.layout.is_empty() {
-        return String::new();
-    }
-    let mut table = Table::brief(&["case", "builds", "gates", "tau", "at most"]);
-    for layout in &summary.layout {
-        table.row(vec![
-            Cell::text(layout.case.to_string()),
-            Cell::count(layout.builds),
-            Cell::count(layout.gates),
-            fine_cell(Some(layout.tau)),
-            fine_cell(layout.tau_at_most),
-        ]);
-    }
-    format!(
-        "\nlayout: tau, the standard deviation of the difference between two builds that do the same, and its upper bound \
-         (95 %)\n{}",
         terminal::table(&table)
     )
 }

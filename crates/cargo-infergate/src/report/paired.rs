@@ -4,7 +4,7 @@ use super::model::{Cell, Missing, Table, Unit};
 use super::terminal;
 use super::units::{self, MISSING};
 use super::words::{self, look};
-use crate::gate::paired::{Glance, not_compared, threshold_expected};
+use crate::gate::paired::{Glance, not_compared};
 use crate::receipt::{
     Allocated, Bisection, BisectionEnd, BisectionStep, CodeRecord, Explained, PairedCase, PairedReceipt, Verdict,
     VerdictRow,
@@ -65,18 +65,18 @@ const NAMED: usize = 8;
 /// What the gate can honour, by what is expected to vary, said before the first block.
 pub fn thresholds(receipt: &PairedReceipt) -> String {
     let timed: Vec<&PairedCase> = receipt.cases.iter().filter(|case| case.timed).collect();
-    let mut limits: Vec<f64> = timed.iter().map(|case| threshold_expected(case)).collect();
+    let mut limits: Vec<f64> = timed.iter().map(|case| case.threshold).collect();
     limits.sort_by(f64::total_cmp);
     limits.dedup();
     let lines: Vec<String> = limits
         .iter()
         .map(|limit| {
-            let cases = timed.iter().filter(|case| threshold_expected(case) == *limit).map(|case| case.id.to_string());
+            let cases = timed.iter().filter(|case| case.threshold == *limit).map(|case| case.id.to_string());
             let cases: Vec<String> = cases.collect();
             format!("fails from {}: {}", units::signed_percent(limit - 1.0), named(&cases))
         })
         .collect();
-    if lines.is_empty() { "no case is timed: every output changed".into() } else { lines.join("\n") }
+    if lines.is_empty() { "nothing is timed".into() } else { lines.join("\n") }
 }
 
 /// What a quick look shows: the widest that any case may have changed, or those that are slower.

@@ -257,6 +257,12 @@ pub fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
                 "some {what} are much slower: the mean rose by more than its limit, and by much more than the median"
             )
         }
+        Reason::TooNoisyFor { limit } => {
+            format!("the runner was too noisy for {}", units::percent(Some(limit - 1.0)))
+        }
+        Reason::SlowerAt { placements, of } => {
+            format!("slower at {placements} of {of} placements of the changed code: placement, not work")
+        }
         Reason::RunsNothingChanged { changed } => look::runs_nothing(*changed),
         Reason::RunsChanged { functions, changed, named } => look::runs(*functions, *changed, named),
         Reason::NotWatched { why } => format!("whether it runs what changed is not known: {why}"),

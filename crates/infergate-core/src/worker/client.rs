@@ -146,6 +146,11 @@ impl<'a> Client<'a> {
         Ok(hello)
     }
 
+    /// The number of its process, or of the launcher's.
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Whether the worker says that it can.
     pub fn can(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)

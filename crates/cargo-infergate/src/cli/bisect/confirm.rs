@@ -1,17 +1,17 @@
 //! What a search found, compared with the one before it as the gate compares.
 //!
-//! A step has one build a side, whose layout is luck that more blocks do not average out, and is compared with the good one, from which
-//! small changes add up. So what is found is named only where it is slower than the one before it by the gate's own rules: builds of
-//! several layouts, and a look at what runs of what changed.
+//! A step has one build a side, whose placement is luck that more blocks do not average out, and is compared with the good one, from which
+//! small changes add up. So what is found is named only where it is slower than the one before it by the gate's own rules: both laid out
+//! alike, and nothing timed that runs none of what changed.
 
 use anyhow::Result;
 
-use super::{Search, judged, policy};
+use super::{Search, judged};
 use crate::builds::edited::Edited;
-use crate::cli::layouts::{Chooser, Source, Sources};
 use crate::cli::paired_gate;
 use crate::cli::revision::Tree;
-use crate::cli::{explain, output, same_code};
+use crate::cli::sources::{Source, Sources};
+use crate::cli::{explain, output, progress, same_code};
 use crate::paired::{Program, ensure_not};
 use crate::receipt::{BisectionEnd, BisectionStep, Explained, Outcome, PairedReceipt, VerdictRow, clause};
 
@@ -51,10 +51,10 @@ impl Search<'_> {
         let commit = (before.commit != found.commit).then_some(before.commit.as_str());
         let look = same_code::of_checkouts(&base, &head, commit, &found.folder()?);
         let request = paired_gate::request(self.config, base.clone(), head.clone(), &self.asked(look.code.clone()))?;
-        let layouts = Chooser::new(sources, &request, self.config.layouts, self.cancelled);
-        let runs = (&policy(), look.changed.as_ref());
-        let receipt =
-            paired_gate::measure_and_trace(&request, self.config, Some(&layouts), None, runs, self.cancelled)?;
+        let (changed, line) = (look.changed.as_ref(), progress::Line::new());
+        let receipt = paired_gate::measure(&request, self.config, Some(&sources), changed, None, &line, self.cancelled);
+        line.finish();
+        let receipt = receipt?;
         Ok((base, head, receipt))
     }
 

@@ -1,29 +1,31 @@
-//! A paired run as the command line starts it: what is known of this machine, the layouts, and the time there is.
+//! A paired run as the command line starts it: what is known of this machine, what the cases run of what changed, the layout, and the time
+//! there is.
 
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Result, ensure};
 
-use super::super::layouts::Chooser;
 use super::super::outputs::Kept;
+use super::super::sources::{self, Sources};
 use super::super::{calibrate, coverage, flags, output, progress};
 use crate::code::Changed;
 use crate::config::Config;
 use crate::gate::paired::{
-    GLANCE_BLOCKS, MAX_BLOCKS, PairedPolicy, TELLING_BLOCKS, blocks_to_pass, fewest_to_fail, fewest_to_pass, known,
-    of_another_setup, open, own_errors, threshold_expected,
+    GLANCE_BLOCKS, MAX_BLOCKS, blocks_to_pass, fewest_to_fail, fewest_to_pass, known, of_another_setup, open,
+    own_errors,
 };
 use crate::paired::{PairedRequest, PairedRun};
 use crate::receipt::{Calibration, Note, PairedCase, PairedReceipt, read};
 use crate::report::paired;
 use crate::report::words;
 
-/// Measures until every case is settled, blocks drawn from `layouts`, and keeps each block in `kept` as soon as it is measured. What this
-/// gate knows of its own errors here is in the notes.
+/// Measures what can run something of `changed` until every case is settled, and keeps each block in `kept` as soon as it is measured. Both
+/// sides are laid out alike where there are `sources`. What this gate knows of its own errors here is in the notes.
 pub fn measure(
     request: &PairedRequest,
     config: &Config,
-    layouts: Option<&Chooser<'_>>,
+    sources: Option<&Sources>,
+    changed: Option<&Changed>,
     kept: Option<&Kept<'_>>,
     line: &progress::Line,
     cancelled: &AtomicBool,
@@ -39,9 +41,22 @@ pub fn measure(
     if let Some(calibration) = calibrated {
         run.expect(&known(calibration));
     }
-    if let Some(layouts) = layouts {
-        show(&infergate_core::progress::Progress { label: "layouts".to_owned(), done_steps: 0, total_steps: 1 });
-        run.lay_out(|receipt| layouts.choose(receipt, calibrated, line))?;
+    let step =
+        |label: &str| infergate_core::progress::Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 };
+    if let Some(changed) = changed.filter(|_| !request.quick && run.receipt().code.is_some()) {
+        show(&step("what the cases run of what changed"));
+        let runs = coverage::trace(&run.receipt().cases, request, changed, cancelled)?;
+        run.leave_unreached(runs);
+    }
+    let is_timed = run.receipt().cases.iter().any(|case| case.timed);
+    let mut placed = None;
+    if let Some(sources) = sources.filter(|_| is_timed) {
+        show(&step("laying out both sides alike"));
+        run.lay_out(|| {
+            let (alike, note) = sources::alike(sources, (&request.base, &request.head), request.load.seed, cancelled)?;
+            placed = note;
+            Ok(alike)
+        })?;
     }
     let blocks = run.blocks_in_budget().unwrap_or(MAX_BLOCKS).min(MAX_BLOCKS);
     line.above(|| output::say(&paired::thresholds(run.receipt())));
@@ -74,40 +89,15 @@ pub fn measure(
         open(receipt)
     };
     let mut receipt = run.run(&look, &mut show)?;
-    receipt.notes.extend(layouts.and_then(Chooser::note).map(Note::from));
+    receipt.notes.extend(placed.map(Note::from));
     receipt.notes.push(own_errors(calibration.as_ref(), &receipt));
     Ok(receipt)
-}
-
-/// As [`measure`], and then what the cases run of what changed, as this policy judges them; a quick look does not ask that.
-pub fn measure_and_trace(
-    request: &PairedRequest,
-    config: &Config,
-    layouts: Option<&Chooser<'_>>,
-    kept: Option<&Kept<'_>>,
-    (policy, changed): (&PairedPolicy, Option<&Changed>),
-    cancelled: &AtomicBool,
-) -> Result<PairedReceipt> {
-    let line = progress::Line::new();
-    let mut measured = measure(request, config, layouts, kept, &line, cancelled);
-    if let Ok(receipt) = &mut measured
-        && !request.quick
-    {
-        coverage::attach(receipt, policy, request, changed, &line, cancelled);
-    }
-    line.finish();
-    measured
 }
 
 /// What the budget is enough for, by how much cases are expected to vary.
 fn in_budget(run: &PairedRun<'_>, blocks: usize) -> String {
     let timed: Vec<_> = run.receipt().cases.iter().filter(|case| case.timed && case.load.is_none()).collect();
-    let needed = |case: &PairedCase| {
-        let threshold = threshold_expected(case);
-        let least = if threshold > case.threshold { TELLING_BLOCKS } else { 0 };
-        let std = case.expected_std.unwrap_or(0.0);
-        Some(blocks_to_pass(threshold.ln(), std, case.layout_std.unwrap_or(0.0))?.max(least))
-    };
+    let needed = |case: &PairedCase| blocks_to_pass(case.threshold.ln(), case.expected_std.unwrap_or(0.0));
     let all: Vec<Option<usize>> = timed.iter().map(|case| needed(case)).collect();
     let is_too_few = |needed: &Option<usize>| needed.is_none_or(|needed| needed > blocks);
     let undecided: Vec<String> =

@@ -7,14 +7,14 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Result, ensure};
 
 use super::super::gate::Gate;
-use super::super::layouts::{Chooser, Sources};
 use super::super::memory::Follower;
 use super::super::outputs::Kept;
 use super::super::revision::Tree;
 use super::super::sides::{self, Sides};
+use super::super::sources::Sources;
 use super::super::trees::Trees;
 use super::super::{allocated, bench_counters, explain, memory, output, progress, same_code};
-use super::{Asked, measure_and_trace, request};
+use super::{Asked, request};
 use crate::code::Changed;
 use crate::config::{BenchTarget, Config};
 use crate::gate::paired::PairedPolicy;
@@ -260,12 +260,13 @@ impl Part {
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
         let place = if is_alone { out.to_owned() } else { beside(out, &file_word(&config.bench.name())) };
         let kept = Kept::at(&place);
-        let runs = (policy, changed.as_ref());
+        let line = progress::Line::new();
         if asked.quick {
-            return measure_and_trace(&request, &config, None, None, runs, cancelled);
+            return super::measure(&request, &config, None, None, None, &line, cancelled);
         }
-        let layouts = Chooser::new(sources.clone(), &request, config.layouts, cancelled);
-        let measured = measure_and_trace(&request, &config, Some(&layouts), Some(&kept), runs, cancelled);
+        let measured =
+            super::measure(&request, &config, Some(&sources), changed.as_ref(), Some(&kept), &line, cancelled);
+        line.finish();
         let mut receipt = measured.inspect_err(|_| kept.say_where())?;
         // The memory phase repeats a generation, and benches have none.
         if sources.head.is_some() && receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench) {

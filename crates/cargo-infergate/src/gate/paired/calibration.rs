@@ -1,30 +1,23 @@
-//! What a calibration says of the gate: how often it is wrong, how small a slowdown it finds, and how much builds that do the
-//! same differ.
+//! What a calibration says of the gate: how often it is wrong, and how small a slowdown it finds.
 
-mod builds;
 mod quoted;
 
 use std::collections::BTreeMap;
 
-pub use builds::{Compared, layout as layout_of, layout_spread, sides};
 pub use quoted::{of_another_setup, own_errors};
 
 use infergate_core::case::Case;
 
-use super::layouts::{layouts_wanted, unknown_tau};
-use super::limits::{median_threshold, threshold_expected};
+use super::limits::median_threshold;
 use super::looks::{LEVEL, MAX_BLOCKS, Series, settled};
 use super::mean::block_mean_difference;
 use super::power::smallest_slowdown;
 use super::verdict::{block_difference, series};
 use crate::receipt::{
-    BlockCase, Calibration, CalibrationGate, Found, Layout, LiveGates, Noise, Outcome, PairedCase, SUMMARY_SCHEMA,
-    Share, Summary,
+    BlockCase, Calibration, CalibrationGate, Found, LiveGates, Noise, Outcome, PairedCase, SUMMARY_SCHEMA, Share,
+    Summary,
 };
 use infergate_core::stats::{clopper_pearson, mean, median, pooled_std, sample_std, student_t_quantile};
-
-/// The fewest gates between builds that say how much layout is worth: their bound is then about twice what was seen.
-const LEAST_LAYOUT_GATES: usize = 5;
 
 /// What a calibration says of one case to a later gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,50 +26,24 @@ pub struct Known {
     pub std: f64,
     /// The same of the means.
     pub mean_std: Option<f64>,
-    /// tau, the standard deviation of the difference between two builds that do the same: its upper bound (95 %). `None` below
-    /// 5 gates between builds.
-    pub layout_std: Option<f64>,
 }
 
 /// What is known of each case; without those of which two blocks of no gate are there.
 pub fn known(calibration: &Calibration) -> BTreeMap<Case, Known> {
-    let of_case = |noise: Noise| {
-        let layout_std = told_layout(calibration, noise.case).and_then(|layout| layout.tau_at_most);
-        Some((noise.case, Known { std: noise.std?, mean_std: noise.mean_std, layout_std }))
-    };
+    let of_case = |noise: Noise| Some((noise.case, Known { std: noise.std?, mean_std: noise.mean_std }));
     block_noise(calibration).into_iter().filter_map(of_case).collect()
 }
 
-/// tau of a case; `None` below 5 gates between builds: two that differ by little may do so by luck.
-pub fn known_tau(calibration: &Calibration, case: Case) -> Option<f64> {
-    told_layout(calibration, case).map(|layout| layout.tau)
-}
-
-fn told_layout(calibration: &Calibration, case: Case) -> Option<Layout> {
-    layout_of(calibration, case).filter(|layout| layout.gates >= LEAST_LAYOUT_GATES)
-}
-
-/// The smallest slowdown of each timed case that a gate here calls, as a ratio: by the limit `threshold` or the one that its noise allows,
-/// with `layouts` builds a side or as many as such a gate draws. `None` where no slowdown up to a doubling is called.
-pub fn smallest_called(calibration: &Calibration, threshold: Option<f64>, layouts: Option<usize>) -> Vec<Option<f64>> {
+/// The smallest slowdown of each timed case that a gate here reports, as a ratio, by the limit `threshold` or the one that its noise
+/// allows. `None` where no slowdown up to a doubling is reported.
+pub fn smallest_called(calibration: &Calibration, threshold: Option<f64>) -> Vec<Option<f64>> {
     let known = known(calibration);
-    let as_gated = |case: PairedCase| {
-        let expected_std = known.get(&case.id).map(|known| known.std);
-        let limit = median_threshold(threshold, expected_std);
-        PairedCase { expected_std, threshold: limit, threshold_by_noise: threshold.is_none(), ..case }
+    let timed = timed(calibration);
+    let smallest = |case: &Case| {
+        let std = known.get(case)?.std;
+        smallest_slowdown(median_threshold(threshold, Some(std)).ln(), std, MAX_BLOCKS, timed.len())
     };
-    let cases: Vec<PairedCase> = calibration.cases.iter().filter(|case| case.timed).cloned().map(as_gated).collect();
-    let of_layouts = |case: &PairedCase| {
-        let limit = case.threshold.ln();
-        (limit, known_tau(calibration, case.id).unwrap_or_else(|| unknown_tau(case.id, limit)))
-    };
-    let layouts = layouts.unwrap_or_else(|| layouts_wanted(cases.iter().map(of_layouts)));
-    let smallest = |case: &PairedCase| {
-        let Known { std, layout_std, .. } = *known.get(&case.id)?;
-        let left = layout_std.unwrap_or(0.0) / (layouts as f64).sqrt();
-        smallest_slowdown(threshold_expected(case).ln(), std, left, MAX_BLOCKS, cases.len())
-    };
-    cases.iter().map(smallest).collect()
+    timed.iter().map(smallest).collect()
 }
 
 /// Reads a whole calibration. Deterministic: simulations are seeded.
@@ -95,16 +62,13 @@ pub fn summarise(calibration: &Calibration) -> Summary {
         design_level: LEVEL,
         same_file: live(calibration, Kind::SameFile),
         separate_builds: live(calibration, Kind::TwoBuilds),
-        drawn_layouts: live(calibration, Kind::Drawn),
-        smallest_called: smallest_called(calibration, None, None),
+        smallest_called: smallest_called(calibration, None),
         found: found.map(|(slowdown, case)| find(calibration, slowdown, case)).collect(),
         noise: block_noise(calibration),
-        layout: timed.iter().filter_map(|case| layout_of(calibration, *case)).collect(),
     }
 }
 
-/// The noise of each timed case's blocks, as a gate here has it: within a gate, so that what separates two builds is left out
-/// where each side has one, and in it where blocks draw from several.
+/// The noise of each timed case's blocks, within a gate.
 pub fn block_noise(calibration: &Calibration) -> Vec<Noise> {
     timed(calibration).into_iter().map(|case| noise(calibration, case)).collect()
 }
@@ -118,25 +82,14 @@ fn timed(calibration: &Calibration) -> Vec<Case> {
 enum Kind {
     /// One file, or copies of it.
     SameFile,
-    /// One build a side, that differ in layout.
+    /// Two builds that do the same.
     TwoBuilds,
-    /// Several layouts a side, of which each block draws one.
-    Drawn,
 }
 
 /// Gates of one kind, in the order they were measured.
 fn of_kind(calibration: &Calibration, kind: Kind) -> impl Iterator<Item = &CalibrationGate> {
-    let is = |gate: &CalibrationGate| match (gate.is_drawn(), gate.is_separate()) {
-        (true, _) => Kind::Drawn,
-        (false, true) => Kind::TwoBuilds,
-        (false, false) => Kind::SameFile,
-    };
+    let is = |gate: &CalibrationGate| if gate.is_separate() { Kind::TwoBuilds } else { Kind::SameFile };
     calibration.gates.iter().filter(move |gate| is(gate) == kind)
-}
-
-/// Whether a gate here draws layouts: then gates of one build a side tell of layouts alone.
-fn is_drawn(calibration: &Calibration) -> bool {
-    calibration.gates.iter().any(CalibrationGate::is_drawn)
 }
 
 /// Time of the iterations of a case in a block, both sides, seconds.
@@ -146,7 +99,7 @@ fn seconds(block: &BlockCase) -> f64 {
 
 /// How a live gate of `cases` ended: the outcome of each case.
 fn ended(cases: &[PairedCase], gate: &CalibrationGate) -> Vec<Option<Outcome>> {
-    let suite: Vec<Series> = series(cases, &gate.blocks).into_iter().map(|(_, s)| s).collect();
+    let suite: Vec<Series> = series(cases, &gate.blocks, false).into_iter().map(|(_, s)| s).collect();
     settled(&suite).into_iter().map(|case| case.map(|(outcome, _)| outcome)).collect()
 }
 
@@ -172,7 +125,7 @@ fn live(calibration: &Calibration, kind: Kind) -> LiveGates {
         passed_share: interval(passed, all),
         blocks: of_gates(&|gate| Some(gate.blocks.len() as f64)),
         timed_seconds: of_gates(&|gate| Some(gate.blocks.iter().flat_map(|block| &block.cases).map(seconds).sum())),
-        wall_seconds: of_gates(&|gate| gate.took_ns.map(|ns| ns as f64 / 1e9)),
+        wall_seconds: of_gates(&|gate| Some(gate.took_ns as f64 / 1e9)),
     }
 }
 
@@ -202,9 +155,13 @@ fn find(calibration: &Calibration, slowdown: f64, case: Case) -> Found {
 
 /// Squared deviations from the gate's own mean, pooled: a gate of n blocks has n - 1 of them.
 fn noise(calibration: &Calibration, case: Case) -> Noise {
-    let drawn = is_drawn(calibration);
-    let like = || calibration.gates.iter().filter(|gate| !drawn || gate.is_drawn());
-    let of = |of_block| builds::gates_of(like(), case, of_block);
+    let of = |of_block: fn(&BlockCase) -> Option<f64>| -> Vec<Vec<f64>> {
+        let blocks = |gate: &CalibrationGate| {
+            let blocks = gate.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
+            blocks.filter_map(of_block).collect::<Vec<f64>>()
+        };
+        calibration.gates.iter().map(blocks).filter(|gate| !gate.is_empty()).collect()
+    };
     let gates = of(block_difference);
     let blocks = gates.iter().map(Vec::len).sum();
     Noise { case, blocks, std: pooled_std(&gates), mean_std: pooled_std(&of(block_mean_difference)) }

@@ -50,13 +50,6 @@ impl Bet {
         Self { most_scale: 1.0 / self.limit, ..self }
     }
 
-    /// The same for changes about as large as another limit.
-    #[must_use]
-    pub fn about(self, limit: f64) -> Self {
-        let most_scale = if self.most_scale < f64::MAX { 1.0 / limit } else { f64::MAX };
-        Self { limit, expected_std: self.expected_std.max(limit / 10.0), most_scale }
-    }
-
     /// The a of the block that follows `before`: by the geometric mean of the expected deviation, with the weight of
     /// 3 blocks, and that of `before` (1.4826 MAD, which one wild block does not move), with the weight of theirs.
     pub fn scale(self, before: &[f64]) -> f64 {

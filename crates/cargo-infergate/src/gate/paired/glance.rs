@@ -33,7 +33,7 @@ impl Glance {
 
 /// All timed cases, by Student's t over blocks; without those that have fewer than two.
 pub fn glances(receipt: &PairedReceipt) -> Vec<Glance> {
-    let all = series(&receipt.cases, &receipt.blocks);
+    let all = series(&receipt.cases, &receipt.blocks, false);
     let tests = all.len().max(1) as f64;
     let of_case = |(case, series): &(Case, super::Series)| {
         let blocks = series.differences.len() as f64;

@@ -245,7 +245,8 @@ pub(super) fn is_decided(receipt: &PairedReceipt) -> bool {
     if receipt.servers.is_some() || receipt.cases.iter().all(|case| case.load.is_none()) {
         return false;
     }
-    let suite: Vec<Series> = series(&receipt.cases, &receipt.blocks).into_iter().map(|(_, series)| series).collect();
+    let suite: Vec<Series> =
+        series(&receipt.cases, &receipt.blocks, false).into_iter().map(|(_, series)| series).collect();
     outcomes(&suite, 0).contains(&Some(Outcome::Regressed))
         || rows(receipt).iter().any(|row| row.outcome == Outcome::CounterRegressed)
 }

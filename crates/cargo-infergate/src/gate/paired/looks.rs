@@ -1,7 +1,6 @@
 //! The looks: after every block, and what settles a case.
 
 use super::evidence::{Bet, fewest_blocks, in_suite};
-use super::limits::limit_after;
 use super::mean::{MEAN_WEIGHT, MEDIAN_WEIGHT};
 use super::test::Test;
 use crate::receipt::{Outcome, Shown};
@@ -16,24 +15,29 @@ pub const PASS_LEVEL: f64 = 0.025;
 pub const MAX_BLOCKS: usize = 40;
 
 /// The blocks of one case.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Series {
     /// ln of the ratio from which on a slowdown fails: ln 1.02.
     pub limit: f64,
-    /// The same after each 8 blocks, where it follows what the blocks until then vary by; else nothing.
-    pub wider: Vec<f64>,
+    /// ln of the ratio that has to be excluded for a case to pass whose blocks vary too much for `limit`; no more than that: none.
+    pub widest: f64,
     /// Standard deviation of a block, as it was expected before the first one.
     pub expected_std: Option<f64>,
     /// d of each block, in the order they were measured. It ends where the case was settled.
     pub differences: Vec<f64>,
+    /// The same for each placement of what changed: the block's number, from 0, and d there. Empty where both sides were timed as they
+    /// were linked.
+    pub placements: Vec<Vec<(usize, f64)>>,
+    /// The time to measure in is used up: no block follows.
+    pub is_last: bool,
     /// The same blocks' means, where they are a second test of this case; that one has none of its own.
     pub mean: Option<Box<Self>>,
 }
 
 impl Series {
-    /// The limit that a look after so many blocks judges by.
-    pub fn limit_after(&self, blocks: usize) -> f64 {
-        limit_after(self.limit, &self.wider, blocks)
+    /// Whether nothing follows the blocks that are there.
+    fn has_ended(&self) -> bool {
+        self.is_last || self.differences.len() >= MAX_BLOCKS
     }
 }
 
@@ -44,6 +48,10 @@ pub struct Standing {
     pub outcome: Option<Outcome>,
     /// Blocks the numbers below rest on.
     pub blocks: usize,
+    /// ln of the ratio that decided it: the limit, or the wider one.
+    pub limit: f64,
+    /// Where it is *layout*: the placements at which head is slower, and how many there are.
+    pub slower_at: Option<(usize, usize)>,
     /// Hodges-Lehmann estimate of ln(head / base); `None` without blocks.
     pub theta: Option<f64>,
     /// Lower end of an interval of 95 % that holds wherever the looking stopped, and that holds the estimate and what was shown;
@@ -79,7 +87,10 @@ pub fn fewest_to_fail(cases: usize) -> usize {
 ///   the estimate is at or above the limit. *Improved* is the mirror image.
 /// - *Within limit*: the evidence of "below the limit" reached 1 / [`PASS_LEVEL`]. A case that also looks improved stays
 ///   open, since more blocks may say so.
-/// - After the last block: *unstable* when the interval is wider than twice the limit, else *inconclusive*.
+/// - *Layout*: it would have regressed, but not at every placement of what changed, and at one of them the limit is excluded.
+/// - Where the blocks vary too much for the limit, and after the last block, *within limit* also needs no more than that the interval
+///   ends below `widest` and the estimate lies below the limit.
+/// - After the last of 40 blocks: *unstable* when the interval is wider than twice the limit, else *inconclusive*.
 ///
 /// A case is measured until its median and its mean are both settled, or its median regressed.
 ///
@@ -111,13 +122,13 @@ pub fn is_called_beside(first: &Series, other: &Series, others: usize) -> bool {
     let with = if others == 0 { 1 } else { 2 };
     let mut cases = replay_times(&suite[..with], &times[..with], 0);
     // A mean can be called although its median is open to the end.
-    cases.iter_mut().take(1).filter(|_| first.differences.len() >= MAX_BLOCKS).for_each(|case| case.end(first));
+    cases.iter_mut().take(1).filter(|_| first.has_ended()).for_each(|case| case.end(first));
     cases.first().and_then(Case::settled).is_some_and(|(outcome, _)| outcome == Outcome::Regressed)
 }
 
 fn replay(suite: &[Series], elsewhere: usize) -> Vec<Case> {
     let mut cases = replay_times(suite, &vec![1.0; suite.len()], elsewhere);
-    let ended = cases.iter_mut().zip(suite).filter(|(_, series)| series.differences.len() >= MAX_BLOCKS);
+    let ended = cases.iter_mut().zip(suite).filter(|(_, series)| series.has_ended());
     ended.for_each(|(case, series)| case.end(series));
     cases
 }
@@ -188,13 +199,13 @@ impl Case {
 
     fn settle(&mut self, series: &Series, blocks: usize) {
         self.median.settle(series, blocks);
-        let regressed = matches!(self.median.settled, Some((Outcome::Regressed, _)));
+        let regressed = self.median.settled.is_some_and(|settled| settled.outcome == Outcome::Regressed);
         if let (Some(mean), Some(series)) = (&mut self.mean, series.mean.as_deref()) {
             mean.settle_mean(series, blocks, regressed);
         }
     }
 
-    /// Nothing is open behind the last block.
+    /// What the last block left open.
     fn end(&mut self, series: &Series) {
         self.median.end(series);
         if let (Some(mean), Some(series)) = (&mut self.mean, series.mean.as_deref()) {
@@ -204,10 +215,10 @@ impl Case {
 
     /// The worse of both, once nothing is open; what decides nothing is left out.
     fn settled(&self) -> Option<(Outcome, usize)> {
-        let (median, blocks) = self.median.settled?;
-        let Some(mean) = &self.mean else { return Some((median, blocks)) };
-        let (mean, of_mean) = mean.settled?;
-        let outcome = if mean.severity() > median.severity() { mean } else { median };
-        Some((outcome, blocks.max(of_mean)))
+        let median = self.median.settled?;
+        let Some(mean) = &self.mean else { return Some((median.outcome, median.blocks)) };
+        let mean = mean.settled?;
+        let is_worse = mean.outcome.severity() > median.outcome.severity();
+        Some((if is_worse { mean.outcome } else { median.outcome }, median.blocks.max(mean.blocks)))
     }
 }

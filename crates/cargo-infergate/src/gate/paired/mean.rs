@@ -5,8 +5,9 @@
 //! mean of base) of a block, with a limit of its own. Bursts of the machine move a mean too, and hit base as often as head:
 //! a block is as symmetric about the change as before, and noisier, so the limit is wider.
 
-use super::limits::Seen;
+use super::series::means;
 use crate::receipt::{BlockCase, MeanTest};
+use infergate_core::stats::mean;
 
 /// The ratio of means from which on a slowdown fails, where block means are quiet and elsewhere.
 const QUIET_THRESHOLD: f64 = 1.05;
@@ -29,7 +30,7 @@ pub(super) const MEAN_WEIGHT: f64 = 1.0;
 pub fn mean_test(asked: Option<f64>, threshold: f64, expected_std: Option<f64>) -> MeanTest {
     let quiet = expected_std.is_some_and(|std| std <= QUIET_STD);
     let usual = if quiet { QUIET_THRESHOLD } else { NOISY_THRESHOLD };
-    MeanTest { threshold: asked.unwrap_or_else(|| at_least(usual, threshold)), by_noise: asked.is_none(), expected_std }
+    MeanTest { threshold: asked.unwrap_or_else(|| at_least(usual, threshold)), expected_std }
 }
 
 /// `usual`, or more where the median's limit asks for it.
@@ -37,7 +38,7 @@ pub(super) fn at_least(usual: f64, threshold: f64) -> f64 {
     usual.max((TIMES_THE_MEDIANS * threshold.ln()).exp())
 }
 
-/// ln(mean of head / mean of base) of one block. `None` for times that are no times.
+/// ln(mean of head / mean of base) of one block, the mean over its pairs of processes. `None` for times that are no times.
 pub fn block_mean_difference(block: &BlockCase) -> Option<f64> {
-    Some(Seen::of_means(&(&block.base_ns, &block.head_ns, block.reduced))?.difference())
+    mean(&means(block)?)
 }

@@ -10,8 +10,7 @@ use crate::gate::COUNTER_TOLERANCE;
 use crate::gate::exact::holds_more;
 use crate::gate::memory;
 use crate::receipt::{
-    BlockLayouts, BlockRecord, CodeRecord, CodeRuns, Counter, Format as _, LayoutFiles, MemoryRecord, Note, PairedCase,
-    PairedReceipt, ShareRecord,
+    CodeRecord, CodeRuns, Counter, Format as _, MemoryRecord, Note, PairedCase, PairedReceipt, ShareRecord,
 };
 
 /// All shares of a suite, from several machines.
@@ -63,7 +62,7 @@ pub fn join(runs: Vec<PairedReceipt>) -> Result<PairedReceipt> {
 
 /// As [`join`]; `functions` gives how many changed in two runs together.
 fn joined(runs: Vec<PairedReceipt>, functions: fn(usize, usize) -> usize) -> Result<PairedReceipt> {
-    let of_several = (runs.len() > 1).then(|| (worst_held(&runs), fewest_layouts(&runs)));
+    let of_several = (runs.len() > 1).then(|| worst_held(&runs));
     let is_uncounted = |run: &PairedReceipt| run.base.counted.is_empty() && !run.head.counted.is_empty();
     let uncounted = runs.iter().any(is_uncounted);
     let mut runs = runs.into_iter();
@@ -75,11 +74,8 @@ fn joined(runs: Vec<PairedReceipt>, functions: fn(usize, usize) -> usize) -> Res
         }
         add(&mut joined, run, functions)?;
     }
-    if let Some((held, fewest)) = of_several {
+    if let Some(held) = of_several {
         [joined.base.held, joined.head.held] = held;
-        if let Some(files) = &mut joined.layouts {
-            files.fewest = fewest;
-        }
     }
     // Where base was counted in another run, nothing else says it.
     if uncounted && !joined.base.counted.is_empty() && !joined.notes.contains(&Note::BaseNotCounted) {
@@ -150,12 +146,6 @@ fn worst_held(shares: &[PairedReceipt]) -> [BTreeMap<String, Counter>; 2] {
     [base, worst.into_iter().filter_map(|(name, (_, is))| Some((name, is?))).collect()]
 }
 
-/// Builds of each side that the timed run with the fewest had.
-fn fewest_layouts(runs: &[PairedReceipt]) -> Option<usize> {
-    let timed = runs.iter().filter(|run| run.cases.iter().any(|case| case.timed));
-    timed.map(|run| run.layouts.as_ref().map_or(0, LayoutFiles::of_a_side)).min()
-}
-
 /// Adds a share to what there is of the others.
 fn add(merged: &mut PairedReceipt, share: PairedReceipt, functions: fn(usize, usize) -> usize) -> Result<()> {
     for (ours, its) in [(&mut merged.base, share.base), (&mut merged.head, share.head)] {
@@ -172,18 +162,12 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt, functions: fn(usize, us
     }
     let code = merge_code((&merged.cases, merged.code.take()), (&share.cases, share.code), functions);
     merged.code = code;
-    let files = merged.layouts.get_or_insert_with(LayoutFiles::default);
-    let before = (files.base.len(), files.head.len());
-    let its = share.layouts.unwrap_or_default();
-    files.base.extend(its.base);
-    files.head.extend(its.head);
-    if *files == LayoutFiles::default() {
-        merged.layouts = None;
+    // Where one was timed as it was linked, not all are laid out alike.
+    match (&mut merged.alike, share.alike) {
+        (Some(ours), Some(its)) => ours.extend(its),
+        (ours, _) => *ours = None,
     }
-    merged.blocks.extend(share.blocks.into_iter().map(|block| BlockRecord {
-        layouts: block.layouts.map(|drawn| BlockLayouts { base: drawn.base + before.0, head: drawn.head + before.1 }),
-        ..block
-    }));
+    merged.blocks.extend(share.blocks);
     merged.cases.extend(share.cases);
     merged.other_lengths.extend(share.other_lengths);
     merged.partial |= share.partial;

@@ -25,30 +25,23 @@ const MAD_TO_STD: f64 = 1.4826;
 const SEED: u64 = 1;
 
 /// The smallest slowdown, as a ratio, that [`POWER_ASKED`] of runs call regressed by its median, in a suite of `cases` of which the others are
-/// unchanged. At most `blocks` blocks vary by `block_std` (of ln ratios, normal). All blocks of a run share the two builds, which differ by
-/// `layout_std` (normal) where they do the same. `None` when no slowdown up to a doubling is called: too few blocks, or too much noise.
-pub fn smallest_slowdown(limit: f64, block_std: f64, layout_std: f64, blocks: usize, cases: usize) -> Option<f64> {
-    smallest(limit, Noise { blocks: Blocks::Normal(block_std), layout_std }, blocks, cases)
+/// unchanged. At most `blocks` blocks vary by `block_std` (of ln ratios, normal).  `None` when no slowdown up to a doubling is called: too few blocks, or too much noise.
+pub fn smallest_slowdown(limit: f64, block_std: f64, blocks: usize, cases: usize) -> Option<f64> {
+    smallest(limit, Blocks::Normal(block_std), blocks, cases)
 }
 
 /// The same, of a run whose blocks differed by `differences`. Where a few are wild, blocks are drawn from these themselves: one normal
 /// deviation for all would make the quiet ones as wild.
-pub fn smallest_slowdown_of(
-    limit: f64,
-    differences: &[f64],
-    layout_std: f64,
-    blocks: usize,
-    cases: usize,
-) -> Option<f64> {
+pub fn smallest_slowdown_of(limit: f64, differences: &[f64], blocks: usize, cases: usize) -> Option<f64> {
     let (std, middle) = (sample_std(differences)?, median(differences)?);
     let deviations: Vec<f64> = differences.iter().map(|difference| difference - middle).collect();
     let most = MAD_TO_STD * median_absolute_deviation(differences)?;
     let drawn = if std > WILD * most { Blocks::Own(&deviations, most) } else { Blocks::Normal(std) };
-    smallest(limit, Noise { blocks: drawn, layout_std }, blocks, cases)
+    smallest(limit, drawn, blocks, cases)
 }
 
-fn smallest(limit: f64, noise: Noise, blocks: usize, cases: usize) -> Option<f64> {
-    let (block_std, layout_std) = (noise.blocks.std(), noise.layout_std);
+fn smallest(limit: f64, noise: Blocks, blocks: usize, cases: usize) -> Option<f64> {
+    let block_std = noise.std();
     // A verdict asks for each of its cases, hundreds perhaps, so a share is known as soon as enough runs are missed.
     let runs = runs(blocks);
     let most_missed = ((1.0 - POWER_ASKED) * runs.len() as f64).floor() as usize;
@@ -57,11 +50,11 @@ fn smallest(limit: f64, noise: Noise, blocks: usize, cases: usize) -> Option<f64
         missed.take(most_missed + 1).count() <= most_missed
     };
     let (mut low, mut high) = (0.0, LARGEST.ln());
-    if ![block_std, layout_std].iter().all(|std| std.is_finite() && *std >= 0.0) {
+    if !(block_std.is_finite() && block_std >= 0.0) {
         return None;
     }
     // Near the answer: most halvings lie on one side of it, or below the limit, where the estimate decides.
-    let near = (limit + NEAR * block_std.hypot(layout_std)).min(high);
+    let near = (limit + NEAR * block_std).min(high);
     let is_near_enough = enough(near);
     let enough = |ln: f64| match is_near_enough {
         true => ln >= near || (ln >= limit * (1.0 - 1e-9) && enough(ln)),
@@ -82,12 +75,11 @@ fn smallest(limit: f64, noise: Noise, blocks: usize, cases: usize) -> Option<f64
     Some(high.exp())
 }
 
-/// The blocks within which [`POWER_ASKED`] of unchanged cases pass `limit` (a ratio), whose blocks vary by `block_std` and whose builds
-/// by `layout_std`, as in [`smallest_slowdown`]. `None` where they are more than a run has.
-pub fn blocks_to_pass(limit: f64, block_std: f64, layout_std: f64) -> Option<usize> {
+/// The blocks within which [`POWER_ASKED`] of unchanged cases pass `limit` (a ratio), whose blocks vary by `block_std`. `None` where they are more than a run has.
+pub fn blocks_to_pass(limit: f64, block_std: f64) -> Option<usize> {
     let of_run = |run: &Run| {
-        let differences = run.blocks.iter().map(|z| layout_std * run.layout + block_std * z).collect();
-        let series = Series { wider: Vec::new(), limit, expected_std: Some(block_std), differences, mean: None };
+        let differences = run.blocks.iter().map(|z| block_std * z).collect();
+        let series = Series { limit, expected_std: Some(block_std), differences, ..Series::default() };
         settled(&[series]).first().copied().flatten().filter(|(outcome, _)| outcome.exit_code() == 0)
     };
     let mut blocks: Vec<usize> =
@@ -99,34 +91,28 @@ pub fn blocks_to_pass(limit: f64, block_std: f64, layout_std: f64) -> Option<usi
 
 impl Run {
     /// Whether a case that is slower by `slower` (ln) is called in it.
-    fn is_called(&self, slower: f64, limit: f64, noise: Noise, cases: usize) -> bool {
-        let drawn = |(z, place)| match noise.blocks {
+    fn is_called(&self, slower: f64, limit: f64, noise: Blocks, cases: usize) -> bool {
+        let drawn = |(z, place)| match noise {
             Blocks::Normal(std) => std * z,
             Blocks::Own(deviations, _) => deviations[(place * deviations.len() as f64) as usize],
         };
         let blocks = self.blocks.iter().zip(&self.places).map(drawn);
-        let differences = blocks.map(|block| slower + noise.layout_std * self.layout + block).collect();
-        is_called(differences, limit, noise.blocks.std(), cases)
+        let differences = blocks.map(|block| slower + block).collect();
+        is_called(differences, limit, noise.std(), cases)
     }
 }
 
 fn is_called(differences: Vec<f64>, limit: f64, block_std: f64, cases: usize) -> bool {
     let blocks = differences.len();
-    let quiet = || Series { wider: Vec::new(), limit, expected_std: None, differences: vec![0.0; blocks], mean: None };
+    let quiet = || Series { limit, differences: vec![0.0; blocks], ..Series::default() };
     // The means are the suite's tests, too, and what they add is left out.
     let tested = |series| Series { mean: Some(Box::new(quiet())), ..series };
-    let slowed = tested(Series { wider: Vec::new(), limit, expected_std: Some(block_std), differences, mean: None });
+    let slowed = tested(Series { limit, expected_std: Some(block_std), differences, ..Series::default() });
     // Unchanged cases pass at the first look that can; what they have by then stays in the suite.
     is_called_beside(&slowed, &tested(quiet()), cases.saturating_sub(1))
 }
 
 /// What runs are drawn from.
-#[derive(Clone, Copy)]
-struct Noise<'a> {
-    blocks: Blocks<'a>,
-    layout_std: f64,
-}
-
 #[derive(Clone, Copy)]
 enum Blocks<'a> {
     /// By their deviation.
@@ -145,7 +131,6 @@ impl Blocks<'_> {
 
 /// One run in units of its deviations.
 struct Run {
-    layout: f64,
     blocks: Vec<f64>,
     /// From 0 to 1, where each block lies among those that were seen.
     places: Vec<f64>,
@@ -155,12 +140,11 @@ fn runs(blocks: usize) -> Vec<Run> {
     let (mut random, mut among) = (fastrand::Rng::with_seed(SEED), fastrand::Rng::with_seed(SEED + 1));
     let mut run = || {
         // Whole runs are drawn, so that fewer blocks see the beginning of the same runs.
-        let mut drawn: Vec<f64> = (0..=MAX_BLOCKS).map(|_| normal(&mut random)).collect();
-        let layout = drawn.remove(0);
+        let mut drawn: Vec<f64> = (0..MAX_BLOCKS).map(|_| normal(&mut random)).collect();
         drawn.truncate(blocks);
         let mut places: Vec<f64> = (0..MAX_BLOCKS).map(|_| among.f64()).collect();
         places.truncate(blocks);
-        Run { layout, blocks: drawn, places }
+        Run { blocks: drawn, places }
     };
     (0..RUNS).map(|_| run()).collect()
 }

@@ -1,30 +1,50 @@
 //! The blocks of a case as its test sees them: of its medians and, where that is a test of its own, of its means.
 
-use super::limits::{Seen, follows_noise, wider_limits, wider_mean_limits};
 use super::looks::Series;
-use crate::receipt::{PairedCase, Reduced, log_ratios};
-use infergate_core::stats::median;
+use crate::receipt::{BlockCase, PairedCase, log_ratios};
+use infergate_core::stats::{log_ratio, mean, median};
 
-/// The times of both sides in a block, and what is left of those that were dropped.
-pub type Times<'a> = (&'a [u64], &'a [u64], Option<Reduced>);
+/// What each pair of processes of a block showed; `None` for times that are no times.
+type OfPairs = fn(&BlockCase) -> Option<Vec<f64>>;
 
-/// Of a case with limits (ln) of its medians and of its means, where those are tested, and its times in each block.
-pub fn series_of(case: &PairedCase, limit: f64, mean_limit: Option<f64>, times: &[Times]) -> Series {
-    let of_medians = |(base, head, _): &Times| median(&log_ratios(base, head)?);
-    let of_means = |times: &Times| Some(Seen::of_means(times)?.difference());
-    let (mut wider, mut wider_mean) = (Vec::new(), Vec::new());
-    if follows_noise(case) {
-        let seen = |of: fn(&Times) -> Option<Seen>| times.iter().filter_map(of).collect::<Vec<_>>();
-        wider = wider_limits(limit, &seen(Seen::of_medians));
-        if let Some(mean_limit) = mean_limit.filter(|_| case.mean.is_some_and(|mean| mean.by_noise)) {
-            wider_mean = wider_mean_limits(mean_limit, (limit, &wider), &seen(Seen::of_means));
+/// The series of a case in these blocks; `is_last` where its time is used up.
+pub fn series_of(case: &PairedCase, blocks: &[&BlockCase], is_last: bool) -> Series {
+    let series = |threshold: f64, expected_std, of_pairs: OfPairs| {
+        let limit = threshold.ln();
+        Series {
+            limit,
+            // Where the median may be further off, so may the mean.
+            widest: limit + (case.widest / case.threshold).ln().max(0.0),
+            expected_std,
+            differences: blocks.iter().filter_map(|block| mean(&of_pairs(block)?)).collect(),
+            placements: at_placements(blocks, of_pairs),
+            is_last,
+            mean: None,
+        }
+    };
+    let means = case.mean.map(|test| Box::new(series(test.threshold, test.expected_std, means)));
+    Series { mean: means, ..series(case.threshold, case.expected_std, medians) }
+}
+
+/// The median over its pairs of samples of ln(head / base).
+pub(super) fn medians(block: &BlockCase) -> Option<Vec<f64>> {
+    block.of_each_pair().map(|(base, head)| median(&log_ratios(base, head)?)).collect()
+}
+
+/// ln(mean of head / mean of base).
+pub(super) fn means(block: &BlockCase) -> Option<Vec<f64>> {
+    block.means_of_each_pair()?.iter().map(|means| log_ratio(means.base_ns, means.head_ns)).collect()
+}
+
+fn at_placements(blocks: &[&BlockCase], of_pairs: OfPairs) -> Vec<Vec<(usize, f64)>> {
+    let mut found: Vec<Vec<(usize, f64)>> = Vec::new();
+    for (at, block) in blocks.iter().enumerate() {
+        for (placement, difference) in block.placements.iter().zip(of_pairs(block).into_iter().flatten()) {
+            if found.len() <= *placement {
+                found.resize(placement + 1, Vec::new());
+            }
+            found[*placement].push((at, difference));
         }
     }
-    let mean = mean_limit.map(|limit| {
-        let expected_std = case.mean.and_then(|mean| mean.expected_std);
-        let differences = times.iter().filter_map(of_means).collect();
-        Box::new(Series { limit, wider: wider_mean, expected_std, differences, mean: None })
-    });
-    let differences = times.iter().filter_map(of_medians).collect();
-    Series { limit, wider, expected_std: case.expected_std, differences, mean }
+    found
 }

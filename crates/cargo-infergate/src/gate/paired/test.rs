@@ -3,7 +3,13 @@
 use super::evidence::Bet;
 use super::looks::{LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing};
 use crate::receipt::{Outcome, Shown};
-use infergate_core::stats::{hodges_lehmann, robust_std, sample_std};
+use infergate_core::stats::{finite, hodges_lehmann, median, robust_std, sample_std};
+
+/// After so many blocks their spread says whether the limit can be decided.
+const TELLING_BLOCKS: usize = 8;
+
+/// Blocks that vary by more than so many times the limit decide it in none of the blocks that a gate has.
+const TOO_NOISY: f64 = 1.5;
 
 /// What is known of it so far.
 #[derive(Debug)]
@@ -24,8 +30,18 @@ pub struct Test {
     /// The most that the evidence of "slower" and of "faster" was worth in the suite.
     most_slower: f64,
     most_faster: f64,
-    /// How it ended, and after how many blocks. From then on it takes none.
-    pub settled: Option<(Outcome, usize)>,
+    /// How it ended. From then on it takes no block.
+    pub settled: Option<Settled>,
+}
+
+/// How a test ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settled {
+    pub outcome: Outcome,
+    /// After how many blocks.
+    pub blocks: usize,
+    /// ln of the ratio that decided it.
+    pub limit: f64,
 }
 
 impl Test {
@@ -48,25 +64,15 @@ impl Test {
 
     /// The last of `blocks` blocks.
     pub fn take(&mut self, series: &Series, blocks: usize) {
-        let Some(&difference) = series.differences.get(blocks - 1) else { return };
-        let before = &series.differences[..blocks - 1];
-        let known = series.limit_after(blocks - 1);
+        let Some((&difference, before)) = series.differences.get(..blocks).and_then(<[f64]>::split_last) else {
+            return;
+        };
         let spread = robust_std(before);
-        let change = self.change.about(known).scale_by(spread, before.len());
+        let change = self.change.scale_by(spread, before.len());
         self.above *= Bet::factor(change, difference);
         self.below *= Bet::factor(change, -difference);
-        let limit = series.limit_after(blocks);
-        let against = |at: usize| {
-            let bet = self.limit.about(series.limit_after(at));
-            Bet::factor(bet.scale(&series.differences[..at]), limit - series.differences[at])
-        };
-        self.under_limit = if limit == known {
-            let scale = self.limit.about(limit).scale_by(spread, before.len());
-            self.under_limit * Bet::factor(scale, limit - difference)
-        } else {
-            (0..blocks).map(against).product()
-        };
-        self.within = (self.within && limit == known) || self.under_limit >= 1.0 / PASS_LEVEL;
+        self.under_limit *= Bet::factor(self.limit.scale_by(spread, before.len()), series.limit - difference);
+        self.within |= self.under_limit >= 1.0 / PASS_LEVEL;
     }
 
     /// What its evidence of "slower" and of "faster" is worth in the suite at this look.
@@ -84,26 +90,32 @@ impl Test {
         if self.settled.is_some() {
             return;
         }
-        let limit = series.limit_after(blocks);
+        let limit = series.limit;
         let outcome = match self.estimate(series, blocks) {
-            Some(theta) if self.regressed(theta, limit) => Outcome::Regressed,
-            Some(theta) if self.faster && theta <= -limit => Outcome::Improved,
+            Some(theta) if self.is_above(theta, limit) => self.above_limit(series, blocks),
+            Some(theta) if self.faster && theta <= -limit => Some(Outcome::Improved),
             // It looks improved, and more blocks may say so.
-            Some(theta) if self.within && (theta > -limit || blocks == MAX_BLOCKS) => Outcome::WithinLimit,
-            _ => return,
+            Some(theta) if self.within && (theta > -limit || blocks == MAX_BLOCKS) => Some(Outcome::WithinLimit),
+            _ => None,
         };
-        self.settled = Some((outcome, blocks));
+        match outcome {
+            Some(outcome) => self.settled = Some(Settled { outcome, blocks, limit }),
+            None if is_too_noisy(series, blocks) => self.settle_by_widest(series, blocks),
+            None => {}
+        }
     }
 
-    /// How a median ends that the last block did not settle.
+    /// How a median ends that the last block did not settle. One whose time is used up stays open where not even the wider limit is
+    /// excluded.
     pub fn end(&mut self, series: &Series) {
-        let limit = series.limit_after(MAX_BLOCKS);
-        if self.settled.is_none() {
-            let outcome = match self.interval(series, MAX_BLOCKS) {
-                Some((low, high)) if (high - low) / 2.0 <= limit => Outcome::Inconclusive,
+        let blocks = series.differences.len().min(MAX_BLOCKS);
+        self.settle_by_widest(series, blocks);
+        if self.settled.is_none() && blocks == MAX_BLOCKS {
+            let outcome = match self.interval(series, blocks) {
+                Some((low, high)) if (high - low) / 2.0 <= series.limit => Outcome::Inconclusive,
                 _ => Outcome::Unstable,
             };
-            self.settled = Some((outcome, MAX_BLOCKS));
+            self.settled = Some(Settled { outcome, blocks, limit: series.limit });
         }
     }
 
@@ -113,34 +125,61 @@ impl Test {
         if self.settled.is_some() {
             return;
         }
-        let limit = series.limit_after(blocks);
+        let limit = series.limit;
         let outcome = match self.estimate(series, blocks) {
-            Some(theta) if self.regressed(theta, limit) => Outcome::Regressed,
-            Some(theta) if self.within && self.faster && theta <= -limit => Outcome::Improved,
-            Some(_) if self.within => Outcome::WithinLimit,
-            _ if median_regressed => Outcome::Advisory,
-            _ => return,
+            Some(theta) if self.is_above(theta, limit) => self.above_limit(series, blocks),
+            Some(theta) if self.within && self.faster && theta <= -limit => Some(Outcome::Improved),
+            Some(_) if self.within => Some(Outcome::WithinLimit),
+            _ => None,
         };
-        self.settled = Some((outcome, blocks));
+        match outcome.or(median_regressed.then_some(Outcome::Advisory)) {
+            Some(outcome) => self.settled = Some(Settled { outcome, blocks, limit }),
+            None if is_too_noisy(series, blocks) => self.settle_by_widest(series, blocks),
+            None => {}
+        }
     }
 
     /// How a mean ends that the last block did not settle. Where that leaves an interval so wide that it says neither "slower" nor "below
     /// the limit", the machine's own bursts are as large as a stall would be: that is shown and decides nothing. An interval above zero
     /// is no such noise, since bursts hit both sides.
     pub fn end_mean(&mut self, series: &Series) {
-        let limit = series.limit_after(MAX_BLOCKS);
-        if self.settled.is_none() {
-            let outcome = match self.interval(series, MAX_BLOCKS) {
-                Some((low, high)) if low <= 0.0 && (high - low) / 2.0 > limit => Outcome::Advisory,
+        let blocks = series.differences.len().min(MAX_BLOCKS);
+        self.settle_by_widest(series, blocks);
+        if self.settled.is_none() && blocks == MAX_BLOCKS {
+            let outcome = match self.interval(series, blocks) {
+                Some((low, high)) if low <= 0.0 && (high - low) / 2.0 > series.limit => Outcome::Advisory,
                 // No number is no noise.
                 _ => Outcome::Inconclusive,
             };
-            self.settled = Some((outcome, MAX_BLOCKS));
+            self.settled = Some(Settled { outcome, blocks, limit: series.limit });
         }
     }
 
-    fn regressed(&self, theta: f64, limit: f64) -> bool {
+    /// Passes what cannot be decided at its limit, where a slowdown by the wider one is excluded.
+    fn settle_by_widest(&mut self, series: &Series, blocks: usize) {
+        if self.settled.is_some() || series.widest <= series.limit {
+            return;
+        }
+        let estimate = series.differences.get(..blocks).and_then(hodges_lehmann);
+        let is_below = estimate.is_some_and(|theta| theta < series.limit);
+        if is_below && self.interval(series, blocks).is_some_and(|(_, high)| high < series.widest) {
+            self.settled = Some(Settled { outcome: Outcome::WithinLimit, blocks, limit: series.widest });
+        }
+    }
+
+    fn is_above(&self, theta: f64, limit: f64) -> bool {
         self.slower && !self.within && theta >= limit
+    }
+
+    /// Work is slower wherever the linker puts it; luck is not. `None` while it is open which of both it is.
+    fn above_limit(&self, series: &Series, blocks: usize) -> Option<Outcome> {
+        let placements = at_placements(series, blocks);
+        let is_slower = |seen: &Vec<f64>| median(seen).is_some_and(|middle| middle > 0.0);
+        if placements.iter().all(is_slower) {
+            return Some(Outcome::Regressed);
+        }
+        let excludes = |seen: &Vec<f64>| median_at_most(seen).is_some_and(|most| most < series.limit);
+        placements.iter().any(excludes).then_some(Outcome::Layout)
     }
 
     /// The estimate, once it is needed: it takes most of the time of a look.
@@ -153,9 +192,7 @@ impl Test {
     /// estimate, so that nothing beside it says otherwise.
     fn interval(&self, series: &Series, blocks: usize) -> Option<(f64, f64)> {
         let (seen, evidence) = (series.differences.get(..blocks)?, 1.0 / PASS_LEVEL);
-        let limit = series.limit_after(blocks);
-        let (change, under) = (self.change.about(limit), self.limit.about(limit));
-        let (mut low, mut high) = (change.lower_bound(seen, evidence)?, under.upper_bound(seen, evidence)?);
+        let (mut low, mut high) = (self.change.lower_bound(seen, evidence)?, self.limit.upper_bound(seen, evidence)?);
         if self.slower {
             low = low.max(0.0);
         }
@@ -163,7 +200,7 @@ impl Test {
             high = high.min(0.0);
         }
         if self.within {
-            high = high.min(limit);
+            high = high.min(series.limit);
         }
         let theta = hodges_lehmann(seen)?;
         Some((low.min(theta), high.max(theta)))
@@ -172,7 +209,7 @@ impl Test {
     /// The numbers beside its outcome.
     pub fn standing(&self, series: &Series) -> Standing {
         let all = series.differences.len();
-        let blocks = self.settled.map_or(all, |(_, blocks)| blocks).min(all);
+        let blocks = self.settled.map_or(all, |settled| settled.blocks).min(all);
         let seen = &series.differences[..blocks];
         let (low, high) = self.interval(series, blocks).unzip();
         let (shown, most) = match (self.slower, self.faster) {
@@ -180,9 +217,17 @@ impl Test {
             (false, true) => (Some(Shown::Faster), self.most_faster),
             (false, false) => (None, self.most_slower),
         };
+        let outcome = self.settled.map(|settled| settled.outcome);
+        let slower_at = || {
+            let placements = at_placements(series, blocks);
+            let slower = placements.iter().filter(|seen| median(seen).is_some_and(|middle| middle > 0.0)).count();
+            (slower, placements.len())
+        };
         Standing {
-            outcome: self.settled.map(|(outcome, _)| outcome),
+            outcome,
             blocks,
+            limit: self.settled.map_or(series.limit, |settled| settled.limit),
+            slower_at: (outcome == Some(Outcome::Layout)).then(slower_at),
             theta: hodges_lehmann(seen),
             low,
             high,
@@ -192,4 +237,34 @@ impl Test {
             mean: None,
         }
     }
+}
+
+/// Whether these blocks vary by so much that the limit is not decided within the blocks that a gate has.
+fn is_too_noisy(series: &Series, blocks: usize) -> bool {
+    let seen = series.differences.get(..blocks).filter(|seen| seen.len() >= TELLING_BLOCKS);
+    seen.and_then(robust_std).is_some_and(|std| std > TOO_NOISY * series.limit)
+}
+
+/// d at each placement that the first `blocks` blocks visited.
+fn at_placements(series: &Series, blocks: usize) -> Vec<Vec<f64>> {
+    let seen = |of: &Vec<(usize, f64)>| of.iter().filter(|(block, _)| *block < blocks).map(|(_, d)| *d).collect();
+    series.placements.iter().map(seen).filter(|seen: &Vec<f64>| !seen.is_empty()).collect()
+}
+
+/// The upper end of the two-sided 95 % order-statistic interval of a median; `None` below 6 values, for which there is none.
+fn median_at_most(values: &[f64]) -> Option<f64> {
+    let mut values = finite(values)?.to_vec();
+    values.sort_by(f64::total_cmp);
+    // The chance that so few of the values lie above the median: a binomial tail.
+    let (count, mut chance, mut tail) = (values.len(), 0.5_f64.powi(i32::try_from(values.len()).ok()?), 0.0);
+    let mut above = None;
+    for few in 0..count {
+        tail += chance;
+        if tail > 0.025 {
+            break;
+        }
+        above = Some(few);
+        chance *= (count - few) as f64 / (few + 1) as f64;
+    }
+    values.get(count - 1 - above?).copied()
 }

@@ -6,7 +6,7 @@ use super::load;
 use super::looks::{MAX_BLOCKS, PASS_LEVEL, Series, Standing};
 use super::power::smallest_slowdown_of;
 use crate::receipt::{
-    Against, BlockCase, BlockRecord, Evidence, Interval, Metric, Outcome, PairedCase, PairedReceipt, Reason, Reduced,
+    Against, BlockCase, BlockRecord, Evidence, Interval, Means, Metric, Outcome, PairedCase, PairedReceipt, Reason,
     Remedy, Statistic, TimeEvidence, VerdictRow,
 };
 use infergate_core::case::Case;
@@ -22,20 +22,18 @@ pub fn rows(
     cases: Option<usize>,
 ) -> Vec<VerdictRow> {
     let case = receipt.cases.iter().find(|case| case.id == id);
-    let layout_std = case.and_then(|case| case.layout_std).unwrap_or(0.0);
-    let limit = series.limit_after(standing.blocks);
     // A budget that ended it would end the next one, too.
     let blocks = || if receipt.out_of_time { blocks_beside(receipt, id).min(MAX_BLOCKS) } else { MAX_BLOCKS };
     let seen = &series.differences[..standing.blocks.min(series.differences.len())];
-    let smallest = || smallest_slowdown_of(limit, seen, layout_std, blocks(), cases?);
+    let smallest = || smallest_slowdown_of(series.limit, seen, blocks(), cases?);
     let median = TimeEvidence {
         smallest_slowdown: smallest(),
         throughput: case.and_then(|case| case.throughput),
-        ..evidence(receipt, id, series, standing, Statistic::Median)
+        ..evidence(receipt, id, standing, Statistic::Median)
     };
-    let mut rows = vec![ended(receipt, id, median, standing)];
+    let mut rows = vec![ended(receipt, id, median, standing, series.limit)];
     if let (Some(means), Some(mean)) = (series.mean.as_deref(), standing.mean.as_deref()) {
-        let row = ended(receipt, id, evidence(receipt, id, means, mean, Statistic::Mean), mean);
+        let row = ended(receipt, id, evidence(receipt, id, mean, Statistic::Mean), mean, means.limit);
         rows.push(explained(row, (series, standing), (means, mean)));
     }
     rows
@@ -54,11 +52,7 @@ fn explained(row: VerdictRow, median: (&Series, &Standing), mean: (&Series, &Sta
     let beyond = mean.1.theta.zip(median.1.theta).map(|(mean, median)| mean - median);
     match row.outcome {
         // All samples alike would move the median as much.
-        Outcome::Regressed
-            if beyond.is_some_and(|beyond| {
-                beyond >= mean.0.limit_after(mean.1.blocks) - median.0.limit_after(median.1.blocks)
-            }) =>
-        {
+        Outcome::Regressed if beyond.is_some_and(|beyond| beyond >= mean.0.limit - median.0.limit) => {
             row.because(Reason::SomeSlower)
         }
         Outcome::Advisory if median.1.outcome == Some(Outcome::Regressed) => row.because(Reason::MedianRegressed),
@@ -67,31 +61,20 @@ fn explained(row: VerdictRow, median: (&Series, &Standing), mean: (&Series, &Sta
     }
 }
 
-fn evidence(
-    receipt: &PairedReceipt,
-    id: Case,
-    series: &Series,
-    standing: &Standing,
-    statistic: Statistic,
-) -> TimeEvidence {
+fn evidence(receipt: &PairedReceipt, id: Case, standing: &Standing, statistic: Statistic) -> TimeEvidence {
     let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == id);
     let blocks: Vec<&BlockCase> = blocks.take(standing.blocks).collect();
     let case = receipt.cases.iter().find(|case| case.id == id);
     let iterations = case.map_or(1, |case| case.iterations_per_sample).max(1) as f64;
-    let of_processes = |times: fn(&BlockCase) -> &[u64], reduced_ns: fn(Reduced) -> f64| -> Vec<f64> {
-        let of_block = |block: &&BlockCase| {
-            let ns = times(block).iter().map(|ns| *ns as f64 / iterations).collect::<Vec<_>>();
-            match (statistic, block.reduced) {
-                (Statistic::Mean, Some(reduced)) => Some(reduced_ns(reduced) / iterations),
-                (Statistic::Mean, None) => mean(&ns),
-                _ => median(&ns),
-            }
+    let of_processes = |times: fn(&BlockCase) -> &[u64], mean_ns: fn(&Means) -> f64| -> Vec<f64> {
+        let of_block = |block: &&BlockCase| match statistic {
+            Statistic::Mean => mean(&block.means_of_each_pair()?.iter().map(mean_ns).collect::<Vec<_>>()),
+            Statistic::Median => median(&times(block).iter().map(|ns| *ns as f64).collect::<Vec<_>>()),
         };
-        blocks.iter().filter_map(of_block).collect()
+        blocks.iter().filter_map(of_block).map(|ns| ns / iterations).collect()
     };
-    let base_mean = |reduced: Reduced| reduced.base_mean_ns;
-    let base = of_processes(|block| &block.base_ns, base_mean);
-    let head = of_processes(|block| &block.head_ns, |reduced| reduced.head_mean_ns);
+    let base = of_processes(|block| &block.base_ns, |means| means.base_ns);
+    let head = of_processes(|block| &block.head_ns, |means| means.head_ns);
     let interval = standing.low.zip(standing.high);
     TimeEvidence {
         statistic,
@@ -103,7 +86,7 @@ fn evidence(
         interval: interval.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)),
         shown: standing.shown,
         p_adjusted: standing.p_adjusted,
-        threshold: Some(series.limit_after(standing.blocks).exp()),
+        threshold: Some(standing.limit.exp()),
         blocks: Some(standing.blocks),
         ..TimeEvidence::new(case.map_or_else(|| Metric::gated(id), PairedCase::metric), Against::Base)
     }
@@ -116,12 +99,19 @@ pub(super) fn middle_ns(of_blocks: &[f64]) -> Option<f64> {
     hodges_lehmann(&of_blocks.iter().map(|ns| (ns / first).ln()).collect::<Vec<_>>()).map(|ln| first * ln.exp())
 }
 
-fn ended(receipt: &PairedReceipt, id: Case, evidence: TimeEvidence, standing: &Standing) -> VerdictRow {
+fn ended(receipt: &PairedReceipt, id: Case, evidence: TimeEvidence, standing: &Standing, limit: f64) -> VerdictRow {
     let row = |outcome| VerdictRow::new(id, outcome, Evidence::Time(evidence));
     let more = MAX_BLOCKS.saturating_sub(standing.blocks);
     match standing.outcome {
         // What holds of the run is said once, in its notes.
         _ if !receipt.invalid.is_empty() => row(Outcome::Invalid),
+        Some(Outcome::Layout) => {
+            let (placements, of) = standing.slower_at.unwrap_or_default();
+            row(Outcome::Layout).because(Reason::SlowerAt { placements, of })
+        }
+        Some(Outcome::WithinLimit) if standing.limit > limit => {
+            row(Outcome::WithinLimit).because(Reason::TooNoisyFor { limit: limit.exp() })
+        }
         Some(Outcome::Unstable) => row(Outcome::Unstable).because(Reason::TooNoisy { blocks: standing.blocks }),
         Some(outcome) => row(outcome),
         None if receipt.partial => row(Outcome::Partial),

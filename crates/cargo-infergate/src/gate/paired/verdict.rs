@@ -2,18 +2,18 @@
 
 use super::accept;
 use super::looks::{Series, outcomes, stand};
-use super::series::{Times, series_of};
+use super::series::{medians, series_of};
 use super::{coverage, further, load, other_lengths, times};
 use crate::gate::memory;
 use crate::gate::output::default_tolerance;
 use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};
 use crate::receipt::{
     Accept, Against, BlockCase, BlockRecord, CodeRecord, Evidence, Metric, Note, Outcome, OutputComparison,
-    OutputEvidence, PairedCase, PairedReceipt, Reason, Remedy, Statistic, Target, TimeEvidence, Verdict, VerdictRow,
+    OutputEvidence, PairedCase, PairedReceipt, Reason, Remedy, Target, TimeEvidence, Verdict, VerdictRow,
 };
 use infergate_core::case::Case;
 use infergate_core::printable::first_of;
-use infergate_core::stats::median;
+use infergate_core::stats::mean;
 
 /// What may differ.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,21 +58,20 @@ impl From<&Policy> for PairedPolicy {
     }
 }
 
-/// d of one block: the median over its pairs of ln(head / base). `None` for times that are no times.
+/// d of one block: the median over its pairs of ln(head / base); of several pairs of processes the mean of their medians. `None` for
+/// times that are no times.
 ///
 /// Bursts hit single iterations, and both sides of a pair alike only in part: over the same blocks it varied by 1.9 % on decode
 /// and 1.5 % on prefill, the ratio of medians by 2.6 and 2.2, of means by 3.7 and 2.3, of minima by 3.5 and 2.3.
 pub fn block_difference(block: &BlockCase) -> Option<f64> {
-    median(&block.log_ratios()?)
+    mean(&medians(block)?)
 }
 
-/// The blocks of each timed case of `cases`, in suite order.
-pub fn series(cases: &[PairedCase], blocks: &[BlockRecord]) -> Vec<(Case, Series)> {
+/// The blocks of each timed case of `cases`, in suite order; `is_last` where the time to measure in is used up.
+pub fn series(cases: &[PairedCase], blocks: &[BlockRecord], is_last: bool) -> Vec<(Case, Series)> {
     let of_case = |case: &PairedCase| {
         let found = blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
-        let times: Vec<Times> = found.map(|block| (&block.base_ns[..], &block.head_ns[..], block.reduced)).collect();
-        let mean_limit = case.mean.map(|mean| mean.threshold.ln());
-        (case.id, series_of(case, case.threshold.ln(), mean_limit, &times))
+        (case.id, series_of(case, &found.collect::<Vec<_>>(), is_last))
     };
     cases.iter().filter(|case| case.timed).map(of_case).collect()
 }
@@ -82,7 +81,8 @@ pub fn open(receipt: &PairedReceipt) -> Vec<Case> {
     if load::is_decided(receipt) {
         return Vec::new();
     }
-    let (ids, suite): (Vec<Case>, Vec<Series>) = series(&receipt.cases, &receipt.blocks).into_iter().unzip();
+    let (ids, suite): (Vec<Case>, Vec<Series>) =
+        series(&receipt.cases, &receipt.blocks, receipt.out_of_time).into_iter().unzip();
     let outcomes = outcomes(&suite, receipt.cases_elsewhere());
     let open: Vec<Case> =
         ids.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_none()).map(|(id, _)| *id).collect();
@@ -133,12 +133,13 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
     rows.extend(counters.sizes(&base.engine, &head.engine));
     rows.extend(same_code(receipt));
     let elsewhere = receipt.cases_elsewhere();
-    let (ids, suite): (Vec<Case>, Vec<Series>) = series(&receipt.cases, &receipt.blocks).into_iter().unzip();
+    let (ids, suite): (Vec<Case>, Vec<Series>) =
+        series(&receipt.cases, &receipt.blocks, receipt.out_of_time).into_iter().unzip();
     let cases = suite.len() + elsewhere;
     for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite, elsewhere)) {
         let times = times::rows(receipt, *id, series, &standing, with_power.then_some(cases));
         let weighed = times.into_iter().map(|row| servers::weigh(receipt.servers, series, cases, row));
-        rows.extend(weighed.map(|row| coverage::weigh(receipt, row)));
+        rows.extend(weighed.map(|row| coverage::explain(receipt, row)));
         rows.extend(further::rows(receipt, *id, standing.blocks));
     }
     rows.extend(load::rows(receipt));
@@ -151,9 +152,8 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
         rows.extend(memory::judge(record));
     }
     let without_effect = accept::apply(&mut rows, receipt, policy);
-    let wider: Vec<Note> = wider_limits(receipt, &rows).into_iter().collect();
     let lengths: Vec<Note> = lengths.note.into_iter().collect();
-    let judged = Verdict::of(rows, [without_effect, notes(receipt), lengths, wider].concat());
+    let judged = Verdict::of(rows, [without_effect, notes(receipt), lengths].concat());
     match (receipt.invalid.is_empty() && receipt.broken.is_empty(), receipt.partial) {
         (false, _) => judged.at_best(Outcome::Invalid),
         (true, true) => judged.at_best(Outcome::Partial),
@@ -197,30 +197,6 @@ fn code(found: &CodeRecord) -> Option<Note> {
     }
 }
 
-/// The benches that are judged by a wider limit than they began with, and by which.
-fn wider_limits(receipt: &PairedReceipt, rows: &[VerdictRow]) -> Option<Note> {
-    let began = |row: &VerdictRow| {
-        let case = receipt.cases.iter().find(|case| row.subject.case() == Some(case.id))?;
-        let time = row.time()?;
-        if time.statistic == Statistic::Mean { case.mean.map(|mean| mean.threshold) } else { Some(case.threshold) }
-    };
-    let wider: Vec<String> = rows
-        .iter()
-        .filter_map(|row| Some((row, row.time()?.threshold?, began(row)?)))
-        .filter(|(_, limit, began)| *limit > began * (1.0 + 1e-9))
-        .map(|(row, limit, _)| {
-            let of = if row.time().is_some_and(|time| time.statistic == Statistic::Mean) { "mean of " } else { "" };
-            format!("{of}{} from +{:.0} %", row.subject, (limit - 1.0) * 100.0)
-        })
-        .collect();
-    (!wider.is_empty()).then(|| {
-        Note::from(format!(
-            "these vary by so much that only larger slowdowns can be told, and fail later than usual: {}",
-            first_of(&wider, 8, ", ")
-        ))
-    })
-}
-
 /// The benches that one side lacks.
 pub fn not_compared(receipt: &PairedReceipt) -> Vec<Note> {
     let in_head = unmatched(&receipt.head.unmatched, "base has none of this name yet");
@@ -247,7 +223,11 @@ fn same_code(receipt: &PairedReceipt) -> Vec<VerdictRow> {
             throughput: case.throughput,
             ..TimeEvidence::new(Metric::gated(case.id), Against::Base)
         };
-        VerdictRow::new(case.id, Outcome::SameCode, Evidence::Time(evidence))
+        let row = VerdictRow::new(case.id, Outcome::SameCode, Evidence::Time(evidence));
+        match receipt.code.as_ref().filter(|code| code.runs_nothing_changed(case.id)).and_then(|code| code.changed) {
+            Some(changed) => row.because(Reason::RunsNothingChanged { changed }),
+            None => row,
+        }
     };
     receipt.cases.iter().filter(|case| receipt.is_same_code_of(case.id)).map(row).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::gate::paired::{LEVEL, layouts_wanted, unknown_tau};
+use crate::gate::paired::LEVEL;
 use crate::receipt::{
     Against, Build, BuiltWith, Evidence, LeakSite, Note, Outcome, PairedReceipt, Reason, Statistic, Subject,
     TimeEvidence, Verdict, VerdictRow,
@@ -53,7 +53,7 @@ fn paired_words(paired: &PairedReceipt, verdict: Option<&Verdict>) -> String {
              sides within each block, and its interval rests on how much the pairs of servers differ.{level}"
         );
     }
-    let luck = if has_layouts_enough(paired) { "" } else { ", but for the luck of where the linker put the code" };
+    let luck = if paired.alike.is_some() { "" } else { ", code placement aside" };
     let notes = verdict.map_or(paired.notes.as_slice(), |verdict| verdict.notes.as_slice());
     let work = timed_work(paired).map_or_else(String::new, |work| format!(" ({work})"));
     format!(
@@ -78,18 +78,6 @@ pub fn timed_work(paired: &PairedReceipt) -> Option<String> {
     let each_ns = (cases > 0 && all_ns > 0.0).then(|| all_ns / cases as f64)?;
     let of_each = if cases > 1 { format!(", {} a case", units::duration(Some(each_ns))) } else { String::new() };
     Some(format!("{} of timed work{of_each}", units::duration(Some(all_ns))))
-}
-
-/// Whether as many builds of each side were measured as it takes for layouts to be noise that the level holds for. Of a bench whose
-/// layouts were never compared it is what they are known to differ by in the worst.
-fn has_layouts_enough(paired: &PairedReceipt) -> bool {
-    let Some(files) = &paired.layouts else { return false };
-    let timed = paired.cases.iter().filter(|case| case.timed);
-    let suite = timed.map(|case| {
-        let limit = case.threshold.ln();
-        (limit, case.layout_std.unwrap_or_else(|| unknown_tau(case.id, limit)))
-    });
-    files.of_a_side() >= layouts_wanted(suite)
 }
 
 fn stored_words(verdict: &Verdict) -> Option<String> {
@@ -316,7 +304,7 @@ pub fn runs_nothing(changed: usize) -> String {
     } else {
         format!("runs none of the {changed} functions that changed")
     };
-    format!("it {what}: what differs is where code and data lie; --time-same-code judges it all the same")
+    format!("it {what}, so it was not timed; --time-same-code times it all the same")
 }
 
 /// `it runs 1 of the 2 functions that changed: engine::decode`.

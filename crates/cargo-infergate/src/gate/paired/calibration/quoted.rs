@@ -5,15 +5,14 @@ use infergate_core::engine::EngineInfo;
 
 use super::{Kind, all_settled, any_regressed, block_noise, ended, of_kind};
 use crate::gate::paired::verdict::series;
-use crate::receipt::{Calibration, CalibrationGate, LayoutFiles, Note, Outcome, PairedCase, PairedReceipt};
+use crate::receipt::{Calibration, Note, Outcome, PairedCase, PairedReceipt};
 use infergate_core::stats::sample_std;
 
 /// Blocks that vary by more than so many times those of the calibration are other conditions.
 const TIMES_AS_NOISY: f64 = 2.0;
 
-/// How often gates like the one of `receipt` were wrong here. Of the question that a change asks, "do these two builds differ?", and
-/// not of one file against itself, which has no luck of layout in it; where this gate drew several layouts a side, of gates that did.
-/// The gates are judged by the limits of `receipt`.
+/// How often gates between two builds that do the same were wrong here, judged by the limits of `receipt`: the question that a change asks,
+/// which gates of one file against itself do not answer.
 pub fn own_errors(calibration: Option<&Calibration>, receipt: &PairedReceipt) -> Note {
     let unknown = |why: &str| Note::OwnErrorsUnknown { why: why.to_owned() };
     let Some(calibration) = calibration else {
@@ -22,22 +21,7 @@ pub fn own_errors(calibration: Option<&Calibration>, receipt: &PairedReceipt) ->
     if let Some(why) = other_conditions(calibration, receipt) {
         return unknown(&why);
     }
-    let kind = if receipt.layouts.is_some() { Kind::Drawn } else { Kind::TwoBuilds };
-    // What the layouts of two sides still differ by is an error of the whole gate, and the larger the fewer each has.
-    let drawn = receipt.layouts.as_ref().map(LayoutFiles::of_a_side);
-    let of_each_side = |gate: &CalibrationGate| gate.layouts.as_ref().and_then(LayoutFiles::of_each_side);
-    let errs_no_less =
-        |gate: &&CalibrationGate| drawn.is_none_or(|drawn| of_each_side(gate).is_some_and(|most| most <= drawn));
-    if let Some(drawn) = drawn
-        && of_kind(calibration, kind).next().is_some()
-        && !of_kind(calibration, kind).any(|gate| errs_no_less(&gate))
-    {
-        let builds = if drawn < 2 { "one build".to_owned() } else { format!("{drawn} builds") };
-        return unknown(&format!(
-            "this gate drew {builds} a side, and those of its calibration drew more, or both sides from the same"
-        ));
-    }
-    let ends = of_kind(calibration, kind).filter(errs_no_less).map(|gate| ended(&receipt.cases, gate));
+    let ends = of_kind(calibration, Kind::TwoBuilds).map(|gate| ended(&receipt.cases, gate));
     let settled: Vec<Vec<Option<Outcome>>> = ends.filter(|end| all_settled(end)).collect();
     if settled.is_empty() {
         return unknown("no settled gate between two builds that do the same is in its calibration");
@@ -77,7 +61,7 @@ fn other_conditions(calibration: &Calibration, receipt: &PairedReceipt) -> Optio
     if ids(&calibration.cases) != ids(&receipt.cases) {
         return Some("the calibration has other cases".into());
     }
-    let noisier = series(&receipt.cases, &receipt.blocks).into_iter().zip(block_noise(calibration)).find_map(
+    let noisier = series(&receipt.cases, &receipt.blocks, false).into_iter().zip(block_noise(calibration)).find_map(
         |((case, series), noise)| {
             let (is, was) = (sample_std(&series.differences)?, noise.std?);
             (is > TIMES_AS_NOISY * was).then_some((case, is, was))

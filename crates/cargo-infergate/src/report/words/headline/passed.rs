@@ -81,10 +81,19 @@ fn time(verdict: &Verdict) -> Option<String> {
     let timed = verdict.rows.iter().filter_map(|row| Some((row, row.time()?)));
     let counted: Vec<Timed<'_>> = timed.filter(|(_, time)| time.counted).collect();
     let of = |is: fn(Outcome) -> bool| counted.iter().copied().filter(|(row, _)| is(row.outcome)).collect::<Vec<_>>();
-    let same_code = of(|outcome| outcome == Outcome::SameCode);
-    if !same_code.is_empty() && same_code.len() == counted.len() {
-        return Some("nothing timed, as base and head are the same machine code".into());
+    let unreached = of(|outcome| outcome == Outcome::SameCode);
+    let subjects_of = |rows: &[Timed<'_>]| rows.iter().map(|(row, _)| &row.subject).collect::<HashSet<_>>().len();
+    let all = subjects_of(&counted);
+    let reached = all - subjects_of(&unreached);
+    let is_traced =
+        |(row, _): &Timed<'_>| row.reasons.iter().any(|reason| matches!(reason, Reason::RunsNothingChanged { .. }));
+    if all > 0 && reached == 0 {
+        return Some(match unreached.iter().any(is_traced) {
+            true => "nothing timed, as no case runs what changed".into(),
+            false => "nothing timed, as base and head are the same machine code".into(),
+        });
     }
+    let reached = (reached < all).then(|| format!("{reached} of {all} cases run what changed"));
     // What head declares was said before.
     let accepted: HashSet<&Subject> =
         of(|outcome| outcome == Outcome::Accepted).iter().map(|(row, _)| &row.subject).collect();
@@ -98,7 +107,8 @@ fn time(verdict: &Verdict) -> Option<String> {
         some => Some(format!("time of {some} shown and not judged")),
     };
     let none = if accepted.is_empty() { "none" } else { "none of the others" };
-    let parts = [slower(verdict, &judged, none), layout(verdict, &of(|outcome| outcome == Outcome::Layout)), shown];
+    let parts =
+        [reached, slower(verdict, &judged, none), layout(verdict, &of(|outcome| outcome == Outcome::Layout)), shown];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
@@ -151,13 +161,13 @@ fn would_show(judged: &[Timed<'_>]) -> String {
     }
 }
 
-/// Times that differ and whose cases run nothing that changed.
+/// Cases that are slower at some placements of what changed alone.
 fn layout(verdict: &Verdict, times: &[Timed<'_>]) -> Option<String> {
     let ((row, _), _) = times.split_first()?;
     let all: HashSet<&Subject> = times.iter().map(|(row, _)| &row.subject).collect();
-    let (run, differ) = if all.len() == 1 { ("runs", "differs") } else { ("run", "differ") };
+    let is = if all.len() == 1 { "is" } else { "are" };
     Some(format!(
-        "{}{} {run} nothing that changed and {differ} in time by layout alone",
+        "{}{} {is} slower at some placements of the changed code alone",
         name(verdict, &row.subject),
         and_more(all.len() - 1)
     ))

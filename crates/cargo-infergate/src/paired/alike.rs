@@ -1,0 +1,75 @@
+//! Builds of both sides that are laid out alike: which of them a block starts.
+
+use anyhow::Result;
+
+use super::PairedRun;
+use crate::receipt::AlikeRecord;
+use infergate_core::clock::Clock;
+use infergate_core::worker::WorkerFile;
+
+/// Both processes of a side load within this time, or a block visits one placement instead of all.
+const QUICK_TO_LOAD_NS: u64 = 1_000_000_000;
+
+/// Builds of both sides that are laid out alike, a pair for each placement of what changed.
+#[derive(Debug, Clone)]
+pub struct Alike {
+    /// Base and head; never empty.
+    pub pairs: Vec<(WorkerFile, WorkerFile)>,
+    /// Functions of base that lie at the same address in head, with the same code.
+    pub same: usize,
+    /// Functions of base.
+    pub functions: usize,
+}
+
+impl Alike {
+    fn record(&self) -> AlikeRecord {
+        let hashes = |file: fn(&(WorkerFile, WorkerFile)) -> &WorkerFile| {
+            self.pairs.iter().map(|pair| file(pair).sha256().to_owned()).collect()
+        };
+        AlikeRecord {
+            same: self.same,
+            functions: self.functions,
+            base: hashes(|(base, _)| base),
+            head: hashes(|(_, head)| head),
+        }
+    }
+}
+
+impl PairedRun<'_> {
+    /// From the next block on each starts these builds, or again those that the pilot saw. Linking is no part of the time to measure in.
+    ///
+    /// # Errors
+    /// Those of `link`.
+    pub fn lay_out(&mut self, link: impl FnOnce() -> Result<Option<Alike>>) -> Result<()> {
+        let begun_ns = self.clock.now_ns();
+        self.alike = link()?;
+        self.receipt.alike = self.alike.as_ref().map(Alike::record);
+        self.start_ns += self.clock.now_ns() - begun_ns;
+        let more = self.placements(0).len().saturating_sub(1) as u64;
+        self.block_ns += more * self.starts_ns;
+        Ok(())
+    }
+
+    /// The placements that the block of this number (from 0) visits; none where both sides are as cargo links them. All of them where
+    /// processes load quickly. Else one, drawn without replacement until all were visited.
+    pub(super) fn placements(&self, block: usize) -> Vec<usize> {
+        let count = self.alike.as_ref().map_or(0, |alike| alike.pairs.len());
+        if count == 0 || self.starts_ns < QUICK_TO_LOAD_NS {
+            // Each block begins with another one.
+            (0..count).map(|at| (at + block) % count).collect()
+        } else {
+            vec![draw(self.receipt.seed, block, count)]
+        }
+    }
+}
+
+/// One of `count`, without replacement until all were drawn. It rests on seed and block alone, never on what was measured, so
+/// that a block stays as symmetric about the change as its noise is.
+pub fn draw(seed: u64, block: usize, count: usize) -> usize {
+    let count = count.max(1);
+    let mut random = fastrand::Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut order: Vec<usize> = (0..count).collect();
+    // All rounds come from one stream: orders by neighbouring seeds would resemble each other.
+    (0..=block / count).for_each(|_| random.shuffle(&mut order));
+    order[block % count]
+}
