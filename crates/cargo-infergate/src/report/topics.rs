@@ -19,6 +19,7 @@ pub mod verdict;
 
 use std::collections::HashSet;
 
+use infergate_core::printable::printable;
 use infergate_core::receipt::file_word;
 
 use super::inputs::Inputs;
@@ -71,6 +72,9 @@ pub fn report(inputs: &Inputs) -> Report {
     let mut sections: Vec<Section> = TOPICS.iter().filter_map(|topic| topic(inputs)).collect();
     findings_first(&mut sections);
     sections.retain(Section::says_something);
+    for section in &mut sections {
+        section.blocks.iter_mut().for_each(make_printable);
+    }
     one_id_a_chart(&mut sections);
     let headline = inputs.verdict.as_ref().map(headline).or_else(|| inputs.load.as_ref().and_then(of_load));
     let subject = title::subject(inputs);
@@ -126,6 +130,19 @@ fn findings_first(sections: &mut Vec<Section>) {
     sections.insert(0, Section::new("findings", "Findings").on_terminal().with([first]));
 }
 
+/// Sentences can quote a file of someone else's: one line each, and nothing that moves a cursor.
+fn make_printable(block: &mut Block) {
+    let said: Vec<&mut String> = match block {
+        Block::Said(said) => vec![said],
+        Block::List(list) => list.iter_mut().collect(),
+        Block::Findings(findings) => findings.iter_mut().map(|finding| &mut finding.said).collect(),
+        Block::Table(_) | Block::Chart(_) => Vec::new(),
+    };
+    for said in said {
+        *said = printable(said).into_owned();
+    }
+}
+
 fn headline(verdict: &Verdict) -> Headline {
     Headline { outcome: verdict.verdict, exit_code: verdict.exit_code, said: words::headline::of(verdict) }
 }
@@ -133,5 +150,5 @@ fn headline(verdict: &Verdict) -> Headline {
 /// A load run that is not to be used says so first; `None` for any other.
 fn of_load(receipt: &LoadReceipt) -> Option<Headline> {
     let (outcome, why) = unusable(receipt)?;
-    Some(Headline { outcome, exit_code: outcome.exit_code(), said: why.to_owned() })
+    Some(Headline { outcome, exit_code: outcome.exit_code(), said: printable(why).into_owned() })
 }

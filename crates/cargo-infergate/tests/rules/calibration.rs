@@ -22,7 +22,7 @@ fn quiet(blocks: usize) -> Vec<f64> {
 fn calibration(gates: &[(bool, f64)], power_blocks: usize) -> Calibration {
     let case = |id: &str| {
         let said = json!({ "sha256": output_sha256(&[1]), "ids": [1] });
-        json!({ "id": id, "threshold": 1.02, "pairs": 2, "timed": true, "base_output": said, "head_output": said })
+        json!({ "id": id, "threshold": 1.02, "pairs": 2, "iterations_per_sample": 1, "timed": true, "base_output": said, "head_output": said })
     };
     let times = |id: &str, difference: f64| {
         let head_ns = (1e9 * difference.exp()).round() as u64;
@@ -50,7 +50,12 @@ fn calibration(gates: &[(bool, f64)], power_blocks: usize) -> Calibration {
         "gates": gates.iter().map(gate).collect::<Vec<Value>>(),
         "power": quiet(power_blocks).into_iter().map(slowed).collect::<Vec<Value>>(),
     });
-    serde_json::from_value(document).expect("a calibration")
+    let mut calibration: Calibration = serde_json::from_value(document).expect("a calibration");
+    let noise = block_noise(&calibration);
+    for (case, noise) in calibration.cases.iter_mut().zip(noise) {
+        case.mean = Some(mean_test(None, case.threshold, noise.mean_std));
+    }
+    calibration
 }
 
 #[test]

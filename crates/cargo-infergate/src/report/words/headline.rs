@@ -8,18 +8,20 @@ mod passed;
 use std::collections::HashMap;
 
 use infergate_core::case::Phase;
+use infergate_core::printable::printable;
 
 use crate::receipt::{Evidence, Outcome, Subject, Verdict, VerdictRow};
 use crate::report::units;
 use crate::report::words::observed;
 
-/// The sentence, on one line.
+/// The sentence, on one line and fit for a terminal.
 pub fn of(verdict: &Verdict) -> String {
-    match verdict.verdict.exit_code() {
+    let said = match verdict.verdict.exit_code() {
         0 => passed::sentence(verdict),
         1 => failed::sentence(verdict),
         _ => open::sentence(verdict),
-    }
+    };
+    printable(&said).into_owned()
 }
 
 /// The outcomes that the sentence is about: of a verdict that fails each one that fails, in the order of the sentence.
