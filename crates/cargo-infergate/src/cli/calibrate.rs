@@ -70,7 +70,8 @@ pub struct Calibrate {
 
 impl TakesKeys for Calibrate {
     fn keys() -> Vec<Arg> {
-        flags::measure_pairs()
+        let checkout = ["base_folder", "bench.carry"].into_iter().flat_map(flags::one);
+        flags::measure_pairs().into_iter().chain(checkout).collect()
     }
 }
 

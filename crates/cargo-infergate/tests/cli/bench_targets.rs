@@ -122,8 +122,8 @@ fn an_engines_bench_target_is_that_of_the_folders_package() {
     assert_cmd::Command::from_std(gate).assert().success();
 }
 
-/// Of plain criterion, in the repository that its other tests use: base's checkout is looked at for each, and has the front for the layouts
-/// of the one that it has.
+/// Of plain criterion, in the repository that its other tests use: base's checkout is looked at for each, and has the front for the one that
+/// it has.
 pub fn new_bench_targets_cost_the_others_nothing(sandbox: &Sandbox) {
     sandbox.write("benches/parse.rs", plain_criterion::BENCH);
     sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_000;\n");
@@ -133,12 +133,12 @@ pub fn new_bench_targets_cost_the_others_nothing(sandbox: &Sandbox) {
     sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_100;\n");
     sandbox.write("benches/text.rs", plain_criterion::BENCH);
     sandbox.write("benches/wrong.rs", "use criterion::nothing;\n");
-    let said = plain_criterion::gate(sandbox, &["--cases=*/short", "--layouts=2"]).code(1);
+    let said = plain_criterion::gate(sandbox, &["--cases=*/short"]).code(1);
     let report = stdout(&said);
     for case in ["parse/parse/short 10", "text/parse/short 10"] {
         assert!(decision(&said).contains(case), "{report}");
     }
-    assert!(report.contains("2 layouts a side: each block draws one of each"), "{report}");
+    assert!(report.contains("base and head are laid out alike"), "{report}");
     let lost: Vec<&str> = report.lines().filter(|line| line.contains("is not compared")).collect();
     let wrong = "bench target 'wrong' is not compared, it fails in head alone: ";
     assert!(lost.iter().all(|line| line.contains(wrong)) && !lost.is_empty(), "{report}");

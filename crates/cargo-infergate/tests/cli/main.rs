@@ -1,6 +1,8 @@
 //! The command line, run as a user runs it, on a fake engine that keeps virtual time.
 
 mod accept;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod alike;
 mod bad_input;
 mod base_build;
 mod bench_targets;
@@ -25,8 +27,6 @@ mod init;
 mod interrupt;
 #[cfg(unix)]
 mod kept;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod layouts;
 #[cfg(target_os = "linux")]
 mod left_behind;
 #[path = "../rules/gate/load_runs.rs"]

@@ -51,10 +51,8 @@ pub fn repository() -> Sandbox {
 pub fn gate(sandbox: &Sandbox, arguments: &[&str]) -> assert_cmd::assert::Assert {
     let mut gate = sandbox.process(&["gate", "--against=HEAD", "--threads=1", "--memory-runs=0"]);
     gate.arg("--base-folder=cache").args(arguments);
-    for (flag, usual) in [("--out=", "target/paired.json"), ("--layouts=", "1")] {
-        if !arguments.iter().any(|argument| argument.starts_with(flag)) {
-            gate.arg(format!("{flag}{usual}"));
-        }
+    if !arguments.iter().any(|argument| argument.starts_with("--out=")) {
+        gate.arg("--out=target/paired.json");
     }
     assert_cmd::Command::from_std(gate).assert()
 }
@@ -368,7 +366,7 @@ criterion_main!(benches);
     sandbox.write("benches/parse.rs", bench);
     commit(sandbox, "src/lib.rs", &library(2), "allocations");
     sandbox.write("src/lib.rs", &library(4));
-    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--threads=1", "--layouts=1", "--budget=20s"]);
+    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--threads=1", "--budget=20s"]);
     gate.args(["--base-folder=cache", "--out=target/paired.json", "--no-explain"]);
     let said = assert_cmd::Command::from_std(gate).assert().code(1);
     let text = stdout(&said);
@@ -381,7 +379,7 @@ criterion_main!(benches);
     // One with an allocator of its own is timed all the same.
     let own = "#[global_allocator]\nstatic OWN: std::alloc::System = std::alloc::System;\n";
     sandbox.write("benches/parse.rs", &format!("{own}{bench}"));
-    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--threads=1", "--layouts=1", "--cases=told"]);
+    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--threads=1", "--cases=told"]);
     gate.args(["--base-folder=cache", "--out=target/paired.json", "--no-explain"]);
     let said = assert_cmd::Command::from_std(gate).assert().success();
     assert!(stderr(&said).contains("allocations are not counted: "), "{}", stderr(&said));

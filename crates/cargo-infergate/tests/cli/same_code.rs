@@ -4,6 +4,8 @@ use std::fs;
 
 use cargo_infergate::receipt::{Note, Outcome, PairedReceipt, Verdict, read};
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use crate::revisions::run;
 use crate::revisions::{MANIFEST, WORKER, commit, gate, repository};
 use crate::sandbox::{Sandbox, decision, stderr, stdout};
 
@@ -199,48 +201,59 @@ fn a_program_of_the_package_is_compared() {
     assert!(said.contains("timed because the program 'tool' differs, which a bench may start"), "{said}");
 }
 
-/// A step that takes longer wherever head lies, and a function that changes and that a step may call.
+/// A repository whose engine has `rare`, which its worker calls where a request has `word`; its time is what that gives.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-fn engine(factor: u64, calls: bool) -> String {
-    let more = if calls { " + rare(2)" } else { "" };
-    format!(
-        "#[inline(never)] pub fn rare(number: u64) -> u64 {{ std::hint::black_box(number) * {factor} }}\n\
-         #[inline(never)] pub fn step_ns() -> u64 {{\n    \
-         let is_base = std::env::current_exe().unwrap().iter().any(|part| part == \"base\");\n    \
-         let taken = if is_base {{ 1_000_000 }} else {{ 1_050_000 }};\n    taken{more}\n}}\n"
-    )
-}
-
-/// A repository whose step takes longer wherever head lies, and that has another `rare` in its working tree.
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-fn with_another_function(calls: bool) -> Sandbox {
+fn with_a_function_called_at(word: &str) -> Sandbox {
     let sandbox = repository();
-    let worker = WORKER.replace("use engine::STEP_NS;", "").replace(
-        "let count =",
-        "if std::env::args().count() > 50 { eprintln!(\"{}\", engine::rare(1)); }\n            \
-         #[allow(non_snake_case)] let STEP_NS = engine::step_ns();\n            let count =",
+    let call = format!(
+        "let taken_ns = if line.contains(\"{word}\") {{ engine::rare(1) }} else {{ 1_000_000 }};\n        \
+         let answer = if line.contains(\"\\\"op\\\":\\\"hello"
     );
+    let worker = WORKER.replace("use engine::STEP_NS;", "").replace("STEP_NS", "taken_ns");
+    let worker = worker.replace("let answer = if line.contains(\"\\\"op\\\":\\\"hello", &call);
+    assert!(worker.contains("engine::rare"), "{worker}");
     sandbox.write("bench.rs", &worker);
-    commit(&sandbox, "engine.rs", &engine(3, calls), "a step");
-    sandbox.write("engine.rs", &engine(5, calls));
+    commit(&sandbox, "engine.rs", &rare(1_000_000), "a step");
     sandbox
 }
 
-#[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-fn what_runs_nothing_that_changed_is_layout() {
-    let sandbox = with_another_function(false);
-    let arguments = [OUT, &["--layouts=1"]].concat();
-    let said = gate(&sandbox, "HEAD", &arguments).success();
-    let outcomes: Vec<Outcome> = verdict(&sandbox).rows.iter().map(|row| row.outcome).collect();
-    assert!(outcomes.contains(&Outcome::Layout), "{}", stdout(&said));
-    assert!(stdout(&said).contains("it does not run the function that changed"), "{}", stdout(&said));
-    gate(&sandbox, "HEAD", &[&arguments[..], &["--time-same-code"]].concat()).code(1);
+fn rare(step_ns: u64) -> String {
+    format!("#[inline(never)] pub fn rare(number: u64) -> u64 {{ std::hint::black_box(number) * {step_ns} }}\n")
+}
+
+/// Gates two cases; gives what was printed, and which of the cases were timed.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn timed_of_two(sandbox: &Sandbox, code: i32) -> (String, Vec<String>) {
+    let arguments = ["gate", "--against=HEAD", "--cases=prefill/p8,decode/p8"];
+    let said = run(sandbox, &[&arguments[..], OUT].concat()).code(code);
+    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    let timed = receipt.blocks.first().into_iter().flat_map(|block| &block.cases).map(|case| case.id.to_string());
+    (stdout(&said), timed.collect())
 }
 
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-fn what_runs_a_function_that_changed_is_slower() {
-    let said = gate(&with_another_function(true), "HEAD", &[OUT, &["--layouts=1"]].concat()).code(1);
-    assert!(stdout(&said).contains("it runs the function that changed: engine::rare"), "{}", stdout(&said));
+fn a_case_that_runs_nothing_changed_is_not_timed() {
+    let sandbox = with_a_function_called_at("decode/p8");
+    sandbox.write("engine.rs", &rare(1_000_001));
+    let (said, timed) = timed_of_two(&sandbox, 0);
+    assert!(said.contains("1 of 2 cases run what changed"), "{said}");
+    assert_eq!(timed, ["decode/p8"], "{said}");
+    let rows = verdict(&sandbox).rows;
+    let untimed: Vec<_> = rows.iter().filter(|row| row.outcome == Outcome::SameCode).collect();
+    assert!(untimed.len() == 1 && untimed[0].subject.to_string() == "prefill/p8", "{untimed:?}");
+
+    sandbox.write("engine.rs", &rare(1_050_000));
+    let (said, _) = timed_of_two(&sandbox, 1);
+    assert!(said.contains("it runs the function that changed: engine::rare"), "{said}");
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn a_change_that_runs_while_loading_reaches_all_cases() {
+    let sandbox = with_a_function_called_at("load");
+    sandbox.write("engine.rs", &rare(1_000_001));
+    let (said, timed) = timed_of_two(&sandbox, 0);
+    assert_eq!(timed.len(), 2, "{said}");
 }

@@ -1,0 +1,112 @@
+//! Both sides laid out alike: linked in one order, once for each placement of what changed.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use cargo_infergate::receipt::{Calibration, PairedReceipt, read};
+
+use crate::interrupt::signal;
+use crate::paired;
+use crate::revisions::{commit, gate, repository, run};
+use crate::sandbox::{Sandbox, stdout};
+
+const OUT: &str = "--out=paired.json";
+const ALIKE: &str = "base and head are laid out alike";
+const AS_LINKED: &str = "each side is timed as it was linked";
+
+fn receipt(sandbox: &Sandbox) -> PairedReceipt {
+    read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt")
+}
+
+fn is_distinct(hashes: &[String]) -> bool {
+    hashes.iter().enumerate().all(|(at, hash)| !hashes[..at].contains(hash))
+}
+
+/// Programs lie where the plain build lies: above them, `assert_cmd` finds a program of the package.
+#[test]
+fn each_block_times_all_placements() {
+    let sandbox = repository();
+    let start = "fn main() {\n    assert!(std::env::current_exe().unwrap().parent().unwrap().ends_with(\"deps\"));\n";
+    let worker = fs::read_to_string(sandbox.path("bench.rs")).expect("a worker").replace("fn main() {\n", start);
+    commit(&sandbox, "bench.rs", &worker, "a bench that looks where it lies");
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
+    let said = gate(&sandbox, "HEAD", &[OUT]).success();
+    assert!(stdout(&said).contains(ALIKE), "{}", stdout(&said));
+    let receipt = receipt(&sandbox);
+    let alike = receipt.alike.expect("laid out alike");
+    assert!(alike.same > 0 && alike.same <= alike.functions, "{alike:?}");
+    assert!(alike.base.len() == 4 && is_distinct(&alike.base), "{alike:?}");
+    assert!(alike.head.len() == 4 && is_distinct(&alike.head), "{alike:?}");
+    for case in receipt.blocks.iter().flat_map(|block| &block.cases) {
+        let mut placements = case.placements.clone();
+        placements.sort_unstable();
+        assert_eq!(placements, [0, 1, 2, 3]);
+    }
+}
+
+#[test]
+fn a_linker_that_orders_no_functions_and_a_given_program_are_timed_as_they_are() {
+    let sandbox = repository();
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
+    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
+    process.args(["--base-folder=cache", OUT]).env("RUSTFLAGS", "-Clinker-features=-lld");
+    let said = assert_cmd::Command::from_std(process).assert().success();
+    assert!(stdout(&said).contains(AS_LINKED) && stdout(&said).contains("does not order functions"), "{said}");
+    let is_as_linked = |receipt: PairedReceipt| {
+        let cases: Vec<_> = receipt.blocks.iter().flat_map(|block| &block.cases).collect();
+        receipt.alike.is_none() && !cases.is_empty() && cases.iter().all(|case| case.placements.is_empty())
+    };
+    assert!(is_as_linked(receipt(&sandbox)));
+
+    let given = Sandbox::new();
+    let said = paired::gate(&given, "fake", "fake", &[OUT]).success();
+    assert!(stdout(&said).contains(AS_LINKED), "{said}");
+    assert!(is_as_linked(receipt(&given)));
+}
+
+#[test]
+fn a_calibration_compares_with_a_revision_laid_out_alike_every_second_time() {
+    let sandbox = repository();
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
+    let asked = ["--against=HEAD", "--gates=2", "--power-blocks=0", "--out=c.json", "--cases=decode/p8"];
+    let said = run(&sandbox, &[&["calibrate"], &asked[..]].concat()).success();
+    assert!(stdout(&said).contains(ALIKE), "{}", stdout(&said));
+    let calibration = read::<Calibration>(&sandbox.path("c.json")).expect("kept");
+    let [alone, apart] = &calibration.gates[..] else { panic!("two gates") };
+    assert!(alone.alike.is_none() && alone.base_sha256 == alone.head_sha256);
+    assert!(apart.alike.as_ref().is_some_and(|alike| alike.base.len() == 4), "{:?}", apart.alike);
+    assert_ne!(apart.base_sha256, apart.head_sha256);
+}
+
+/// Ctrl-C comes while a linker runs that does not end: it is ended, and is not taken for one that orders no functions.
+#[test]
+fn an_interruption_while_both_are_linked_ends_the_link_and_the_command() {
+    let sandbox = repository();
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
+    let path = std::env::var_os("PATH").expect("a path");
+    let linker = std::env::split_paths(&path).map(|folder| folder.join("cc")).find(|cc| cc.is_file()).expect("cc");
+    // The parent of a link is the command. A second signal would end it at once.
+    let script = format!(
+        "#!/bin/sh\ncase \"$1\" in @*/alike/*)\n  mkdir '{}' 2>/dev/null && kill -INT \"$PPID\"\n  \
+         exec tail -f /dev/null;;\nesac\nexec '{}' \"$@\"\n",
+        sandbox.path("target/once").display(),
+        linker.display()
+    );
+    let shim = sandbox.write("target/shim/cc", &script);
+    fs::set_permissions(&shim, fs::Permissions::from_mode(0o755)).expect("executable");
+    let folders: Vec<PathBuf> = [sandbox.path("target/shim")].into_iter().chain(std::env::split_paths(&path)).collect();
+    let folders = std::env::join_paths(folders).expect("a path");
+    for command in [&["gate"][..], &["calibrate", "--gates=2"]] {
+        let mut process = sandbox.process(command);
+        process.args(["--against=HEAD", "--base-folder=cache", "--model=m", "--threads=1", "--cases=decode/p8", OUT]);
+        process.env("PATH", &folders);
+        let (code, said) = signal(process, &[]);
+        assert_eq!(code, Some(2), "{said}");
+        fs::remove_dir(sandbox.path("target/once")).expect("it was linked");
+        assert!(said.lines().last().is_some_and(|line| line.contains("interrupted")), "{said}");
+        assert!(!said.contains(AS_LINKED) && !sandbox.path("paired.json").exists(), "{said}");
+    }
+    let said = gate(&sandbox, "HEAD", &[OUT]).success();
+    assert!(receipt(&sandbox).alike.is_some(), "{}", stdout(&said));
+}
