@@ -160,12 +160,6 @@ fn what_no_receipt_may_hold_is_refused_before_anything_is_measured() {
 }
 
 #[test]
-fn names_that_would_move_the_cursor_are_refused() {
-    let text = broken(load(&mut spawn("colours")));
-    assert!(text.contains("control characters"), "{text}");
-}
-
-#[test]
 fn a_worker_of_protocol_2_is_asked_for_what_protocol_2_knew() {
     let mut client = spawn("protocol-2");
     load(&mut client).expect("loads");

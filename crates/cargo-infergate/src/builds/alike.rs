@@ -219,7 +219,7 @@ pub fn link(base: &Side, head: &Side, seed: u64, cancelled: &AtomicBool) -> Resu
     ensure!(was.is_x86_64(), "functions are ordered on x86-64 alone");
     let functions = Functions::of(&was, &is);
     ensure!(!functions.same.is_empty(), "the programs do not name their functions");
-    let starts = starts(&was, &is).context("the linker puts constants behind the code")?;
+    let starts = starts(&was, &is).context("this linker puts constants behind the code (lld does not)")?;
     let both = |work: &(dyn Fn(&Side) -> Result<(Vec<String>, Named)> + Sync)| {
         thread::scope(|scope| {
             let head = scope.spawn(|| work(head));

@@ -22,7 +22,7 @@ fn the_version_says_how_the_command_was_built() {
 
 #[test]
 fn every_command_explains_itself_with_examples_under_the_name_it_was_started_by() {
-    for command in ["gate", "bench", "compare", "bless", "doctor", "schema"] {
+    for command in ["gate", "bench", "compare", "bless", "doctor"] {
         let said = Sandbox::new().run(&[command, "--help"]).success();
         let help = stdout(&said);
         assert!(help.contains(&format!("Examples:\n  cargo infergate {command}")), "{help}");
@@ -75,7 +75,7 @@ fn compare_judges_two_files_and_measures_nothing() {
         "{}",
         decision(&same)
     );
-    assert!(decision(&same).contains(", time is shown and not judged, as "), "{}", decision(&same));
+    assert!(decision(&same).contains("time is advisory"), "{}", decision(&same));
 
     let slow = sandbox.run(&["compare", "base.json", "slow.json", "--json", "verdict.json"]).success();
     assert!(stdout(&slow).contains("time is advisory"), "{}", stdout(&slow));

@@ -8,7 +8,7 @@ fn without_a_baseline_time_is_advisory_unless_one_is_required() {
     let said = sandbox.measure("gate", "fake", &[]).code(0);
     assert!(stdout(&said).contains("`gate --against HEAD` compares your next change"), "{}", stdout(&said));
     assert!(decision(&said).starts_with("verdict: pass (exit 0): "), "{}", decision(&said));
-    let unjudged = " without an output to compare with, time is shown and not judged";
+    let unjudged = " without an output to compare with, no baseline: time is advisory";
     assert!(decision(&said).contains(unjudged), "{}", decision(&said));
 
     let said = sandbox.run(&["gate", "--receipt", "target/infergate/receipt.json", "--require-baseline"]).code(4);
