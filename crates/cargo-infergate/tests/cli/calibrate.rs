@@ -85,8 +85,8 @@ fn a_later_gate_of_this_machine_class_quotes_it() {
     let said = |head: &str, arguments: &[&str]| stdout(&gate(&sandbox, "fake", head, arguments).success());
     let report = said("fake", &[]);
     // Two of four are between builds, and 0 of 2 is at most 77.64 %.
-    let quoted = "0 of 2 decided gates between two builds that do the same called regressed (at most 78 %";
-    assert!(report.contains(quoted) && report.contains("by design at most 1 % of suites"), "{report}");
+    let quoted = "0 of 2 decided gates between two builds that do the same (at most 78 %";
+    assert!(report.contains(quoted) && report.contains("By design at most 1 % of suites"), "{report}");
     let report = said("fake", &["--cases=decode/p9"]);
     assert!(report.contains("not measured for a run like this one: the calibration has other cases"), "{report}");
 

@@ -1,6 +1,0 @@
-#!/bin/sh
-# Has a name that would move a terminal's cursor.
-read -r _
-echo '{"ok":{"protocol":2,"tool":"0","machine":{"class":"c","os":"o","arch":"a","cpu_vendor":"v","cpu_model":"m","logical_cores":1,"memory_bytes":1},"build":{"rustc":"","flags":"","opt_level":"","target":""}}}'
-read -r _
-echo '{"ok":{"engine":{"name":"scr\u001b[2Kipt","version":"1","model":"m","dtype":"none","context_tokens":64,"vocab_tokens":9},"load_ns":1}}'
