@@ -35,7 +35,7 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(1);
 
 /// A watched case runs this part of a block's pairs.
-const PAIRS_SHARE: usize = 4;
+const PAIRS_SHARE: usize = 16;
 
 /// The word of a line that says that all functions are watched, with the process's number.
 const WATCHED: &str = "watched";

@@ -62,6 +62,8 @@ pub struct PairedRun<'a> {
     starts_ns: u64,
     /// The longest block so far, or the pilot's estimate.
     block_ns: u64,
+    /// The cases that the budget holds; `None`: all.
+    in_budget: Option<Vec<Case>>,
     /// As the pilot has it.
     ratios: Vec<(Case, f64)>,
 }
@@ -130,6 +132,7 @@ impl<'a> PairedRun<'a> {
             alike: None,
             starts_ns: pilot.starts_ns,
             block_ns,
+            in_budget: None,
             ratios: pilot.ratios,
         })
     }
@@ -178,6 +181,27 @@ impl<'a> PairedRun<'a> {
         usize::try_from(left_ns / u128::from(self.block_ns.max(1))).ok()
     }
 
+    /// Where the budget does not hold the fewest blocks that a verdict takes: times as many cases as it holds them of, drawn by the
+    /// seed. Gives how many are left out.
+    pub fn fit_to_budget(&mut self) -> usize {
+        let Some(blocks) = self.blocks_in_budget().filter(|blocks| *blocks < fewest_to_pass()) else { return 0 };
+        let room_ns = (blocks as f64 + 1.0) * self.block_ns as f64 / fewest_to_pass() as f64;
+        let mut timed = self.timed();
+        let starts_ns = self.block_ns as f64 - self.pairs.block_ns(&timed);
+        let all = timed.len();
+        fastrand::Rng::with_seed(self.receipt.seed).shuffle(&mut timed);
+        let mut taken = Vec::new();
+        for case in timed {
+            taken.push(case);
+            if starts_ns + self.pairs.block_ns(&taken) > room_ns && taken.len() > 1 {
+                taken.pop();
+            }
+        }
+        self.in_budget = Some(taken.iter().map(|case| case.id).collect());
+        self.block_ns = (starts_ns + self.pairs.block_ns(&taken)).max(0.0) as u64;
+        all - taken.len()
+    }
+
     /// The time to measure in, where there is a limit.
     pub fn budget(&self) -> Option<Duration> {
         self.request.budget
@@ -202,13 +226,16 @@ impl<'a> PairedRun<'a> {
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<PairedReceipt, WorkerError> {
         loop {
-            let cases = open(&self.receipt);
+            let all = open(&self.receipt);
+            let is_in_budget = |case: &Case| self.in_budget.as_ref().is_none_or(|taken| taken.contains(case));
+            let cases: Vec<Case> = all.iter().copied().filter(is_in_budget).collect();
             if let Some(broken) = head_computes_between(&self.receipt) {
                 self.receipt.invalid.push(broken);
                 return Ok(self.receipt);
             }
-            self.receipt.out_of_time = !cases.is_empty() && self.blocks_in_budget() == Some(0);
-            if cases.is_empty() || self.receipt.out_of_time {
+            let is_out_of_time = cases.is_empty() || self.blocks_in_budget() == Some(0);
+            self.receipt.out_of_time = !all.is_empty() && is_out_of_time;
+            if is_out_of_time {
                 self.receipt.notes.extend(computes_between(&self.receipt));
                 return Ok(self.receipt);
             }

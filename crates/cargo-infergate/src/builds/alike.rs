@@ -211,6 +211,9 @@ pub struct Side<'a> {
 /// # Errors
 /// Why they cannot be laid out alike: no names of functions, a linker other than lld; and when it was cancelled.
 pub fn link(base: &Side, head: &Side, seed: u64, cancelled: &AtomicBool) -> Result<Alike> {
+    for side in [base, head] {
+        fs::create_dir_all(&side.folder).with_context(|| format!("{}: cannot be made", side.folder.display()))?;
+    }
     let images = [base, head].map(|side| side.linker.unstripped(&side.folder, cancelled));
     let [was, is] = images;
     let (was, is) = (was?, is?);

@@ -1,15 +1,15 @@
 //! The last link of a bench target, done again with its functions and constants in another order.
 //!
-//! The last crate is compiled once more, beside its plain build, so that its object files stay and the compiler tells the linker's
-//! command; after that a layout costs one link, without cargo and without a compiler. The plain build stays what it is: cargo
-//! keeps builds with other arguments for the last call of the compiler under another name.
+//! The last crate is compiled once more, beside its plain build, so that its object files stay and the compiler prints the linker's
+//! command; after that a layout costs one link, without cargo and without a compiler. The next gate of the same commit finds both. The
+//! plain build stays what it is: cargo keeps builds with other arguments for the last call of the compiler under another name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::bench_target::{self, Place};
 use super::progress;
@@ -39,33 +39,39 @@ pub struct LinkCommand {
 }
 
 impl Linker {
-    /// Compiles the last crate of `target`; `folder` is there, and takes the linker's command. `None` when that fails, or `stop`
-    /// says so before it ends.
+    /// Compiles the last crate of `target`, or finds that of an earlier gate; `folder` keeps the linker's command beside its object files.
+    /// `None` when that fails, or `stop` says so before it ends.
+    ///
+    /// # Errors
+    /// When cargo does not start, or a file cannot be read or written.
     pub fn capture(
         target: &BenchTarget,
         place: Option<&Place>,
-        plain: &Path,
         folder: &Path,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<Self>> {
-        let said = std::path::absolute(folder)?.join("link-args");
-        let arguments = ["-Csave-temps".to_owned(), format!("--print=link-args={}", said.display())];
-        let build = || match bench_target::build_beside(target, place, &arguments, stop)? {
-            // A cargo that keeps one build for all arguments: its file is the plain build, and not to be removed.
-            Ok(built) if built.path.file_name() == plain.file_name() => {
-                bail!("this cargo keeps one build of a bench target; layouts take cargo 1.85 or newer")
+        fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+        let printed = std::path::absolute(folder)?.join("link-args");
+        let arguments = ["-Csave-temps".to_owned(), format!("--print=link-args={}", printed.display())];
+        let mut is_again = false;
+        loop {
+            let Ok(built) = bench_target::build_beside(target, place, &arguments, stop)? else { return Ok(None) };
+            let text = read_text(&printed, MAX_COMMAND_BYTES).unwrap_or_default();
+            let linker = Self::of(&text, built.path.clone()).filter(Self::is_of_its_program);
+            if linker.is_some() || is_again {
+                return Ok(linker);
             }
-            built => Ok(built.ok()),
-        };
-        let Some(mut built) = build()? else { return Ok(None) };
-        if !said.exists() {
-            // A call that was ended before it removed its build: cargo takes that for the one asked for, and links nothing.
-            remove(&built.path);
-            let Some(again) = build()? else { return Ok(None) };
-            built = again;
+            // Cargo found this build done, and the command is that of another one, or gone.
+            fs::remove_file(&built.path).with_context(|| format!("{}: cannot be removed", built.path.display()))?;
+            is_again = true;
         }
-        let text = read_text(&said, MAX_COMMAND_BYTES).context("the linker's command cannot be read")?;
-        Ok(Self::of(&text, built.path))
+    }
+
+    /// Whether the command makes the program that cargo names: cargo gives that a second name.
+    fn is_of_its_program(&self) -> bool {
+        let words = &self.command.words;
+        let output = words.iter().position(|word| word == "-o").and_then(|at| words.get(at + 1));
+        output.is_some_and(|output| Path::new(output).file_name() == self.built.file_name())
     }
 
     /// Of a linker's command that the compiler printed, and the program that it made; `None` for other text.
@@ -117,38 +123,6 @@ impl Linker {
         ensure_not(cancelled)?;
         Ok(status.success() && to.is_file())
     }
-}
-
-impl Drop for Linker {
-    /// Object files and bitcode take many times the room of the program. What cannot be removed is overwritten the next time.
-    fn drop(&mut self) {
-        remove(&self.built);
-        let folder = self.built.parent().unwrap_or(Path::new(""));
-        // The compiler's own folder for temporary files, which lies beside the program.
-        let beside = |word: &String| Path::new(word).parent().map(Path::to_owned);
-        let is_temporary = |path: &PathBuf| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            path.parent() == Some(folder) && name.starts_with("rustc") && path.is_dir()
-        };
-        self.command
-            .words
-            .iter()
-            .filter_map(beside)
-            .filter(is_temporary)
-            .for_each(|path| drop(fs::remove_dir_all(path)));
-    }
-}
-
-/// Removes a build with the object files it kept.
-fn remove(built: &Path) {
-    let folder = built.parent().unwrap_or(Path::new(""));
-    let name = built.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let is_its = |path: &PathBuf| {
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
-        file == name || file.starts_with(&format!("{name}."))
-    };
-    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    files.filter(is_its).for_each(|path| drop(fs::remove_file(path)));
 }
 
 impl LinkCommand {

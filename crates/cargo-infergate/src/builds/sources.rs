@@ -65,16 +65,11 @@ impl Source {
         Ok(Program { path: built.path, ..timed.clone() })
     }
 
-    /// Compiles the last crate again so that its object files stay.
-    fn capture(&self, plain: &Path, cancelled: &AtomicBool) -> Result<Linker> {
-        let folder = &self.folder;
-        if folder.exists() {
-            fs::remove_dir_all(folder).with_context(|| format!("{}: cannot be removed", folder.display()))?;
-        }
-        fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+    /// How the program is linked.
+    fn linker(&self, cancelled: &AtomicBool) -> Result<Linker> {
         let stop = || cancelled.load(Ordering::Relaxed);
-        let captured = Linker::capture(&self.target, self.place.as_ref(), plain, folder, &stop)?;
-        captured.context("the last crate does not build with its object files kept")
+        let captured = Linker::capture(&self.target, self.place.as_ref(), &self.folder, &stop)?;
+        captured.context("the last crate does not build with its object files kept (cargo 1.85 or newer does)")
     }
 
     /// Beside the plain build: benches look for other files by where they lie themselves. Names of equal length, which a process finds
@@ -130,18 +125,18 @@ fn link(
 ) -> Result<Alike> {
     let (was, is) = (was.open()?, is.open()?);
     let (of_base, of_head) = thread::scope(|scope| {
-        let of_head = scope.spawn(|| head.capture(is.path(), cancelled));
-        let of_base = base.capture(was.path(), cancelled);
+        let of_head = scope.spawn(|| head.linker(cancelled));
+        let of_base = base.linker(cancelled);
         Ok::<_, anyhow::Error>((of_base?, of_head.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?))
     })?;
     let side = |source: &Source, plain: &WorkerFile, linker| alike::Side {
         linker,
         files: (0..PLACEMENTS).map(|placement| source.path(plain.path(), placement)).collect(),
-        folder: source.folder.clone(),
+        folder: source.folder.join("links"),
     };
     let linked = alike::link(&side(base, &was, &of_base), &side(head, &is, &of_head), seed, cancelled);
     for source in [base, head] {
-        drop(fs::remove_dir_all(&source.folder));
+        drop(fs::remove_dir_all(source.folder.join("links")));
     }
     let linked = linked?;
     let open = |path: &Path, plain: &WorkerFile| Program { path: path.to_owned(), ..plain.program().clone() }.open();

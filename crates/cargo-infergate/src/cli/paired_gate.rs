@@ -261,6 +261,9 @@ fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &PairedPolicy, out: Opt
     let verdict = judge(&receipt, policy);
     // Before anything is written, which may fail.
     output::decided(&paired::verdict(&receipt, &verdict));
+    if out.is_some() {
+        output::line(&paired::took(&receipt.took));
+    }
     let (code, mut written) = (verdict.exit_code, Written::default());
     if let Some(out) = out
         && written

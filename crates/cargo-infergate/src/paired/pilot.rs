@@ -18,7 +18,7 @@ use super::windows::Levels;
 use super::{PairedRequest, Shard, TurnTokens, Worker, Workers, first_pairs, forgets};
 use crate::gate::output::{Agreement, compare, default_tolerance};
 use crate::gate::paired::median_threshold;
-use crate::receipt::{Note, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp};
+use crate::receipt::{Note, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, Took, timestamp};
 use crate::suite::fitting;
 use infergate_core::case::Case;
 use infergate_core::clock::MonotonicClock;
@@ -255,6 +255,7 @@ fn attempt(
         seed: request.load.seed,
         cases: planned,
         other_lengths: compared.outputs,
+        took: Took::default(),
         blocks: Vec::new(),
         memory: None,
         alike: None,

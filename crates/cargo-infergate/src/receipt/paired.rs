@@ -14,7 +14,7 @@ use super::share::ShareRecord;
 use super::side::Side;
 use super::window::WindowRecord;
 use super::{
-    Allocated, Build, CodeRecord, CountedCase, Counter, Explained, Format, Machine, MemoryRecord, Note, Terms,
+    Allocated, Build, CodeRecord, CountedCase, Counter, Explained, Format, Machine, MemoryRecord, Note, Terms, Took,
 };
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
@@ -62,6 +62,9 @@ pub struct PairedReceipt {
     /// What both sides say to prompts of lengths that no case has, untimed; empty of benches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_lengths: Vec<OtherLength>,
+    /// Where the time of the run went.
+    #[serde(default)]
+    pub took: Took,
     /// In the order they were measured.
     pub blocks: Vec<BlockRecord>,
     /// Head's memory phase, in a process of its own; `null` where there was none.

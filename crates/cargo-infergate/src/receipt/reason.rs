@@ -151,6 +151,8 @@ pub enum Reason {
         /// Blocks that were measured.
         blocks: usize,
     },
+    /// The case takes less time, so a higher count is shown and fails nothing.
+    TimeIsBetter,
     /// Noise left the limit undecided, and a slowdown by the ratio beside it is excluded.
     TooNoisyFor {
         /// The ratio from which on a slowdown fails.

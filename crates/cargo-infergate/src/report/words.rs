@@ -257,6 +257,7 @@ pub fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
                 "some {what} are much slower: the mean rose by more than its limit, and by much more than the median"
             )
         }
+        Reason::TimeIsBetter => "shown and not judged, since its time is better".into(),
         Reason::TooNoisyFor { limit } => {
             format!("the runner was too noisy for {}", units::percent(Some(limit - 1.0)))
         }

@@ -2,8 +2,9 @@
 //! there is.
 
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
 use super::super::outputs::Kept;
 use super::super::sources::{self, Sources};
@@ -11,11 +12,10 @@ use super::super::{calibrate, coverage, flags, output, progress};
 use crate::code::Changed;
 use crate::config::Config;
 use crate::gate::paired::{
-    GLANCE_BLOCKS, MAX_BLOCKS, blocks_to_pass, fewest_to_fail, fewest_to_pass, known, of_another_setup, open,
-    own_errors,
+    GLANCE_BLOCKS, MAX_BLOCKS, blocks_to_pass, fewest_to_fail, known, of_another_setup, open, own_errors,
 };
 use crate::paired::{PairedRequest, PairedRun};
-use crate::receipt::{Calibration, Note, PairedCase, PairedReceipt, read};
+use crate::receipt::{Calibration, Note, PairedCase, PairedReceipt, Took, read};
 use crate::report::paired;
 use crate::report::words;
 
@@ -30,6 +30,7 @@ pub fn measure(
     line: &progress::Line,
     cancelled: &AtomicBool,
 ) -> Result<PairedReceipt> {
+    let begun = Instant::now();
     let mut show = |step: &infergate_core::progress::Progress| line.show(step);
     let mut run = PairedRun::begin(request, &mut show, cancelled)?;
     // Of a share of which nothing is left, the notes say why.
@@ -48,6 +49,7 @@ pub fn measure(
         let runs = coverage::trace(&run.receipt().cases, request, changed, cancelled)?;
         run.leave_unreached(runs);
     }
+    let pilot_ns = begun.elapsed().as_nanos() as u64;
     let is_timed = run.receipt().cases.iter().any(|case| case.timed);
     let mut placed = None;
     if let Some(sources) = sources.filter(|_| is_timed) {
@@ -58,6 +60,7 @@ pub fn measure(
             Ok(alike)
         })?;
     }
+    let builds_ns = begun.elapsed().as_nanos() as u64 - pilot_ns;
     let blocks = run.blocks_in_budget().unwrap_or(MAX_BLOCKS).min(MAX_BLOCKS);
     line.above(|| output::say(&paired::thresholds(run.receipt())));
     let (broken, found) = (&run.receipt().broken, &run.receipt().notes[request.notes.len()..]);
@@ -74,14 +77,13 @@ pub fn measure(
     if request.budget.is_some() && blocks > 0 {
         line.above(|| output::line(&in_budget(&run, blocks)));
     }
-    let fewest = fewest_to_pass();
-    ensure!(
-        blocks >= fewest,
-        "--budget: the time left after the pilot holds {blocks} blocks and a verdict takes at least {fewest}, about {:.0} s; \
-         {}give more time or fewer --cases",
-        run.block_ns() as f64 * fewest as f64 / 1e9,
-        run.slower_in_pilot().map_or_else(String::new, |said| format!("{said}; "))
-    );
+    let left_out = run.fit_to_budget();
+    if left_out > 0 {
+        let slower = run.slower_in_pilot().map_or_else(String::new, |said| format!(" ({said})"));
+        line.above(|| {
+            output::line(&format!("--budget: too little for {left_out} of the cases{slower}; they are not timed"))
+        });
+    }
     let look = |receipt: &PairedReceipt| {
         if let Some(kept) = kept.filter(|_| !receipt.blocks.is_empty()) {
             kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
@@ -89,6 +91,8 @@ pub fn measure(
         open(receipt)
     };
     let mut receipt = run.run(&look, &mut show)?;
+    let timing_ns = begun.elapsed().as_nanos() as u64 - pilot_ns - builds_ns;
+    receipt.took = Took { builds_ns, pilot_ns, timing_ns, ..Took::default() };
     receipt.notes.extend(placed.map(Note::from));
     receipt.notes.push(own_errors(calibration.as_ref(), &receipt));
     Ok(receipt)

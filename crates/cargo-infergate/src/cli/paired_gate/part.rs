@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
@@ -39,6 +40,8 @@ pub struct Part {
     memory_runs: usize,
     /// The only one of its gate.
     is_alone: bool,
+    /// What building both sides took.
+    builds_ns: u64,
     /// Held until all is measured.
     _trees: Vec<Rc<Tree>>,
 }
@@ -211,6 +214,7 @@ impl Part {
         prefix: Option<&str>,
         cancelled: &AtomicBool,
     ) -> Result<Self> {
+        let begun = Instant::now();
         let built = sides::build(gate, config, trees);
         ensure_not(cancelled)?;
         let built = built?;
@@ -236,6 +240,7 @@ impl Part {
             base_memory,
             head_memory,
             is_alone: prefix.is_none(),
+            builds_ns: begun.elapsed().as_nanos() as u64,
             _trees: trees,
         })
     }
@@ -256,7 +261,7 @@ impl Part {
         asked: &Asked,
         cancelled: &AtomicBool,
     ) -> Result<PairedReceipt> {
-        let Self { config, request, sources, changed, counting, memory_runs, is_alone, _trees, .. } = self;
+        let Self { config, request, sources, changed, counting, memory_runs, is_alone, builds_ns, _trees, .. } = self;
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
         let place = if is_alone { out.to_owned() } else { beside(out, &file_word(&config.bench.name())) };
         let kept = Kept::at(&place);
@@ -268,6 +273,8 @@ impl Part {
             super::measure(&request, &config, Some(&sources), changed.as_ref(), Some(&kept), &line, cancelled);
         line.finish();
         let mut receipt = measured.inspect_err(|_| kept.say_where())?;
+        receipt.took.builds_ns += builds_ns;
+        let begun = Instant::now();
         // The memory phase repeats a generation, and benches have none.
         if sources.head.is_some() && receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench) {
             (base_memory, head_memory) = (None, None);
@@ -295,6 +302,8 @@ impl Part {
             bench_counters::attach(&mut receipt, &counting, &request, &progress::Line::new(), cancelled);
             programs = counting.ok().or(programs);
         }
+        receipt.took.counting_ns = begun.elapsed().as_nanos() as u64;
+        let begun = Instant::now();
         if let Some(explaining) = &asked.explain {
             kept.keep(&receipt);
             if let Some((base, head)) = programs.filter(|_| !receipt.partial) {
@@ -302,6 +311,7 @@ impl Part {
             }
             explain::attach(&mut receipt, policy, &request, changed.as_ref(), explaining, cancelled);
         }
+        receipt.took.explaining_ns = begun.elapsed().as_nanos() as u64;
         Ok(receipt)
     }
 }

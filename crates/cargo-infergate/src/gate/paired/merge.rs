@@ -170,6 +170,7 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt, functions: fn(usize, us
     merged.blocks.extend(share.blocks);
     merged.cases.extend(share.cases);
     merged.other_lengths.extend(share.other_lengths);
+    merged.took.add(share.took);
     merged.partial |= share.partial;
     merged.out_of_time |= share.out_of_time;
     merged.invalid.extend(share.invalid);

@@ -9,7 +9,8 @@ use crate::gate::output::default_tolerance;
 use crate::gate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};
 use crate::receipt::{
     Accept, Against, BlockCase, BlockRecord, CodeRecord, Evidence, Metric, Note, Outcome, OutputComparison,
-    OutputEvidence, PairedCase, PairedReceipt, Reason, Remedy, Target, TimeEvidence, Verdict, VerdictRow,
+    OutputEvidence, PairedCase, PairedReceipt, Reason, Remedy, Shown, Statistic, Target, TimeEvidence, Verdict,
+    VerdictRow,
 };
 use infergate_core::case::Case;
 use infergate_core::printable::first_of;
@@ -147,6 +148,13 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
     if !base.held.is_empty() {
         rows.extend(exact::held_by_both(&base.held, &head.held, policy.counter_tolerance));
     }
+    let faster = faster(&rows);
+    for row in rows.iter_mut().filter(|row| row.outcome == Outcome::CounterRegressed) {
+        if row.subject.case().is_some_and(|case| faster.contains(&case)) {
+            row.outcome = Outcome::Advisory;
+            row.reasons.push(Reason::TimeIsBetter);
+        }
+    }
     rows.extend(target::judge_pair(receipt, &policy.targets));
     if let Some(record) = &receipt.memory {
         rows.extend(memory::judge(record));
@@ -162,6 +170,14 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
         (true, false) if policy.undecided_passes => judged.passing_undecided(),
         (true, false) => judged,
     }
+}
+
+/// Cases whose time is shown to be better: what counters are there to tell of is known then.
+fn faster(rows: &[VerdictRow]) -> Vec<Case> {
+    let is_faster = |row: &&VerdictRow| {
+        row.time().is_some_and(|time| time.statistic == Statistic::Median && time.shown == Some(Shown::Faster))
+    };
+    rows.iter().filter(is_faster).filter_map(|row| row.subject.case()).collect()
 }
 
 fn notes(receipt: &PairedReceipt) -> Vec<Note> {
