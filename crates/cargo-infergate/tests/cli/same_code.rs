@@ -225,7 +225,7 @@ fn rare(step_ns: u64) -> String {
 /// Gates two cases; gives what was printed, and which of the cases were timed.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn timed_of_two(sandbox: &Sandbox, code: i32) -> (String, Vec<String>) {
-    let arguments = ["gate", "--against=HEAD", "--cases=prefill/p8,decode/p8"];
+    let arguments = ["gate", "--against=HEAD", "--cases=decode/p8,decode/p16"];
     let said = run(sandbox, &[&arguments[..], OUT].concat()).code(code);
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
     let timed = receipt.blocks.first().into_iter().flat_map(|block| &block.cases).map(|case| case.id.to_string());
@@ -242,7 +242,7 @@ fn a_case_that_runs_nothing_changed_is_not_timed() {
     assert_eq!(timed, ["decode/p8"], "{said}");
     let rows = verdict(&sandbox).rows;
     let untimed: Vec<_> = rows.iter().filter(|row| row.outcome == Outcome::SameCode).collect();
-    assert!(untimed.len() == 1 && untimed[0].subject.to_string() == "prefill/p8", "{untimed:?}");
+    assert!(untimed.len() == 1 && untimed[0].subject.to_string() == "decode/p16", "{untimed:?}");
 
     sandbox.write("engine.rs", &rare(1_050_000));
     let (said, _) = timed_of_two(&sandbox, 1);
