@@ -62,11 +62,10 @@ impl World {
         Series {
             expected_std: Some(per_block(1.2533 * 2.0_f64.sqrt() * self.step_std)),
             mean: Some(Box::new(Series {
-                wider: Vec::new(),
                 limit: mean.threshold.ln(),
                 expected_std: mean.expected_std,
                 differences: blocks.iter().map(|block| block_mean_difference(block).expect("times")).collect(),
-                mean: None,
+                ..Series::default()
             })),
             ..series(&blocks.iter().map(|block| block_difference(block).expect("times")).collect::<Vec<f64>>())
         }
@@ -150,8 +149,7 @@ fn a_case_that_is_one_percent_slower_passes_and_is_said_to_be_slower_in_some_gat
         let mut case = |change: f64| {
             let mut blocks =
                 |std: f64| (0..MAX_BLOCKS).map(|_| change + std * normal(&mut random)).collect::<Vec<f64>>();
-            let mean =
-                Series { wider: Vec::new(), limit: 1.05_f64.ln(), expected_std: Some(0.015), ..series(&blocks(0.015)) };
+            let mean = Series { limit: 1.05_f64.ln(), expected_std: Some(0.015), ..series(&blocks(0.015)) };
             let median = Series { expected_std: Some(block_std), ..series(&blocks(block_std)) };
             Series { mean: Some(Box::new(mean)), ..median }
         };
