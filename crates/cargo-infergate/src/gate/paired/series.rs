@@ -11,6 +11,7 @@ type OfPairs = fn(&BlockCase) -> Option<Vec<f64>>;
 
 /// The series of a case in these blocks; `is_last` where its time is used up.
 pub fn series_of(case: &PairedCase, blocks: &[&BlockCase], is_last: bool) -> Series {
+    let placements = at_placements(blocks);
     let series = |threshold: f64, expected_std, of_pairs: OfPairs| {
         let limit = threshold.ln();
         Series {
@@ -19,7 +20,7 @@ pub fn series_of(case: &PairedCase, blocks: &[&BlockCase], is_last: bool) -> Ser
             widest: limit + (case.widest / case.threshold).ln().max(0.0),
             expected_std,
             differences: blocks.iter().filter_map(|block| mean(&of_pairs(block)?)).collect(),
-            placements: at_placements(blocks, of_pairs),
+            placements: placements.clone(),
             is_last,
             mean: None,
         }
@@ -38,10 +39,10 @@ pub(super) fn means(block: &BlockCase) -> Option<Vec<f64>> {
     block.means_of_each_pair()?.iter().map(|means| log_ratio(means.base_ns, means.head_ns)).collect()
 }
 
-fn at_placements(blocks: &[&BlockCase], of_pairs: OfPairs) -> Vec<Vec<(usize, f64)>> {
+fn at_placements(blocks: &[&BlockCase]) -> Vec<Vec<(usize, f64)>> {
     let mut found: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
     for (at, block) in blocks.iter().enumerate() {
-        for (placement, difference) in block.placements.iter().zip(of_pairs(block).into_iter().flatten()) {
+        for (placement, difference) in block.placements.iter().zip(medians(block).into_iter().flatten()) {
             found.entry(*placement).or_default().push((at, difference));
         }
     }
