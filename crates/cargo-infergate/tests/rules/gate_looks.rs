@@ -1,10 +1,10 @@
 //! The looks of the paired channel decide what gate.md says, and are wrong no more often than it says.
 
-mod layouts;
 mod level;
 mod literal;
+mod noisy;
+mod placements;
 mod stalls;
-mod wide;
 
 use cargo_infergate::gate::paired::{
     Bet, LEVEL, MAX_BLOCKS, Series, Standing, fewest_blocks, fewest_to_fail, fewest_to_pass, in_suite,
@@ -22,13 +22,7 @@ fn limit() -> f64 {
 }
 
 fn series(differences: &[f64]) -> Series {
-    Series {
-        wider: Vec::new(),
-        limit: limit(),
-        expected_std: Some(0.01),
-        differences: differences.to_vec(),
-        mean: None,
-    }
+    Series { limit: limit(), expected_std: Some(0.01), differences: differences.to_vec(), ..Series::default() }
 }
 
 /// `blocks` differences, spread evenly around `centre` by up to `half_width` in an order without a trend.

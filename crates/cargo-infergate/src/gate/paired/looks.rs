@@ -25,8 +25,8 @@ pub struct Series {
     pub expected_std: Option<f64>,
     /// d of each block, in the order they were measured. It ends where the case was settled.
     pub differences: Vec<f64>,
-    /// The same for each placement of what changed: the block's number, from 0, and d there. Empty where both sides were timed as they
-    /// were linked.
+    /// For each placement of what changed: the block's number, from 0, and d of its medians there. Empty where both sides were timed as
+    /// they were linked.
     pub placements: Vec<Vec<(usize, f64)>>,
     /// The time to measure in is used up: no block follows.
     pub is_last: bool,
@@ -83,11 +83,12 @@ pub fn fewest_to_fail(cases: usize) -> usize {
 
 /// Replays the looks over a suite whose cases were fixed before the first block. The answer has the order of `suite`.
 ///
-/// - *Regressed*: the [evidence](super::Bet) of "slower" reached 1 / [`LEVEL`] in the suite, at this or an earlier look, and
-///   the estimate is at or above the limit. *Improved* is the mirror image.
+/// - *Regressed*: the [evidence](super::Bet) of "slower" reached 1 / [`LEVEL`] in the suite, at this or an earlier look, the
+///   estimate is at or above the limit, and head is shown to be slower at each placement of what changed. *Improved* is the mirror
+///   image, but for placements.
 /// - *Within limit*: the evidence of "below the limit" reached 1 / [`PASS_LEVEL`]. A case that also looks improved stays
 ///   open, since more blocks may say so.
-/// - *Layout*: it would have regressed, but not at every placement of what changed, and at one of them the limit is excluded.
+/// - *Layout*: it would have regressed, but is not shown to be slower at each placement, and at one of them the limit is excluded.
 /// - Where the blocks vary too much for the limit, and after the last block, *within limit* also needs no more than that the interval
 ///   ends below `widest` and the estimate lies below the limit.
 /// - After the last of 40 blocks: *unstable* when the interval is wider than twice the limit, else *inconclusive*.
@@ -200,8 +201,8 @@ impl Case {
     fn settle(&mut self, series: &Series, blocks: usize) {
         self.median.settle(series, blocks);
         let regressed = self.median.settled.is_some_and(|settled| settled.outcome == Outcome::Regressed);
-        if let (Some(mean), Some(series)) = (&mut self.mean, series.mean.as_deref()) {
-            mean.settle_mean(series, blocks, regressed);
+        if let (Some(mean), Some(of_mean)) = (&mut self.mean, series.mean.as_deref()) {
+            mean.settle_mean(of_mean, blocks, series, regressed);
         }
     }
 

@@ -1,5 +1,7 @@
 //! The blocks of a case as its test sees them: of its medians and, where that is a test of its own, of its means.
 
+use std::collections::BTreeMap;
+
 use super::looks::Series;
 use crate::receipt::{BlockCase, PairedCase, log_ratios};
 use infergate_core::stats::{log_ratio, mean, median};
@@ -9,6 +11,7 @@ type OfPairs = fn(&BlockCase) -> Option<Vec<f64>>;
 
 /// The series of a case in these blocks; `is_last` where its time is used up.
 pub fn series_of(case: &PairedCase, blocks: &[&BlockCase], is_last: bool) -> Series {
+    let placements = at_placements(blocks);
     let series = |threshold: f64, expected_std, of_pairs: OfPairs| {
         let limit = threshold.ln();
         Series {
@@ -17,7 +20,7 @@ pub fn series_of(case: &PairedCase, blocks: &[&BlockCase], is_last: bool) -> Ser
             widest: limit + (case.widest / case.threshold).ln().max(0.0),
             expected_std,
             differences: blocks.iter().filter_map(|block| mean(&of_pairs(block)?)).collect(),
-            placements: at_placements(blocks, of_pairs),
+            placements: placements.clone(),
             is_last,
             mean: None,
         }
@@ -36,15 +39,12 @@ pub(super) fn means(block: &BlockCase) -> Option<Vec<f64>> {
     block.means_of_each_pair()?.iter().map(|means| log_ratio(means.base_ns, means.head_ns)).collect()
 }
 
-fn at_placements(blocks: &[&BlockCase], of_pairs: OfPairs) -> Vec<Vec<(usize, f64)>> {
-    let mut found: Vec<Vec<(usize, f64)>> = Vec::new();
+fn at_placements(blocks: &[&BlockCase]) -> Vec<Vec<(usize, f64)>> {
+    let mut found: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
     for (at, block) in blocks.iter().enumerate() {
-        for (placement, difference) in block.placements.iter().zip(of_pairs(block).into_iter().flatten()) {
-            if found.len() <= *placement {
-                found.resize(placement + 1, Vec::new());
-            }
-            found[*placement].push((at, difference));
+        for (placement, difference) in block.placements.iter().zip(medians(block).into_iter().flatten()) {
+            found.entry(*placement).or_default().push((at, difference));
         }
     }
-    found
+    found.into_values().collect()
 }

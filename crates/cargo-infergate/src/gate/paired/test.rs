@@ -3,13 +3,16 @@
 use super::evidence::Bet;
 use super::looks::{LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing};
 use crate::receipt::{Outcome, Shown};
-use infergate_core::stats::{finite, hodges_lehmann, median, robust_std, sample_std};
+use infergate_core::stats::{finite, hodges_lehmann, robust_std, sample_std};
 
 /// After so many blocks their spread says whether the limit can be decided.
 const TELLING_BLOCKS: usize = 8;
 
 /// Blocks that vary by more than so many times the limit decide it in none of the blocks that a gate has.
 const TOO_NOISY: f64 = 1.5;
+
+/// The chance that a placement at which head is not slower seems so at a look.
+const PLACEMENT_LEVEL: f64 = 0.1;
 
 /// What is known of it so far.
 #[derive(Debug)]
@@ -121,13 +124,18 @@ impl Test {
 
     /// The look at a case's mean. It ends with a median that regressed, since the case has failed. It waits for no improvement,
     /// which the median is there to show.
-    pub fn settle_mean(&mut self, series: &Series, blocks: usize, median_regressed: bool) {
+    pub fn settle_mean(&mut self, series: &Series, blocks: usize, of_median: &Series, median_regressed: bool) {
         if self.settled.is_some() {
             return;
         }
         let limit = series.limit;
         let outcome = match self.estimate(series, blocks) {
-            Some(theta) if self.is_above(theta, limit) => self.above_limit(series, blocks),
+            // Luck moves all samples, and so the median as much. What the mean rose by beyond it is a stall, wherever the linker put what.
+            Some(theta) if self.is_above(theta, limit) => {
+                let median = of_median.differences.get(..blocks).and_then(hodges_lehmann);
+                let is_stall = median.is_some_and(|median| theta - median >= limit - of_median.limit);
+                if is_stall { Some(Outcome::Regressed) } else { self.above_limit(series, blocks) }
+            }
             Some(theta) if self.within && self.faster && theta <= -limit => Some(Outcome::Improved),
             Some(_) if self.within => Some(Outcome::WithinLimit),
             _ => None,
@@ -174,11 +182,10 @@ impl Test {
     /// Work is slower wherever the linker puts it; luck is not. `None` while it is open which of both it is.
     fn above_limit(&self, series: &Series, blocks: usize) -> Option<Outcome> {
         let placements = at_placements(series, blocks);
-        let is_slower = |seen: &Vec<f64>| median(seen).is_some_and(|middle| middle > 0.0);
-        if placements.iter().all(is_slower) {
+        if placements.iter().all(|seen| is_slower(seen)) {
             return Some(Outcome::Regressed);
         }
-        let excludes = |seen: &Vec<f64>| median_at_most(seen).is_some_and(|most| most < series.limit);
+        let excludes = |seen: &Vec<f64>| median_at_most(seen, PASS_LEVEL).is_some_and(|most| most < series.limit);
         placements.iter().any(excludes).then_some(Outcome::Layout)
     }
 
@@ -220,8 +227,7 @@ impl Test {
         let outcome = self.settled.map(|settled| settled.outcome);
         let slower_at = || {
             let placements = at_placements(series, blocks);
-            let slower = placements.iter().filter(|seen| median(seen).is_some_and(|middle| middle > 0.0)).count();
-            (slower, placements.len())
+            (placements.iter().filter(|seen| is_slower(seen)).count(), placements.len())
         };
         Standing {
             outcome,
@@ -251,8 +257,14 @@ fn at_placements(series: &Series, blocks: usize) -> Vec<Vec<f64>> {
     series.placements.iter().map(seen).filter(|seen: &Vec<f64>| !seen.is_empty()).collect()
 }
 
-/// The upper end of the two-sided 95 % order-statistic interval of a median; `None` below 6 values, for which there is none.
-fn median_at_most(values: &[f64]) -> Option<f64> {
+/// Whether head is shown to be slower at a placement, by what blocks saw there. It takes four of them.
+fn is_slower(seen: &[f64]) -> bool {
+    let mirrored: Vec<f64> = seen.iter().map(|d| -d).collect();
+    median_at_most(&mirrored, PLACEMENT_LEVEL).is_some_and(|most| most < 0.0)
+}
+
+/// What a median is at most, but for a chance of `level`, by order statistics; `None` of so few values that nothing can be said.
+fn median_at_most(values: &[f64], level: f64) -> Option<f64> {
     let mut values = finite(values)?.to_vec();
     values.sort_by(f64::total_cmp);
     // The chance that so few of the values lie above the median: a binomial tail.
@@ -260,7 +272,7 @@ fn median_at_most(values: &[f64]) -> Option<f64> {
     let mut above = None;
     for few in 0..count {
         tail += chance;
-        if tail > 0.025 {
+        if tail > level {
             break;
         }
         above = Some(few);

@@ -127,7 +127,7 @@ fn a_stall_does_not_pass_behind_an_accepted_median() {
     // In each block one pair of twelve takes many times as long on head.
     let with_a_stall = |times: u64| {
         let mut receipt = declaring(slower(0.05), vec![accept("itl_ns", percent(6.0))]);
-        receipt.cases[0].mean = Some(MeanTest { threshold: 1.05, by_noise: true, expected_std: Some(0.01) });
+        receipt.cases[0].mean = Some(MeanTest { threshold: 1.05, expected_std: Some(0.01) });
         for block in receipt.blocks.iter_mut().flat_map(|block| &mut block.cases) {
             (block.base_ns, block.head_ns) = (vec![10_000_000; 12], vec![10_500_000; 12]);
             block.head_ns[0] *= times;
@@ -150,7 +150,7 @@ fn a_mean_that_fails_with_its_median_may_be_larger_by_its_own_limit() {
     // In each block one pair of twelve takes longer on head than the others.
     let judged = |one: u64, tables: Vec<Accept>| {
         let mut receipt = declaring(slower(0.1), tables);
-        receipt.cases[0].mean = Some(MeanTest { threshold: 1.05, by_noise: true, expected_std: Some(0.01) });
+        receipt.cases[0].mean = Some(MeanTest { threshold: 1.05, expected_std: Some(0.01) });
         for block in receipt.blocks.iter_mut().flat_map(|block| &mut block.cases) {
             (block.base_ns, block.head_ns) = (vec![10_000_000; 12], vec![11_000_000; 12]);
             block.head_ns[0] = one;

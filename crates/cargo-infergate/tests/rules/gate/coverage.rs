@@ -1,12 +1,10 @@
-//! A case that runs nothing of what changed is not called slower, and one that does is.
+//! What a case runs of what changed: that is explained beside its time, and a case that runs nothing of it is not timed.
 
-use std::collections::BTreeMap;
-
-use cargo_infergate::gate::paired::{PairedPolicy, asks, judge};
-use cargo_infergate::receipt::{CodeRecord, CodeRuns, CountedCase, Counter, MeanTest, Outcome, PairedReceipt, Verdict};
+use cargo_infergate::gate::paired::{PairedPolicy, judge};
+use cargo_infergate::receipt::{CodeRecord, CodeRuns, Outcome, PairedReceipt, Reason, Verdict};
 
 use crate::gate::paired::measured;
-use crate::gate::support::{case, note, output, row};
+use crate::gate::support::{case, note, row};
 
 const SLOWER: [f64; 13] = [0.05, 0.051, 0.049, 0.05, 0.052, 0.048, 0.05, 0.051, 0.049, 0.05, 0.052, 0.048, 0.05];
 
@@ -20,8 +18,7 @@ fn slower(functions: Option<usize>) -> PairedReceipt {
 }
 
 fn judged(receipt: &PairedReceipt) -> Verdict {
-    let verdict = judge(receipt, &PairedPolicy::default());
-    verdict
+    judge(receipt, &PairedPolicy::default())
 }
 
 fn outcome(verdict: &Verdict) -> Outcome {
@@ -29,14 +26,17 @@ fn outcome(verdict: &Verdict) -> Outcome {
 }
 
 #[test]
-fn what_runs_nothing_that_changed_is_layout_and_passes() {
-    let unwatched = judged(&measured("decode/p8", 10_000_000, &SLOWER));
-    assert_eq!(outcome(&unwatched), Outcome::Regressed);
-    assert!(unwatched.rows.iter().any(asks));
-    let verdict = judged(&slower(Some(0)));
-    assert_eq!((outcome(&verdict), verdict.exit_code), (Outcome::Layout, 0));
-    let said = note(row(&verdict, "decode/p8", "itl_ns"));
-    assert!(said.starts_with("it runs none of the 3 functions that changed"), "{said}");
+fn a_case_that_runs_nothing_changed_is_not_timed_and_passes() {
+    let mut receipt = slower(Some(0));
+    receipt.code.as_mut().expect("a record").same_cases = vec![case("decode/p8")];
+    receipt.cases[0].timed = false;
+    receipt.blocks.clear();
+    let verdict = judged(&receipt);
+    assert_eq!((outcome(&verdict), verdict.exit_code), (Outcome::SameCode, 0));
+    let reasons = &row(&verdict, "decode/p8", "itl_ns").reasons;
+    assert_eq!(*reasons, [Reason::RunsNothingChanged { changed: 3 }]);
+    // With --time-same-code it is timed, and its time decides.
+    assert_eq!(outcome(&judged(&slower(Some(0)))), Outcome::Regressed);
 }
 
 #[test]
@@ -49,49 +49,4 @@ fn what_runs_a_changed_function_or_may_do_so_fails_and_says_which() {
     assert_eq!((outcome(&verdict), verdict.exit_code), (Outcome::Regressed, 1));
     let said = note(row(&verdict, "decode/p8", "itl_ns"));
     assert!(said.contains("not known: it starts another program, 'nvidia-smi'"), "{said}");
-}
-
-/// What differs besides the time did not come from where the code lies.
-#[test]
-fn other_work_is_not_layout() {
-    let counted = |count: u64| {
-        let counters = BTreeMap::from([("allocations_per_token".to_owned(), Counter { min: count, max: count })]);
-        vec![CountedCase {
-            id: case("decode/p8"),
-            counters,
-            output_sha256: String::new(),
-            reached_twice: BTreeMap::new(),
-        }]
-    };
-    let mut receipt = slower(Some(0));
-    (receipt.base.counted, receipt.head.counted) = (counted(3), counted(3));
-    assert_eq!(outcome(&judged(&receipt)), Outcome::Layout);
-    receipt.head.counted = counted(2);
-    assert_eq!(outcome(&judged(&receipt)), Outcome::Regressed);
-    let mut receipt = slower(Some(0));
-    receipt.cases[0].head_output = output(vec![9; receipt.cases[0].id.output_tokens()]);
-    assert_eq!(judged(&receipt).exit_code, 1);
-    let partial = PairedReceipt { partial: true, ..slower(Some(0)) };
-    assert_ne!(outcome(&judged(&partial)), Outcome::Layout);
-}
-
-/// What seldom runs can be missed by who watches, and is what stalls come from.
-#[test]
-fn a_stall_is_no_layout() {
-    let mut receipt = slower(Some(0));
-    receipt.cases[0].mean = Some(MeanTest { threshold: 1.05, by_noise: true, expected_std: Some(0.01) });
-    let block = receipt.blocks[0].clone();
-    receipt.blocks = (0..40)
-        .map(|at| {
-            let mut block = block.clone();
-            let times = &mut block.cases[0];
-            times.base_ns = vec![10_000_000; 10];
-            times.head_ns = vec![10_000_000 + at % 2; 9];
-            times.head_ns.push(40_000_000);
-            block
-        })
-        .collect();
-    receipt.cases[0].pairs = 10;
-    let verdict = judged(&receipt);
-    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Regressed, 1), "{:#?}", verdict.rows);
 }

@@ -1,12 +1,13 @@
 //! A receipt judged again: no limit that it holds counts.
 
-use cargo_infergate::gate::paired::{Limits, PairedPolicy, judge, median_threshold, missing};
+use cargo_infergate::gate::paired::{Limits, PairedPolicy, judge, median_threshold, missing, widest};
 use cargo_infergate::receipt::{LoadCase, MeanTest, Metric, Outcome, PairedReceipt, WindowTimes};
+use infergate_core::case::{BenchName, Case};
 use proptest::prelude::*;
 
 use crate::gate::paired::measured;
 
-const LIMITS: Limits = Limits { threshold: None, mean_threshold: None, throughput: 1.05, latency: 1.1 };
+const LIMITS: Limits = Limits { threshold: None, mean_threshold: None, widest: None, throughput: 1.05, latency: 1.1 };
 
 fn slower(fraction: f64) -> PairedReceipt {
     measured("decode/p8", 10_000_000, &[fraction; 20])
@@ -27,25 +28,27 @@ fn each_number_under_load_has_its_own() {
         let times = WindowTimes { ramp_ns: 1, from_ns: 2, to_ns: 3, stop_ns: 4, give_up_ns: 5 };
         receipt.cases[0].load = Some(LoadCase { scenario: "chat".into(), users: 4, metric, times });
         receipt.cases[0].threshold = 99.0;
-        assert_eq!(LIMITS.set_in(receipt.clone()).cases[0].threshold, limit);
+        let again = LIMITS.set_in(receipt.clone());
+        assert_eq!((again.cases[0].threshold, again.cases[0].widest), (limit, limit));
     }
 }
 
 #[test]
 fn a_receipt_cannot_leave_out_the_mean() {
     let again = LIMITS.set_in(slower(0.04));
-    assert_eq!(again.cases[0].mean, Some(MeanTest { threshold: 1.1, by_noise: false, expected_std: None }));
+    assert_eq!(again.cases[0].mean, Some(MeanTest { threshold: 1.1, expected_std: None }));
 }
 
-/// Else the job that gates a bench at a limit of its own, and the one that judges it again, would differ.
 #[test]
-fn a_receipt_whose_limit_was_asked_for_does_not_follow_the_noise() {
-    for (by_noise, asked, follows) in [(true, None, true), (false, None, false), (true, Some(1.05), false)] {
-        let mut receipt = slower(0.0);
-        receipt.cases[0].threshold_by_noise = by_noise;
-        let again = Limits { threshold: asked, ..LIMITS }.set_in(receipt);
-        assert_eq!(again.cases[0].threshold_by_noise, follows, "{by_noise} {asked:?}");
-    }
+fn what_noise_leaves_undecided_is_held_to_what_the_case_is_or_was_asked_for() {
+    let bench = Case::Bench(BenchName::new("format/short").expect("a name"));
+    let decode = slower(0.0).cases[0].id;
+    assert_eq!([bench, decode].map(|case| widest(None, case, 1.02)), [1.10, 1.05]);
+    assert_eq!([bench, decode].map(|case| widest(None, case, 1.2)), [1.2, 1.2], "never below the limit");
+    let mut receipt = slower(0.0);
+    receipt.cases[0].widest = 99.0;
+    assert_eq!(LIMITS.set_in(receipt.clone()).cases[0].widest, 1.05);
+    assert_eq!(Limits { widest: Some(1.03), ..LIMITS }.set_in(receipt).cases[0].widest, 1.03);
 }
 
 #[test]
@@ -70,7 +73,8 @@ proptest! {
         let honest = judge(&LIMITS.set_in(slower(fraction)), &PairedPolicy::default());
         let mut forged = slower(fraction);
         forged.cases[0].threshold = threshold;
-        forged.cases[0].mean = Some(MeanTest { threshold: mean, by_noise: true, expected_std: None });
+        forged.cases[0].widest = mean;
+        forged.cases[0].mean = Some(MeanTest { threshold: mean, expected_std: None });
         let again = judge(&LIMITS.set_in(forged), &PairedPolicy::default());
         prop_assert_eq!(&again, &honest);
         if fraction >= 0.025 {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cargo_infergate::gate::paired::{PairedPolicy, Series, judge, merge, outcomes};
 use cargo_infergate::receipt::{
-    CodeRecord, CodeRuns, Counter, Evidence, Outcome, PairedReceipt, ShareRecord, TimeEvidence, VerdictRow,
+    CodeRecord, CodeRuns, Counter, Evidence, Outcome, PairedReceipt, Reason, ShareRecord, TimeEvidence, VerdictRow,
 };
 use proptest::prelude::*;
 
@@ -140,8 +140,10 @@ fn what_a_case_runs_is_of_what_its_own_program_changed() {
     let runs = vec![CodeRuns { id: case, functions: Some(0), changed: None, named: Vec::new(), why: None }];
     some[1].code = Some(CodeRecord { same: false, changed: Some(2), runs, ..CodeRecord::same() });
     some[0].code = None;
-    let merged = merge(some).expect("a suite");
-    assert_eq!(outcome_of(&merged, "decode/p128"), Some(Outcome::Layout));
+    let verdict = judge(&merge(some).expect("a suite"), &PairedPolicy::default());
+    let reasons = verdict.rows.iter().flat_map(|row| &row.reasons);
+    let runs: Vec<&Reason> = reasons.filter(|reason| matches!(reason, Reason::RunsChanged { .. })).collect();
+    assert_eq!(runs, [&Reason::RunsChanged { functions: 0, changed: 2, named: Vec::new() }]);
 }
 
 #[test]
@@ -173,8 +175,7 @@ proptest! {
         others in prop::collection::vec(prop::collection::vec(-0.03_f64..0.03, 40), 1..6),
     ) {
         let series = |differences: &Vec<f64>| Series {
-            wider: Vec::new(),
-limit: 1.02_f64.ln(), expected_std: Some(0.02), differences: differences.clone(), mean: None,
+            limit: 1.02_f64.ln(), expected_std: Some(0.02), differences: differences.clone(), ..Series::default()
         };
         let alone = outcomes(&[series(&own)], others.len())[0];
         let suite: Vec<Series> = std::iter::once(&own).chain(&others).map(series).collect();

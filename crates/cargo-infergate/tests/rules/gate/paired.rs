@@ -25,7 +25,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
     let suite = PairedCase {
         id: case(id),
         threshold: 1.02,
-        threshold_by_noise: false,
+        widest: 1.05,
         pairs: 1,
         iterations_per_sample: 1,
         warm_up: false,
@@ -34,14 +34,12 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         timed: true,
         expected_std: None,
         mean: None,
-        layout_std: None,
         throughput: None,
         load: None,
     };
     let block = |slower: &f64| BlockRecord {
         started_first: Side::Base,
         ran_first: Side::Base,
-        layouts: None,
         base_idle: None,
         head_idle: None,
         cases: vec![BlockCase::new(case(id), vec![base_ns], vec![(base_ns as f64 * (1.0 + slower)).round() as u64])],
@@ -72,7 +70,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         blocks: slower.iter().map(block).collect(),
         memory: None,
         servers: None,
-        layouts: None,
+        alike: None,
     }
 }
 

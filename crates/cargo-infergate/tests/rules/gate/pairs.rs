@@ -26,7 +26,7 @@ fn planned(id: Case) -> PairedCase {
     PairedCase {
         id,
         threshold: 1.02,
-        threshold_by_noise: false,
+        widest: 1.05,
         pairs: 4,
         iterations_per_sample: 1,
         warm_up: false,
@@ -35,7 +35,6 @@ fn planned(id: Case) -> PairedCase {
         timed: true,
         expected_std: None,
         mean: None,
-        layout_std: None,
         throughput: None,
         load: None,
     }

@@ -37,11 +37,10 @@ impl World {
             let luck: Vec<f64> = (0..self.servers).map(|_| draw(self.luck_std) - draw(self.luck_std)).collect();
             let blocks = (0..MAX_BLOCKS).map(|at| self.slower + luck[at % self.servers] + draw(0.01));
             Series {
-                wider: Vec::new(),
                 limit: 1.02_f64.ln(),
                 expected_std: Some(0.01),
                 differences: blocks.collect(),
-                mean: None,
+                ..Series::default()
             }
         };
         (0..CASES).map(|_| series()).collect()

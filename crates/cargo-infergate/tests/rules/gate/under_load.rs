@@ -43,6 +43,7 @@ fn planned(metric: Metric, threshold: f64, expected_std: f64) -> PairedCase {
     PairedCase {
         id: Case::Bench(BenchName::new(&name).expect("a name")),
         threshold,
+        widest: threshold,
         pairs: 2,
         expected_std: Some(expected_std),
         base_output: said.clone(),
@@ -60,7 +61,6 @@ fn block(cases: &[PairedCase], servers: [Server; 2], random: &mut fastrand::Rng)
     let mut block = BlockRecord {
         started_first: other,
         ran_first,
-        layouts: None,
         base_idle: None,
         head_idle: None,
         cases: Vec::new(),
@@ -109,7 +109,8 @@ fn gate(head: Server, seed: u64) -> PairedReceipt {
 
 /// The outcome of each number, in the order of [`METRICS`]. A whole verdict takes a second: it says what the run can show, too.
 fn numbers(receipt: &PairedReceipt) -> Vec<Option<Outcome>> {
-    let suite: Vec<_> = series(&receipt.cases, &receipt.blocks).into_iter().map(|(_, series)| series).collect();
+    let suite: Vec<_> =
+        series(&receipt.cases, &receipt.blocks, receipt.out_of_time).into_iter().map(|(_, series)| series).collect();
     outcomes(&suite, 0)
 }
 
@@ -274,7 +275,6 @@ fn failing(base: u64, head: u64) -> BlockRecord {
     BlockRecord {
         started_first: Side::Base,
         ran_first: Side::Base,
-        layouts: None,
         base_idle: None,
         head_idle: None,
         cases: Vec::new(),

@@ -89,7 +89,7 @@ fn the_smallest_slowdown_agrees_with_runs_of_their_own() {
         (0..800).filter(|seed| run(*seed)).count() as f64 / 800.0
     };
     for (std, tests) in [(0.005, 5), (0.02, 3)] {
-        let smallest = smallest_slowdown(limit(), std, 0.0, MAX_BLOCKS, tests).expect("a slowdown");
+        let smallest = smallest_slowdown(limit(), std, MAX_BLOCKS, tests).expect("a slowdown");
         let (at, below) = (called(smallest.ln(), std, tests), called(0.9 * limit(), std, tests));
         // Both shares have standard errors near 0.01, and the search stops within 0.05 % of the smallest.
         assert!((0.92..=0.995).contains(&at), "{smallest}: {at}");
@@ -104,8 +104,8 @@ fn one_wild_block_hides_no_slowdown_that_would_be_called() {
     let mut random = fastrand::Rng::with_seed(5);
     let quiet: Vec<f64> = (1..seen).map(|_| std * normal(&mut random)).collect();
     let differences = [&[wild], &quiet[..]].concat();
-    let of_all = sample_std(&differences).and_then(|std| smallest_slowdown(limit(), std, 0.0, MAX_BLOCKS, 5));
-    let smallest = smallest_slowdown_of(limit(), &differences, 0.0, MAX_BLOCKS, 5).expect("a slowdown");
+    let of_all = sample_std(&differences).and_then(|std| smallest_slowdown(limit(), std, MAX_BLOCKS, 5));
+    let smallest = smallest_slowdown_of(limit(), &differences, MAX_BLOCKS, 5).expect("a slowdown");
     let called = |seed: u64| {
         let mut random = fastrand::Rng::with_seed(99_000 + seed);
         let mut block = |slower: f64| {
@@ -131,20 +131,14 @@ fn one_wild_block_hides_no_slowdown_that_would_be_called() {
 fn too_few_blocks_or_too_much_noise_show_no_slowdown() {
     // Without noise whatever reaches the limit is called, after 10 blocks of five cases and 12 of thirteen.
     assert_eq!(
-        [(10, 5), (9, 5), (12, 13), (11, 13)].map(|(blocks, cases)| smallest_slowdown(
-            limit(),
-            0.0,
-            0.0,
-            blocks,
-            cases
-        )
-        .is_some()),
+        [(10, 5), (9, 5), (12, 13), (11, 13)]
+            .map(|(blocks, cases)| smallest_slowdown(limit(), 0.0, blocks, cases).is_some()),
         [true, false, true, false]
     );
-    assert_eq!(smallest_slowdown(limit(), 10.0, 0.0, 40, 5), None, "no slowdown up to a doubling shows");
-    let smallest = |std, tau| smallest_slowdown(limit(), std, tau, MAX_BLOCKS, 5).expect("a slowdown");
-    assert!(smallest(0.007, 0.0) < smallest(0.015, 0.0) && smallest(0.007, 0.0) < smallest(0.007, 0.005));
-    assert_eq!(smallest_slowdown(limit(), -0.1, 0.0, 40, 5), None);
+    assert_eq!(smallest_slowdown(limit(), 10.0, 40, 5), None, "no slowdown up to a doubling shows");
+    let smallest = |std| smallest_slowdown(limit(), std, MAX_BLOCKS, 5).expect("a slowdown");
+    assert!(smallest(0.007) < smallest(0.015));
+    assert_eq!(smallest_slowdown(limit(), -0.1, 40, 5), None);
 }
 
 #[test]

@@ -3,12 +3,13 @@
 //! `cargo test -p cargo-infergate --test rules gate_looks::stalls -- --nocapture` prints the shares that docs/GATE.md quotes.
 
 use cargo_infergate::gate::paired::{
-    MAX_BLOCKS, Series, block_difference, block_mean_difference, mean_test, settled, stand,
+    self, MAX_BLOCKS, Series, block_difference, block_mean_difference, mean_test, outcomes, settled, stand,
 };
-use cargo_infergate::receipt::{BlockCase, Outcome, Shown};
+use cargo_infergate::receipt::{BlockCase, BlockRecord, Outcome, PairedCase, Shown};
 use infergate_core::case::Case;
 use infergate_core::stats::normal;
 
+use crate::gate::paired::measured;
 use crate::gate_looks::{limit, series};
 
 /// A share of head's steps that takes so many times as long.
@@ -62,11 +63,10 @@ impl World {
         Series {
             expected_std: Some(per_block(1.2533 * 2.0_f64.sqrt() * self.step_std)),
             mean: Some(Box::new(Series {
-                wider: Vec::new(),
                 limit: mean.threshold.ln(),
                 expected_std: mean.expected_std,
                 differences: blocks.iter().map(|block| block_mean_difference(block).expect("times")).collect(),
-                mean: None,
+                ..Series::default()
             })),
             ..series(&blocks.iter().map(|block| block_difference(block).expect("times")).collect::<Vec<f64>>())
         }
@@ -115,6 +115,34 @@ fn each_of_three_stalls_is_called_in_nineteen_gates_of_twenty() {
     }
 }
 
+/// A stall hits few of the samples at a placement, and none in most blocks there.
+#[test]
+fn a_stall_is_no_luck_of_a_placement() {
+    let process = World { pairs: 12, process_std: 0.012, ..USUAL };
+    let plan = measured("decode/p128", 1, &[0.0]);
+    let mean = Some(mean_test(None, limit().exp(), Some(0.018)));
+    let case = PairedCase { expected_std: Some(0.008), mean, ..plan.cases[0].clone() };
+    let mut random = fastrand::Rng::with_seed(41);
+    let mut block = || {
+        let mut cases = (0..4).map(|placement| {
+            let times = process.block(CHANGES[0], &mut random);
+            BlockCase { placements: vec![placement], ..times }
+        });
+        let mut of_all = cases.next().expect("a placement");
+        cases.for_each(|times| of_all.extend(times));
+        BlockRecord { cases: vec![of_all], ..plan.blocks[0].clone() }
+    };
+    let suites = 200;
+    let called = (0..suites).filter(|_| {
+        let blocks: Vec<BlockRecord> = (0..MAX_BLOCKS).map(|_| block()).collect();
+        let (_, series) = paired::series(std::slice::from_ref(&case), &blocks, false).swap_remove(0);
+        outcomes(&[series], 4)[0] == Some(Outcome::Regressed)
+    });
+    let called = called.count();
+    println!("2 % of steps 6 times as long, at four placements: called in {called} of {suites}");
+    assert!(called >= 190, "{called} of {suites}");
+}
+
 #[test]
 fn suites_without_a_stall_pass_as_soon_and_are_called_no_more_often() {
     let mut random = fastrand::Rng::with_seed(11);
@@ -150,8 +178,7 @@ fn a_case_that_is_one_percent_slower_passes_and_is_said_to_be_slower_in_some_gat
         let mut case = |change: f64| {
             let mut blocks =
                 |std: f64| (0..MAX_BLOCKS).map(|_| change + std * normal(&mut random)).collect::<Vec<f64>>();
-            let mean =
-                Series { wider: Vec::new(), limit: 1.05_f64.ln(), expected_std: Some(0.015), ..series(&blocks(0.015)) };
+            let mean = Series { limit: 1.05_f64.ln(), expected_std: Some(0.015), ..series(&blocks(0.015)) };
             let median = Series { expected_std: Some(block_std), ..series(&blocks(block_std)) };
             Series { mean: Some(Box::new(mean)), ..median }
         };

@@ -4,10 +4,13 @@
 use std::fs;
 use std::process::Command;
 
-use cargo_infergate::gate::paired::{PairedPolicy, fit_to_upload, judge};
-use cargo_infergate::receipt::{MOST_UPLOADED_BYTES, parse_uploaded};
+use cargo_infergate::gate::paired::{PairedPolicy, decide, fit_to_upload, mean_test};
+use cargo_infergate::receipt::{BlockCase, MOST_UPLOADED_BYTES, parse_uploaded};
+use infergate_core::stats::normal;
+use proptest::prelude::*;
 use tempfile::TempDir;
 
+use crate::gate::paired::measured;
 use crate::receipt::support::golden_text;
 
 const MOST_KIB: u64 = 256 << 10;
@@ -63,15 +66,34 @@ fn numbers_and_texts_that_no_run_gives_are_refused() {
     }
 }
 
-#[test]
-fn a_receipt_of_medians_is_judged_as_the_whole() {
-    let whole = parse_uploaded(golden_text("paired-1.json").as_bytes()).expect("a sound receipt");
-    let reduced = fit_to_upload(whole.clone(), 1).expect("JSON");
-    assert!(reduced.blocks[0].cases.iter().all(|case| case.base_ns.len() == 1 && case.reduced.is_some()));
-    let outcomes = |receipt| {
-        let verdict = judge(receipt, &PairedPolicy::default());
-        verdict.rows.iter().map(|row| (row.subject.clone(), row.outcome)).collect::<Vec<_>>()
-    };
-    assert_eq!(outcomes(&reduced), outcomes(&whole));
-    assert_eq!(fit_to_upload(whole.clone(), MOST_UPLOADED_BYTES).expect("JSON"), whole);
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn a_receipt_of_medians_is_judged_as_the_whole(
+        seed in any::<u64>(),
+        slower in prop::collection::vec(-0.05_f64..0.08, 1..=4),
+        noise in 0.001_f64..0.05,
+        pairs in 1..9_usize,
+    ) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut whole = measured("decode/p8", 10_000_000, &[0.0; 24]);
+        whole.cases[0].mean = Some(mean_test(None, 1.02, None));
+        for (at, case) in whole.blocks.iter_mut().flat_map(|block| &mut block.cases).enumerate() {
+            case.placements = (0..slower.len()).map(|placement| (placement + at) % slower.len()).collect();
+            case.base_ns = vec![10_000_000; slower.len() * pairs];
+            let of_pair = |placement: &usize| (1e7 * (slower[*placement] + noise * normal(&mut random)).exp()) as u64;
+            let each = case.placements.iter().flat_map(|placement| std::iter::repeat_n(placement, pairs));
+            case.head_ns = each.map(of_pair).collect();
+        }
+        let reduced = fit_to_upload(whole.clone(), 1).expect("JSON");
+        let of_pairs = |case: &BlockCase| (case.base_ns.len(), case.means.len()) == (slower.len(), slower.len());
+        prop_assert!(reduced.blocks.iter().flat_map(|block| &block.cases).all(of_pairs));
+        let outcomes = |receipt| {
+            let verdict = decide(receipt, &PairedPolicy::default());
+            verdict.rows.iter().map(|row| (row.subject.clone(), row.outcome)).collect::<Vec<_>>()
+        };
+        prop_assert_eq!(outcomes(&reduced), outcomes(&whole));
+        prop_assert_eq!(fit_to_upload(whole.clone(), MOST_UPLOADED_BYTES).expect("JSON"), whole);
+    }
 }

@@ -1,0 +1,83 @@
+//! Suites of which each block times four placements of what changed: luck of a placement is not called slower, and work is.
+
+use cargo_infergate::gate::paired::{MAX_BLOCKS, Series, outcomes};
+use cargo_infergate::receipt::Outcome;
+use infergate_core::stats::normal;
+
+use crate::gate_looks::series;
+
+const SUITES: u64 = 400;
+const CASES: usize = 5;
+
+/// A case that takes longer by so much at each placement, in blocks that vary by `std`; their means vary by a little more.
+fn case(slower: [f64; 4], std: f64, random: &mut fastrand::Rng) -> Series {
+    // A block is the mean of four, of which each varies by twice as much.
+    let mut at = |slower: f64| (0..MAX_BLOCKS).map(|block| (block, slower + 2.0 * std * normal(random))).collect();
+    let placements: Vec<Vec<(usize, f64)>> = slower.into_iter().map(&mut at).collect();
+    let of_block = |block: usize| placements.iter().map(|seen| seen[block].1).sum::<f64>() / 4.0;
+    let differences: Vec<f64> = (0..MAX_BLOCKS).map(of_block).collect();
+    let of_means: Vec<f64> = differences.iter().map(|d| d + std * normal(random)).collect();
+    let mean = Series {
+        limit: 1.05_f64.ln(),
+        expected_std: Some(1.4 * std),
+        placements: placements.clone(),
+        ..series(&of_means)
+    };
+    Series { expected_std: Some(std), placements, mean: Some(Box::new(mean)), ..series(&differences) }
+}
+
+/// How each case of so many suites ends; `case` is given its place in its suite.
+fn ends(seed: u64, mut case: impl FnMut(usize, &mut fastrand::Rng) -> Series) -> Vec<Vec<Option<Outcome>>> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut suite = || outcomes(&(0..CASES).map(|at| case(at, &mut random)).collect::<Vec<_>>(), 0);
+    (0..SUITES).map(|_| suite()).collect()
+}
+
+/// Suites with a case that ends so.
+fn suites(ends: &[Vec<Option<Outcome>>], outcome: Outcome) -> usize {
+    ends.iter().filter(|suite| suite.contains(&Some(outcome))).count()
+}
+
+#[test]
+fn luck_of_a_placement_is_not_called_slower() {
+    for (seed, percent, most) in [
+        (1, [9.0, 9.0, 9.0, -27.0], 0),
+        (2, [9.2, -15.5, -18.9, 2.0], 0),
+        (3, [12.0, 12.0, 12.0, -4.0], 0),
+        // One placement at which it is hardly faster, in blocks that vary by as much: as rare as the level of a suite.
+        (4, [4.0, 4.0, 3.0, -1.0], 4),
+    ] {
+        let slower = percent.map(|percent| percent / 100.0);
+        let ends = ends(seed, |at, random| case(if at == 0 { slower } else { [0.0; 4] }, 0.01, random));
+        let [called, layout] = [Outcome::Regressed, Outcome::Layout].map(|outcome| suites(&ends, outcome));
+        println!("{percent:?} %: {called} of {SUITES} suites called slower, {layout} layout");
+        assert!(called <= most, "{percent:?}: {called}");
+        // Its mean is 2.5 % and 8 %: it would be called, if work were slower.
+        assert!(seed < 3 || layout >= 390, "{percent:?}: {layout}");
+    }
+}
+
+#[test]
+fn work_is_called_slower_at_whatever_placement() {
+    for (seed, std) in [(11, 0.01), (12, 0.02)] {
+        let ends = ends(seed, |at, random| {
+            let work = if at == 0 { 0.03 } else { 0.0 };
+            case([(); 4].map(|()| work + 0.003 * normal(random)), std, random)
+        });
+        let [called, layout] = [Outcome::Regressed, Outcome::Layout].map(|outcome| suites(&ends, outcome));
+        println!("+3 %, blocks of {std}: {called} of {SUITES} suites called slower, {layout} layout");
+        assert!(called >= if std > 0.01 { 372 } else { 380 }, "{std}: {called}");
+    }
+}
+
+#[test]
+fn unchanged_suites_are_called_slower_no_more_often_than_designed() {
+    for (seed, std) in [(21, 0.01), (22, 0.02)] {
+        let ends = ends(seed, |_, random| case([0.0; 4], std, random));
+        let called = suites(&ends, Outcome::Regressed);
+        let passed = ends.iter().filter(|suite| suite.iter().all(|end| end.is_some_and(|end| end.exit_code() == 0)));
+        let passed = passed.count();
+        println!("unchanged, blocks of {std}: {called} of {SUITES} suites called slower, {passed} passed");
+        assert!(called <= 4 && passed >= 380, "{std}: {called} called and {passed} passed");
+    }
+}
