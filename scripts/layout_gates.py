@@ -1,32 +1,110 @@
 #!/usr/bin/env python3
-"""Gates of commits that only move code, and of commits that are 3 to 6 % slower, in nine crates.
+"""Gates commits whose verdict is known, in seven crates: do functions that only move pass, and do slower ones fail?
 
-In benches of a few nanoseconds the counter of calls costs more than that.
+    python3 scripts/layout_gates.py --command PATH                         # everything: 105 gates, some hours
+    python3 scripts/layout_gates.py --command PATH --crates own --moves 3 --slower 2 --equivalent 0
 
-    python3 scripts/layout_gates.py --command PATH                         # everything: 100 gates, some hours
-    python3 scripts/layout_gates.py --command PATH --crates own --moves 3 --slower 2
-    python3 scripts/layout_gates.py --command PATH --layouts 1             # one build a side, to compare with
+- moves: no function that a bench runs changes; all of them move.
+- slower: one function takes 3 to 6 % longer. In benches of a few nanoseconds the counter of calls costs more than that.
+- equivalent: the same function changes without doing more work: a branch that nothing takes, match arms that nothing reaches, a spill or
+  a panic on a cold path. Number and crate are the seed that draws function and change; the commit is named after them.
 
-Each gate that ends is a line of --results, and the next call goes on behind the last one: it prints the table of all that are in it.
-Without --command it prints that table and gates nothing. PATH is a `cargo-infergate` that is built already. A quiet machine is needed:
-other programs make gates inconclusive. Two calls at once need two folders (--place), and a core each.
+Every gate times all cases (`--time-same-code`). Each gate that ends is a line of --results, and the next call continues after the last
+one: it prints the table of all that are in it. Without --command it prints that table and gates nothing. PATH is a `cargo-infergate`
+that is built already. A quiet machine is needed: other programs make gates inconclusive. Two calls at once need two folders (--place),
+and a core each.
 """
 import argparse
 import datetime
+import itertools
 import json
+import math
 import pathlib
+import random
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import time
+from typing import NamedTuple
 
 from repositories import begin, git
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PARTS = ROOT / "scripts" / "layout_gates"
-GATES = 10
 FIRST = "src/lib.rs"
+
+
+class Function(NamedTuple):
+    """A function that benches spend their time in."""
+
+    name: str
+    file: str
+    anchor: str
+    """The text up to its first statement; where the brace is followed by more, up to some of that."""
+    again: str
+    """A statement that does its work once more; `part:NAME` does a part of it more in each call."""
+    argument: str
+    """A reference that it has there."""
+    reached: list[str]
+    """The benches that reach it."""
+    names: str
+    """What its name in an explanation matches."""
+    share: float = 1
+    """The part of their time that it has."""
+
+
+def call(function):
+    """A call whose result is used."""
+    return f"let _ = core::hint::black_box({function});"
+
+
+# Of each crate: its version, its bench target, the benches that are gated, the file that `mod` lines stand in, and functions.
+CRATES = {
+    "own": {"bench": "five", "functions": [
+        Function("hash", FIRST, "pub fn hash(text: &[u8]) -> u64 {\n", call("hash(core::hint::black_box(text))"), "text", ["hash"], "hash"),
+        Function("numbers", FIRST, "pub fn numbers(line: &str) -> u64 {\n", call("numbers(core::hint::black_box(line))"), "line", ["numbers"], "numbers"),
+        Function("sorted", FIRST, "pub fn sorted(values: &[u32]) -> Vec<u32> {\n", call("sorted(core::hint::black_box(values))"), "values", ["sorted"], "sorted"),
+        # An iteration of these is a sample.
+        Function("words", FIRST, "pub fn words(text: &str) -> usize {\n", "part:words", "text", ["words"], "words|words_of"),
+        Function("scan", FIRST, "pub fn scan(text: &[u8]) -> usize {\n", "part:scan", "text", ["scan"], "scan|scan_of"),
+    ]},
+    "httparse": {"version": "1.10.1", "bench": "parse", "cases": "req/*,req_short/*,resp/*,resp_short/*", "functions": [
+        Function("requests", FIRST, "pub fn parse(&mut self, buf: &'b [u8]) -> Result<usize> {\n        self.parse_with_config(buf, &Default::default())",
+                 call("self.parse_with_config(core::hint::black_box(buf), &Default::default()).is_ok()"), "buf", ["req/req", "req_short/req_short"], "parse|parse_with_config.*"),
+        Function("responses", FIRST, "pub fn parse(&mut self, buf: &'b [u8]) -> Result<usize> {\n        self.parse_with_config(buf, &ParserConfig::default())",
+                 call("self.parse_with_config(core::hint::black_box(buf), &ParserConfig::default()).is_ok()"), "buf", ["resp/resp", "resp_short/resp_short"],
+                 "parse|parse_with_config.*"),
+    ]},
+    "semver": {"version": "1.0.28", "bench": "parse", "functions": [
+        Function("Version", "src/parse.rs", "    fn from_str(text: &str) -> Result<Self, Self::Err> {\n        if text.is_empty() {",
+                 call("Self::from_str(core::hint::black_box(text)).is_ok()"), "text", ["parse Version"], "from_str"),
+        Function("VersionReq", "src/parse.rs", "    fn from_str(text: &str) -> Result<Self, Self::Err> {\n        let text = text.trim_start_matches(' ');\n        if let Some",
+                 call("Self::from_str(core::hint::black_box(text)).is_ok()"), "text", ["parse VersionReq"], "from_str"),
+    ]},
+    "ryu-js": {"version": "1.0.2", "bench": "bench", "functions": [
+        Function("format", "src/buffer/mod.rs", "    pub fn format_finite<F: Float>(&mut self, f: F) -> &str {\n",
+                 call("Self::new().format_finite(core::hint::black_box(f)).len()"), "self", ["ryu_js_*"], "format_finite"),
+    ]},
+    "base64": {"version": "0.22.1", "bench": "benchmarks", "cases": "*_small_input/*_slice/500,*_small_input/*_slice/3072", "functions": [
+        Function("encode", "src/engine/general_purpose/mod.rs", "    fn internal_encode(&self, input: &[u8], output: &mut [u8]) -> usize {\n",
+                 call("self.internal_encode(core::hint::black_box(input), output)"), "input", ["encode_small_input/*"], "internal_encode"),
+    ]},
+    "safetensors": {"version": "0.8.0", "bench": "benchmark", "cases": "Deserialize*", "functions": [
+        Function("deserialize", "src/tensor.rs", "    pub fn deserialize(buffer: &'data [u8]) -> Result<Self, SafeTensorError> {\n",
+                 call("Self::deserialize(core::hint::black_box(buffer)).is_ok()"), "buffer", ["Deserialize 10_MB"], "deserialize|read_metadata"),
+    ]},
+    # infergate's own engine.
+    "gpt2": {"bench": "inference", "first": "crates/infergate-candle/src/lib.rs", "cases": "decode/p128", "functions": [
+        Function("attend", "crates/infergate-candle/src/gpt2/step.rs", "            *score = (*score - largest).exp();\n        }\n",
+                 f"for _ in 0..24 {{ {call('scores.iter().map(|score| (core::hint::black_box(*score) - largest).exp()).sum::<f32>()')} }}", "scores", ["decode/p128"], "attend", 0.1),
+        Function("apply", "crates/infergate-candle/src/gpt2/step.rs", "    fn apply(&self, x: &[f32], out: &mut [f32]) -> Candle<()> {\n",
+                 "self.apply(core::hint::black_box(x), out)?;", "x", ["decode/p128"], "apply", 0.35),
+        Function("bend", "crates/infergate-candle/src/gpt2/step.rs", "pub(super) fn bend(activation: Activation, inner: &mut [f32]) -> Candle<()> {\n",
+                 f"for _ in 0..6 {{ {call('inner.iter().map(|x| (-core::hint::black_box(*x)).exp()).sum::<f32>()')} }}", "inner", ["decode/p128"], "bend", 0.1),
+    ]},
+}
 
 # What is called once more in every so many calls, so that a call takes 3 to 6 % longer on average.
 SLOWER = """
@@ -42,75 +120,32 @@ mod slower {
     }
 }
 """
-AGAIN = "if crate::slower::turn({every}) {{ {again} }}\n        "
+# How often a function does its work once more, in one slower commit after the other.
+EVERY = [20, 22, 25, 28, 32]
 
-# Of candle-core's kernels.
-VEC_DOT = ("impl GgmlType for {0} {{\n    const DTYPE: GgmlDType = GgmlDType::{2};\n    const BLCK_SIZE: usize = {1};\n    type VecDotType = {3};\n\n"
-           "    fn vec_dot(n: usize, xs: &[Self], ys: &[Self::VecDotType]) -> f32 {{\n        Self::vec_dot_unopt(n, xs, ys)\n    }}\n\n"
-           "    fn vec_dot_unopt(n: usize, xs: &[Self], ys: &[Self::VecDotType]) -> f32 {{\n")
-ROW_AGAIN = "core::hint::black_box(Self::vec_dot_unopt(n, core::hint::black_box(xs), ys));"
-
-# Of each crate: its version, its bench target, the benches that are gated, and what is made slower: a file, the text behind which
-# the second call stands, that call, the benches that reach it, what the function's name matches, and the part of their time it has.
-CRATES = {
-    "own": {"bench": "five", "slower": [
-        ("hash", "src/lib.rs", "pub fn hash(text: &[u8]) -> u64 {\n", "core::hint::black_box(hash(core::hint::black_box(text)));", ["hash"], "hash"),
-        ("numbers", "src/lib.rs", "pub fn numbers(line: &str) -> u64 {\n", "core::hint::black_box(numbers(core::hint::black_box(line)));", ["numbers"], "numbers"),
-        ("sorted", "src/lib.rs", "pub fn sorted(values: &[u32]) -> Vec<u32> {\n", "core::hint::black_box(sorted(core::hint::black_box(values)));", ["sorted"], "sorted"),
-        # An iteration of these is a sample: a part of each call is done again.
-        ("words", "src/lib.rs", "pub fn words(text: &str) -> usize {\n", "part:words", ["words"], "words|words_of"),
-        ("scan", "src/lib.rs", "pub fn scan(text: &[u8]) -> usize {\n", "part:scan", ["scan"], "scan|scan_of"),
-    ]},
-    "httparse": {"version": "1.10.1", "bench": "parse", "cases": "req/*,req_short/*,resp/*,resp_short/*", "slower": [
-        ("requests", "src/lib.rs", "pub fn parse(&mut self, buf: &'b [u8]) -> Result<usize> {\n        self.parse_with_config(buf, &Default::default())",
-         "core::hint::black_box(self.parse_with_config(core::hint::black_box(buf), &Default::default()).is_ok());", ["req/req", "req_short/req_short"], "parse|parse_with_config.*"),
-        ("responses", "src/lib.rs", "pub fn parse(&mut self, buf: &'b [u8]) -> Result<usize> {\n        self.parse_with_config(buf, &ParserConfig::default())",
-         "core::hint::black_box(self.parse_with_config(core::hint::black_box(buf), &ParserConfig::default()).is_ok());", ["resp/resp", "resp_short/resp_short"], "parse|parse_with_config.*"),
-    ]},
-    "semver": {"version": "1.0.28", "bench": "parse", "slower": [
-        ("Version", "src/parse.rs", "    fn from_str(text: &str) -> Result<Self, Self::Err> {\n        if text.is_empty() {",
-         "core::hint::black_box(Self::from_str(core::hint::black_box(text)).is_ok());", ["parse Version"], "from_str"),
-        ("VersionReq", "src/parse.rs", "    fn from_str(text: &str) -> Result<Self, Self::Err> {\n        let text = text.trim_start_matches(' ');\n        if let Some",
-         "core::hint::black_box(Self::from_str(core::hint::black_box(text)).is_ok());", ["parse VersionReq"], "from_str"),
-    ]},
-    "ryu-js": {"version": "1.0.2", "bench": "bench", "slower": [
-        ("format", "src/buffer/mod.rs", "    pub fn format_finite<F: Float>(&mut self, f: F) -> &str {\n",
-         "core::hint::black_box(Self::new().format_finite(core::hint::black_box(f)).len());", ["ryu_js_*"], "format_finite"),
-    ]},
-    "base64": {"version": "0.22.1", "bench": "benchmarks", "cases": "*_small_input/*_slice/500,*_small_input/*_slice/3072", "slower": [
-        ("encode", "src/engine/general_purpose/mod.rs", "    fn internal_encode(&self, input: &[u8], output: &mut [u8]) -> usize {\n",
-         "let _ = core::hint::black_box(self.internal_encode(core::hint::black_box(input), output));", ["encode_small_input/*"], "internal_encode"),
-    ]},
-    "safetensors": {"version": "0.8.0", "bench": "benchmark", "cases": "Deserialize*", "slower": [
-        ("deserialize", "src/tensor.rs", "    pub fn deserialize(buffer: &'data [u8]) -> Result<Self, SafeTensorError> {\n",
-         "core::hint::black_box(Self::deserialize(core::hint::black_box(buffer)).is_ok());", ["Deserialize 10_MB"], "deserialize|read_metadata"),
-    ]},
-    # Its own benches of kernels: rows of quantized weights, whose code it has without vector instructions.
-    "candle-core": {"version": "0.11.1", "bench": "bench_main", "cases": "cpu_qmatmul_Q5_1/iter,cpu_qmatmul_Q4_1/iter,cpu_affine_f32/iter", "slower": [
-        ("Q5_1", "src/quantized/k_quants.rs", VEC_DOT.format("BlockQ5_1", "QK5_1", "Q5_1", "BlockQ8_1"), ROW_AGAIN, ["cpu_qmatmul_Q5_1/iter"], "vec_dot(_unopt)?|matmul"),
-        ("Q4_1", "src/quantized/k_quants.rs", VEC_DOT.format("BlockQ4_1", "QK4_1", "Q4_1", "BlockQ8_1"), ROW_AGAIN, ["cpu_qmatmul_Q4_1/iter"], "vec_dot(_unopt)?|matmul"),
-        ("affine", "src/cpu_backend/mod.rs", "    fn affine(&self, layout: &Layout, mul: f64, add: f64) -> Result<Self> {\n",
-         "core::hint::black_box(self.affine(layout, mul, add)?);", ["cpu_affine_f32/iter"], "affine|unary_map.*|f|map"),
-    ]},
-    "tokenizers": {"version": "0.23.2", "bench": "encode", "slower": [
-        ("WordPiece", "src/models/wordpiece/mod.rs", "    fn tokenize(&self, sequence: &str) -> Result<Vec<Token>> {\n",
-         "core::hint::black_box(self.tokenize(core::hint::black_box(sequence))?);", ["wordpiece"], "tokenize", 0.3),
-        ("normalize", "src/normalizers/bert.rs", "    fn normalize(&self, normalized: &mut NormalizedString) -> Result<()> {\n",
-         "let mut again = normalized.clone(); self.normalize(&mut again)?; core::hint::black_box(again);", ["wordpiece"], "normalize", 0.3),
-        ("pre_tokenize", "src/pre_tokenizers/bert.rs", "    fn pre_tokenize(&self, pretokenized: &mut PreTokenizedString) -> Result<()> {\n",
-         "let mut again = pretokenized.clone(); self.pre_tokenize(&mut again)?; core::hint::black_box(again);", ["wordpiece"], "pre_tokenize", 0.3),
-    ]},
-    # infergate's own engine.
-    "gpt2": {"bench": "inference", "first": "crates/infergate-candle/src/lib.rs", "cases": "decode/p128", "slower": [
-        ("attend", "crates/infergate-candle/src/gpt2/step.rs", "            *score = (*score - largest).exp();\n        }\n",
-         "for _ in 0..24 { core::hint::black_box(scores.iter().map(|score| (core::hint::black_box(*score) - largest).exp()).sum::<f32>()); }", ["decode/p128"], "attend", 0.1),
-        ("apply", "crates/infergate-candle/src/gpt2/step.rs", "    fn apply(&self, x: &[f32], out: &mut [f32]) -> Candle<()> {\n",
-         "self.apply(core::hint::black_box(x), out)?;", ["decode/p128"], "apply", 0.35),
-        ("bend", "crates/infergate-candle/src/gpt2/step.rs", "pub(super) fn bend(activation: Activation, inner: &mut [f32]) -> Candle<()> {\n",
-         "for _ in 0..6 { core::hint::black_box(inner.iter().map(|x| (-core::hint::black_box(*x)).exp()).sum::<f32>()); }",
-         ["decode/p128"], "bend", 0.1),
-    ]},
+EQUIVALENT = """
+mod equivalent {
+    #[cold]
+    #[inline(never)]
+    pub fn rare(what: usize) {
+        let _ = core::hint::black_box(what);
+    }
 }
+"""
+# No reference is to one of the pages at the bottom of memory, which the compiler does not know.
+NEVER = "core::ptr::from_ref(&*{argument}).cast::<u8>() as usize"
+
+
+def equivalents(draw, argument):
+    """Statements that do nothing, by name."""
+    place, page = NEVER.format(argument=argument), 4096 * draw.randint(1, 15)
+    arms = " ".join(f"{4096 * at} => crate::equivalent::rare({at})," for at in range(1, draw.randint(2, 7)))
+    return {
+        "a branch": f"if {place} == {page} {{ crate::equivalent::rare({draw.randint(1, 999)}); }}",
+        "match arms": f"match {place} {{ {arms} _ => () }}",
+        "a spill": f"if {place} == {page} {{ let mut wide = [{draw.randint(1, 255)}_u8; {draw.randint(100, 2000)}]; let _ = core::hint::black_box(&mut wide); }}",
+        "a panic": f'if {place} == {page} {{ panic!("{{}} is no place of {{}} bytes", {place}, core::mem::size_of_val(&*{argument})); }}',
+    }
 
 
 def padding(number):
@@ -148,13 +183,19 @@ def reordered(text, by):
     return "\n".join(lines)
 
 
-# Ten commits that only move code: each is made of the first file's text.
-MOVES = [(f"padding {number}", lambda text, number=number: text + padding(number)) for number in (1, 4, 11, 30)]
-MOVES += [(f"order {by}", lambda text, by=by: reordered(text, by) + padding(by)) for by in (1, 2)]
-MOVES += [(f"branch {number}", lambda text, number=number: text + branches(number)) for number in (5, 40)]
-MOVES += [(f"constant {length}", lambda text, length=length: text + constant(length)) for length in (200, 5000)]
-# In each: one function, and how often it is called once more.
-EVERY = [20, 22, 25, 28, 32]
+# Commits that only move code, each made of the first file's text.
+MOVES = [
+    ("padding 4", lambda text: text + padding(4)),
+    ("order 1", lambda text: reordered(text, 1) + padding(1)),
+    ("branch 40", lambda text: text + branches(40)),
+    ("constant 5000", lambda text: text + constant(5000)),
+    ("padding 30", lambda text: text + padding(30)),
+    ("order 2", lambda text: reordered(text, 2) + padding(2)),
+    ("branch 5", lambda text: text + branches(5)),
+    ("constant 200", lambda text: text + constant(200)),
+    ("padding 1", lambda text: text + padding(1)),
+    ("padding 11", lambda text: text + padding(11)),
+]
 
 
 def run(folder, *command, **more):
@@ -193,10 +234,6 @@ def prepared(place, name, crate):
         for path in [folder / ".cargo-checksum.json", folder / "Cargo.lock"]:
             path.unlink(missing_ok=True)
     manifest = (folder / "Cargo.toml").read_text()
-    if name == "tokenizers":
-        # Its own benches read files that its package has not.
-        manifest += f'\n[[bench]]\nname = "{crate["bench"]}"\nharness = false\n'
-        shutil.copy(PARTS / "tokenizers.rs", folder / "benches" / f"{crate['bench']}.rs")
     # Explanations then name what was inlined, too.
     lines = "" if "[profile.bench]" in manifest else '\n[profile.bench]\ndebug = "line-tables-only"\n'
     (folder / "Cargo.toml").write_text(f'{manifest}{lines}\n[workspace]\n')
@@ -205,65 +242,82 @@ def prepared(place, name, crate):
     return folder
 
 
-def make_slower(folder, first, change, every):
-    """One function is called once more in `every` calls, or does a part of its work again. Gives the benches it reaches."""
-    name, path, anchor, again, reached, function, *part = change
+def with_first(text, function, statement):
+    """The text of a file in which that is the function's first statement."""
+    before, brace, begun = function.anchor.partition("{\n") if not function.anchor.endswith("\n") else (function.anchor, "", "")
+    if function.anchor not in text:
+        sys.exit(f"{function.file}: has no '{function.anchor}'")
+    return text.replace(function.anchor, f"{before}{brace}        {statement}\n{begun}", 1)
+
+
+def make_slower(text, function, every):
+    """The text in which it does its work again in one of `every` calls, or a part of it in each."""
     # The second call counts, too: with two, each call is done again.
-    every = max(2, round(every * sum(part or [1])))
-    source = folder / path
-    text = source.read_text()
-    if anchor not in text:
-        sys.exit(f"{source}: has no '{anchor}'")
-    if again.startswith("part:"):
-        whole = again.removeprefix("part:")
-        # Renamed, and called for all of its text and again for a part of it.
-        signature = re.search(rf"pub fn {whole}\((\w+): &(\w+|\[u8\])\) -> usize {{\n", text)
-        argument, kind = signature.group(1), signature.group(2)
-        again = (f"pub fn {whole}({argument}: &{kind}) -> usize {{\n    core::hint::black_box({whole}_of(&{argument}[..{argument}.len() / {every}]));\n"
-                 f"    {whole}_of({argument})\n}}\n\n#[inline(never)]\nfn {whole}_of({argument}: &{kind}) -> usize {{\n")
-        text = text.replace(anchor, again, 1)
+    every = max(2, round(every * function.share))
+    whole = function.again.removeprefix("part:")
+    if whole == function.again:
+        return with_first(text, function, f"if crate::slower::turn({every}) {{ {function.again} }}")
+    # Renamed, and called for all of its text and again for a part of it.
+    argument, kind = re.search(r"\((\w+): &(\S+)\)", function.anchor).groups()
+    outer = (f"{function.anchor}    core::hint::black_box({whole}_of(&{argument}[..{argument}.len() / {every}]));\n"
+             f"    {whole}_of({argument})\n}}\n\n#[inline(never)]\nfn {whole}_of({argument}: &{kind}) -> usize {{\n")
+    return text.replace(function.anchor, outer, 1)
+
+
+def change(folder, name, crate, kind, number):
+    """Makes the change of this kind and number; gives its name, and its function where benches reach it."""
+    first, functions = folder / crate.get("first", FIRST), crate["functions"]
+    if kind == "moves":
+        what, moved = MOVES[number % len(MOVES)]
+        first.write_text(moved(first.read_text()))
+        return what, None
+    if kind == "slower":
+        function, every = functions[number % len(functions)], EVERY[number // len(functions) % len(EVERY)]
+        what, made, module = f"{function.name} slower", lambda text: make_slower(text, function, every), SLOWER
     else:
-        line = AGAIN.format(every=every, again=again)
-        if anchor.endswith("\n"):
-            text = text.replace(anchor, f"{anchor}        {line}", 1)
-        else:
-            head, body = anchor.split("{\n", 1)
-            text = text.replace(anchor, f"{head}{{\n        {line}{body}", 1)
-    source.write_text(text)
-    first = folder / first
-    first.write_text(first.read_text() + SLOWER)
-    return name, reached, function
+        draw = random.Random(f"{name} {number}")
+        function = draw.choice(functions)
+        what, statement = draw.choice(list(equivalents(draw, function.argument).items()))
+        what, made, module = f"{what} in {function.name}, seed '{name} {number}'", lambda text: with_first(text, function, statement), EQUIVALENT
+    file = folder / function.file
+    file.write_text(made(file.read_text()))
+    first.write_text(first.read_text() + module)
+    return what, function
 
 
-def gate(folder, crate, arguments, verdict, explain):
-    """One gate against the commit `gated`. Gives the seconds it took and what it said of each bench."""
+def gate(folder, crate, arguments, explain):
+    """One gate against the commit `gated`: the seconds it took, its verdict, and its receipt."""
+    verdict, receipt = folder.parent / "verdict.json", folder / "target" / "infergate" / "paired.json"
     verdict.unlink(missing_ok=True)
-    command = [arguments.command, "infergate", "gate", "--against", "gated", "--bench-target", crate["bench"], "--memory-runs", "0",
+    command = [arguments.command, "infergate", "gate", "--against", "gated", "--bench-target", crate["bench"], "--memory-runs", "0", "--time-same-code",
                "--threshold", "2%", "--json", verdict, "--no-wait", "--base-folder", folder.parent / f"{folder.name}-base"]
     command += ["--cases", crate["cases"]] if "cases" in crate else []
-    command += ["--layouts", str(arguments.layouts)] if arguments.layouts else []
     command += [f"--explain={case}" for case in explain]
     began = time.monotonic()
     done = subprocess.run([str(word) for word in command], cwd=folder, text=True, capture_output=True)
     seconds = time.monotonic() - began
     if not verdict.is_file():
         sys.exit(f"{folder}: no verdict:\n{done.stdout}{done.stderr}")
-    said = json.loads(verdict.read_text())
-    return {"seconds": seconds, "exit": done.returncode, "verdict": said["verdict"],
-            "named": named(folder / "target" / "infergate" / "paired.json"),
-            "regressed": sorted({row["subject"] if "subject" in row else row["case"] for row in said["rows"] if row["outcome"] == "regressed"})}
+    return seconds, done.returncode, json.loads(verdict.read_text()), json.loads(receipt.read_text())
+
+
+def at_placements(receipt, case):
+    """The median change of a case at each placement, in percent; one number where each side was timed as it was linked."""
+    found = {}
+    for block in (block for blocks in receipt["blocks"] for block in blocks["cases"] if block["id"] == case):
+        placements = block.get("placements") or [0]
+        times = len(block["base_ns"]) // len(placements)
+        ratios = [math.log(head / base) for base, head in zip(block["base_ns"], block["head_ns"])]
+        for at, placement in enumerate(placements):
+            found.setdefault(placement, []).append(statistics.median(ratios[at * times:(at + 1) * times]))
+    return [round(100 * math.expm1(statistics.median(found[placement])), 1) for placement in sorted(found)]
 
 
 def named(receipt):
-    """Of each case that was explained: what was named, the first one first."""
-    if not receipt.is_file():
-        return {}
-    explained = json.loads(receipt.read_text()).get("explained", [])
+    """The functions of each case that was explained, the first one first."""
     def known(function):
         return {"name": function["name"], "inlined": function.get("place", "").rpartition(" at ")[0], "caller": function.get("caller", "")}
-    # Layout names no function in words.
-    is_layout = lambda one: one.get("runs_changed") is False
-    return {one["id"]: [] if is_layout(one) else [known(function) for function in one["functions"]] for one in explained if not one.get("why_not")}
+    return {one["id"]: [known(function) for function in one["functions"]] for one in receipt.get("explained", []) if not one.get("why_not")}
 
 
 def is_function(pattern, function):
@@ -275,61 +329,62 @@ def is_function(pattern, function):
     return any(re.fullmatch(pattern, name) for name in last)
 
 
-def reaches(pattern, bench):
-    """Whether a bench is one of those a change reaches."""
-    return re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), str(bench).removeprefix("bench:")) is not None
+def is_reached(bench, function):
+    """Whether a bench is one of those that reach the function."""
+    patterns = function.reached if function else []
+    return any(re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), bench.removeprefix("bench:")) for pattern in patterns)
 
 
-def one(place, name, crate, kind, number, arguments):
+def one(place, name, kind, number, arguments):
     """One commit and its gate."""
+    crate = CRATES[name]
     folder = prepared(place, name, crate)
     git(folder, "reset", "--quiet", "--hard", "gated")
-    first, reached, function = folder / crate.get("first", FIRST), [], None
-    if kind == "moves":
-        what, change = MOVES[number]
-        first.write_text(change(first.read_text()))
-    else:
-        changes = crate["slower"]
-        what, reached, function = make_slower(folder, crate.get("first", FIRST), changes[number % len(changes)], EVERY[number // len(changes) % len(EVERY)])
+    what, function = change(folder, name, crate, kind, number)
     git(folder, "commit", "--quiet", "--all", "--message", what)
     explain = arguments.explain.split(",") if arguments.explain and kind == "moves" else []
-    found = gate(folder, crate, arguments, place / "verdict.json", explain)
-    # Of the explained cases that the change reaches, those whose first function is the right one.
-    reached_of = [names for case, names in found["named"].items() if any(reaches(pattern, case) for pattern in reached)]
-    found["explained"] = len(reached_of) if kind == "slower" else len(found["named"])
-    found["right"] = sum(bool(names) and is_function(function, names[0]) for names in reached_of) if kind == "slower" else \
-        sum(not names for names in found["named"].values())
-    wrong = [bench for bench in found["regressed"] if not any(reaches(pattern, bench) for pattern in reached)]
-    hit = [bench for bench in found["regressed"] if bench not in wrong]
-    found["first"] = {case: names[0]["name"] if names else None for case, names in found.pop("named").items()}
-    return {"date": datetime.date.today().isoformat(), "crate": name, "kind": kind, "number": number, "what": what, "layouts": arguments.layouts,
-            **found, "found": bool(hit), "beside": wrong}
+    seconds, code, verdict, receipt = gate(folder, crate, arguments, explain)
+    outcomes = {}
+    for row in verdict["rows"]:
+        outcomes.setdefault(row["subject"], set()).add(row["outcome"])
+    reached = {bench: outcome for bench, outcome in outcomes.items() if is_reached(bench, function)}
+    explained = {case: names for case, names in named(receipt).items() if kind == "moves" or case in reached}
+    right = sum(bool(names) and is_function(function.names, names[0]) if function else not names for names in explained.values())
+    return {"date": datetime.date.today().isoformat(), "crate": name, "kind": kind, "number": number, "what": what, "seconds": round(seconds), "exit": code,
+            "verdict": verdict["verdict"],
+            "failed": sorted(bench for bench, outcome in reached.items() if "regressed" in outcome),
+            "layout": sorted(bench for bench, outcome in reached.items() if "layout" in outcome),
+            "beside": sorted(bench for bench, outcome in outcomes.items() if "regressed" in outcome and bench not in reached),
+            "at_placements": {bench: at_placements(receipt, bench) for bench in reached},
+            "explained": len(explained), "right": right, "first": {case: names[0]["name"] if names else None for case, names in explained.items()}}
 
 
 def table(results):
     """What is there, a line a crate."""
-    print("\n| crate | gates that only move code | failing | undecided | slower by 3 to 6 % | found | other benches called "
-          "| right function first | nothing named where nothing is slower | seconds a gate |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("\n| crate | only moved: gates | fail | inconclusive | slower: gates | fail | `layout` | inconclusive | pass | equivalent: gates | fail | inconclusive "
+          "| other benches fail | right function first | nothing named where nothing is slower | seconds a gate: median, most |")
+    print("|" + "---|" * 16)
     for name in CRATES:
-        moves = [one for one in results if one["crate"] == name and one["kind"] == "moves"]
-        slower = [one for one in results if one["crate"] == name and one["kind"] == "slower"]
-        if moves or slower:
-            failing, undecided = (sum(one["exit"] == code for one in moves) for code in (1, 3))
-            beside = sum(bool(one["beside"]) for one in slower)
-            of = [f"{sum(one.get('right', 0) for one in kind)} of {sum(one.get('explained', 0) for one in kind)}" for kind in (slower, moves)]
-            seconds = sorted(one["seconds"] for one in moves + slower)
-            print(f"| {name} | {len(moves)} | {failing} | {undecided} | {len(slower)} | {sum(one['found'] for one in slower)} | {beside} "
-                  f"| {of[0]} | {of[1]} | {seconds[len(seconds) // 2]:.0f} (median), {seconds[-1]:.0f} at most |")
+        of = {kind: [one for one in results if one["crate"] == name and one["kind"] == kind] for kind in ("moves", "slower", "equivalent")}
+        every = list(itertools.chain(*of.values()))
+        if not every:
+            continue
+        slower = ["fail" if one["failed"] else "layout" if one["layout"] else {3: "inconclusive"}.get(one["exit"], "pass") for one in of["slower"]]
+        harmless = {kind: [len(of[kind]), sum(bool(one["failed"] + one["beside"]) for one in of[kind]), sum(one["exit"] == 3 for one in of[kind])]
+                    for kind in ("moves", "equivalent")}
+        shares = [f"{sum(one['right'] for one in of[kind])} of {sum(one['explained'] for one in of[kind])}" for kind in ("slower", "moves")]
+        seconds = [one["seconds"] for one in every]
+        cells = [name, *harmless["moves"], len(slower), *(slower.count(how) for how in ("fail", "layout", "inconclusive", "pass")), *harmless["equivalent"],
+                 sum(bool(one["beside"]) for one in of["slower"]), *shares, f"{statistics.median(seconds):.0f}, {max(seconds)}"]
+        print("| " + " | ".join(map(str, cells)) + " |")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--command", type=pathlib.Path)
     parser.add_argument("--crates", default=",".join(CRATES))
-    parser.add_argument("--moves", type=int, default=GATES)
-    parser.add_argument("--slower", type=int, default=GATES)
-    parser.add_argument("--layouts", type=int, default=0, help="as the gate's flag; 0 leaves it out")
+    for kind in ("moves", "slower", "equivalent"):
+        parser.add_argument(f"--{kind}", type=int, default=5, metavar="N", help="commits of this kind for each crate")
     parser.add_argument("--explain", default="", help="cases to explain in gates that only move code, by comma")
     parser.add_argument("--place", type=pathlib.Path, default=ROOT / "target" / "layout-gates")
     parser.add_argument("--results", type=pathlib.Path, default=PARTS / "results.jsonl")
@@ -337,21 +392,21 @@ def main():
     kept = arguments.results.resolve()
     results = [json.loads(line) for line in kept.read_text().splitlines()] if kept.is_file() else []
     if arguments.command is None:
-        return table([one for one in results if one["layouts"] == arguments.layouts])
+        return table(results)
     arguments.command = arguments.command.resolve()
     place = arguments.place.resolve()
     place.mkdir(parents=True, exist_ok=True)
-    asked = [(name, kind, number) for name in arguments.crates.split(",") for kind, count in (("moves", arguments.moves), ("slower", arguments.slower))
-             for number in range(min(count, GATES))]
-    for name, kind, number in asked:
-        if any((one["crate"], one["kind"], one["number"], one["layouts"]) == (name, kind, number, arguments.layouts) for one in results):
-            continue
-        result = one(place, name, CRATES[name], kind, number, arguments)
-        results.append(result)
-        with kept.open("a") as file:
-            file.write(json.dumps(result) + "\n")
-        print(json.dumps(result), flush=True)
-    table([one for one in results if one["layouts"] == arguments.layouts])
+    done = {(one["crate"], one["kind"], one["number"]) for one in results}
+    for name in arguments.crates.split(","):
+        for kind in ("moves", "slower", "equivalent"):
+            for number in range(getattr(arguments, kind)):
+                if (name, kind, number) not in done:
+                    result = one(place, name, kind, number, arguments)
+                    results.append(result)
+                    with kept.open("a") as file:
+                        file.write(json.dumps(result) + "\n")
+                    print(json.dumps(result), flush=True)
+    table(results)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ Which crates: every package of this repository's Cargo.lock whose published pack
 they are chosen by what infergate depends on, and not by what works; all of them are rows of the table. Nothing in them is changed but for
 the commit that is to be found: of the functions whose names the benches call, public ones first, the one that they name most often (and all
 others of that name) waits for a fifth of the time since its last call. So a bench that calls it once, and one that calls it a thousand
-times, takes about a fifth longer. Names that most types have (`new`, `len`) are left out. Where that commit does not build, or nothing is
-called slower, a second function is tried.
+times, takes about a fifth longer. Names that most types have (`new`, `len`) are left out. Where that commit does not build, or nothing
+fails, a second function is tried.
 Features that a bench target requires are asked for by `--bench-features`. Of repositories those that --repositories names, as OWNER/NAME:PACKAGE,
 are cloned from --clones.
 

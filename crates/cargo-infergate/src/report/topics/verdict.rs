@@ -89,7 +89,7 @@ fn times(verdict: &Verdict) -> Table {
     if paired {
         columns.push(
             Column::numbers("shows_from", "shows from")
-                .about("the smallest slowdown this run calls 19 times out of 20; the luck of layout is in it where it was measured"),
+                .about("the smallest slowdown that a run this noisy finds 19 times out of 20"),
         );
         columns.push(
             Column::numbers("blocks", "blocks")
