@@ -1,5 +1,7 @@
 //! The blocks of a case as its test sees them: of its medians and, where that is a test of its own, of its means.
 
+use std::collections::BTreeMap;
+
 use super::looks::Series;
 use crate::receipt::{BlockCase, PairedCase, log_ratios};
 use infergate_core::stats::{log_ratio, mean, median};
@@ -37,14 +39,11 @@ pub(super) fn means(block: &BlockCase) -> Option<Vec<f64>> {
 }
 
 fn at_placements(blocks: &[&BlockCase], of_pairs: OfPairs) -> Vec<Vec<(usize, f64)>> {
-    let mut found: Vec<Vec<(usize, f64)>> = Vec::new();
+    let mut found: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
     for (at, block) in blocks.iter().enumerate() {
         for (placement, difference) in block.placements.iter().zip(of_pairs(block).into_iter().flatten()) {
-            if found.len() <= *placement {
-                found.resize(placement + 1, Vec::new());
-            }
-            found[*placement].push((at, difference));
+            found.entry(*placement).or_default().push((at, difference));
         }
     }
-    found
+    found.into_values().collect()
 }
