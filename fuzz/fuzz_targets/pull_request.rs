@@ -1,6 +1,7 @@
 //! What a pull request's job uploads: read, judged again, and shown in every format.
 #![no_main]
 
+use cargo_infergate::config::Config;
 use cargo_infergate::gate::paired::{PairedPolicy, judge};
 use cargo_infergate::receipt::parse_uploaded;
 use cargo_infergate::report::export::chosen;
@@ -10,13 +11,10 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(receipt) = parse_uploaded(bytes) else { return };
+    let receipt = Config::default().limits().set_in(receipt);
     let verdict = judge(&receipt, &PairedPolicy::default());
-    let inputs = Inputs {
-        paired: Some(receipt),
-        verdict: Some(verdict),
-        pull_request: true,
-        ..Inputs::new("cargo infergate")
-    };
+    let inputs =
+        Inputs { paired: Some(receipt), verdict: Some(verdict), pull_request: true, ..Inputs::new("cargo infergate") };
     let report = topics::report(&inputs);
     for exporter in chosen(&[], &inputs).expect("the usual formats") {
         // One that lacks what it needs says so.

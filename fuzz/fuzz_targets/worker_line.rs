@@ -1,11 +1,12 @@
 //! What a worker writes: lines, each read as any answer.
 #![no_main]
 
+use infergate_core::load::{LoadLevel, LoadWindow};
 use infergate_core::receipt::validate::unsound_engine;
-use infergate_core::receipt::{CountedCase, InferenceMemory, LeakSite, TtftParts};
+use infergate_core::receipt::{AllocationSite, CountedCase, InferenceMemory, LeakSite, TtftParts};
 use infergate_core::worker::{
-    Answer, CountedTokens, Hello, LineEvent, LoadLevel, LoadWindow, Loaded, MemoryState, PreparedReply, Profile, Reread,
-    SampleReply, TextReply, TurnReply, next_line,
+    Answer, CountedTokens, Hello, LineEvent, Loaded, MemoryState, PreparedReply, Profile, Reread, SampleReply,
+    TextReply, TurnReply, next_line,
 };
 use libfuzzer_sys::fuzz_target;
 use serde_json::from_str;
@@ -30,6 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = from_str::<Answer<InferenceMemory>>(&text);
         let _ = from_str::<Answer<MemoryState>>(&text);
         let _ = from_str::<Answer<Vec<LeakSite>>>(&text);
+        let _ = from_str::<Answer<Vec<AllocationSite>>>(&text);
         let _ = from_str::<Answer<Profile>>(&text);
         let _ = from_str::<Answer<LoadLevel>>(&text);
         let _ = from_str::<Answer<LoadWindow>>(&text);
