@@ -6,8 +6,7 @@ use super::units::{self, MISSING};
 use super::words::{self, look};
 use crate::gate::paired::{Glance, not_compared};
 use crate::receipt::{
-    Allocated, Bisection, BisectionEnd, BisectionStep, CodeRecord, Explained, PairedCase, PairedReceipt, Took, Verdict,
-    VerdictRow,
+    Allocated, Bisection, BisectionEnd, BisectionStep, Explained, PairedCase, PairedReceipt, Took, Verdict, VerdictRow,
 };
 use infergate_core::printable::first_of;
 
@@ -24,7 +23,7 @@ pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
     if let Some(work) = look::timed_work(receipt) {
         sides += &format!("; {work}");
     }
-    let explained = explained_words(&receipt.explained, receipt.code.as_ref());
+    let explained = explained_words(&receipt.explained);
     terminal::verdict_and(
         verdict,
         &format!("{subject}\n{sides}"),
@@ -33,12 +32,12 @@ pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
 }
 
 /// Where cases take their time.
-fn explained_words<'a>(all: impl IntoIterator<Item = &'a Explained>, code: Option<&CodeRecord>) -> String {
+fn explained_words<'a>(all: impl IntoIterator<Item = &'a Explained>) -> String {
     let mut text = String::new();
     for explained in all {
         let heading = words::explained::heading(explained).map_or_else(String::new, |heading| format!(" ({heading})"));
         text += &format!("where {} takes its time{heading}\n", explained.id);
-        for line in words::explained::lines(explained, code) {
+        for line in words::explained::lines(explained) {
             text += &format!("- {line}\n");
         }
         text.push('\n');
@@ -169,7 +168,7 @@ pub fn bisection(found: &Bisection) -> String {
         ]);
     }
     text += &terminal::table(&table);
-    let explained = explained_words(explained, None);
+    let explained = explained_words(explained);
     if !explained.is_empty() {
         text += &format!("\n{}", explained.trim_end());
         text.push('\n');

@@ -13,7 +13,7 @@ const MOST_DEPTH: usize = 14;
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let paired = inputs.paired.as_ref()?;
-    let (explained, code) = (&paired.explained, paired.code.as_ref());
+    let explained = &paired.explained;
     if explained.is_empty() {
         return None;
     }
@@ -40,7 +40,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     }
     let said = explained.iter().flat_map(|case| {
         let id = case.id.to_string();
-        let lines = words::explained::heading(case).into_iter().chain(words::explained::lines(case, code));
+        let lines = words::explained::heading(case).into_iter().chain(words::explained::lines(case));
         lines.map(move |line| format!("{id}: {line}")).collect::<Vec<_>>()
     });
     let charts =

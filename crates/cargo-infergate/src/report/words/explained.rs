@@ -2,7 +2,7 @@
 
 use infergate_core::printable::printable_within;
 
-use crate::receipt::{CalledFunction, CodeRecord, Explained, ExplainedFunction, Moved};
+use crate::receipt::{CalledFunction, Explained, ExplainedFunction, Moved};
 use crate::report::units;
 
 /// Functions that are named.
@@ -20,8 +20,8 @@ pub fn heading(explained: &Explained) -> Option<String> {
     Some(format!("{} more blocks with a profiler: an iteration {}", explained.blocks, change(total)))
 }
 
-/// A line for what is to be said of a case, the largest change first. `code` says what was watched of it, from its start on.
-pub fn lines(explained: &Explained, code: Option<&CodeRecord>) -> Vec<String> {
+/// A line for what is to be said of a case, the largest change first.
+pub fn lines(explained: &Explained) -> Vec<String> {
     if let Some(why) = &explained.why_not {
         return vec![format!("which function takes the time was not found: {why}")];
     }
@@ -32,12 +32,6 @@ pub fn lines(explained: &Explained, code: Option<&CodeRecord>) -> Vec<String> {
         lines.push("these blocks show no difference in its time".to_owned());
     }
     if explained.runs_changed == Some(false) {
-        // Samples see the timed part alone.
-        if code.is_some_and(|code| code.runs_nothing_changed(explained.id)) {
-            let so = if total.is_sure() { "; what differs is where the linker put the code" } else { "" };
-            lines.push(format!("layout: no function that changed runs{so}"));
-            return lines;
-        }
         lines.push(
             "no function that changed was sampled: it runs too briefly, or before what is timed, as what loads does"
                 .to_owned(),

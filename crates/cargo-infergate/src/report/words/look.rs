@@ -103,10 +103,9 @@ pub fn level(verdict: &Verdict) -> Option<f64> {
 pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
     let parts = parts(verdict);
     let explained = inputs.paired.iter().flat_map(|paired| &paired.explained);
-    let code = inputs.paired.as_ref().and_then(|paired| paired.code.as_ref());
     let explained = explained.flat_map(|explained| {
         let case = explained.id.to_string();
-        words::explained::lines(explained, code).into_iter().map(move |line| format!("{case}: {line}"))
+        words::explained::lines(explained).into_iter().map(move |line| format!("{case}: {line}"))
     });
     let allocated = inputs.paired.iter().flat_map(|paired| &paired.allocated);
     let allocated = allocated.flat_map(|allocated| {

@@ -67,6 +67,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         threads: 2,
         seed: 0,
         cases: vec![suite],
+        took: Default::default(),
         blocks: slower.iter().map(block).collect(),
         memory: None,
         servers: None,
