@@ -109,9 +109,8 @@ fn assert_finding(files: &[(&str, &str)], subject: &str, found: &str, noisy: boo
 #[test]
 fn nothing_readable_is_said_and_not_called_noisy() {
     let findings = doctor::examine_at(Path::new("/nonexistent/infergate"));
-    assert!(findings.len() >= 10);
     assert!(findings.iter().all(|finding| !finding.noisy), "{findings:?}");
-    assert!(findings.iter().filter(|finding| finding.found == NOT_READABLE).count() >= 10, "{findings:?}");
+    assert!(findings.iter().filter(|finding| finding.found == NOT_READABLE).count() >= 8, "{findings:?}");
 }
 
 #[test]

@@ -107,7 +107,11 @@ fn a_heap_that_still_grows_does_not_pass() {
 /// A budget that held too few blocks to call anything is not noise.
 #[test]
 fn a_slowdown_that_lies_above_its_limit_does_not_pass_for_want_of_blocks() {
-    let cut = |slower: f64| PairedReceipt { out_of_time: true, ..measured("decode/p8", 10_000_000, &[slower; 6]) };
+    let cut = |slower: f64| {
+        let mut receipt = measured("decode/p8", 10_000_000, &[slower; 6]);
+        receipt.cases[0].widest = receipt.cases[0].threshold;
+        PairedReceipt { out_of_time: true, ..receipt }
+    };
     assert_is(&warned(&cut(0.5)), Outcome::Inconclusive, 3);
     let verdict = judge(&cut(0.5), &PairedPolicy::default());
     let forged = Verdict { exit_code: 0, ..verdict };
