@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use cargo_infergate::receipt::{CodeRecord, CodeRuns};
 use cargo_infergate::report::words::explained::lines;
 use cargo_infergate::why::{Change, Frame, Tally, edited_first, explained};
 use infergate_core::case::{BenchName, Case};
