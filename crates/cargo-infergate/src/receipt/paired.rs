@@ -15,6 +15,7 @@ use super::side::Side;
 use super::window::WindowRecord;
 use super::{
     Allocated, Build, CodeRecord, CountedCase, Counter, Explained, Format, Machine, MemoryRecord, Note, Terms, Took,
+    validate_accepts,
 };
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
@@ -294,6 +295,9 @@ impl Format for PairedReceipt {
             blocks_of.values().all(|blocks| *blocks <= MAX_BLOCKS),
             "a case has more than {MAX_BLOCKS} blocks; measure again"
         );
+        for accepts in self.terms.iter().flat_map(|terms| [&terms.accept, &terms.accepted_before]) {
+            validate_accepts(accepts)?;
+        }
         self.memory.as_ref().map_or(Ok(()), MemoryRecord::validate)
     }
 }
