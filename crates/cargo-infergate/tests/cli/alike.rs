@@ -107,6 +107,8 @@ fn an_interruption_while_both_are_linked_ends_the_link_and_the_command() {
         assert!(said.lines().last().is_some_and(|line| line.contains("interrupted")), "{said}");
         assert!(!said.contains(AS_LINKED) && !sandbox.path("paired.json").exists(), "{said}");
     }
+    // The linker's command is kept for the next gate, with its PATH.
+    fs::remove_file(shim).expect("a file");
     let said = gate(&sandbox, "HEAD", &[OUT]).success();
     assert!(receipt(&sandbox).alike.is_some(), "{}", stdout(&said));
 }

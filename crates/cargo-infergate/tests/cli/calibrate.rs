@@ -88,7 +88,7 @@ fn a_later_gate_of_this_machine_class_quotes_it() {
     let quoted = "0 of 2 decided gates between two builds that do the same (at most 78 %";
     assert!(report.contains(quoted) && report.contains("By design at most 1 % of suites"), "{report}");
     let report = said("fake", &["--cases=decode/p9"]);
-    assert!(report.contains("not measured for a run like this one: the calibration has other cases"), "{report}");
+    assert!(report.contains("was not measured: the calibration has other cases"), "{report}");
 
     // One of other threads is named, and none of these threads takes its place.
     let only = |folder: PathBuf| std::fs::read_dir(folder).expect("a folder").next().expect("one").expect("it").path();

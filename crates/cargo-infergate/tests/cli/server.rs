@@ -126,7 +126,7 @@ fn both_servers_are_asked_what_heads_scenario_says() {
     let own = fs::read_to_string(sandbox.path("infergate.toml")).expect("settings");
     commit(&sandbox, "infergate.toml", &own.replace("output_tokens = 4", "output_tokens = 9"), "longer");
     sandbox.write("infergate.toml", &own);
-    let said = gate(&sandbox, &["--quick"]);
+    let said = gate(&sandbox, &["--quick", "--cases=*/ttft"]);
     let report = stdout(&said);
     assert!(report.contains("quick look, no verdict") && !report.contains("output changed"), "{said}");
 }

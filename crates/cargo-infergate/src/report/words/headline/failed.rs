@@ -35,7 +35,7 @@ pub fn times(verdict: &Verdict, rows: &[&VerdictRow]) -> Option<String> {
     let timed = rows.iter().filter_map(|row| Some((*row, row.time()?)));
     // Of two that are printed alike the median.
     let size = |time: &TimeEvidence| {
-        let tenths = time.ratio.map_or(0.0, |ratio| ((ratio - 1.0).abs() * 1e3).round());
+        let tenths = time.ratio.map_or(0.0, |ratio| ((as_said(time, ratio) - 1.0).abs() * 1e3).round());
         (tenths as u64, time.statistic == Statistic::Median)
     };
     let (row, time) = timed.clone().max_by_key(|(_, time)| size(time))?;
