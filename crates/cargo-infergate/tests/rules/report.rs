@@ -16,7 +16,7 @@ fn plain(text: &str) -> String {
 
 #[test]
 fn the_decision_is_the_last_line_and_has_its_colour() {
-    let mut verdict: Verdict = golden("verdict-2.json");
+    let mut verdict: Verdict = golden("verdict-1.json");
     let last = |verdict: &Verdict| terminal::verdict(verdict, "").lines().last().unwrap_or_default().to_owned();
     assert!(last(&verdict).starts_with("verdict: \u{1b}[31mregressed\u{1b}[0m (exit 1): "), "{}", last(&verdict));
     verdict.rows.truncate(1);

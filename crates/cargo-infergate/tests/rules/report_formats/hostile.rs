@@ -194,7 +194,7 @@ fn receipts() {
 #[test]
 fn verdicts() {
     let known = paired();
-    through::<Verdict>("verdict-2.json", &|verdict| Inputs { verdict: Some(verdict), ..known.clone() });
+    through::<Verdict>("verdict-1.json", &|verdict| Inputs { verdict: Some(verdict), ..known.clone() });
 }
 
 #[test]
