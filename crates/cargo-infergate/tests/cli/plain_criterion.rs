@@ -6,8 +6,10 @@ use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 use crate::stand_ins::what_takes_criterions_place_is_gated_too;
 
 /// Criterion's own version is never asked for.
+/// What other crates of a graph turn on in `serde_json` changes how the worker reads its requests, too.
 pub const MANIFEST: &str = "[package]\nname = 'parser'\nversion = '0.1.0'\nedition = '2018'\n\n\
-    [dev-dependencies]\ncriterion = { version = '0.5', features = ['html_reports'] }\n\n\
+    [dev-dependencies]\ncriterion = { version = '0.5', features = ['html_reports'] }\n\
+    serde_json = { version = '1', features = ['arbitrary_precision', 'preserve_order', 'float_roundtrip', 'raw_value'] }\n\n\
     [[bench]]\nname = 'parse'\nharness = false\n";
 
 /// What an iteration takes is told, not timed, and less than it can take. One name is longer than any that is kept, and has lines' ends
