@@ -54,6 +54,12 @@ pub struct Watched<'a> {
     pub functions: &'a [u64],
 }
 
+/// Where the functions begin that one process ran.
+struct Seen {
+    loading: Vec<u64>,
+    of_cases: Vec<(Case, Vec<u64>)>,
+}
+
 impl Watched<'_> {
     /// Which of the functions begin while a process loads, or prepares and runs each of `cases` as blocks do. Two processes do that, the second
     /// in reverse order: what a process does once, in whichever case comes first, is seen in two of them.
@@ -65,16 +71,16 @@ impl Watched<'_> {
         let forward: Vec<&PairedCase> = cases.iter().collect();
         let backward: Vec<&PairedCase> = cases.iter().rev().collect();
         for order in [forward, backward] {
-            let (loading, of_cases) = self.in_one(&order, cancelled)?;
-            for (case, seen) in of_cases {
-                found.entry(case).or_default().extend(loading.iter().copied().chain(seen));
+            let seen = self.in_one(&order, cancelled)?;
+            for (case, functions) in seen.of_cases {
+                found.entry(case).or_default().extend(seen.loading.iter().copied().chain(functions));
             }
         }
         Ok(found)
     }
 
     /// What one process runs while it loads, and then of each case.
-    fn in_one(&self, cases: &[&PairedCase], cancelled: &AtomicBool) -> Result<(Vec<u64>, Vec<(Case, Vec<u64>)>)> {
+    fn in_one(&self, cases: &[&PairedCase], cancelled: &AtomicBool) -> Result<Seen> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             bail!("functions are watched on Linux for x86-64 alone");
         }
@@ -116,7 +122,7 @@ impl Watched<'_> {
             of_cases.push((case.id, places(all.get(before..).unwrap_or_default())?));
         }
         drop(client);
-        Ok((loading, of_cases))
+        Ok(Seen { loading, of_cases })
     }
 }
 

@@ -223,15 +223,11 @@ pub fn link(base: &Side, head: &Side, seed: u64, cancelled: &AtomicBool) -> Resu
     let functions = Functions::of(&was, &is);
     ensure!(!functions.same.is_empty(), "the programs do not name their functions");
     let starts = starts(&was, &is).context("this linker puts constants behind the code (lld does not)")?;
-    let both = |work: &(dyn Fn(&Side) -> Result<(Vec<String>, Named)> + Sync)| {
-        thread::scope(|scope| {
-            let head = scope.spawn(|| work(head));
-            let base = work(base);
-            let head = head.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            Ok::<_, anyhow::Error>((base?, head?))
-        })
-    };
-    let ((base_words, base_named), (head_words, head_named)) = both(&|side| side.named_inputs())?;
+    let (of_base, of_head) = thread::scope(|scope| {
+        let of_head = scope.spawn(|| head.named_inputs());
+        (base.named_inputs(), of_head.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let ((base_words, base_named), (head_words, head_named)) = (of_base?, of_head?);
     let constants = |own: &Named, other: &Named| {
         let (shared, rest) = own.shared_and_rest(other);
         [shared, rest].concat()

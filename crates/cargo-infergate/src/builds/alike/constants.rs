@@ -72,7 +72,7 @@ fn content(
     let name = sections.section_name(LE, section).ok()?;
     let is_constant = section.sh_type(LE) == elf::SHT_PROGBITS
         && section.sh_size(LE) > 0
-        && section.sh_flags(LE).0 & u64::from(elf::SHF_MERGE.0) == 0
+        && section.sh_flags(LE).0 & elf::SHF_MERGE.0 == 0
         && (name.starts_with(b".rodata") || name.starts_with(b".data.rel.ro"));
     if !is_constant {
         return None;

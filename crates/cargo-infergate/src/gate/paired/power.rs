@@ -24,7 +24,7 @@ const MAD_TO_STD: f64 = 1.4826;
 /// The same draws for every question, so that a larger slowdown never has the smaller share.
 const SEED: u64 = 1;
 
-/// The smallest slowdown, as a ratio, that [`POWER_ASKED`] of runs call regressed by its median, in a suite of `cases` of which the others are
+/// The smallest slowdown, as a ratio, that `POWER_ASKED` of runs call regressed by its median, in a suite of `cases` of which the others are
 /// unchanged. At most `blocks` blocks vary by `block_std` (of ln ratios, normal).  `None` when no slowdown up to a doubling is called: too few blocks, or too much noise.
 pub fn smallest_slowdown(limit: f64, block_std: f64, blocks: usize, cases: usize) -> Option<f64> {
     smallest(limit, Blocks::Normal(block_std), blocks, cases)
@@ -75,7 +75,7 @@ fn smallest(limit: f64, noise: Blocks, blocks: usize, cases: usize) -> Option<f6
     Some(high.exp())
 }
 
-/// The blocks within which [`POWER_ASKED`] of unchanged cases pass `limit` (a ratio), whose blocks vary by `block_std`. `None` where they are more than a run has.
+/// The blocks within which `POWER_ASKED` of unchanged cases pass `limit` (a ratio), whose blocks vary by `block_std`. `None` where they are more than a run has.
 pub fn blocks_to_pass(limit: f64, block_std: f64) -> Option<usize> {
     let of_run = |run: &Run| {
         let differences = run.blocks.iter().map(|z| block_std * z).collect();

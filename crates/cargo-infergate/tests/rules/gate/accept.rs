@@ -34,8 +34,7 @@ fn slower(fraction: f64) -> PairedReceipt {
 
 #[track_caller]
 fn judged(receipt: &PairedReceipt) -> Verdict {
-    let verdict = judge(receipt, &PairedPolicy::default());
-    verdict
+    judge(receipt, &PairedPolicy::default())
 }
 
 /// Why a table had no effect, in order.
