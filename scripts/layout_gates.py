@@ -26,7 +26,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import time
 from typing import NamedTuple
 
 from repositories import begin, git
@@ -286,19 +285,17 @@ def change(folder, name, crate, kind, number):
 
 
 def gate(folder, crate, arguments, explain):
-    """One gate against the commit `gated`: the seconds it took, its verdict, and its receipt."""
+    """One gate against the commit `gated`: its exit code, its verdict, and its receipt."""
     verdict, receipt = folder.parent / "verdict.json", folder / "target" / "infergate" / "paired.json"
     verdict.unlink(missing_ok=True)
     command = [arguments.command, "infergate", "gate", "--against", "gated", "--bench-target", crate["bench"], "--memory-runs", "0", "--time-same-code",
                "--threshold", "2%", "--json", verdict, "--no-wait", "--base-folder", folder.parent / f"{folder.name}-base"]
     command += ["--cases", crate["cases"]] if "cases" in crate else []
     command += [f"--explain={case}" for case in explain]
-    began = time.monotonic()
     done = subprocess.run([str(word) for word in command], cwd=folder, text=True, capture_output=True)
-    seconds = time.monotonic() - began
     if not verdict.is_file():
         sys.exit(f"{folder}: no verdict:\n{done.stdout}{done.stderr}")
-    return seconds, done.returncode, json.loads(verdict.read_text()), json.loads(receipt.read_text())
+    return done.returncode, json.loads(verdict.read_text()), json.loads(receipt.read_text())
 
 
 def at_placements(receipt, case):
@@ -343,14 +340,15 @@ def one(place, name, kind, number, arguments):
     what, function = change(folder, name, crate, kind, number)
     git(folder, "commit", "--quiet", "--all", "--message", what)
     explain = arguments.explain.split(",") if arguments.explain and kind == "moves" else []
-    seconds, code, verdict, receipt = gate(folder, crate, arguments, explain)
+    code, verdict, receipt = gate(folder, crate, arguments, explain)
+    took = {step.removesuffix("_ns"): round(took / 1e9) for step, took in receipt["took"].items()}
     outcomes = {}
     for row in verdict["rows"]:
         outcomes.setdefault(row["subject"], set()).add(row["outcome"])
     reached = {bench: outcome for bench, outcome in outcomes.items() if is_reached(bench, function)}
     explained = {case: names for case, names in named(receipt).items() if kind == "moves" or case in reached}
     right = sum(bool(names) and is_function(function.names, names[0]) if function else not names for names in explained.values())
-    return {"date": datetime.date.today().isoformat(), "crate": name, "kind": kind, "number": number, "what": what, "seconds": round(seconds), "exit": code,
+    return {"date": datetime.date.today().isoformat(), "crate": name, "kind": kind, "number": number, "what": what, "builds_s": took.pop("builds"), "seconds": sum(took.values()), "exit": code,
             "verdict": verdict["verdict"],
             "failed": sorted(bench for bench, outcome in reached.items() if "regressed" in outcome),
             "layout": sorted(bench for bench, outcome in reached.items() if "layout" in outcome),
@@ -362,7 +360,7 @@ def one(place, name, kind, number, arguments):
 def table(results):
     """What is there, a line a crate."""
     print("\n| crate | only moved: gates | fail | inconclusive | slower: gates | fail | `layout` | inconclusive | pass | equivalent: gates | fail | inconclusive "
-          "| other benches fail | right function first | nothing named where nothing is slower | seconds a gate: median, most |")
+          "| other benches fail | right function first | nothing named where nothing is slower | seconds a gate after builds: median, most |")
     print("|" + "---|" * 16)
     for name in CRATES:
         of = {kind: [one for one in results if one["crate"] == name and one["kind"] == kind] for kind in ("moves", "slower", "equivalent")}

@@ -13,6 +13,7 @@ mod forgets;
 pub mod iterations;
 mod left_out;
 pub mod load_window;
+mod one_core;
 mod other_lengths;
 pub mod pairs;
 mod pilot;
@@ -405,7 +406,7 @@ impl<'a> PairedRun<'a> {
         });
         let (one, other) = (one?, other?);
         let (base, head) = if first == Side::Base { (one, other) } else { (other, one) };
-        Ok(block::Pair { base, head })
+        Ok(block::Pair { base, head, nth: self.receipt.blocks.len() })
     }
 
     fn spawn(&self, side: Side, placement: Option<usize>) -> Result<Client<'a>, WorkerError> {

@@ -1,6 +1,7 @@
 //! Two processes in turn.
 
 use super::TurnTokens;
+use super::one_core::Shared;
 use crate::receipt::{BlockCase, PairedCase, PowerCase, Side, Stretched};
 use infergate_core::case::{Case, Phase};
 use infergate_core::worker::{Capability, Client, Sampling, WorkerError};
@@ -9,6 +10,8 @@ use infergate_core::worker::{Capability, Client, Sampling, WorkerError};
 pub struct Pair<'a> {
     pub base: Client<'a>,
     pub head: Client<'a>,
+    /// The number of its block, by which a core is taken where a case computes in one thread.
+    pub nth: usize,
 }
 
 /// One sample of one contestant: a side, and how much it is slowed.
@@ -38,6 +41,11 @@ impl<'a> Pair<'a> {
         self.base.can(capability) && self.head.can(capability)
     }
 
+    /// Of base and head.
+    pub fn processes(&self) -> [u32; 2] {
+        [&self.base, &self.head].map(Client::process_id)
+    }
+
     /// The pairs of one case; who runs first changes from pair to pair and from turn to turn.
     pub fn measure(
         &mut self,
@@ -45,6 +53,7 @@ impl<'a> Pair<'a> {
         ran_first: Side,
         turn_tokens: &TurnTokens,
     ) -> Result<BlockCase, WorkerError> {
+        let _core = case.one_core.then(|| Shared::core(self.processes(), self.nth));
         let mut record = BlockCase::new(case.id, Vec::new(), Vec::new());
         for pair in 0..case.pairs {
             let first = if pair % 2 == 0 { ran_first } else { ran_first.other() };
@@ -76,6 +85,7 @@ impl<'a> Pair<'a> {
         seed: u64,
         turn_tokens: &TurnTokens,
     ) -> Result<PowerCase, WorkerError> {
+        let _core = case.one_core.then(|| Shared::core(self.processes(), self.nth));
         let slowed = slowdowns.iter();
         let slowed = slowed.map(|&slowdown| Stretched { slowdown, base_ns: Vec::new(), head_ns: Vec::new() }).collect();
         let mut record = PowerCase { id: case.id, slowed };

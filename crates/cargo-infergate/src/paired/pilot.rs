@@ -9,6 +9,7 @@ use super::benches::{ensure_counted_alike, shared};
 use super::block::Pair;
 use super::iterations::divide;
 use super::left_out::{self, Ended, Fails, LeftOut};
+use super::one_core::Spent;
 use super::other_lengths;
 use super::pairs::{AIM, Pairs};
 use super::planning::{self, pair_times_ns};
@@ -153,7 +154,7 @@ fn attempt(
     let outputs = |said: &[PreparedReply]| {
         cases.iter().zip(said).map(|(case, reply)| (*case, reply.output.ids.clone())).collect()
     };
-    let mut pair = Pair { base: base.client, head: head.client };
+    let mut pair = Pair { base: base.client, head: head.client, nth: 0 };
     let pilot_ns = PILOT_NS.min(PILOT_OF_ALL_NS * request.share_of_time / cases.len() as f64);
     let mut levels = Levels::new(request.under_load.as_ref());
     let is_timed = |at: usize, case: Case| {
@@ -177,6 +178,7 @@ fn attempt(
             pairs: 0,
             iterations_per_sample: 1,
             warm_up: false,
+            one_core: false,
             base_output: was.clone(),
             head_output: is.clone(),
             timed,
@@ -188,7 +190,9 @@ fn attempt(
         if let Some(cost_ns) = if timed { levels.plan(&mut pair, &mut plan)? } else { None } {
             sampling_ns += cost_ns;
         } else if timed {
+            let before = Spent::so_far(pair.processes());
             let seen = divide(&mut pair, &mut plan, stepwise, &mut turn_tokens).and_then(|()| {
+                plan.one_core = Spent::so_far(pair.processes()).is_one_thread_since(&before);
                 first_pairs::take(&plan, stepwise, pilot_ns, &MonotonicClock::new(), |pairs| {
                     pair.measure(&PairedCase { pairs, ..plan.clone() }, Side::Base, &turn_tokens)
                 })

@@ -24,6 +24,9 @@ pub struct PairedCase {
     /// Whether one more iteration goes before each sample and does not count, since the first one of a bench's closure takes longer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warm_up: bool,
+    /// Whether one thread computes it: its processes then take turns on one core.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_core: bool,
     /// What base said.
     pub base_output: Output,
     /// What head said. Where it is not the same, the case was not timed unless that was allowed.

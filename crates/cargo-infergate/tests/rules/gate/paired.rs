@@ -29,6 +29,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         pairs: 1,
         iterations_per_sample: 1,
         warm_up: false,
+        one_core: false,
         base_output: said.clone(),
         head_output: said,
         timed: true,

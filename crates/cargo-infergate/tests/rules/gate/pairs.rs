@@ -30,6 +30,7 @@ fn planned(id: Case) -> PairedCase {
         pairs: 4,
         iterations_per_sample: 1,
         warm_up: false,
+        one_core: false,
         base_output: output.clone(),
         head_output: output,
         timed: true,
