@@ -50,20 +50,15 @@ pub fn worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Program> {
     if let Some(path) = given {
         return Ok(Program::new(path, None, None));
     }
-    Ok(built_here(build(target)?))
+    Ok(build(target, &[])?.of_working_tree())
 }
 
 /// As [`worker`], for the bench target that counts its heap; `None` where there is none.
 pub fn memory_worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Option<Program>> {
     match given {
         Some(_) => worker(target, given).map(Some),
-        None => Ok(build_memory(target, None)?.map(built_here)),
+        None => Ok(build_memory(target, None)?.map(Built::of_working_tree)),
     }
-}
-
-fn built_here(built: Built) -> Program {
-    let (commit, dirty) = build_info::git(Path::new("."));
-    built.program(commit, dirty)
 }
 
 #[derive(Clone)]
@@ -81,6 +76,12 @@ pub struct Built {
 }
 
 impl Built {
+    /// With the commit that is checked out here.
+    pub fn of_working_tree(self) -> Program {
+        let (commit, dirty) = build_info::git(Path::new("."));
+        self.program(commit, dirty)
+    }
+
     pub fn program(self, commit: Option<String>, dirty: Option<bool>) -> Program {
         let Self { path, package, libraries, programs, variables } = self;
         Program { package, libraries, programs, variables, ..Program::new(path, commit, dirty) }
@@ -92,8 +93,9 @@ pub fn lock_file(folder: &Path) -> Result<PathBuf> {
     lock_file::path(toolchain::cargo(Some(folder)), folder)
 }
 
-/// Builds the bench target of the working tree and gives its executable. What cargo says goes to stderr as it comes.
-pub fn build(target: &BenchTarget) -> Result<Built> {
+/// Builds the bench target of the working tree and gives its executable; `last` are more arguments for the last call of the compiler. What
+/// cargo says goes to stderr as it comes.
+pub fn build(target: &BenchTarget, last: &[String]) -> Result<Built> {
     bench_names::ensure_there(target)?;
     ensure!(
         !criterion_front::is_plain(target, Path::new("."))?,
@@ -103,7 +105,7 @@ pub fn build(target: &BenchTarget) -> Result<Built> {
         criterion_front::PACKAGE
     );
     output::line(&format!("building bench target '{}' (some minutes the first time)", target.name()));
-    let (executable, _) = run(target, None)?;
+    let (executable, _) = run(target, None, last)?;
     executable.with_context(|| {
         format!(
             "bench target '{}': the build failed, cargo's words are above; mend it, or name another under [bench] in infergate.toml",
@@ -119,8 +121,8 @@ pub fn build_memory(target: &BenchTarget, place: Option<&Place>) -> Result<Optio
     }
     let target = BenchTarget { target: MEMORY_TARGET.to_owned(), ..target.clone() };
     match place {
-        Some(place) => build_at(&target, place).map(Some),
-        None => build(&target).map(Some),
+        Some(place) => build_at(&target, place, &[]).map(Some),
+        None => build(&target, &[]).map(Some),
     }
 }
 
@@ -193,13 +195,13 @@ fn source(target: &BenchTarget, folder: &Path) -> Result<String> {
     Ok(bench.and_then(|bench| read_text(&bench.src_path, MAX_SOURCE_BYTES).ok()).unwrap_or_default())
 }
 
-/// Builds the bench target of another checkout, in that checkout's own target folder.
+/// Builds the bench target of another checkout, in that checkout's own target folder; `last` as in [`build`].
 ///
 /// # Errors
 /// When it does not build, with the compiler's first error; [`WorkerError::NotComparable`] when it has no such target.
-pub fn build_at(target: &BenchTarget, place: &Place) -> Result<Built> {
+pub fn build_at(target: &BenchTarget, place: &Place, last: &[String]) -> Result<Built> {
     output::line(&format!("building bench target '{}' of {} (some minutes the first time)", target.name(), place.name));
-    let (executable, said) = run(target, Some(place))?;
+    let (executable, said) = run(target, Some(place), last)?;
     if let Some(executable) = executable {
         return Ok(executable);
     }
@@ -221,13 +223,13 @@ pub fn no_such_target(target: &BenchTarget, place: &Place, remedy: &str) -> Work
 }
 
 /// As [`finish`]; of another checkout with the lines cargo said.
-fn run(target: &BenchTarget, place: Option<&Place>) -> Result<(Option<Built>, Vec<String>)> {
-    finish(command(target, place, &["bench", "--no-run"])?, target, true, &|| false)
+fn run(target: &BenchTarget, place: Option<&Place>, last: &[String]) -> Result<(Option<Built>, Vec<String>)> {
+    finish(with_last(target, place, &[], last)?, target, true, &|| false)
 }
 
-/// What cargo says of each package of the bench target, which is built already.
-pub fn messages(target: &BenchTarget, place: Option<&Place>) -> Result<Vec<Value>> {
-    let said = asked::output(command(target, place, &["bench", "--no-run"])?)?;
+/// What cargo says of each package of the bench target, which is built already, with these arguments.
+pub fn messages(target: &BenchTarget, place: Option<&Place>, last: &[String]) -> Result<Vec<Value>> {
+    let said = asked::output(with_last(target, place, &[], last)?)?;
     Ok(said.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
@@ -320,16 +322,24 @@ fn built(messages: impl Read, name: &str) -> Result<Option<Built>> {
 pub fn build_beside(
     target: &BenchTarget,
     place: Option<&Place>,
-    rustc_arguments: &[String],
+    last: &[String],
     stop: &dyn Fn() -> bool,
 ) -> Result<Result<Built, String>> {
-    let mut cargo = command(target, place, &["rustc", "--quiet"])?;
+    let (built, said) = finish(with_last(target, place, &["--quiet"], last)?, target, false, stop)?;
+    Ok(built.ok_or_else(|| first_error(&said)))
+}
+
+/// cargo, which builds the bench target, with more arguments for the last call of the compiler.
+fn with_last(target: &BenchTarget, place: Option<&Place>, words: &[&str], last: &[String]) -> Result<Command> {
+    if last.is_empty() {
+        return command(target, place, &[&["bench", "--no-run"], words].concat());
+    }
+    let mut cargo = command(target, place, &[&["rustc"], words].concat())?;
     if target.profile.is_none() {
         cargo.args(["--profile", "bench"]);
     }
-    cargo.arg("--").args(rustc_arguments);
-    let (built, said) = finish(cargo, target, false, stop)?;
-    Ok(built.ok_or_else(|| first_error(&said)))
+    cargo.arg("--").args(last);
+    Ok(cargo)
 }
 
 fn first_error(said: &[String]) -> String {

@@ -1,8 +1,8 @@
 //! The last link of a bench target, done again with its functions and constants in another order.
 //!
-//! The last crate is compiled once more, beside its plain build, so that its object files stay and the compiler prints the linker's
-//! command; after that a layout costs one link, without cargo and without a compiler. The next gate of the same commit finds both. The
-//! plain build stays what it is: cargo keeps builds with other arguments for the last call of the compiler under another name.
+//! A side is built so that the object files of its last crate stay and the compiler prints the linker's command; after that a layout costs
+//! one link, without cargo and without a compiler. The next gate of the same commit finds both. What `cargo bench` builds stays what it is:
+//! cargo keeps builds with other arguments for the last call of the compiler under another name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, ensure};
 
 use super::bench_target::{self, Place};
-use super::progress;
+use super::{progress, toolchain};
 use crate::code;
 use crate::config::BenchTarget;
 use crate::paired::ensure_not;
@@ -38,9 +38,26 @@ pub struct LinkCommand {
     pub words: Vec<String>,
 }
 
+/// Arguments for the last call of the compiler, by which its object files stay, and the linker's command in `folder`, which is made. None for
+/// a compiler of `sources` that is older than Rust 1.85, whose cargo gives such a build the plain one's name.
+///
+/// # Errors
+/// A folder that cannot be made.
+pub fn kept(folder: &Path, sources: &Path) -> Result<Vec<String>> {
+    if toolchain::is_older_than(85, sources) {
+        return Ok(Vec::new());
+    }
+    fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+    Ok(vec!["-Csave-temps".to_owned(), format!("--print=link-args={}", printed(folder)?.display())])
+}
+
+fn printed(folder: &Path) -> Result<PathBuf> {
+    Ok(std::path::absolute(folder)?.join("link-args"))
+}
+
 impl Linker {
-    /// Compiles the last crate of `target`, or finds that of an earlier gate; `folder` keeps the linker's command beside its object files.
-    /// `None` when that fails, or `stop` says so before it ends.
+    /// Of `target`, which was built with the arguments that [`kept`] gives, or is now. `None` when that fails, or `stop` says so before it
+    /// ends.
     ///
     /// # Errors
     /// When cargo does not start, or a file cannot be read or written.
@@ -50,9 +67,11 @@ impl Linker {
         folder: &Path,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<Self>> {
-        fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
-        let printed = std::path::absolute(folder)?.join("link-args");
-        let arguments = ["-Csave-temps".to_owned(), format!("--print=link-args={}", printed.display())];
+        let (arguments, printed) =
+            (kept(folder, place.map_or(Path::new("."), |place| &place.folder))?, printed(folder)?);
+        if arguments.is_empty() {
+            return Ok(None);
+        }
         let mut is_again = false;
         loop {
             let Ok(built) = bench_target::build_beside(target, place, &arguments, stop)? else { return Ok(None) };

@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
+use super::sources::Source;
 use super::trees::{Slot, Trees};
 use super::{
     bench_names, built_packages, cargo_settings, carried, checkout_folder, criterion_front, harness, lock_file, output,
@@ -251,14 +252,22 @@ impl Tree {
         workspace::as_called(&config.bench, &self.folder()?)
     }
 
+    /// Where its builds come from.
+    ///
+    /// # Errors
+    /// As [`bench`](Self::bench).
+    pub fn source(&self, config: &Config) -> Result<Source> {
+        Ok(Source::at(self.place()?, self.bench(config)?))
+    }
+
     /// Where this checkout has built nothing yet, copies what was built of other packages for `from`, or for the working tree.
     /// What cannot be copied is built.
     pub fn take_packages(&self, config: &Config, from: Option<&Self>) {
         if self.target.exists() || self.toolchain.is_some() {
             return;
         }
-        let copied = from.map(Self::place).transpose().and_then(|place| {
-            let messages = bench_target::messages(&config.bench, place.as_ref())?;
+        let source = from.map_or_else(|| Ok(Source::here(config)), |from| from.source(config));
+        let copied = source.and_then(|source| source.messages()).and_then(|messages| {
             built_packages::copy(&messages, from.map_or(&self.repository, |tree| &tree.files), &self.target)
         });
         if let Err(error) = copied {
@@ -276,8 +285,9 @@ impl Tree {
         if criterion_front::is_plain(&bench, &place.folder)? {
             criterion_front::put(&place.folder)?;
         }
-        let built = bench_target::build_at(&bench, &place)?;
-        self.make_target_folder(&place.folder)?;
+        let folder = place.folder.clone();
+        let built = Source::at(place, bench).build()?;
+        self.make_target_folder(&folder)?;
         Ok(built.program(Some(self.commit.clone()), Some(self.dirty)))
     }
 

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result, anyhow};
+use serde_json::Value;
 
 use super::alike::{self, PLACEMENTS};
-use super::bench_target::{self, Place};
+use super::bench_target::{self, Built, Place};
 use super::criterion_front;
-use super::relink::Linker;
+use super::relink::{self, Linker};
 use crate::config::{BenchTarget, Config};
 use crate::paired::{Alike, Program, ensure_not};
 use infergate_core::printable::printable_within;
@@ -38,9 +39,32 @@ impl Source {
     }
 
     /// Another checkout, which is built.
-    pub fn at(place: Place, config: &Config) -> Self {
-        let folder = place.target.join("alike").join(file_word(&config.bench.name()));
-        Self { target: config.bench.clone(), place: Some(place), folder }
+    pub fn at(place: Place, target: BenchTarget) -> Self {
+        let folder = place.target.join("alike").join(file_word(&target.name()));
+        Self { target, place: Some(place), folder }
+    }
+
+    /// Its program, built so that it can be laid out in other ways.
+    ///
+    /// # Errors
+    /// As [`bench_target::build_at`].
+    pub fn build(&self) -> Result<Built> {
+        match &self.place {
+            Some(place) => bench_target::build_at(&self.target, place, &self.kept()?),
+            None => bench_target::build(&self.target, &self.kept()?),
+        }
+    }
+
+    /// What cargo says of each package of it, which is built already.
+    ///
+    /// # Errors
+    /// When cargo does not start.
+    pub fn messages(&self) -> Result<Vec<Value>> {
+        bench_target::messages(&self.target, self.place.as_ref(), &self.kept()?)
+    }
+
+    fn kept(&self) -> Result<Vec<String>> {
+        relink::kept(&self.folder, self.place.as_ref().map_or(Path::new("."), |place| &place.folder))
     }
 
     /// `timed` built once more, so that it counts its heap.
@@ -69,7 +93,7 @@ impl Source {
     fn linker(&self, cancelled: &AtomicBool) -> Result<Linker> {
         let stop = || cancelled.load(Ordering::Relaxed);
         let captured = Linker::capture(&self.target, self.place.as_ref(), &self.folder, &stop)?;
-        captured.context("the last crate does not build with its object files kept (cargo 1.85 or newer does)")
+        captured.context("the last crate does not build with its object files kept (Rust 1.85 or newer does)")
     }
 
     /// Beside the plain build: benches look for other files by where they lie themselves. Names of equal length, which a process finds

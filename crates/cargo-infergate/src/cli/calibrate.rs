@@ -13,7 +13,7 @@ use super::revision::Tree;
 use super::sources::{self, Source, Sources};
 use super::trees::Trees;
 use super::turn::{self, Wait};
-use super::{bench_target, early, output, progress};
+use super::{early, output, progress};
 use crate::config::Config;
 use crate::gate::paired::{of_another_setup, outcomes, series, summarise};
 use crate::machine;
@@ -177,12 +177,12 @@ impl Builds {
             let other = asked.other_worker.as_deref().map(WorkerFile::open).transpose()?;
             return Ok(Self { head: WorkerFile::open(worker)?, other: other.map(|other| (other, None)) });
         }
-        let head = bench_target::build(&config.bench)?.program(None, None);
+        let head = Source::here(config).build()?.program(None, None);
         let Some(revision) = &asked.against else { return Ok(Self { head: head.open()?, other: None }) };
         let trees = Trees::default();
         let (tree, _) = Tree::of_base(revision, config, &trees)?;
         let base = tree.build(config)?;
-        let sources = Sources { base: Some(Source::at(tree.place()?, config)), head: Some(Source::here(config)) };
+        let sources = Sources { base: Some(tree.source(config)?), head: Some(Source::here(config)) };
         let (alike, note) = sources::alike(&sources, (&base, &head), config.measured.seed, cancelled)?;
         note.iter().for_each(|note| output::line(note));
         Ok(Self { head: head.open()?, other: Some((base.open()?, alike)) })

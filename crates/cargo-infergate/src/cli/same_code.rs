@@ -50,8 +50,9 @@ pub fn look(flags: &Paired, config: &Config, sides: &Sides) -> Look {
             changed.functions.sort_by_key(|function| !edited.has(last_part(&function.name)));
         }
         let code = Some(differs(changed.as_ref()));
-        let changed = changed.filter(|_| timed_all_the_same(flags, config, sides).is_none());
-        return Look { code, changed, ..Look::default() };
+        let why = timed_all_the_same(flags, config, sides);
+        let notes = why.iter().map(|why| Note::from(format!("every case is timed, whatever it runs, because {why}")));
+        return Look { code, notes: notes.collect(), changed: changed.filter(|_| why.is_none()), skip_leaks: false };
     }
     // What runs changed code is asked of traced processes otherwise, which tell that they start a program.
     let other = || beside::other_program(&sides.base.programs, &sides.head.programs);

@@ -115,7 +115,7 @@ pub fn builds(gate: &Gate, config: &Config, trees: &Trees) -> Option<(bool, bool
     };
     let in_head = || match criterion_front::is_plain(&config.bench, here)? {
         true => build(trees.get(Slot::Head, config, || Tree::of_working_tree(config))),
-        false => bench_target::worker(&config.bench, None),
+        false => Source::here(config).build().map(|built| built.of_working_tree()),
     };
     let in_head = in_head().is_ok();
     let base = trees.checkout(revision, Slot::Base, config);
@@ -178,6 +178,7 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
     }
     let head = match &head_tree {
         Some(head) => head.build(config)?,
+        None if built_here => Source::here(config).build()?.of_working_tree(),
         None => bench_target::worker(&config.bench, gate.workers.worker.clone())?,
     };
     if built_here {
@@ -203,13 +204,10 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
         notes.extend(left_behind.map(|left| Note::from(left.text)));
         notes.extend(feature_changes(config, &tree, &here));
     }
-    let at = |tree: &Tree| -> Result<Source> {
-        Ok(Source::at(tree.place()?, &Config { bench: tree.bench(config)?, ..config.clone() }))
-    };
     let sources = Sources {
-        base: Some(at(&tree)?),
+        base: Some(tree.source(config)?),
         head: match &head_tree {
-            Some(tree) => Some(at(tree)?),
+            Some(tree) => Some(tree.source(config)?),
             None => built_here.then(|| Source::here(config)),
         },
     };
@@ -313,8 +311,7 @@ fn of_head(
     let profile = config.bench.profile.as_deref().unwrap_or(profiles::OF_BENCHES);
     notes.extend(tree.settings_left_behind(profile)?.map(|left| Note::from(left.text)));
     notes.extend(feature_changes(config, &tree, &changed.folder()?));
-    let sources =
-        Sources { base: Some(Source::at(tree.place()?, config)), head: Some(Source::at(changed.place()?, config)) };
+    let sources = Sources { base: Some(tree.source(config)?), head: Some(changed.source(config)?) };
     Ok(Sides { base, head, base_memory, head_memory, sources, notes, trees: vec![tree, changed] })
 }
 

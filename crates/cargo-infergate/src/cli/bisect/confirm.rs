@@ -10,7 +10,7 @@ use super::{Search, judged};
 use crate::builds::edited::Edited;
 use crate::cli::paired_gate;
 use crate::cli::revision::Tree;
-use crate::cli::sources::{Source, Sources};
+use crate::cli::sources::Sources;
 use crate::cli::{explain, output, progress, same_code};
 use crate::paired::{Program, ensure_not};
 use crate::receipt::{BisectionEnd, BisectionStep, Explained, Outcome, PairedReceipt, VerdictRow, clause};
@@ -46,8 +46,7 @@ impl Search<'_> {
 
     fn measure(&self, (before, found): Sides) -> Result<(Program, Program, PairedReceipt)> {
         let (base, head) = (before.build(self.config)?, found.build(self.config)?);
-        let source = |tree: &Tree| -> Result<Source> { Ok(Source::at(tree.place()?, self.config)) };
-        let sources = Sources { base: Some(source(before)?), head: Some(source(found)?) };
+        let sources = Sources { base: Some(before.source(self.config)?), head: Some(found.source(self.config)?) };
         let commit = (before.commit != found.commit).then_some(before.commit.as_str());
         let look = same_code::of_checkouts(&base, &head, commit, &found.folder()?);
         let request = paired_gate::request(self.config, base.clone(), head.clone(), &self.asked(look.code.clone()))?;
