@@ -15,7 +15,7 @@ use infergate_core::settings;
 use infergate_load::api::body::Api;
 
 use crate::gate::Policy;
-use crate::gate::paired::Limits;
+use crate::gate::paired::{Limits, THRESHOLD};
 use crate::receipt::{Accept, BuiltWith, Target};
 use keys::{Key, Value};
 
@@ -28,8 +28,8 @@ settings! {
         runs: usize = 5, "runs";
         /// Time to sample one case in one process, seconds.
         seconds_per_case: f64 = 3.0, "seconds_per_case";
-        /// The ratio of head to base from which on a slowdown fails; `None`: by how quiet a case is.
-        threshold: Option<f64> = None, "threshold";
+        /// The ratio of head to base from which on a slowdown fails.
+        threshold: f64 = THRESHOLD, "threshold";
         /// The same of the means; `None`: by how quiet they are.
         mean_threshold: Option<f64> = None, "mean_threshold";
         /// The ratio that has to be excluded where noise leaves the threshold undecided; `None`: by what a case is.

@@ -25,7 +25,7 @@ use crate::config::Config;
 use crate::gate::paired::{PairedPolicy, decide};
 use crate::paired::{Program, ensure_not};
 use crate::receipt::{
-    BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, CodeRecord, Explained, Outcome, PairedReceipt, Statistic,
+    BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, CodeRecord, Explained, Outcome, PairedReceipt,
     VerdictRow, clause,
 };
 use crate::report::paired::bisection;
@@ -156,8 +156,6 @@ struct Search<'a> {
     steps: Vec<BisectionStep>,
     /// Commits at which branches left that were found to be slower already.
     slower_forks: BTreeSet<String>,
-    /// The ratio from which on the first was slower.
-    limit: Option<f64>,
     /// How what is found compares with the one before it.
     confirmed: Option<BisectionStep>,
     /// Whether what is found is explained.
@@ -174,8 +172,8 @@ impl<'a> Search<'a> {
         cancelled: &'a AtomicBool,
     ) -> Self {
         let (steps, slower_forks) = (Vec::new(), BTreeSet::new());
-        let (limit, confirmed, explained) = (None, None, None);
-        Self { config, good, budget, cancelled, steps, slower_forks, limit, confirmed, explains, explained }
+        let (confirmed, explained) = (None, None);
+        Self { config, good, budget, cancelled, steps, slower_forks, confirmed, explains, explained }
     }
 
     fn run(&mut self, base: &mut Tree, tree: &mut Tree) -> Result<BisectionEnd> {
@@ -282,9 +280,7 @@ impl<'a> Search<'a> {
             Ok(head) => head,
             Err(error) => return Ok(self.skip(name, &error)),
         };
-        let mut request = paired_gate::request(self.config, self.good.clone(), head, &self.asked(None))?;
-        // All are held to the limit of the first.
-        request.threshold = request.threshold.or(self.limit);
+        let request = paired_gate::request(self.config, self.good.clone(), head, &self.asked(None))?;
         let bar = progress::Line::new();
         let measured = paired_gate::measure(&request, self.config, None, None, None, &bar, self.cancelled);
         bar.finish();
@@ -306,8 +302,6 @@ impl<'a> Search<'a> {
             Some(Outcome::WithinLimit | Outcome::Improved) => Tried::Good,
             _ => Tried::Skipped,
         };
-        let median = |row: &&VerdictRow| row.time().is_some_and(|time| time.statistic == Statistic::Median);
-        self.limit = self.limit.or_else(|| row.as_ref().filter(median)?.time()?.threshold);
         self.steps.push(BisectionStep { name, row, skipped: None });
         Ok(tried)
     }

@@ -233,7 +233,7 @@ struct Session<'a> {
     cancelled: &'a AtomicBool,
     calibration: Calibration,
     /// The one that was asked for.
-    threshold: Option<f64>,
+    threshold: f64,
 }
 
 impl<'a> Session<'a> {
@@ -298,8 +298,6 @@ impl<'a> Session<'a> {
     fn take_up(&mut self, earlier: Calibration, path: &Path, remedy: &str) -> Result<()> {
         let now = &self.calibration;
         let suite = |calibration: &Calibration| -> Vec<Case> { calibration.cases.iter().map(|case| case.id).collect() };
-        // Where none is asked for, the pilot's follow the noise of its minute, and the earlier ones hold.
-        let limits = |asked: f64| earlier.cases.iter().all(|case| case.threshold == asked);
         let engine = |calibration: &Calibration| {
             let engine = &calibration.subject.engine;
             [&engine.name, &engine.model, &engine.dtype].map(Clone::clone)
@@ -309,7 +307,7 @@ impl<'a> Session<'a> {
             && engine(&earlier) == engine(now)
             && suite(&earlier) == suite(now)
             && earlier.tool == now.tool
-            && self.threshold.is_none_or(limits);
+            && earlier.cases.iter().all(|case| case.threshold == self.threshold);
         ensure!(
             same,
             "{}: is of another machine class, engine, model, dtype, thread count, suite or version of infergate; {remedy}",

@@ -26,7 +26,7 @@ mod verdict;
 pub use calibration::{Known, block_noise, known, of_another_setup, own_errors, smallest_called, summarise};
 pub use evidence::{Bet, fewest_blocks, in_suite};
 pub use glance::{GLANCE_BLOCKS, Glance, glances};
-pub use limits::{Limits, fit_to_upload, median_threshold, missing, widest};
+pub use limits::{Limits, THRESHOLD, fit_to_upload, missing, widest};
 pub use looks::{
     LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing, fewest_to_fail, fewest_to_pass, is_called_beside, outcomes,
     settled, stand,

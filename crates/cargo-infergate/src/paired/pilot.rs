@@ -18,7 +18,6 @@ use super::together::{self, Together};
 use super::windows::Levels;
 use super::{PairedRequest, Shard, TurnTokens, Worker, Workers, first_pairs, forgets};
 use crate::gate::output::{Agreement, compare, default_tolerance};
-use crate::gate::paired::median_threshold;
 use crate::receipt::{Note, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, Took, timestamp};
 use crate::suite::fitting;
 use infergate_core::case::Case;
@@ -173,8 +172,8 @@ fn attempt(
         let (was, is, timed) = (&base.outputs[at].output, &head.outputs[at].output, timed[at]);
         let mut plan = PairedCase {
             id: case,
-            threshold: median_threshold(request.threshold, None),
-            widest: median_threshold(request.threshold, None),
+            threshold: request.threshold,
+            widest: request.threshold,
             pairs: 0,
             iterations_per_sample: 1,
             warm_up: false,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::PairedRequest;
 use super::pairs::{AIM, CASE_OF_REQUESTS_NS, Pairs, most_ns, wanted};
-use crate::gate::paired::{Known, fewest_to_fail, mean_test, median_threshold, widest};
+use crate::gate::paired::{Known, fewest_to_fail, mean_test, widest};
 use crate::receipt::{BlockCase, PairedCase, ShareRecord};
 use infergate_core::case::{Case, Phase};
 use infergate_core::stats::{log_ratio, median, median_error, robust_std, sample_std};
@@ -111,7 +111,7 @@ fn mean_error(base_ns: &[u64], pairs: usize) -> Option<f64> {
 /// Notes the noise to expect, and chooses the limits by it where none were given.
 pub fn expect(plan: &mut PairedCase, known: Known, request: &PairedRequest) {
     plan.expected_std = Some(known.std);
-    plan.threshold = median_threshold(request.threshold, plan.expected_std);
+    plan.threshold = request.threshold;
     plan.widest = widest(request.widest, plan.id, plan.threshold);
     plan.mean = Some(mean_test(request.mean_threshold, plan.threshold, known.mean_std));
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::windows::UnderLoad;
+use crate::gate::paired::THRESHOLD;
 use crate::receipt::{Accept, BuiltWith, CodeRecord, Note, OUTPUT, ShareRecord, Terms};
 use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
@@ -38,8 +39,8 @@ pub struct PairedRequest {
     pub quick: bool,
     /// Text that prompts are cut from; `None` is the built-in one.
     pub prompt_text: Option<String>,
-    /// The ratio from which on a slowdown fails; `None` chooses 1.02 where a case's blocks are quiet and 1.03 elsewhere.
-    pub threshold: Option<f64>,
+    /// The ratio from which on a slowdown fails.
+    pub threshold: f64,
     /// What has to be excluded where noise leaves that undecided; `None` chooses 1.05, and 1.10 for benches.
     pub widest: Option<f64>,
     /// The same of the means; `None` chooses 1.05 where they are quiet and 1.10 elsewhere, and more beside a wider threshold.
@@ -105,7 +106,7 @@ impl PairedRequest {
             share_of_time: 1.0,
             quick: false,
             prompt_text: None,
-            threshold: None,
+            threshold: THRESHOLD,
             widest: None,
             mean_threshold: None,
             drift_tolerance: None,

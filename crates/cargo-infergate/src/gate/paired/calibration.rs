@@ -8,7 +8,7 @@ pub use quoted::{of_another_setup, own_errors};
 
 use infergate_core::case::Case;
 
-use super::limits::median_threshold;
+use super::limits::THRESHOLD;
 use super::looks::{LEVEL, MAX_BLOCKS, Series, settled};
 use super::mean::block_mean_difference;
 use super::power::smallest_slowdown;
@@ -34,14 +34,13 @@ pub fn known(calibration: &Calibration) -> BTreeMap<Case, Known> {
     block_noise(calibration).into_iter().filter_map(of_case).collect()
 }
 
-/// The smallest slowdown of each timed case that a gate here reports, as a ratio, by the limit `threshold` or the one that its noise
-/// allows. `None` where no slowdown up to a doubling is reported.
-pub fn smallest_called(calibration: &Calibration, threshold: Option<f64>) -> Vec<Option<f64>> {
+/// The smallest slowdown of each timed case that a gate here reports, as a ratio, by the limit `threshold`. `None` where no slowdown up to a doubling is reported.
+pub fn smallest_called(calibration: &Calibration, threshold: f64) -> Vec<Option<f64>> {
     let known = known(calibration);
     let timed = timed(calibration);
     let smallest = |case: &Case| {
         let std = known.get(case)?.std;
-        smallest_slowdown(median_threshold(threshold, Some(std)).ln(), std, MAX_BLOCKS, timed.len())
+        smallest_slowdown(threshold.ln(), std, MAX_BLOCKS, timed.len())
     };
     timed.iter().map(smallest).collect()
 }
@@ -62,7 +61,7 @@ pub fn summarise(calibration: &Calibration) -> Summary {
         design_level: LEVEL,
         same_file: live(calibration, Kind::SameFile),
         separate_builds: live(calibration, Kind::TwoBuilds),
-        smallest_called: smallest_called(calibration, None),
+        smallest_called: smallest_called(calibration, THRESHOLD),
         found: found.map(|(slowdown, case)| find(calibration, slowdown, case)).collect(),
         noise: block_noise(calibration),
     }

@@ -7,11 +7,8 @@ use super::mean::mean_test;
 use crate::receipt::{Metric, Note, PairedCase, PairedReceipt, to_json};
 use infergate_core::case::{Case, Phase, select};
 
-/// The ratio from which on a slowdown fails where a case's blocks are quiet and nothing else was asked for.
-const QUIET_THRESHOLD: f64 = 1.02;
-const NOISY_THRESHOLD: f64 = 1.03;
-/// Blocks that vary more than this get the wider threshold.
-const QUIET_STD: f64 = 0.02;
+/// The ratio from which on a slowdown fails, where nothing else was asked for.
+pub const THRESHOLD: f64 = 1.02;
 
 /// What has to be excluded of a case that cannot be decided at its limit: of benches, and of engines.
 const WIDEST_OF_BENCHES: f64 = 1.10;
@@ -20,12 +17,12 @@ const WIDEST: f64 = 1.05;
 /// Under load, the ratio from which on a longest gap fails.
 const GAP_LIMIT: f64 = 1.5;
 
-/// Ratios from which on a slowdown fails; `None`: by the noise of a case.
+/// Ratios from which on a slowdown fails.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Of the median.
-    pub threshold: Option<f64>,
-    /// Of the mean.
+    pub threshold: f64,
+    /// Of the mean; `None`: by its noise.
     pub mean_threshold: Option<f64>,
     /// What has to be excluded of a median that noise leaves undecided.
     pub widest: Option<f64>,
@@ -33,12 +30,6 @@ pub struct Limits {
     pub throughput: f64,
     /// Under load, of a P90 of TTFT or ITL.
     pub latency: f64,
-}
-
-/// The ratio of a median from which on a slowdown fails: `asked`, or by what its blocks are expected to vary by.
-pub fn median_threshold(asked: Option<f64>, expected_std: Option<f64>) -> f64 {
-    let usual = if expected_std.is_some_and(|std| std > QUIET_STD) { NOISY_THRESHOLD } else { QUIET_THRESHOLD };
-    asked.unwrap_or(usual)
 }
 
 /// The ratio that has to be excluded where noise leaves `threshold` undecided: `asked`, or by what the case is. Under load none is.
@@ -69,7 +60,7 @@ impl Limits {
             case.widest = case.threshold;
             return;
         }
-        case.threshold = median_threshold(self.threshold, case.expected_std);
+        case.threshold = self.threshold;
         case.widest = widest(self.widest, case.id, case.threshold);
         // A receipt without the second test had none to fail.
         let expected_std = case.mean.and_then(|mean| mean.expected_std);

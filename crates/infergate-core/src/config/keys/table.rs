@@ -16,7 +16,7 @@ pub const KEYS: &[Key] = &[
     key(Measure, "cases", List, "Cases, ids or globs; empty: the gate's suite of five (the full grid for `cargo bench`)").default("[]").example("[\"decode/*\", \"prefill/p256\"]").value("GLOB").said_by(BaseIfThere),
     key(Session, "runs", Count(1, 1000), "Fresh processes of one session").default("5"),
     key(Session, "seconds_per_case", Number(0.0, 3600.0), "Time to sample one case in one process; at least 3 samples, at most 200").default("3.0"),
-    key(Paired, "threshold", Ratio(1.001, 100.0), "Against a revision, a slowdown by this ratio or more fails, 1.02 or 2%; left out: 1.02 for a quiet case, else 1.03").example("1.02").said_by(Base),
+    key(Paired, "threshold", Ratio(1.001, 100.0), "Against a revision, a slowdown by this ratio or more fails, 1.02 or 2%").default("1.02").said_by(Base),
     key(Paired, "mean_threshold", Ratio(1.001, 100.0), "Against a revision, the same ratio of the means, which see a few steps that take much longer; left out: 1.05 where the means of a case are quiet, 1.10 elsewhere, and more beside a wide threshold").example("1.05").said_by(Base),
     key(Paired, "widest", Ratio(1.001, 100.0), "Against a revision, a case that noise leaves undecided passes if a slowdown by this ratio is excluded; left out: 1.05, and 1.10 for criterion and divan benches").example("1.05").said_by(Base),
     key(Paired, "undecided", Text, "Against a revision, what a run that ends inconclusive or unstable does: fail; or warn, which lets pass what noise left open and says so").default("\"fail\"").said_by(Base),
