@@ -10,7 +10,7 @@ use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 /// A repository whose gate is stricter than the defaults, in its last commit.
 fn strict() -> Sandbox {
     let sandbox = repository();
-    commit(&sandbox, "infergate.toml", "threshold = 1.02\nseed = 1\ncases = ['decode/p8', 'decode/p16']\n", "strict");
+    commit(&sandbox, "infergate.toml", "threshold = 1.01\nseed = 1\ncases = ['decode/p8', 'decode/p16']\n", "strict");
     sandbox
 }
 
@@ -29,7 +29,7 @@ fn what_head_loosens_is_named_and_has_no_effect_before_the_merge() {
     let said = run(&sandbox, &["gate", "--against", "HEAD", "--json=verdict.json"]).code(1);
     let (report, words) = (stdout(&said), stderr(&said));
     for change in [
-        "threshold 1.02 -> 1.5",
+        "threshold 1.01 -> 1.5",
         "memory.runs 100 -> 0",
         r#"cases ["decode/p8", "decode/p16"] -> ["decode/p16"]"#,
         r#"undecided "fail" -> "warn""#,
@@ -41,13 +41,13 @@ fn what_head_loosens_is_named_and_has_no_effect_before_the_merge() {
     }
     let verdict = fs::read_to_string(sandbox.path("verdict.json")).expect("a verdict");
     let verdict: serde_json::Value = serde_json::from_str(&verdict).expect("JSON");
-    let threshold = serde_json::json!({"kind": "gate_changed", "key": "threshold", "was": "1.02", "is": "1.5", "after_merge": true});
+    let threshold = serde_json::json!({"kind": "gate_changed", "key": "threshold", "was": "1.01", "is": "1.5", "after_merge": true});
     assert!(verdict["notes"].as_array().is_some_and(|notes| notes.contains(&threshold)), "{verdict}");
     assert!(!report.contains("seed"), "the default, whether written or not: {report}");
     let receipt: PairedReceipt = read(&sandbox.path("target/infergate/paired.json")).expect("a receipt");
     let of = |case: &cargo_infergate::receipt::PairedCase| (case.id.to_string(), case.threshold);
     let cases: Vec<_> = receipt.cases.iter().map(of).collect();
-    assert_eq!(cases, [("decode/p8".to_owned(), 1.02), ("decode/p16".to_owned(), 1.02)], "base's cases and limits");
+    assert_eq!(cases, [("decode/p8".to_owned(), 1.01), ("decode/p16".to_owned(), 1.01)], "base's cases and limits");
 }
 
 /// Also of a receipt that was measured before, as a share on another machine was.
@@ -73,7 +73,7 @@ fn heads_settings_count_for_whoever_asks_for_them() {
     loosened(&sandbox);
     let said = run(&sandbox, &["gate", "--against", "HEAD", "--settings=head"]).success();
     let report = stdout(&said);
-    assert!(report.contains("head changes the gate: threshold 1.02 -> 1.5 (it holds here)"), "{report}");
+    assert!(report.contains("head changes the gate: threshold 1.01 -> 1.5 (it holds here)"), "{report}");
     assert!(!report.contains("decode/p8 "), "head names another case: {report}");
     // What the caller says stands above both files.
     let said = run(&sandbox, &["gate", "--against", "HEAD", "--threshold=1.6", "--cases=decode/p8"]).success();
@@ -87,7 +87,7 @@ fn where_base_has_no_file_the_defaults_are_its_limits_and_head_says_what_is_meas
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
     let said = run(&sandbox, &["gate", "--against", "HEAD", "--json=verdict.json"]).code(1);
     let report = stdout(&said);
-    let changed = "threshold left out -> 1.5 (after the merge; base's holds here)";
+    let changed = "threshold 1.02 -> 1.5 (after the merge; base's holds here)";
     assert!(report.contains(&format!("head changes the gate: {changed}")), "{report}");
     assert!(report.contains(r#"head changes the gate: cases [] -> ["decode/p8"] (it holds here)"#), "{report}");
     let verdict: Verdict = read(&sandbox.path("verdict.json")).expect("a verdict");
@@ -122,7 +122,7 @@ fn a_file_that_head_deletes_is_a_change_and_one_of_base_that_cannot_be_read_is_r
     let sandbox = strict();
     fs::remove_file(sandbox.path("infergate.toml")).expect("there");
     let said = gate(&sandbox, "HEAD", &[]).success();
-    let line = "head changes the gate: threshold 1.02 -> left out (after the merge; base's holds here)";
+    let line = "head changes the gate: threshold 1.01 -> 1.02 (after the merge; base's holds here)";
     assert!(stdout(&said).contains(line), "{}", stdout(&said));
 
     commit(&sandbox, "infergate.toml", "a_key_of_another_version = 1\n", "other");
