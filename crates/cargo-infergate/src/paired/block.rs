@@ -53,7 +53,7 @@ impl<'a> Pair<'a> {
         ran_first: Side,
         turn_tokens: &TurnTokens,
     ) -> Result<BlockCase, WorkerError> {
-        let _core = case.one_core.then(|| Shared::core(self.processes(), self.nth));
+        let _core = if case.one_core { Shared::core(self.processes(), self.nth) } else { None };
         let mut record = BlockCase::new(case.id, Vec::new(), Vec::new());
         for pair in 0..case.pairs {
             let first = if pair % 2 == 0 { ran_first } else { ran_first.other() };
@@ -85,7 +85,7 @@ impl<'a> Pair<'a> {
         seed: u64,
         turn_tokens: &TurnTokens,
     ) -> Result<PowerCase, WorkerError> {
-        let _core = case.one_core.then(|| Shared::core(self.processes(), self.nth));
+        let _core = if case.one_core { Shared::core(self.processes(), self.nth) } else { None };
         let slowed = slowdowns.iter();
         let slowed = slowed.map(|&slowdown| Stretched { slowdown, base_ns: Vec::new(), head_ns: Vec::new() }).collect();
         let mut record = PowerCase { id: case.id, slowed };
