@@ -30,7 +30,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::gate::paired::{GLANCE_BLOCKS, Known, MAX_BLOCKS, computes_between, fewest_to_pass, head_computes_between};
-use crate::receipt::{BlockRecord, CodeRuns, Note, PairedCase, PairedReceipt, PowerBlock, Side};
+use crate::receipt::{BlockRecord, CodeRuns, Note, PairedCase, PairedReceipt, Side};
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::progress::Progress;
@@ -340,27 +340,6 @@ impl<'a> PairedRun<'a> {
                 self.receipt.notes.push(note);
             }
         }
-    }
-
-    /// One block in which head is slowed by each of `slowdowns` in turn; `done` of its kind were measured before.
-    pub fn power_block(
-        &mut self,
-        slowdowns: &[f64],
-        done: usize,
-        progress: &mut dyn FnMut(&Progress),
-    ) -> Result<PowerBlock, WorkerError> {
-        // Not drawn: a calibration that grows block by block stays balanced.
-        let side = |head: bool| if head { Side::Head } else { Side::Base };
-        let (started_first, ran_first) = (side(done % 2 == 1), side(done / 2 % 2 == 1));
-        let all: Vec<Case> = self.timed().iter().map(|case| case.id).collect();
-        progress(&Progress { label: "loading".to_owned(), done_steps: 0, total_steps: all.len() });
-        let mut pair = self.start_pair(started_first, &all, None)?;
-        let mut record = PowerBlock { cases: Vec::new() };
-        for (at, case) in self.planned(&all).into_iter().enumerate() {
-            progress(&Progress { label: case.id.to_string(), done_steps: at, total_steps: all.len() });
-            record.cases.push(pair.measure_slowed(&case, ran_first, slowdowns, done as u64, &self.turn_tokens)?);
-        }
-        Ok(record)
     }
 
     /// Whether these are benches of a bench target.

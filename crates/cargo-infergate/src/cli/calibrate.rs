@@ -1,11 +1,11 @@
-//! `calibrate`: how often the gate is wrong on this machine, and how small a slowdown it finds.
+//! `calibrate`: how often the gate is wrong on this machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
-use clap::{Arg, ArgAction, Args};
+use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
 use super::outputs::{Files, Kept, Written};
@@ -19,8 +19,8 @@ use crate::gate::paired::{of_another_setup, outcomes, series, summarise};
 use crate::machine;
 use crate::paired::{Alike, PairedRequest, PairedRun};
 use crate::receipt::{
-    BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, Wanted, ensure_writable,
-    file_word, read, timestamp, write_json,
+    BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, ensure_writable, file_word,
+    read, timestamp, write_json,
 };
 use crate::report::calibration;
 use infergate_core::case::Case;
@@ -30,9 +30,8 @@ use infergate_core::worker::{WorkerError, WorkerFile};
 
 /// Measure how often the gate is wrong here
 #[derive(Args)]
-#[command(after_help = "Examples:\n  cargo xtask calibrate\n  cargo xtask calibrate --gates 30 --power-blocks 24\n  \
-    cargo xtask calibrate --gates 10 --power-blocks 0 --add\n  \
-    cargo xtask calibrate --gates 0 --slowdowns 2,5 --cases decode/p128 --out power.json")]
+#[command(after_help = "Examples:\n  cargo xtask calibrate\n  cargo xtask calibrate --gates 30\n  \
+    cargo xtask calibrate --gates 10 --add")]
 pub struct Calibrate {
     #[command(flatten)]
     keys: Keys<Self>,
@@ -42,13 +41,6 @@ pub struct Calibrate {
     /// A revision that does the same work by other code: every second gate compares with it, laid out alike
     #[arg(long, value_name = "REV", conflicts_with = "worker")]
     against: Option<String>,
-    /// Blocks with injected slowdowns; fewer than 12 give no share of found ones
-    #[arg(long, value_name = "N", default_value = "12")]
-    power_blocks: usize,
-    /// Slowdowns to inject into every timed step of head, in percent; 0 is always among them
-    #[arg(long, value_name = "PERCENT", value_delimiter = ',', action = ArgAction::Set)]
-    #[arg(default_values = ["1", "2", "3", "5", "10"])]
-    slowdowns: Vec<f64>,
     /// Where it is kept [default: baselines/CLASS/calibration/ENGINE-MODEL.json, which later gates quote]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -96,7 +88,7 @@ pub fn run(asked: &Calibrate) -> Result<i32> {
     }
     .begin()?;
     let config = asked.keys.config()?;
-    let plan = Plan::from(asked)?;
+    ensure!(asked.gates > 0, "--gates 0 leaves nothing to measure; ask for some");
     early::check(&config)?;
     early::calibrations(&config)?;
     if asked.out.is_none() {
@@ -125,8 +117,8 @@ pub fn run(asked: &Calibrate) -> Result<i32> {
     for path in [&out, &unfinished] {
         ensure_writable(path)?;
     }
-    session.go_on(&plan, &out, &unfinished, asked.add)?;
-    let outcome = session.measure(&plan, &unfinished, &line);
+    let wanted = session.go_on(asked.gates, &out, &unfinished, asked.add)?;
+    let outcome = session.measure(wanted, &unfinished, &line);
     line.finish();
     match outcome {
         Err(error)
@@ -189,29 +181,6 @@ impl Builds {
     }
 }
 
-struct Plan {
-    gates: usize,
-    power_blocks: usize,
-    slowdowns: Vec<f64>,
-}
-
-impl Plan {
-    fn from(asked: &Calibrate) -> Result<Self> {
-        let Calibrate { gates, power_blocks, slowdowns: percents, .. } = asked;
-        for percent in percents {
-            ensure!(
-                percent.is_finite() && *percent > 0.0 && *percent <= 1000.0,
-                "--slowdowns: {percent} is no slowdown in percent; give numbers above 0, for example 1,2,5"
-            );
-        }
-        let (gates, power_blocks) = (*gates, *power_blocks);
-        ensure!(gates + power_blocks > 0, "--gates 0 and --power-blocks 0 leave nothing to measure; ask for some");
-        // What is measured where nothing was injected is what the others are to be compared with.
-        let slowdowns = std::iter::once(0.0).chain(percents.iter().map(|percent| percent / 100.0)).collect();
-        Ok(Self { gates, power_blocks, slowdowns })
-    }
-}
-
 fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
     let program = build.program().clone();
     Ok(PairedRequest {
@@ -260,15 +229,14 @@ impl<'a> Session<'a> {
             seed: receipt.seed,
             cases: receipt.cases.clone(),
             gates: Vec::new(),
-            power: Vec::new(),
-            wanted: None,
+            wanted_gates: None,
         };
         Ok(Self { run, builds, cancelled, calibration, threshold: request.threshold })
     }
 
-    /// Takes up what there is: a calibration that was cut short, or with `add` one that is whole, to which the plan is added.
-    fn go_on(&mut self, plan: &Plan, out: &Path, unfinished: &Path, add: bool) -> Result<()> {
-        let mut wanted = Wanted { gates: plan.gates, power_blocks: plan.power_blocks };
+    /// Takes up what there is: a calibration that was cut short, or with `add` one that is whole. Gives how many gates there are to
+    /// be: so many, or so many more.
+    fn go_on(&mut self, mut wanted: usize, out: &Path, unfinished: &Path, add: bool) -> Result<usize> {
         if unfinished.is_file() {
             let earlier = read::<Calibration>(unfinished)?;
             let whole = (add && out.is_file()).then(|| read::<Calibration>(out)).transpose()?;
@@ -277,21 +245,16 @@ impl<'a> Session<'a> {
                 "{}: was not begun with --add and would replace what is to be added to; delete it, or leave --add out",
                 unfinished.display()
             );
-            wanted = earlier.wanted.unwrap_or(wanted);
+            wanted = earlier.wanted_gates.unwrap_or(wanted);
             self.take_up(earlier, unfinished, &format!("delete {} to begin anew", unfinished.display()))?;
             let gates = self.calibration.gates.len();
-            output::line(&format!(
-                "going on with {}: {gates} of {} gates are there",
-                unfinished.display(),
-                wanted.gates
-            ));
+            output::line(&format!("going on with {}: {gates} of {} gates are there", unfinished.display(), wanted));
         } else if add && out.is_file() {
             self.take_up(read::<Calibration>(out)?, out, "leave --add out to begin anew")?;
-            wanted.gates += self.calibration.gates.len();
-            wanted.power_blocks += self.calibration.power.len();
+            wanted += self.calibration.gates.len();
         }
-        self.calibration.wanted = Some(wanted);
-        Ok(())
+        self.calibration.wanted_gates = Some(wanted);
+        Ok(wanted)
     }
 
     /// Goes on with an earlier calibration of the same thing.
@@ -317,22 +280,12 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Gates first, then slowed blocks. The file holds each gate and block as soon as it is there.
-    fn measure(&mut self, plan: &Plan, unfinished: &Path, line: &progress::Line) -> Result<()> {
-        let wanted = self.calibration.wanted.unwrap_or(Wanted { gates: plan.gates, power_blocks: plan.power_blocks });
+    /// The file holds each gate as soon as it is there.
+    fn measure(&mut self, wanted: usize, unfinished: &Path, line: &progress::Line) -> Result<()> {
         let kept = Kept::at(unfinished);
-        while self.calibration.gates.len() < wanted.gates {
-            let gate = self.gate(&format!("gate {} of {}", self.calibration.gates.len() + 1, wanted.gates), line)?;
+        while self.calibration.gates.len() < wanted {
+            let gate = self.gate(&format!("gate {} of {}", self.calibration.gates.len() + 1, wanted), line)?;
             self.calibration.gates.push(gate);
-            self.keep(&kept);
-        }
-        self.run.exchange(self.builds.head.clone(), self.builds.head.clone());
-        self.run.lay_out(|| Ok(None))?;
-        while self.calibration.power.len() < wanted.power_blocks {
-            let done = self.calibration.power.len();
-            let name = format!("slowed block {} of {}", done + 1, wanted.power_blocks);
-            let block = self.run.power_block(&plan.slowdowns, done, &mut renamed(&name, line))?;
-            self.calibration.power.push(block);
             self.keep(&kept);
         }
         Ok(())

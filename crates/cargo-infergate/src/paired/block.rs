@@ -2,7 +2,7 @@
 
 use super::TurnTokens;
 use super::one_core::Shared;
-use crate::receipt::{BlockCase, PairedCase, PowerCase, Side, Stretched};
+use crate::receipt::{BlockCase, PairedCase, Side};
 use infergate_core::case::{Case, Phase};
 use infergate_core::worker::{Capability, Client, Sampling, WorkerError};
 
@@ -12,13 +12,6 @@ pub struct Pair<'a> {
     pub head: Client<'a>,
     /// The number of its block, by which a core is taken where a case computes in one thread.
     pub nth: usize,
-}
-
-/// One sample of one contestant: a side, and how much it is slowed.
-#[derive(Debug, Clone, Copy)]
-struct Lane {
-    side: Side,
-    slowdown: f64,
 }
 
 struct Sample {
@@ -57,7 +50,7 @@ impl<'a> Pair<'a> {
         let mut record = BlockCase::new(case.id, Vec::new(), Vec::new());
         for pair in 0..case.pairs {
             let first = if pair % 2 == 0 { ran_first } else { ran_first.other() };
-            for (side, sample) in self.samples(case, first, 0.0, turn_tokens)? {
+            for (side, sample) in self.samples(case, first, turn_tokens)? {
                 match side {
                     Side::Base => {
                         record.base_ns.push(sample.ns);
@@ -73,63 +66,30 @@ impl<'a> Pair<'a> {
         Ok(record)
     }
 
-    /// As [`measure`](Self::measure), with head slowed by each of `slowdowns`, and as many pairs for each. Who runs first
-    /// changes from pair to pair as there: a process that follows itself finds its data in the caches (with one base iteration
-    /// for five slowed ones 3 % on decode measured 2.4 %, with one for each 3.1 to 3.3). The slowdowns come in
-    /// an order drawn anew for each pair, since what follows a long iteration is not what follows a short one.
-    pub fn measure_slowed(
-        &mut self,
-        case: &PairedCase,
-        ran_first: Side,
-        slowdowns: &[f64],
-        seed: u64,
-        turn_tokens: &TurnTokens,
-    ) -> Result<PowerCase, WorkerError> {
-        let _core = if case.one_core { Shared::core(self.processes(), self.nth) } else { None };
-        let slowed = slowdowns.iter();
-        let slowed = slowed.map(|&slowdown| Stretched { slowdown, base_ns: Vec::new(), head_ns: Vec::new() }).collect();
-        let mut record = PowerCase { id: case.id, slowed };
-        let mut random = fastrand::Rng::with_seed(seed);
-        let mut lanes: Vec<usize> = (0..slowdowns.len()).collect();
-        for pair in 0..case.pairs {
-            random.shuffle(&mut lanes);
-            for &at in &lanes {
-                let slowed = &mut record.slowed[at];
-                let first = if (pair + at) % 2 == 0 { ran_first } else { ran_first.other() };
-                for (side, sample) in self.samples(case, first, slowed.slowdown, turn_tokens)? {
-                    if side == Side::Head { &mut slowed.head_ns } else { &mut slowed.base_ns }.push(sample.ns);
-                }
-            }
-        }
-        Ok(record)
-    }
-
-    /// One sample of each, the `first` side's first; head is slowed by `slowdown`.
+    /// One sample of each, the `first` side's first.
     fn samples(
         &mut self,
         case: &PairedCase,
         first: Side,
-        slowdown: f64,
         turn_tokens: &TurnTokens,
     ) -> Result<Vec<(Side, Sample)>, WorkerError> {
-        let lane = |side| Lane { side, slowdown: if side == Side::Head { slowdown } else { 0.0 } };
-        let lanes = [first, first.other()].map(lane);
+        let sides = [first, first.other()];
         let samples = match turn_tokens.get(&case.id) {
-            Some(&tokens) => self.in_turns(case.id, tokens, &lanes)?,
-            None => lanes.iter().map(|lane| self.whole(case, *lane)).collect::<Result<_, _>>()?,
+            Some(&tokens) => self.in_turns(case.id, tokens, sides)?,
+            None => sides.iter().map(|side| self.whole(case, *side)).collect::<Result<_, _>>()?,
         };
-        Ok(lanes.iter().map(|lane| lane.side).zip(samples).collect())
+        Ok(sides.into_iter().zip(samples).collect())
     }
 
-    /// One generation of each lane, in turns of so many tokens, in the order of `lanes`.
-    fn in_turns(&mut self, case: Case, tokens: usize, lanes: &[Lane]) -> Result<Vec<Sample>, WorkerError> {
-        let mut tokens_ns = vec![Vec::new(); lanes.len()];
+    /// One generation of each side, in turns of so many tokens, in the order of `sides`.
+    fn in_turns(&mut self, case: Case, tokens: usize, sides: [Side; 2]) -> Result<Vec<Sample>, WorkerError> {
+        let mut tokens_ns = vec![Vec::new(); sides.len()];
         let turns = case.output_tokens().div_ceil(tokens);
         for turn in 0..turns {
-            for place in 0..lanes.len() {
-                let at = if turn % 2 == 0 { place } else { lanes.len() - 1 - place };
-                let Lane { side, slowdown } = lanes[at];
-                let steps_ns = self.client(side).turn(case, tokens, slowdown).map_err(|error| error.of(side.name()))?;
+            for place in 0..sides.len() {
+                let at = if turn % 2 == 0 { place } else { sides.len() - 1 - place };
+                let side = sides[at];
+                let steps_ns = self.client(side).turn(case, tokens, 0.0).map_err(|error| error.of(side.name()))?;
                 let expected = tokens.min(case.output_tokens() - turn * tokens);
                 if steps_ns.len() != expected {
                     let text = format!("{}: {case}: {} tokens instead of {expected}", side.name(), steps_ns.len());
@@ -141,22 +101,17 @@ impl<'a> Pair<'a> {
                 }
             }
         }
-        tokens_ns
-            .into_iter()
-            .zip(lanes)
-            .map(|(tokens_ns, lane)| Sample::of_tokens(tokens_ns, case, lane.side))
-            .collect()
+        tokens_ns.into_iter().zip(sides).map(|(tokens_ns, side)| Sample::of_tokens(tokens_ns, case, side)).collect()
     }
 
     /// One sample. A side that cannot time several iterations together is asked for as many single ones, and so is the other.
-    fn whole(&mut self, case: &PairedCase, lane: Lane) -> Result<Sample, WorkerError> {
-        let Lane { side, slowdown } = lane;
+    fn whole(&mut self, case: &PairedCase, side: Side) -> Result<Sample, WorkerError> {
         let (count, iterations) = if self.can(Capability::Iterations) {
             (1, case.iterations_per_sample)
         } else {
             (case.iterations_per_sample, 1)
         };
-        let sampling = Sampling { count, iterations, warm_up: case.warm_up, slowdown };
+        let sampling = Sampling { warm_up: case.warm_up, ..Sampling::of(count, iterations) };
         let samples = self.client(side).sample_as(case.id, sampling);
         let mut samples = samples.map_err(|error| error.of(side.name()))?.samples_ns;
         if case.id.phase() == Phase::Generate && case.iterations_per_sample == 1 {

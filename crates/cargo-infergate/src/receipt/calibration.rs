@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::alike::AlikeRecord;
-use super::paired::{log_ratios, validate_block};
+use super::paired::validate_block;
 use super::{BlockRecord, Format, Machine, PairedCase, SideRecord};
 use infergate_core::case::Case;
 use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
@@ -14,7 +14,7 @@ use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
 /// Schema name of a [`Calibration`].
 pub const CALIBRATION_SCHEMA: &str = "infergate.calibration/1";
 
-/// Gates between builds that do the same, and blocks whose head was slowed on purpose.
+/// Gates between builds that do the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// [`CALIBRATION_SCHEMA`].
@@ -38,21 +38,9 @@ pub struct Calibration {
     pub cases: Vec<PairedCase>,
     /// Live gates between builds that do the same.
     pub gates: Vec<CalibrationGate>,
-    /// Blocks with slowed heads.
+    /// Gates that it holds when it is whole; `null` where that was not noted.
     #[serde(default)]
-    pub power: Vec<PowerBlock>,
-    /// What it holds when it is whole; `null` where that was not noted.
-    #[serde(default)]
-    pub wanted: Option<Wanted>,
-}
-
-/// How much a calibration is to hold in the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
-    /// Gates.
-    pub gates: usize,
-    /// Slowed blocks.
-    pub power_blocks: usize,
+    pub wanted_gates: Option<usize>,
 }
 
 /// One live gate between two builds that do the same.
@@ -71,45 +59,10 @@ pub struct CalibrationGate {
     pub blocks: Vec<BlockRecord>,
 }
 
-/// One fresh process of each side; head is slowed by several factors in turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PowerBlock {
-    /// The cases.
-    pub cases: Vec<PowerCase>,
-}
-
-/// One case in one such block.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PowerCase {
-    /// Case id.
-    pub id: Case,
-    /// One entry a slowdown.
-    pub slowed: Vec<Stretched>,
-}
-
-/// Times under one injected slowdown; the i-th of head is paired with the i-th of base.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Stretched {
-    /// Each timed step was stretched by this fraction of itself: 0.05 is 5 %.
-    pub slowdown: f64,
-    /// Base's times, nanoseconds; the same iteration may stand beside several slowdowns.
-    pub base_ns: Vec<u64>,
-    /// Head's times, nanoseconds.
-    pub head_ns: Vec<u64>,
-}
-
 impl CalibrationGate {
     /// Whether its two sides are builds of different bytes.
     pub fn is_separate(&self) -> bool {
         self.base_sha256 != self.head_sha256
-    }
-}
-
-impl PowerCase {
-    /// ln(head / base) of each pair under `slowdown`. `None` where it was not measured, or a time is zero.
-    pub fn log_ratios(&self, slowdown: f64) -> Option<Vec<f64>> {
-        let slowed = self.slowed.iter().find(|slowed| slowed.slowdown == slowdown)?;
-        log_ratios(&slowed.base_ns, &slowed.head_ns)
     }
 }
 

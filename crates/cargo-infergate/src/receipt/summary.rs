@@ -40,20 +40,6 @@ pub struct LiveGates {
     pub wall_seconds: Option<f64>,
 }
 
-/// What slowed blocks measured of a slowdown of one case.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Found {
-    /// The case slowed.
-    pub case: Case,
-    /// By this fraction; 0 is the control.
-    pub slowdown: f64,
-    /// Live blocks with it.
-    pub rows: usize,
-    /// What was measured: the mean of the blocks' ln ratios, as a ratio less one, with Student's 95 % interval. `None` below
-    /// two blocks.
-    pub measured: Option<Share>,
-}
-
 /// Noise of one case's blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Noise {
@@ -81,8 +67,6 @@ pub struct Summary {
     /// The smallest slowdown of each timed case, as a ratio, that a gate with this noise calls in 19 of 20 runs. `None` where none up to a
     /// doubling is.
     pub smallest_called: Vec<Option<f64>>,
-    /// What was injected and what was measured of it, by slowdown, then case.
-    pub found: Vec<Found>,
     /// By case.
     pub noise: Vec<Noise>,
 }

@@ -12,7 +12,6 @@ pub fn text(calibration: &Calibration, summary: &Summary) -> String {
     let mut text = format!("\n{}\n\n", terminal::engine(&subject.engine, *threads, machine));
     text += &alarms(summary);
     text += &noise(summary);
-    text += &found(summary);
     if calibration.partial {
         let _ = writeln!(text, "\n{} the calibration was cut short", terminal::paint(Tone::Warn, "partial:"));
     }
@@ -58,10 +57,6 @@ fn fine_cell(fraction: Option<f64>) -> Cell {
     fraction.map_or(Cell::Missing(Missing::NotMeasured), |fraction| Cell::text(fine(fraction)))
 }
 
-fn interval(low: Option<f64>, high: Option<f64>) -> Cell {
-    Cell::text(format!("{} to {}", terminal::change(low).shown(), terminal::change(high).shown()))
-}
-
 fn noise(summary: &Summary) -> String {
     if summary.noise.iter().all(|noise| noise.std.is_none()) {
         return String::new();
@@ -81,22 +76,4 @@ fn noise(summary: &Summary) -> String {
          with this noise calls 19 times out of 20\n{}",
         terminal::table(&table)
     )
-}
-
-fn found(summary: &Summary) -> String {
-    if summary.found.is_empty() {
-        return String::new();
-    }
-    let mut table = Table::brief(&["case", "injected", "measured", "interval (95 %)", "blocks"]);
-    for found in &summary.found {
-        let measured = found.measured.as_ref();
-        table.row(vec![
-            Cell::text(found.case.to_string()),
-            terminal::change(Some(found.slowdown)),
-            terminal::change(measured.map(|share| share.share)),
-            interval(measured.map(|share| share.low), measured.map(|share| share.high)),
-            Cell::count(found.rows).toned(Tone::Dim),
-        ]);
-    }
-    format!("\ncheck: slowdowns injected into head, and what was measured of them\n{}", terminal::table(&table))
 }

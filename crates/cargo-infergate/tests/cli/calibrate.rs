@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cargo_infergate::receipt::{Calibration, Wanted, read, write_json};
+use cargo_infergate::receipt::{Calibration, read, write_json};
 
 use crate::paired::{gate, program};
 use crate::sandbox::{Sandbox, error, stderr, stdout};
@@ -23,7 +23,7 @@ fn executable(sandbox: &Sandbox, name: &str, bytes: &[u8]) -> String {
 }
 
 #[test]
-fn identical_builds_pass_and_injected_slowdowns_are_found() {
+fn identical_builds_pass() {
     let sandbox = Sandbox::new();
     // The same program, and one byte more that nobody reads.
     let mut bytes = std::fs::read(program(&sandbox, "fake")).expect("a fake");
@@ -40,7 +40,7 @@ fn identical_builds_pass_and_injected_slowdowns_are_found() {
     assert!(report.contains("live, two builds that do the same: 0 of 2 decided gates regressed"), "{report}");
     let calibration = read::<Calibration>(&sandbox.path("c.json")).expect("kept");
     assert!(!calibration.partial);
-    assert_eq!((calibration.gates.len(), calibration.power.len()), (4, 12));
+    assert_eq!(calibration.gates.len(), 4);
     let hashes = |at: usize| (&calibration.gates[at].base_sha256, &calibration.gates[at].head_sha256);
     assert!(hashes(0).0 == hashes(0).1 && hashes(1).0 != hashes(1).1, "told apart by hash");
     let row = |title: &str, words: &str| {
@@ -48,25 +48,23 @@ fn identical_builds_pass_and_injected_slowdowns_are_found() {
         table.lines().any(|line| line.starts_with("decode/p8") && line.contains(words))
     };
     assert!(row("noise: standard deviation", "+2.0 %"), "{report}");
-    assert!(row("check: slowdowns injected", "+5.0 %"), "{report}");
-    assert!(row("check: slowdowns injected", "0.0 %"), "a control: {report}");
 }
 
 #[test]
 fn what_was_cut_short_is_gone_on_with_and_replaces_nothing_before_it_is_whole() {
     let sandbox = Sandbox::new();
     let (whole, unfinished) = (sandbox.path("c.json"), sandbox.path("c.json.partial"));
-    let said = calibrate(&sandbox, "fake", &["--gates=1", "--power-blocks=0", "--out=c.json", "--json=-"]).success();
+    let said = calibrate(&sandbox, "fake", &["--gates=1", "--out=c.json", "--json=-"]).success();
     serde_json::from_str::<serde_json::Value>(&stdout(&said)).expect("JSON alone");
     let earlier = read::<Calibration>(&whole).expect("kept");
-    assert_eq!(earlier.wanted, Some(Wanted { gates: 1, power_blocks: 0 }));
-    let cut = Calibration { partial: true, wanted: Some(Wanted { gates: 3, power_blocks: 1 }), ..earlier.clone() };
+    assert_eq!(earlier.wanted_gates, Some(1));
+    let cut = Calibration { partial: true, wanted_gates: Some(3), ..earlier.clone() };
     write_json(&unfinished, &cut).expect("a file");
     // What is asked for now does not matter: the plan is that of the file.
-    let said = calibrate(&sandbox, "fake", &["--gates=9", "--power-blocks=0", "--out=c.json"]).success();
+    let said = calibrate(&sandbox, "fake", &["--gates=9", "--out=c.json"]).success();
     assert!(stderr(&said).contains("1 of 3 gates are there"), "{}", stderr(&said));
     let now = read::<Calibration>(&whole).expect("kept");
-    assert_eq!((now.gates.len(), now.power.len(), now.partial), (3, 1, false));
+    assert_eq!((now.gates.len(), now.partial), (3, false));
     assert_eq!(now.gates[0], earlier.gates[0]);
     assert!(!unfinished.exists());
     write_json(&unfinished, &cut).expect("a file");
@@ -81,7 +79,7 @@ fn a_later_gate_of_this_machine_class_quotes_it() {
     let mut bytes = std::fs::read(program(&sandbox, "fake")).expect("a fake");
     bytes.push(0);
     let other = executable(&sandbox, "other", &bytes);
-    calibrate(&sandbox, "fake", &["--gates=4", "--power-blocks=0", "--other-worker", &other]).success();
+    calibrate(&sandbox, "fake", &["--gates=4", "--other-worker", &other]).success();
     let said = |head: &str, arguments: &[&str]| stdout(&gate(&sandbox, "fake", head, arguments).success());
     let report = said("fake", &[]);
     // Two of four are between builds, and 0 of 2 is at most 77.64 %.
@@ -98,7 +96,7 @@ fn a_later_gate_of_this_machine_class_quotes_it() {
     let why = "the calibration is of 2 threads, and this run of 1 thread";
     let report = said("fake", &[]);
     assert!(report.contains(why), "{report}");
-    let line = error(calibrate(&sandbox, "fake", &["--gates=1", "--power-blocks=0"]));
+    let line = error(calibrate(&sandbox, "fake", &["--gates=1"]));
     assert!(line.contains(why) && line.contains("keep this one elsewhere by --out"), "{line}");
     assert_eq!(read::<Calibration>(&kept).expect("as it was"), of_two);
 }
@@ -107,26 +105,20 @@ fn a_later_gate_of_this_machine_class_quotes_it() {
 fn a_calibration_is_added_to_and_only_by_the_same_suite() {
     let sandbox = Sandbox::new();
     for _ in 0..2 {
-        calibrate(&sandbox, "fake", &["--gates=1", "--power-blocks=0", "--out=c.json", "--add"]).success();
+        calibrate(&sandbox, "fake", &["--gates=1", "--out=c.json", "--add"]).success();
     }
     assert_eq!(read::<Calibration>(&sandbox.path("c.json")).expect("kept").gates.len(), 2);
     let line = error(calibrate(&sandbox, "fake", &["--gates=1", "--threshold=1.05", "--out=c.json", "--add"]));
     assert!(line.contains("leave --add out to begin anew"), "{line}");
-    calibrate(&sandbox, "fake", &["--gates=1", "--power-blocks=0", "--out=c.json"]).success();
+    calibrate(&sandbox, "fake", &["--gates=1", "--out=c.json"]).success();
     assert_eq!(read::<Calibration>(&sandbox.path("c.json")).expect("kept").gates.len(), 1);
 }
 
 #[test]
 fn what_makes_no_sense_is_refused() {
     let sandbox = Sandbox::new();
-    for (arguments, why) in [
-        (&["--gates=0", "--power-blocks=0"][..], "leave nothing to measure"),
-        (&["--slowdowns=0"], "is no slowdown in percent"),
-        (&["--slowdowns=nan"], "is no slowdown in percent"),
-    ] {
-        let line = error(calibrate(&sandbox, "fake", arguments));
-        assert!(line.contains(why), "{line}");
-    }
+    let line = error(calibrate(&sandbox, "fake", &["--gates=0"]));
+    assert!(line.contains("leaves nothing to measure"), "{line}");
     let said = calibrate(&sandbox, "fake+unrepeatable", &["--gates=1"]).code(2);
     assert!(stderr(&said).contains("make the engine deterministic"), "{}", stderr(&said));
 }

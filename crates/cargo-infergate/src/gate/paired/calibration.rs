@@ -14,10 +14,9 @@ use super::mean::block_mean_difference;
 use super::power::smallest_slowdown;
 use super::verdict::{block_difference, series};
 use crate::receipt::{
-    BlockCase, Calibration, CalibrationGate, Found, LiveGates, Noise, Outcome, PairedCase, SUMMARY_SCHEMA, Share,
-    Summary,
+    BlockCase, Calibration, CalibrationGate, LiveGates, Noise, Outcome, PairedCase, SUMMARY_SCHEMA, Share, Summary,
 };
-use infergate_core::stats::{clopper_pearson, mean, median, pooled_std, sample_std, student_t_quantile};
+use infergate_core::stats::{clopper_pearson, median, pooled_std};
 
 /// What a calibration says of one case to a later gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,22 +46,12 @@ pub fn smallest_called(calibration: &Calibration, threshold: f64) -> Vec<Option<
 
 /// Reads a whole calibration. Deterministic: simulations are seeded.
 pub fn summarise(calibration: &Calibration) -> Summary {
-    let mut slowdowns: Vec<f64> = Vec::new();
-    for slowed in calibration.power.iter().flat_map(|block| &block.cases).flat_map(|case| &case.slowed) {
-        if !slowdowns.contains(&slowed.slowdown) {
-            slowdowns.push(slowed.slowdown);
-        }
-    }
-    slowdowns.sort_by(f64::total_cmp);
-    let timed = timed(calibration);
-    let found = slowdowns.iter().flat_map(|&slowdown| timed.iter().map(move |&case| (slowdown, case)));
     Summary {
         schema: SUMMARY_SCHEMA,
         design_level: LEVEL,
         same_file: live(calibration, Kind::SameFile),
         separate_builds: live(calibration, Kind::TwoBuilds),
         smallest_called: smallest_called(calibration, THRESHOLD),
-        found: found.map(|(slowdown, case)| find(calibration, slowdown, case)).collect(),
         noise: block_noise(calibration),
     }
 }
@@ -139,17 +128,6 @@ fn any_regressed(gate: &[Option<Outcome>]) -> bool {
 
 fn all_pass(gate: &[Option<Outcome>]) -> bool {
     gate.iter().all(|outcome| outcome.is_some_and(|outcome| outcome.exit_code() == 0))
-}
-
-fn find(calibration: &Calibration, slowdown: f64, case: Case) -> Found {
-    let blocks = calibration.power.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
-    let rows: Vec<f64> = blocks.filter_map(|block| median(&block.log_ratios(slowdown)?)).collect();
-    let measured = || -> Option<Share> {
-        let (middle, std) = (mean(&rows)?, sample_std(&rows)?);
-        let wide = student_t_quantile(0.975, rows.len() as f64 - 1.0)? * std / (rows.len() as f64).sqrt();
-        Some(Share { share: middle.exp_m1(), low: (middle - wide).exp_m1(), high: (middle + wide).exp_m1() })
-    };
-    Found { case, slowdown, rows: rows.len(), measured: measured() }
 }
 
 /// Squared deviations from the gate's own mean, pooled: a gate of n blocks has n - 1 of them.
