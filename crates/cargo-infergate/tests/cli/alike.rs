@@ -69,7 +69,7 @@ fn a_linker_that_orders_no_functions_and_a_given_program_are_timed_as_they_are()
 fn a_calibration_compares_with_a_revision_laid_out_alike_every_second_time() {
     let sandbox = repository();
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
-    let asked = ["--against=HEAD", "--gates=2", "--power-blocks=0", "--out=c.json", "--cases=decode/p8"];
+    let asked = ["--against=HEAD", "--gates=2", "--out=c.json", "--cases=decode/p8"];
     let said = run(&sandbox, &[&["calibrate"], &asked[..]].concat()).success();
     assert!(stderr(&said).contains(ALIKE), "{}", stderr(&said));
     let calibration = read::<Calibration>(&sandbox.path("c.json")).expect("kept");
