@@ -102,3 +102,78 @@ mod system {
         }
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::{Child, Command, id};
+
+    use nix::sched::{CpuSet, sched_getaffinity};
+    use nix::unistd::Pid;
+
+    use super::{LEAST_NS, Shared, Spent};
+
+    /// One thread that computes until it is dropped.
+    struct Busy(Child);
+
+    impl Busy {
+        fn start() -> Self {
+            Self(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell"))
+        }
+
+        /// Lets it rest, as a worker does between requests: only then does the system know all of a thread's time.
+        fn stop(&self) {
+            let id = self.0.id().to_string();
+            assert!(Command::new("sh").args(["-c", "kill -STOP $0", &id]).status().expect("a shell").success());
+            while !std::fs::read_to_string(format!("/proc/{id}/stat")).expect("it lives").contains(") T ") {}
+        }
+    }
+
+    impl Drop for Busy {
+        fn drop(&mut self) {
+            drop(self.0.kill());
+            drop(self.0.wait());
+        }
+    }
+
+    /// What both processes spent, once each spent enough more to say something.
+    fn after_some_work(processes: [u32; 2], before: &Spent) -> Spent {
+        loop {
+            let now = Spent::so_far(processes);
+            let all = |spent: &Spent, at: usize| spent.0[at].expect("Linux says it").0;
+            if (0..2).all(|at| all(&now, at) > all(before, at) + 100 * LEAST_NS) {
+                return now;
+            }
+        }
+    }
+
+    #[test]
+    fn a_process_whose_first_thread_computes_alone_is_told_from_one_that_has_others() {
+        let (one, other) = (Busy::start(), Busy::start());
+        let (alone, own) = ([one.0.id(), other.0.id()], [id(); 2]);
+        let (alone_before, own_before) = (Spent::so_far(alone), Spent::so_far(own));
+        after_some_work(alone, &alone_before);
+        [&one, &other].into_iter().for_each(Busy::stop);
+        assert!(Spent::so_far(alone).is_one_thread_since(&alone_before));
+        // It computes while it looks.
+        let second = std::thread::scope(|scope| scope.spawn(|| after_some_work(own, &own_before)).join());
+        assert!(!second.expect("it looks on").is_one_thread_since(&own_before));
+        assert!(!alone_before.is_one_thread_since(&alone_before), "nothing was computed");
+    }
+
+    #[test]
+    fn both_share_a_core_until_it_is_given_back_and_the_next_block_takes_another() {
+        let (one, other) = (Busy::start(), Busy::start());
+        let cores = |process: &Busy| -> Vec<usize> {
+            let set = sched_getaffinity(Pid::from_raw(process.0.id().cast_signed())).expect("its cores");
+            (0..CpuSet::count()).filter(|core| set.is_set(*core) == Ok(true)).collect()
+        };
+        let all = cores(&one);
+        for block in 0..2 * all.len() {
+            let shared = Shared::core([one.0.id(), other.0.id()], block);
+            let expected = if all.len() > 1 { vec![all[block % all.len()]] } else { all.clone() };
+            assert_eq!([cores(&one), cores(&other)], [expected.clone(), expected]);
+            drop(shared);
+            assert_eq!([cores(&one), cores(&other)], [all.clone(), all.clone()]);
+        }
+    }
+}
