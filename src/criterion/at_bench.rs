@@ -3,7 +3,6 @@
 use std::any::type_name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use ::criterion::measurement::{Measurement, WallTime};
 use anyhow::{Context, Result, ensure};
@@ -92,10 +91,10 @@ impl<M: Measurement> Measured for AtBench<'_, '_, M> {
 
     fn sample(&mut self, _: Case, sampling: Sampling) -> Result<Vec<Vec<u64>>> {
         self.ensure_prepared()?;
-        let Sampling { count, iterations, warm_up, slowdown } = sampling;
+        let Sampling { count, iterations, warm_up } = sampling;
         let sample = |_| {
             let once = Once { iterations: iterations as u64, warm_up, took: None };
-            Ok(vec![slowed(once.run(self.name, self.measurement, self.bench)?.0, slowdown)])
+            Ok(vec![once.run(self.name, self.measurement, self.bench)?.0])
         };
         (0..count).map(sample).collect()
     }
@@ -173,18 +172,6 @@ impl<M: Measurement> Once<M> {
 
 fn no_loop(name: BenchName) -> String {
     format!("{name}: its closure calls no loop; call iter or one of its kind")
-}
-
-/// A time made longer by a fraction of itself, spent spinning.
-fn slowed(ns: u64, slowdown: f64) -> u64 {
-    if slowdown == 0.0 {
-        return ns;
-    }
-    let (start, longer) = (Instant::now(), Duration::from_nanos((ns as f64 * slowdown) as u64));
-    while start.elapsed() < longer {
-        std::hint::spin_loop();
-    }
-    ns + u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX / 2)
 }
 
 fn of_criterion(throughput: &::criterion::Throughput) -> Option<Throughput> {

@@ -7,7 +7,6 @@ use crate::engine::{Engine, Pacing, TokenId};
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::Clock;
 use infergate_core::iterations::{LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, fitting_iterations};
-use infergate_core::worker::ensure_slowdown;
 
 /// So many steps of a decode case may follow each other before the engine stands at the prompt's end again, so that the context
 /// stays near P: those that are timed together, and all of an engine that never rewinds.
@@ -36,20 +35,12 @@ pub fn iterations_per_sample(engine: &mut dyn Engine, clock: &dyn Clock, prepare
     Ok(fitting_iterations(iteration_ns(LOOK_ITERATIONS)?))
 }
 
-/// Reading the clock takes some 50 ns, and a spin ends up to one reading late.
-const LEAST_SPIN_NS: f64 = 1e3;
-
 /// Takes samples of one prepared case after another. It remembers where it left the engine, which nothing else may use in
 /// between; cache resets and prompt set-up happen between the timed regions.
 #[derive(Debug, Default)]
 pub struct Sampler {
     /// The case the rest belongs to.
     case: Option<Case>,
-    /// Each timed region is made longer by this fraction of itself, spent spinning: the time really passes, under the noise of
-    /// the moment. For finding out what a gate notices.
-    slowdown: f64,
-    /// What was not spun yet: a few nanoseconds are less than looking at the clock takes. Below zero where it spun too long.
-    owed_ns: f64,
     /// Decode only: steps since the engine stood at the prompt's end; `None` when it does not stand there.
     drift_tokens: Option<usize>,
     /// Decode only: what the engine said in the steps after the prompt's first token, as far as it ever went.
@@ -59,19 +50,6 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// From now on each timed region is longer by the fraction `slowdown`: 0.05 is 5 %.
-    ///
-    /// # Errors
-    /// When it is no fraction.
-    pub fn slow_down(&mut self, slowdown: f64) -> Result<()> {
-        ensure_slowdown(slowdown)?;
-        if self.slowdown != slowdown {
-            self.owed_ns = 0.0;
-        }
-        self.slowdown = slowdown;
-        Ok(())
-    }
-
     /// What comes next starts from the beginning of its case: something else used the engine.
     pub fn forget(&mut self) {
         self.case = None;
@@ -125,7 +103,7 @@ impl Sampler {
         let mut before_ns = clock.now_ns();
         while step_ns.len() < tokens && self.tokens.len() < all {
             let token = if self.tokens.is_empty() { engine.start(&prepared.prompt)? } else { engine.next()? };
-            let now_ns = self.end_ns(clock, before_ns);
+            let now_ns = clock.now_ns();
             step_ns.push(now_ns - before_ns);
             before_ns = now_ns;
             self.tokens.push(token);
@@ -139,25 +117,8 @@ impl Sampler {
 
     fn turn_to(&mut self, case: Case) {
         if self.case != Some(case) {
-            *self = Self { case: Some(case), slowdown: self.slowdown, owed_ns: self.owed_ns, ..Self::default() };
+            *self = Self { case: Some(case), ..Self::default() };
         }
-    }
-
-    /// The end of a region that began at `start_ns`, after the slowdown. That of short regions is spun in the region in which
-    /// it has become long enough to be measured, so that over many of them it is what was asked for.
-    fn end_ns(&mut self, clock: &dyn Clock, start_ns: u64) -> u64 {
-        let end_ns = clock.now_ns();
-        if self.slowdown == 0.0 {
-            return end_ns;
-        }
-        self.owed_ns += (end_ns - start_ns) as f64 * self.slowdown;
-        if self.owed_ns < LEAST_SPIN_NS {
-            return end_ns;
-        }
-        clock.spin_until_ns(end_ns + self.owed_ns.round() as u64);
-        let now_ns = clock.now_ns();
-        self.owed_ns -= (now_ns - end_ns) as f64;
-        now_ns
     }
 
     fn prompts(
@@ -173,7 +134,7 @@ impl Sampler {
         for _ in 0..iterations {
             self.tokens.push(engine.start(&prepared.prompt)?);
         }
-        let took_ns = self.end_ns(clock, start_ns) - start_ns;
+        let took_ns = clock.now_ns() - start_ns;
         self.tokens.drain(..).try_for_each(|token| ensure_same_output(prepared, &[token]))?;
         Ok(vec![took_ns])
     }
@@ -224,7 +185,7 @@ impl Sampler {
             for _ in 0..steps {
                 self.tokens.push(engine.next()?);
             }
-            took_ns += self.end_ns(clock, start_ns) - start_ns;
+            took_ns += clock.now_ns() - start_ns;
             self.ensure_same_steps(prepared, drift)?;
             self.drift_tokens = Some(drift + steps);
             done += steps;

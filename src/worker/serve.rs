@@ -100,18 +100,16 @@ impl Measured for Worker<'_> {
         Ok(PreparedReply { output, work, throughput: None, counted_tokens: None })
     }
 
-    fn sample(&mut self, case: Case, Sampling { count, iterations, slowdown, .. }: Sampling) -> Result<Vec<Vec<u64>>> {
+    fn sample(&mut self, case: Case, Sampling { count, iterations, .. }: Sampling) -> Result<Vec<Vec<u64>>> {
         let clock = self.clock;
         let LoadedEngine { engine, prepared, sampler, .. } = self.loaded()?;
-        sampler.slow_down(slowdown)?;
         let prepared = find(prepared, case)?;
         (0..count).map(|_| sampler.sample(engine.as_mut(), clock, prepared, iterations)).collect()
     }
 
-    fn turn(&mut self, case: Case, tokens: usize, slowdown: f64) -> Result<Vec<u64>> {
+    fn turn(&mut self, case: Case, tokens: usize) -> Result<Vec<u64>> {
         let clock = self.clock;
         let LoadedEngine { engine, prepared, sampler, .. } = self.loaded()?;
-        sampler.slow_down(slowdown)?;
         let prepared = find(prepared, case)?;
         ensure!(
             tokens >= case.output_tokens() || engine.info().pacing == Pacing::Stepwise,

@@ -114,61 +114,6 @@ fn a_known_output_is_only_begun_and_must_be_said_again() {
 }
 
 #[test]
-fn a_slowed_sample_takes_longer_by_its_share() {
-    let script =
-        || FakeScript { step_ns: 20 * MS, prefill_ns_per_token: MS, first_sample_ns: 0, ..FakeScript::default() };
-    for (id, iterations, expected) in [
-        ("decode/p8", 1, vec![21 * MS]),
-        ("decode/p8", 40, vec![40 * 21 * MS]),
-        ("prefill/p20", 1, vec![21 * MS]),
-        ("generate/p20-o2", 2, vec![2 * 21 * MS, 2 * 42 * MS]),
-    ] {
-        let (mut engine, clock) = fake(script());
-        let case = case(id);
-        let prompt = prompt::seeded_ids(case.prompt_tokens(), 1, 50_000);
-        let prepared = measure::prepare(&mut engine, case, prompt).expect("prepares");
-        let mut sampler = Sampler::default();
-        sampler.slow_down(0.05).expect("a fraction");
-        let sample = sampler.sample(&mut engine, &clock, &prepared, iterations).expect("samples");
-        assert_eq!(sample, expected, "{id}, {iterations} iterations");
-    }
-    for bad in [-0.1, f64::NAN, f64::INFINITY] {
-        assert!(Sampler::default().slow_down(bad).is_err(), "{bad}");
-    }
-}
-
-/// A spin on it ends late, as one on a real clock does.
-#[derive(Debug, Clone, Default)]
-struct LateClock(VirtualClock);
-
-impl Clock for LateClock {
-    fn now_ns(&self) -> u64 {
-        self.0.now_ns()
-    }
-
-    fn spin_until_ns(&self, ns: u64) {
-        self.0.spin_until_ns(ns + 60);
-    }
-}
-
-#[test]
-fn short_steps_are_slowed_by_their_share_in_all() {
-    let clock = LateClock::default();
-    let script = FakeScript { step_ns: 308, prefill_ns_per_token: 10, first_sample_ns: 0, ..FakeScript::default() };
-    let mut engine = FakeEngine::new(script, clock.0.clone());
-    let prompt = prompt::seeded_ids(8, 1, 50_000);
-    let prepared = measure::prepare(&mut engine, case("generate/p8-o64"), prompt).expect("prepares");
-    let mut e2e_ns = |slowdown: f64| {
-        let mut sampler = Sampler::default();
-        sampler.slow_down(slowdown).expect("a fraction");
-        let sample = sampler.sample(&mut engine, &clock, &prepared, 50).expect("samples");
-        sample.last().copied().expect("tokens") as f64
-    };
-    let ratio = e2e_ns(0.05) / e2e_ns(0.0);
-    assert!((1.048..1.0501).contains(&ratio), "{ratio}");
-}
-
-#[test]
 fn a_sample_of_many_iterations_reads_the_clock_seldom_and_stays_near_its_context() {
     for (id, looks) in [("prefill/p8", 2), ("decode/p8", 2 * 7)] {
         for rewinds in [true, false] {

@@ -166,7 +166,7 @@ fn a_worker_of_protocol_2_is_asked_for_what_protocol_2_knew() {
     assert!(client.can(Capability::Turn) && !client.can(Capability::Iterations));
     assert_eq!(client.prepare(case("decode/p1"), None).expect("prepares").output.ids, [7, 7]);
     assert_eq!(client.sample(case("decode/p1"), 1, 1).expect("samples").samples_ns, [[100]]);
-    assert_eq!(client.turn(case("generate/p1-o2"), 2, 0.0).expect("advances"), [9, 8]);
+    assert_eq!(client.turn(case("generate/p1-o2"), 2).expect("advances"), [9, 8]);
     let error = client.sample(case("decode/p1"), 1, 2).expect_err("protocol 2 cannot");
     assert!(matches!(error, WorkerError::Refused(_)) && error.to_string().contains("`iterations`"), "{error}");
 }
@@ -177,7 +177,7 @@ fn a_newer_worker_is_asked_for_what_both_know() {
     load(&mut client).expect("loads");
     assert_eq!(client.prepare(case("decode/p1"), None).expect("prepares").output.ids, [7, 7]);
     assert_eq!(client.sample(case("decode/p1"), 1, 1).expect("samples").samples_ns, [[100]]);
-    let error = client.turn(case("generate/p1-o2"), 2, 0.0).expect_err("it does not list that");
+    let error = client.turn(case("generate/p1-o2"), 2).expect_err("it does not list that");
     assert!(matches!(error, WorkerError::Refused(_)) && error.to_string().contains("`turn`"), "{error}");
 }
 
@@ -189,7 +189,7 @@ fn answers_of_another_size_or_shape_are_refused() {
     assert!(broken(client.prepare(case("decode/p2"), None)).contains("SHA-256"));
     assert!(broken(client.sample(case("decode/p1"), 3, 1)).contains("4 samples"));
     assert!(broken(client.sample(case("decode/p1"), 4, 1)).contains("with 0 times"));
-    assert!(broken(client.turn(case("generate/p1-o2"), 2, 0.0)).contains("0 tokens"));
+    assert!(broken(client.turn(case("generate/p1-o2"), 2)).contains("0 tokens"));
     assert!(broken(client.memory(None)).contains("one of `ok`, `error` and `invalid`"));
 }
 

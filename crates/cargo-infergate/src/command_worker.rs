@@ -86,16 +86,14 @@ impl Measured for Worker {
         Ok(PreparedReply::of_ids(ids))
     }
 
-    fn sample(&mut self, case: Case, Sampling { count, iterations, slowdown, .. }: Sampling) -> Result<Vec<Vec<u64>>> {
+    fn sample(&mut self, case: Case, Sampling { count, iterations, .. }: Sampling) -> Result<Vec<Vec<u64>>> {
         self.ensure_own(case)?;
         ensure!(iterations == 1, "worker: a sample is one run; ask for more samples");
         let known = self.prepared.as_ref().context("worker: nothing is prepared; send prepare first")?;
         let sample = |_| {
             let (took, ids) = self.run()?;
             self.ensure_same(&ids, known)?;
-            let longer = took.mul_f64(slowdown);
-            thread::sleep(longer);
-            Ok(vec![u64::try_from((took + longer).as_nanos()).unwrap_or(u64::MAX)])
+            Ok(vec![u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)])
         };
         (0..count).map(sample).collect()
     }

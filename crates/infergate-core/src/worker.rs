@@ -12,15 +12,14 @@
 //! | `{"op":"load","request":{"model":"synthetic:gpt2","dtype":null,"threads":2,"seed":1,"options":{}},"prompt_text":null}` | `{"engine":{..},"load_ns":1,"devices":[]}` |
 //! | `{"op":"ttft","prompt_tokens":128}` | [`TtftParts`](crate::receipt::TtftParts); the first one after `load` is the cold one |
 //! | `{"op":"prepare","case":"decode/p128","known":null}` | `{"output":{..},"work":{..}}`, verified by computing it twice; with the ids of an earlier process in `known`, which its own have to be, it only warms up |
-//! | `{"op":"sample","case":"decode/p128","count":10,"slowdown":0}` | `{"samples_ns":[[1],..]}`, of a prepared case |
-//! | `{"op":"turn","case":"generate/p128-o64","tokens":4,"slowdown":0}` | `{"step_ns":[9,1,1,1]}`: up to so many further tokens of one generation, the time of each; pauses between turns are no part of it |
+//! | `{"op":"sample","case":"decode/p128","count":10}` | `{"samples_ns":[[1],..]}`, of a prepared case |
+//! | `{"op":"turn","case":"generate/p128-o64","tokens":4}` | `{"step_ns":[9,1,1,1]}`: up to so many further tokens of one generation, the time of each; pauses between turns are no part of it |
 //! | `{"op":"memory","case":null}` | `{"sample":{..},"peak_live_bytes":1,"peak_rss_bytes":1,"missing":[]}`: the memory now; with a prepared case after one more run of it, best of another prompt of its length: infergate's workers ask the known one in each tenth run |
 //! | `{"op":"inference","case":"generate/p128-o64"}` | [`InferenceMemory`](crate::receipt::InferenceMemory) of a prepared case |
 //! | `{"op":"count","case":"decode/p128","repeats":3}` | [`CountedCase`](crate::receipt::CountedCase), of a prepared case, from a worker that counts its heap |
 //! | `{"op":"locate","case":"generate/p128-o64","runs":8}` | [[`LeakSite`](crate::receipt::LeakSite), ..]: where what outlives its run was allocated |
 //!
-//! `slowdown` (0.05 is 5 %) makes the engine slower by that share of each timed step, spent spinning: a calibration's known
-//! change. An engine must not compute between requests: while one side of a pair works, the other one is idle. One that does
+//! An engine must not compute between requests: while one side of a pair works, the other one is idle. One that does
 //! go on says `"pacing":"streaming"` in its `engine`, and is never asked for a part of a generation. The answers to `sample` and `turn` may
 //! tell: `"idle":{"cpu_ns":1,"wall_ns":9}` is the processor time of the worker since it began, and the time by the clock, between its
 //! answers to those two requests and whatever came next.
@@ -89,7 +88,7 @@ pub use error::{WorkerError, ensure_not};
 pub use exit::ending;
 pub use file::{Launcher, PACKAGE_FOLDER, Program, WorkerFile};
 pub use honesty::{Honesty, ensure_waited_for};
-pub use measured::{Ids, Measured, ensure_slowdown};
+pub use measured::{Ids, Measured};
 pub use patience::{Awake, Patience};
 pub use pipe::MOST_LINE_BYTES;
 #[doc(hidden)]
@@ -148,9 +147,6 @@ pub enum Request {
         case: Case,
         /// By at most so many tokens.
         tokens: usize,
-        /// Slower by this fraction.
-        #[serde(default)]
-        slowdown: f64,
     },
     /// How much memory is in use?
     Memory {
@@ -371,15 +367,12 @@ pub struct Sampling {
     /// One more iteration before each, which does not count; only for a worker that lists `warm_up`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub warm_up: bool,
-    /// Slower by this fraction.
-    #[serde(default)]
-    pub slowdown: f64,
 }
 
 impl Sampling {
-    /// So many samples of so many iterations, as fast as they are.
+    /// So many samples of so many iterations.
     pub fn of(count: usize, iterations: usize) -> Self {
-        Self { count, iterations, warm_up: false, slowdown: 0.0 }
+        Self { count, iterations, warm_up: false }
     }
 }
 

@@ -89,7 +89,7 @@ impl<'a> Pair<'a> {
             for place in 0..sides.len() {
                 let at = if turn % 2 == 0 { place } else { sides.len() - 1 - place };
                 let side = sides[at];
-                let steps_ns = self.client(side).turn(case, tokens, 0.0).map_err(|error| error.of(side.name()))?;
+                let steps_ns = self.client(side).turn(case, tokens).map_err(|error| error.of(side.name()))?;
                 let expected = tokens.min(case.output_tokens() - turn * tokens);
                 if steps_ns.len() != expected {
                     let text = format!("{}: {case}: {} tokens instead of {expected}", side.name(), steps_ns.len());

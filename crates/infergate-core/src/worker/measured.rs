@@ -58,7 +58,7 @@ pub trait Measured {
     }
 
     /// Answers [`Request::Turn`].
-    fn turn(&mut self, _case: Case, _tokens: usize, _slowdown: f64) -> Result<Vec<u64>> {
+    fn turn(&mut self, _case: Case, _tokens: usize) -> Result<Vec<u64>> {
         cannot()
     }
 
@@ -156,13 +156,9 @@ fn answer(measured: &mut dyn Measured, request: Request, idle: Option<Idle>) -> 
         Request::Sample { case, sampling } => {
             let is_any = sampling.count > 0 && sampling.iterations > 0;
             ensure!(is_any, "worker: zero samples of {case} were asked for; ask for at least one");
-            ensure_slowdown(sampling.slowdown)?;
             to_answer(SampleReply { samples_ns: measured.sample(case, sampling)?, idle })
         }
-        Request::Turn { case, tokens, slowdown } => {
-            ensure_slowdown(slowdown)?;
-            to_answer(TurnReply { step_ns: measured.turn(case, tokens, slowdown)?, idle })
-        }
+        Request::Turn { case, tokens } => to_answer(TurnReply { step_ns: measured.turn(case, tokens)?, idle }),
         Request::Memory { case } => to_answer(measured.memory(case)?),
         Request::Inference { case } => to_answer(measured.inference(case)?),
         Request::Count { case, repeats } => to_answer(measured.count(case, repeats)?),
@@ -178,15 +174,6 @@ fn answer(measured: &mut dyn Measured, request: Request, idle: Option<Idle>) -> 
         Request::Window { case, plan } => to_answer(measured.window(case, plan)?),
         Request::CountTokens { texts } => to_answer(CountedTokens { tokens: measured.count_tokens(&texts)? }),
     }
-}
-
-/// Refuses to make anything slower by what is no fraction.
-///
-/// # Errors
-/// Below zero, or no number.
-pub fn ensure_slowdown(slowdown: f64) -> Result<()> {
-    ensure!(slowdown.is_finite() && slowdown >= 0.0, "a slowdown of {slowdown} is no fraction; give zero or more");
-    Ok(())
 }
 
 fn to_answer(reply: impl Serialize) -> Result<Value> {

@@ -105,15 +105,15 @@ impl Patience {
             Request::Hello | Request::Text { .. } | Request::Memory { case: None } => QUICK_LIMIT,
             Request::Load { .. } => self.scaled(self.load, 1.0).max(self.least_load),
             Request::Ttft { .. } => self.scaled(self.ttft, 1.0),
-            Request::Sample { case, sampling: Sampling { count, iterations, warm_up, slowdown } } => {
+            Request::Sample { case, sampling: Sampling { count, iterations, warm_up } } => {
                 let each = *iterations as f64 + f64::from(u8::from(*warm_up));
-                self.runs(case, *count as f64 * each * (1.0 + slowdown))
+                self.runs(case, *count as f64 * each)
             }
             Request::Profile { case, count, iterations, .. } => self.runs(case, *count as f64 * *iterations as f64),
-            Request::Turn { case, slowdown, .. } => self.runs(case, 1.0 + slowdown),
-            Request::Prepare { case, .. } | Request::Memory { case: Some(case) } | Request::Inference { case } => {
-                self.runs(case, 1.0)
-            }
+            Request::Turn { case, .. }
+            | Request::Prepare { case, .. }
+            | Request::Memory { case: Some(case) }
+            | Request::Inference { case } => self.runs(case, 1.0),
             Request::Reread { case, count, .. } => self.runs(case, 3.0 * *count as f64),
             Request::Count { case, repeats } => self.runs(case, *repeats as f64),
             Request::Locate { case, runs } => self.runs(case, (*runs + 1) as f64 * STACKS_COST),

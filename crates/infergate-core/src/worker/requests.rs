@@ -219,9 +219,8 @@ impl Client<'_> {
     /// # Errors
     /// As [`ttft`](Self::ttft).
     #[inline]
-    pub fn turn(&mut self, case: Case, tokens: usize, slowdown: f64) -> Result<Vec<u64>, WorkerError> {
-        let (reply, waited): (TurnReply, _) =
-            self.ask(&Request::Turn { case: self.own_name(case), tokens, slowdown })?;
+    pub fn turn(&mut self, case: Case, tokens: usize) -> Result<Vec<u64>, WorkerError> {
+        let (reply, waited): (TurnReply, _) = self.ask(&Request::Turn { case: self.own_name(case), tokens })?;
         self.idle = reply.idle;
         let given = reply.step_ns.len();
         if !(1..=tokens).contains(&given) {

@@ -17,8 +17,8 @@ fn prepare() -> Request {
     Request::Prepare { case: case(), known: None, feed: None }
 }
 
-fn sample(count: usize, iterations: usize, slowdown: f64) -> Request {
-    Request::Sample { case: case(), sampling: Sampling { slowdown, ..Sampling::of(count, iterations) } }
+fn sample(count: usize, iterations: usize) -> Request {
+    Request::Sample { case: case(), sampling: Sampling::of(count, iterations) }
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn the_first_answer_may_take_long_and_later_ones_ten_times_what_was_seen() {
     patience.saw(&prepare(), 3 * S);
     patience.saw(&prepare(), S);
     assert_eq!(patience.limit(&prepare()), 30 * S, "the longest counts");
-    assert_eq!(patience.limit(&sample(2, 5, 1.0)), 600 * S, "10 iterations at half the speed");
+    assert_eq!(patience.limit(&sample(2, 5)), 300 * S, "10 iterations");
     assert_eq!(patience.limit(&Request::Count { case: case(), repeats: 8 }), 240 * S);
     assert_eq!(patience.limit(&Request::Memory { case: None }), 120 * S);
 }
@@ -60,8 +60,7 @@ fn a_bench_may_take_as_long_as_the_set_up_of_all_besides() {
     patience.saw(&Request::Load { request: LoadRequest::default(), prompt_text: None }, 60 * S);
     patience.saw(&prepare, MS);
     assert_eq!(patience.limit(&prepare), 610 * S);
-    let sampling = Sampling { slowdown: 0.0, ..Sampling::of(1, 1) };
-    assert_eq!(patience.limit(&Request::Sample { case: bench, sampling }), 610 * S);
+    assert_eq!(patience.limit(&Request::Sample { case: bench, sampling: Sampling::of(1, 1) }), 610 * S);
     patience.saw(&self::prepare(), MS);
     assert_eq!(patience.limit(&self::prepare()), 10 * S, "an engine's case needs no other");
 }
@@ -87,11 +86,9 @@ fn a_case_of_a_server_may_take_as_long_as_any_other() {
 fn a_limit_is_never_short_and_never_overflows() {
     let mut patience = Patience::default();
     patience.saw(&prepare(), MS);
-    assert_eq!(patience.limit(&sample(1, 1, 0.0)), 10 * S);
-    assert_eq!(patience.limit(&sample(0, 0, 0.0)), 10 * S);
-    for slowdown in [0.0, f64::INFINITY, f64::NAN] {
-        assert!(patience.limit(&sample(usize::MAX, usize::MAX, slowdown)) >= 10 * S);
-    }
+    assert_eq!(patience.limit(&sample(1, 1)), 10 * S);
+    assert_eq!(patience.limit(&sample(0, 0)), 10 * S);
+    assert!(patience.limit(&sample(usize::MAX, usize::MAX)) >= 10 * S);
 }
 
 #[test]
