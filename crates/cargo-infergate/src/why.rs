@@ -16,7 +16,7 @@ mod tally;
 use std::collections::HashMap;
 use std::fs;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -32,7 +32,8 @@ use program::Program;
 pub use program::{Change, Frame};
 pub use tally::Tally;
 
-/// Fresh processes of each side, at least and at most.
+/// Fresh processes of each side, at least and at most; at least, where the time for it has passed.
+const FEWEST_BLOCKS: usize = 4;
 const BLOCKS: usize = 8;
 const MOST_BLOCKS: usize = 20;
 /// So many blocks whose differences vary as much as the change is.
@@ -50,6 +51,8 @@ const LEAST_SAMPLES: f64 = 3_000.0;
 const MOST_SAMPLES: f64 = 13_000.0;
 /// A smaller change of the time would need many more samples than that, so it is looked at as shortly as the largest.
 const LEAST_CHANGE: f64 = 0.01;
+/// Of the time that there is, how much each side is looked at; starting processes takes the rest.
+const LOOKED_SHARE: f64 = 1.0 / 3.0;
 /// A turn lasts at most so many times as long as its timed regions should.
 const MOST_SET_UP: f64 = 3.0;
 /// The worker writes them: some thousand samples of a few hundred frames.
@@ -104,14 +107,15 @@ pub struct Sides<'a> {
     pub cancelled: &'a AtomicBool,
 }
 
-/// What `case` does differently. `begun` is told of each block.
+/// What `case` does differently, found in `most` at most; left out: in as long as it takes. `begun` is told of each block.
 pub fn explain(
     case: &PairedCase,
     difference: Difference,
+    most: Option<Duration>,
     sides: &Sides,
     begun: &mut dyn FnMut(usize),
 ) -> Result<Explained> {
-    match measure(case, difference, sides, begun) {
+    match measure(case, difference, most, sides, begun) {
         Ok(explained) => Ok(explained),
         Err(error) if sides.cancelled.load(std::sync::atomic::Ordering::Relaxed) => Err(error),
         Err(error) => Ok(Explained::not(case.id, clause(&error))),
@@ -121,11 +125,14 @@ pub fn explain(
 fn measure(
     case: &PairedCase,
     difference: Difference,
+    most: Option<Duration>,
     sides: &Sides,
     begun: &mut dyn FnMut(usize),
 ) -> Result<Explained> {
     let folder = tempfile::tempdir().context("a folder for what is seen cannot be made")?;
-    let block_ns = difference.looked_ns() / difference.blocks() as f64;
+    let begun_at = Instant::now();
+    let most_ns = most.map_or(f64::INFINITY, |most| most.as_nanos() as f64);
+    let block_ns = difference.looked_ns().min(most_ns * LOOKED_SHARE) / difference.blocks() as f64;
     let turns = ((block_ns / TURN_NS).round() as usize).clamp(FEWEST_TURNS, MOST_TURNS).next_multiple_of(2);
     let turn_ns = block_ns / turns as f64;
     let programs = Programs::from([false, true].map(|is_head| {
@@ -137,6 +144,10 @@ fn measure(
     seen.match_functions(sides);
     let mut blocks: Vec<(Tally, Tally)> = Vec::new();
     for block in 0..difference.blocks() {
+        let with_this_ns = begun_at.elapsed().as_nanos() as f64 * (block + 1) as f64 / block as f64;
+        if block >= FEWEST_BLOCKS && with_this_ns > most_ns {
+            break;
+        }
         begun(block);
         let mut base = start(case, sides.base, sides).map_err(|error| error.context("base"))?;
         let mut head = start(case, sides.head, sides).map_err(|error| error.context("head"))?;

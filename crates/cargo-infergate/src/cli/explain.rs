@@ -22,18 +22,24 @@ use infergate_core::stats::sample_std;
 
 /// Cases of a bench target that are explained without being named: those that got slower most.
 const MOST_CASES: usize = 2;
-/// After this time, of all bench targets, no further one of them is begun.
-const ENOUGH: Duration = Duration::from_secs(90);
+/// Explaining takes no longer than measuring did and this.
+const BEYOND_MEASURING: Duration = Duration::from_secs(20);
 
 /// What is to be explained.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Explaining {
     /// Cases; none names those that regressed.
     pub named: Vec<String>,
     /// Functions that head edits, where that is known.
     pub edited: Option<Edited>,
-    /// How long it took so far.
-    pub spent: Cell<Duration>,
+    /// How long it may take yet.
+    left: Cell<Duration>,
+}
+
+impl Explaining {
+    pub fn new(named: Vec<String>, edited: Option<Edited>) -> Self {
+        Self { named, edited, left: Cell::new(BEYOND_MEASURING) }
+    }
 }
 
 /// Explains the cases that regressed, or those that were named, and writes into the receipt what was found.
@@ -45,6 +51,8 @@ pub fn attach(
     asked: &Explaining,
     cancelled: &AtomicBool,
 ) {
+    let left = asked.left.get() + receipt.took.measured();
+    asked.left.set(left);
     if receipt.partial || receipt.blocks.is_empty() || receipt.servers.is_some() {
         return;
     }
@@ -65,16 +73,16 @@ pub fn attach(
     let line = progress::Line::new();
     let total_steps = chosen.iter().map(|(_, difference)| difference.blocks()).sum();
     let mut before = 0;
-    for (case, difference) in chosen {
-        if asked.named.is_empty() && asked.spent.get() > ENOUGH {
-            break;
-        }
-        let begun_at = Instant::now();
+    let until = Instant::now() + left;
+    for (at, (case, difference)) in chosen.iter().enumerate() {
+        // What is left is shared by the cases that are left.
+        let share = until.saturating_duration_since(Instant::now()) / (chosen.len() - at) as u32;
+        let most = asked.named.is_empty().then_some(share);
         let explained = if case.load.is_some() {
             Explained::not(case.id, "a server's threads are not looked at".into())
         } else {
-            let mut begun = |block: usize| line.show(&step(&case, block, (before + block, total_steps)));
-            match why::explain(&case, difference, &sides, &mut begun) {
+            let mut begun = |block: usize| line.show(&step(case, block, (before + block, total_steps)));
+            match why::explain(case, *difference, most, &sides, &mut begun) {
                 Ok(explained) => with_edited(explained, asked.edited.as_ref()),
                 // Who ends it has a verdict, and wants that.
                 Err(_) => break,
@@ -82,8 +90,8 @@ pub fn attach(
         };
         receipt.explained.push(explained);
         before += difference.blocks();
-        asked.spent.set(asked.spent.get() + begun_at.elapsed());
     }
+    asked.left.set(until.saturating_duration_since(Instant::now()));
     line.finish();
 }
 
@@ -112,7 +120,7 @@ pub fn between(
     };
     let line = progress::Line::new();
     let mut begun = |block: usize| line.show(&step(case, block, (block, difference.blocks())));
-    let explained = why::explain(case, difference, &sides, &mut begun);
+    let explained = why::explain(case, difference, None, &sides, &mut begun);
     line.finish();
     explained.map(|explained| with_edited(explained, edited))
 }

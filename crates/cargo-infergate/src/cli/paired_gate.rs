@@ -182,10 +182,9 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         allow_output_change: flags.allow_output_change,
         other_outputs: true,
         quick: flags.quick,
-        explain: (!flags.no_explain).then(|| Explaining {
-            named: flags.explain.clone(),
-            edited: flags.against.as_deref().and_then(|revision| Edited::between(Path::new("."), revision, None).ok()),
-            ..Explaining::default()
+        explain: (!flags.no_explain).then(|| {
+            let edited = |revision| Edited::between(Path::new("."), revision, None).ok();
+            Explaining::new(flags.explain.clone(), flags.against.as_deref().and_then(edited))
         }),
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;

@@ -1,5 +1,7 @@
 //! Where the time of a gate went.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +28,11 @@ impl Took {
         self.timing_ns += other.timing_ns;
         self.counting_ns += other.counting_ns;
         self.explaining_ns += other.explaining_ns;
+    }
+
+    /// All that measures.
+    pub fn measured(&self) -> Duration {
+        Duration::from_nanos(self.pilot_ns + self.timing_ns + self.counting_ns)
     }
 
     /// Each part with its name, in order.
