@@ -1,8 +1,10 @@
 //! `--swap CRATE=VERSION|PATH|URL`: another version of one dependency, in a checkout of its own.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use semver::{Version, VersionReq};
 use toml::{Table, Value};
 
 use super::git::git;
@@ -170,7 +172,52 @@ fn put(swaps: &[Swap], folder: &Path) -> Result<(Table, Table)> {
     turn(swaps, folder, &lock)?;
     let all = || swaps.iter().map(Swap::cannot).collect::<Vec<_>>().join(" ");
     resolve(folder, TOGETHER).with_context(all)?;
+    move_back(swaps, folder, &lock, &was)?;
     Ok((was, read(&lock)?))
+}
+
+/// What cargo moved with the swapped crates goes back as far as it fits: to a swapped version where the crate has it, else to the lowest
+/// that is asked for. Again and again, because one crate can hold another.
+fn move_back(swaps: &[Swap], folder: &Path, lock: &Path, was: &Table) -> Result<()> {
+    let swapped = swaps.iter().filter_map(|swap| if let To::Version(to) = &swap.to { to.parse().ok() } else { None });
+    let swapped: Vec<Version> = swapped.collect();
+    let mut tried = HashSet::new();
+    loop {
+        let before = tried.len();
+        let (now, asked) = (read(lock)?, workspace::all_dependencies(folder)?);
+        let is_moved = |name: &str, version: &str| {
+            let locked = locked(was, name);
+            !locked.is_empty() && locked.iter().all(|package| field(package, "version") != Some(version))
+        };
+        for package in packages(&now) {
+            let (Some(name), Some(version)) = (field(package, "name"), field(package, "version")) else { continue };
+            if !is_moved(name, version) || swaps.iter().any(|swap| swap.name() == name) {
+                continue;
+            }
+            let Ok(is) = version.parse::<Version>() else { continue };
+            // What a crate's own tests ask for binds nobody.
+            let of = asked.iter().filter(|asked| asked.name == name && asked.kind.as_deref() != Some("dev"));
+            let lowest = of.filter_map(|asked| lowest(&asked.req)).max();
+            for lower in swapped.iter().cloned().chain(lowest).filter(|lower| *lower < is) {
+                let update = format!("{name}@{version}");
+                if tried.insert((update.clone(), lower.clone()))
+                    && cargo(folder, &["update", "--package", &update, "--precise", &lower.to_string()], "").is_ok()
+                {
+                    break;
+                }
+            }
+        }
+        if tried.len() == before {
+            return Ok(());
+        }
+    }
+}
+
+/// The lowest released version that somebody asks for so.
+fn lowest(asked: &str) -> Option<Version> {
+    let of = VersionReq::parse(asked).ok()?.comparators.into_iter();
+    let of = of.filter(|part| !matches!(part.op, semver::Op::Less | semver::Op::LessEq));
+    of.map(|part| Version::new(part.major, part.minor.unwrap_or(0), part.patch.unwrap_or(0))).max()
 }
 
 /// Empty where it is no lock file: cargo says why.

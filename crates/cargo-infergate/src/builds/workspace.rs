@@ -102,6 +102,14 @@ pub fn packages(folder: &Path) -> Result<Option<Vec<Package>>> {
     Ok(packages)
 }
 
+/// What the packages around a folder, and all that these are built from, ask for.
+pub fn all_dependencies(folder: &Path) -> Result<Vec<Dependency>> {
+    let mut cargo = bench_target::cargo(folder);
+    cargo.args(["metadata", "--format-version", "1"]);
+    let metadata: Option<Metadata> = serde_json::from_slice(&asked::output(cargo)?.stdout).ok();
+    Ok(metadata.into_iter().flat_map(|metadata| metadata.packages).flat_map(|package| package.dependencies).collect())
+}
+
 /// The packages that have a bench target of this name.
 pub fn with_bench(bench: &str, folder: &Path) -> Result<Vec<Package>> {
     let mut packages = packages(folder)?.unwrap_or_default();

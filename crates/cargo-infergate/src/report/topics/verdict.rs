@@ -23,7 +23,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let is_sure = look::how_sure(inputs).is_some();
     let notes = verdict.notes.iter().filter(|note| !(is_sure && look::is_of_errors(note)));
     said.extend(notes.map(words::note));
-    let tables = [times(verdict), exact(verdict), trends(verdict)];
+    let tables = [times(verdict, |_| true), exact(verdict), trends(verdict)];
     Some(Section::new("verdict", "Verdict").with(tables).with([said]).with(super::blocks::changes(inputs)))
 }
 
@@ -62,8 +62,9 @@ fn change_heading(rows: &[(&VerdictRow, &TimeEvidence)]) -> String {
     level.map_or_else(|| "change".into(), |level| format!("change ({level} interval)"))
 }
 
-fn times(verdict: &Verdict) -> Table {
-    let (rows, are_many) = sorted(verdict);
+fn times(verdict: &Verdict, is_shown: impl Fn(&VerdictRow) -> bool) -> Table {
+    let (mut rows, are_many) = sorted(verdict);
+    rows.retain(|(row, _)| is_shown(row));
     let paired = rows.iter().any(|(_, time)| time.against != Against::Baseline);
     let on_load = !paired && rows.iter().any(|(_, time)| time.metric == Metric::SystemToken);
     let mut columns = vec![
@@ -84,21 +85,23 @@ fn times(verdict: &Verdict) -> Table {
             "how much longer head takes; in a paired run from pairs in the same block, so it is not head / base of \
              the columns before",
         ),
-        Column::numbers("fails_from", if paired { "fails from" } else { "fails above" }).about("the limit"),
     ];
+    let limit = |title: &str| Column::numbers("fails_from", title).about("the limit");
     if paired {
-        columns.push(
-            Column::numbers("shows_from", "shows from")
-                .about("the smallest slowdown that a run this noisy finds 19 times out of 20"),
-        );
-        columns.push(
-            Column::numbers("blocks", "blocks")
-                .about("fresh processes of each side, or the next of the servers that ran already"),
-        );
-    } else if on_load {
+        let shows = "the smallest slowdown that a run this noisy finds 19 times out of 20";
+        let blocks = "fresh processes of each side, or the next of the servers that ran already";
+        columns.extend([
+            limit("fails from").detail(),
+            Column::numbers("shows_from", "shows from").about(shows).detail(),
+            Column::numbers("blocks", "blocks").about(blocks).detail(),
+        ]);
+    } else {
+        columns.push(limit("fails above"));
+    }
+    if on_load {
         columns.push(Column::numbers("sessions", "sessions").about("of the baseline, since its last step"));
         columns.push(Column::numbers("days", "days").about("that these are of"));
-    } else {
+    } else if !paired {
         columns.push(
             Column::numbers("of_hardware", "of hardware").about("the least possible time on this hardware / head"),
         );
@@ -252,9 +255,11 @@ fn trend(row: &VerdictRow, memory: &MemoryEvidence) -> Vec<Cell> {
     ]
 }
 
-/// As a terminal shows it: what folds is one line that says how many, between which changes, and how they ended.
+/// As a terminal shows it: a line a case, but for means that say more; what folds is one line that says how many, between which changes, and how they ended.
 pub fn brief(verdict: &Verdict) -> Table {
-    let mut table = times(verdict).for_terminal();
+    let is_shown =
+        |row: &VerdictRow| notable(row) || row.time().is_some_and(|time| time.statistic == Statistic::Median);
+    let mut table = times(verdict, is_shown).for_terminal();
     let others = table.rows.split_off(table.parts().0.len());
     if !others.is_empty() {
         let at = table.columns.iter().position(|column| column.id == "change");
@@ -282,9 +287,11 @@ pub fn brief(verdict: &Verdict) -> Table {
 /// How the output of a row's case compares; what stands below the median that counts has none of its own.
 fn output_of(verdict: &Verdict, row: &VerdictRow, time: &TimeEvidence) -> Cell {
     let output = verdict.rows.iter().find_map(|other| match &other.evidence {
-        Evidence::Output(output) if other.subject == row.subject => Some(said_of_output(other, output)),
+        Evidence::Output(output) if other.subject == row.subject => Some((other, output)),
         _ => None,
     });
+    let output = output.filter(|(_, output)| output.comparison != OutputComparison::NotGiven);
+    let output = output.map(|(other, output)| said_of_output(other, output));
     let output = output.filter(|_| time.counted && time.statistic == Statistic::Median);
     output.unwrap_or(Cell::Missing(Missing::NotGiven))
 }
