@@ -2,11 +2,11 @@
 #![no_main]
 
 use cargo_infergate::config::Config;
-use cargo_infergate::gate::paired::{PairedPolicy, judge};
-use cargo_infergate::receipt::parse_uploaded;
-use cargo_infergate::report::export::chosen;
-use cargo_infergate::report::inputs::Inputs;
-use cargo_infergate::report::topics;
+use infergate_judge::paired::{PairedPolicy, judge};
+use infergate_receipts::parse_uploaded;
+use infergate_report::export::chosen;
+use infergate_report::inputs::Inputs;
+use infergate_report::topics;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -42,16 +42,16 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::builds::{
-    asked, bench_choice, bench_target, commits, criterion_front, features, git, revision, sources, swap, toolchain,
-    trees,
-};
 use crate::command_worker;
 use crate::coverage::COMMAND as COVERAGE;
 use crate::machine::probes;
-use crate::receipt::Outcome;
-use crate::terminal::{output, progress};
-use crate::watcher;
+use infergate_build::watcher;
+use infergate_build::{
+    asked, bench_choice, bench_target, commits, criterion_front, features, git, revision, sources, swap, toolchain,
+    trees,
+};
+use infergate_build::{output, progress};
+use infergate_receipts::Outcome;
 
 /// Set for the gate's own tests alone: times of a worker that says its clock is virtual are not checked. It is no key, for the
 /// configuration belongs to what is judged.

@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, ensure};
 use sha2::{Digest, Sha256};
 
-use crate::receipt::Build;
-use crate::watcher::{end_children, remove_own_variables, take_over};
+use infergate_build::watcher::{end_children, remove_own_variables, take_over};
 use infergate_core::case::{BenchName, Case};
 use infergate_core::engine::{EngineInfo, LoadRequest};
 use infergate_core::outcome::InvariantBroken;
 use infergate_core::process::Group;
 use infergate_core::sha256;
 use infergate_core::worker::{Capability, Hello, Ids, Loaded, Measured, PreparedReply, Sampling, Wire, ending, hello};
+use infergate_receipts::Build;
 
 /// The hidden command that runs this.
 pub const COMMAND: &str = "__command-worker";

@@ -4,6 +4,7 @@
 mod accept;
 
 pub use accept::{accepts, line_at};
+pub use infergate_build::wanted::BenchTarget;
 pub use infergate_core::config::{FILE_NAME, MemoryConfig, Settings, keys};
 
 use std::path::{Path, PathBuf};
@@ -14,9 +15,10 @@ use infergate_core::config::{Config as Measured, FromValue};
 use infergate_core::settings;
 use infergate_load::api::body::Api;
 
-use crate::gate::Policy;
-use crate::gate::paired::{Limits, THRESHOLD};
-use crate::receipt::{Accept, BuiltWith, Target};
+use infergate_build::wanted::Wanted;
+use infergate_judge::Policy;
+use infergate_judge::paired::{Limits, THRESHOLD};
+use infergate_receipts::{Accept, Target};
 use keys::{Key, Value};
 
 settings! {
@@ -50,26 +52,6 @@ settings! {
         worker: WorkerCommand = WorkerCommand::default();
         /// The server that is compared instead.
         server: ServerConfig = ServerConfig::default();
-    }
-}
-
-settings! {
-    /// The bench target that is the worker, `[bench]`.
-    BenchTarget {
-        /// Its package; `None`: the one of the current folder.
-        package: Option<String> = None, "bench.package";
-        /// Its name.
-        target: String = "inference".into(), "bench.target";
-        /// Whether somebody said so.
-        is_named: bool = false;
-        /// Features to build both with.
-        features: Vec<String> = Vec::new(), "bench.features";
-        /// Whether both are built with their package's default features.
-        default_features: bool = true, "bench.default_features";
-        /// Profile to build both with; `None`: cargo's own for benches.
-        profile: Option<String> = None, "bench.profile";
-        /// What it reads and git ignores, linked into each checkout: paths below the current folder.
-        carry: Vec<String> = Vec::new(), "bench.carry";
     }
 }
 
@@ -171,22 +153,6 @@ impl Settings for Config {
     }
 }
 
-/// The bench target that counts its heap, for the memory phase.
-pub const MEMORY_TARGET: &str = "memory";
-
-impl BenchTarget {
-    /// `parse`, or `codec/parse` where its package was named or is one of several.
-    pub fn name(&self) -> String {
-        self.package.as_ref().map_or_else(|| self.target.clone(), |package| format!("{package}/{}", self.target))
-    }
-
-    /// What cargo is told beside the target's name.
-    pub fn built_with(&self) -> BuiltWith {
-        let Self { package, features, default_features, profile, .. } = self.clone();
-        BuiltWith { package, features, no_default_features: !default_features, profile }
-    }
-}
-
 /// A server that is ready is asked once more, and its worker starts.
 const BESIDE_READY: Duration = Duration::from_secs(10);
 
@@ -198,6 +164,15 @@ impl ServerConfig {
 }
 
 impl Config {
+    /// What is built of each side, and where.
+    pub fn wanted(&self) -> Wanted {
+        Wanted {
+            bench: self.bench.clone(),
+            base_folder: self.base_folder.clone(),
+            target_folder: self.measured.target_folder(),
+        }
+    }
+
     /// From which ratios on a paired run fails.
     pub fn limits(&self) -> Limits {
         let ServerConfig { throughput_limit, latency_limit, .. } = self.server;

@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::receipt::PairedCase;
 use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
 use infergate_core::process::this_program;
 use infergate_core::worker::{Capability, Client, Launcher, Patience, Program, Sampling, ensure_not};
+use infergate_receipts::PairedCase;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub use tracer::trace;

@@ -3,7 +3,7 @@
 //! A block is a fresh process of each side, since a process carries its own luck: where its memory lies, which pages it was
 //! given. Both are loaded and warm before the first timed iteration; then one side works at a time, in turns of some
 //! 2 ms where an iteration can be divided, so that both see the same swings of the machine. Which side is started first, and
-//! which runs first, is balanced over every two blocks. What settles a case is not decided here: see [`crate::gate::paired`].
+//! which runs first, is balanced over every two blocks. What settles a case is not decided here: see [`infergate_judge::paired`].
 
 pub mod alike;
 mod benches;
@@ -29,14 +29,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::gate::paired::{GLANCE_BLOCKS, Known, MAX_BLOCKS, computes_between, fewest_to_pass, head_computes_between};
-use crate::receipt::{BlockRecord, CodeRuns, Note, PairedCase, PairedReceipt, Side};
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::progress::Progress;
 use infergate_core::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
+use infergate_judge::paired::{
+    GLANCE_BLOCKS, Known, MAX_BLOCKS, computes_between, fewest_to_pass, head_computes_between,
+};
+use infergate_receipts::{BlockRecord, CodeRuns, Note, PairedCase, PairedReceipt, Side};
 
-pub use alike::Alike;
+pub use infergate_build::sources::Alike;
 pub use infergate_core::worker::Program;
 pub(crate) use infergate_core::worker::ensure_not;
 use pairs::Pairs;

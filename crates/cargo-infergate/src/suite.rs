@@ -6,9 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{anyhow, ensure};
 
 use crate::machine::probes;
-use crate::receipt::{
-    Build, CaseRecord, Machine, ProbePair, Probes, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp,
-};
 use infergate_core::case::{Case, choose, choose_benches};
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::engine::{EngineInfo, LoadRequest};
@@ -16,6 +13,9 @@ use infergate_core::iterations::{LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY
 use infergate_core::progress::Progress;
 use infergate_core::worker::{
     Capability, Client, Patience, PreparedReply, Program, Sampling, WorkerError, WorkerFile, ensure_not,
+};
+use infergate_receipts::{
+    Build, CaseRecord, Machine, ProbePair, Probes, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp,
 };
 
 /// Samples of one case in one process, at the least and at the most, whatever the time they take.

@@ -20,11 +20,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::code::{Changed, ChangedFunction};
-use crate::receipt::{Explained, PairedCase, clause};
+use infergate_build::code::{Changed, ChangedFunction};
 use infergate_core::engine::LoadRequest;
 use infergate_core::text_file::read_bytes;
 use infergate_core::worker::{Capability, Client, Patience, Profile, WorkerFile};
+use infergate_receipts::{Explained, PairedCase, clause};
 
 pub use change::{edited_first, explained};
 use process::{Process, Programs};

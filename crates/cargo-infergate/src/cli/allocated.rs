@@ -7,9 +7,9 @@ use anyhow::Result;
 use infergate_core::case::Case;
 use infergate_core::worker::{Capability, Client, Patience};
 
-use crate::gate::paired::{PairedPolicy, decide};
 use crate::paired::{PairedRequest, Program};
-use crate::receipt::{Allocated, AllocatedPlace, AllocationSite, MOST_PLACES, Outcome, PairedReceipt};
+use infergate_judge::paired::{PairedPolicy, decide};
+use infergate_receipts::{Allocated, AllocatedPlace, AllocationSite, MOST_PLACES, Outcome, PairedReceipt};
 
 /// Cases that are looked at.
 const MOST_CASES: usize = 2;

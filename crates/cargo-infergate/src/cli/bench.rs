@@ -11,9 +11,9 @@ use super::outputs::{Files, Kept, Written};
 use super::turn::{self, Wait};
 use super::{bench_target, early, memory, output, outputs, progress};
 use crate::config::Config;
-use crate::receipt::{Outcome, Receipt, ensure_writable, write_json};
-use crate::report::terminal;
 use crate::suite::{self, SuiteRequest};
+use infergate_receipts::{Outcome, Receipt, ensure_writable, write_json};
+use infergate_report::terminal;
 
 /// Measure the suite and write a receipt
 #[derive(Args)]
@@ -110,7 +110,7 @@ pub fn measure(config: &Config, how: How<'_>, memory_runs: usize) -> Result<Meas
         keep_text: how.keep_text,
         memory_case: is_followed.then_some(config.measured.memory.case),
     };
-    let line = progress::Line::new();
+    let line = progress::Line::default();
     let kept = Kept::at(&out);
     let receipt =
         suite::run(&request, &mut |receipt| kept.keep(receipt), &mut |progress| line.show(progress), &cancelled);

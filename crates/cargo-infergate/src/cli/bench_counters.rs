@@ -14,8 +14,8 @@ use infergate_core::worker::{Capability, Client, Patience, WorkerError};
 use super::memory::ensure_said;
 use super::{output, progress, sources};
 use crate::paired::{PairedRequest, Program};
-use crate::receipt::{CountedCase, Counter, Note, PairedReceipt, Side, Unit, clause};
-use crate::report::words::counter;
+use infergate_receipts::{CountedCase, Counter, Note, PairedReceipt, Side, Unit, clause};
+use infergate_report::words::counter;
 use sources::Sources;
 
 /// Fresh processes that count each side, in turn: what depends on a process's luck, or on the machine, differs between them.

@@ -22,15 +22,15 @@ use super::trees::Slot;
 use super::turn::{self, Wait};
 use super::{early, output, progress};
 use crate::config::Config;
-use crate::gate::paired::{PairedPolicy, decide};
 use crate::paired::{Program, ensure_not};
-use crate::receipt::{
+use infergate_core::case::{BenchName, Case};
+use infergate_core::worker::WorkerError;
+use infergate_judge::paired::{PairedPolicy, decide};
+use infergate_receipts::{
     BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, CodeRecord, Explained, Outcome, PairedReceipt,
     VerdictRow, clause,
 };
-use crate::report::paired::bisection;
-use infergate_core::case::{BenchName, Case};
-use infergate_core::worker::WorkerError;
+use infergate_report::paired::bisection;
 use versions::Versions;
 
 /// Find the commit that made a case slower
@@ -91,11 +91,12 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     }
     let good = flags.good.as_deref().context("--good is missing")?;
     let bad = flags.bad.as_deref().context("--bad is missing")?;
-    let mut base = Tree::checkout(good, Slot::Base, &config)?;
-    let mut tree = Tree::checkout(bad, Slot::Step, &config)?;
+    let wanted = &config.wanted();
+    let mut base = Tree::checkout(good, Slot::Base, wanted)?;
+    let mut tree = Tree::checkout(bad, Slot::Step, wanted)?;
     ensure!(base.commit != tree.commit, "--good and --bad are the same commit, {}; name two", short(&base.commit));
-    let outcome = base.build(&config).and_then(|good| {
-        tree.take_packages(&config, Some(&base));
+    let outcome = base.build(wanted).and_then(|good| {
+        tree.take_packages(wanted, Some(&base));
         let mut search = Search::new(&config, good, budget, !flags.no_explain, &cancelled);
         let found = search.run(&mut base, &mut tree);
         Ok((found?, search))
@@ -200,6 +201,7 @@ impl<'a> Search<'a> {
 
     /// Halves until one is left, and compares that one with the one before it.
     fn among(&mut self, commits: &mut Commits, base: &mut Tree, tree: &mut Tree) -> Result<BisectionEnd> {
+        let wanted = &self.config.wanted();
         let (files, good, bad) = (tree.files().to_owned(), base.commit.clone(), tree.commit.clone());
         for fork in commits::merge_bases(&files, &good, &bad)? {
             let tried = self.try_at(tree, &fork)?;
@@ -222,8 +224,8 @@ impl<'a> Search<'a> {
                 }
                 Next::First(commit) => {
                     let stood = commit_of(&files, &format!("{commit}^"))
-                        .and_then(|before| base.turn_to(&before, self.config))
-                        .and_then(|()| tree.turn_to(&commit, self.config));
+                        .and_then(|before| base.turn_to(&before, wanted))
+                        .and_then(|()| tree.turn_to(&commit, wanted));
                     let name = line(&files, &commit)?;
                     return self.confirm(name, stood.map(|()| (&*base, &*tree)));
                 }
@@ -253,8 +255,9 @@ impl<'a> Search<'a> {
     }
 
     fn try_at(&mut self, tree: &mut Tree, commit: &str) -> Result<Tried> {
+        let wanted = &self.config.wanted();
         ensure_not(self.cancelled)?;
-        if let Err(error) = tree.turn_to(commit, self.config) {
+        if let Err(error) = tree.turn_to(commit, wanted) {
             ensure_not(self.cancelled)?;
             return Ok(self.skip(line(tree.files(), commit)?, &error));
         }
@@ -273,15 +276,16 @@ impl<'a> Search<'a> {
 
     /// How the tree compares with the good one; `name` is how a person knows it.
     fn step_called(&mut self, name: String, tree: &Tree) -> Result<Tried> {
+        let wanted = &self.config.wanted();
         output::line(&format!("step {}: {name}", self.steps.len() + 1));
-        let built = tree.build(self.config);
+        let built = tree.build(wanted);
         ensure_not(self.cancelled)?;
         let head = match built {
             Ok(head) => head,
             Err(error) => return Ok(self.skip(name, &error)),
         };
         let request = paired_gate::request(self.config, self.good.clone(), head, &self.asked(None))?;
-        let bar = progress::Line::new();
+        let bar = progress::Line::default();
         let measured = paired_gate::measure(&request, self.config, None, None, None, &bar, self.cancelled);
         bar.finish();
         let receipt = match measured {

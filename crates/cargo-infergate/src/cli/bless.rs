@@ -14,8 +14,8 @@ use super::outputs::{Files, Written};
 use super::turn::{self, Kind, Wait};
 use super::{early, load_gate, output};
 use crate::machine;
-use crate::receipt::{Baseline, Receipt, ensure_writable, read};
-use crate::report::blessing;
+use infergate_receipts::{Baseline, Receipt, ensure_writable, read};
+use infergate_report::blessing;
 
 /// Add a session to this machine class's baseline
 #[derive(Args)]

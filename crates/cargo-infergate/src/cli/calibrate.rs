@@ -15,18 +15,18 @@ use super::trees::Trees;
 use super::turn::{self, Wait};
 use super::{early, output, progress};
 use crate::config::Config;
-use crate::gate::paired::{of_another_setup, outcomes, series, summarise};
 use crate::machine;
 use crate::paired::{Alike, PairedRequest, PairedRun};
-use crate::receipt::{
-    BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, ensure_writable, file_word,
-    read, timestamp, write_json,
-};
-use crate::report::calibration;
 use infergate_core::case::Case;
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
 use infergate_core::worker::{WorkerError, WorkerFile};
+use infergate_judge::paired::{of_another_setup, outcomes, series, summarise};
+use infergate_receipts::{
+    BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, ensure_writable, file_word,
+    read, timestamp, write_json,
+};
+use infergate_report::calibration;
 
 /// Measure how often the gate is wrong here
 #[derive(Args)]
@@ -97,7 +97,7 @@ pub fn run(asked: &Calibrate) -> Result<i32> {
     let _turn = turn::take(&asked.wait)?;
     let builds = Builds::of(&config, asked, &cancelled)?;
     let request = request(&config, &builds.head)?;
-    let line = progress::Line::new();
+    let line = progress::Line::default();
     let mut session = Session::begin(&request, &builds, &line, &cancelled)?;
     let cases = session.calibration.cases.len();
     ensure!(
@@ -165,16 +165,17 @@ struct Builds {
 
 impl Builds {
     fn of(config: &Config, asked: &Calibrate, cancelled: &AtomicBool) -> Result<Self> {
+        let wanted = &config.wanted();
         if let Some(worker) = &asked.worker {
             let other = asked.other_worker.as_deref().map(WorkerFile::open).transpose()?;
             return Ok(Self { head: WorkerFile::open(worker)?, other: other.map(|other| (other, None)) });
         }
-        let head = Source::here(config).build()?.program(None, None);
+        let head = Source::here(wanted).build()?.program(None, None);
         let Some(revision) = &asked.against else { return Ok(Self { head: head.open()?, other: None }) };
         let trees = Trees::default();
-        let (tree, _) = Tree::of_base(revision, config, &trees)?;
-        let base = tree.build(config)?;
-        let sources = Sources { base: Some(tree.source(config)?), head: Some(Source::here(config)) };
+        let (tree, _) = Tree::of_base(revision, wanted, &trees)?;
+        let base = tree.build(wanted)?;
+        let sources = Sources { base: Some(tree.source(wanted)?), head: Some(Source::here(wanted)) };
         let (alike, note) = sources::alike(&sources, (&base, &head), config.measured.seed, cancelled)?;
         note.iter().for_each(|note| output::line(note));
         Ok(Self { head: head.open()?, other: Some((base.open()?, alike)) })

@@ -6,11 +6,11 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::builds::build_command::{find, of_side, run};
 use crate::command_worker::{self, COMMAND, Job};
 use crate::config::WorkerCommand;
 use crate::paired::Program;
-use crate::watcher;
+use infergate_build::build_command::{find, of_side, run};
+use infergate_build::watcher;
 use infergate_core::case::BenchName;
 
 /// Builds the command in `folder` and gives it as a worker. `side` is how messages name it: `base`.

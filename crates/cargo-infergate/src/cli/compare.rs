@@ -9,10 +9,10 @@ use clap::{Arg, Args};
 use super::flags::{self, Keys, TakesKeys};
 use super::outputs::{Files, Written};
 use super::{load_gate, output, report};
-use crate::gate::compare;
-use crate::receipt::{ReceiptOrBaseline, read_receipt_or_baseline};
-use crate::report::inputs::Inputs;
-use crate::report::terminal;
+use infergate_judge::compare;
+use infergate_receipts::{ReceiptOrBaseline, read_receipt_or_baseline};
+use infergate_report::inputs::Inputs;
+use infergate_report::terminal;
 
 /// Compare two receipts or baselines and decide
 #[derive(Args)]

@@ -9,11 +9,11 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use infergate_core::printable::printable_within;
 
-use crate::code::{Changed, ChangedFunction};
 use crate::coverage::Watched;
 use crate::paired::{PairedRequest, ensure_not};
-use crate::receipt::{CodeRuns, PairedCase, clause};
+use infergate_build::code::{Changed, ChangedFunction};
 use infergate_core::case::Case;
+use infergate_receipts::{CodeRuns, PairedCase, clause};
 
 /// As many names as a line has room for.
 const NAMED: usize = 4;

@@ -15,10 +15,10 @@ use super::git::git;
 use super::outputs::{Files, Written};
 use super::{asked, bench_target, output, progress};
 use crate::paired::ensure_not;
-use crate::receipt::{DEMO_SCHEMA, Demo as Found, DemoChange, Outcome, Verdict, read};
-use crate::report::demo;
-use crate::watcher::watched;
+use infergate_build::watcher::watched;
 use infergate_core::process::Group;
+use infergate_receipts::{DEMO_SCHEMA, Demo as Found, DemoChange, Outcome, Verdict, read};
+use infergate_report::demo;
 
 /// One case, so that it takes few minutes.
 const CASE: &str = "decode/p128";

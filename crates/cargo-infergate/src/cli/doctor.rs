@@ -9,11 +9,11 @@ use super::flags::{self, Keys, TakesKeys};
 use super::outputs::{Files, Written};
 use super::{calibrate, output};
 use crate::config::Config;
-use crate::gate::paired::{block_noise, smallest_called};
-use crate::gate::{days_ns, spread_days, stored_limit};
 use crate::machine::{self, doctor};
-use crate::receipt::{Baseline, CHECKUP_SCHEMA, Calibration, Checkup, PairedSight, Sight, read};
-use crate::report::checkup;
+use infergate_judge::paired::{block_noise, smallest_called};
+use infergate_judge::{days_ns, spread_days, stored_limit};
+use infergate_receipts::{Baseline, CHECKUP_SCHEMA, Calibration, Checkup, PairedSight, Sight, read};
+use infergate_report::checkup;
 
 /// Say what makes this machine noisy
 #[derive(Args)]

@@ -8,9 +8,9 @@ use infergate_core::config::looks_like_a_path;
 
 use super::{calibrate, flags};
 use crate::config::{BenchTarget, Config};
-use crate::gate::ensure_targets_name;
 use crate::machine;
-use crate::receipt::{Baseline, Calibration, Note, Subject, read};
+use infergate_judge::ensure_targets_name;
+use infergate_receipts::{Baseline, Calibration, Note, Subject, read};
 
 /// Refuses a model file that is not there, and a prompt that cannot be read.
 pub fn check(config: &Config) -> Result<()> {

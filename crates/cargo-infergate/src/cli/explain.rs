@@ -10,15 +10,15 @@ use infergate_core::printable::printable;
 use infergate_core::progress::Progress;
 
 use super::{output, progress};
-use crate::builds::edited::Edited;
-use crate::code::{self, Changed, Comparison};
 use crate::config::Config;
-use crate::gate::paired::{PairedPolicy, block_difference, decide};
 use crate::paired::{PairedRequest, Program};
-use crate::receipt::{Against, Explained, Outcome, PairedCase, PairedReceipt, VerdictRow};
 use crate::why::names::last_part;
 use crate::why::{self, Difference, Sides};
+use infergate_build::code::{self, Changed, Comparison};
+use infergate_build::edited::Edited;
 use infergate_core::stats::sample_std;
+use infergate_judge::paired::{PairedPolicy, block_difference, decide};
+use infergate_receipts::{Against, Explained, Outcome, PairedCase, PairedReceipt, VerdictRow};
 
 /// Cases of a bench target that are explained without being named: those that got slower most.
 const MOST_CASES: usize = 2;
@@ -70,7 +70,7 @@ pub fn attach(
     let edited = |name: &str| asked.edited.as_ref().is_some_and(|edited| edited.has(last_part(name)));
     let sides =
         Sides { base: &base, head: &head, load: &request.load, prompt_text, changed, edited: &edited, cancelled };
-    let line = progress::Line::new();
+    let line = progress::Line::default();
     let total_steps = chosen.iter().map(|(_, difference)| difference.blocks()).sum();
     let mut before = 0;
     let until = Instant::now() + left;
@@ -118,7 +118,7 @@ pub fn between(
         edited: &|name| edited.is_some_and(|edited| edited.has(last_part(name))),
         cancelled,
     };
-    let line = progress::Line::new();
+    let line = progress::Line::default();
     let mut begun = |block: usize| line.show(&step(case, block, (block, difference.blocks())));
     let explained = why::explain(case, difference, None, &sides, &mut begun);
     line.finish();

@@ -12,10 +12,9 @@ use super::turn::{self, Wait};
 use super::{bench, early, load_gate, output, progress, report};
 use crate::config::Config;
 use crate::config::keys::Group;
-use crate::gate;
-use crate::receipt::{Baseline, PAIRED_SCHEMA, Receipt, read, schema_of};
-use crate::report::inputs::Inputs;
-use crate::report::terminal;
+use infergate_receipts::{Baseline, PAIRED_SCHEMA, Receipt, read, schema_of};
+use infergate_report::inputs::Inputs;
+use infergate_report::terminal;
 
 /// Measure, compare with a baseline or revision, decide
 #[derive(Args)]
@@ -111,7 +110,7 @@ pub fn run(asked: &Gate) -> Result<i32> {
     };
     let baseline = find_baseline(&config, &receipt)?;
     let mut written = Written::default();
-    let judged = gate::judge(&receipt, baseline.as_ref(), &config.policy);
+    let judged = infergate_judge::judge(&receipt, baseline.as_ref(), &config.policy);
     if let (Err(_), Some(out)) = (&judged, &out) {
         // What was measured is not lost for a baseline of something else.
         bench::keep(out, &receipt, &mut written);
@@ -122,7 +121,7 @@ pub fn run(asked: &Gate) -> Result<i32> {
     if let Some(out) = out {
         bench::keep(&out, &receipt, &mut written);
     }
-    let base = baseline.as_ref().and_then(|baseline| gate::newest_session(baseline).ok());
+    let base = baseline.as_ref().and_then(|baseline| infergate_judge::newest_session(baseline).ok());
     let inputs = Inputs { base, head: Some(receipt), verdict: Some(verdict), ..report::inputs() };
     report::verdict(&inputs, asked.json.as_deref(), &mut written);
     if let Some(folder) = &asked.report {

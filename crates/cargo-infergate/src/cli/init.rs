@@ -16,11 +16,11 @@ use super::flags::one_of;
 use super::git::git;
 use super::outputs::Files;
 use super::{flags, output, outputs};
-use crate::receipt::{INIT_SCHEMA, Init as Found, InitChange, InitFile, ensure_writable, write_new, write_text};
-use crate::report::init;
-use crate::report::words::command;
 use ci::CiFile;
 use infergate_core::text_file::read_text;
+use infergate_receipts::shell;
+use infergate_receipts::{INIT_SCHEMA, Init as Found, InitChange, InitFile, ensure_writable, write_new, write_text};
+use infergate_report::init;
 use manifest::{Manifest, new_lines};
 
 /// No file that is added to is larger.
@@ -171,7 +171,7 @@ fn plan(folder: &Path, asked: &Init) -> Result<Plan> {
         }
         Err(error) => plan.notes.push(format!("the gate and CI need a git repository (git init): {error}")),
     }
-    let against = command::flag("against", &branch).unwrap_or_else(|| " --against BRANCH".into());
+    let against = shell::flag("against", &branch).unwrap_or_else(|| " --against BRANCH".into());
     if plan.files.iter().any(|file| file.change != InitChange::Kept) {
         plan.notes.push(match (ci_only, asked.ci_only) {
             (false, _) => format!(

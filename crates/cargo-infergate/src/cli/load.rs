@@ -24,9 +24,6 @@ use super::load_gate::LoadGate;
 use super::outputs::{Files, Kept, Written};
 use super::{output, outputs, progress, turn};
 use crate::machine;
-use crate::receipt::Limit;
-use crate::receipt::{LOAD_SCHEMA, LoadReceipt, Outcome, read, timestamp, write_json};
-use crate::report;
 use drawer::Drawer;
 use infergate_load::client::audit::audit;
 use infergate_load::client::cpu::raise_connection_limit;
@@ -40,6 +37,8 @@ use infergate_load::summary::slo::meets;
 use infergate_load::summary::summarise;
 use infergate_load::target::Target;
 use infergate_load::target::live::Live;
+use infergate_receipts::Limit;
+use infergate_receipts::{LOAD_SCHEMA, LoadReceipt, Outcome, read, timestamp, write_json};
 use merge::Commands;
 use settings::{Loads, Settings};
 
@@ -120,9 +119,9 @@ pub fn run(asked: &Load) -> Result<i32> {
 
 /// Prints what was measured, and the verdict of a run that is not to be used unless the gate says that.
 fn show(receipt: &LoadReceipt, is_judged: bool) {
-    match report::load::unusable(receipt) {
-        Some(_) if !is_judged => output::decided(&report::terminal::load(receipt)),
-        _ => output::report(&report::terminal::load_measured(receipt)),
+    match infergate_report::load::unusable(receipt) {
+        Some(_) if !is_judged => output::decided(&infergate_report::terminal::load(receipt)),
+        _ => output::report(&infergate_report::terminal::load_measured(receipt)),
     }
 }
 

@@ -12,10 +12,10 @@ use super::load::Load;
 use super::outputs::Written;
 use super::{bless, flags, output, report as pages};
 use crate::config::Config;
-use crate::gate::load::{compare as compare_runs, judge};
-use crate::receipt::{LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, LoadReceipt, Verdict, read, schema_of};
-use crate::report::inputs::Inputs;
-use crate::report::{self, blessing};
+use infergate_judge::load::{compare as compare_runs, judge};
+use infergate_receipts::{LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, LoadReceipt, Verdict, read, schema_of};
+use infergate_report::blessing;
+use infergate_report::inputs::Inputs;
 
 /// Whether the file at `path` is a load receipt or a baseline of them.
 pub fn is_load(path: &Path) -> Result<bool> {
@@ -145,9 +145,9 @@ fn usual(config: &Config, receipt: &LoadReceipt) -> Result<Option<LoadBaseline>>
 
 /// Prints and writes a verdict, below what was measured where that was not printed before; gives its exit code.
 fn show(verdict: &Verdict, measured: Option<&LoadReceipt>, json: Option<&Path>, written: &mut Written) -> i32 {
-    let header =
-        measured.map_or_else(String::new, |receipt| format!("\n{}\n", report::terminal::load_targets(receipt)));
-    output::decided(&(header + &report::terminal::load_verdict(verdict)));
+    let header = measured
+        .map_or_else(String::new, |receipt| format!("\n{}\n", infergate_report::terminal::load_targets(receipt)));
+    output::decided(&(header + &infergate_report::terminal::load_verdict(verdict)));
     pages::verdict(&Inputs { verdict: Some(verdict.clone()), ..pages::inputs() }, json, written);
     verdict.exit_code
 }

@@ -17,11 +17,13 @@ use super::turn::{self, Wait};
 use super::{bench_target, early, output, outputs, progress, report as pages};
 use crate::config::Config;
 use crate::config::keys::Group;
-use crate::gate::memory::judge;
 use crate::paired::Program;
-use crate::receipt::{CountedCase, MemoryReceipt, PairedReceipt, Receipt, SYSTEM_COUNTERS, Side, Verdict, write_json};
-use crate::report::inputs::Inputs;
-use crate::report::terminal::memory as text;
+use infergate_judge::memory::judge;
+use infergate_receipts::{
+    CountedCase, MemoryReceipt, PairedReceipt, Receipt, SYSTEM_COUNTERS, Side, Verdict, write_json,
+};
+use infergate_report::inputs::Inputs;
+use infergate_report::terminal::memory as text;
 
 /// Follow memory over many runs and find leaks
 #[derive(Args)]
@@ -303,7 +305,7 @@ fn follow(
         patience: Patience::default().with_least_load(config.server.least_load()),
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let line = progress::Line::new();
+    let line = progress::Line::default();
     let kept = out.map(Kept::at);
     let mut keep = |so_far: &MemoryReceipt| {
         kept.iter().for_each(|kept| kept.keep(so_far));

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 use super::output;
-use crate::receipt::{Outcome, ensure_writable, to_json, write_json};
+use infergate_receipts::{Outcome, ensure_writable, to_json, write_json};
 
 /// The files that a command was given.
 #[derive(Default)]

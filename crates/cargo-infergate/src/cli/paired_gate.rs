@@ -14,20 +14,20 @@ use super::gate::Gate;
 use super::outputs::Written;
 use super::terms::Agreed;
 use super::{bench_choice, early, explain, flags, git, output, outputs, progress, report, server_program, terms};
-use crate::builds::bench_choice::Chosen;
-use crate::builds::edited::Edited;
-use crate::builds::workspace;
 use crate::config::keys::Group;
 use crate::config::{Config, Undecided};
-use crate::gate::paired::{PairedPolicy, fit_to_upload, glances, join, judge, merge};
 use crate::paired::{PairedRequest, Program, Shard, run_seed};
-use crate::receipt::{
+use infergate_build::bench_choice::Chosen;
+use infergate_build::edited::Edited;
+use infergate_build::workspace;
+use infergate_core::worker::WorkerError;
+use infergate_judge::paired::{PairedPolicy, fit_to_upload, glances, join, judge, merge};
+use infergate_receipts::{
     CodeRecord, MOST_UPLOADED_BYTES, Note, Outcome, PairedReceipt, Side, Terms, ensure_writable, read, write_json,
 };
-use crate::report::inputs::Inputs;
-use crate::report::paired;
-use crate::report::words;
-use infergate_core::worker::WorkerError;
+use infergate_report::inputs::Inputs;
+use infergate_report::paired;
+use infergate_report::words;
 
 pub use measuring::{find_calibration, measure};
 

@@ -8,12 +8,12 @@ use clap::{Arg, Args};
 use super::flags::{self, Keys, TakesKeys};
 use super::outputs::Written;
 use super::{output, outputs};
-use crate::receipt::write_text;
-use crate::report::export::json::document;
-use crate::report::export::{EXPORTERS, USUAL_FILES, chosen};
-use crate::report::inputs::Inputs;
-use crate::report::topics;
-use crate::report::verdict_file::verdict_file;
+use infergate_receipts::write_text;
+use infergate_report::export::json::document;
+use infergate_report::export::{EXPORTERS, USUAL_FILES, chosen};
+use infergate_report::inputs::Inputs;
+use infergate_report::topics;
+use infergate_report::verdict_file::verdict_file;
 
 mod load;
 

@@ -10,13 +10,13 @@ use super::memory::Follower;
 use super::output;
 use super::paired_gate::Paired;
 use super::sides::Sides;
-use crate::builds::edited::Edited;
-use crate::code::{self, Changed, Comparison};
 use crate::config::Config;
 use crate::paired::Program;
-use crate::receipt::{CodeRecord, Note};
 use crate::why::names::last_part;
+use infergate_build::code::{self, Changed, Comparison};
+use infergate_build::edited::Edited;
 use infergate_core::printable::printable_within;
+use infergate_receipts::{CodeRecord, Note};
 
 #[derive(Default)]
 pub struct Look {

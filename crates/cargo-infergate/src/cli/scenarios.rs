@@ -8,7 +8,7 @@ use infergate_core::text_file::read_text;
 use serde::Deserialize;
 
 use crate::config::line_at;
-use crate::receipt::{MAX_TOKENS, MAX_TURNS, Scenario};
+use infergate_receipts::{MAX_TOKENS, MAX_TURNS, Scenario};
 
 /// `[[scenario]]` of `infergate.toml`. Its other keys are read elsewhere.
 #[derive(Deserialize)]

@@ -6,14 +6,14 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::scenarios::scenarios_of;
-use crate::builds::build_command::{self, find};
 use crate::config::{Config, ServerConfig};
 use crate::paired::{Program, UnderLoad};
-use crate::receipt::{Note, Scenario};
-use crate::watcher;
+use infergate_build::build_command::{self, find};
+use infergate_build::watcher;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::process::this_program;
 use infergate_core::worker::Launcher;
+use infergate_receipts::{Note, Scenario};
 
 /// The hidden command that measures a server.
 pub const COMMAND: &str = "__server-worker";

@@ -16,11 +16,11 @@ use super::trees::{Slot, Trees};
 use super::{
     bench_target, command_program, criterion_front, features, memory, output, server_program, swap, toolchain,
 };
-use crate::builds::{build_command, profiles};
 use crate::config::Config;
 use crate::paired::Program;
-use crate::receipt::{Note, clause};
+use infergate_build::{build_command, profiles};
 use infergate_core::worker::WorkerError;
+use infergate_receipts::{Note, clause};
 
 /// What a verdict says where benches of plain criterion were gated.
 const FRONT: &str =
@@ -106,21 +106,22 @@ fn ensure_pairs(flags: &Paired) -> Result<()> {
 /// Whether a bench target builds in base, and in head: asked of one of which something did not. One that base lacks, or has as something
 /// that is no worker, does not fail there if it fails in head. `None` where nothing is built.
 pub fn builds(gate: &Gate, config: &Config, trees: &Trees) -> Option<(bool, bool)> {
+    let wanted = &config.wanted();
     let revision = gate.paired.against.as_deref().filter(|_| gate.workers.worker.is_none())?;
     let here = Path::new(".");
     let build = |tree: Result<Rc<Tree>>| {
         let tree = tree?;
         tree.take_lock_file(here)?;
-        tree.build(config)
+        tree.build(wanted)
     };
     let in_head = || match criterion_front::is_plain(&config.bench, here)? {
-        true => build(trees.get(Slot::Head, config, || Tree::of_working_tree(config))),
-        false => Source::here(config).build().map(|built| built.of_working_tree()),
+        true => build(trees.get(Slot::Head, wanted, || Tree::of_working_tree(wanted))),
+        false => Source::here(wanted).build().map(|built| built.of_working_tree()),
     };
     let in_head = in_head().is_ok();
-    let base = trees.checkout(revision, Slot::Base, config);
+    let base = trees.checkout(revision, Slot::Base, wanted);
     let lacks = |tree: &Tree| -> Result<bool> {
-        let (bench, place) = (tree.bench(config)?, tree.place()?);
+        let (bench, place) = (tree.bench(wanted)?, tree.place()?);
         Ok(bench_target::is_missing(&bench, &place)? || bench_target::is_foreign(&bench, &place)?)
     };
     let is_missing = base.as_ref().is_ok_and(|tree| lacks(tree).unwrap_or(false));
@@ -154,8 +155,9 @@ fn ahead(revision: &str, commit: &str) -> Option<Note> {
 
 /// The working tree, and a revision.
 fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Result<Sides> {
+    let wanted = &config.wanted();
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
-    let (tree, laid) = Tree::of_base(revision, config, trees)?;
+    let (tree, laid) = Tree::of_base(revision, wanted, trees)?;
     let mut notes = Vec::from_iter(ahead(revision, &tree.commit));
     if let Some(laid) = laid {
         output::line(&laid);
@@ -164,7 +166,7 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
     let built_here = gate.workers.worker.is_none();
     // Benches of plain criterion are no workers: they are built in checkouts that get infergate's front.
     let is_plain = built_here && criterion_front::is_plain(&config.bench, Path::new("."))?;
-    let head_tree = is_plain.then(|| trees.get(Slot::Head, config, || Tree::of_working_tree(config))).transpose()?;
+    let head_tree = is_plain.then(|| trees.get(Slot::Head, wanted, || Tree::of_working_tree(wanted))).transpose()?;
     let profile = config.bench.profile.as_deref();
     let of_profile = profile.unwrap_or(profiles::OF_BENCHES);
     let left_behind = if built_here { tree.settings_left_behind(of_profile)? } else { None };
@@ -177,23 +179,23 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
         notes.push(Note::from(FRONT.to_owned()));
     }
     let head = match &head_tree {
-        Some(head) => head.build(config)?,
-        None if built_here => Source::here(config).build()?.of_working_tree(),
+        Some(head) => head.build(wanted)?,
+        None if built_here => Source::here(wanted).build()?.of_working_tree(),
         None => bench_target::worker(&config.bench, gate.workers.worker.clone())?,
     };
     if built_here {
-        tree.take_packages(config, head_tree.as_deref());
+        tree.take_packages(wanted, head_tree.as_deref());
         if let Some(head) = &head_tree {
             tree.take_lock_file(&head.folder()?)?;
         }
     }
-    let base = tree.build(config)?;
+    let base = tree.build(wanted)?;
     let runs = config.measured.memory.runs;
     // A bench target of that name is one of benches, too, where head's are, and no memory phase.
     let follows = head_tree.is_none();
     let head_memory = if follows { memory::worker(config, &gate.workers, &head, runs)? } else { None };
     // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
-    let base_memory = if follows && (head_memory.is_some() || built_here) { tree.build_memory(config)? } else { None };
+    let base_memory = if follows && (head_memory.is_some() || built_here) { tree.build_memory(wanted)? } else { None };
     if built_here {
         let here = head_tree.as_ref().map_or_else(|| Ok(PathBuf::from(".")), |tree| tree.folder())?;
         let lock = bench_target::lock_file(&here)?;
@@ -205,10 +207,10 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
         notes.extend(feature_changes(config, &tree, &here));
     }
     let sources = Sources {
-        base: Some(tree.source(config)?),
+        base: Some(tree.source(wanted)?),
         head: match &head_tree {
-            Some(tree) => Some(tree.source(config)?),
-            None => built_here.then(|| Source::here(config)),
+            Some(tree) => Some(tree.source(wanted)?),
+            None => built_here.then(|| Source::here(wanted)),
         },
     };
     let trees = std::iter::once(tree).chain(head_tree).collect();
@@ -217,7 +219,8 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
 
 /// A program of the working tree, and of a revision, that is run once a sample.
 fn commands(revision: &str, config: &Config) -> Result<Sides> {
-    let tree = Tree::checkout_to_build_in(revision, config)?;
+    let wanted = &config.wanted();
+    let tree = Tree::checkout_to_build_in(revision, wanted)?;
     let asked = &config.worker;
     let settings = settings_of(&tree, &asked.build)?;
     let base = command_program::program(asked, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
@@ -232,7 +235,8 @@ fn commands(revision: &str, config: &Config) -> Result<Sides> {
 
 /// The server of the working tree, and of a revision.
 fn servers(revision: &str, config: &Config) -> Result<Sides> {
-    let tree = Tree::checkout_to_build_in(revision, config)?;
+    let wanted = &config.wanted();
+    let tree = Tree::checkout_to_build_in(revision, wanted)?;
     let settings = settings_of(&tree, &config.server.build)?;
     let base = server_program::program(config, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
     let here = std::env::current_dir().context("the current folder cannot be read")?;
@@ -287,6 +291,7 @@ fn of_head(
     named: String,
     change: impl FnOnce(&Tree) -> Result<()>,
 ) -> Result<Sides> {
+    let wanted = &config.wanted();
     let mut notes = Vec::new();
     let status = git(Path::new("."), &["status", "--porcelain", "--untracked-files=no"]);
     if !status.context("--swap and --toolchain need a git repository; run the gate in one")?.is_empty() {
@@ -294,30 +299,31 @@ fn of_head(
     }
     // Base takes minutes to build, and is not needed where head cannot be built.
     toolchain.map_or(Ok(()), |name| toolchain::ensure(name))?;
-    let tree = trees.checkout("HEAD", Slot::Base, config)?;
-    let changed = trees.get(Slot::Swap, config, || {
-        let mut changed = Tree::checkout("HEAD", Slot::Swap, config)?;
+    let tree = trees.checkout("HEAD", Slot::Base, wanted)?;
+    let changed = trees.get(Slot::Swap, wanted, || {
+        let mut changed = Tree::checkout("HEAD", Slot::Swap, wanted)?;
         change(&changed)?;
         changed.change = Some(named);
         Ok(changed.by_toolchain(toolchain))
     })?;
-    let base = tree.build(config)?;
-    changed.take_packages(config, Some(tree.as_ref()));
-    let head = changed.build(config)?;
-    let base_memory = tree.build_memory(config)?;
-    let head_memory = Follower::or_timed(changed.build_memory(config)?, &head, config.measured.memory.runs);
+    let base = tree.build(wanted)?;
+    changed.take_packages(wanted, Some(tree.as_ref()));
+    let head = changed.build(wanted)?;
+    let base_memory = tree.build_memory(wanted)?;
+    let head_memory = Follower::or_timed(changed.build_memory(wanted)?, &head, config.measured.memory.runs);
     let locked = tree.dependencies(&bench_target::lock_file(&changed.folder()?)?)?;
     notes.extend(locked.map(Note::from));
     let profile = config.bench.profile.as_deref().unwrap_or(profiles::OF_BENCHES);
     notes.extend(tree.settings_left_behind(profile)?.map(|left| Note::from(left.text)));
     notes.extend(feature_changes(config, &tree, &changed.folder()?));
-    let sources = Sources { base: Some(tree.source(config)?), head: Some(changed.source(config)?) };
+    let sources = Sources { base: Some(tree.source(wanted)?), head: Some(changed.source(wanted)?) };
     Ok(Sides { base, head, base_memory, head_memory, sources, notes, trees: vec![tree, changed] })
 }
 
 /// Features that one of both is built with and the other is not. That they cannot be compared is a note, too.
 fn feature_changes(config: &Config, base: &Tree, head: &Path) -> Option<Note> {
-    let both = || Ok((features::of(&base.bench(config)?, &base.folder()?)?, features::of(&config.bench, head)?));
+    let wanted = &config.wanted();
+    let both = || Ok((features::of(&base.bench(wanted)?, &base.folder()?)?, features::of(&config.bench, head)?));
     match both() {
         Ok((base, head)) => features::difference(&base, &head).map(Note::from),
         Err(error) => {

@@ -10,11 +10,11 @@ use std::env;
 use std::path::Path;
 
 use crate::config::{Config, accepts};
-use crate::receipt::{Accept, Note, Side, Terms};
 use anyhow::{Context, Result};
 use infergate_core::config::keys::{KEYS, Key, Kind, SaidBy, Value, commented_file};
 use infergate_core::config::{FILE_NAME, MAX_FILE_BYTES, Settings, find_file};
 use infergate_core::text_file::read_text;
+use infergate_receipts::{Accept, Note, Side, Terms};
 
 use super::gate::Gate;
 use super::git::{commit_of, file_of, git};

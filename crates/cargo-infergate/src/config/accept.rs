@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
 
-use crate::receipt::{Accept, UpTo, validate_accepts};
+use infergate_receipts::{Accept, UpTo, validate_accepts};
 
 /// The tables; the file's other keys are read elsewhere.
 #[derive(Deserialize)]

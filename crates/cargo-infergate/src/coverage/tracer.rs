@@ -20,7 +20,7 @@ use object::Object;
 use object::read::elf::ElfFile64;
 
 use super::{AGAIN, STARTED, WATCHED};
-use crate::code;
+use infergate_build::code;
 
 const BREAKPOINT: u8 = 0xCC;
 

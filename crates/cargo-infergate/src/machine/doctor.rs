@@ -9,34 +9,13 @@ mod memory;
 use std::path::Path;
 use std::{fs, thread, time};
 
-pub use crate::receipt::Finding;
-
-/// What a finding says when the operating system does not tell.
-pub const NOT_READABLE: &str = "not readable here";
+use infergate_receipts::Finding;
 
 /// Longest piece of a file or variable that is repeated to the user.
 const MAX_SHOWN_CHARS: usize = 120;
 
 /// How long steal time is watched.
 const STEAL_WINDOW: time::Duration = time::Duration::from_millis(500);
-
-impl Finding {
-    fn quiet(subject: &str, found: impl Into<String>) -> Self {
-        Self { subject: subject.to_owned(), found: found.into(), advice: None, noisy: false }
-    }
-
-    fn noisy(subject: &str, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { noisy: true, ..Self::quiet(subject, found).with_advice(advice) }
-    }
-
-    fn unknown(subject: &str) -> Self {
-        Self::quiet(subject, NOT_READABLE)
-    }
-
-    fn with_advice(self, advice: impl Into<String>) -> Self {
-        Self { advice: Some(advice.into()), ..self }
-    }
-}
 
 /// Looks at this machine: [`examine_at`] the root, and [`steal`] over half a second.
 pub fn examine() -> Vec<Finding> {
@@ -48,7 +27,7 @@ pub fn examine() -> Vec<Finding> {
     findings
 }
 
-/// Looks at the `proc` and `sys` folders below `root`. Anything missing there is [`NOT_READABLE`].
+/// Looks at the `proc` and `sys` folders below `root`. Anything missing there is [unknown](Finding::unknown).
 pub fn examine_at(root: &Path) -> Vec<Finding> {
     vec![
         cpu::governor(root),

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::receipt::Probes;
 use infergate_core::process::Group;
 use infergate_core::worker::{ending, ensure_not};
+use infergate_receipts::Probes;
 
 pub use infergate_probes::run;
 

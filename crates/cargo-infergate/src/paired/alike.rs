@@ -3,35 +3,23 @@
 use anyhow::Result;
 
 use super::PairedRun;
-use crate::receipt::AlikeRecord;
+use infergate_build::sources::Alike;
 use infergate_core::clock::Clock;
 use infergate_core::worker::WorkerFile;
+use infergate_receipts::AlikeRecord;
 
 /// Both processes of a side load within this time, or a block visits one placement instead of all.
 const QUICK_TO_LOAD_NS: u64 = 1_000_000_000;
 
-/// Builds of both sides that are laid out alike, a pair for each placement of what changed.
-#[derive(Debug, Clone)]
-pub struct Alike {
-    /// Base and head; never empty.
-    pub pairs: Vec<(WorkerFile, WorkerFile)>,
-    /// Functions of base that lie at the same address in head, with the same code.
-    pub same: usize,
-    /// Functions of base.
-    pub functions: usize,
-}
-
-impl Alike {
-    fn record(&self) -> AlikeRecord {
-        let hashes = |file: fn(&(WorkerFile, WorkerFile)) -> &WorkerFile| {
-            self.pairs.iter().map(|pair| file(pair).sha256().to_owned()).collect()
-        };
-        AlikeRecord {
-            same: self.same,
-            functions: self.functions,
-            base: hashes(|(base, _)| base),
-            head: hashes(|(_, head)| head),
-        }
+fn record(alike: &Alike) -> AlikeRecord {
+    let hashes = |file: fn(&(WorkerFile, WorkerFile)) -> &WorkerFile| {
+        alike.pairs.iter().map(|pair| file(pair).sha256().to_owned()).collect()
+    };
+    AlikeRecord {
+        same: alike.same,
+        functions: alike.functions,
+        base: hashes(|(base, _)| base),
+        head: hashes(|(_, head)| head),
     }
 }
 
@@ -43,7 +31,7 @@ impl PairedRun<'_> {
     pub fn lay_out(&mut self, link: impl FnOnce() -> Result<Option<Alike>>) -> Result<()> {
         let begun_ns = self.clock.now_ns();
         self.alike = link()?;
-        self.receipt.alike = self.alike.as_ref().map(Alike::record);
+        self.receipt.alike = self.alike.as_ref().map(record);
         self.start_ns += self.clock.now_ns() - begun_ns;
         let more = self.placements(0).len().saturating_sub(1) as u64;
         self.block_ns += more * self.starts_ns;

@@ -2,9 +2,9 @@
 
 use super::TurnTokens;
 use super::one_core::Shared;
-use crate::receipt::{BlockCase, PairedCase, Side};
 use infergate_core::case::{Case, Phase};
 use infergate_core::worker::{Capability, Client, Sampling, WorkerError};
+use infergate_receipts::{BlockCase, PairedCase, Side};
 
 /// A fresh process of each side.
 pub struct Pair<'a> {

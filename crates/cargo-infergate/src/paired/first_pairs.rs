@@ -1,10 +1,10 @@
 //! The pilot's pairs of a case, by which the rest is decided.
 
 use super::planning::pair_times_ns;
-use crate::receipt::{BlockCase, PairedCase};
 use infergate_core::case::Phase;
 use infergate_core::clock::Clock;
 use infergate_core::stats::median;
+use infergate_receipts::{BlockCase, PairedCase};
 
 /// So many pairs, or as many as fit the time there is, but never fewer than the least: two say nothing of how much pairs vary.
 const MOST: usize = 64;

@@ -2,9 +2,9 @@
 //! would be that of a look into the cache.
 
 use super::block::Pair;
-use crate::receipt::Side;
 use infergate_core::case::{Case, Phase};
 use infergate_core::worker::{Capability, Client, WorkerError};
+use infergate_receipts::Side;
 
 /// A shorter prompt takes hardly longer than the first token of a longer one.
 const LEAST_TOKENS: usize = 16;

@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use super::TurnTokens;
 use super::block::Pair;
-use crate::receipt::PairedCase;
 use infergate_core::case::{Case, Phase};
 use infergate_core::stats::median;
 use infergate_core::worker::{Capability, Client, Sampling, WorkerError};
+use infergate_receipts::PairedCase;
 
 /// A turn of a generation takes about this long, or one token; a sample of a short case holds as many iterations as fit. That
 /// is short against the swings of the machine, and long against reading the clock and asking for it: on a shared machine the ratio of a

@@ -8,7 +8,7 @@ use infergate_core::worker::{Capability, WorkerError};
 use super::block::Pair;
 use super::iterations::{look, try_more};
 use super::{PairedRequest, Program};
-use crate::receipt::{BlockCase, Note, PairedCase, PairedReceipt};
+use infergate_receipts::{BlockCase, Note, PairedCase, PairedReceipt};
 
 /// Characters of a reason.
 const MOST_CHARACTERS: usize = 240;

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use infergate_core::load::{FailureClass, RequestRecord, WindowPlan};
 use infergate_core::sha256::{WORDS, words_of_hex};
 
-use crate::receipt::{LoadCase, Side, WindowAnswers, WindowRecord, WindowTimes};
 use infergate_core::stats::quantile;
+use infergate_receipts::{LoadCase, Side, WindowAnswers, WindowRecord, WindowTimes};
 
 /// Bytes of text that a token of base has, by its whole answers; `None` where the size of one is not known. One side may say usage
 /// and the other not, or send a token in other pieces: what both have is a text.

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::block::Pair;
 use super::{PairedRequest, ensure_not};
-use crate::receipt::{FINGERPRINT_POSITIONS, Note, OtherLength};
 use infergate_core::case::{Case, Phase};
 use infergate_core::worker::WorkerError;
+use infergate_receipts::{FINGERPRINT_POSITIONS, Note, OtherLength};
 
 /// The shortest prompt with a past, and lengths that no block size divides.
 const LENGTHS: [usize; 4] = [2, 37, 101, 333];

@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::receipt::{BlockCase, PairedCase};
 use infergate_core::case::Case;
 use infergate_core::stats::{median, median_error, robust_std, sample_std};
+use infergate_receipts::{BlockCase, PairedCase};
 
 /// A case takes at most this long of a block while all are open, and all of them, of several bench targets together, no longer than the
 /// second.

@@ -17,8 +17,6 @@ use super::started::{Before, only_in_base, only_in_head, shorter_context, start}
 use super::together::{self, Together};
 use super::windows::Levels;
 use super::{PairedRequest, Shard, TurnTokens, Worker, Workers, first_pairs, forgets};
-use crate::gate::output::{Agreement, compare, default_tolerance};
-use crate::receipt::{Note, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, Took, timestamp};
 use crate::suite::fitting;
 use infergate_core::case::Case;
 use infergate_core::clock::MonotonicClock;
@@ -27,6 +25,10 @@ use infergate_core::progress::Progress;
 use infergate_core::receipt::limits::MAX_PAIRED_CASES;
 use infergate_core::stats::{median, robust_std};
 use infergate_core::worker::{PreparedReply, WorkerError, ensure_not};
+use infergate_judge::output::{Agreement, compare, default_tolerance};
+use infergate_receipts::{
+    Note, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, Took, timestamp,
+};
 
 /// The pilot samples a case for so long, or for its share of the second.
 const PILOT_NS: f64 = 3e9;

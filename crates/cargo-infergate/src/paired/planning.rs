@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::PairedRequest;
 use super::pairs::{AIM, CASE_OF_REQUESTS_NS, Pairs, most_ns, wanted};
-use crate::gate::paired::{Known, fewest_to_fail, mean_test, widest};
-use crate::receipt::{BlockCase, PairedCase, ShareRecord};
 use infergate_core::case::{Case, Phase};
 use infergate_core::stats::{log_ratio, median, median_error, robust_std, sample_std};
+use infergate_judge::paired::{Known, fewest_to_fail, mean_test, widest};
+use infergate_receipts::{BlockCase, PairedCase, ShareRecord};
 
 /// A case takes at most [`most_ns`] of a block, or so many pairs, and within that at least this long, or so many: a pilot can be lucky, and
 /// beyond more blocks help more than more pairs. On decode blocks of 16 pairs varied by 1.9 %, of 48 by 1.1 to 1.3, of 60 to

@@ -3,12 +3,12 @@
 use std::time::{Duration, SystemTime};
 
 use super::windows::UnderLoad;
-use crate::gate::paired::THRESHOLD;
-use crate::receipt::{Accept, BuiltWith, CodeRecord, Note, OUTPUT, ShareRecord, Terms};
 use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
 use infergate_core::load::PLACES;
 use infergate_core::worker::Program;
+use infergate_judge::paired::THRESHOLD;
+use infergate_receipts::{Accept, BuiltWith, CodeRecord, Note, OUTPUT, ShareRecord, Terms};
 
 /// A seed that no other run of servers has, with zeros where its [places](PLACES) are. Below 2^53, as any program can read it from JSON.
 pub fn run_seed(seed: u64) -> u64 {

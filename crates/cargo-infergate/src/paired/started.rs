@@ -4,10 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::{PairedRequest, Program};
-use crate::receipt::{Machine, Side, SideRecord};
 use infergate_core::case::Case;
 use infergate_core::relay::missing_file;
 use infergate_core::worker::{Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
+use infergate_receipts::{Machine, Side, SideRecord};
 
 /// A bench that was never run may take so long, or a fifth of the budget, and never less than the least.
 const FIRST_OF_BENCH: Duration = Duration::from_secs(120);

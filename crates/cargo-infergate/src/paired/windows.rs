@@ -8,11 +8,11 @@ use infergate_core::load::{LoadWindow, WindowPlan};
 use infergate_core::worker::WorkerError;
 
 use super::block::Pair;
-use crate::gate::paired::Limits;
 use crate::paired::load_window::{answers, bytes_per_token, window};
-use crate::receipt::window::of_case_name;
-use crate::receipt::{BlockCase, BlockRecord, LoadCase, Metric, PairedCase, Side, WindowTimes};
 use infergate_core::stats::quantile;
+use infergate_judge::paired::Limits;
+use infergate_receipts::window::of_case_name;
+use infergate_receipts::{BlockCase, BlockRecord, LoadCase, Metric, PairedCase, Side, WindowTimes};
 
 /// Windows of each side in a block.
 const WINDOWS: usize = 2;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use infergate_core::load::RequestRecord;
 use infergate_core::sha256::words_of_hex;
 
-use crate::receipt::Metric;
+use infergate_receipts::Metric;
 
 /// Bytes of a token where the server counts none.
 const BYTES_PER_TOKEN: u64 = 4;

@@ -6,7 +6,7 @@ use std::fs;
 use infergate_core::memory::resident::of_process;
 use infergate_core::receipt::MemorySample;
 
-use crate::watcher::parent_of;
+use infergate_build::watcher::parent_of;
 
 /// The sum over the processes that process `parent` started and those that these did, whatever group or session they made for
 /// themselves. One whose own parent ended belongs to whoever takes it over, which this program does. `None` where the system does not say

@@ -12,7 +12,7 @@ use infergate_core::printable::printable_within;
 use infergate_core::process::Group;
 use infergate_core::worker::ending;
 
-use crate::watcher::{end_children, remove_own_variables};
+use infergate_build::watcher::{end_children, remove_own_variables};
 
 /// How far apart a server is asked whether it is ready, or has ended.
 const LOOK: Duration = Duration::from_millis(50);

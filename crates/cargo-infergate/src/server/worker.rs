@@ -22,10 +22,7 @@ use super::answer::{Part, sent_tokens, untimed, words_of};
 use super::memory::of_started;
 use super::process::{Server, Start};
 use super::window;
-use crate::receipt::Scenario;
-use crate::receipt::window::{METRICS, case_name};
-use crate::receipt::{Build, InferenceMemory, MemorySample};
-use crate::watcher::take_over;
+use infergate_build::watcher::take_over;
 use infergate_load::api::body::Wanted;
 use infergate_load::client::connection::Http;
 use infergate_load::client::dial::Network;
@@ -35,6 +32,9 @@ use infergate_load::client::url::Url;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LevelPlan, Prompts, Turn};
 use infergate_load::target::live::Live;
+use infergate_receipts::Scenario;
+use infergate_receipts::window::{METRICS, case_name};
+use infergate_receipts::{Build, InferenceMemory, MemorySample};
 
 const CAPABILITIES: [Capability; 6] = [
     Capability::Prepare,

@@ -7,9 +7,9 @@ use super::flame::frames;
 use super::names::is_std;
 use super::program::Change;
 use super::tally::{Name, Tally};
-use crate::receipt::{CalledFunction, Explained, ExplainedFunction, MOST_CALLED, MOST_FUNCTIONS, Moved};
 use infergate_core::case::Case;
 use infergate_core::stats::{holm_adjusted, mean, sample_std, student_t_quantile, student_t_upper_tail};
+use infergate_receipts::{CalledFunction, Explained, ExplainedFunction, MOST_CALLED, MOST_FUNCTIONS, Moved};
 
 /// All functions together are named wrongly at most this often.
 const LEVEL: f64 = 0.05;

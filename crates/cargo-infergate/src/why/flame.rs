@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::change::{Pair, moved_of};
 use super::tally::{Name, Tally};
-use crate::receipt::{ExplainedFrame, MOST_FRAMES};
+use infergate_receipts::{ExplainedFrame, MOST_FRAMES};
 
 /// Of all time, what everything below one frame has to have for the frames around it to be left out.
 const NEARLY_ALL: f64 = 0.999;

@@ -13,7 +13,7 @@ use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use super::lines::Lines;
 use super::names::{is_std, last_part, readable};
-use crate::code;
+use infergate_build::code;
 
 /// One file of machine code.
 pub struct Program {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cargo_infergate::receipt::{Outcome, Verdict, read};
+use infergate_receipts::{Outcome, Verdict, read};
 
 use crate::revisions::{commit, repository, run};
 use crate::sandbox::{Sandbox, decision, error, stdout};

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use cargo_infergate::receipt::{Calibration, PairedReceipt, read};
+use infergate_receipts::{Calibration, PairedReceipt, read};
 
 use crate::interrupt::signal;
 use crate::paired;

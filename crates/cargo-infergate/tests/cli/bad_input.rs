@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cargo_infergate::receipt::{Receipt, read};
+use infergate_receipts::{Receipt, read};
 
 use crate::sandbox::{Sandbox, error, stderr};
 

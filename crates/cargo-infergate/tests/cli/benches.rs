@@ -7,12 +7,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use cargo_infergate::paired::Program;
-use cargo_infergate::receipt::{
-    Evidence, Outcome, OutputComparison, PairedReceipt, Subject, Verdict, VerdictRow, read,
-};
 use infergate::engine::LoadRequest;
 use infergate_core::case::Case;
 use infergate_core::worker::{Client, Loaded, Patience, WorkerFile};
+use infergate_receipts::{Evidence, Outcome, OutputComparison, PairedReceipt, Subject, Verdict, VerdictRow, read};
 
 use crate::revisions::repository;
 use crate::sandbox::{Sandbox, error, stdout};

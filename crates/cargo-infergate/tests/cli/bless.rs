@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cargo_infergate::receipt::{Baseline, Receipt, read};
+use infergate_receipts::{Baseline, Receipt, read};
 
 use crate::sandbox::{Sandbox, stderr, stdout};
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cargo_infergate::receipt::{Calibration, read, write_json};
+use infergate_receipts::{Calibration, read, write_json};
 
 use crate::paired::{gate, program};
 use crate::sandbox::{Sandbox, error, stderr, stdout};

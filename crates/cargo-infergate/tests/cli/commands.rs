@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cargo_infergate::receipt::{RECEIPT_SCHEMA, Receipt, read};
+use infergate_receipts::{RECEIPT_SCHEMA, Receipt, read};
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, decision, stdout};

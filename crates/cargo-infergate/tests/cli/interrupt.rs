@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use cargo_infergate::receipt::{MemoryReceipt, PairedReceipt, Receipt, read};
+use infergate_receipts::{MemoryReceipt, PairedReceipt, Receipt, read};
 
 use crate::paired::program;
 use crate::revisions::repository;

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use assert_cmd::assert::Assert;
-use cargo_infergate::receipt::{Outcome, PairedReceipt, Receipt, Verdict, read};
+use infergate_receipts::{Outcome, PairedReceipt, Receipt, Verdict, read};
 
 use crate::interrupt::pair;
 use crate::paired::program;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cargo_infergate::receipt::{LoadBaseline, LoadReceipt, Outcome, Verdict, read, write_json};
+use infergate_receipts::{LoadBaseline, LoadReceipt, Outcome, Verdict, read, write_json};
 
 use crate::load_runs::run;
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};

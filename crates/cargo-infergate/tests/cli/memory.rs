@@ -1,6 +1,6 @@
 //! `memory`: leaks are called and located, what only looks like one passes, and a run that was cut short never does.
 
-use cargo_infergate::receipt::{Evidence, MemoryEvidence, MemoryReceipt, Outcome, Verdict, Witness, read};
+use infergate_receipts::{Evidence, MemoryEvidence, MemoryReceipt, Outcome, Verdict, Witness, read};
 
 use crate::revisions::{WORKER, gate, repository};
 use crate::sandbox::{Sandbox, decision, stderr, stdout};

@@ -1,6 +1,6 @@
 //! `gate` on prompts of lengths that no case has.
 
-use cargo_infergate::receipt::{Outcome, PairedReceipt, Verdict, read};
+use infergate_receipts::{Outcome, PairedReceipt, Verdict, read};
 
 use crate::paired::gate;
 use crate::sandbox::{Sandbox, stdout};

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use assert_cmd::assert::Assert;
-use cargo_infergate::gate::paired::{PairedPolicy, judge};
-use cargo_infergate::receipt::{CountedCase, Counter, Note, Outcome, PairedReceipt, read};
+use infergate_judge::paired::{PairedPolicy, judge};
+use infergate_receipts::{CountedCase, Counter, Note, Outcome, PairedReceipt, read};
 
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 use crate::support;
@@ -51,11 +51,11 @@ fn a_few_steps_that_take_much_longer_are_called_by_the_mean() {
         let said = gate(&sandbox, "fake", head, &["--out=paired.json", "--json=verdict.json"]).code(1);
         let report = stdout(&said);
         assert!(report.contains("decode/p8: some steps are much slower: the mean rose by more"), "{head}: {report}");
-        let verdict = read::<cargo_infergate::receipt::Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
+        let verdict = read::<infergate_receipts::Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
         let regressed: Vec<_> = verdict.rows.iter().filter(|row| row.outcome == Outcome::Regressed).collect();
         let [row] = &regressed[..] else { panic!("{head}: {regressed:?}") };
         let time = row.time().expect("a time");
-        let is_mean = time.statistic == cargo_infergate::receipt::Statistic::Mean;
+        let is_mean = time.statistic == infergate_receipts::Statistic::Mean;
         assert!(row.subject.to_string() == "decode/p8" && is_mean, "{head}: {row:?}");
     }
     let sandbox = Sandbox::new();
@@ -72,7 +72,7 @@ fn what_cannot_be_decided_fails_or_warns() {
         let report = stdout(&said);
         assert!(report.contains(&format!("(exit {code})")), "{undecided}: {report}");
         assert!(said_of_it.is_none_or(|note| report.contains(note)), "{undecided}: {report}");
-        let verdict = read::<cargo_infergate::receipt::Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
+        let verdict = read::<infergate_receipts::Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
         assert!(verdict.verdict.is_undecided(), "{undecided}: {:?}", verdict.verdict);
     }
     // A counter that was not measured is missing, and no noise.
@@ -129,12 +129,10 @@ fn a_slower_head_is_regressed_after_the_fewest_blocks_and_named() {
     let report = stdout(&said);
     assert!(decision(&said).contains("regressed (exit 1): decode 5.0 % slower"), "{report}");
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
-    let decode = |block: &cargo_infergate::receipt::BlockRecord| {
-        block.cases.iter().any(|case| case.id.to_string() == "decode/p8")
-    };
-    let prefill = |block: &cargo_infergate::receipt::BlockRecord| {
-        block.cases.iter().any(|case| case.id.to_string() == "prefill/p8")
-    };
+    let decode =
+        |block: &infergate_receipts::BlockRecord| block.cases.iter().any(|case| case.id.to_string() == "decode/p8");
+    let prefill =
+        |block: &infergate_receipts::BlockRecord| block.cases.iter().any(|case| case.id.to_string() == "prefill/p8");
     assert_eq!(receipt.blocks.iter().filter(|block| decode(block)).count(), 9);
     assert_eq!(receipt.blocks.iter().filter(|block| prefill(block)).count(), 6, "a settled case is not measured on");
 }

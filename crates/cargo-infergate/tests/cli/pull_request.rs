@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cargo_infergate::receipt::{PairedReceipt, read, write_json};
+use infergate_receipts::{PairedReceipt, read, write_json};
 
 use crate::revisions::{commit, repository, run};
 use crate::sandbox::Sandbox;

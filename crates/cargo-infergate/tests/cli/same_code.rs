@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cargo_infergate::receipt::{Note, Outcome, PairedReceipt, Verdict, read};
+use infergate_receipts::{Note, Outcome, PairedReceipt, Verdict, read};
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use crate::revisions::run;

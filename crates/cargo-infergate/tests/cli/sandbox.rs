@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
-use cargo_infergate::receipt::{Receipt, read, write_json};
+use infergate_receipts::{Receipt, read, write_json};
 use tempfile::TempDir;
 
 use crate::support;

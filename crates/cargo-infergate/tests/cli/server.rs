@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use cargo_infergate::receipt::{Outcome, PairedReceipt, Verdict, VerdictRow, read};
+use infergate_receipts::{Outcome, PairedReceipt, Verdict, VerdictRow, read};
 
 use crate::revisions::{commit, empty_repository};
 use crate::sandbox::{Sandbox, error, stderr, stdout};

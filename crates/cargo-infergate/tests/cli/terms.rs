@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use cargo_infergate::receipt::{PairedReceipt, Verdict, read};
+use infergate_receipts::{PairedReceipt, Verdict, read};
 
 use crate::revisions::{commit, gate, repository, run};
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
@@ -45,7 +45,7 @@ fn what_head_loosens_is_named_and_has_no_effect_before_the_merge() {
     assert!(verdict["notes"].as_array().is_some_and(|notes| notes.contains(&threshold)), "{verdict}");
     assert!(!report.contains("seed"), "the default, whether written or not: {report}");
     let receipt: PairedReceipt = read(&sandbox.path("target/infergate/paired.json")).expect("a receipt");
-    let of = |case: &cargo_infergate::receipt::PairedCase| (case.id.to_string(), case.threshold);
+    let of = |case: &infergate_receipts::PairedCase| (case.id.to_string(), case.threshold);
     let cases: Vec<_> = receipt.cases.iter().map(of).collect();
     assert_eq!(cases, [("decode/p8".to_owned(), 1.01), ("decode/p16".to_owned(), 1.01)], "base's cases and limits");
 }

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-use cargo_infergate::receipt::{Baseline, read};
+use infergate_receipts::{Baseline, read};
 
 use crate::interrupt::signal;
 use crate::left_behind::Holders;

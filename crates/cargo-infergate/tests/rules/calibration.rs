@@ -1,10 +1,10 @@
 //! What a calibration says: gates by kind, and what slowed blocks show.
 
-use cargo_infergate::gate::paired::{block_noise, mean_test, own_errors, smallest_called, summarise};
-use cargo_infergate::receipt::{CALIBRATION_SCHEMA, Calibration, Note, PairedReceipt, Share, output_sha256, read};
 use infergate::engine::EngineInfo;
 use infergate_core::receipt::{Build, Machine};
 use infergate_core::stats::clopper_pearson;
+use infergate_judge::paired::{block_noise, mean_test, own_errors, smallest_called, summarise};
+use infergate_receipts::{CALIBRATION_SCHEMA, Calibration, Note, PairedReceipt, Share, output_sha256, read};
 use serde_json::{Value, json};
 
 fn quiet(blocks: usize) -> Vec<f64> {
@@ -97,7 +97,7 @@ fn errors_are_quoted_of_gates_between_two_builds_under_the_same_conditions() {
 
 /// A paired receipt, to be changed.
 fn golden() -> PairedReceipt {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/paired-1.json");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/paired-1.json");
     read(path.as_ref()).expect("a golden file")
 }
 

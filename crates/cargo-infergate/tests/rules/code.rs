@@ -8,9 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cargo_infergate::code::image::Image;
-use cargo_infergate::code::loaded::{LINE, is_same, location};
-use cargo_infergate::code::{Changed, Comparison, compare};
+use infergate_build::code::image::Image;
+use infergate_build::code::loaded::{LINE, is_same, location};
+use infergate_build::code::{Changed, Comparison, compare};
 use tempfile::TempDir;
 
 /// A program with each kind of thing that a change can be in: code, a number, a table, a string, a `match` that becomes a table, a

@@ -6,12 +6,12 @@ mod noisy;
 mod placements;
 mod stalls;
 
-use cargo_infergate::gate::paired::{
+use infergate_core::stats::normal;
+use infergate_judge::paired::{
     Bet, LEVEL, MAX_BLOCKS, Series, Standing, fewest_blocks, fewest_to_fail, fewest_to_pass, in_suite,
     is_called_beside, outcomes, stand,
 };
-use cargo_infergate::receipt::{Outcome, Shown};
-use infergate_core::stats::normal;
+use infergate_receipts::{Outcome, Shown};
 use proptest::prelude::*;
 
 use crate::gate_looks::literal::{any_suite, literal};

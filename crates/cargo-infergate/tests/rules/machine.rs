@@ -5,11 +5,12 @@ use std::path::Path;
 use std::process::Command;
 
 use cargo_infergate::machine::cpu::{Cpu, class, parse_cpuinfo};
-use cargo_infergate::machine::doctor::{self, Finding, NOT_READABLE};
+use cargo_infergate::machine::doctor;
 use cargo_infergate::machine::{self, probes};
-use cargo_infergate::receipt::Machine;
 use infergate::engine::Device;
 use infergate_core::build_info;
+use infergate_receipts::Finding;
+use infergate_receipts::Machine;
 
 const AMD_MASKED: &str = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 26\nmodel\t\t: 2\n\
     model name\t: AMD EPYC\ncpu MHz\t\t: 2596.100\nflags\t\t: fpu vme hypervisor avx2\n\n\
@@ -110,7 +111,7 @@ fn assert_finding(files: &[(&str, &str)], subject: &str, found: &str, noisy: boo
 fn nothing_readable_is_said_and_not_called_noisy() {
     let findings = doctor::examine_at(Path::new("/nonexistent/infergate"));
     assert!(findings.iter().all(|finding| !finding.noisy), "{findings:?}");
-    assert!(findings.iter().filter(|finding| finding.found == NOT_READABLE).count() >= 8, "{findings:?}");
+    assert!(findings.iter().filter(|finding| finding.found == Finding::NOT_READABLE).count() >= 8, "{findings:?}");
 }
 
 #[test]
@@ -137,7 +138,7 @@ fn clock_and_siblings() {
 fn other_users_of_the_processor() {
     assert_finding(&[("proc/loadavg", "0.08 0.10 0.09 1/100 4\n")], "load average", "0.08", false);
     assert_finding(&[("proc/loadavg", "3.50 0.10 0.09 1/100 4\n")], "load average", "3.50", true);
-    assert_finding(&[("proc/loadavg", "rubbish\n")], "load average", NOT_READABLE, false);
+    assert_finding(&[("proc/loadavg", "rubbish\n")], "load average", Finding::NOT_READABLE, false);
     assert_finding(&[("proc/cpuinfo", AMD_MASKED)], "virtual machine", "yes", true);
     assert_finding(
         &[("proc/cpuinfo", AMD_MASKED), ("sys/class/dmi/id/sys_vendor", "QEMU\n")],
@@ -189,7 +190,7 @@ fn steal_is_a_share_of_the_time_between_two_readings() {
     let later = "cpu  150 0 150 890 0 0 0 10 0 0\n";
     assert_eq!((doctor::steal(before, later).found.as_str(), doctor::steal(before, later).noisy), ("0.0 %", false));
     for (first, second) in [("", ""), (before, before), (after, before), ("cpu  x\n", after)] {
-        assert_eq!(doctor::steal(first, second).found, NOT_READABLE);
+        assert_eq!(doctor::steal(first, second).found, Finding::NOT_READABLE);
     }
 }
 

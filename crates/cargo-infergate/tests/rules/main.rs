@@ -1,6 +1,5 @@
 //! What the command decides, derives, reads and writes.
 
-mod beta;
 mod calibration;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod code;
@@ -10,13 +9,8 @@ mod gate_looks;
 mod load;
 mod local_load;
 mod machine;
-mod measuring_properties;
-mod rank_tests;
 mod receipt;
-mod report;
 mod report_command;
-mod report_formats;
-mod stats;
 mod suite;
 #[path = "../../../../tests/support/mod.rs"]
 mod support;

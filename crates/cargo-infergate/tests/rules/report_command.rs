@@ -7,7 +7,7 @@ use assert_cmd::Command;
 use tempfile::TempDir;
 
 fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(name)
 }
 
 /// A folder of its own, where the search for infergate.toml ends.

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cargo_infergate::paired::Shard;
-use cargo_infergate::receipt::{Outcome, Receipt};
 use cargo_infergate::suite::{self, SuiteRequest};
 use infergate::engine::LoadRequest;
 use infergate_core::case::Case;
@@ -12,6 +11,7 @@ use infergate_core::memory::{self, MemoryRequest};
 use infergate_core::progress::Progress;
 use infergate_core::worker;
 use infergate_core::worker::{Patience, Program};
+use infergate_receipts::{Outcome, Receipt};
 
 fn request(worker: &str, model: &str) -> SuiteRequest {
     SuiteRequest {

@@ -2,9 +2,9 @@
 
 use std::rc::Rc;
 
-use cargo_infergate::report::words::explained::lines;
 use cargo_infergate::why::{Change, Frame, Tally, edited_first, explained};
 use infergate_core::case::{BenchName, Case};
+use infergate_report::words::explained::lines;
 
 /// An iteration of base, nanoseconds of processor time, and samples of a side in a block.
 const ITERATION_NS: f64 = 1e6;

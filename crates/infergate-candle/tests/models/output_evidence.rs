@@ -3,7 +3,6 @@
 use candle_core::{DType, Device, Result, Shape, Tensor};
 use candle_nn::var_builder::SimpleBackend;
 use candle_nn::{Init, VarBuilder};
-use cargo_infergate::gate::output::{Agreement, Comparison, compare, default_tolerance};
 use infergate::engine::EngineInfo;
 use infergate::measure;
 use infergate_candle::digest::Digest;
@@ -12,6 +11,7 @@ use infergate_candle::{CandleEngine, synthetic};
 use infergate_core::case::Case;
 use infergate_core::prompt::seeded_ids;
 use infergate_core::receipt::Output;
+use infergate_judge::output::{Agreement, Comparison, compare, default_tolerance};
 
 const CASES: [&str; 3] = ["prefill/p32", "decode/p32", "generate/p32-o20"];
 

@@ -77,7 +77,7 @@ macro_rules! settings {
 
         impl $name {
             /// Takes the value of a key of its own; whether it is one.
-            fn put(&mut self, key: &$crate::config::keys::Key, value: &$crate::config::keys::Value) -> anyhow::Result<bool> {
+            pub fn put(&mut self, key: &$crate::config::keys::Key, value: &$crate::config::keys::Value) -> anyhow::Result<bool> {
                 match key.name {
                     $($($key => self.$field = value.to()?,)?)*
                     _ => return Ok(false),

@@ -7,13 +7,13 @@
 use anyhow::Result;
 
 use super::{Search, judged};
-use crate::builds::edited::Edited;
 use crate::cli::paired_gate;
 use crate::cli::revision::Tree;
 use crate::cli::sources::Sources;
 use crate::cli::{explain, output, progress, same_code};
 use crate::paired::{Program, ensure_not};
-use crate::receipt::{BisectionEnd, BisectionStep, Explained, Outcome, PairedReceipt, VerdictRow, clause};
+use infergate_build::edited::Edited;
+use infergate_receipts::{BisectionEnd, BisectionStep, Explained, Outcome, PairedReceipt, VerdictRow, clause};
 
 /// The tree of the one before, and that of what was found.
 type Sides<'t> = (&'t Tree, &'t Tree);
@@ -45,12 +45,13 @@ impl Search<'_> {
     }
 
     fn measure(&self, (before, found): Sides) -> Result<(Program, Program, PairedReceipt)> {
-        let (base, head) = (before.build(self.config)?, found.build(self.config)?);
-        let sources = Sources { base: Some(before.source(self.config)?), head: Some(found.source(self.config)?) };
+        let wanted = &self.config.wanted();
+        let (base, head) = (before.build(wanted)?, found.build(wanted)?);
+        let sources = Sources { base: Some(before.source(wanted)?), head: Some(found.source(wanted)?) };
         let commit = (before.commit != found.commit).then_some(before.commit.as_str());
         let look = same_code::of_checkouts(&base, &head, commit, &found.folder()?);
         let request = paired_gate::request(self.config, base.clone(), head.clone(), &self.asked(look.code.clone()))?;
-        let (changed, line) = (look.changed.as_ref(), progress::Line::new());
+        let (changed, line) = (look.changed.as_ref(), progress::Line::default());
         let receipt = paired_gate::measure(&request, self.config, Some(&sources), changed, None, &line, self.cancelled);
         line.finish();
         let receipt = receipt?;

@@ -15,7 +15,7 @@ use crate::cli::swap::{self, Swap};
 use crate::cli::trees::Slot;
 use crate::config::Config;
 use crate::paired::ensure_not;
-use crate::receipt::BisectionEnd;
+use infergate_receipts::BisectionEnd;
 
 /// What to search, where it is not commits.
 #[derive(Args)]
@@ -60,17 +60,18 @@ pub fn run<'a>(
     explains: bool,
     cancelled: &'a AtomicBool,
 ) -> Result<(BisectionEnd, Search<'a>)> {
-    let mut base = Tree::checkout("HEAD", Slot::Base, config)?;
+    let wanted = &config.wanted();
+    let mut base = Tree::checkout("HEAD", Slot::Base, wanted)?;
     swap::ensure(&asked.swaps(0)?, &base.folder()?)?;
     base.change = Some(asked.label(0));
     output::line(&format!("good: {}", asked.label(0)));
-    let good = base.build(config)?;
-    let mut tree = Tree::checkout("HEAD", Slot::Step, config)?;
-    tree.take_packages(config, Some(&base));
+    let good = base.build(wanted)?;
+    let mut tree = Tree::checkout("HEAD", Slot::Step, wanted)?;
+    tree.take_packages(wanted, Some(&base));
     let mut search = Search::new(config, good, budget, explains, cancelled);
     let stand = |tree: &mut Tree, at: usize| -> Result<()> {
         let commit = tree.commit.clone();
-        tree.turn_to(&commit, config)?;
+        tree.turn_to(&commit, wanted)?;
         tree.change = Some(asked.label(at));
         swap::ensure(&asked.swaps(at)?, &tree.folder()?)
     };

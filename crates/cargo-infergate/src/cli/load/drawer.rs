@@ -37,7 +37,7 @@ impl Drawer {
     pub fn start() -> Self {
         let (scenes, shown) = mpsc::channel::<Scene>();
         let thread = thread::spawn(move || {
-            let line = Line::new();
+            let line = Line::default();
             let mut current: Option<Scene> = None;
             let mut before = (Instant::now(), 0);
             loop {

@@ -9,10 +9,10 @@ use super::merge::Commands;
 use crate::cli::flags::{self, JUDGING, Keys, TakesKeys, one_of};
 use crate::cli::turn::Wait;
 use crate::config::keys::Group;
-use crate::receipt::MAX_USERS;
-use crate::receipt::{MAX_TOKENS, MAX_TURNS};
 use infergate_load::api::body::Api;
 use infergate_load::client::connection::Http;
+use infergate_receipts::MAX_USERS;
+use infergate_receipts::{MAX_TOKENS, MAX_TURNS};
 
 /// What a local engine, or that of `--tokenizer`, is built and started by.
 const LOCAL: &str = "Local engine, or tokenizer";

@@ -8,8 +8,8 @@ use clap::{Args, Subcommand};
 use super::{exit_code, show};
 use crate::cli::output;
 use crate::cli::outputs::{Files, Written};
-use crate::receipt::{LoadReceipt, read, write_json};
 use infergate_load::merge::merge;
+use infergate_receipts::{LoadReceipt, read, write_json};
 
 /// What `load` does beside putting on load.
 #[derive(Subcommand)]

@@ -12,13 +12,13 @@ use serde::Serialize;
 use super::super::scenarios::scenarios_of;
 use super::flags::{self, Levels, Load};
 use super::shard::{self, Begin};
-use crate::receipt::Limit;
-use crate::receipt::Scenario;
-use crate::receipt::{ShardRecord, TargetRecord};
 use infergate_load::plan::dataset::Dataset;
 use infergate_load::plan::shard::run_name;
 use infergate_load::plan::{LevelPlan, Prompts};
 use infergate_load::target::Target;
+use infergate_receipts::Limit;
+use infergate_receipts::Scenario;
+use infergate_receipts::{ShardRecord, TargetRecord};
 
 /// Measured requests of a level that nobody gave a number for: of each user, and at least.
 const REQUESTS_PER_USER: u64 = 8;

@@ -11,7 +11,6 @@ use infergate_core::text_file::read_text;
 use super::flags::{self, Load};
 use crate::cli::{bench_target, early};
 use crate::paired::{Program, ensure_not};
-use crate::receipt::{MAX_TARGETS, Price, TargetRecord};
 use infergate_load::api::body::Wanted;
 use infergate_load::api::text::Room;
 use infergate_load::api::tokenizer::Tokenizer;
@@ -21,6 +20,7 @@ use infergate_load::client::request::{Endpoint, Limits};
 use infergate_load::client::url::Url;
 use infergate_load::target::Target;
 use infergate_load::target::local::LocalTarget;
+use infergate_receipts::{MAX_TARGETS, Price, TargetRecord};
 
 /// A key is a line.
 const MAX_KEY_BYTES: u64 = 64 << 10;

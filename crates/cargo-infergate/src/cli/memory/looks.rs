@@ -5,8 +5,8 @@ use std::slice;
 
 use infergate_core::case::Case;
 
-use crate::gate::{counts_more, holds_more};
-use crate::receipt::{CountedCase, Counter};
+use infergate_judge::{counts_more, holds_more};
+use infergate_receipts::{CountedCase, Counter};
 
 /// Processes of each side that say what a model holds and what cases count, where one of each says that head's is more. It depends on
 /// luck: which threads of a pool computed, how those met that loaded, when one frees, where a heap begins. Of five that differ by luck
@@ -67,7 +67,7 @@ fn forget_unconfirmed(seen: &mut [Seen; 2], tolerance: f64) {
 #[cfg(test)]
 mod tests {
     use super::{CountedCase, LOOKS, Seen, counts_more, holds_more, look_again};
-    use crate::receipt::Counter;
+    use infergate_receipts::Counter;
 
     const MIB: u64 = 1 << 20;
 

@@ -9,15 +9,15 @@ use anyhow::Result;
 use super::super::outputs::Kept;
 use super::super::sources::{self, Sources};
 use super::super::{calibrate, coverage, flags, output, progress};
-use crate::code::Changed;
 use crate::config::Config;
-use crate::gate::paired::{
+use crate::paired::{PairedRequest, PairedRun};
+use infergate_build::code::Changed;
+use infergate_judge::paired::{
     GLANCE_BLOCKS, MAX_BLOCKS, blocks_to_pass, fewest_to_fail, known, of_another_setup, open, own_errors,
 };
-use crate::paired::{PairedRequest, PairedRun};
-use crate::receipt::{Calibration, Note, PairedCase, PairedReceipt, Took, read};
-use crate::report::paired;
-use crate::report::words;
+use infergate_receipts::{Calibration, Note, PairedCase, PairedReceipt, Took, read};
+use infergate_report::paired;
+use infergate_report::words;
 
 /// Measures what can run something of `changed` until every case is settled, and keeps each block in `kept` as soon as it is measured. Both
 /// sides are laid out alike where there are `sources`. What this gate knows of its own errors here is in the notes.

@@ -16,14 +16,14 @@ use super::super::sources::Sources;
 use super::super::trees::Trees;
 use super::super::{allocated, bench_counters, explain, memory, output, progress, same_code};
 use super::{Asked, request};
-use crate::code::Changed;
 use crate::config::{BenchTarget, Config};
-use crate::gate::paired::PairedPolicy;
 use crate::paired::{PairedRequest, Program, ensure_not};
-use crate::receipt::{PairedReceipt, clause};
+use infergate_build::code::Changed;
 use infergate_core::case::{Case, Phase, choose_benches};
 use infergate_core::receipt::file_word;
 use infergate_core::worker::{Client, Patience, WorkerError};
+use infergate_judge::paired::PairedPolicy;
+use infergate_receipts::{PairedReceipt, clause};
 
 /// Both sides of one bench target, built.
 pub struct Part {
@@ -265,7 +265,7 @@ impl Part {
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
         let place = if is_alone { out.to_owned() } else { beside(out, &file_word(&config.bench.name())) };
         let kept = Kept::at(&place);
-        let line = progress::Line::new();
+        let line = progress::Line::default();
         if asked.quick {
             return super::measure(&request, &config, None, None, None, &line, cancelled);
         }
@@ -299,7 +299,7 @@ impl Part {
         let counting = counting.map(|built| built.map(|(base, head)| (named(base), named(head))));
         if let Some(counting) = counting.filter(|_| !receipt.partial && receipt.base.counted.is_empty()) {
             kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
-            bench_counters::attach(&mut receipt, &counting, &request, &progress::Line::new(), cancelled);
+            bench_counters::attach(&mut receipt, &counting, &request, &progress::Line::default(), cancelled);
             programs = counting.ok().or(programs);
         }
         receipt.took.counting_ns = begun.elapsed().as_nanos() as u64;

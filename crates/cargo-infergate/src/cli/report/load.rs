@@ -7,15 +7,15 @@ use anyhow::{Result, bail, ensure};
 use super::super::paired_gate::{self, find_calibration};
 use super::inputs as no_inputs;
 use crate::config::Config;
-use crate::gate::paired::{PairedPolicy, judge, missing, own_errors};
-use crate::gate::{self, memory};
-use crate::receipt::{
+use infergate_judge::memory;
+use infergate_judge::paired::{PairedPolicy, judge, missing, own_errors};
+use infergate_receipts::{
     BASELINE_SCHEMA, Evidence, LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, MEMORY_SCHEMA, Outcome, PAIRED_SCHEMA,
     PairedReceipt, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline,
     read_uploaded, schema_of,
 };
-use crate::report::inputs::Inputs;
-use crate::report::words::look::is_of_errors;
+use infergate_report::inputs::Inputs;
+use infergate_report::words::look::is_of_errors;
 
 /// Reads all of them, and judges what can be. Those of a `pull_request` were written by whoever is judged.
 ///
@@ -56,7 +56,7 @@ pub fn inputs(files: &[PathBuf], config: &Config, pull_request: bool) -> Result<
     );
     if inputs.verdict.is_none() {
         inputs.verdict = match (&inputs.load, &load_baseline) {
-            (Some(load), Some(base)) => Some(gate::load::judge(load, Some(base), &config.policy)?),
+            (Some(load), Some(base)) => Some(infergate_judge::load::judge(load, Some(base), &config.policy)?),
             _ => judged(&runs, &inputs, config)?,
         };
     }
@@ -75,7 +75,7 @@ fn once<T>(path: &Path, place: &mut Option<T>, document: T) -> Result<()> {
 fn as_run(run: &ReceiptOrBaseline) -> Result<Receipt> {
     match run {
         ReceiptOrBaseline::Receipt(receipt) => Ok(receipt.as_ref().clone()),
-        ReceiptOrBaseline::Baseline(baseline) => gate::newest_session(baseline),
+        ReceiptOrBaseline::Baseline(baseline) => infergate_judge::newest_session(baseline),
     }
 }
 
@@ -87,10 +87,10 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
     }
     let mut rows = Vec::new();
     match runs {
-        [base, head] => return gate::compare(base, head, &config.policy).map(Some),
+        [base, head] => return infergate_judge::compare(base, head, &config.policy).map(Some),
         [run] => {
             // Without a base only absolute limits decide: those that were asked for, and leaks.
-            let verdict = gate::judge(&as_run(run)?, None, &config.policy)?;
+            let verdict = infergate_judge::judge(&as_run(run)?, None, &config.policy)?;
             let absolute = |evidence: &Evidence| matches!(evidence, Evidence::Target(_) | Evidence::Memory(_));
             rows.extend(verdict.rows.into_iter().filter(|row| absolute(&row.evidence)));
         }

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::builds::{git::git, workspace};
 use crate::cli::paired_gate::Paired;
 use crate::cli::sides::Sides;
-use crate::code::{self, Comparison};
 use crate::paired::Program;
-use crate::receipt::clause;
+use infergate_build::code::{self, Comparison};
+use infergate_build::{git::git, workspace};
+use infergate_receipts::clause;
 
 /// Something that differs, as a clause; that it cannot be known counts, too.
 pub fn difference(flags: &Paired, sides: &Sides) -> Option<String> {

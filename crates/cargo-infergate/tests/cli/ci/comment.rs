@@ -113,7 +113,7 @@ impl Pull {
 }
 
 fn golden(name: &str) -> Vec<u8> {
-    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)).expect("a golden file")
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(name)).expect("a golden file")
 }
 
 #[track_caller]

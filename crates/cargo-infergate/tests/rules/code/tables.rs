@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use cargo_infergate::code::image::{Image, Section};
+use infergate_build::code::image::{Image, Section};
 
 use super::coverage::seen_of;
 use super::{Comparison, Folder, PROGRAM, compare, names};

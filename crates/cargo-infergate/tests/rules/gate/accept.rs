@@ -1,7 +1,7 @@
 //! What head declares as intended passes, up to the size it names, in this comparison and no other.
 
-use cargo_infergate::gate::paired::{PairedPolicy, judge};
-use cargo_infergate::receipt::{
+use infergate_judge::paired::{PairedPolicy, judge};
+use infergate_receipts::{
     Accept, CountedCase, Counter, MeanTest, NoEffect, Note, OUTPUT, Outcome, PairedReceipt, Reason, Statistic, Subject,
     Terms, UpTo, Verdict,
 };
@@ -138,7 +138,7 @@ fn a_stall_does_not_pass_behind_an_accepted_median() {
     let verdict = with_a_stall(6);
     assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Regressed, 1), "{:#?}", verdict.rows);
     let is_mean =
-        |row: &&cargo_infergate::receipt::VerdictRow| row.time().is_some_and(|time| time.statistic == Statistic::Mean);
+        |row: &&infergate_receipts::VerdictRow| row.time().is_some_and(|time| time.statistic == Statistic::Mean);
     let mean = verdict.rows.iter().find(is_mean).expect("a mean");
     assert_eq!(mean.outcome, Outcome::Regressed);
     assert!(mean.reasons.contains(&Reason::BeyondAccepted { up_to: percent(6.0) }), "{:#?}", mean.reasons);

@@ -2,8 +2,8 @@
 //!
 //! `cargo test -p cargo-infergate --test rules gate::bursts -- --nocapture` prints it (docs/LOAD.md).
 
-use cargo_infergate::gate::ALPHA;
 use infergate_core::stats::{batches, clopper_pearson, is_more_frequent, normal};
+use infergate_judge::ALPHA;
 
 /// Runs of each world.
 const RUNS: usize = 2_000;

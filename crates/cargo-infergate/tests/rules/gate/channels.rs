@@ -1,8 +1,8 @@
 //! What every verdict contains, what it refuses, and what it names.
 
-use cargo_infergate::gate::{Policy, judge};
-use cargo_infergate::receipt::{Evidence, Outcome, Receipt, VERDICT_SCHEMA};
-use cargo_infergate::report::words::headline;
+use infergate_judge::{Policy, judge};
+use infergate_receipts::{Evidence, Outcome, Receipt, VERDICT_SCHEMA};
+use infergate_report::words::headline;
 
 use crate::gate::support::{baseline, decode_baseline, machine, notes, probes, run};
 

@@ -1,7 +1,7 @@
 //! Two files compared: receipts, baselines, or one of each.
 
-use cargo_infergate::gate::{Policy, compare};
-use cargo_infergate::receipt::{Outcome, Receipt, ReceiptOrBaseline};
+use infergate_judge::{Policy, compare};
+use infergate_receipts::{Outcome, Receipt, ReceiptOrBaseline};
 
 use crate::gate::support::{decode_baseline, machine, notes, output, row, run};
 

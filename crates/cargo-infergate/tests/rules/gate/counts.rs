@@ -1,7 +1,7 @@
 //! Open files and threads over many runs: those that leak are called, pools are not spoken of.
 
-use cargo_infergate::receipt::{MemoryRecord, MemorySample, MemorySeries, Outcome};
 use infergate_core::memory::leak::{Witness, judge, needs_confirmation};
+use infergate_receipts::{MemoryRecord, MemorySample, MemorySeries, Outcome};
 
 use super::memory::record;
 

@@ -1,7 +1,7 @@
 //! What a case runs of what changed: that is explained beside its time, and a case that runs nothing of it is not timed.
 
-use cargo_infergate::gate::paired::{PairedPolicy, judge};
-use cargo_infergate::receipt::{CodeRecord, CodeRuns, Outcome, PairedReceipt, Reason, Verdict};
+use infergate_judge::paired::{PairedPolicy, judge};
+use infergate_receipts::{CodeRecord, CodeRuns, Outcome, PairedReceipt, Reason, Verdict};
 
 use crate::gate::paired::measured;
 use crate::gate::support::{case, note, row};

@@ -1,8 +1,8 @@
 //! Sessions of one day count as one: what that is worth, by simulation with fixed seeds.
 
-use cargo_infergate::gate::{Policy, judge, newest_of_each_day, stored_limit};
-use cargo_infergate::receipt::{Outcome, Reason, Receipt};
 use infergate_core::stats::{mean, normal};
+use infergate_judge::{Policy, judge, newest_of_each_day, stored_limit};
+use infergate_receipts::{Outcome, Reason, Receipt};
 
 use crate::gate::support::{baseline, decode_baseline, note, row, run, time};
 

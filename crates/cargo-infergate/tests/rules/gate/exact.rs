@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use cargo_infergate::gate::paired::{PairedPolicy, judge as judge_pair};
-use cargo_infergate::gate::{Policy, judge};
-use cargo_infergate::receipt::{Baseline, CountedCase, Counter, Evidence, Outcome, Receipt, Unit, Verdict, VerdictRow};
-use cargo_infergate::report::words::headline::of;
+use infergate_judge::paired::{PairedPolicy, judge as judge_pair};
+use infergate_judge::{Policy, judge};
+use infergate_receipts::{Baseline, CountedCase, Counter, Evidence, Outcome, Receipt, Unit, Verdict, VerdictRow};
+use infergate_report::words::headline::of;
 
 use crate::gate::paired::measured;
 use crate::gate::support::{compares, decode_baseline, note, output, row, run};

@@ -1,9 +1,9 @@
 //! How often the stored channel calls an unchanged program slower, and how often it finds a slowdown: by simulation, with
 //! fixed seeds, through the gate itself.
 
-use cargo_infergate::gate::{Policy, judge};
-use cargo_infergate::receipt::{Outcome, Receipt};
 use infergate_core::prompt::seeded_ids;
+use infergate_judge::{Policy, judge};
+use infergate_receipts::{Outcome, Receipt};
 
 use crate::gate::support::{baseline, run};
 

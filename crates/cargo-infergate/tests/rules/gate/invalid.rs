@@ -1,7 +1,7 @@
 //! A run that breaks an invariant is invalid, with the reason, and gives no verdict.
 
-use cargo_infergate::gate::{Policy, judge};
-use cargo_infergate::receipt::{Counter, Outcome, Receipt};
+use infergate_judge::{Policy, judge};
+use infergate_receipts::{Counter, Outcome, Receipt};
 
 use crate::gate::support::{decode_baseline, note, notes, row, run};
 

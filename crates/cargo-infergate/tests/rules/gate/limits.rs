@@ -1,8 +1,8 @@
 //! A receipt judged again: no limit that it holds counts.
 
-use cargo_infergate::gate::paired::{Limits, PairedPolicy, judge, missing, widest};
-use cargo_infergate::receipt::{LoadCase, MeanTest, Metric, Outcome, PairedReceipt, WindowTimes};
 use infergate_core::case::{BenchName, Case};
+use infergate_judge::paired::{Limits, PairedPolicy, judge, missing, widest};
+use infergate_receipts::{LoadCase, MeanTest, Metric, Outcome, PairedReceipt, WindowTimes};
 use proptest::prelude::*;
 
 use crate::gate::paired::measured;
@@ -50,7 +50,7 @@ fn what_the_settings_ask_for_and_the_run_has_not_is_named() {
     let receipt = slower(0.0);
     let said = |cases: &[&str]| {
         let cases: Vec<String> = cases.iter().map(|case| (*case).to_owned()).collect();
-        missing(&receipt, &cases).as_ref().map(cargo_infergate::report::words::note)
+        missing(&receipt, &cases).as_ref().map(infergate_report::words::note)
     };
     assert_eq!(said(&[]), None);
     assert_eq!(said(&["decode/*", "decode/p8"]), None);

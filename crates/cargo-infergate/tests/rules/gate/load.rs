@@ -1,12 +1,12 @@
 //! Load runs against sessions of a load baseline.
 
-use cargo_infergate::gate::Policy;
-use cargo_infergate::gate::load::{compare, judge};
-use cargo_infergate::receipt::{
+use infergate_core::load::{Arrivals, Failure, FailureClass};
+use infergate_judge::Policy;
+use infergate_judge::load::{compare, judge};
+use infergate_receipts::{
     Evidence, LoadBaseline, LoadReceipt, Metric, Note, Outcome, Reason, ShardRecord, Shown, TargetRecord, Verdict,
     VerdictRow,
 };
-use infergate_core::load::{Arrivals, Failure, FailureClass};
 
 use crate::gate::load_runs::run;
 

@@ -1,8 +1,8 @@
 //! Load runs whose times are known.
 
-use cargo_infergate::receipt::Scenario;
-use cargo_infergate::receipt::{LOAD_SCHEMA, LevelRecord, LoadReceipt, Machine, TargetRecord};
 use infergate_core::load::{Arrivals, RequestRecord, Stop};
+use infergate_receipts::Scenario;
+use infergate_receipts::{LOAD_SCHEMA, LevelRecord, LoadReceipt, Machine, TargetRecord};
 
 const US: u64 = 1_000;
 const USERS: u32 = 2;

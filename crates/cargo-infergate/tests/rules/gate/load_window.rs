@@ -1,10 +1,10 @@
 //! What a window of load says, by its requests.
 
 use cargo_infergate::paired::load_window::{answers, bytes_per_token, window};
-use cargo_infergate::receipt::{LoadCase, Metric, Side, WindowAnswers, WindowTimes};
 use cargo_infergate::server::answer::itl_ns;
 use infergate_core::load::{Failure, FailureClass, RequestRecord, WindowPlan};
 use infergate_core::sha256::{self, words_of_hex};
+use infergate_receipts::{LoadCase, Metric, Side, WindowAnswers, WindowTimes};
 
 fn record(user: u32, scheduled_ns: u64, chunk_ns: &[u64]) -> RequestRecord {
     RequestRecord {

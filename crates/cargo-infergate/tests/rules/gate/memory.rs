@@ -1,12 +1,12 @@
 //! The memory channel on synthetic series: what leaks is called, what only moves is not, and what it says of its own sight
 //! is true.
 
-use cargo_infergate::receipt::{LoadMemory, MemoryRecord, MemorySample, MemorySeries, Outcome};
 use infergate_core::case::Case;
 use infergate_core::memory::leak::{
     Finding, HeapGrowth, MIN_RUNS, ResidentTrend, Witness, heap_rises, heap_trend, judge, needs_confirmation,
     resident_trend, smallest_leak_bytes,
 };
+use infergate_receipts::{LoadMemory, MemoryRecord, MemorySample, MemorySeries, Outcome};
 use proptest::prelude::*;
 
 const PAGE: f64 = 4096.0;

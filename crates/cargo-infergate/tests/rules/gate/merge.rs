@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cargo_infergate::gate::paired::{PairedPolicy, Series, judge, merge, outcomes};
-use cargo_infergate::receipt::{
+use infergate_judge::paired::{PairedPolicy, Series, judge, merge, outcomes};
+use infergate_receipts::{
     CodeRecord, CodeRuns, Counter, Evidence, Outcome, PairedReceipt, Reason, ShareRecord, TimeEvidence, VerdictRow,
 };
 use proptest::prelude::*;

@@ -1,12 +1,12 @@
 //! Two outputs: the same, drifted, or changed.
 
-use cargo_infergate::gate::output::{Agreement, compare, default_tolerance};
-use cargo_infergate::gate::paired::{PairedPolicy, judge as judge_pair};
-use cargo_infergate::gate::{Policy, judge};
-use cargo_infergate::receipt::{
+use infergate::engine::EngineInfo;
+use infergate_judge::output::{Agreement, compare, default_tolerance};
+use infergate_judge::paired::{PairedPolicy, judge as judge_pair};
+use infergate_judge::{Policy, judge};
+use infergate_receipts::{
     Accept, Baseline, Fingerprint, OtherLength, Outcome, Output, PairedReceipt, Receipt, StepLogits, Terms, Verdict,
 };
-use infergate::engine::EngineInfo;
 
 use crate::gate::paired::measured as paired;
 use crate::gate::support::{baseline, case, note, notes, output, row, run};

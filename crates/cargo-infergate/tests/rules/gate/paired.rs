@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cargo_infergate::gate::paired::{PairedPolicy, judge};
-use cargo_infergate::receipt::{
+use infergate_judge::paired::{PairedPolicy, judge};
+use infergate_receipts::{
     BlockCase, BlockRecord, CountedCase, Counter, Outcome, PAIRED_SCHEMA, PairedCase, PairedReceipt, Shown, Side,
     SideRecord, Verdict,
 };
@@ -49,7 +49,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
     PairedReceipt {
         code: None,
         terms: None,
-        built_with: cargo_infergate::receipt::BuiltWith::default(),
+        built_with: infergate_receipts::BuiltWith::default(),
         notes: Vec::new(),
         share: None,
         explained: Vec::new(),
@@ -132,7 +132,7 @@ fn targets_are_judged_by_what_head_took() {
         let id = receipt.cases[0].id.to_string();
         let row = row(&verdict, &id, target.split(' ').nth(1).expect("a metric"));
         assert_eq!((row.outcome, verdict.exit_code), (expected, expected.exit_code()), "{target}: {row:?}");
-        let cargo_infergate::receipt::Evidence::Target(found) = &row.evidence else { panic!("{row:?}") };
+        let infergate_receipts::Evidence::Target(found) = &row.evidence else { panic!("{row:?}") };
         assert_eq!(found.value.map(f64::round), value, "{target}");
     }
     let mut grouped = decode.clone();
@@ -203,6 +203,6 @@ fn what_is_broken_in_head_leaves_the_others_their_outcome() {
     assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Invalid, 3));
     let time = verdict.rows.iter().find(|row| row.time().is_some()).expect("a row");
     assert_eq!(time.outcome, Outcome::WithinLimit);
-    let said = cargo_infergate::report::words::headline::of(&verdict);
+    let said = infergate_report::words::headline::of(&verdict);
     assert!(said.contains("not all is judged: other fails in head alone"), "{said}");
 }

@@ -7,10 +7,10 @@ use cargo_infergate::paired::first_pairs;
 use cargo_infergate::paired::pairs::{Pairs, most_ns};
 use cargo_infergate::paired::planning::{decide, starts_ns};
 use cargo_infergate::paired::{PairedRequest, Program};
-use cargo_infergate::receipt::{BlockCase, Output, PairedCase};
 use infergate_core::case::Case;
 use infergate_core::clock::VirtualClock;
 use infergate_core::engine::LoadRequest;
+use infergate_receipts::{BlockCase, Output, PairedCase};
 
 /// Pairs of 2 x 10 ms whose ratios jump by 10 %: more of them would help.
 const SAMPLE_NS: u64 = 10_000_000;

@@ -1,6 +1,6 @@
 //! Where the baseline is of another platform, and exactness cannot be asked for.
 
-use cargo_infergate::receipt::{Counter, Outcome, Receipt};
+use infergate_receipts::{Counter, Outcome, Receipt};
 
 use crate::gate::exact::{base, counted, counter_verdict, head, judged};
 use crate::gate::output::with_logits;

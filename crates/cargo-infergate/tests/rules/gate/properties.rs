@@ -1,7 +1,7 @@
 //! What holds for every run, however odd.
 
-use cargo_infergate::gate::{Policy, judge};
-use cargo_infergate::receipt::{
+use infergate_judge::{Policy, judge};
+use infergate_receipts::{
     Baseline, Counter, Outcome, Probes, ProcessSamples, Receipt, Verdict, VerdictRow, Work, to_json,
 };
 use proptest::collection::vec;
@@ -129,7 +129,7 @@ proptest! {
     ) {
         let mut pair = probes(memory, matrix);
         pair.after = Some(Probes { memory_read_bytes_per_s: matrix, ..pair.before });
-        let fraction = cargo_infergate::gate::limit_fraction(Some(&Work { bytes, flops, ..Work::default() }), Some(&pair), Some(ns));
+        let fraction = infergate_judge::limit_fraction(Some(&Work { bytes, flops, ..Work::default() }), Some(&pair), Some(ns));
         prop_assert!(fraction.is_none_or(|fraction| fraction > 0.0 && fraction.is_finite()));
     }
 }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use cargo_infergate::gate::paired::{MAX_BLOCKS, PairedPolicy, Series, judge, open, settled};
-use cargo_infergate::gate::servers::{LEAST_SERVERS, weigh};
 use cargo_infergate::paired::{PairedRequest, Program, run_seed};
-use cargo_infergate::receipt::{
-    Against, Evidence, Metric, Outcome, PairedReceipt, Reason, TimeEvidence, Verdict, VerdictRow,
-};
 use infergate_core::engine::LoadRequest;
 use infergate_core::load::PLACES;
 use infergate_core::stats::normal;
+use infergate_judge::paired::{MAX_BLOCKS, PairedPolicy, Series, judge, open, settled};
+use infergate_judge::servers::{LEAST_SERVERS, weigh};
+use infergate_receipts::{
+    Against, Evidence, Metric, Outcome, PairedReceipt, Reason, TimeEvidence, Verdict, VerdictRow,
+};
 
 use crate::gate::paired::measured;
 use crate::gate::support::{case, note, row, time};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use cargo_infergate::gate::{Policy, judge, stored_limit, summary_ns};
-use cargo_infergate::receipt::{Baseline, Counter, Interval, Outcome, Probes, ProcessSamples, Receipt, VerdictRow};
-use cargo_infergate::report::blessing;
+use infergate_judge::{Policy, judge, stored_limit, summary_ns};
+use infergate_receipts::{Baseline, Counter, Interval, Outcome, Probes, ProcessSamples, Receipt, VerdictRow};
+use infergate_report::blessing;
 
 use crate::gate::support::{assert_near, baseline, decode_baseline, machine, note, notes, probes, row, run, time};
 
@@ -149,7 +149,7 @@ fn on_another_machine_class_time_is_advisory_and_normalised() {
     let mut head = run(&[("decode/p128", &[2000; 3])]);
     head.machine = machine("linux-x86_64-intel-4");
     head.probes = Some(probes(20e9, 400e9));
-    head.cases[0].work = Some(cargo_infergate::receipt::Work { bytes: 20_000.0, ..Default::default() });
+    head.cases[0].work = Some(infergate_receipts::Work { bytes: 20_000.0, ..Default::default() });
     let policy = Policy::default();
     let verdict = judge(&head, Some(&baseline(&sessions)), &policy).expect("a verdict");
     let elsewhere = row(&verdict, "decode/p128", "itl_ns");
@@ -170,8 +170,8 @@ fn on_another_machine_class_time_is_advisory_and_normalised() {
 fn the_fraction_of_the_hardware_limit_uses_the_best_probe_and_is_not_clamped() {
     let mut head = run(&[("decode/p128", &[1_000_000; 3])]);
     head.cases[0].work =
-        Some(cargo_infergate::receipt::Work { bytes: 20_000_000.0, flops: 100_000_000.0, ..Default::default() });
-    let fraction = |head: &cargo_infergate::receipt::Receipt| {
+        Some(infergate_receipts::Work { bytes: 20_000_000.0, flops: 100_000_000.0, ..Default::default() });
+    let fraction = |head: &infergate_receipts::Receipt| {
         let verdict = judge(head, None, &Policy::default()).expect("a verdict");
         row(&verdict, "decode/p128", "itl_ns").time().expect("a time").limit_fraction
     };

@@ -1,12 +1,12 @@
 //! Receipts and baselines made by hand, and rows looked up by name.
 
-use cargo_infergate::receipt::{
+use infergate::engine::EngineInfo;
+use infergate_core::case::Case;
+use infergate_receipts::{
     Baseline, Build, CaseRecord, Evidence, Machine, Output, ProbePair, Probes, ProcessSamples, RECEIPT_SCHEMA, Receipt,
     TimeEvidence, Verdict, VerdictRow, output_sha256,
 };
-use cargo_infergate::report::words;
-use infergate::engine::EngineInfo;
-use infergate_core::case::Case;
+use infergate_report::words;
 
 pub fn case(id: &str) -> Case {
     id.parse().expect("a case id")

@@ -1,7 +1,7 @@
 //! Targets: absolute limits, read from a line of text.
 
-use cargo_infergate::gate::{Policy, judge};
-use cargo_infergate::receipt::{
+use infergate_judge::{Policy, judge, target_value};
+use infergate_receipts::{
     Counter, Evidence, Metric, Outcome, ProcessSamples, Receipt, Target, TargetEvidence, TargetMetric, Verdict,
     VerdictRow,
 };
@@ -87,14 +87,14 @@ fn each_metric_is_derived_from_the_raw_samples_per_process() {
         (TargetMetric::Of(Metric::DecodeSpeed), 100.0),
         (TargetMetric::Of(Metric::OutputThroughput), 5.0 / 0.140),
     ] {
-        assert_near(metric.value(&head.cases[0]), expected);
+        assert_near(target_value(metric, &head.cases[0]), expected);
     }
 }
 
 #[test]
 fn a_step_and_a_prefill_have_the_metrics_they_have() {
     let head = run(&[("decode/p8", &[20_000_000]), ("prefill/p8", &[100_000_000])]);
-    let values = |at: usize| TargetMetric::ALL.map(|metric| metric.value(&head.cases[at]));
+    let values = |at: usize| TargetMetric::ALL.map(|metric| target_value(metric, &head.cases[at]));
     // ttft, itl, tpot, e2e, tokens/s, output tokens/s, a variation that takes two samples, and two that were not counted
     assert_eq!(values(0), [None, Some(20.0), Some(20.0), None, Some(50.0), None, None, None, None]);
     assert_eq!(values(1), [Some(100.0), None, None, Some(100.0), None, Some(10.0), None, None, None]);
@@ -105,7 +105,7 @@ fn a_step_and_a_prefill_have_the_metrics_they_have() {
 fn a_variation_is_over_all_samples_of_the_time_that_a_case_is_about() {
     for id in ["prefill/p8", "decode/p8", "generate/p8-o5"] {
         let head = run(&[(id, &[90_000_000, 100_000_000, 110_000_000])]);
-        assert_near(TargetMetric::CvPercent.value(&head.cases[0]), 10.0);
+        assert_near(target_value(TargetMetric::CvPercent, &head.cases[0]), 10.0);
         for (limit, expected) in [("< 20", Outcome::Pass), ("< 9", Outcome::TargetMissed)] {
             let target = format!("* cv_percent {limit}");
             let verdict = judged(&head, &target);

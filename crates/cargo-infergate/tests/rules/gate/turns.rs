@@ -1,9 +1,9 @@
 //! A side that computes while the other one has its turn.
 
-use cargo_infergate::gate::paired::{computes_between, head_computes_between};
-use cargo_infergate::receipt::{Idle, PairedReceipt};
-use cargo_infergate::report::words;
 use infergate::engine::Pacing;
+use infergate_judge::paired::{computes_between, head_computes_between};
+use infergate_receipts::{Idle, PairedReceipt};
+use infergate_report::words;
 
 use crate::gate::paired::measured;
 

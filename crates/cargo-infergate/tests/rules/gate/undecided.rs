@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cargo_infergate::gate::paired::{PairedPolicy, decide, judge};
-use cargo_infergate::receipt::{CountedCase, Counter, Evidence, Outcome, PairedReceipt, Subject, Verdict, VerdictRow};
+use infergate_judge::paired::{PairedPolicy, decide, judge};
+use infergate_receipts::{CountedCase, Counter, Evidence, Outcome, PairedReceipt, Subject, Verdict, VerdictRow};
 
 use crate::gate::paired::measured;
 use crate::gate::support::{case, row};

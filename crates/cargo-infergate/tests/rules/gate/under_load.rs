@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use cargo_infergate::gate::paired::{PairedPolicy, judge, open, outcomes, series};
 use cargo_infergate::paired::load_window::{answers, bytes_per_token, window};
-use cargo_infergate::receipt::window::{METRICS, case_name};
-use cargo_infergate::receipt::{
-    Accept, BlockCase, BlockRecord, Evidence, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side, Terms, UpTo,
-    Verdict, VerdictRow, WindowAnswers, WindowRecord, WindowTimes,
-};
-use cargo_infergate::report::inputs::Inputs;
-use cargo_infergate::report::verdict_file::verdict_file;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::load::{FailureClass, REPEATED_PROMPTS, WindowPlan};
 use infergate_core::sha256::{self, words_of_hex};
+use infergate_judge::paired::{PairedPolicy, judge, open, outcomes, series};
+use infergate_receipts::window::{METRICS, case_name};
+use infergate_receipts::{
+    Accept, BlockCase, BlockRecord, Evidence, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side, Terms, UpTo,
+    Verdict, VerdictRow, WindowAnswers, WindowRecord, WindowTimes,
+};
+use infergate_report::inputs::Inputs;
+use infergate_report::verdict_file::verdict_file;
 
 use crate::gate::paired::measured;
 use crate::gate::simulated_server::{SAID, Server};

@@ -1,10 +1,10 @@
 //! How often the looks are wrong, and how small a slowdown they find.
 
-use cargo_infergate::gate::paired::{
+use infergate_core::stats::{normal, sample_std};
+use infergate_judge::paired::{
     Bet, LEVEL, MAX_BLOCKS, Series, in_suite, outcomes, smallest_slowdown, smallest_slowdown_of,
 };
-use cargo_infergate::receipt::Outcome;
-use infergate_core::stats::{normal, sample_std};
+use infergate_receipts::Outcome;
 
 use crate::gate_looks::{limit, series};
 

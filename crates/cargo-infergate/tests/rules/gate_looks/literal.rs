@@ -1,8 +1,8 @@
 //! The rule of gate.md, word by word, and suites to compare it with.
 
-use cargo_infergate::gate::paired::{Bet, MAX_BLOCKS, PASS_LEVEL, Series};
-use cargo_infergate::receipt::Outcome;
 use infergate_core::stats::{hodges_lehmann, normal};
+use infergate_judge::paired::{Bet, MAX_BLOCKS, PASS_LEVEL, Series};
+use infergate_receipts::Outcome;
 
 use crate::gate_looks::series;
 

@@ -1,8 +1,8 @@
 //! Blocks that vary by too much for the limit: what passes since a slowdown by `widest` is excluded.
 
-use cargo_infergate::gate::paired::{MAX_BLOCKS, Series, outcomes, stand};
-use cargo_infergate::receipt::Outcome;
 use infergate_core::stats::normal;
+use infergate_judge::paired::{MAX_BLOCKS, Series, outcomes, stand};
+use infergate_receipts::Outcome;
 
 use crate::gate_looks::{limit, series};
 

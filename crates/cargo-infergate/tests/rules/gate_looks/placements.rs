@@ -1,8 +1,8 @@
 //! Suites of which each block times four placements of what changed: luck of a placement is not called slower, and work is.
 
-use cargo_infergate::gate::paired::{MAX_BLOCKS, Series, outcomes};
-use cargo_infergate::receipt::Outcome;
 use infergate_core::stats::normal;
+use infergate_judge::paired::{MAX_BLOCKS, Series, outcomes};
+use infergate_receipts::Outcome;
 
 use crate::gate_looks::series;
 

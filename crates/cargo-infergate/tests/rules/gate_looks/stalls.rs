@@ -2,12 +2,12 @@
 //!
 //! `cargo test -p cargo-infergate --test rules gate_looks::stalls -- --nocapture` prints the shares that docs/GATE.md quotes.
 
-use cargo_infergate::gate::paired::{
-    self, MAX_BLOCKS, Series, block_difference, block_mean_difference, mean_test, outcomes, settled, stand,
-};
-use cargo_infergate::receipt::{BlockCase, BlockRecord, Outcome, PairedCase, Shown};
 use infergate_core::case::Case;
 use infergate_core::stats::normal;
+use infergate_judge::paired::{
+    self, MAX_BLOCKS, Series, block_difference, block_mean_difference, mean_test, outcomes, settled, stand,
+};
+use infergate_receipts::{BlockCase, BlockRecord, Outcome, PairedCase, Shown};
 
 use crate::gate::paired::measured;
 use crate::gate_looks::{limit, series};

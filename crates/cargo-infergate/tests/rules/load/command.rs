@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 
-use cargo_infergate::receipt::{LoadReceipt, read};
 use infergate_core::load::FailureClass;
+use infergate_receipts::{LoadReceipt, read};
 use tempfile::TempDir;
 
 use crate::load::faults::{answer, next_request, server};

@@ -3,12 +3,12 @@
 //!
 //! `cargo test -p cargo-infergate --test rules load::coverage -- --nocapture` prints them, queue by queue (docs/LOAD.md).
 
-use cargo_infergate::receipt::Limit;
 use infergate_core::metric::Metric;
 use infergate_core::stats::clopper_pearson;
 use infergate_core::stats::quantile;
 use infergate_load::summary::slo::goodput;
 use infergate_load::summary::{LevelSummary, summarise};
+use infergate_receipts::Limit;
 
 use crate::load::queue::{Load, Queue, Server};
 

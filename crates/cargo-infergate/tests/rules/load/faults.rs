@@ -5,7 +5,6 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-use cargo_infergate::receipt::Scenario;
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop};
 use infergate_load::api::body::Api;
 use infergate_load::client::connection::Http;
@@ -16,6 +15,7 @@ use infergate_load::client::url::Url;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LevelPlan, Prompts};
 use infergate_load::target::live::Live;
+use infergate_receipts::Scenario;
 
 use crate::load::script::{END, HEAD, chunk, wanted};
 

@@ -1,11 +1,10 @@
 //! Receipts of shards, put together: what one client would have written, or a refusal that names a file.
 
-use cargo_infergate::receipt::{LevelRecord, LoadReceipt, ShardRecord};
-use cargo_infergate::report;
 use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Spacing, Stop};
 use infergate_load::merge::merge;
 use infergate_load::plan::shard::Shard;
 use infergate_load::summary::{Window, counted_requests, steady_window, summarise};
+use infergate_receipts::{LevelRecord, LoadReceipt, ShardRecord};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -192,7 +191,7 @@ fn the_tables_are_those_of_one_client() {
         merged.notes
     );
     let bare = |receipt: &LoadReceipt| LoadReceipt { notes: Vec::new(), invalid: Vec::new(), ..receipt.clone() };
-    assert_eq!(report::terminal::load(&bare(&merged)), report::terminal::load(&bare(&receipt)));
+    assert_eq!(infergate_report::terminal::load(&bare(&merged)), infergate_report::terminal::load(&bare(&receipt)));
 }
 
 #[test]
@@ -206,7 +205,7 @@ fn each_shard_keeps_its_audit_and_one_that_is_invalid_makes_all_invalid() {
     assert_eq!(whose, [Some(0), Some(1)]);
     assert!(merged.invalid.contains(&"shard 2 of 2: why".to_owned()), "{:?}", merged.invalid);
     assert!(merged.partial);
-    assert!(report::terminal::load(&merged).contains("shard"));
+    assert!(infergate_report::terminal::load(&merged).contains("shard"));
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use std::process::Output;
 
-use cargo_infergate::receipt::{LoadReceipt, ShardRecord, write_json};
 use infergate_core::load::Stop;
 use infergate_load::plan::shard::Shard;
+use infergate_receipts::{LoadReceipt, ShardRecord, write_json};
 
 use crate::load::command::{Place, polite};
 use crate::load::receipt::sound;

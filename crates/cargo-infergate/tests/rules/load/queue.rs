@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use infergate_core::load::{Arrivals, RequestRecord};
 
-use cargo_infergate::receipt::LevelRecord;
+use infergate_receipts::LevelRecord;
 
 /// Mean time of service.
 const SERVICE_NS: f64 = 100e6;

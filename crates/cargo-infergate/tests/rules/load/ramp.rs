@@ -1,12 +1,12 @@
 //! A level that begins slowly: who starts when, and that none of it is in the steady window.
 
-use cargo_infergate::receipt::LevelRecord;
 use infergate_core::load::{Arrivals, Spacing, Stop};
 use infergate_load::client::runner::Ran;
 use infergate_load::plan::LevelPlan;
 use infergate_load::plan::ramp::{ramped_ns, user_start_ns};
 use infergate_load::plan::shard::Shard;
 use infergate_load::summary::{Window, steady_window};
+use infergate_receipts::LevelRecord;
 
 use crate::load::runner::{plan, run};
 use crate::load::script::{Script, answer};

@@ -1,11 +1,10 @@
 //! The file of a load run: read as it was written, refused where no run could have written it.
 
-use cargo_infergate::receipt::Scenario;
-use cargo_infergate::receipt::{
+use infergate_core::load::Arrivals;
+use infergate_receipts::Scenario;
+use infergate_receipts::{
     AuditRecord, ErrorNs, LOAD_SCHEMA, LoadReceipt, Machine, Price, TargetRecord, read, write_json,
 };
-use cargo_infergate::report;
-use infergate_core::load::Arrivals;
 use serde_json::{Value, json, to_value};
 use tempfile::TempDir;
 
@@ -90,6 +89,6 @@ fn a_price_is_two_numbers_and_makes_a_cost() {
     let TargetRecord::Endpoint { price: own, .. } = &mut receipt.targets[0] else { panic!("a server") };
     *own = Some(price);
     // 100 tokens in for 0.5 and 4 out for 2 a million.
-    let text = report::terminal::load(&receipt);
+    let text = infergate_report::terminal::load(&receipt);
     assert!(text.contains("a million output tokens") && text.contains("0.0000580                     14.50"), "{text}");
 }

@@ -1,7 +1,7 @@
 //! A prompt that is sent again and answered faster is called, and nothing else is.
 
-use cargo_infergate::receipt::{LevelRecord, LoadReceipt};
 use infergate_load::summary::repeats::warnings;
+use infergate_receipts::{LevelRecord, LoadReceipt};
 
 use crate::load::queue::{Load, Queue, Server};
 use crate::load::receipt::sound;

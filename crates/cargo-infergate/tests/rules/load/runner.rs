@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cargo_infergate::receipt::Scenario;
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Spacing, Stop, Window};
 use infergate_load::client::request::Limits;
 use infergate_load::client::runner::{Ran, run_level};
@@ -13,6 +12,7 @@ use infergate_load::client::stamped::RunClock;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LevelPlan, Prompts};
 use infergate_load::target::live::Live;
+use infergate_receipts::Scenario;
 use tokio::task::spawn_local;
 use tokio::time::{advance, sleep};
 

@@ -1,7 +1,7 @@
 //! Scenarios, and how they are made to fit.
 
-use cargo_infergate::receipt::Scenario;
 use infergate_load::plan::prompt::prompt;
+use infergate_receipts::Scenario;
 use proptest::prelude::*;
 
 #[test]

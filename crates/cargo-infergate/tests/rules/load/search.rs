@@ -1,11 +1,11 @@
 //! The search for the most users: where it ends, and how often its answer misses the objective.
 
-use cargo_infergate::receipt::Limit;
 use infergate_core::metric::Metric;
 use infergate_core::stats::quantile;
 use infergate_load::judge::search::{Step, next_step};
 use infergate_load::summary::slo::meets;
 use infergate_load::summary::summarise;
+use infergate_receipts::Limit;
 use proptest::prelude::*;
 
 use crate::load::queue::{Load, Queue, Server};

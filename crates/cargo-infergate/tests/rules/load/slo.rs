@@ -1,10 +1,9 @@
 //! Limits: of levels, and of each request.
 
-use cargo_infergate::receipt::{Limit, LoadReceipt};
-use cargo_infergate::report;
 use infergate_core::load::{Failure, FailureClass};
 use infergate_load::summary::slo::{goodput, meets};
 use infergate_load::summary::summarise;
+use infergate_receipts::{Limit, LoadReceipt};
 
 use crate::load::summary::level;
 
@@ -82,7 +81,8 @@ fn the_most_users_are_those_that_met_the_limits_twice() {
         });
         let receipt = crate::load::receipt::sound();
         let levels = levels.collect();
-        let text = report::terminal::load(&LoadReceipt { limits: vec![limit("ttft_p50=1s")], levels, ..receipt });
+        let text =
+            infergate_report::terminal::load(&LoadReceipt { limits: vec![limit("ttft_p50=1s")], levels, ..receipt });
         text.lines().find(|line| line.contains("ttft_p50=1s")).expect("it is said").to_owned()
     };
     let confirmed = said(&[(1, true), (2, true), (4, true), (8, false), (6, false), (5, false), (4, true)]);

@@ -1,13 +1,12 @@
 //! A level on a server that shares itself among the requests in flight: what it says is the truth of full load, or that it has too
 //! few requests to say it.
 
-use cargo_infergate::receipt::{LevelRecord, LoadReceipt};
-use cargo_infergate::report;
 use infergate_core::load::{Arrivals, Spacing, Stop};
 use infergate_load::client::runner::Ran;
 use infergate_load::judge;
 use infergate_load::plan::LevelPlan;
 use infergate_load::summary::{LevelSummary, summarise};
+use infergate_receipts::{LevelRecord, LoadReceipt};
 
 use crate::load::receipt::sound;
 use crate::load::runner::{plan, run};
@@ -47,7 +46,7 @@ fn plan_of(arrivals: Arrivals, stop: Stop) -> LevelPlan {
 /// Each reason why the numbers of `level` alone are not to be used, and its report.
 fn said(level: &LevelRecord) -> (Vec<String>, String) {
     let receipt = LoadReceipt { audits: Vec::new(), levels: vec![level.clone()], ..sound() };
-    (judge::reasons(&receipt), report::terminal::load(&receipt))
+    (judge::reasons(&receipt), infergate_report::terminal::load(&receipt))
 }
 
 #[track_caller]

@@ -1,9 +1,9 @@
 //! Every number is derived from the records, and none from too few.
 
-use cargo_infergate::receipt::{LevelRecord, LoadReceipt};
 use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Spacing, Stop};
 use infergate_load::judge;
 use infergate_load::summary::{Counted, Window, scaling_efficiency, steady_window, summarise};
+use infergate_receipts::{LevelRecord, LoadReceipt};
 
 const MS: u64 = 1_000_000;
 

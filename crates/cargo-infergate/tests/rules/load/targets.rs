@@ -3,8 +3,6 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cargo_infergate::receipt::LevelRecord;
-use cargo_infergate::receipt::Scenario;
 use infergate_core::load::{Arrivals, Failure, FailureClass, Spacing, Stop};
 use infergate_load::client::request::Limits;
 use infergate_load::client::runner::run_level;
@@ -14,6 +12,8 @@ use infergate_load::plan::{LevelPlan, Prompts};
 use infergate_load::summary::crossing::{Faster, compare};
 use infergate_load::summary::{summarise, summarise_target};
 use infergate_load::target::live::Live;
+use infergate_receipts::LevelRecord;
+use infergate_receipts::Scenario;
 
 use crate::load::script::{Script, answer, endpoint, in_made_up_time};
 

@@ -2,8 +2,6 @@
 
 use std::io::Write;
 
-use cargo_infergate::receipt::LoadReceipt;
-use cargo_infergate::report;
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
 use infergate_load::api::text::{AnswerText, Pieces, Room};
 use infergate_load::client::request::Limits;
@@ -12,6 +10,7 @@ use infergate_load::judge;
 use infergate_load::summary::token_counts::{TokenCounts, compare};
 use infergate_load::summary::{Counted, summarise};
 use infergate_load::target::live::Live;
+use infergate_receipts::LoadReceipt;
 
 use crate::load::command::Place;
 use crate::load::faults::{answer, next_request, server};
@@ -88,7 +87,7 @@ fn a_tokenizer_counts_where_the_server_does_not() {
     let summary = summarise(&receipt.levels[0]);
     assert_eq!(summary.counted, Some(Counted::Tokenizer));
     assert_eq!(summary.tpot_ns.at(0.5), Some(10e6), "60 ms for the six tokens behind the first");
-    let text = report::terminal::load(&receipt);
+    let text = infergate_report::terminal::load(&receipt);
     assert!(
         text.contains("No usable count of tokens came from the server; they were counted in the texts of the answers by a tokenizer"),
         "{text}"
@@ -108,7 +107,7 @@ fn the_servers_own_count_comes_first_and_both_have_to_agree() {
     assert_eq!(judge::reasons(&one_end_counted), Vec::<String>::new());
     let summary = summarise(&one_end_counted.levels[0]);
     assert_eq!((summary.counted, summary.tpot_ns.at(0.5)), (Some(Counted::Usage), Some(20e6)));
-    let text = report::terminal::load(&run(|_, _| {}));
+    let text = infergate_report::terminal::load(&run(|_, _| {}));
     assert!(text.contains("the same number in 40 of 40 answers, more than one apart in 0"), "{text}");
     let another_model = run(|number, record| record.text_tokens = Some(if number == 0 { 9 } else { 4 }));
     let reasons = judge::reasons(&another_model);

@@ -6,15 +6,13 @@ use std::time::Duration;
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
-use cargo_infergate::receipt::{
-    LevelRecord, LoadBaseline, LoadReceipt, Outcome, TargetRecord, Verdict, read, write_json,
-};
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{FakeEngine, LoadRequest};
 use infergate::load::run_level;
 use infergate_core::load::{Arrivals, LevelPlan, LoadLevel, RequestShape, Spacing, Stop, Window};
 use infergate_core::worker::{Client, Patience, Request, WorkerError, WorkerFile};
+use infergate_receipts::{LevelRecord, LoadBaseline, LoadReceipt, Outcome, TargetRecord, Verdict, read, write_json};
 
 use crate::local_load::engines::{NEVER, plan};
 use crate::support;

@@ -1,7 +1,7 @@
 //! Receipts and baselines: what is written is read the same.
 
-use cargo_infergate::gate::{Policy, judge};
-use cargo_infergate::receipt::{
+use infergate_judge::{Policy, judge};
+use infergate_receipts::{
     Baseline, Outcome, Receipt, ReceiptOrBaseline, Session, read, read_receipt_or_baseline, write_json,
 };
 

@@ -1,6 +1,6 @@
 //! Baselines of load runs as files, without what nobody should see.
 
-use cargo_infergate::receipt::{
+use infergate_receipts::{
     LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, TargetRecord, read, to_json, write_json,
 };
 use tempfile::TempDir;

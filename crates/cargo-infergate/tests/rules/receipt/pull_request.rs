@@ -4,9 +4,9 @@
 use std::fs;
 use std::process::Command;
 
-use cargo_infergate::gate::paired::{PairedPolicy, decide, fit_to_upload, mean_test};
-use cargo_infergate::receipt::{BlockCase, MOST_UPLOADED_BYTES, parse_uploaded};
 use infergate_core::stats::normal;
+use infergate_judge::paired::{PairedPolicy, decide, fit_to_upload, mean_test};
+use infergate_receipts::{BlockCase, MOST_UPLOADED_BYTES, parse_uploaded};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

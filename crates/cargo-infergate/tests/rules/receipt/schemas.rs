@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cargo_infergate::receipt::json_schemas;
+use infergate_receipts::json_schemas;
 
 #[test]
 fn committed_schemas_are_those_of_the_code() {

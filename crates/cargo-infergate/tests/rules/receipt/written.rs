@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use cargo_infergate::receipt::{Probes, Receipt, ensure_writable, read, write_json};
+use infergate_receipts::{Probes, Receipt, ensure_writable, read, write_json};
 use proptest::prelude::*;
 use tempfile::TempDir;
 

@@ -1,0 +1,40 @@
+//! From a revision, a swapped dependency or a toolchain to programs that can be started, laid out alike: checkouts beside the working
+//! tree, what is laid over them, and cargo as it is called in them.
+
+// Only the command links it.
+#![allow(missing_docs)]
+
+pub mod alike;
+pub mod asked;
+pub mod bench_choice;
+pub mod bench_names;
+pub mod bench_target;
+pub mod build_command;
+pub mod built_packages;
+pub mod cargo_settings;
+pub mod cargo_words;
+pub mod carried;
+pub mod checkout_folder;
+pub mod code;
+pub mod commits;
+pub mod criterion_front;
+pub mod edited;
+pub mod features;
+pub mod git;
+pub mod harness;
+pub mod lock_file;
+pub mod output;
+pub mod outside_paths;
+pub mod profiles;
+pub mod progress;
+pub mod relink;
+pub mod revision;
+pub mod sources;
+pub mod submodules;
+pub mod swap;
+pub mod toolchain;
+pub mod trees;
+pub mod wanted;
+pub mod watcher;
+pub mod working_tree;
+pub mod workspace;

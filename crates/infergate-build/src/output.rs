@@ -1,0 +1,152 @@
+//! What goes to the terminal: results to stdout, words about them to stderr. Colours only where they are wanted. With `--quiet`
+//! there are no words but errors, and of a report its verdict alone; with `--json -` stdout has JSON and nothing else.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use infergate_core::printable::{printable, printable_report};
+
+use infergate_receipts::Outcome;
+
+/// As every text here is written.
+const USUAL_NAME: &str = "cargo xtask";
+
+static NAME: OnceLock<&str> = OnceLock::new();
+
+/// A part of a report was not taken by a full disk.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
+
+/// `--quiet`.
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// `--json -`.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on `--quiet` holds, if it was given.
+pub fn heed_quiet(is_quiet: bool) {
+    IS_QUIET.store(is_quiet, Ordering::Relaxed);
+}
+
+/// From now on `--json -` holds, if that was given.
+pub fn heed_json(json: Option<&PathBuf>) {
+    IS_JSON.store(json.is_some_and(|path| is_stdout(path)), Ordering::Relaxed);
+}
+
+/// Whether `path`, of a flag `--json`, stands for stdout.
+pub fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Whether nothing but errors and the result is wanted.
+pub fn is_quiet() -> bool {
+    IS_QUIET.load(Ordering::Relaxed)
+}
+
+/// From now on every text names this program as it was started, `cargo infergate` in other repositories.
+pub fn set_program_name(name: &'static str) {
+    let _ = NAME.set(name);
+}
+
+/// `text` with this program's name as it was started.
+pub fn named(text: &str) -> String {
+    text.replace(USUAL_NAME, NAME.get().unwrap_or(&USUAL_NAME))
+}
+
+/// Prints a report: to stdout, to stderr where stdout is for JSON, and nowhere with `--quiet`.
+pub fn report(text: &str) {
+    match (is_quiet(), IS_JSON.load(Ordering::Relaxed)) {
+        (true, _) => {}
+        (false, true) => {
+            let _ = anstream::stderr().write_all(shown(text).as_bytes());
+        }
+        (false, false) => document(text),
+    }
+}
+
+/// As [`report`], for one whose last line is the decision: that line is printed with `--quiet`, too.
+pub fn decided(text: &str) {
+    if !is_quiet() {
+        return report(text);
+    }
+    let decision = text.lines().next_back().unwrap_or_default();
+    if !IS_JSON.load(Ordering::Relaxed) {
+        document(&format!("{decision}\n"));
+    }
+}
+
+/// Prints what the command was asked to make to stdout, whatever the flags. A closed pipe is not an error of ours; what a full disk
+/// does not take is said, and is no success.
+pub fn document(text: &str) {
+    print(&mut anstream::stdout(), &shown(text));
+}
+
+/// Prints JSON to stdout. What a terminal, or the log of a CI, would obey is escaped; it is the same JSON.
+pub fn json(text: &str) {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.replace("##", "\\u0023\\u0023").chars() {
+        let is_safe = c == '\n' || printable(c.encode_utf8(&mut [0; 4])) == *c.encode_utf8(&mut [0; 4]);
+        if is_safe {
+            safe.push(c);
+        } else {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| safe += &format!("\\u{unit:04x}"));
+        }
+    }
+    print(&mut std::io::stdout(), &safe);
+}
+
+fn shown(text: &str) -> String {
+    named(&printable_report(text))
+}
+
+fn print(stdout: &mut dyn Write, text: &str) {
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    if let Err(error) = written
+        && error.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        IS_LOST.store(true, Ordering::Relaxed);
+        self::error(
+            &anyhow::Error::new(error).context("stdout: cannot be written, and what it should have said is lost"),
+        );
+    }
+}
+
+/// The exit code of a command whose own is `code`. One that fails fails by its own reason.
+pub fn code(code: i32) -> i32 {
+    let is_lost = IS_LOST.load(Ordering::Relaxed) && code == Outcome::Pass.exit_code();
+    if is_lost { Outcome::Failed.exit_code() } else { code }
+}
+
+/// Says something about what is going on, to stderr; nothing with `--quiet`.
+pub fn say(text: &str) {
+    if !is_quiet() {
+        insist(text);
+    }
+}
+
+/// As [`say`], also with `--quiet`.
+pub fn insist(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{}", shown(text));
+}
+
+/// An error and its causes on one line.
+pub fn error(error: &anyhow::Error) {
+    insist(&format!("\u{1b}[1;31merror:\u{1b}[0m {}", words(error)));
+}
+
+/// As [`say`], of what others have a word in: a path, a value of somebody's settings, a commit. Whatever that is, it stays one line
+/// without colours, and no verdict of its own.
+pub fn line(text: &str) {
+    say(&printable(text));
+}
+
+/// An error that ends nothing: `what` comes of it.
+pub fn say_why(what: &str, error: &anyhow::Error) {
+    line(&format!("{what}: {}", words(error)));
+}
+
+/// An error and its causes on one line.
+pub fn words(error: &anyhow::Error) -> String {
+    printable(&format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
+}

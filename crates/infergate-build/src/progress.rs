@@ -1,0 +1,169 @@
+//! A progress line with the time so far and the time left, on stderr, drawn between timed regions only. In a log: a line a process.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use infergate_core::printable::printable;
+use infergate_core::process::Group;
+use infergate_core::progress::Progress;
+
+/// So often it is looked whether a build is to stop.
+const LOOK: Duration = Duration::from_millis(20);
+/// And one that is asked to end has so long: a watcher gives what it ends five seconds.
+const END: Duration = Duration::from_secs(8);
+
+/// Set by Ctrl-C.
+static CANCELLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+pub struct Line {
+    bar: ProgressBar,
+    /// What was said last, where stderr is not a terminal.
+    said: RefCell<String>,
+    /// When the count of the time left began, at which step, and the step that was shown last.
+    counted: Cell<Option<(Instant, usize, usize)>>,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("{bar:16} {msg}") {
+            bar.set_style(style);
+        }
+        if crate::output::is_quiet() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        Self { bar, said: RefCell::default(), counted: Cell::default() }
+    }
+}
+
+impl Line {
+    /// Moves on. Steps are minutes apart or follow at once: each is drawn, whatever the bar thinks of so many.
+    pub fn show(&self, progress: &Progress) {
+        if self.bar.is_hidden() {
+            return self.say(progress.label.split(':').next().unwrap_or_default());
+        }
+        self.bar.set_length(progress.total_steps as u64);
+        self.bar.set_position(progress.done_steps as u64);
+        self.bar.set_message(format!("{}, {}", printable(&progress.label), self.time(progress)));
+        self.bar.force_draw();
+    }
+
+    /// Steps that begin anew are counted anew.
+    fn time(&self, progress: &Progress) -> String {
+        let done = progress.done_steps;
+        let (began, first, _) =
+            self.counted.get().filter(|(_, _, last)| *last <= done).unwrap_or((Instant::now(), done, done));
+        self.counted.set(Some((began, first, done)));
+        time(began.elapsed(), done - first, progress.total_steps.saturating_sub(done))
+    }
+
+    fn say(&self, stage: &str) {
+        if self.said.replace(stage.to_owned()) != stage {
+            crate::output::line(stage);
+        }
+    }
+
+    /// Wipes the line for what `words` prints and goes on below it, with a new count of the time left.
+    pub fn above(&self, words: impl FnOnce()) {
+        self.bar.suspend(words);
+        self.counted.set(None);
+    }
+
+    /// Wipes the line for good: nothing is drawn any more.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// `1m 20s so far, up to 5m left`: as if steps to come took as long as those that are done.
+fn time(so_far: Duration, done: usize, left: usize) -> String {
+    let seconds = |time: Duration| humantime::format_duration(Duration::from_secs(time.as_secs())).to_string();
+    let ahead = so_far.as_secs_f64() * left as f64 / done as f64;
+    let said = format!("{} so far", seconds(so_far));
+    match Duration::try_from_secs_f64(ahead) {
+        // Of minutes the seconds are not known.
+        Ok(ahead) if ahead.as_secs() >= 120 => {
+            format!("{said}, up to {} left", seconds(Duration::from_secs(ahead.as_secs().div_ceil(60) * 60)))
+        }
+        Ok(ahead) if left > 0 => format!("{said}, up to {} left", seconds(ahead)),
+        _ => said,
+    }
+}
+
+/// A flag that Ctrl-C sets, the same one for all that asks. A second Ctrl-C ends the process at once.
+pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
+    if let Some(cancelled) = CANCELLED.get() {
+        return Ok(cancelled.clone());
+    }
+    let cancelled = CANCELLED.get_or_init(Arc::default).clone();
+    let flag = cancelled.clone();
+    #[cfg(unix)]
+    let hangups_are_ignored = hangups_are_ignored();
+    ctrlc::set_handler(move || {
+        if flag.load(Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        // Said first: once the flag is set the run may end before a word is out.
+        crate::output::say("interrupted: keeping what was measured (again: stop at once)");
+        flag.store(true, Ordering::Relaxed);
+    })
+    .context("Ctrl-C cannot be handled here")?;
+    #[cfg(unix)]
+    if hangups_are_ignored {
+        // SAFETY: it sets how one signal is taken.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    }
+    Ok(cancelled)
+}
+
+/// `nohup` starts what is to go on when the terminal is closed.
+#[cfg(unix)]
+fn hangups_are_ignored() -> bool {
+    // SAFETY: nothing is changed, and the system fills what is given to it.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// Whether Ctrl-C was pressed, or another signal asked this process to end.
+pub fn is_cancelled() -> bool {
+    CANCELLED.get().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
+}
+
+/// Waits for a process that builds or runs something on the way to a measurement. It is ended, with all that it started, once the
+/// user wants the run to end, or `stop` says so.
+pub fn until_ended(process: &mut Group, stop: &dyn Fn() -> bool) -> io::Result<ExitStatus> {
+    while !process.has_ended() {
+        if stop() || is_cancelled() {
+            process.ask_to_end(END);
+            break;
+        }
+        thread::sleep(LOOK);
+    }
+    process.end()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::time;
+
+    #[test]
+    fn the_time_left_is_that_of_the_steps_so_far() {
+        let said = |so_far, done, left| time(Duration::from_secs(so_far), done, left);
+        assert_eq!(said(0, 0, 6), "0s so far");
+        assert_eq!(said(80, 2, 2), "1m 20s so far, up to 1m 20s left");
+        assert_eq!(said(80, 1, 39), "1m 20s so far, up to 52m left");
+        assert_eq!(said(80, 40, 0), "1m 20s so far");
+    }
+}

@@ -1,0 +1,399 @@
+//! A git revision, checked out in a folder of its own and built there.
+//!
+//! The folder lies outside the repository: below it, cargo would join the repository's `.cargo/config.toml` to the revision's
+//! own, and head's compiler flags would leak into base. It is kept and used again, so that an unchanged revision is not built
+//! anew. Paths of different length change no code: two checkouts of one commit gave the same bytes of code and constants.
+
+use std::cell::Cell;
+use std::env;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use anyhow::{Context, Result, bail};
+
+use super::bench_target::{self, Place};
+use super::git::{commit_of, dirty_submodule, git};
+use super::sources::Source;
+use super::trees::{Slot, Trees};
+use super::{
+    bench_names, built_packages, cargo_settings, carried, checkout_folder, criterion_front, harness, lock_file, output,
+    outside_paths, profiles, submodules, working_tree, workspace,
+};
+use crate::wanted::{BenchTarget, Wanted};
+use infergate_core::sha256;
+use infergate_core::text_file::read_text;
+use infergate_core::worker::Program;
+use infergate_core::worker::WorkerError;
+
+/// A checked-out revision. Others may use its folder when this is dropped.
+pub struct Tree {
+    /// Its files.
+    files: PathBuf,
+    /// What it builds.
+    target: PathBuf,
+    /// The folder below it that is the current one below the repository's root.
+    prefix: PathBuf,
+    /// As it was named.
+    pub revision: String,
+    /// Its commit, in full.
+    pub commit: String,
+    repository: PathBuf,
+    /// Another toolchain of rustup than its own.
+    toolchain: Option<String>,
+    /// What was changed in its files or for its build: `--swap rayon=1.11.0`.
+    pub change: Option<String>,
+    /// Whether it has files of the working tree that no commit has.
+    dirty: bool,
+    _lock: File,
+}
+
+/// What becomes of files that git ignores in a checkout that was used before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ignored {
+    /// Nothing of an earlier gate is left.
+    Removed,
+    /// Folders stay where the commit is the same.
+    FoldersKeptAtCommit,
+}
+
+impl Tree {
+    /// Checks out `revision` with what its benches need besides; the working tree is not touched.
+    ///
+    /// # Errors
+    /// Outside git, for an unknown revision, a submodule with changes, another gate that uses the same folder now, or as
+    /// [`furnish`](Self::furnish).
+    pub fn checkout(revision: &str, slot: Slot, wanted: &Wanted) -> Result<Self> {
+        let tree = Self::bare(revision, slot, wanted, Ignored::Removed)?;
+        tree.furnish(wanted)?;
+        Ok(tree)
+    }
+
+    /// As [`checkout`](Self::checkout), of a program that is built among the files: where the checkout is at `revision` already, the
+    /// folders that git ignores stay, so that the build of the gate before serves again.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn checkout_to_build_in(revision: &str, wanted: &Wanted) -> Result<Self> {
+        let tree = Self::bare(revision, Slot::Base, wanted, Ignored::FoldersKeptAtCommit)?;
+        tree.furnish(wanted)?;
+        Ok(tree)
+    }
+
+    fn bare(revision: &str, slot: Slot, wanted: &Wanted, ignored: Ignored) -> Result<Self> {
+        let here = env::current_dir().context("the current folder cannot be read")?;
+        let root = git(&here, &["rev-parse", "--show-toplevel"]).with_context(|| {
+            "--against needs a git repository; run it in one, or give --base-bin and --head-bin".to_owned()
+        })?;
+        let repository = PathBuf::from(root);
+        let prefix = PathBuf::from(git(&here, &["rev-parse", "--show-prefix"])?);
+        let commit = commit_of(&here, revision)?;
+        if let Some(submodule) = dirty_submodule(&repository)? {
+            bail!(
+                "submodule '{submodule}' has changes that no revision holds, or is at another commit than HEAD has it; commit or undo that"
+            );
+        }
+        let folder = folder(&repository, wanted)?.join(slot.name(wanted));
+        if folder.starts_with(&repository) && cargo_settings::are_in(&repository) {
+            bail!(
+                "{}: lies in the repository, whose .cargo/config.toml would join the revision's own; name a folder outside with --base-folder",
+                folder.display()
+            );
+        }
+        checkout_folder::claim(&folder, wanted.base_folder.is_none())?;
+        let lock = checkout_folder::lock(&folder)?;
+        let tree = Self {
+            files: folder.join("tree"),
+            target: folder.join("target"),
+            prefix,
+            revision: revision.to_owned(),
+            commit,
+            repository,
+            toolchain: None,
+            change: None,
+            dirty: false,
+            _lock: lock,
+        };
+        tree.go_to(&tree.commit, ignored)?;
+        Ok(tree)
+    }
+
+    /// Checks out HEAD with all that is not committed, ignored files aside.
+    ///
+    /// # Errors
+    /// As [`checkout`](Self::checkout); a file that cannot be copied.
+    pub fn of_working_tree(wanted: &Wanted) -> Result<Self> {
+        let mut tree = Self::bare("HEAD", Slot::Head, wanted, Ignored::Removed)?;
+        tree.dirty = working_tree::lay(&tree.repository, &tree.files)?;
+        if tree.dirty {
+            tree.change = Some("what is not committed".into());
+        }
+        tree.furnish(wanted)?;
+        Ok(tree)
+    }
+
+    /// Takes the Cargo.lock of the package in `folder`, where this checkout has none: a repository can leave it out of git.
+    ///
+    /// # Errors
+    /// One that cannot be copied.
+    pub fn take_lock_file(&self, folder: &Path) -> Result<()> {
+        let (from, to) = (bench_target::lock_file(folder)?, bench_target::lock_file(&self.folder()?)?);
+        if from.is_file() && to.symlink_metadata().is_err() {
+            checkout_folder::write(&self.files, &to, &read_text(&from, lock_file::MAX_BYTES)?)?;
+        }
+        Ok(())
+    }
+
+    /// Turns this checkout to another commit.
+    ///
+    /// # Errors
+    /// When git cannot; the working tree is not touched.
+    pub fn turn_to(&mut self, commit: &str, wanted: &Wanted) -> Result<()> {
+        commit.clone_into(&mut self.commit);
+        commit.clone_into(&mut self.revision);
+        self.go_to(commit, Ignored::Removed)?;
+        self.furnish(wanted)
+    }
+
+    /// Lays into this checkout what lies outside it and what `[bench]` carries.
+    fn furnish(&self, wanted: &Wanted) -> Result<()> {
+        outside_paths::keep(&self.files, &self.repository)?;
+        if wanted.bench.carry.is_empty() {
+            return Ok(());
+        }
+        carried::lay(&wanted.bench.carry, &self.repository.join(&self.prefix), &self.folder()?, &self.revision)
+    }
+
+    fn go_to(&self, commit: &str, ignored: Ignored) -> Result<()> {
+        let place = self.files.to_string_lossy().into_owned();
+        let is_made = Cell::new(false);
+        let turn = || {
+            let kept = self.kept(commit, ignored);
+            let clean = |how| [&["clean", how], &*kept.iter().map(String::as_str).collect::<Vec<_>>()].concat();
+            is_made.set(
+                checkout_folder::is_worktree(&self.files) && checkout_folder::has_made(&self.files, &clean("-ffdXn")),
+            );
+            checkout_folder::is_worktree(&self.files)
+                && git(&self.files, &["checkout", "--quiet", "--detach", "--force", commit]).is_ok()
+                && git(&self.files, &clean("-ffdxq")).is_ok()
+        };
+        let adopt = || checkout_folder::adopt(&self.files, &self.repository, commit).is_ok();
+        let is_turned = turn() || (adopt() && turn());
+        if let (true, true, Ok(folder)) = (is_turned, is_made.get(), self.folder()) {
+            checkout_folder::touch_build_scripts(&folder)?;
+        }
+        if !is_turned {
+            // What a killed run or a moved repository left behind.
+            checkout_folder::remove(&self.files)?;
+            // Twice: also where git still knows a worktree of this name. Other worktrees are not ours to prune.
+            let add = ["worktree", "add", "--quiet", "--detach", "--force", "--force", &place, commit];
+            git(&self.repository, &add)
+                .with_context(|| format!("{place}: the revision cannot be checked out; is there space left?"))?;
+        }
+        submodules::fetch(&self.files, &self.repository, &self.revision)
+    }
+
+    /// What git is not to clean away, as its arguments.
+    fn kept(&self, commit: &str, ignored: Ignored) -> Vec<String> {
+        let is_there = || git(&self.files, &["rev-parse", "HEAD"]).is_ok_and(|head| head == commit);
+        if ignored == Ignored::Removed || !checkout_folder::is_worktree(&self.files) || !is_there() {
+            return Vec::new();
+        }
+        let list = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory"];
+        let listed = git(&self.files, &list).unwrap_or_default();
+        // A name that git quotes or takes for a pattern is not kept, and what is in it is built anew.
+        let is_plain = |name: &str| !name.contains(['"', '\\', '*', '?', '[', '!', '#']);
+        listed
+            .lines()
+            .filter(|name| name.ends_with('/') && is_plain(name))
+            .map(|name| format!("--exclude=/{name}"))
+            .collect()
+    }
+
+    /// The same, built by another toolchain of rustup where one is named.
+    #[must_use]
+    pub fn by_toolchain(self, toolchain: Option<&String>) -> Self {
+        Self { toolchain: toolchain.cloned(), ..self }
+    }
+
+    /// Checks out base. Where it has no bench target, or one that is no worker yet, the working tree's is laid over a checkout of
+    /// its own. Gives a sentence for the verdict then.
+    ///
+    /// # Errors
+    /// As [`checkout`](Self::checkout) and [`harness::lay`]; [`WorkerError::NotComparable`] where the working tree has none either.
+    pub fn of_base(revision: &str, wanted: &Wanted, trees: &Trees) -> Result<(Rc<Self>, Option<String>)> {
+        let tree = trees.checkout(revision, Slot::Base, wanted)?;
+        let (place, name) = (tree.place()?, &wanted.bench.target);
+        let bench = tree.bench(wanted)?;
+        let missing = bench_target::is_missing(&bench, &place)?;
+        let why = if missing {
+            format!("base has no bench target '{name}'")
+        } else if bench_target::is_foreign(&bench, &place)? {
+            format!("base's bench target '{name}' does not use infergate")
+        } else {
+            return Ok((tree, None));
+        };
+        let tree = trees.checkout(revision, Slot::Laid, wanted)?;
+        let here = env::current_dir().context("the current folder cannot be read")?;
+        tree.take_lock_file(&here)?;
+        let checkouts = harness::Checkouts { head: &tree.repository, base: &tree.files };
+        let laid = harness::lay(&wanted.bench, checkouts, &here)?;
+        if missing && laid.is_none() {
+            return Err(bench_names::in_neither(&wanted.bench, &place)?.into());
+        }
+        Ok((tree, laid.map(|what| format!("{why}: {what}"))))
+    }
+
+    /// The bench target as this checkout calls it.
+    ///
+    /// # Errors
+    /// As [`folder`](Self::folder); when cargo does not start.
+    pub fn bench(&self, wanted: &Wanted) -> Result<BenchTarget> {
+        workspace::as_called(&wanted.bench, &self.folder()?)
+    }
+
+    /// Where its builds come from.
+    ///
+    /// # Errors
+    /// As [`bench`](Self::bench).
+    pub fn source(&self, wanted: &Wanted) -> Result<Source> {
+        Ok(Source::at(self.place()?, self.bench(wanted)?))
+    }
+
+    /// Where this checkout has built nothing yet, copies what was built of other packages for `from`, or for the working tree.
+    /// What cannot be copied is built.
+    pub fn take_packages(&self, wanted: &Wanted, from: Option<&Self>) {
+        if self.target.exists() || self.toolchain.is_some() {
+            return;
+        }
+        let source = from.map_or_else(|| Ok(Source::here(wanted)), |from| from.source(wanted));
+        let copied = source.and_then(|source| source.messages()).and_then(|messages| {
+            built_packages::copy(&messages, from.map_or(&self.repository, |tree| &tree.files), &self.target)
+        });
+        if let Err(error) = copied {
+            output::say_why("packages are built again", &error);
+        }
+    }
+
+    /// Builds the bench target of this revision with its own flags and toolchain. One of plain criterion gets infergate's front.
+    ///
+    /// # Errors
+    /// As [`bench_target::build_at`] and [`criterion_front::put`].
+    pub fn build(&self, wanted: &Wanted) -> Result<Program> {
+        let place = self.place()?;
+        let bench = self.bench(wanted)?;
+        if criterion_front::is_plain(&bench, &place.folder)? {
+            criterion_front::put(&place.folder)?;
+        }
+        let folder = place.folder.clone();
+        let built = Source::at(place, bench).build()?;
+        self.make_target_folder(&folder)?;
+        Ok(built.program(Some(self.commit.clone()), Some(self.dirty)))
+    }
+
+    /// Benches keep files in `target`, which cargo makes in a working tree; what is built of this checkout lies beside it.
+    fn make_target_folder(&self, package: &Path) -> Result<()> {
+        let lock = bench_target::lock_file(package)?;
+        let folder = lock.parent().unwrap_or(package).join("target");
+        if !folder.starts_with(&self.files) || folder.symlink_metadata().is_ok() {
+            return Ok(());
+        }
+        std::fs::create_dir(&folder).with_context(|| format!("{}: cannot be made", folder.display()))
+    }
+
+    /// Builds the bench target of this revision that counts its heap, where it has one.
+    ///
+    /// # Errors
+    /// As [`bench_target::build_at`].
+    pub fn build_memory(&self, wanted: &Wanted) -> Result<Option<Program>> {
+        let built = bench_target::build_memory(&self.bench(wanted)?, Some(&self.place()?))?;
+        Ok(built.map(|built| built.program(Some(self.commit.clone()), Some(self.dirty))))
+    }
+
+    /// After building: how its dependencies differ from those of the lock file `head`.
+    ///
+    /// # Errors
+    /// A lock file that cannot be read.
+    pub fn dependencies(&self, head: &Path) -> Result<Option<String>> {
+        let different = lock_file::difference(&bench_target::lock_file(&self.folder()?)?, head)?;
+        let locked = self.has_lock_file()?;
+        Ok(different.map(|what| match locked {
+            true => format!("dependencies differ: {what}"),
+            false => format!(
+                "base has no Cargo.lock, so cargo chose its dependencies now, and they differ: {what}; commit the file"
+            ),
+        }))
+    }
+
+    /// Whether the revision itself holds the Cargo.lock. One that cargo wrote is not in git.
+    fn has_lock_file(&self) -> Result<bool> {
+        let lock = bench_target::lock_file(&self.folder()?)?;
+        let folder = lock.parent().unwrap_or(&self.files);
+        Ok(!git(folder, &["ls-files", "--", "Cargo.lock"])?.is_empty())
+    }
+
+    /// The current folder as it is in this checkout.
+    ///
+    /// # Errors
+    /// When the revision has no such folder.
+    pub fn folder(&self) -> Result<PathBuf> {
+        let folder = self.files.join(&self.prefix);
+        if !folder.is_dir() {
+            let (revision, prefix) = (&self.revision, self.prefix.display());
+            let text =
+                format!("revision '{revision}' has no folder {prefix}, which head may have added; choose a later one");
+            return Err(WorkerError::NotComparable(text).into());
+        }
+        Ok(folder)
+    }
+
+    /// Where cargo builds it, and how.
+    ///
+    /// # Errors
+    /// As [`folder`](Self::folder).
+    pub fn place(&self) -> Result<Place> {
+        let folder = self.folder()?;
+        let named = self.revision == self.commit;
+        let mut name =
+            if named { short(&self.commit).to_owned() } else { format!("{} ({})", self.revision, short(&self.commit)) };
+        if let Some(change) = &self.change {
+            name = format!("{name} with {change}");
+        }
+        let toolchain = self.toolchain.clone();
+        Ok(Place { name, folder, target: self.target.clone(), locked: self.has_lock_file()?, toolchain })
+    }
+
+    /// Cargo's settings of the working tree, as far as a program of `profile` is compiled by them, that this checkout cannot have.
+    ///
+    /// # Errors
+    /// As [`folder`](Self::folder).
+    pub fn settings_left_behind(&self, profile: &str) -> Result<Option<profiles::LeftBehind>> {
+        // git's prefix ends in a slash.
+        let here: PathBuf = self.repository.join(&self.prefix).components().collect();
+        Ok(profiles::left_behind(&here, &self.repository, &self.folder()?, &self.files, profile))
+    }
+
+    /// Its files, for git.
+    pub fn files(&self) -> &Path {
+        &self.files
+    }
+}
+
+/// The first ten digits of a commit.
+pub fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
+/// Where this repository's checkouts and their builds are kept.
+fn folder(repository: &Path, wanted: &Wanted) -> Result<PathBuf> {
+    if let Some(folder) = &wanted.base_folder {
+        return std::path::absolute(folder).with_context(|| format!("{}: no usable folder", folder.display()));
+    }
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cache")));
+    let cache = cache
+        .filter(|cache| cache.is_absolute())
+        .context("there is no home folder to keep base's checkout in; name a folder with --base-folder")?;
+    let name = repository.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let hash = sha256::of(repository.to_string_lossy().as_bytes());
+    Ok(cache.join("infergate").join(format!("{name}-{}", &hash[..10])))
+}

@@ -1,0 +1,180 @@
+//! Where the programs of both sides come from, so that they can be built in other ways: counting their heap, or laid out alike.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use anyhow::{Context, Result, anyhow};
+use serde_json::Value;
+
+use super::alike::{self, PLACEMENTS};
+use super::bench_target::{self, Built, Place};
+use super::criterion_front;
+use super::relink::{self, Linker};
+use crate::wanted::{BenchTarget, Wanted};
+use infergate_core::printable::printable_within;
+use infergate_core::receipt::file_word;
+use infergate_core::sha256;
+use infergate_core::worker::WorkerFile;
+use infergate_core::worker::{Program, ensure_not};
+
+/// Characters of a compiler's error.
+const MOST_CHARACTERS: usize = 160;
+
+/// Where a side's builds come from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    target: BenchTarget,
+    /// Its checkout; `None` for the working tree.
+    place: Option<Place>,
+    folder: PathBuf,
+}
+
+impl Source {
+    /// The working tree.
+    pub fn here(wanted: &Wanted) -> Self {
+        let folder = wanted.target_folder.join("alike").join(file_word(&wanted.bench.name()));
+        Self { target: wanted.bench.clone(), place: None, folder }
+    }
+
+    /// Another checkout, which is built.
+    pub fn at(place: Place, target: BenchTarget) -> Self {
+        let folder = place.target.join("alike").join(file_word(&target.name()));
+        Self { target, place: Some(place), folder }
+    }
+
+    /// Its program, built so that it can be laid out in other ways.
+    ///
+    /// # Errors
+    /// As [`bench_target::build_at`].
+    pub fn build(&self) -> Result<Built> {
+        match &self.place {
+            Some(place) => bench_target::build_at(&self.target, place, &self.kept()?),
+            None => bench_target::build(&self.target, &self.kept()?),
+        }
+    }
+
+    /// What cargo says of each package of it, which is built already.
+    ///
+    /// # Errors
+    /// When cargo does not start.
+    pub fn messages(&self) -> Result<Vec<Value>> {
+        bench_target::messages(&self.target, self.place.as_ref(), &self.kept()?)
+    }
+
+    fn kept(&self) -> Result<Vec<String>> {
+        relink::kept(&self.folder, self.place.as_ref().map_or(Path::new("."), |place| &place.folder))
+    }
+
+    /// `timed` built once more, so that it counts its heap.
+    ///
+    /// # Errors
+    /// Where criterion does not come from infergate's front, or it does not build so; when `stop` says so before it ends, or cargo does
+    /// not start.
+    pub fn counting(&self, timed: &Program, stop: &dyn Fn() -> bool) -> Result<Program> {
+        let folder = self.place.as_ref().map_or(Path::new("."), |place| place.folder.as_path());
+        let feature = criterion_front::counting(&self.target, folder)?;
+        let feature = feature.context("only benches on infergate-criterion are")?;
+        let mut target = self.target.clone();
+        target.features.push(feature);
+        let built = bench_target::build_beside(&target, self.place.as_ref(), &[], stop)?;
+        let built = built.map_err(|why| {
+            anyhow!(
+                "bench target '{}' does not build with an allocator that counts (it may have one of its own): {}",
+                target.target,
+                printable_within(&why, MOST_CHARACTERS)
+            )
+        })?;
+        Ok(Program { path: built.path, ..timed.clone() })
+    }
+
+    /// How the program is linked.
+    fn linker(&self, cancelled: &AtomicBool) -> Result<Linker> {
+        let stop = || cancelled.load(Ordering::Relaxed);
+        let captured = Linker::capture(&self.target, self.place.as_ref(), &self.folder, &stop)?;
+        captured.context("the last crate does not build with its object files kept (Rust 1.85 or newer does)")
+    }
+
+    /// Beside the plain build: benches look for other files by where they lie themselves. Names of equal length, which a process finds
+    /// on its stack, and others for each package, since bench targets of one name lie in one folder.
+    fn path(&self, plain: &Path, placement: usize) -> PathBuf {
+        let (target, whose) = (&self.target.target, sha256::of(self.target.name()));
+        plain.with_file_name(format!("{target}-alike{placement}-{}{}", &whose[..8], std::env::consts::EXE_SUFFIX))
+    }
+}
+
+/// Where the builds of both sides come from; `None` where a program was given.
+#[derive(Default, Clone)]
+pub struct Sources {
+    /// What is compared with.
+    pub base: Option<Source>,
+    /// What is judged.
+    pub head: Option<Source>,
+}
+
+/// Builds of both sides that are laid out alike, a pair for each placement of what changed.
+#[derive(Debug, Clone)]
+pub struct Alike {
+    /// Base and head; never empty.
+    pub pairs: Vec<(WorkerFile, WorkerFile)>,
+    /// Functions of base that lie at the same address in head, with the same code.
+    pub same: usize,
+    /// Functions of base.
+    pub functions: usize,
+}
+
+/// Links both sides alike, once for each placement of what changed. Gives the programs and what the verdict says of them; no programs
+/// where that is impossible or nothing was built here.
+///
+/// # Errors
+/// When it was cancelled.
+pub fn alike(
+    sources: &Sources,
+    (base, head): (&Program, &Program),
+    seed: u64,
+    cancelled: &AtomicBool,
+) -> Result<(Option<Alike>, Option<String>)> {
+    const LUCK: &str = "each side is timed as it was linked, so code placement is part of each change";
+    let (Some(from), Some(to)) = (&sources.base, &sources.head) else { return Ok((None, Some(LUCK.to_owned()))) };
+    match link((from, base), (to, head), seed, cancelled) {
+        Ok(alike) => {
+            let note = format!(
+                "base and head are laid out alike ({} of {} functions at the same address), and what changed is timed at {PLACEMENTS} placements",
+                alike.same, alike.functions
+            );
+            Ok((Some(alike), Some(note)))
+        }
+        Err(error) => {
+            ensure_not(cancelled)?;
+            Ok((None, Some(format!("{LUCK}: {error:#}"))))
+        }
+    }
+}
+
+fn link(
+    (base, was): (&Source, &Program),
+    (head, is): (&Source, &Program),
+    seed: u64,
+    cancelled: &AtomicBool,
+) -> Result<Alike> {
+    let (was, is) = (was.open()?, is.open()?);
+    let (of_base, of_head) = thread::scope(|scope| {
+        let of_head = scope.spawn(|| head.linker(cancelled));
+        let of_base = base.linker(cancelled);
+        Ok::<_, anyhow::Error>((of_base?, of_head.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?))
+    })?;
+    let side = |source: &Source, plain: &WorkerFile, linker| alike::Side {
+        linker,
+        files: (0..PLACEMENTS).map(|placement| source.path(plain.path(), placement)).collect(),
+        folder: source.folder.join("links"),
+    };
+    let linked = alike::link(&side(base, &was, &of_base), &side(head, &is, &of_head), seed, cancelled);
+    for source in [base, head] {
+        drop(fs::remove_dir_all(source.folder.join("links")));
+    }
+    let linked = linked?;
+    let open = |path: &Path, plain: &WorkerFile| Program { path: path.to_owned(), ..plain.program().clone() }.open();
+    let pairs = linked.pairs.iter().map(|(base, head)| Ok((open(base, &was)?, open(head, &is)?)));
+    Ok(Alike { pairs: pairs.collect::<Result<_>>()?, same: linked.same, functions: linked.functions })
+}

@@ -1,0 +1,126 @@
+//! Which toolchain builds a checkout: its own, and not the one that runs this command.
+//!
+//! rustup's `cargo` tells every program that it starts which toolchain it chose, in RUSTUP_TOOLCHAIN and CARGO. It chose by the
+//! working tree. Where a file chooses the toolchain, of the working tree or of the checkout, a checkout is asked anew: else
+//! head's compiler would build base, and what an upgrade of it costs would not be seen. One that the user chose, as by
+//! `cargo +nightly infergate` or by a file that no commit can hold, builds all.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use anyhow::{Result, bail};
+
+use super::{asked, git};
+use infergate_receipts::shell;
+
+const VARIABLE: &str = "RUSTUP_TOOLCHAIN";
+
+/// cargo for a checkout, or this process's own for the working tree.
+pub fn cargo(checkout: Option<&Path>) -> Command {
+    let own = || env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let Some(folder) = checkout else { return Command::new(own()) };
+    let mut cargo = Command::new(if is_chosen(folder) { OsString::from("cargo") } else { own() });
+    choose(&mut cargo, folder);
+    cargo
+}
+
+/// rustup's cargo, by the toolchain of this name.
+pub fn named(toolchain: &str) -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.env(VARIABLE, toolchain);
+    cargo
+}
+
+/// Lets a program that builds a checkout, or the working tree, find the toolchain by the files there.
+pub fn choose(command: &mut Command, folder: &Path) {
+    if is_chosen(folder) {
+        command.env_remove(VARIABLE);
+    }
+}
+
+/// How the compilers differ that a program would find in two checkouts, where a file chooses them; `None` when they do not.
+pub fn difference(base: &Path, head: &Path) -> Option<String> {
+    let (was, is) = (version(base)?, version(head)?);
+    (was != is).then(|| format!("rustc differs: '{is}' in head, '{was}' in base"))
+}
+
+/// What a checkout's compiler says of itself: `rustc 1.85.0 (4d91de4e4 2025-02-17)`.
+fn version(folder: &Path) -> Option<String> {
+    let mut rustc = Command::new("rustc");
+    choose(&mut rustc, folder);
+    // rustup may fetch it first.
+    rustc.arg("--version").current_dir(folder);
+    let output = asked::output(rustc).ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Whether a checkout's compiler is older than Rust 1.`minor`.
+pub fn is_older_than(minor: u32, folder: &Path) -> bool {
+    let version = version(folder);
+    let number = version.as_deref().and_then(|version| version.strip_prefix("rustc 1.")?.split('.').next());
+    number.and_then(|number| number.parse().ok()).is_some_and(|number: u32| number < minor)
+}
+
+fn is_chosen(folder: &Path) -> bool {
+    (files(folder).next().is_some() || is_chosen_here()) && !is_of_user()
+}
+
+/// Whether a file of the working tree chooses it. One above the repository, or that git ignores, is in no checkout.
+fn is_chosen_here() -> bool {
+    static CHOSEN: OnceLock<bool> = OnceLock::new();
+    *CHOSEN.get_or_init(|| {
+        let Ok(here) = env::current_dir() else { return false };
+        let Ok(root) = git::git(&here, &["rev-parse", "--show-toplevel"]) else { return false };
+        let is_ignored = |file: &Path| git::git(&here, &["check-ignore", "--quiet", &file.to_string_lossy()]).is_ok();
+        files(&here).any(|file| file.starts_with(&root) && !is_ignored(&file))
+    })
+}
+
+/// Whether the toolchain that runs this command is another one than rustup takes in this folder: whoever started it named one.
+fn is_of_user() -> bool {
+    static OF_USER: OnceLock<bool> = OnceLock::new();
+    *OF_USER.get_or_init(|| {
+        let Ok(running) = env::var(VARIABLE) else { return false };
+        let mut rustup = Command::new("rustup");
+        rustup.args(["show", "active-toolchain"]).env_remove(VARIABLE);
+        // `1.85.0-x86_64-unknown-linux-gnu (overridden by '/folder/rust-toolchain.toml')`
+        let Ok(said) = asked::output(rustup) else { return false };
+        if !said.status.success() {
+            return String::from_utf8_lossy(&said.stderr).contains("not installed");
+        }
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        let here = said.split_whitespace().next();
+        // A variable that somebody set can leave out the host.
+        here.is_some_and(|here| here != running && !here.starts_with(&format!("{running}-")))
+    })
+}
+
+/// Those that choose a toolchain in `folder`.
+fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let names = ["rust-toolchain", "rust-toolchain.toml"];
+    let all = folder.ancestors().flat_map(move |above| names.map(|name| above.join(name)));
+    all.filter(|file| file.is_file())
+}
+
+/// Refuses a toolchain that cannot compile here. A compiler without rustup does not read the variable, and both sides would be
+/// built by it; neither does it know the argument that is asked with here.
+pub fn ensure(name: &str) -> Result<()> {
+    let knows = |program: &str| {
+        let mut program = Command::new(program);
+        program.arg(format!("+{name}")).arg("--version");
+        asked::output(program).is_ok_and(|output| output.status.success())
+    };
+    if knows("cargo") && knows("rustc") {
+        return Ok(());
+    }
+    if Command::new("rustup").arg("--version").output().is_err() {
+        bail!(
+            "--toolchain '{name}': rustup is not installed, and only it has several toolchains; see https://rustup.rs"
+        )
+    }
+    let word = shell::word(name).unwrap_or_else(|| "NAME".into());
+    bail!("--toolchain '{name}': there is none of this name; install it with `rustup toolchain install {word}`")
+}

@@ -1,0 +1,53 @@
+//! What is built of each side, and where.
+
+use std::path::PathBuf;
+
+use infergate_core::settings;
+use infergate_receipts::BuiltWith;
+
+/// The bench target that counts its heap, for the memory phase.
+pub const MEMORY_TARGET: &str = "memory";
+
+/// What is built of each side, and where.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// The bench target that is the worker.
+    pub bench: BenchTarget,
+    /// Folder that keeps the checkout and build of a base revision; `None`: in the user's cache.
+    pub base_folder: Option<PathBuf>,
+    /// Folder of what the working tree builds.
+    pub target_folder: PathBuf,
+}
+
+settings! {
+    /// The bench target that is the worker, `[bench]`.
+    BenchTarget {
+        /// Its package; `None`: the one of the current folder.
+        package: Option<String> = None, "bench.package";
+        /// Its name.
+        target: String = "inference".into(), "bench.target";
+        /// Whether somebody said so.
+        is_named: bool = false;
+        /// Features to build both with.
+        features: Vec<String> = Vec::new(), "bench.features";
+        /// Whether both are built with their package's default features.
+        default_features: bool = true, "bench.default_features";
+        /// Profile to build both with; `None`: cargo's own for benches.
+        profile: Option<String> = None, "bench.profile";
+        /// What it reads and git ignores, linked into each checkout: paths below the current folder.
+        carry: Vec<String> = Vec::new(), "bench.carry";
+    }
+}
+
+impl BenchTarget {
+    /// `parse`, or `codec/parse` where its package was named or is one of several.
+    pub fn name(&self) -> String {
+        self.package.as_ref().map_or_else(|| self.target.clone(), |package| format!("{package}/{}", self.target))
+    }
+
+    /// What cargo is told beside the target's name.
+    pub fn built_with(&self) -> BuiltWith {
+        let Self { package, features, default_features, profile, .. } = self.clone();
+        BuiltWith { package, features, no_default_features: !default_features, profile }
+    }
+}

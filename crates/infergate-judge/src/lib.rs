@@ -1,0 +1,169 @@
+//! The gate: reads receipts, never measures, and decides. Pure: same input, same answer.
+//!
+//! Three channels here. The *exact* channel compares what has no noise: output ids, counters, the weights' bytes. The
+//! *stored* channel compares time with the sessions of a committed baseline. The [`memory`] channel asks one process for
+//! leaks. Output is compared first: a faster wrong answer is a failure, and its time is not judged. [`load`] puts load runs on
+//! the stored channel.
+//!
+//! Every case of the run appears on both channels. What cannot be judged says so in its note and never passes for
+//! judged: [`Outcome::Advisory`] shows a number without deciding on it.
+
+// Only the command links it.
+#![allow(missing_docs)]
+
+mod days;
+mod differences;
+mod exact;
+pub mod load;
+pub mod memory;
+pub mod output;
+pub mod paired;
+mod policy;
+pub mod servers;
+mod stored;
+mod target;
+mod time;
+
+use anyhow::{Context, Result, ensure};
+
+use infergate_receipts::{
+    Baseline, CaseRecord, Note, Outcome, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, Session, SessionCase, Verdict,
+    VerdictRow,
+};
+
+pub use days::newest_of_each_day;
+use days::{between_steps, stretches};
+pub use exact::{COUNTER_TOLERANCE, counts_more, holds_more};
+pub use policy::{ALPHA, CV_LIMIT, MIN_SESSIONS, Policy};
+pub use stored::{StoredLimit, days_ns, spread_days, stored_limit};
+pub use target::{ensure_targets_name, value as target_value};
+pub use time::{limit_fraction, process_medians_ns, summary_ns, variation};
+
+/// Judges a run against the baseline of its machine class, or against none.
+pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result<Verdict> {
+    let mut notes = Vec::new();
+    if let Some(base) = base {
+        base.ensure_same_subject(head)?;
+        notes.extend(differences::notes(base, head));
+    } else {
+        notes.push(Note::NoBaseline { machine_class: head.machine.class.clone() });
+    }
+    notes.extend(differences::probe_drift(head.probes.as_ref()));
+    if head.partial {
+        notes.push(Note::CutShort { base: false });
+    }
+
+    let is_missing = notes.iter().any(|note| matches!(note, Note::NotRun { .. }));
+    let mut rows = exact::judge(head, base, policy);
+    let times = stored::judge(head, base, policy, &rows);
+    rows.extend(times);
+    rows.extend(target::judge(head, &policy.targets)?);
+    if let Some(record) = &head.memory {
+        rows.extend(memory::judge(record));
+    }
+    let verdict = decide((&head.invalid, head.partial), head.cases.is_empty(), rows, notes);
+    if is_missing && policy.require_baseline && verdict.exit_code == 0 {
+        return Ok(verdict.at_best(Outcome::NotComparable));
+    }
+    Ok(verdict)
+}
+
+/// Compares two files. A baseline as `base` is judged against as [`judge`] does; a receipt as `base` is one session, so
+/// that time is advisory and the exact channel decides where the platforms match. A baseline as `head` stands for its
+/// newest session.
+pub fn compare(base: &ReceiptOrBaseline, head: &ReceiptOrBaseline, policy: &Policy) -> Result<Verdict> {
+    let head = match head {
+        ReceiptOrBaseline::Receipt(receipt) => receipt.as_ref().clone(),
+        ReceiptOrBaseline::Baseline(baseline) => newest_session(baseline)?,
+    };
+    match base {
+        ReceiptOrBaseline::Baseline(baseline) => judge(&head, Some(baseline), policy),
+        ReceiptOrBaseline::Receipt(receipt) => {
+            let verdict = judge(&head, Some(&Baseline::from_receipt(receipt)), policy)?;
+            Ok(against_one_run(verdict, receipt.partial, &receipt.invalid))
+        }
+    }
+}
+
+/// A verdict whose base was one run, which may have been cut short or broken.
+fn against_one_run(mut verdict: Verdict, partial: bool, invalid: &[String]) -> Verdict {
+    verdict.notes.insert(0, Note::OneSession);
+    if partial {
+        verdict.notes.insert(1, Note::CutShort { base: true });
+    }
+    if invalid.is_empty() {
+        return verdict;
+    }
+    let broken = invalid.iter().map(|what| Note::Broken { what: format!("the base run: {what}") });
+    verdict.notes.extend(broken);
+    verdict.at_best(Outcome::Invalid)
+}
+
+/// The newest session of a baseline as the run it was.
+pub fn newest_session(baseline: &Baseline) -> Result<Receipt> {
+    let session =
+        baseline.sessions.last().context("the baseline has no sessions; bless one with the command `bless`")?;
+    let record = |case: &SessionCase| -> Result<CaseRecord> {
+        let exact = baseline.exact.iter().find(|exact| exact.id == case.id);
+        let exact =
+            exact.with_context(|| format!("{}: the baseline has samples but no output; bless it anew", case.id))?;
+        Ok(CaseRecord {
+            id: case.id,
+            output: exact.output.clone(),
+            text: None,
+            counters: exact.counters.clone(),
+            work: None,
+            processes: case.processes.clone(),
+        })
+    };
+    let Session { created, tool, build, threads, probes, cases, .. } = session;
+    Ok(Receipt {
+        schema: RECEIPT_SCHEMA.into(),
+        created: created.clone(),
+        partial: false,
+        invalid: Vec::new(),
+        tool: tool.clone(),
+        machine: baseline.machine.clone(),
+        build: build.clone(),
+        engine: baseline.engine.clone(),
+        threads: *threads,
+        seed: baseline.seed,
+        probes: *probes,
+        cases: cases.iter().map(record).collect::<Result<_>>()?,
+        cold: Vec::new(),
+        warm: Vec::new(),
+        memory: None,
+        held: baseline.held.clone(),
+        wall_ns: None,
+    })
+}
+
+/// The worst row decides; a run that broke an invariant, was cut short or has no cases never passes, whatever the rows
+/// say.
+fn decide(
+    (invalid, partial): (&[String], bool),
+    is_empty: bool,
+    rows: Vec<VerdictRow>,
+    mut notes: Vec<Note>,
+) -> Verdict {
+    notes.extend(invalid.iter().map(|what| Note::Broken { what: what.clone() }));
+    let judged = Verdict::of(rows, notes);
+    match (invalid.is_empty(), partial) {
+        (false, _) => judged.at_best(Outcome::Invalid),
+        (true, true) => judged.at_best(Outcome::Partial),
+        (true, false) if is_empty => judged.at_best(Outcome::Failed),
+        (true, false) => judged,
+    }
+}
+
+/// What is wrong with a record, in one sentence; `None` for a sound one. `metrics.md` calls such a run invalid.
+fn invalid(head: &Receipt, record: &CaseRecord) -> Option<String> {
+    let sound = || -> Result<()> {
+        let same = head.cases.iter().filter(|other| other.id == record.id).count();
+        ensure!(same == 1, "{}: is in the run {same} times", record.id);
+        record.validate(head.partial)
+    };
+    let own = format!("{}: ", record.id);
+    let known = head.invalid.iter().find(|reason| reason.starts_with(&own)).cloned();
+    known.or_else(|| sound().err().map(|error| error.to_string()))
+}

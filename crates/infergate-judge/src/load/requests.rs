@@ -1,0 +1,84 @@
+//! Requests that fail, and answers of a wrong length, against those of the sessions.
+//!
+//! *A first failure* is regressed where no session had one. That has no level: it says that something is new, and a server of which
+//! each tenth run has a failure shows its first one in some run.
+//!
+//! *More failures* are regressed where their share is larger than in any session, and shown to be larger than in the sessions together at
+//! the suite's level ([`is_more_frequent`]). Requests of one server do not fail independently: it is full, or restarts, and all that are
+//! in flight fail at once. So the run counts as ten stretches and each session as one, and what lies within one tells nothing. For the
+//! level this needs days that are alike but for chance; it was simulated with bursts of up to half a run, and with days whose share
+//! of failures varies (tests/rules/gate/bursts.rs). What fails in one stretch alone, however much, is advisory where failures are known, and
+//! so is everything before there are sessions of some days.
+
+use infergate_core::load::{FailureClass, RequestRecord};
+
+use super::{Run, subject};
+use crate::stored::Ending;
+use crate::{ALPHA, newest_of_each_day};
+use infergate_core::stats::{batches, is_more_frequent};
+use infergate_receipts::{Counter, CounterEvidence, Evidence, LoadSessionLevel, Outcome, Reason, Unit, VerdictRow};
+
+pub(super) struct Count {
+    name: &'static str,
+    of_level: fn(&LoadSessionLevel) -> u64,
+    is_one: fn(FailureClass) -> bool,
+}
+
+/// Rows of each level.
+pub(super) const COUNTS: [Count; 2] = [
+    Count {
+        name: "failed_requests",
+        of_level: |level| level.failed,
+        is_one: |class| !matches!(class, FailureClass::WrongLength | FailureClass::Cancelled),
+    },
+    Count {
+        name: "wrong_length_requests",
+        of_level: |level| level.wrong_length,
+        is_one: |class| class == FailureClass::WrongLength,
+    },
+];
+
+impl Run<'_> {
+    /// The rows of a level, which is of these requests.
+    pub(super) fn requests(&self, level: &LoadSessionLevel, requests: &[&RequestRecord]) -> Vec<VerdictRow> {
+        let known = self.known(level);
+        let unjudged = self.unjudged(level, known);
+        let row = |count: &Count| {
+            let head = (count.of_level)(level);
+            let of = |known: &LoadSessionLevel| ((count.of_level)(known), known.issued);
+            let sessions: Vec<(&str, (u64, u64))> =
+                known.iter().map(|known| (known.created, of(known.level))).collect();
+            let counts = || sessions.iter().map(|(_, (count, _))| *count);
+            let evidence = Evidence::Counter(CounterEvidence {
+                name: count.name.into(),
+                unit: Unit::Number,
+                base: counts().min().zip(counts().max()).map(|(min, max)| Counter { min, max }),
+                head: Some(Counter { min: head, max: head }),
+                head_twice: None,
+                tolerance: 0.0,
+            });
+            let is_hit = |record: &&RequestRecord| record.failure.as_ref().is_some_and(|why| (count.is_one)(why.class));
+            let hits = || requests.iter().map(is_hit).collect::<Vec<bool>>();
+            let judged = || self.fails_more((head, level.issued), hits, &sessions);
+            let ending = unjudged.clone().unwrap_or_else(judged);
+            ending.row(subject(level), evidence)
+        };
+        COUNTS.iter().map(row).collect()
+    }
+
+    /// Requests of head and of each session, as (failed, sent), and which of head's did.
+    fn fails_more(&self, head: (u64, u64), hits: impl Fn() -> Vec<bool>, sessions: &[(&str, (u64, u64))]) -> Ending {
+        let share = |(failed, issued): (u64, u64)| failed as f64 / issued.max(1) as f64;
+        let most = sessions.iter().map(|(_, session)| share(*session)).fold(0.0, f64::max);
+        if share(head) <= most {
+            return Ending::new(Outcome::Pass, Vec::new());
+        }
+        let more = vec![Reason::MoreFail { failed: head.0, issued: head.1, most_before: most, blocks: None }];
+        let days = newest_of_each_day(sessions.iter().copied());
+        let level = ALPHA / self.counts.max(1) as f64;
+        if most == 0.0 || is_more_frequent(&batches(&hits()), &days, level) {
+            return Ending::new(Outcome::CounterRegressed, more);
+        }
+        Ending::new(Outcome::Advisory, more)
+    }
+}

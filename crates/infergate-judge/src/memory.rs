@@ -1,0 +1,31 @@
+//! The memory channel: what [`infergate_core::memory::leak`] finds, as rows of a verdict.
+
+use infergate_core::memory::leak::{self, Finding};
+
+use infergate_receipts::{Evidence, MemoryEvidence, MemoryRecord, Outcome, Reason, VerdictRow};
+
+/// A row of each witness.
+pub fn judge(record: &MemoryRecord) -> Vec<VerdictRow> {
+    leak::judge(record).into_iter().map(|finding| row(record, finding)).collect()
+}
+
+fn row(record: &MemoryRecord, finding: Finding) -> VerdictRow {
+    let evidence = Evidence::Memory(MemoryEvidence {
+        witness: finding.witness,
+        runs: Some(record.runs.len()),
+        slope_bytes: finding.per_run_bytes,
+        count_per_run: finding.count_per_run,
+        floor_bytes: finding.floor_per_run_bytes,
+        p_rising: finding.p_rising,
+        smallest_leak_bytes: finding.smallest_leak_bytes,
+        kept_bytes: finding.kept_bytes,
+        certain_leak_interval: finding.certain_leak_interval,
+        random_leaks: finding.random_leaks,
+    });
+    let row = VerdictRow::new(record.case, finding.outcome, evidence);
+    match finding.note {
+        Some(what) if finding.outcome == Outcome::Invalid => row.because(Reason::Broken { what }),
+        Some(text) => row.because(Reason::Observed { text }),
+        None => row,
+    }
+}

@@ -1,0 +1,233 @@
+//! Are two outputs the same? Numbers first, then tokens: a wrong number shows long before another token wins.
+
+use infergate_core::engine::first_difference;
+
+use infergate_receipts::{Output, StepLogits};
+
+/// Where two best logits lay closer than so many times the drift that was seen, either can win.
+const NEAR_TIE_DRIFTS: f64 = 4.0;
+
+/// The [distance of all logits](Comparison::vocabulary_distance) may be so many times the tolerance: it is an estimate from 16 sums.
+pub const VOCABULARY_TOLERANCES: f64 = 3.0;
+
+/// How head's output relates to base's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Agreement {
+    /// Bit for bit, as far as both are known.
+    Same,
+    /// Other numbers, by no more than rounding explains, and the same tokens, or another one of two that were as good.
+    Drifted,
+    /// Other numbers by more than that, or another token.
+    Changed,
+}
+
+/// What comparing two outputs found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparison {
+    pub agreement: Agreement,
+    /// The first token that differs, from 0; `None` where none does.
+    pub first_difference: Option<usize>,
+    /// How far the numbers lie apart; `None` where either engine gives none.
+    pub distance: Option<Distance>,
+    /// How far all logits lie apart, as [`Distance::relative`], by their signed sums; `None` where a side has none. Infinite where
+    /// head's is no number and base's is one.
+    pub vocabulary_distance: Option<f64>,
+    /// Logits a position of base and of head; `None` where a side does not say.
+    pub logits: Option<(usize, usize)>,
+    /// Positions whose numbers, or where there are none, whose tokens were compared.
+    pub positions: usize,
+    /// Positions that both reached over the same tokens, with numbers of base alone.
+    pub lost_positions: usize,
+}
+
+/// How far the numbers behind two outputs lie apart, over the positions where both had read the same tokens. A token that only
+/// one side has among its best counts with the least it can differ by.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Distance {
+    /// The largest difference of a logit among the best tokens.
+    pub logit: f64,
+    /// Root mean square of the differences, each as a fraction of base's largest logit at its position: rounding grows with
+    /// the numbers it rounds, and single differences vary with luck several times as much as all of them together.
+    pub relative: f64,
+    /// The largest Kullback-Leibler divergence of head from base, nats, over the best tokens of both and one bucket for all
+    /// others.
+    pub divergence: f64,
+}
+
+pub use infergate_core::engine::default_tolerance;
+
+/// Compares `head` with `base`. A [relative distance](Distance::relative) up to `tolerance` is rounding.
+pub fn compare(base: &Output, head: &Output, tolerance: f64) -> Comparison {
+    let (said_before, said_now) = tokens(base, head);
+    // A head that says what it computed, where base says nothing, differs from nothing.
+    let is_new = base.ids.is_empty() && base.fingerprint.is_none();
+    let first_difference = first_difference(&said_before, &said_now).filter(|_| !is_new);
+    let (steps, lost_positions) = comparable(base, head);
+    // An older file counts logits that are not finite, too, and has no sum of them.
+    let logits_of = |output: &Output| {
+        let fingerprint = output.fingerprint.as_ref().filter(|fingerprint| !fingerprint.signed_sums.contains(&None));
+        fingerprint.and_then(|fingerprint| fingerprint.logits)
+    };
+    let logits = logits_of(base).zip(logits_of(head));
+    if steps.is_empty() {
+        let agreement = if first_difference.is_none() { Agreement::Same } else { Agreement::Changed };
+        let positions = said_before.len().min(said_now.len());
+        let (distance, vocabulary_distance) = (None, None);
+        return Comparison {
+            agreement,
+            first_difference,
+            distance,
+            vocabulary_distance,
+            logits,
+            positions,
+            lost_positions,
+        };
+    }
+    let distance = Distance::over(&steps);
+    let vocabulary_distance = vocabulary_distance(base, head, &steps);
+    let equal = steps.iter().all(|(base, head)| base == head) && vocabulary_distance.is_none_or(|all| all == 0.0);
+    let is_rounding = distance.relative <= tolerance
+        && vocabulary_distance.is_none_or(|all| all <= VOCABULARY_TOLERANCES * tolerance)
+        && logits.is_none_or(|(base, head)| base == head);
+    let agreement = match first_difference {
+        _ if !is_rounding => Agreement::Changed,
+        None if equal => Agreement::Same,
+        None => Agreement::Drifted,
+        // Both tokens were as good before the drift, so either can win after it.
+        Some(at) if !equal && is_near_tie(base, at, distance) => Agreement::Drifted,
+        Some(_) => Agreement::Changed,
+    };
+    Comparison {
+        agreement,
+        first_difference,
+        distance: Some(distance),
+        vocabulary_distance,
+        logits,
+        positions: steps.len(),
+        lost_positions,
+    }
+}
+
+/// The tokens that both sides said by themselves, as far as both are known beyond the case's own.
+fn tokens(base: &Output, head: &Output) -> (Vec<u32>, Vec<u32>) {
+    let (mut was, mut is) = (base.said(), head.said());
+    let known = was.len().min(is.len());
+    was.truncate(known.max(base.ids.len()));
+    is.truncate(known.max(head.ids.len()));
+    (was, is)
+}
+
+/// The steps of both at positions that both reached over the same tokens, and how many of base have none of head beside them.
+fn comparable<'a>(base: &'a Output, head: &'a Output) -> (Vec<(&'a StepLogits, &'a StepLogits)>, usize) {
+    let Some(was) = &base.fingerprint else { return (Vec::new(), 0) };
+    let is = head.fingerprint.as_ref().map_or(&[][..], |fingerprint| &fingerprint.steps);
+    let (base_path, head_path) = (base.path(), head.path());
+    let shared = base_path.iter().zip(&head_path).take_while(|(base, head)| base == head).count();
+    // Head's context may end before base's. Behind the last token that it was fed it chose one more.
+    let is_fed = head.fingerprint.as_ref().is_some_and(|fingerprint| fingerprint.fed.is_some());
+    let chosen = head_path.len() + usize::from(is_fed);
+    let is_reached = |step: &&StepLogits| step.position <= shared && step.position < chosen;
+    let reached: Vec<&StepLogits> = was.steps.iter().filter(is_reached).collect();
+    let beside = |base: &StepLogits| is.iter().find(|head| head.position == base.position);
+    let pairs: Vec<_> = reached.iter().filter_map(|base| Some((*base, beside(base)?))).collect();
+    let lost_positions = reached.len() - pairs.len();
+    (pairs, lost_positions)
+}
+
+/// Whether base's two best logits at `at` lay so close that the drift can have swapped them. A margin that nobody knows is no
+/// near tie.
+fn is_near_tie(base: &Output, at: usize, drift: Distance) -> bool {
+    let mut steps = base.fingerprint.iter().flat_map(|fingerprint| &fingerprint.steps);
+    let kept = steps.find(|step| step.position == at).and_then(|step| match step.top.as_slice() {
+        [(_, best), (_, second), ..] => Some(best - second),
+        _ => None,
+    });
+    let margin = base.top2_margins.get(at).copied().flatten().or(kept);
+    // One goes up and one goes down; and another position can have drifted further than those that were kept.
+    margin.is_some_and(|margin| f64::from(margin) <= 2.0 * NEAR_TIE_DRIFTS * drift.logit)
+}
+
+fn largest_logit(step: &StepLogits) -> f64 {
+    // A token that may not come has an infinite one.
+    let finite = step.top.iter().map(|(_, logit)| f64::from(logit.abs())).filter(|logit| logit.is_finite());
+    finite.fold(0.0, f64::max)
+}
+
+impl Distance {
+    fn over(steps: &[(&StepLogits, &StepLogits)]) -> Self {
+        let (mut logit, mut relative, mut divergence) = (0.0, Vec::new(), 0.0);
+        for (base, head) in steps {
+            let scale = largest_logit(base);
+            for difference in differences(base, head) {
+                logit = larger(logit, difference);
+                relative.push(if difference == 0.0 { 0.0 } else { difference / scale });
+            }
+            divergence = larger(divergence, self::divergence(base, head));
+        }
+        Self { logit, relative: root_mean_square(&relative), divergence }
+    }
+}
+
+/// Root mean square of the distances of signed sums, each for one logit and as a fraction of base's largest at its position. The
+/// expected square of a distance of signed sums is the sum of the squares of the distances of all logits.
+fn vocabulary_distance(base: &Output, head: &Output, steps: &[(&StepLogits, &StepLogits)]) -> Option<f64> {
+    let (was, is) = (base.fingerprint.as_ref()?, head.fingerprint.as_ref()?);
+    let logits = was.logits? as f64;
+    let distances = steps.iter().filter_map(|(step, _)| {
+        let before = was.signed_sum(step.position)??;
+        let apart = is.signed_sum(step.position)?.map_or(f64::INFINITY, |now| (now - before).abs());
+        Some(if apart == 0.0 { 0.0 } else { apart / (logits.sqrt() * largest_logit(step)) })
+    });
+    let distances: Vec<f64> = distances.collect();
+    (!distances.is_empty()).then(|| root_mean_square(&distances))
+}
+
+fn root_mean_square(numbers: &[f64]) -> f64 {
+    let squares: f64 = numbers.iter().map(|number| number * number).sum();
+    (squares / numbers.len().max(1) as f64).sqrt()
+}
+
+/// Unlike `f64::max`: a NaN is the largest, and no rounding.
+fn larger(a: f64, b: f64) -> f64 {
+    if a >= b || a.is_nan() { a } else { b }
+}
+
+/// How far each token among the best of either side lies from the same token on the other.
+fn differences(base: &StepLogits, head: &StepLogits) -> Vec<f64> {
+    let least = |step: &StepLogits| step.top.last().map_or(f64::NEG_INFINITY, |(_, logit)| f64::from(*logit));
+    let of_base = base.top.iter().map(|(id, logit)| match find(head, *id) {
+        Some(other) if other.to_bits() == logit.to_bits() => 0.0,
+        Some(other) => (f64::from(*logit) - f64::from(other)).abs(),
+        None => at_least_zero(f64::from(*logit) - least(head)),
+    });
+    let gone = head.top.iter().filter(|(id, _)| find(base, *id).is_none());
+    of_base.chain(gone.map(|(_, logit)| at_least_zero(f64::from(*logit) - least(base)))).collect()
+}
+
+/// Unlike `f64::max`: a NaN stays one.
+fn at_least_zero(difference: f64) -> f64 {
+    if difference <= 0.0 { 0.0 } else { difference }
+}
+
+fn find(step: &StepLogits, id: u32) -> Option<f32> {
+    step.top.iter().find(|(other, _)| *other == id).map(|(_, logit)| *logit)
+}
+
+fn divergence(base: &StepLogits, head: &StepLogits) -> f64 {
+    let (mut rest_before, mut rest_now, mut sum) = (1.0, 1.0, 0.0);
+    for (id, logit) in &base.top {
+        let Some(other) = find(head, *id) else { continue };
+        let was = (f64::from(*logit) - base.log_sum_exp).exp();
+        let is = (f64::from(other) - head.log_sum_exp).exp();
+        sum += term(was, is);
+        (rest_before, rest_now) = (rest_before - was, rest_now - is);
+    }
+    // What is left of a small vocabulary is rounding alone.
+    let rest = |rest: f64| if rest < 1e-9 { 0.0 } else { rest };
+    (sum + term(rest(rest_before), rest(rest_now))).max(0.0)
+}
+
+/// A probability of nothing counts as the smallest there is, so that the sum stays a number.
+fn term(was: f64, is: f64) -> f64 {
+    if was == 0.0 { 0.0 } else { was * (was / is.max(f64::MIN_POSITIVE)).ln() }
+}

@@ -1,0 +1,103 @@
+//! What head declares as intended. It holds for one comparison, up to the size that it names, until base has the same table.
+
+use crate::paired::PairedPolicy;
+use infergate_core::case::Case;
+use infergate_receipts::{
+    Accept, Evidence, NoEffect, Note, Outcome, PairedCase, PairedReceipt, Reason, Statistic, UpTo, VerdictRow, covers,
+};
+
+/// Lets pass what head declares and no more of it; gives what is to be said of tables without an effect.
+pub(super) fn apply(rows: &mut [VerdictRow], receipt: &PairedReceipt, policy: &PairedPolicy) -> Vec<Note> {
+    let Some(terms) = &receipt.terms else { return Vec::new() };
+    let in_effect: Vec<&Accept> = terms.in_effect(&policy.accepted_before).collect();
+    let stale = terms.accept.iter().filter(|accept| !in_effect.contains(accept));
+    let note = |accept: &Accept, why| Note::NotAccepted { accept: accept.clone(), why };
+    let mut notes: Vec<Note> = stale.map(|accept| note(accept, NoEffect::Stale)).collect();
+    for accept in in_effect {
+        let named = rows.iter_mut().filter(|row| accept.names(&row.subject, &row.evidence));
+        let mut ends: Vec<End> = Vec::new();
+        for row in named {
+            // The median stands before its mean.
+            let median_accepted = ends.contains(&End::Accepted);
+            ends.push(if median_accepted { beside_median(row, accept, receipt) } else { end(row, accept, receipt) });
+        }
+        if ends.is_empty() {
+            notes.push(note(accept, NoEffect::NothingSuch));
+        } else if ends.iter().all(|end| *end == End::Unneeded) {
+            notes.push(note(accept, NoEffect::NotNeeded));
+        }
+    }
+    notes
+}
+
+/// What became of a row that a table names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Accepted,
+    /// It fails all the same.
+    Failed,
+    /// It did not fail.
+    Unneeded,
+}
+
+fn end(row: &mut VerdictRow, accept: &Accept, receipt: &PairedReceipt) -> End {
+    if row.outcome.exit_code() == 0 {
+        return End::Unneeded;
+    }
+    if is_within(row, accept, receipt) {
+        row.reasons.push(Reason::Accepted { up_to: accept.up_to, reason: accept.reason.trim().to_owned() });
+        (row.outcome, row.remedy) = (Outcome::Accepted, None);
+        return End::Accepted;
+    }
+    // What broke or was cut short is no larger change.
+    if matches!(row.outcome, Outcome::Regressed | Outcome::CounterRegressed) {
+        row.reasons.push(Reason::BeyondAccepted { up_to: accept.up_to });
+    }
+    End::Failed
+}
+
+/// The mean of a case whose median is accepted. Whether or not it was judged, as it is not if the median failed first: it may be larger
+/// than what is accepted by no more than a mean's own limit, so that a stall does not pass.
+fn beside_median(row: &mut VerdictRow, accept: &Accept, receipt: &PairedReceipt) -> End {
+    let is_mean = row.time().is_some_and(|time| time.statistic == Statistic::Mean);
+    let has_failed = is_mean && row.outcome == Outcome::Regressed;
+    if !has_failed && !row.reasons.contains(&Reason::MedianRegressed) {
+        return end(row, accept, receipt);
+    }
+    let is_stall = row.time().is_none_or(|time| {
+        let percent = if let Some(UpTo::Percent(percent)) = accept.up_to { Some(percent) } else { None };
+        let most = percent.zip(time.threshold).map(|(percent, limit)| (1.0 + percent / 100.0) * limit);
+        most.zip(time.ratio).is_none_or(|(most, ratio)| ratio > most)
+    });
+    if !is_stall {
+        if has_failed {
+            (row.outcome, row.reasons, row.remedy) = (Outcome::Advisory, vec![Reason::MedianRegressed], None);
+        }
+        return End::Unneeded;
+    }
+    row.outcome = Outcome::Regressed;
+    row.reasons = vec![Reason::SomeSlower, Reason::BeyondAccepted { up_to: accept.up_to }];
+    End::Failed
+}
+
+/// Whether all that keeps the row from passing is a change of the accepted size.
+fn is_within(row: &VerdictRow, accept: &Accept, receipt: &PairedReceipt) -> bool {
+    let is_small = covers(accept.up_to, &row.evidence);
+    match (row.outcome, &row.evidence) {
+        (Outcome::Regressed, Evidence::Time(_)) | (Outcome::CounterRegressed, Evidence::Counter(_)) => is_small,
+        // What is open lies within what is accepted, wherever in its interval it is.
+        (Outcome::Inconclusive | Outcome::Unstable, Evidence::Time(time)) => {
+            let mut worst = time.clone();
+            worst.ratio = time.interval.map(|interval| interval.high);
+            is_small && covers(accept.up_to, &Evidence::Time(worst))
+        }
+        // A case whose time was not taken could be slower in silence.
+        (Outcome::OutputChanged, Evidence::Output(_)) => {
+            let is_own = |id: Case| row.subject == id.into();
+            let is_timed = |case: &PairedCase| is_own(case.id) && (case.timed || receipt.is_same_code_of(case.id));
+            let is_untimed_length = receipt.other_lengths.iter().any(|length| is_own(length.id));
+            is_small && (is_untimed_length || receipt.cases.iter().any(is_timed))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,20 @@
+//! What a case runs of what changed, beside its time.
+
+use infergate_receipts::{CodeRuns, Outcome, PairedReceipt, Reason, VerdictRow};
+
+/// The row of a time that differs or is not decided, with what was seen of its case before it was timed.
+pub fn explain(receipt: &PairedReceipt, row: VerdictRow) -> VerdictRow {
+    let differs = matches!(row.outcome, Outcome::Regressed | Outcome::Improved) || row.outcome.is_undecided();
+    let runs = receipt.code.as_ref().zip(row.subject.case()).filter(|_| differs && row.time().is_some());
+    let runs = runs.and_then(|(code, case)| {
+        let runs = code.runs.iter().find(|runs| runs.id == case)?;
+        Some((runs.changed.or(code.changed)?, runs))
+    });
+    match runs {
+        Some((changed, CodeRuns { functions: Some(functions), named, .. })) => {
+            row.because(Reason::RunsChanged { functions: *functions, changed, named: named.clone() })
+        }
+        Some((_, CodeRuns { why, .. })) => row.because(Reason::NotWatched { why: why.clone().unwrap_or_default() }),
+        None => row,
+    }
+}

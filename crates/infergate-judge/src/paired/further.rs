@@ -1,0 +1,53 @@
+//! Further metrics of a case, from the tokens of its generations: shown beside the one that counts, and deciding nothing. A
+//! case stays one test of the suite.
+
+use infergate_core::case::{Case, Phase};
+
+use super::looks::PASS_LEVEL;
+use super::times::middle_ns;
+use infergate_core::stats::{hodges_lehmann, log_ratio, median, signed_rank_lower_bound, signed_rank_upper_bound};
+use infergate_core::trace::Times;
+use infergate_receipts::{
+    Against, BlockCase, Evidence, Interval, Metric, Outcome, PairedReceipt, TimeEvidence, VerdictRow,
+};
+
+/// TTFT and ITL of a generation whose tokens were timed one by one, over its first `blocks` blocks.
+pub(super) fn rows(receipt: &PairedReceipt, case: Case, blocks: usize) -> Vec<VerdictRow> {
+    if case.phase() != Phase::Generate {
+        return Vec::new();
+    }
+    let timed = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
+    let timed: Vec<&BlockCase> = timed.take(blocks).collect();
+    [Metric::Ttft, Metric::Itl].into_iter().filter_map(|metric| row(case, metric, &timed)).collect()
+}
+
+/// One metric; `None` where any block lacks its tokens.
+fn row(case: Case, metric: Metric, blocks: &[&BlockCase]) -> Option<VerdictRow> {
+    let sides =
+        |block: &&BlockCase| Some((values(metric, &block.base_tokens_ns)?, values(metric, &block.head_tokens_ns)?));
+    let sides: Vec<(Vec<f64>, Vec<f64>)> = blocks.iter().map(sides).collect::<Option<_>>()?;
+    let difference = |(base, head): &(Vec<f64>, Vec<f64>)| {
+        let pairs = base.iter().zip(head).map(|(base, head)| log_ratio(*base, *head));
+        median(&pairs.collect::<Option<Vec<f64>>>()?)
+    };
+    let differences: Vec<f64> = sides.iter().map(difference).collect::<Option<_>>()?;
+    let ends = signed_rank_lower_bound(&differences, PASS_LEVEL).zip(signed_rank_upper_bound(&differences, PASS_LEVEL));
+    let evidence = TimeEvidence {
+        counted: false,
+        base_ns: middle_ns(&sides.iter().map(|(base, _)| median(base)).collect::<Option<Vec<f64>>>()?),
+        head_ns: middle_ns(&sides.iter().map(|(_, head)| median(head)).collect::<Option<Vec<f64>>>()?),
+        ratio: Some(hodges_lehmann(&differences)?.exp()),
+        interval: ends.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)),
+        blocks: Some(differences.len()),
+        ..TimeEvidence::new(metric, Against::Base)
+    };
+    Some(VerdictRow::new(case, Outcome::Advisory, Evidence::Time(evidence)))
+}
+
+/// The metric of each generation, nanoseconds: the time to its first token, or the median of its gaps. `None` without
+/// generations, or where one is too short.
+fn values(metric: Metric, tokens_ns: &[Vec<u64>]) -> Option<Vec<f64>> {
+    let of_one =
+        |tokens: &Vec<u64>| median(&metric.of(Times { start_ns: 0, piece_ns: tokens, tokens: tokens.len() as u64 }));
+    if tokens_ns.is_empty() { None } else { tokens_ns.iter().map(of_one).collect() }
+}

@@ -1,0 +1,45 @@
+//! What a few blocks show: no verdict, but whether it is worth to look closer.
+
+use super::verdict::series;
+use infergate_core::case::Case;
+use infergate_core::stats::{mean, sample_std, student_t_quantile};
+use infergate_receipts::PairedReceipt;
+
+/// Blocks of a quick look. With four, Student's t has three degrees of freedom: of dozens of cases each interval would hold everything.
+pub const GLANCE_BLOCKS: usize = 6;
+
+/// The chance that any of the intervals leaves out the truth, if blocks are normal.
+const LEVEL: f64 = 0.05;
+
+/// One case at a glance, as ratios head / base.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Glance {
+    /// Which case.
+    pub case: Case,
+    /// The mean over blocks.
+    pub ratio: f64,
+    /// The interval around it: all cases' together hold the truth 95 times out of 100.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+impl Glance {
+    /// Head is slower, whatever the limit.
+    pub fn is_slower(&self) -> bool {
+        self.low > 1.0
+    }
+}
+
+/// All timed cases, by Student's t over blocks; without those that have fewer than two.
+pub fn glances(receipt: &PairedReceipt) -> Vec<Glance> {
+    let all = series(&receipt.cases, &receipt.blocks, false);
+    let tests = all.len().max(1) as f64;
+    let of_case = |(case, series): &(Case, super::Series)| {
+        let blocks = series.differences.len() as f64;
+        let (middle, std) = (mean(&series.differences)?, sample_std(&series.differences)?);
+        let reach = student_t_quantile(1.0 - LEVEL / tests / 2.0, blocks - 1.0)? * std / blocks.sqrt();
+        Some(Glance { case: *case, ratio: middle.exp(), low: (middle - reach).exp(), high: (middle + reach).exp() })
+    };
+    all.iter().filter_map(of_case).collect()
+}

@@ -1,0 +1,93 @@
+//! The limits of a paired run: what was asked for, or what a case's noise allows. Whoever judges a receipt again, as the comment on
+//! a pull request does, sets them anew.
+
+use anyhow::Result;
+
+use super::mean::mean_test;
+use infergate_core::case::{Case, Phase, select};
+use infergate_receipts::{Metric, Note, PairedCase, PairedReceipt, to_json};
+
+/// The ratio from which on a slowdown fails, where nothing else was asked for.
+pub const THRESHOLD: f64 = 1.02;
+
+/// What has to be excluded of a case that cannot be decided at its limit: of benches, and of engines.
+const WIDEST_OF_BENCHES: f64 = 1.10;
+const WIDEST: f64 = 1.05;
+
+/// Under load, the ratio from which on a longest gap fails.
+const GAP_LIMIT: f64 = 1.5;
+
+/// Ratios from which on a slowdown fails.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Of the median.
+    pub threshold: f64,
+    /// Of the mean; `None`: by its noise.
+    pub mean_threshold: Option<f64>,
+    /// What has to be excluded of a median that noise leaves undecided.
+    pub widest: Option<f64>,
+    /// Under load, of the system time per token,
+    pub throughput: f64,
+    /// Under load, of a P90 of TTFT or ITL.
+    pub latency: f64,
+}
+
+/// The ratio that has to be excluded where noise leaves `threshold` undecided: `asked`, or by what the case is. Under load none is.
+pub fn widest(asked: Option<f64>, case: Case, threshold: f64) -> f64 {
+    asked.unwrap_or(if case.phase() == Phase::Bench { WIDEST_OF_BENCHES } else { WIDEST }).max(threshold)
+}
+
+impl Limits {
+    /// That of a number under load.
+    pub fn under_load(&self, metric: Metric) -> f64 {
+        match metric {
+            Metric::SystemToken => self.throughput,
+            Metric::LongestGap => GAP_LIMIT,
+            _ => self.latency,
+        }
+    }
+
+    /// The receipt with these limits in place of its own.
+    #[must_use]
+    pub fn set_in(&self, mut receipt: PairedReceipt) -> PairedReceipt {
+        receipt.cases.iter_mut().for_each(|case| self.set_of(case));
+        receipt
+    }
+
+    fn set_of(&self, case: &mut PairedCase) {
+        if let Some(load) = &case.load {
+            (case.threshold, case.mean) = (self.under_load(load.metric), None);
+            case.widest = case.threshold;
+            return;
+        }
+        case.threshold = self.threshold;
+        case.widest = widest(self.widest, case.id, case.threshold);
+        // A receipt without the second test had none to fail.
+        let expected_std = case.mean.and_then(|mean| mean.expected_std);
+        case.mean = Some(mean_test(self.mean_threshold, case.threshold, expected_std));
+    }
+}
+
+/// The patterns of the settings' `cases` that name none of the receipt's.
+pub fn missing(receipt: &PairedReceipt, cases: &[String]) -> Option<Note> {
+    let known: Vec<_> = receipt.cases.iter().map(|case| case.id).collect();
+    let is_there = |pattern: &str| {
+        select(&[pattern.to_owned()], &known).is_ok_and(|found| found.iter().all(|case| known.contains(case)))
+    };
+    let absent: Vec<&str> = cases.iter().map(String::as_str).filter(|pattern| !is_there(pattern)).collect();
+    let text = || format!("the settings ask for cases that the run has not: {}", absent.join(", "));
+    (!absent.is_empty()).then(|| Note::from(text()))
+}
+
+/// The receipt as it can be uploaded: where its JSON is longer than `most_bytes`, blocks keep their medians and no samples. It is judged
+/// as before, but for targets on single tokens.
+pub fn fit_to_upload(mut receipt: PairedReceipt, most_bytes: usize) -> Result<PairedReceipt> {
+    if to_json(&receipt)?.len() > most_bytes {
+        for block in
+            receipt.blocks.iter_mut().filter(|block| block.windows.is_empty()).flat_map(|block| &mut block.cases)
+        {
+            *block = block.without_samples().unwrap_or_else(|| block.clone());
+        }
+    }
+    Ok(receipt)
+}

@@ -1,0 +1,271 @@
+//! Counts under load: requests that fail, requests that a server lets starve, answers that are other ones than alone, and how long
+//! answers are.
+//!
+//! Both servers are started anew for each block, and within one a full or broken server fails many at once: a block is one event. Of
+//! two equal servers each block in which one side alone is worse is a coin's toss, whatever fails how often. So a [bet](BET) that it
+//! is head pays what is fair for a coin, and head is called where the bet has grown to 1 / the level, which it does for equal servers
+//! with a chance of the level, however often this is asked. It is also called where both had some and head had more than chance
+//! explains, with each block as one batch ([`is_more_frequent`]): each look asks again at the same level, but what is asked is that two
+//! intervals lie apart, which is rarer than the level by far. What is less is advisory.
+//!
+//! Servers that run already are not started anew: all blocks of one pair of them are one batch, and one toss.
+
+use infergate_core::stats::is_more_frequent;
+use infergate_receipts::{
+    BlockRecord, BlocksWorse, Counter, CounterEvidence, Evidence, Name, Outcome, PairedCase, PairedReceipt, Reason,
+    Side, Subject, Unit, VerdictRow, WindowRecord,
+};
+
+use super::looks::{LEVEL, MAX_BLOCKS, Series, outcomes};
+use super::verdict::series;
+
+/// The share of what a bet is worth that is put on the next block in which one side alone is worse: nine of head in a row make 426 of
+/// 1, enough for one scenario, and one of base costs five of these.
+const BET: f64 = 0.96;
+
+/// Answers of a block to the same prompts are of another length where their text differs by more than this.
+const OTHER_LENGTH: f64 = 0.03;
+
+/// What is counted of windows, and of how many.
+#[derive(Clone, Copy)]
+struct What {
+    name: &'static str,
+    unit: Unit,
+    count: fn(&WindowRecord) -> (u64, u64),
+}
+
+/// Two of requests and two of answers, which share the level.
+const COUNTS: [What; 4] = [
+    What { name: "failed_requests", unit: Unit::Number, count: |window| (window.failed(), window.issued) },
+    What { name: "starved_requests", unit: Unit::Number, count: |window| (window.starved, window.issued) },
+    What {
+        name: "changed_answers",
+        unit: Unit::Number,
+        count: |window| (window.answers.changed, window.answers.repeated),
+    },
+    What {
+        name: "answer_bytes",
+        unit: Unit::Bytes,
+        count: |window| (window.answers.compared_bytes, window.answers.compared),
+    },
+];
+
+/// Two rows for each level, and two where its answers were compared.
+pub(super) fn rows(receipt: &PairedReceipt) -> Vec<VerdictRow> {
+    counts(receipt).into_iter().map(Count::row).collect()
+}
+
+/// What is counted of a level, in each block: hits and requests, or bytes and answers.
+struct Count {
+    subject: Subject,
+    what: What,
+    base: Vec<(u64, u64)>,
+    head: Vec<(u64, u64)>,
+    /// These are pairs of servers, and no blocks.
+    is_of_pairs: bool,
+    level: f64,
+}
+
+/// What a bet on one side is worth after all blocks, and the most that it was worth after any.
+struct Bet {
+    now: f64,
+    most: f64,
+    /// Blocks in which this side alone was worse, and the other.
+    won: usize,
+    lost: usize,
+}
+
+fn counts(receipt: &PairedReceipt) -> Vec<Count> {
+    let mut levels: Vec<(&str, u32)> = Vec::new();
+    for window in receipt.blocks.iter().flat_map(|block| &block.windows) {
+        if !levels.contains(&(&window.scenario, window.users)) {
+            levels.push((&window.scenario, window.users));
+        }
+    }
+    let level = LEVEL / (levels.len() * COUNTS.len()).max(1) as f64;
+    let of_level = |(scenario, users): (&str, u32)| {
+        let plural = if users == 1 { "" } else { "s" };
+        let subject = Name::new("load", &format!("{scenario}/{users} user{plural}"));
+        let subject = subject.map_or(Subject::Process, Subject::Named);
+        COUNTS.map(|what| {
+            let of_side = |side| {
+                let of_blocks = batches(&receipt.blocks, what, |window| {
+                    window.side == side && window.scenario == scenario && window.users == users
+                });
+                match receipt.servers {
+                    Some(pairs) => of_pairs(&of_blocks, pairs),
+                    None => of_blocks,
+                }
+            };
+            let (subject, is_of_pairs) = (subject.clone(), receipt.servers.is_some());
+            let count =
+                Count { subject, what, base: of_side(Side::Base), head: of_side(Side::Head), is_of_pairs, level };
+            (!count.is_length() || are_comparable(receipt, scenario)).then_some(count)
+        })
+    };
+    let all = levels.into_iter().flat_map(of_level).flatten();
+    // An older run compared no answers, nor does one of servers that need not repeat theirs.
+    all.filter(|count| !count.is_of_answers() || total(&count.head).1 > 0).collect()
+}
+
+/// Whether answers should be of one length: another output that was allowed may have another, and of servers that run already the
+/// luck of a process can be another output, too.
+fn are_comparable(receipt: &PairedReceipt, scenario: &str) -> bool {
+    let is_of = |case: &PairedCase| case.load.as_ref().is_some_and(|load| load.scenario == scenario);
+    let is_other = |case: &PairedCase| is_of(case) && case.base_output.sha256 != case.head_output.sha256;
+    receipt.servers.is_none() && !receipt.cases.iter().any(is_other)
+}
+
+impl Count {
+    fn is_of_answers(&self) -> bool {
+        matches!(self.what.name, "changed_answers" | "answer_bytes")
+    }
+
+    /// No hits but bytes, of which either side can have too few.
+    fn is_length(&self) -> bool {
+        self.what.unit == Unit::Bytes
+    }
+
+    /// Which side alone is worse in a block: it has hits, or the shorter answers.
+    fn worse(&self, (base, head): (&(u64, u64), &(u64, u64))) -> Option<Side> {
+        if self.is_length() {
+            let ratio = length_ratio(*base, *head)?;
+            return (ratio.abs() > OTHER_LENGTH).then_some(if ratio < 0.0 { Side::Head } else { Side::Base });
+        }
+        match (base.0 > 0, head.0 > 0) {
+            (true, false) => Some(Side::Base),
+            (false, true) => Some(Side::Head),
+            _ => None,
+        }
+    }
+
+    /// That head is worse; of lengths also that it is longer.
+    fn bets(&self) -> Vec<Bet> {
+        let worse: Vec<Side> = self.base.iter().zip(&self.head).filter_map(|pair| self.worse(pair)).collect();
+        let sides = if self.is_length() { &[Side::Head, Side::Base][..] } else { &[Side::Head] };
+        let on = |side: &Side| {
+            let mut bet = Bet { now: 1.0, most: 1.0, won: 0, lost: 0 };
+            for found in &worse {
+                let is_won = found == side;
+                bet.now *= if is_won { 1.0 + BET } else { 1.0 - BET };
+                bet.most = bet.most.max(bet.now);
+                *if is_won { &mut bet.won } else { &mut bet.lost } += 1;
+            }
+            bet
+        };
+        sides.iter().map(on).collect()
+    }
+
+    /// What a bet has to be worth for a verdict.
+    fn needed(&self) -> f64 {
+        self.bets().len() as f64 / self.level
+    }
+
+    /// So many blocks, or pairs of servers, can call it at the least.
+    fn fewest(&self) -> usize {
+        (self.needed().ln() / (1.0 + BET).ln()).ceil() as usize
+    }
+
+    fn is_called(&self) -> bool {
+        self.bets().iter().any(|bet| bet.most >= self.needed())
+    }
+
+    /// Head alone was worse in so many blocks more than base that they are half of all, and the rest may call it.
+    fn is_pending(&self) -> bool {
+        let (blocks, left) = (self.head.len(), MAX_BLOCKS.saturating_sub(self.head.len()));
+        let reach = |bet: &Bet| bet.now * (1.0 + BET).powi(i32::try_from(left).unwrap_or(i32::MAX)) >= self.needed();
+        let leads = |bet: &Bet| bet.won > bet.lost && 2 * (bet.won - bet.lost) >= blocks;
+        !self.is_called() && self.bets().iter().any(|bet| leads(bet) && reach(bet))
+    }
+
+    fn row(self) -> VerdictRow {
+        let (in_base, in_head) = (total(&self.base), total(&self.head));
+        let counter = |(hits, _): (u64, u64)| Some(Counter { min: hits, max: hits });
+        let evidence = Evidence::Counter(CounterEvidence {
+            name: self.what.name.into(),
+            unit: self.what.unit,
+            base: counter(in_base),
+            head: counter(in_head),
+            head_twice: None,
+            tolerance: if self.is_length() { OTHER_LENGTH } else { 0.0 },
+        });
+        let row = |outcome| VerdictRow::new(self.subject.clone(), outcome, evidence.clone());
+        if self.is_length() {
+            let is_other = length_ratio(in_base, in_head).is_some_and(|ratio| ratio.abs() > OTHER_LENGTH);
+            return match (self.is_called(), is_other) {
+                (true, _) => row(Outcome::CounterRegressed).because(Reason::OtherLengths { answers: in_head.1 }),
+                (false, true) => row(Outcome::Advisory).because(Reason::OtherLengths { answers: in_head.1 }),
+                (false, false) => row(Outcome::Pass),
+            };
+        }
+        let share = |(hits, issued): (u64, u64)| hits as f64 / issued.max(1) as f64;
+        let worse = |blocks: &[(u64, u64)]| blocks.iter().filter(|block| block.0 > 0).count();
+        let blocks = BlocksWorse { base: worse(&self.base), head: worse(&self.head), of: self.head.len() };
+        let is_more = self.is_called() || is_more_frequent(&self.head, &self.base, self.level);
+        // One block of base in which all fails must not hide that some fail in each of head.
+        if !is_more && blocks.head <= blocks.base && share(in_head) <= share(in_base) {
+            return row(Outcome::Pass);
+        }
+        let outcome = if is_more { Outcome::CounterRegressed } else { Outcome::Advisory };
+        let found = row(outcome).because(Reason::MoreFail {
+            failed: in_head.0,
+            issued: in_head.1,
+            most_before: share(in_base),
+            blocks: (!self.is_of_pairs).then_some(blocks),
+        });
+        let (servers, needed) = (self.head.len(), self.fewest());
+        let is_few = self.is_of_pairs && !is_more && servers < needed;
+        if is_few { found.because(Reason::FewServers { servers, needed }) } else { found }
+    }
+}
+
+/// ln(head / base) of the text of answers to the same prompts; `None` without them.
+fn length_ratio(base: (u64, u64), head: (u64, u64)) -> Option<f64> {
+    let each = |(bytes, answers): (u64, u64)| (bytes > 0 && answers > 0).then(|| bytes as f64 / answers as f64);
+    Some((each(head)? / each(base)?).ln())
+}
+
+fn total(blocks: &[(u64, u64)]) -> (u64, u64) {
+    blocks.iter().copied().fold((0, 0), add)
+}
+
+/// Whether more blocks may show that head alone is worse, or pairs of servers that run already are left, each of which is asked.
+pub(super) fn is_pending(receipt: &PairedReceipt) -> bool {
+    let done = receipt.blocks.len();
+    done < MAX_BLOCKS
+        && match receipt.servers {
+            Some(pairs) => done < pairs,
+            None => counts(receipt).iter().any(Count::is_pending),
+        }
+}
+
+/// Whether a number under load is regressed, or a count of its requests is.
+pub(super) fn is_decided(receipt: &PairedReceipt) -> bool {
+    // Of servers that run already blocks alone decide nothing.
+    if receipt.servers.is_some() || receipt.cases.iter().all(|case| case.load.is_none()) {
+        return false;
+    }
+    let suite: Vec<Series> =
+        series(&receipt.cases, &receipt.blocks, false).into_iter().map(|(_, series)| series).collect();
+    outcomes(&suite, 0).contains(&Some(Outcome::Regressed))
+        || rows(receipt).iter().any(|row| row.outcome == Outcome::CounterRegressed)
+}
+
+/// What is counted in each block that has such windows.
+fn batches(blocks: &[BlockRecord], what: What, is_its: impl Fn(&WindowRecord) -> bool) -> Vec<(u64, u64)> {
+    let of_block = |block: &BlockRecord| {
+        let own = block.windows.iter().filter(|window| is_its(window));
+        own.map(|window| (what.count)(window)).reduce(add)
+    };
+    blocks.iter().filter_map(of_block).collect()
+}
+
+/// The blocks of each pair of servers, which take turns.
+fn of_pairs(blocks: &[(u64, u64)], pairs: usize) -> Vec<(u64, u64)> {
+    let of_pair = |pair: usize| blocks.iter().skip(pair).step_by(pairs.max(1)).copied().reduce(add);
+    (0..pairs).map_while(of_pair).collect()
+}
+
+fn add((hits, issued): (u64, u64), other: (u64, u64)) -> (u64, u64) {
+    (hits.saturating_add(other.0), issued.saturating_add(other.1))
+}

@@ -1,0 +1,225 @@
+//! The looks: after every block, and what settles a case.
+
+use super::evidence::{Bet, fewest_blocks, in_suite};
+use super::mean::{MEAN_WEIGHT, MEDIAN_WEIGHT};
+use super::test::Test;
+use infergate_receipts::{Outcome, Shown};
+
+/// The chance that a suite of unchanged cases shows any of them slower: 1 %, over all looks together.
+pub const LEVEL: f64 = 0.01;
+
+/// The chance that a case at its limit is called within it, over all looks together. An interval's two ends each have it.
+pub const PASS_LEVEL: f64 = 0.025;
+
+/// No case is measured for longer.
+pub const MAX_BLOCKS: usize = 40;
+
+/// The blocks of one case.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Series {
+    /// ln of the ratio from which on a slowdown fails: ln 1.02.
+    pub limit: f64,
+    /// ln of the ratio that has to be excluded for a case to pass whose blocks vary too much for `limit`; no more than that: none.
+    pub widest: f64,
+    /// Standard deviation of a block, as it was expected before the first one.
+    pub expected_std: Option<f64>,
+    /// d of each block, in the order they were measured. It ends where the case was settled.
+    pub differences: Vec<f64>,
+    /// For each placement of what changed: the block's number, from 0, and d of its medians there. Empty where both sides were timed as
+    /// they were linked.
+    pub placements: Vec<Vec<(usize, f64)>>,
+    /// The time to measure in is used up: no block follows.
+    pub is_last: bool,
+    /// The same blocks' means, where they are a second test of this case; that one has none of its own.
+    pub mean: Option<Box<Self>>,
+}
+
+impl Series {
+    /// Whether nothing follows the blocks that are there.
+    fn has_ended(&self) -> bool {
+        self.is_last || self.differences.len() >= MAX_BLOCKS
+    }
+}
+
+/// Where a case stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing {
+    /// The verdict; `None` while more blocks may change it.
+    pub outcome: Option<Outcome>,
+    /// Blocks the numbers below rest on.
+    pub blocks: usize,
+    /// ln of the ratio that decided it: the limit, or the wider one.
+    pub limit: f64,
+    /// Where it is *layout*: the placements at which head is slower, and how many there are.
+    pub slower_at: Option<(usize, usize)>,
+    /// Hodges-Lehmann estimate of ln(head / base); `None` without blocks.
+    pub theta: Option<f64>,
+    /// Lower end of an interval of 95 % that holds wherever the looking stopped, and that holds the estimate and what was shown;
+    /// `None` below the blocks it takes (6).
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Whether head was shown to be slower or faster at the suite's level, at whatever limit.
+    pub shown: Option<Shown>,
+    /// Adjusted p of "slower", valid wherever the looking stopped; of "faster" where that was shown. `None` without blocks.
+    pub p_adjusted: Option<f64>,
+    /// Sample standard deviation of the blocks.
+    pub block_std: Option<f64>,
+    /// Where its means stand, which have a verdict of their own. *Advisory* there is what decides nothing: the median failed
+    /// before the mean was decided, or the last block came and means vary too much.
+    pub mean: Option<Box<Self>>,
+}
+
+/// The fewest blocks after which a case can pass: 6.
+pub fn fewest_to_pass() -> usize {
+    fewest_blocks(1.0 / PASS_LEVEL)
+}
+
+/// The fewest blocks after which a single slow case of a suite of `cases`, each with a test of its means, can be called: 10 of
+/// five.
+pub fn fewest_to_fail(cases: usize) -> usize {
+    fewest_blocks(cases.max(1) as f64 * (MEDIAN_WEIGHT + MEAN_WEIGHT) / MEDIAN_WEIGHT / LEVEL)
+}
+
+/// Replays the looks over a suite whose cases were fixed before the first block. The answer has the order of `suite`.
+///
+/// - *Regressed*: the [evidence](super::Bet) of "slower" reached 1 / [`LEVEL`] in the suite, at this or an earlier look, the
+///   estimate is at or above the limit, and head is shown to be slower at each placement of what changed. *Improved* is the mirror
+///   image, but for placements.
+/// - *Within limit*: the evidence of "below the limit" reached 1 / [`PASS_LEVEL`]. A case that also looks improved stays
+///   open, since more blocks may say so.
+/// - *Layout*: it would have regressed, but is not shown to be slower at each placement, and at one of them the limit is excluded.
+/// - Where the blocks vary too much for the limit, and after the last block, *within limit* also needs no more than that the interval
+///   ends below `widest` and the estimate lies below the limit.
+/// - After the last of 40 blocks: *unstable* when the interval is wider than twice the limit, else *inconclusive*.
+///
+/// A case is measured until its median and its mean are both settled, or its median regressed.
+///
+/// Other runs measure `elsewhere` further cases of the suite. Nothing is known of them here, so they count as cases without any
+/// evidence: what is settled so is settled with them, too.
+pub fn stand(suite: &[Series], elsewhere: usize) -> Vec<Standing> {
+    let of_case = |(series, case): (&Series, Case)| {
+        let mean = series.mean.as_deref().zip(case.mean.as_ref());
+        let mean = mean.map(|(series, test)| Box::new(test.standing(series)));
+        Standing { mean, ..case.median.standing(series) }
+    };
+    suite.iter().zip(replay(suite, elsewhere)).map(of_case).collect()
+}
+
+/// How each case ends, its median and its mean together: what a simulation of many suites asks for.
+pub fn outcomes(suite: &[Series], elsewhere: usize) -> Vec<Option<Outcome>> {
+    replay(suite, elsewhere).iter().map(|case| Some(case.settled()?.0)).collect()
+}
+
+/// The outcome of each case and the blocks it took, without the numbers of [`stand`].
+pub fn settled(suite: &[Series]) -> Vec<Option<(Outcome, usize)>> {
+    replay(suite, 0).iter().map(Case::settled).collect()
+}
+
+/// Whether `first` regresses in a suite whose other cases, so many, are all like `other`. It takes the time of two: cases that are alike have
+/// the same evidence at each look, and the smallest mean over groups holds all of them or none.
+pub fn is_called_beside(first: &Series, other: &Series, others: usize) -> bool {
+    let (suite, times) = ([first.clone(), other.clone()], [1.0, others as f64]);
+    let with = if others == 0 { 1 } else { 2 };
+    let mut cases = replay_times(&suite[..with], &times[..with], 0);
+    // A mean can be called although its median is open to the end.
+    cases.iter_mut().take(1).filter(|_| first.has_ended()).for_each(|case| case.end(first));
+    cases.first().and_then(Case::settled).is_some_and(|(outcome, _)| outcome == Outcome::Regressed)
+}
+
+fn replay(suite: &[Series], elsewhere: usize) -> Vec<Case> {
+    let mut cases = replay_times(suite, &vec![1.0; suite.len()], elsewhere);
+    let ended = cases.iter_mut().zip(suite).filter(|(_, series)| series.has_ended());
+    ended.for_each(|(case, series)| case.end(series));
+    cases
+}
+
+/// Each case counts as many times as `times` says. What the last block leaves open is left so.
+fn replay_times(suite: &[Series], times: &[f64], elsewhere: usize) -> Vec<Case> {
+    let mut cases: Vec<Case> = suite.iter().zip(times).map(|(series, times)| Case::new(series, *times)).collect();
+    for blocks in 1..=MAX_BLOCKS {
+        // A run that was cut short ends before the look whose block it lacks; shares of a suite end at different ones.
+        let has_block = |at: &usize| suite[*at].differences.len() >= blocks;
+        let open: Vec<usize> = (0..cases.len()).filter(|&at| cases[at].settled().is_none()).filter(has_block).collect();
+        if open.is_empty() {
+            break;
+        }
+        for &at in &open {
+            cases[at].take(&suite[at], blocks);
+        }
+        // What was settled before stays in the suite with what it had.
+        let worth = |of: fn(&Test) -> f64| {
+            let tests = || cases.iter().flat_map(Case::tests);
+            let unseen = (elsewhere > 0).then_some(elsewhere as f64 * (MEDIAN_WEIGHT + MEAN_WEIGHT));
+            let evidence: Vec<f64> = tests().map(of).chain(unseen.map(|_| 0.0)).collect();
+            let weights: Vec<f64> = tests().map(|test| test.weight).chain(unseen).collect();
+            in_suite(&evidence, &weights)
+        };
+        let (above, below) = (worth(|test| test.above), worth(|test| test.below));
+        let mut worth = above.into_iter().zip(below);
+        for (at, case) in cases.iter_mut().enumerate() {
+            let is_open = open.contains(&at);
+            case.tests_mut().zip(&mut worth).for_each(|(test, worth)| test.note(worth));
+            if is_open {
+                case.settle(&suite[at], blocks);
+            }
+        }
+    }
+    cases
+}
+
+/// A case while the looks are replayed.
+#[derive(Debug)]
+struct Case {
+    median: Test,
+    mean: Option<Test>,
+}
+
+impl Case {
+    fn new(series: &Series, times: f64) -> Self {
+        let bet = |series: &Series| Bet::new(series.limit, series.expected_std);
+        let mean = series.mean.as_deref().map(|mean| Test::new(bet(mean).gentle(), bet(mean), MEAN_WEIGHT * times));
+        Self { median: Test::new(bet(series), bet(series), MEDIAN_WEIGHT * times), mean }
+    }
+
+    fn tests(&self) -> impl Iterator<Item = &Test> {
+        std::iter::once(&self.median).chain(&self.mean)
+    }
+
+    fn tests_mut(&mut self) -> impl Iterator<Item = &mut Test> {
+        std::iter::once(&mut self.median).chain(&mut self.mean)
+    }
+
+    /// The block of this number, for whatever is not settled.
+    fn take(&mut self, series: &Series, blocks: usize) {
+        let all = std::iter::once(series).chain(series.mean.as_deref());
+        for (test, series) in self.tests_mut().zip(all).filter(|(test, _)| test.settled.is_none()) {
+            test.take(series, blocks);
+        }
+    }
+
+    fn settle(&mut self, series: &Series, blocks: usize) {
+        self.median.settle(series, blocks);
+        let regressed = self.median.settled.is_some_and(|settled| settled.outcome == Outcome::Regressed);
+        if let (Some(mean), Some(of_mean)) = (&mut self.mean, series.mean.as_deref()) {
+            mean.settle_mean(of_mean, blocks, series, regressed);
+        }
+    }
+
+    /// What the last block left open.
+    fn end(&mut self, series: &Series) {
+        self.median.end(series);
+        if let (Some(mean), Some(series)) = (&mut self.mean, series.mean.as_deref()) {
+            mean.end_mean(series);
+        }
+    }
+
+    /// The worse of both, once nothing is open; what decides nothing is left out.
+    fn settled(&self) -> Option<(Outcome, usize)> {
+        let median = self.median.settled?;
+        let Some(mean) = &self.mean else { return Some((median.outcome, median.blocks)) };
+        let mean = mean.settled?;
+        let is_worse = mean.outcome.severity() > median.outcome.severity();
+        Some((if is_worse { mean.outcome } else { median.outcome }, median.blocks.max(mean.blocks)))
+    }
+}

@@ -1,0 +1,235 @@
+//! Several runs that measured shares of one suite: as one run, judged as one suite.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail, ensure};
+use infergate_core::memory::leak::{asked, resident_trend};
+use infergate_core::worker::WorkerError;
+
+use crate::COUNTER_TOLERANCE;
+use crate::exact::holds_more;
+use crate::memory;
+use infergate_receipts::{
+    CodeRecord, CodeRuns, Counter, Format as _, MemoryRecord, Note, PairedCase, PairedReceipt, ShareRecord,
+};
+
+/// All shares of a suite, from several machines.
+///
+/// # Errors
+/// A share that is missing, there twice, or of another comparison.
+pub fn merge(mut shares: Vec<PairedReceipt>) -> Result<PairedReceipt> {
+    let number = |receipt: &PairedReceipt| receipt.share.map_or(0, |share| share.number);
+    shares.sort_by_key(number);
+    let have: Vec<usize> = shares.iter().map(number).collect();
+    if let ([_], [0]) = (&shares[..], &have[..]) {
+        return join(shares);
+    }
+    let first = shares.first().context("there is no receipt to judge")?;
+    let Some(ShareRecord { of, suite_cases, .. }) = first.share else {
+        bail!("a receipt of a whole suite is judged alone; give one receipt, or the shares of one gate");
+    };
+    for (share, two) in shares[1..].iter().zip(have.windows(2)) {
+        let its = number(share);
+        ensure!(two[0] != two[1], "share {its} of {of} is given twice; give each once");
+        ensure_alike(first, share).with_context(|| format!("share {its} of {of}"))?;
+    }
+    let missing: Vec<String> = (1..=of).filter(|one| !have.contains(one)).map(|one| one.to_string()).collect();
+    ensure!(missing.is_empty(), "of {of} shares these are missing: {}; give the receipts of all", missing.join(", "));
+    // A function of one program is in every share; of several programs a share may have some alone.
+    let is_one_program = !(first.head.engine.is_of_benches() && first.head.engine.model.contains(','));
+    let functions: fn(usize, usize) -> usize = if is_one_program { usize::max } else { usize::saturating_add };
+    let merged = PairedReceipt { share: None, ..joined(shares, functions)? };
+    if merged.cases.is_empty() && merged.broken.is_empty() && !merged.partial {
+        let text = "no share has a bench that base has, too; compare with a revision that has one of them";
+        return Err(WorkerError::NotComparable(text.into()).into());
+    }
+    let timed = merged.cases.iter().filter(|case| case.timed).count();
+    ensure!(
+        timed <= suite_cases,
+        "the shares have {timed} timed cases, and the suite was planned with {suite_cases}; a file was edited"
+    );
+    merged.check()?;
+    Ok(merged)
+}
+
+/// Runs of several programs as one receipt. Blocks of all stand one after the other: each is compared within itself alone.
+///
+/// # Errors
+/// A case that two of them have; none of them.
+pub fn join(runs: Vec<PairedReceipt>) -> Result<PairedReceipt> {
+    joined(runs, usize::saturating_add)
+}
+
+/// As [`join`]; `functions` gives how many changed in two runs together.
+fn joined(runs: Vec<PairedReceipt>, functions: fn(usize, usize) -> usize) -> Result<PairedReceipt> {
+    let of_several = (runs.len() > 1).then(|| worst_held(&runs));
+    let is_uncounted = |run: &PairedReceipt| run.base.counted.is_empty() && !run.head.counted.is_empty();
+    let uncounted = runs.iter().any(is_uncounted);
+    let mut runs = runs.into_iter();
+    let mut joined = runs.next().context("there is no receipt to judge")?;
+    let mut machines = vec![joined.machine.class.clone()];
+    for run in runs {
+        if !machines.contains(&run.machine.class) {
+            machines.push(run.machine.class.clone());
+        }
+        add(&mut joined, run, functions)?;
+    }
+    if let Some(held) = of_several {
+        [joined.base.held, joined.head.held] = held;
+    }
+    // Where base was counted in another run, nothing else says it.
+    if uncounted && !joined.base.counted.is_empty() && !joined.notes.contains(&Note::BaseNotCounted) {
+        joined.notes.push(Note::BaseNotCounted);
+    }
+    if machines.len() > 1 {
+        let text = format!("measured on machines of {} kinds: {}", machines.len(), machines.join(", "));
+        joined.notes.push(Note::from(text));
+    }
+    Ok(joined)
+}
+
+/// Refuses a share that does not answer the same question.
+fn ensure_alike(first: &PairedReceipt, share: &PairedReceipt) -> Result<()> {
+    let commit = |receipt: &PairedReceipt| {
+        [&receipt.base, &receipt.head].map(|side| (side.build.commit.clone(), side.build.dirty, side.tool.clone()))
+    };
+    let differs = if commit(first) != commit(share) {
+        "compares other commits"
+    } else if first.tool != share.tool {
+        "was measured by another version of infergate"
+    } else if first.share.map(|share| (share.of, share.suite_cases))
+        != share.share.map(|share| (share.of, share.suite_cases))
+    {
+        "is of another suite, or of another number of shares"
+    } else if first.head.engine.model != share.head.engine.model {
+        "measured another model, or other bench targets"
+    } else if first.terms != share.terms {
+        "is judged by other settings"
+    } else if first.built_with.features != share.built_with.features
+        || first.built_with.profile != share.built_with.profile
+    {
+        "was built with other features, or another profile"
+    } else if first.threads != share.threads || seed(first) != seed(share) {
+        "has other threads or another seed"
+    } else if first.servers != share.servers {
+        "was measured on other servers"
+    } else {
+        return Ok(());
+    };
+    bail!("{differs}; give the receipts of one gate")
+}
+
+/// `None` of a server, of which each run has one of its own.
+fn seed(receipt: &PairedReceipt) -> Option<u64> {
+    (receipt.head.engine.name != "server").then_some(receipt.seed)
+}
+
+/// What the model of base and of head holds, by name. Each share's cases leave something else, so both sides are compared within a share:
+/// in one where head holds more by so much that it fails, or no longer says so; of several of these, or else of all, where it rose most.
+fn worst_held(shares: &[PairedReceipt]) -> [BTreeMap<String, Counter>; 2] {
+    let rise = |name: &String, (was, is): (Counter, Option<Counter>)| {
+        let Some(is) = is else { return (true, f64::INFINITY) };
+        let [base, head] = [was, is].map(|counter| BTreeMap::from([(name.clone(), counter)]));
+        (holds_more(&base, &head, COUNTER_TOLERANCE), is.min as f64 / was.max.max(1) as f64)
+    };
+    let mut worst: BTreeMap<String, (Counter, Option<Counter>)> = BTreeMap::new();
+    for share in shares {
+        for (name, was) in &share.base.held {
+            let both = (*was, share.head.held.get(name).copied());
+            let known = worst.entry(name.clone()).or_insert(both);
+            if rise(name, both) > rise(name, *known) {
+                *known = both;
+            }
+        }
+    }
+    let base = worst.iter().map(|(name, (was, _))| (name.clone(), *was)).collect();
+    [base, worst.into_iter().filter_map(|(name, (_, is))| Some((name, is?))).collect()]
+}
+
+/// Adds a share to what there is of the others.
+fn add(merged: &mut PairedReceipt, share: PairedReceipt, functions: fn(usize, usize) -> usize) -> Result<()> {
+    for (ours, its) in [(&mut merged.base, share.base), (&mut merged.head, share.head)] {
+        ours.counted.extend(its.counted);
+        let new: Vec<_> = its.unmatched.into_iter().filter(|bench| !ours.unmatched.contains(bench)).collect();
+        ours.unmatched.extend(new);
+    }
+    if let Some(case) = share.cases.iter().find(|case| merged.cases.iter().any(|ours| ours.id == case.id)) {
+        bail!("{} is in two shares; give the receipts of one gate", case.id);
+    }
+    // Several bench targets can be of several packages.
+    if merged.built_with.package != share.built_with.package {
+        merged.built_with.package = None;
+    }
+    let code = merge_code((&merged.cases, merged.code.take()), (&share.cases, share.code), functions);
+    merged.code = code;
+    // Where one was timed as it was linked, not all are laid out alike.
+    match (&mut merged.alike, share.alike) {
+        (Some(ours), Some(its)) => ours.extend(its),
+        (ours, _) => *ours = None,
+    }
+    merged.blocks.extend(share.blocks);
+    merged.cases.extend(share.cases);
+    merged.other_lengths.extend(share.other_lengths);
+    merged.took.add(share.took);
+    merged.partial |= share.partial;
+    merged.out_of_time |= share.out_of_time;
+    merged.invalid.extend(share.invalid);
+    merged.broken.extend(share.broken);
+    for note in share.notes {
+        if !merged.notes.contains(&note) {
+            merged.notes.push(note);
+        }
+    }
+    merged.explained.extend(share.explained);
+    merged.allocated.extend(share.allocated);
+    merged.memory = worse_memory(merged.memory.take(), share.memory);
+    Ok(())
+}
+
+/// Each share may have followed memory: what one of them found is not undone by another that did not find it.
+fn worse_memory(ours: Option<MemoryRecord>, its: Option<MemoryRecord>) -> Option<MemoryRecord> {
+    let (Some(ours), Some(its)) = (&ours, &its) else { return ours.or(its) };
+    // Of two that are judged alike the one that grew more.
+    let badness = |record: &MemoryRecord| {
+        let rows = memory::judge(record);
+        let severity = rows.iter().map(|row| row.outcome.severity()).max();
+        let resident = resident_trend(asked(record, &record.runs.rss_bytes));
+        (severity, resident.map(|resident| resident.growth_bytes))
+    };
+    Some(if badness(its) > badness(ours) { its.clone() } else { ours.clone() })
+}
+
+/// How the machine code of two runs' programs differs.
+fn merge_code(
+    (cases, ours): (&[PairedCase], Option<CodeRecord>),
+    (its_cases, its): (&[PairedCase], Option<CodeRecord>),
+    functions: fn(usize, usize) -> usize,
+) -> Option<CodeRecord> {
+    if ours.is_none() && its.is_none() {
+        return None;
+    }
+    let unknown =
+        || CodeRecord { same: false, same_cases: Vec::new(), changed: None, named: Vec::new(), runs: Vec::new() };
+    let (ours, its) = (ours.unwrap_or_else(unknown), its.unwrap_or_else(unknown));
+    if ours.same && its.same {
+        return Some(ours);
+    }
+    let same_cases = |code: &CodeRecord, cases: &[PairedCase]| {
+        if code.same { cases.iter().map(|case| case.id).collect() } else { code.same_cases.clone() }
+    };
+    // What the other bench target changed, or does not know, says nothing of these.
+    let runs = |code: &CodeRecord| {
+        let of_target = |runs: &CodeRuns| CodeRuns { changed: runs.changed.or(code.changed), ..runs.clone() };
+        code.runs.iter().map(of_target).collect::<Vec<_>>()
+    };
+    let mut named = [ours.named.clone(), its.named.clone()].concat();
+    named.sort();
+    named.dedup();
+    Some(CodeRecord {
+        same: false,
+        same_cases: [same_cases(&ours, cases), same_cases(&its, its_cases)].concat(),
+        changed: ours.changed.zip(its.changed).map(|(ours, its)| functions(ours, its)),
+        named,
+        runs: [runs(&ours), runs(&its)].concat(),
+    })
+}

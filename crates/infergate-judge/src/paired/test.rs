@@ -1,0 +1,282 @@
+//! One test while the looks are replayed: of a case's median, or of its mean.
+
+use super::evidence::Bet;
+use super::looks::{LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing};
+use infergate_core::stats::{finite, hodges_lehmann, robust_std, sample_std};
+use infergate_receipts::{Outcome, Shown};
+
+/// After so many blocks their spread says whether the limit can be decided.
+const TELLING_BLOCKS: usize = 8;
+
+/// Blocks that vary by more than so many times the limit decide it in none of the blocks that a gate has.
+const TOO_NOISY: f64 = 1.5;
+
+/// The chance that a placement at which head is not slower seems so at a look.
+const PLACEMENT_LEVEL: f64 = 0.1;
+
+/// What is known of it so far.
+#[derive(Debug)]
+pub struct Test {
+    /// The bets against "no slower" and "no faster".
+    change: Bet,
+    /// The bet against "at or above the limit".
+    limit: Bet,
+    /// What it counts in the suite.
+    pub weight: f64,
+    /// Wealth of the bets against "no slower", "no faster" and "at or above the limit".
+    pub above: f64,
+    pub below: f64,
+    under_limit: f64,
+    slower: bool,
+    faster: bool,
+    within: bool,
+    /// The most that the evidence of "slower" and of "faster" was worth in the suite.
+    most_slower: f64,
+    most_faster: f64,
+    /// How it ended. From then on it takes no block.
+    pub settled: Option<Settled>,
+}
+
+/// How a test ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settled {
+    pub outcome: Outcome,
+    /// After how many blocks.
+    pub blocks: usize,
+    /// ln of the ratio that decided it.
+    pub limit: f64,
+}
+
+impl Test {
+    pub fn new(change: Bet, limit: Bet, weight: f64) -> Self {
+        Self {
+            change,
+            limit,
+            weight,
+            above: 1.0,
+            below: 1.0,
+            under_limit: 1.0,
+            slower: false,
+            faster: false,
+            within: false,
+            most_slower: 0.0,
+            most_faster: 0.0,
+            settled: None,
+        }
+    }
+
+    /// The last of `blocks` blocks.
+    pub fn take(&mut self, series: &Series, blocks: usize) {
+        let Some((&difference, before)) = series.differences.get(..blocks).and_then(<[f64]>::split_last) else {
+            return;
+        };
+        let spread = robust_std(before);
+        let change = self.change.scale_by(spread, before.len());
+        self.above *= Bet::factor(change, difference);
+        self.below *= Bet::factor(change, -difference);
+        self.under_limit *= Bet::factor(self.limit.scale_by(spread, before.len()), series.limit - difference);
+        self.within |= self.under_limit >= 1.0 / PASS_LEVEL;
+    }
+
+    /// What its evidence of "slower" and of "faster" is worth in the suite at this look.
+    pub fn note(&mut self, (above, below): (f64, f64)) {
+        if self.settled.is_none() {
+            self.most_slower = self.most_slower.max(above);
+            self.most_faster = self.most_faster.max(below);
+            self.slower |= above >= 1.0 / LEVEL;
+            self.faster |= below >= 1.0 / LEVEL;
+        }
+    }
+
+    /// The look at a case's median after `blocks` blocks.
+    pub fn settle(&mut self, series: &Series, blocks: usize) {
+        if self.settled.is_some() {
+            return;
+        }
+        let limit = series.limit;
+        let outcome = match self.estimate(series, blocks) {
+            Some(theta) if self.is_above(theta, limit) => self.above_limit(series, blocks),
+            Some(theta) if self.faster && theta <= -limit => Some(Outcome::Improved),
+            // It looks improved, and more blocks may say so.
+            Some(theta) if self.within && (theta > -limit || blocks == MAX_BLOCKS) => Some(Outcome::WithinLimit),
+            _ => None,
+        };
+        match outcome {
+            Some(outcome) => self.settled = Some(Settled { outcome, blocks, limit }),
+            None if is_too_noisy(series, blocks) => self.settle_by_widest(series, blocks),
+            None => {}
+        }
+    }
+
+    /// How a median ends that the last block did not settle. One whose time is used up stays open where not even the wider limit is
+    /// excluded.
+    pub fn end(&mut self, series: &Series) {
+        let blocks = series.differences.len().min(MAX_BLOCKS);
+        self.settle_by_widest(series, blocks);
+        if self.settled.is_none() && blocks == MAX_BLOCKS {
+            let outcome = match self.interval(series, blocks) {
+                Some((low, high)) if (high - low) / 2.0 <= series.limit => Outcome::Inconclusive,
+                _ => Outcome::Unstable,
+            };
+            self.settled = Some(Settled { outcome, blocks, limit: series.limit });
+        }
+    }
+
+    /// The look at a case's mean. It ends with a median that regressed, since the case has failed. It waits for no improvement,
+    /// which the median is there to show.
+    pub fn settle_mean(&mut self, series: &Series, blocks: usize, of_median: &Series, median_regressed: bool) {
+        if self.settled.is_some() {
+            return;
+        }
+        let limit = series.limit;
+        let outcome = match self.estimate(series, blocks) {
+            // Luck moves all samples, and so the median as much. What the mean rose by beyond it is a stall, wherever the linker put what.
+            Some(theta) if self.is_above(theta, limit) => {
+                let median = of_median.differences.get(..blocks).and_then(hodges_lehmann);
+                let is_stall = median.is_some_and(|median| theta - median >= limit - of_median.limit);
+                if is_stall { Some(Outcome::Regressed) } else { self.above_limit(series, blocks) }
+            }
+            Some(theta) if self.within && self.faster && theta <= -limit => Some(Outcome::Improved),
+            Some(_) if self.within => Some(Outcome::WithinLimit),
+            _ => None,
+        };
+        match outcome.or(median_regressed.then_some(Outcome::Advisory)) {
+            Some(outcome) => self.settled = Some(Settled { outcome, blocks, limit }),
+            None if is_too_noisy(series, blocks) => self.settle_by_widest(series, blocks),
+            None => {}
+        }
+    }
+
+    /// How a mean ends that the last block did not settle. Where that leaves an interval so wide that it says neither "slower" nor "below
+    /// the limit", the machine's own bursts are as large as a stall would be: that is shown and decides nothing. An interval above zero
+    /// is no such noise, since bursts hit both sides.
+    pub fn end_mean(&mut self, series: &Series) {
+        let blocks = series.differences.len().min(MAX_BLOCKS);
+        self.settle_by_widest(series, blocks);
+        if self.settled.is_none() && blocks == MAX_BLOCKS {
+            let outcome = match self.interval(series, blocks) {
+                Some((low, high)) if low <= 0.0 && (high - low) / 2.0 > series.limit => Outcome::Advisory,
+                // No number is no noise.
+                _ => Outcome::Inconclusive,
+            };
+            self.settled = Some(Settled { outcome, blocks, limit: series.limit });
+        }
+    }
+
+    /// Passes what cannot be decided at its limit, where a slowdown by the wider one is excluded.
+    fn settle_by_widest(&mut self, series: &Series, blocks: usize) {
+        if self.settled.is_some() || series.widest <= series.limit {
+            return;
+        }
+        let estimate = series.differences.get(..blocks).and_then(hodges_lehmann);
+        let is_below = estimate.is_some_and(|theta| theta < series.limit);
+        if is_below && self.interval(series, blocks).is_some_and(|(_, high)| high < series.widest) {
+            self.settled = Some(Settled { outcome: Outcome::WithinLimit, blocks, limit: series.widest });
+        }
+    }
+
+    fn is_above(&self, theta: f64, limit: f64) -> bool {
+        self.slower && !self.within && theta >= limit
+    }
+
+    /// Work is slower wherever the linker puts it; luck is not. `None` while it is open which of both it is.
+    fn above_limit(&self, series: &Series, blocks: usize) -> Option<Outcome> {
+        let placements = at_placements(series, blocks);
+        if placements.iter().all(|seen| is_slower(seen)) {
+            return Some(Outcome::Regressed);
+        }
+        let excludes = |seen: &Vec<f64>| median_at_most(seen, PASS_LEVEL).is_some_and(|most| most < series.limit);
+        placements.iter().any(excludes).then_some(Outcome::Layout)
+    }
+
+    /// The estimate, once it is needed: it takes most of the time of a look.
+    fn estimate(&self, series: &Series, blocks: usize) -> Option<f64> {
+        let shown = self.slower || self.faster || self.within;
+        shown.then(|| hodges_lehmann(series.differences.get(..blocks)?)).flatten()
+    }
+
+    /// The interval after `blocks` blocks. It rests on all of them; what an earlier look had shown is held to, and so is the
+    /// estimate, so that nothing beside it says otherwise.
+    fn interval(&self, series: &Series, blocks: usize) -> Option<(f64, f64)> {
+        let (seen, evidence) = (series.differences.get(..blocks)?, 1.0 / PASS_LEVEL);
+        let (mut low, mut high) = (self.change.lower_bound(seen, evidence)?, self.limit.upper_bound(seen, evidence)?);
+        if self.slower {
+            low = low.max(0.0);
+        }
+        if self.faster {
+            high = high.min(0.0);
+        }
+        if self.within {
+            high = high.min(series.limit);
+        }
+        let theta = hodges_lehmann(seen)?;
+        Some((low.min(theta), high.max(theta)))
+    }
+
+    /// The numbers beside its outcome.
+    pub fn standing(&self, series: &Series) -> Standing {
+        let all = series.differences.len();
+        let blocks = self.settled.map_or(all, |settled| settled.blocks).min(all);
+        let seen = &series.differences[..blocks];
+        let (low, high) = self.interval(series, blocks).unzip();
+        let (shown, most) = match (self.slower, self.faster) {
+            (true, _) => (Some(Shown::Slower), self.most_slower),
+            (false, true) => (Some(Shown::Faster), self.most_faster),
+            (false, false) => (None, self.most_slower),
+        };
+        let outcome = self.settled.map(|settled| settled.outcome);
+        let slower_at = || {
+            let placements = at_placements(series, blocks);
+            (placements.iter().filter(|seen| is_slower(seen)).count(), placements.len())
+        };
+        Standing {
+            outcome,
+            blocks,
+            limit: self.settled.map_or(series.limit, |settled| settled.limit),
+            slower_at: (outcome == Some(Outcome::Layout)).then(slower_at),
+            theta: hodges_lehmann(seen),
+            low,
+            high,
+            shown,
+            p_adjusted: (blocks > 0).then(|| (1.0 / most).min(1.0)),
+            block_std: sample_std(seen),
+            mean: None,
+        }
+    }
+}
+
+/// Whether these blocks vary by so much that the limit is not decided within the blocks that a gate has.
+fn is_too_noisy(series: &Series, blocks: usize) -> bool {
+    let seen = series.differences.get(..blocks).filter(|seen| seen.len() >= TELLING_BLOCKS);
+    seen.and_then(robust_std).is_some_and(|std| std > TOO_NOISY * series.limit)
+}
+
+/// d at each placement that the first `blocks` blocks visited.
+fn at_placements(series: &Series, blocks: usize) -> Vec<Vec<f64>> {
+    let seen = |of: &Vec<(usize, f64)>| of.iter().filter(|(block, _)| *block < blocks).map(|(_, d)| *d).collect();
+    series.placements.iter().map(seen).filter(|seen: &Vec<f64>| !seen.is_empty()).collect()
+}
+
+/// Whether head is shown to be slower at a placement, by what blocks saw there. It takes four of them.
+fn is_slower(seen: &[f64]) -> bool {
+    let mirrored: Vec<f64> = seen.iter().map(|d| -d).collect();
+    median_at_most(&mirrored, PLACEMENT_LEVEL).is_some_and(|most| most < 0.0)
+}
+
+/// What a median is at most, but for a chance of `level`, by order statistics; `None` of so few values that nothing can be said.
+fn median_at_most(values: &[f64], level: f64) -> Option<f64> {
+    let mut values = finite(values)?.to_vec();
+    values.sort_by(f64::total_cmp);
+    // The chance that so few of the values lie above the median: a binomial tail.
+    let (count, mut chance, mut tail) = (values.len(), 0.5_f64.powi(i32::try_from(values.len()).ok()?), 0.0);
+    let mut above = None;
+    for few in 0..count {
+        tail += chance;
+        if tail > level {
+            break;
+        }
+        above = Some(few);
+        chance *= (count - few) as f64 / (few + 1) as f64;
+    }
+    values.get(count - 1 - above?).copied()
+}

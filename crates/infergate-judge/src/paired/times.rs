@@ -1,0 +1,127 @@
+//! The rows of a case's times: its median and, where that is a test of its own, its mean.
+
+use std::collections::HashSet;
+
+use super::load;
+use super::looks::{MAX_BLOCKS, PASS_LEVEL, Series, Standing};
+use super::power::smallest_slowdown_of;
+use infergate_core::case::Case;
+use infergate_core::stats::{coefficient_of_variation, hodges_lehmann, mean, median};
+use infergate_receipts::{
+    Against, BlockCase, BlockRecord, Evidence, Interval, Means, Metric, Outcome, PairedCase, PairedReceipt, Reason,
+    Remedy, Statistic, TimeEvidence, VerdictRow,
+};
+
+/// Those of one case, as its blocks have it; with the smallest slowdown that would have shown in a suite of so many `cases`, where that is
+/// asked for.
+pub fn rows(
+    receipt: &PairedReceipt,
+    id: Case,
+    series: &Series,
+    standing: &Standing,
+    cases: Option<usize>,
+) -> Vec<VerdictRow> {
+    let case = receipt.cases.iter().find(|case| case.id == id);
+    // A budget that ended it would end the next one, too.
+    let blocks = || if receipt.out_of_time { blocks_beside(receipt, id).min(MAX_BLOCKS) } else { MAX_BLOCKS };
+    let seen = &series.differences[..standing.blocks.min(series.differences.len())];
+    let smallest = || smallest_slowdown_of(series.limit, seen, blocks(), cases?);
+    let median = TimeEvidence {
+        smallest_slowdown: smallest(),
+        throughput: case.and_then(|case| case.throughput),
+        ..evidence(receipt, id, standing, Statistic::Median)
+    };
+    let mut rows = vec![ended(receipt, id, median, standing, series.limit)];
+    if let (Some(means), Some(mean)) = (series.mean.as_deref(), standing.mean.as_deref()) {
+        let row = ended(receipt, id, evidence(receipt, id, mean, Statistic::Mean), mean, means.limit);
+        rows.push(explained(row, (series, standing), (means, mean)));
+    }
+    rows
+}
+
+/// The blocks of the run that measured a case: of several bench targets or shares, which have no block in common, those of its own.
+fn blocks_beside(receipt: &PairedReceipt, id: Case) -> usize {
+    let has = |block: &&BlockRecord| block.cases.iter().any(|case| case.id == id);
+    let first = receipt.blocks.iter().find(has);
+    let beside: HashSet<Case> = first.into_iter().flat_map(|block| &block.cases).map(|case| case.id).collect();
+    receipt.blocks.iter().filter(|block| block.cases.iter().any(|case| beside.contains(&case.id))).count()
+}
+
+/// Why the row of a mean ended so, where its numbers do not say it.
+fn explained(row: VerdictRow, median: (&Series, &Standing), mean: (&Series, &Standing)) -> VerdictRow {
+    let beyond = mean.1.theta.zip(median.1.theta).map(|(mean, median)| mean - median);
+    match row.outcome {
+        // All samples alike would move the median as much.
+        Outcome::Regressed if beyond.is_some_and(|beyond| beyond >= mean.0.limit - median.0.limit) => {
+            row.because(Reason::SomeSlower)
+        }
+        Outcome::Advisory if median.1.outcome == Some(Outcome::Regressed) => row.because(Reason::MedianRegressed),
+        Outcome::Advisory => row.because(Reason::TooNoisy { blocks: mean.1.blocks }),
+        _ => row,
+    }
+}
+
+fn evidence(receipt: &PairedReceipt, id: Case, standing: &Standing, statistic: Statistic) -> TimeEvidence {
+    let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == id);
+    let blocks: Vec<&BlockCase> = blocks.take(standing.blocks).collect();
+    let case = receipt.cases.iter().find(|case| case.id == id);
+    let iterations = case.map_or(1, |case| case.iterations_per_sample).max(1) as f64;
+    let of_processes = |times: fn(&BlockCase) -> &[u64], mean_ns: fn(&Means) -> f64| -> Vec<f64> {
+        let of_block = |block: &&BlockCase| match statistic {
+            Statistic::Mean => mean(&block.means_of_each_pair()?.iter().map(mean_ns).collect::<Vec<_>>()),
+            Statistic::Median => median(&times(block).iter().map(|ns| *ns as f64).collect::<Vec<_>>()),
+        };
+        blocks.iter().filter_map(of_block).map(|ns| ns / iterations).collect()
+    };
+    let base = of_processes(|block| &block.base_ns, |means| means.base_ns);
+    let head = of_processes(|block| &block.head_ns, |means| means.head_ns);
+    let interval = standing.low.zip(standing.high);
+    TimeEvidence {
+        statistic,
+        base_ns: middle_ns(&base),
+        head_ns: middle_ns(&head),
+        cv: coefficient_of_variation(&head),
+        ratio: standing.theta.map(f64::exp),
+        // Each end is a one-sided bound at PASS_LEVEL.
+        interval: interval.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)),
+        shown: standing.shown,
+        p_adjusted: standing.p_adjusted,
+        threshold: Some(standing.limit.exp()),
+        blocks: Some(standing.blocks),
+        ..TimeEvidence::new(case.map_or_else(|| Metric::gated(id), PairedCase::metric), Against::Base)
+    }
+}
+
+/// Of blocks, by the estimate that the change beside it has: where some blocks have a stall, a median of their means has none.
+pub(super) fn middle_ns(of_blocks: &[f64]) -> Option<f64> {
+    // Beside the first one, so that equal times stay what they are.
+    let first = of_blocks.first()?;
+    hodges_lehmann(&of_blocks.iter().map(|ns| (ns / first).ln()).collect::<Vec<_>>()).map(|ln| first * ln.exp())
+}
+
+fn ended(receipt: &PairedReceipt, id: Case, evidence: TimeEvidence, standing: &Standing, limit: f64) -> VerdictRow {
+    let row = |outcome| VerdictRow::new(id, outcome, Evidence::Time(evidence));
+    let more = MAX_BLOCKS.saturating_sub(standing.blocks);
+    match standing.outcome {
+        // What holds of the run is said once, in its notes.
+        _ if !receipt.invalid.is_empty() => row(Outcome::Invalid),
+        Some(Outcome::Layout) => {
+            let (placements, of) = standing.slower_at.unwrap_or_default();
+            row(Outcome::Layout).because(Reason::SlowerAt { placements, of })
+        }
+        Some(Outcome::WithinLimit) if standing.limit > limit => {
+            row(Outcome::WithinLimit).because(Reason::TooNoisyFor { limit: limit.exp() })
+        }
+        Some(Outcome::Unstable) => row(Outcome::Unstable).because(Reason::TooNoisy { blocks: standing.blocks }),
+        Some(outcome) => row(outcome),
+        None if receipt.partial => row(Outcome::Partial),
+        None if receipt.out_of_time => {
+            let reason = Reason::OutOfTime { blocks: standing.blocks, more };
+            row(Outcome::Inconclusive).because(reason).mended_by(Remedy::MoreTime)
+        }
+        None if load::is_decided(receipt) => {
+            row(Outcome::Inconclusive).because(Reason::LoadDecided { blocks: standing.blocks })
+        }
+        None => row(Outcome::Inconclusive).because(Reason::TooFewBlocks { blocks: standing.blocks }),
+    }
+}

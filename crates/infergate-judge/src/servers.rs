@@ -1,0 +1,97 @@
+//! Servers that run already, `gate --base-url --head-url`: each was started once, and a process carries its own luck, which can be
+//! several percent. A block asks one pair of them again and again, so that evidence from blocks grows with that luck as with a
+//! change: in a simulation one pair is called slower in 20 % of gates at a luck of 1 % (SD), and eight in turn in 10 % at 4 %
+//! (tests/rules/gate/servers.rs prints the table). So what blocks settle stands only where the pairs themselves carry it: each is
+//! one value, the mean of its blocks, and a t test over the pairs has the same level. Fewer than [`LEAST_SERVERS`] could not show
+//! a change of some percent whatever it was; then time is shown and decides nothing.
+
+use super::paired::{LEVEL, PASS_LEVEL, Series};
+use infergate_core::stats::{mean, sample_std, student_t_quantile};
+use infergate_receipts::{Evidence, Interval, Outcome, Reason, Statistic, VerdictRow};
+
+/// Servers of each side from which on time is judged.
+pub const LEAST_SERVERS: usize = 4;
+
+/// A time that blocks of `series` settled, one of `tests`, with as many `servers` of each side: the same, or advisory with the reason.
+pub fn weigh(servers: Option<usize>, series: &Series, tests: usize, row: VerdictRow) -> VerdictRow {
+    use Outcome::{Improved, Inconclusive, Regressed, Unstable, WithinLimit};
+    let Some(servers) = servers else { return row };
+    // A row of means rests on the means of the same blocks.
+    let is_mean = row.time().is_some_and(|time| time.statistic == Statistic::Mean);
+    let series = if is_mean { series.mean.as_deref().unwrap_or(series) } else { series };
+    if !matches!(row.outcome, Regressed | Improved | WithinLimit | Unstable | Inconclusive) {
+        return row;
+    }
+    if servers < LEAST_SERVERS {
+        return advisory(row, Reason::FewServers { servers, needed: LEAST_SERVERS });
+    }
+    let blocks = row.time().and_then(|time| time.blocks).unwrap_or_default();
+    let Some(pairs) = Pairs::of(series, blocks, servers) else {
+        return advisory(row, Reason::FewServers { servers: blocks.min(servers), needed: LEAST_SERVERS });
+    };
+    let level = LEVEL / tests.max(1) as f64;
+    let is_carried = match row.outcome {
+        Regressed => pairs.centre >= series.limit && pairs.low(level).is_some_and(|low| low > 0.0),
+        Improved => pairs.centre <= -series.limit && pairs.high(level).is_some_and(|high| high < 0.0),
+        WithinLimit => pairs.high(PASS_LEVEL).is_some_and(|high| high < series.limit),
+        _ => true,
+    };
+    let row = pairs.shown_in(row);
+    let reason = Reason::ServersDiffer { servers: pairs.count, std: pairs.std, limit: series.limit.exp() - 1.0 };
+    if is_carried { row } else { advisory(row, reason) }
+}
+
+/// What each pair of servers showed.
+struct Pairs {
+    count: usize,
+    /// Mean over the pairs of ln(head / base).
+    centre: f64,
+    /// Their sample standard deviation.
+    std: f64,
+}
+
+impl Pairs {
+    /// Of the first `blocks`, of which the i-th asked pair i modulo `servers`. `None` below two pairs.
+    fn of(series: &Series, blocks: usize, servers: usize) -> Option<Self> {
+        let seen = series.differences.get(..blocks)?;
+        let of_pair = |pair: usize| mean(&seen.iter().skip(pair).step_by(servers).copied().collect::<Vec<f64>>());
+        let pairs: Vec<f64> = (0..servers.min(blocks)).filter_map(of_pair).collect();
+        Some(Self { count: pairs.len(), centre: mean(&pairs)?, std: sample_std(&pairs)? })
+    }
+
+    /// Half the interval whose ends are one-sided bounds at `level`.
+    fn half_width(&self, level: f64) -> Option<f64> {
+        let t = student_t_quantile(1.0 - level, self.count.checked_sub(1)? as f64)?;
+        Some(t * self.std / (self.count as f64).sqrt())
+    }
+
+    fn low(&self, level: f64) -> Option<f64> {
+        Some(self.centre - self.half_width(level)?)
+    }
+
+    fn high(&self, level: f64) -> Option<f64> {
+        Some(self.centre + self.half_width(level)?)
+    }
+
+    /// The row with the change over the pairs in place of that over the blocks, which leaves their luck out.
+    fn shown_in(&self, mut row: VerdictRow) -> VerdictRow {
+        if let Evidence::Time(time) = &mut row.evidence {
+            let ends = self.low(PASS_LEVEL).zip(self.high(PASS_LEVEL));
+            time.ratio = Some(self.centre.exp());
+            time.interval = ends.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL));
+            time.smallest_slowdown = None;
+        }
+        row
+    }
+}
+
+/// Shown, and without the numbers that rest on blocks alone.
+fn advisory(mut row: VerdictRow, reason: Reason) -> VerdictRow {
+    if let Evidence::Time(time) = &mut row.evidence {
+        (time.threshold, time.smallest_slowdown, time.shown, time.p_adjusted) = (None, None, None, None);
+        if matches!(reason, Reason::FewServers { .. }) {
+            time.interval = None;
+        }
+    }
+    VerdictRow { outcome: Outcome::Advisory, reasons: vec![reason], remedy: None, ..row }
+}

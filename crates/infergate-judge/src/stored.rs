@@ -1,0 +1,311 @@
+//! The stored channel: one session's time against the sessions of a committed baseline.
+//!
+//! The unit is a session, summarised per case by the median of process medians: processes of one hour share its luck, so
+//! more of them do not narrow anything. Of each day one session counts ([`newest_of_each_day`](super::newest_of_each_day)), since
+//! those of one day share its luck, too. The limit comes from the spread between these days, as a prediction interval for one more
+//! session, and never below a floor of 10 %.
+//!
+//! A change that moves the times on purpose is a step. One more session is compared with the days behind the last step alone; how
+//! much days differ is known from all stretches between steps. Without this a step would be taken for spread, and what was gained
+//! could be lost again unseen.
+//!
+//! The level holds for days whose logarithms are normal and independent. Rare hours far outside the rest raise several
+//! times the alarms (measured in tests/rules/gate/false_alarms.rs), more so while there are few sessions to have shown them.
+//!
+//! *Noise never overrides regressed.* A case above its limit is regressed even where its own processes scatter beyond the
+//! variance limit: its p value rests on the spread between sessions, and otherwise a change that makes a program slower
+//! and erratic would end as "unstable". Noise does override `within limit` and `improved`, which a lucky median could
+//! feign. Where time is only advisory noise is noted and decides nothing.
+
+use super::policy::{ALPHA, CV_LIMIT, MIN_SESSIONS, Policy, STORED_FLOOR};
+use super::{between_steps, stretches, time};
+use infergate_core::case::Case;
+use infergate_core::stats::{log_ratio, mean, sample_std, student_t_quantile, student_t_upper_tail};
+use infergate_receipts::{
+    Against, Baseline, CaseRecord, Evidence, Interval, Metric, Outcome, Reason, Receipt, Remedy, Session, Shown,
+    Subject, TimeEvidence, VerdictRow,
+};
+
+/// What the sessions of a case allow to be said about one more session.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StoredLimit {
+    /// Days with a session behind the last step, K.
+    pub days: usize,
+    /// Degrees of freedom of `std`: all days without one for each stretch between steps, f.
+    pub freedom: usize,
+    /// Mean of the K days' log summaries, ln ns.
+    pub centre: f64,
+    /// Standard deviation of days around the mean of their stretch, s.
+    pub std: f64,
+    /// t(f, 1 - alpha / m) s sqrt(1 + 1 / K): half the prediction interval of one more session, natural log.
+    pub half_width: f64,
+    /// max(ln floor, half width): a log ratio above it is regressed. `limit.exp()` is the ratio that is printed.
+    pub limit: f64,
+}
+
+/// The limit for one more session of a case, from the summaries (ns) of sessions of different days before it, in the stretches
+/// between steps.
+///
+/// `tests` is m, the number of cases judged together. `None` where fewer days than [`MIN_SESSIONS`] say how much days differ
+/// ([`spread_days`]), or for a summary that is not finite and above zero.
+pub fn stored_limit(stretches_ns: &[Vec<f64>], tests: usize) -> Option<StoredLimit> {
+    let days = stretches_ns.last()?.len();
+    if spread_days(stretches_ns) < MIN_SESSIONS || tests == 0 {
+        return None;
+    }
+    let logs = |summaries: &Vec<f64>| summaries.iter().map(|&ns| log_ratio(1.0, ns)).collect::<Option<Vec<f64>>>();
+    let stretches: Vec<Vec<f64>> = stretches_ns.iter().map(logs).collect::<Option<_>>()?;
+    let centre = mean(stretches.last()?)?;
+    let squares = stretches.iter().filter_map(|logs| Some(sample_std(logs)?.powi(2) * (logs.len() - 1) as f64));
+    let freedom = spread_days(stretches_ns) - 1;
+    let std = (squares.sum::<f64>() / freedom as f64).sqrt();
+    let t = student_t_quantile(1.0 - ALPHA / tests as f64, freedom as f64)?;
+    let half_width = t * std * (1.0 + 1.0 / days as f64).sqrt();
+    Some(StoredLimit { days, freedom, centre, std, half_width, limit: half_width.max(STORED_FLOOR.ln()) })
+}
+
+/// Of each stretch between steps, what a case took (ns) on its days.
+pub fn days_ns(sessions: &[Session], id: Case) -> Vec<Vec<f64>> {
+    between_steps(known(sessions, id).map(|(stretch, session, ns)| (stretch, session.created.as_str(), ns)))
+}
+
+/// The sessions that measured a case, with their stretches and their summaries, ns.
+fn known(sessions: &[Session], id: Case) -> impl Iterator<Item = (usize, &Session, f64)> {
+    let stretches = stretches(sessions.iter().map(|session| session.step));
+    stretches.zip(sessions).filter_map(move |(stretch, session)| {
+        let case = session.cases.iter().find(|case| case.id == id)?;
+        Some((stretch, session, time::summary_ns(&case.processes)?))
+    })
+}
+
+/// As many days without a step would say as much of how days differ: of each stretch one says where it lies.
+pub fn spread_days<T>(stretches: &[Vec<T>]) -> usize {
+    let days: usize = stretches.iter().map(Vec::len).sum();
+    (days + 1).saturating_sub(stretches.len().max(1))
+}
+
+impl StoredLimit {
+    /// The chance that an unchanged program shows a log ratio of `change` or more: one-sided t test of one session against
+    /// those of K days. `None` when the sessions do not differ at all.
+    pub fn p_value(&self, change: f64) -> Option<f64> {
+        let scale = self.std * (1.0 + 1.0 / self.days as f64).sqrt();
+        if scale > 0.0 { student_t_upper_tail(change / scale, self.freedom as f64) } else { None }
+    }
+
+    /// How `head_ns`, one of `tests` times, lies to this limit: the numbers, and regressed, improved or within the limit.
+    fn weigh(&self, time: TimeEvidence, head_ns: f64, tests: usize) -> (TimeEvidence, Outcome) {
+        let change = head_ns.ln() - self.centre;
+        let beyond = |limit: f64| match () {
+            () if change > limit => Some(Shown::Slower),
+            () if change < -limit => Some(Shown::Faster),
+            () => None,
+        };
+        let outcome = match beyond(self.limit) {
+            Some(Shown::Slower) => Outcome::Regressed,
+            Some(Shown::Faster) => Outcome::Improved,
+            None => Outcome::WithinLimit,
+        };
+        let shown = beyond(self.half_width);
+        let p = self.p_value(if shown == Some(Shown::Faster) { -change } else { change });
+        let tests = tests as f64;
+        let level = 1.0 - 2.0 * ALPHA / tests;
+        let time = TimeEvidence {
+            interval: Interval::of_logs(change - self.half_width, change + self.half_width, level),
+            shown,
+            p_adjusted: p.map(|p| (p * tests).min(1.0)),
+            threshold: Some(self.limit.exp()),
+            ..time
+        };
+        (time, outcome)
+    }
+}
+
+/// How a row ends, and why.
+#[derive(Clone)]
+pub(super) struct Ending {
+    outcome: Outcome,
+    reasons: Vec<Reason>,
+    remedy: Option<Remedy>,
+}
+
+impl Ending {
+    pub(super) fn new(outcome: Outcome, reasons: Vec<Reason>) -> Self {
+        Self { outcome, reasons, remedy: None }
+    }
+
+    pub(super) fn mended_by(self, remedy: Remedy) -> Self {
+        Self { remedy: Some(remedy), ..self }
+    }
+
+    pub(super) fn row(self, subject: impl Into<Subject>, evidence: Evidence) -> VerdictRow {
+        let Self { outcome, reasons, remedy } = self;
+        VerdictRow { reasons, remedy, ..VerdictRow::new(subject, outcome, evidence) }
+    }
+}
+
+/// The stored channel for one run, of a suite or of load.
+pub(super) struct Stored<'a> {
+    pub policy: &'a Policy,
+    /// Whether there is a baseline, and whether it is of another machine class.
+    pub has_base: bool,
+    pub is_elsewhere: bool,
+    /// Times that are judged together.
+    pub tests: usize,
+}
+
+/// What is known of one time besides itself and the sessions.
+#[derive(Default)]
+pub(super) struct About {
+    /// Its own processes scatter too much to be within a limit or improved.
+    pub noise: Option<Reason>,
+    /// What a reader of its verdict has to know.
+    pub notes: Vec<Reason>,
+    /// head / base as fractions of what the hardware gives, for another machine class.
+    pub normalised: Option<f64>,
+}
+
+impl Stored<'_> {
+    /// How a time ends that has no comparable baseline.
+    pub(super) fn without_baseline(&self) -> Outcome {
+        if self.policy.require_baseline { Outcome::NotComparable } else { Outcome::Advisory }
+    }
+
+    /// `time` beside those of `sessions`, each with its stretch and with when it was made.
+    pub(super) fn beside(&self, time: TimeEvidence, sessions: &[(usize, &str, f64)]) -> TimeEvidence {
+        let stretches = between_steps(sessions.iter().copied());
+        let base_ns = stretches.last().and_then(|days| geometric_mean(days));
+        let ratio = time.head_ns.zip(base_ns).map(|(head, base)| head / base).filter(|ratio| ratio.is_finite());
+        // The stretch behind the last step, and all of them.
+        let since = sessions.iter().filter(|(stretch, ..)| Some(stretch) == sessions.last().map(|(last, ..)| last));
+        let all_days: usize = stretches.iter().map(Vec::len).sum();
+        let spread_days = (stretches.len() > 1).then_some(all_days);
+        let days = stretches.last().map(Vec::len);
+        TimeEvidence { base_ns, ratio, sessions: Some(since.count()), days, spread_days, ..time }
+    }
+
+    /// The verdict on `time`, which stands [`beside`](Self::beside) those of `sessions`.
+    pub(super) fn judge(
+        &self,
+        time: TimeEvidence,
+        sessions: &[(usize, &str, f64)],
+        about: About,
+    ) -> (TimeEvidence, Ending) {
+        let About { noise, notes, normalised } = about;
+        let (Some(head_ns), Some(_)) = (time.head_ns, time.base_ns) else {
+            let reason = if self.has_base { Reason::NoSession } else { Reason::NoBaseline };
+            return (time, Ending::new(self.without_baseline(), vec![reason]).mended_by(Remedy::Bless));
+        };
+        if self.is_elsewhere {
+            let reason = Reason::OtherMachine { normalised: normalised.is_some() };
+            let ratio = normalised.or(time.ratio);
+            return (TimeEvidence { ratio, ..time }, Ending::new(self.without_baseline(), vec![reason]));
+        }
+        let stretches = between_steps(sessions.iter().copied());
+        let Some(limit) = stored_limit(&stretches, self.tests) else {
+            let days = stretches.iter().map(Vec::len).sum();
+            let needed = MIN_SESSIONS + days - spread_days(&stretches);
+            let few = Reason::TooFewSessions { sessions: sessions.len(), days: Some(days), needed };
+            return (time, Ending::new(Outcome::Advisory, [Some(few), noise].into_iter().flatten().collect()));
+        };
+        let (time, outcome) = limit.weigh(time, head_ns, self.tests);
+        let outcome = if noise.is_some() && outcome != Outcome::Regressed { Outcome::Unstable } else { outcome };
+        (time, Ending::new(outcome, noise.into_iter().chain(notes).collect()))
+    }
+}
+
+/// The time of every case of a suite, after its output was judged on the `exact` channel.
+pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy, exact: &[VerdictRow]) -> Vec<VerdictRow> {
+    let is_elsewhere = base.is_some_and(|base| base.machine.class != head.machine.class);
+    let stored = Stored { policy, has_base: base.is_some(), is_elsewhere, tests: head.cases.len() };
+    let suite = Suite { head, sessions: base.map_or(&[][..], |base| &base.sessions), stored };
+    let output = |record: &CaseRecord| {
+        let is_output = |row: &&VerdictRow| matches!(row.evidence, Evidence::Output(_));
+        let row = exact.iter().filter(is_output).find(|row| row.subject == record.id.into());
+        row.map_or(Outcome::Invalid, |row| row.outcome)
+    };
+    head.cases.iter().map(|record| suite.judge(record, output(record))).collect()
+}
+
+/// Cases on the stored channel.
+struct Suite<'a> {
+    head: &'a Receipt,
+    sessions: &'a [Session],
+    stored: Stored<'a>,
+}
+
+impl Suite<'_> {
+    /// The time of one case, after its `output` was judged.
+    fn judge(&self, record: &CaseRecord, output: Outcome) -> VerdictRow {
+        let head_ns = time::summary_ns(&record.processes);
+        let time = TimeEvidence {
+            head_ns,
+            cv: time::variation(&record.processes),
+            limit_fraction: time::limit_fraction(record.work.as_ref(), self.head.probes.as_ref(), head_ns),
+            ..TimeEvidence::new(Metric::gated(record.id), Against::Baseline)
+        };
+        let (time, ending) = match (output, head_ns) {
+            (Outcome::Invalid, _) => {
+                let what = super::invalid(self.head, record).unwrap_or_else(|| "the run is invalid".into());
+                let time = TimeEvidence { cv: None, limit_fraction: None, ..time };
+                (time, Ending::new(Outcome::Invalid, vec![Reason::Broken { what }]))
+            }
+            (_, None) => {
+                let outcome = if self.head.partial { Outcome::Partial } else { Outcome::Invalid };
+                (time, Ending::new(outcome, vec![Reason::NotTimed]).mended_by(Remedy::MeasureAgain))
+            }
+            (_, Some(head_ns)) => {
+                let (time, ending) = self.compare(time, record, head_ns);
+                let ending = if self.head.partial {
+                    Ending::new(Outcome::Partial, vec![Reason::CutShort])
+                } else if output == Outcome::OutputChanged {
+                    Ending::new(Outcome::Advisory, vec![Reason::OutputChanged])
+                } else {
+                    ending
+                };
+                (time, ending)
+            }
+        };
+        ending.row(record.id, Evidence::Time(time))
+    }
+
+    fn compare(&self, time: TimeEvidence, record: &CaseRecord, head_ns: f64) -> (TimeEvidence, Ending) {
+        // Of another number of threads times are others.
+        let has_as_many = |(_, session, _): &(usize, &Session, f64)| session.threads == self.head.threads;
+        let known: Vec<(usize, &Session, f64)> = known(self.sessions, record.id).filter(has_as_many).collect();
+        let sessions: Vec<(usize, &str, f64)> =
+            known.iter().map(|(stretch, session, ns)| (*stretch, session.created.as_str(), *ns)).collect();
+        let (processes, limit) = (record.processes.len(), CV_LIMIT);
+        let few = time.cv.is_none().then_some(Reason::TooFewProcesses { processes });
+        let about = About {
+            noise: time.cv.filter(|cv| *cv > limit).map(|cv| Reason::Noisy { cv, limit }),
+            notes: few.into_iter().chain(self.shorter_than_sessions(record)).collect(),
+            normalised: self.normalised(record, head_ns, &known),
+        };
+        let time = if sessions.is_empty() { time } else { self.stored.beside(time, &sessions) };
+        self.stored.judge(time, &sessions, about)
+    }
+
+    /// head / base, each a fraction of what its hardware gives.
+    fn normalised(&self, record: &CaseRecord, head_ns: f64, known: &[(usize, &Session, f64)]) -> Option<f64> {
+        let work = record.work.as_ref();
+        let head = head_ns / time::ideal_ns(work, self.head.probes.as_ref())?;
+        let newest = known.last()?.0;
+        let known = known.iter().filter(|(stretch, _, _)| *stretch == newest);
+        let base = known.filter_map(|(_, session, ns)| Some(ns / time::ideal_ns(work, session.probes.as_ref())?));
+        geometric_mean(&base.collect::<Vec<f64>>()).map(|base| head / base)
+    }
+
+    /// A session of fewer processes scatters more than those the limit was made from.
+    fn shorter_than_sessions(&self, record: &CaseRecord) -> Option<Reason> {
+        let processes = record.processes.len();
+        let cases = self.sessions.iter().flat_map(|session| &session.cases);
+        let usual = cases.filter(|case| case.id == record.id).map(|case| case.processes.len()).min()?;
+        (processes < usual).then_some(Reason::ShorterThanSessions { processes, usual })
+    }
+}
+
+/// The mean that belongs to ratios. `None` without values, or for one that is not above zero.
+fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let logs: Vec<f64> = values.iter().map(|&value| log_ratio(1.0, value)).collect::<Option<_>>()?;
+    mean(&logs).map(f64::exp)
+}

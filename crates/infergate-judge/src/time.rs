@@ -1,0 +1,47 @@
+//! From raw samples to the one number of a session.
+
+use infergate_core::stats::{coefficient_of_variation, median};
+use infergate_receipts::{ProbePair, ProcessSamples, Work};
+
+/// Below this many processes their coefficient of variation is not given.
+const MIN_PROCESSES_FOR_CV: usize = 3;
+
+/// The median time of each process, nanoseconds. A process without samples has none and is left out.
+pub fn process_medians_ns(processes: &[ProcessSamples]) -> Vec<f64> {
+    medians(processes, ProcessSamples::times_ns)
+}
+
+/// The session's summary of one case: the median of its process medians, nanoseconds. `None` without samples.
+pub fn summary_ns(processes: &[ProcessSamples]) -> Option<f64> {
+    median(&process_medians_ns(processes))
+}
+
+/// CV over process medians. `None` below three processes.
+pub fn variation(processes: &[ProcessSamples]) -> Option<f64> {
+    let medians = process_medians_ns(processes);
+    if medians.len() < MIN_PROCESSES_FOR_CV {
+        return None;
+    }
+    coefficient_of_variation(&medians)
+}
+
+/// The median of each process's `values`, of those that have any.
+pub(super) fn medians(processes: &[ProcessSamples], values: impl Fn(&ProcessSamples) -> Vec<f64>) -> Vec<f64> {
+    processes.iter().filter_map(|process| median(&values(process))).collect()
+}
+
+/// The least time this hardware could do `work` in, nanoseconds: flops / matrix rate + bytes / read bandwidth, each rate
+/// the best that was probed around the cases. `None` where the work or the probes are missing or not positive.
+pub(super) fn ideal_ns(work: Option<&Work>, probes: Option<&ProbePair>) -> Option<f64> {
+    let (work, best) = (work?, probes?.best());
+    let ns = (work.flops / best.matrix_flops_per_s + work.bytes / best.memory_read_bytes_per_s) * 1e9;
+    (ns.is_finite() && ns > 0.0).then_some(ns)
+}
+
+/// The fraction of the hardware's limit a case reaches: least possible time / `measured_ns`.
+///
+/// Above 1 the probes saw less than the hardware gives; a table says so and shows no fraction. `None` where work, probes or time are missing.
+pub fn limit_fraction(work: Option<&Work>, probes: Option<&ProbePair>, measured_ns: Option<f64>) -> Option<f64> {
+    let fraction = ideal_ns(work, probes)? / measured_ns?;
+    (fraction.is_finite() && fraction > 0.0).then_some(fraction)
+}

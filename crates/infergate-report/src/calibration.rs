@@ -1,0 +1,79 @@
+//! What a calibration says, for a person.
+
+use std::fmt::Write as _;
+
+use super::model::{Cell, Missing, Table, Tone};
+use super::terminal;
+use super::units::{self, MISSING, fine};
+use infergate_receipts::{Calibration, LiveGates, Share, Summary};
+
+pub fn text(calibration: &Calibration, summary: &Summary) -> String {
+    let Calibration { subject, threads, machine, .. } = calibration;
+    let mut text = format!("\n{}\n\n", terminal::engine(&subject.engine, *threads, machine));
+    text += &alarms(summary);
+    text += &noise(summary);
+    if calibration.partial {
+        let _ = writeln!(text, "\n{} the calibration was cut short", terminal::paint(Tone::Warn, "partial:"));
+    }
+    text
+}
+
+fn alarms(alarms: &Summary) -> String {
+    let mut text = format!(
+        "false alarms (intervals and bounds of 95 %)\nby design, over the whole suite: at most {}\n",
+        fine(alarms.design_level)
+    );
+    for (name, live) in
+        [("one file against itself", alarms.same_file), ("two builds that do the same", alarms.separate_builds)]
+    {
+        if live.gates > 0 {
+            let _ = writeln!(text, "{}", live_line(name, &live));
+        }
+    }
+    text
+}
+
+fn live_line(name: &str, live: &LiveGates) -> String {
+    let interval =
+        |share: Option<Share>| share.map_or_else(|| MISSING.into(), |s| format!("{} to {}", fine(s.low), fine(s.high)));
+    let seconds = |name: &str, seconds: Option<f64>| {
+        seconds.map_or_else(String::new, |seconds| format!(", {} {name}", units::duration(Some(seconds * 1e9))))
+    };
+    format!(
+        "live, {name}: {} of {} decided gates regressed ({}), {} of {} passed ({}), median {} blocks{}{}",
+        live.regressed,
+        live.settled,
+        interval(live.regressed_share),
+        live.passed,
+        live.gates,
+        interval(live.passed_share),
+        live.blocks.map_or_else(|| MISSING.into(), |blocks| format!("{blocks:.0}")),
+        seconds("of timed work", live.timed_seconds),
+        seconds("in all", live.wall_seconds)
+    )
+}
+
+fn fine_cell(fraction: Option<f64>) -> Cell {
+    fraction.map_or(Cell::Missing(Missing::NotMeasured), |fraction| Cell::text(fine(fraction)))
+}
+
+fn noise(summary: &Summary) -> String {
+    if summary.noise.iter().all(|noise| noise.std.is_none()) {
+        return String::new();
+    }
+    let mut table = Table::brief(&["case", "blocks", "std", "of means", "shows from"]);
+    for (noise, smallest) in summary.noise.iter().zip(&summary.smallest_called) {
+        table.row(vec![
+            Cell::text(noise.case.to_string()),
+            Cell::count(noise.blocks),
+            fine_cell(noise.std),
+            fine_cell(noise.mean_std),
+            terminal::change(smallest.map(|ratio| ratio - 1.0)),
+        ]);
+    }
+    format!(
+        "\nnoise: standard deviation of a block's median ratio, and of its ratio of means, within a gate; and the smallest slowdown that a gate \
+         with this noise calls 19 times out of 20\n{}",
+        terminal::table(&table)
+    )
+}

@@ -1,0 +1,87 @@
+//! What a report is made from: files of the formats in `receipt`, read by whoever asks for the report.
+
+use std::sync::OnceLock;
+
+use crate::load::Digest;
+use infergate_core::engine::EngineInfo;
+use infergate_receipts::{
+    Build, LoadReceipt, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, TargetRecord, Verdict,
+};
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Inputs {
+    /// How this program was started, for commands to be repeated: `cargo infergate`.
+    pub program: String,
+    /// The earlier run, where two are compared.
+    pub base: Option<Receipt>,
+    pub head: Option<Receipt>,
+    pub paired: Option<PairedReceipt>,
+    pub memory: Option<MemoryReceipt>,
+    pub load: Option<LoadReceipt>,
+    /// What is derived of [`load`](Self::load) once somebody asks for it.
+    pub load_digest: OnceLock<Digest>,
+    pub verdict: Option<Verdict>,
+    /// Whoever is judged wrote the files; the verdict was reached here.
+    pub pull_request: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    pub engine: &'a EngineInfo,
+    pub machine: &'a Machine,
+    pub build: &'a Build,
+    pub threads: usize,
+    pub seed: u64,
+    pub created: &'a str,
+    pub tool: &'a str,
+}
+
+impl Inputs {
+    /// Nothing yet, for a program started as `program`.
+    pub fn new(program: impl Into<String>) -> Self {
+        Self { program: program.into(), ..Self::default() }
+    }
+
+    /// Who was measured: head, where two sides were. `None` for a verdict alone, which does not say, and for servers under load.
+    pub fn subject(&self) -> Option<Subject<'_>> {
+        if let Some(run) = &self.head {
+            let Receipt { engine, machine, build, threads, seed, created, tool, .. } = run;
+            return Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool });
+        }
+        if let Some(run) = &self.paired {
+            let PairedReceipt { machine, threads, seed, created, tool, head, .. } = run;
+            let (engine, build) = (&head.engine, &head.build);
+            return Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool });
+        }
+        if let Some(run) = &self.memory {
+            let MemoryReceipt { engine, machine, build, threads, seed, created, tool, .. } = run;
+            return Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool });
+        }
+        let LoadReceipt { targets, machine, seed, created, tool, .. } = self.load.as_ref()?;
+        let TargetRecord::Local { engine, build, threads, .. } = targets.first()? else { return None };
+        Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool })
+    }
+
+    pub fn load_digest(&self) -> Option<&Digest> {
+        let receipt = self.load.as_ref()?;
+        Some(self.load_digest.get_or_init(|| Digest::of(receipt)))
+    }
+
+    pub fn memory_record(&self) -> Option<&MemoryRecord> {
+        let alone = self.memory.as_ref().map(|receipt| &receipt.memory);
+        let beside = self.head.as_ref().and_then(|receipt| receipt.memory.as_ref());
+        alone.or(beside).or_else(|| self.paired.as_ref()?.memory.as_ref())
+    }
+
+    pub fn base_build(&self) -> Option<&Build> {
+        let earlier = self.base.as_ref().map(|receipt| &receipt.build);
+        earlier.or_else(|| self.paired.as_ref().map(|receipt| &receipt.base.build))
+    }
+}
+
+/// A commit's id that may stand in a command: 7 to 64 hexadecimal digits. What a file says instead may be anything.
+pub fn commit(build: &Build) -> Option<&str> {
+    let commit = build.commit.as_deref()?;
+    let is_id = (7..=64).contains(&commit.len()) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then_some(commit)
+}

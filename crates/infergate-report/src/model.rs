@@ -1,0 +1,204 @@
+//! What a report says, as data: sections of tables, findings and charts. Exporters turn it into files; it knows none of them.
+
+pub mod chart;
+pub mod quantity;
+pub mod table;
+
+pub use chart::{Axis, Chart, Layer, Look, Place, Shape, Stretch};
+pub use quantity::{Quantity, Unit};
+pub use table::{Cell, Column, MAX_WORD_CHARS, Missing, Row, Table};
+
+use infergate_receipts::Outcome;
+
+/// How something ended, for colours and shapes; never the only sign of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tone {
+    #[default]
+    Plain,
+    Good,
+    Bad,
+    Warn,
+    /// Of less interest, where there are colours.
+    Dim,
+}
+
+impl Tone {
+    pub fn of(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Advisory => Self::Dim,
+            Outcome::Accepted => Self::Warn,
+            _ => match outcome.exit_code() {
+                0 => Self::Good,
+                3 => Self::Warn,
+                _ => Self::Bad,
+            },
+        }
+    }
+
+    /// Its name in files and style sheets.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain | Self::Dim => "plain",
+            Self::Good => "good",
+            Self::Bad => "bad",
+            Self::Warn => "warn",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    pub title: String,
+    /// What was measured, in one line; empty where the files do not say.
+    pub subject: String,
+    pub headline: Option<Headline>,
+    pub sections: Vec<Section>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Headline {
+    pub outcome: Outcome,
+    pub exit_code: i32,
+    pub said: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Section {
+    pub id: &'static str,
+    pub title: &'static str,
+    pub folded: bool,
+    /// Where its findings stand at the top among those of others that are as bad, the lowest first; `None` where it keeps them.
+    pub rank: Option<u8>,
+    /// Whether a terminal shows its lists and findings; which of its tables, they say themselves.
+    pub on_terminal: bool,
+    pub blocks: Vec<Block>,
+}
+
+impl Section {
+    pub fn new(id: &'static str, title: &'static str) -> Self {
+        Self { id, title, folded: false, rank: Some(u8::MAX), on_terminal: false, blocks: Vec::new() }
+    }
+
+    /// The same with these at its end, but for those that are empty.
+    #[must_use]
+    pub fn with<B: Into<Block>>(mut self, blocks: impl IntoIterator<Item = B>) -> Self {
+        self.blocks.extend(blocks.into_iter().map(Into::into).filter(|block| !block.is_empty()));
+        self
+    }
+
+    /// Whether there is more in it than what it is about.
+    pub fn says_something(&self) -> bool {
+        self.blocks.iter().any(|block| !matches!(block, Block::Said(_) | Block::Chart(_)))
+    }
+
+    /// The same with its findings at this place among those of other sections.
+    #[must_use]
+    pub fn ranked(self, rank: u8) -> Self {
+        Self { rank: Some(rank), ..self }
+    }
+
+    /// The same, with its findings in it and not at the top.
+    #[must_use]
+    pub fn keeping_findings(self) -> Self {
+        Self { rank: None, ..self }
+    }
+
+    /// The same, for those alone who ask for it.
+    #[must_use]
+    pub fn folded(self) -> Self {
+        Self { folded: true, ..self }
+    }
+
+    /// The same, with its lists and findings on a terminal, too.
+    #[must_use]
+    pub fn on_terminal(self) -> Self {
+        Self { on_terminal: true, ..self }
+    }
+
+    pub fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.blocks.iter().filter_map(|block| if let Block::Table(table) = block { Some(table) } else { None })
+    }
+
+    pub fn charts(&self) -> impl Iterator<Item = &Chart> {
+        self.blocks.iter().filter_map(|block| if let Block::Chart(chart) = block { Some(chart) } else { None })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Block {
+    Said(String),
+    List(Vec<String>),
+    Table(Table),
+    Findings(Vec<Finding>),
+    Chart(Chart),
+}
+
+impl Block {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Said(said) => said.is_empty(),
+            Self::List(list) => list.is_empty(),
+            Self::Table(table) => table.rows.is_empty(),
+            Self::Findings(findings) => findings.is_empty(),
+            Self::Chart(chart) => chart.layers.is_empty(),
+        }
+    }
+}
+
+/// What becomes a block as it is.
+macro_rules! blocks {
+    ($($from:ty, $into:expr;)*) => {
+        $(impl From<$from> for Block {
+            fn from(from: $from) -> Self {
+                $into(from)
+            }
+        })*
+    };
+}
+
+blocks! {
+    String, Block::Said;
+    Vec<String>, Block::List;
+    Table, Block::Table;
+    Vec<Finding>, Block::Findings;
+    Chart, Block::Chart;
+}
+
+impl From<&str> for Block {
+    fn from(said: &str) -> Self {
+        Self::Said(said.into())
+    }
+}
+
+impl From<Finding> for Block {
+    fn from(finding: Finding) -> Self {
+        Self::Findings(vec![finding])
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    pub tone: Tone,
+    /// One sentence, with its figures.
+    pub said: String,
+}
+
+impl Finding {
+    pub fn new(tone: Tone, said: String) -> Self {
+        Self { tone, said }
+    }
+}
+
+impl Report {
+    pub fn tables(&self) -> impl Iterator<Item = (&Section, &Table)> {
+        self.sections.iter().flat_map(|section| section.tables().map(move |table| (section, table)))
+    }
+
+    pub fn charts(&self) -> impl Iterator<Item = &Chart> {
+        self.sections.iter().flat_map(Section::charts)
+    }
+
+    pub fn section(&self, id: &str) -> Option<&Section> {
+        self.sections.iter().find(|section| section.id == id)
+    }
+}

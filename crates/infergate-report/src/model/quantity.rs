@@ -1,0 +1,121 @@
+//! A number with its unit: kept as it is, shown in one way everywhere.
+
+use crate::units;
+use infergate_receipts::{Metric, TargetMetric};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    Ns,
+    TokensPerS,
+    Bytes,
+    BytesMore,
+    BytesPerRun,
+    Tokens,
+    Count,
+    Many,
+    CountMore,
+    Plain,
+    /// A change as a fraction of base: 0.02 is 2 % more.
+    Change,
+    /// A part of a whole: 0.02 is 2 %.
+    Fraction,
+    Times,
+    BytesPerS,
+    FlopsPerS,
+    RequestsPerS,
+    /// Money, in whatever unit the prices were given.
+    Price,
+}
+
+impl Unit {
+    pub fn of(metric: Metric) -> Self {
+        if metric.is_rate() { Self::TokensPerS } else { Self::Ns }
+    }
+
+    /// That of a target's metric, and how many of it are one of the metric's own.
+    pub fn of_target(metric: TargetMetric) -> (Self, f64) {
+        match metric {
+            TargetMetric::Of(metric) => (Self::of(metric), if metric.is_rate() { 1.0 } else { 1e6 }),
+            TargetMetric::CvPercent => (Self::Fraction, 0.01),
+            TargetMetric::AllocationsPerToken => (Self::Count, 1.0),
+            TargetMetric::PeakLiveBytes => (Self::Bytes, 1.0),
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ns => "ns",
+            Self::TokensPerS => "tokens/s",
+            Self::Bytes | Self::BytesMore => "bytes",
+            Self::BytesPerRun => "bytes/run",
+            Self::Tokens => "tokens",
+            Self::Count | Self::CountMore | Self::Many => "count",
+            Self::Plain => "number",
+            Self::Change | Self::Fraction => "fraction",
+            Self::Times => "times",
+            Self::BytesPerS => "bytes/s",
+            Self::FlopsPerS => "flop/s",
+            Self::RequestsPerS => "requests/s",
+            Self::Price => "price",
+        }
+    }
+
+    /// `value` as a person reads it.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::Ns if value < 0.0 => format!("-{}", units::duration(Some(-value))),
+            Self::Ns => units::duration(Some(value)),
+            Self::TokensPerS => units::tokens_per_s(Some(value)),
+            Self::Bytes => units::bytes(Some(value)),
+            Self::BytesMore if value > 0.0 => format!("+{}", units::bytes(Some(value))),
+            Self::BytesMore => units::bytes(Some(value)),
+            Self::CountMore => format!("{value:+.0}"),
+            Self::BytesPerRun => format!("{} a run", units::bytes(Some(value))),
+            Self::Tokens | Self::Count => format!("{value:.0}"),
+            Self::Many => units::large(value),
+            Self::Plain => units::number(value),
+            Self::Change => units::signed_percent(value),
+            Self::Fraction => units::percent(Some(value)),
+            Self::Times => format!("{value:.2} times"),
+            Self::BytesPerS => format!("{}/s", units::bytes(Some(value))),
+            Self::FlopsPerS => units::flops_per_s(value),
+            Self::RequestsPerS => format!("{} requests/s", units::number(value)),
+            Self::Price => units::price(value),
+        }
+    }
+}
+
+/// A number with its unit, and where it lies if that is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quantity {
+    pub value: f64,
+    pub unit: Unit,
+    /// The ends of its interval, in the same unit.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Quantity {
+    /// A number. `None` for one that is none: such a number does not exist.
+    pub fn new(value: f64, unit: Unit) -> Option<Self> {
+        value.is_finite().then_some(Self { value, unit, interval: None })
+    }
+
+    /// The same with an interval, where both ends are numbers.
+    #[must_use]
+    pub fn within(self, ends: Option<(f64, f64)>) -> Self {
+        Self { interval: ends.filter(|(low, high)| low.is_finite() && high.is_finite()), ..self }
+    }
+
+    /// As a person reads it: `121 ms`, `+1.7 % (+0.2 % to +3.1 %)`.
+    pub fn shown(&self) -> String {
+        let value = self.unit.show(self.value);
+        match self.interval.map(|(low, high)| (self.unit.show(low), self.unit.show(high))) {
+            // Bytes that differ behind the third digit.
+            Some((low, high)) if self.unit == Unit::Bytes && (&low, &high) == (&value, &value) => value,
+            Some((low, high)) => format!("{value} ({low} to {high})"),
+            // Nobody knows how exact it is.
+            None if self.unit == Unit::Change => units::change(self.value),
+            None => value,
+        }
+    }
+}

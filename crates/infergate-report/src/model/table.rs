@@ -1,0 +1,311 @@
+//! Tables: columns that say what they hold, rows of cells, and a reason in each cell that has no number.
+
+use super::{Quantity, Tone, Unit};
+use crate::units::MISSING;
+use crate::words::missing;
+
+/// Characters of a word of someone else's: the other rows of its column are padded to them.
+pub const MAX_WORD_CHARS: usize = 200;
+
+/// Why there is no number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Missing {
+    TooFewSamples {
+        needed: usize,
+        samples: usize,
+    },
+    /// As above, where the gaps of one request count once.
+    TooFewRequests {
+        needed: usize,
+        requests: usize,
+    },
+    /// It is above the time-out: so many requests failed that it falls among them.
+    AmongFailed {
+        failed: usize,
+        requests: usize,
+    },
+    TooFewProcesses {
+        needed: usize,
+        processes: usize,
+    },
+    Undefined,
+    NotMeasured,
+    NotGiven,
+    NoLimit,
+    EngineSilent,
+    SystemSilent,
+    NotCounted,
+    NoBase,
+    /// The hardware was not probed, or the engine does not say what work it does.
+    NoProbes,
+    BeyondHardware,
+    NoTokenizer,
+    AlreadyLoaded,
+    NotKept,
+    /// It is counted to the byte, so every byte counts.
+    Exact,
+    NoWindow,
+    NoSingleUser,
+    Shared,
+    NoUsage,
+    NoPrice,
+    NoCrossing,
+    NotAgreed,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    Text(String, Tone),
+    /// A word from a file of someone else's: a model's name, a flag.
+    Foreign(String),
+    Number(Quantity, Tone),
+    /// A number that does not exist, and why.
+    Missing(Missing),
+}
+
+impl Cell {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into(), Tone::Plain)
+    }
+
+    /// A word of someone else's, which only those who write it make printable.
+    pub fn foreign(text: &str) -> Self {
+        Self::Foreign(text.to_owned())
+    }
+
+    /// A number, or why there is none.
+    pub fn number(value: Option<f64>, unit: Unit, missing: Missing) -> Self {
+        value
+            .and_then(|value| Quantity::new(value, unit))
+            .map_or(Self::Missing(missing), |quantity| Self::Number(quantity, Tone::Plain))
+    }
+
+    pub fn of(value: f64, unit: Unit) -> Self {
+        Self::number(Some(value), unit, Missing::NotMeasured)
+    }
+
+    pub fn count(count: usize) -> Self {
+        Self::of(count as f64, Unit::Count)
+    }
+
+    /// The same with the interval it lies in.
+    #[must_use]
+    pub fn within(self, ends: Option<(f64, f64)>) -> Self {
+        match self {
+            Self::Number(quantity, tone) => Self::Number(quantity.within(ends), tone),
+            other => other,
+        }
+    }
+
+    #[must_use]
+    pub fn toned(self, tone: Tone) -> Self {
+        match self {
+            Self::Text(text, _) => Self::Text(text, tone),
+            Self::Number(quantity, _) => Self::Number(quantity, tone),
+            other => other,
+        }
+    }
+
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Text(text, _) | Self::Foreign(text) => text.clone(),
+            Self::Number(quantity, _) => quantity.shown(),
+            Self::Missing(_) => MISSING.into(),
+        }
+    }
+
+    /// Whether it says nothing but why it is empty.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::Missing(_)) || self.shown().is_empty()
+    }
+
+    /// Why there is no number.
+    pub fn why(&self) -> Option<String> {
+        if let Self::Missing(why) = self { Some(missing::reason(*why)) } else { None }
+    }
+
+    pub fn quantity(&self) -> Option<&Quantity> {
+        if let Self::Number(quantity, _) = self { Some(quantity) } else { None }
+    }
+
+    pub fn tone(&self) -> Tone {
+        match self {
+            Self::Text(_, tone) | Self::Number(_, tone) => *tone,
+            Self::Foreign(_) => Tone::Plain,
+            Self::Missing(_) => Tone::Dim,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    pub id: &'static str,
+    pub title: String,
+    /// What it means, in one sentence; empty where the heading says it.
+    pub about: &'static str,
+    pub numeric: bool,
+    /// Whether a terminal leaves it out.
+    pub detail: bool,
+}
+
+impl Column {
+    pub fn words(id: &'static str, title: impl Into<String>) -> Self {
+        Self { id, title: title.into(), about: "", numeric: false, detail: false }
+    }
+
+    pub fn numbers(id: &'static str, title: impl Into<String>) -> Self {
+        Self { numeric: true, ..Self::words(id, title) }
+    }
+
+    /// The same with what it means.
+    #[must_use]
+    pub fn about(self, about: &'static str) -> Self {
+        Self { about, ..self }
+    }
+
+    /// The same, where there is room for it.
+    #[must_use]
+    pub fn detail(self) -> Self {
+        Self { detail: true, ..self }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    pub cells: Vec<Cell>,
+    /// Whether it is shown where there is room for what changed only.
+    pub notable: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Its name in files, one of a kind in its section: letters, digits, `_` and `-`.
+    pub id: String,
+    /// Its heading; empty where the section's says it.
+    pub title: String,
+    /// What a reader has to know beside the headings.
+    pub note: Option<String>,
+    pub columns: Vec<Column>,
+    pub rows: Vec<Row>,
+    /// Whether rows that are not notable are shown to those alone who ask for them. They stand last then.
+    pub folds: bool,
+    /// Whether a terminal shows it, without its details.
+    pub on_terminal: bool,
+}
+
+impl Table {
+    pub fn new(id: impl Into<String>, title: impl Into<String>, columns: Vec<Column>) -> Self {
+        Self {
+            id: id.into(),
+            title: title.into(),
+            note: None,
+            columns,
+            rows: Vec::new(),
+            folds: false,
+            on_terminal: false,
+        }
+    }
+
+    /// What a terminal shows: the first column is of words, the others of numbers.
+    pub fn brief(headings: &[&str]) -> Self {
+        let columns =
+            headings.iter().enumerate().map(|(at, title)| Column { numeric: at > 0, ..Column::words("", *title) });
+        Self::new("", "", columns.collect())
+    }
+
+    /// The same with every column on the left, for words.
+    #[must_use]
+    pub fn left_aligned(mut self) -> Self {
+        self.columns.iter_mut().for_each(|column| column.numeric = false);
+        self
+    }
+
+    /// Two columns: what, and its value.
+    pub fn facts(id: impl Into<String>, title: impl Into<String>) -> Self {
+        Self::new(id, title, vec![Column::words("what", "what"), Column::words("value", "value")])
+    }
+
+    /// The same, for a terminal, too.
+    #[must_use]
+    pub fn on_terminal(self) -> Self {
+        Self { on_terminal: true, ..self }
+    }
+
+    #[must_use]
+    pub fn noted(self, note: impl Into<String>) -> Self {
+        Self { note: Some(note.into()), ..self }
+    }
+
+    pub fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(Row { cells, notable: false });
+    }
+
+    /// Adds a row that is shown where there is room for little.
+    pub fn notable_row(&mut self, cells: Vec<Cell>, notable: bool) {
+        self.rows.push(Row { cells, notable });
+    }
+
+    pub fn fact(&mut self, what: &str, value: Cell) {
+        self.row(vec![Cell::text(what), value]);
+    }
+
+    /// The same with the notable rows first and the others folded.
+    #[must_use]
+    pub fn folding(mut self) -> Self {
+        self.rows.sort_by_key(|row| !row.notable);
+        Self { folds: true, ..self }
+    }
+
+    /// The rows that everybody sees, and those behind them that are folded.
+    pub fn parts(&self) -> (&[Row], &[Row]) {
+        let shown = if self.folds { self.rows.iter().take_while(|row| row.notable).count() } else { self.rows.len() };
+        self.rows.split_at(shown)
+    }
+
+    /// As pages show it: without the columns that say nothing in any row, whose reasons the note says.
+    #[must_use]
+    pub fn for_pages(&self) -> Self {
+        let is_empty = |at: &usize| self.rows.iter().all(|row| row.cells.get(*at).is_none_or(Cell::is_empty));
+        let (empty, said): (Vec<usize>, Vec<usize>) =
+            (0..self.columns.len()).partition(|at| !self.rows.is_empty() && is_empty(at));
+        let reasons = |at: usize| {
+            let cells = self.rows.iter().filter_map(move |row| row.cells.get(at));
+            cells.filter_map(|cell| if let Cell::Missing(why) = cell { Some(*why) } else { None }).collect::<Vec<_>>()
+        };
+        let named = empty.iter().filter_map(|at| Some((self.columns.get(*at)?.title.as_str(), reasons(*at))));
+        let left_out = missing::left_out(&named.collect::<Vec<_>>());
+        let note = [self.note.clone(), left_out].into_iter().flatten().reduce(|note, more| format!("{note} {more}"));
+        Self { note, ..self.of_columns(&said) }
+    }
+
+    /// As a terminal shows it: the same without details.
+    #[must_use]
+    pub fn for_terminal(&self) -> Self {
+        let shown = self.columns.iter().enumerate().filter(|(_, column)| !column.detail);
+        self.of_columns(&shown.map(|(at, _)| at).collect::<Vec<_>>()).for_pages()
+    }
+
+    fn of_columns(&self, wanted: &[usize]) -> Self {
+        let row = |row: &Row| Row {
+            cells: wanted.iter().filter_map(|at| row.cells.get(*at).cloned()).collect(),
+            ..row.clone()
+        };
+        Self {
+            columns: wanted.iter().filter_map(|at| self.columns.get(*at).cloned()).collect(),
+            rows: self.rows.iter().map(row).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Why cells of it have no number, each reason once, in the order of the rows.
+    pub fn reasons(&self) -> Vec<Missing> {
+        let mut reasons = Vec::new();
+        for cell in self.rows.iter().flat_map(|row| &row.cells) {
+            match cell {
+                Cell::Missing(why) if !reasons.contains(why) => reasons.push(*why),
+                _ => {}
+            }
+        }
+        reasons
+    }
+}

@@ -1,0 +1,231 @@
+//! Reports on a terminal: what topics mark for it. Colour codes are added after widths are known; who prints them may strip them.
+
+use std::fmt::Write as _;
+
+use infergate_core::printable::{printable, printable_within};
+
+use super::inputs::Inputs;
+use super::load::unusable;
+use super::model::{Block, Cell, Column, MAX_WORD_CHARS, Missing, Report, Table, Tone};
+use super::topics::{self, latency, memory, request, verdict as topic};
+use super::{units, words};
+use infergate_core::engine::EngineInfo;
+use infergate_judge::{limit_fraction, summary_ns};
+use infergate_receipts::{
+    LoadReceipt, Machine, MemoryReceipt, Note, Reason, Receipt, TargetRecord, Verdict, VerdictRow,
+};
+
+/// `text` in this tone, as ANSI codes.
+pub fn paint(tone: Tone, text: &str) -> String {
+    let code = match tone {
+        Tone::Plain => return text.to_owned(),
+        Tone::Dim => 2,
+        Tone::Good => 32,
+        Tone::Bad => 31,
+        Tone::Warn => 33,
+    };
+    format!("\u{1b}[{code}m{text}\u{1b}[0m")
+}
+
+pub fn bold(text: &str) -> String {
+    format!("\u{1b}[1m{text}\u{1b}[0m")
+}
+
+/// Aligned columns without borders, each line ended. What a cell says may come from somebody's file: it is made one printable line.
+pub fn table(table: &Table) -> String {
+    let clean = |text: &str| printable_within(text, MAX_WORD_CHARS).into_owned();
+    let headings: Vec<String> = table.columns.iter().map(|column| clean(&column.title)).collect();
+    let rows: Vec<Vec<String>> =
+        table.rows.iter().map(|row| row.cells.iter().map(|cell| clean(&cell.shown())).collect()).collect();
+    let width = |at: usize| {
+        let cells = rows.iter().chain([&headings]).filter_map(|row| row.get(at));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..headings.len()).map(width).collect();
+    let line = |cells: &[String], painted: &dyn Fn(usize, &str) -> String| {
+        let mut line = String::new();
+        for (at, (cell, Column { numeric, .. })) in cells.iter().zip(&table.columns).enumerate() {
+            let padding = " ".repeat(widths[at] - cell.chars().count());
+            let (before, after) = if *numeric { (&*padding, "") } else { ("", &*padding) };
+            let gap = if at == 0 { "" } else { "   " };
+            let _ = write!(line, "{gap}{before}{}{after}", painted(at, cell));
+        }
+        format!("{}\n", line.trim_end())
+    };
+    let mut text = line(&headings, &|_, heading| bold(heading));
+    for (cells, row) in rows.iter().zip(&table.rows) {
+        text += &line(cells, &|at, cell| paint(row.cells[at].tone(), cell));
+    }
+    text
+}
+
+/// A part of a report as text, each line ended; nothing of a picture.
+pub fn block(block: &Block) -> String {
+    let line = |said: &String| format!("{}\n", printable(said));
+    match block {
+        Block::Said(said) => line(said),
+        Block::List(list) => list.iter().map(|said| format!("- {}", line(said))).collect(),
+        Block::Findings(findings) => findings.iter().map(|finding| format!("- {}", line(&finding.said))).collect(),
+        Block::Table(found) if !found.rows.is_empty() => {
+            let title = if found.title.is_empty() { String::new() } else { format!("{}\n", bold(&found.title)) };
+            title + &table(found) + &found.note.as_ref().map(line).unwrap_or_default()
+        }
+        Block::Table(_) | Block::Chart(_) => String::new(),
+    }
+}
+
+/// Of a report, what its topics mark for a terminal.
+fn marked(report: &Report) -> String {
+    let mut text = String::new();
+    for section in &report.sections {
+        text += &section
+            .blocks
+            .iter()
+            .map(|part| match part {
+                Block::Table(found) if found.on_terminal => {
+                    let title = if found.title.is_empty() { section.title } else { found.title.as_str() };
+                    paragraph(block(&Block::Table(Table { title: title.into(), ..found.for_terminal() })))
+                }
+                Block::List(_) | Block::Findings(_) if section.on_terminal => paragraph(block(part)),
+                _ => String::new(),
+            })
+            .collect::<String>();
+    }
+    text
+}
+
+/// `text` behind an empty line; nothing of nothing.
+pub fn paragraph(text: String) -> String {
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// A change with its sign and a digit after the point.
+pub fn change(change: Option<f64>) -> Cell {
+    change.map_or(Cell::Missing(Missing::NotGiven), |change| Cell::text(units::signed_percent(change)))
+}
+
+pub fn subject(receipt: &Receipt) -> String {
+    engine(&receipt.engine, receipt.threads, &receipt.machine)
+}
+
+pub fn engine(engine: &EngineInfo, threads: usize, machine: &Machine) -> String {
+    if engine.is_of_benches() {
+        return format!("benches of {}, {}", engine.model.replace(',', ", "), machine.class);
+    }
+    let EngineInfo { name, version, model, dtype, .. } = engine;
+    // Programs of somebody's own compute in whatever they like.
+    let dtype = if dtype == "none" { String::new() } else { format!(" ({dtype})") };
+    let threads = units::many(threads, "thread");
+    format!("{model}{dtype} on {name} {version}, {threads}, {}", machine.class)
+}
+
+/// A verdict: a line a case, what else there is to say, and the decision last.
+pub fn verdict(verdict: &Verdict, subject: &str) -> String {
+    verdict_and(verdict, subject, "")
+}
+
+/// The same with some lines more before the decision.
+pub(super) fn verdict_and(verdict: &Verdict, subject: &str, more: &str) -> String {
+    let mut text = format!("\n{subject}\n\n{}", table(&topic::brief(verdict)));
+    text += &paragraph(block(&Block::Table(topic::trends(verdict))));
+    text.push('\n');
+    text + &decision(verdict, more)
+}
+
+/// A verdict on a memory phase: what loading took, what a generation took, both series, the counters, and the decision last.
+pub fn memory(receipt: &MemoryReceipt, verdict: &Verdict) -> String {
+    let subject = engine(&receipt.engine, receipt.threads, &receipt.machine);
+    let inputs = Inputs { memory: Some(receipt.clone()), verdict: Some(verdict.clone()), ..Inputs::default() };
+    let section = memory::topic(&inputs).into_iter().flat_map(|section| section.blocks);
+    let blocks = section.chain([Block::Table(topic::trends(verdict))]);
+    let blocks: String = blocks.map(|part| paragraph(block(&part))).collect();
+    format!("\n{subject}\n{blocks}\n{}", decision(verdict, ""))
+}
+
+/// A load run; of one that is not to be used, with its verdict last.
+pub fn load(receipt: &LoadReceipt) -> String {
+    let Some((outcome, why)) = unusable(receipt) else { return load_measured(receipt) };
+    let verdict = paint(Tone::of(outcome), &format!("verdict: {} (exit {})", outcome.words(), outcome.exit_code()));
+    format!("{}\n{verdict}: {why}\n", load_measured(receipt))
+}
+
+/// What was measured in it, good or not.
+pub fn load_measured(receipt: &LoadReceipt) -> String {
+    let inputs = Inputs { load: Some(receipt.clone()), ..Inputs::default() };
+    let report = topics::report(&inputs);
+    let came_out = if report.headline.is_none() { paragraph(format!("{}\n", report.title)) } else { String::new() };
+    format!("\n{}\n{came_out}{}", load_targets(receipt), marked(&report))
+}
+
+/// Who was put under load, and by what.
+pub fn load_targets(receipt: &LoadReceipt) -> String {
+    let mut text = String::new();
+    for target in &receipt.targets {
+        let (name, url, api, model, http, extensions) = match target {
+            TargetRecord::Endpoint { name, url, api, model, http, extensions, .. } => {
+                (name, url, api, model, http, extensions)
+            }
+            TargetRecord::Local { engine: who, threads, .. } => {
+                return format!("local: {}", engine(who, *threads, &receipt.machine));
+            }
+        };
+        let colon = if name.is_empty() { "" } else { ": " };
+        let _ = write!(text, "{name}{colon}{url} ({api}, {http}), model {model}");
+        if !extensions.is_empty() {
+            let _ = write!(text, ", with {}", extensions.join(", "));
+        }
+        text.push('\n');
+    }
+    text + &format!("client: {}, each user keeps its connection, if the server lets it", receipt.machine.class)
+}
+
+/// A verdict on a load run: a line a time of each level, and as above.
+pub fn load_verdict(verdict: &Verdict) -> String {
+    let times = topic::brief(verdict);
+    let times = if times.rows.is_empty() { String::new() } else { paragraph(table(&times)) };
+    format!("{times}\n{}", decision(verdict, ""))
+}
+
+/// What the rows say beside their numbers, what holds for the whole run, some lines `more`, and the decision last.
+pub(super) fn decision(verdict: &Verdict, more: &str) -> String {
+    let mut text = String::new();
+    // That there is no baseline is a note; no row says it again.
+    let has_none = verdict.notes.iter().any(|note| matches!(note, Note::NoBaseline { .. }));
+    let says_more = |row: &&VerdictRow| {
+        !has_none || !row.reasons.iter().all(|reason| matches!(reason, Reason::NoBaseline | Reason::NoReference))
+    };
+    let mut remarks = words::remarks(&verdict.rows.iter().filter(says_more).cloned().collect::<Vec<_>>());
+    remarks.extend(verdict.notes.iter().map(words::note));
+    for remark in &remarks {
+        let _ = writeln!(text, "- {}", printable(remark));
+    }
+    if !remarks.is_empty() {
+        text.push('\n');
+    }
+    text += more;
+    let ending = paint(Tone::of(verdict.verdict), verdict.verdict.words());
+    let _ = writeln!(text, "verdict: {ending} (exit {}): {}", verdict.exit_code, words::headline::of(verdict));
+    text
+}
+
+/// A receipt: every metric of every case, then time to first token in parts.
+pub fn receipt(receipt: &Receipt) -> String {
+    let mut text = format!("\n{}\n\n{}", subject(receipt), table(&latency::brief(receipt)));
+    for (name, starts) in [("cold", &receipt.cold), ("warm", &receipt.warm)] {
+        text += &paragraph(request::brief(name, starts).unwrap_or_default());
+    }
+    text += "\n";
+    for case in &receipt.cases {
+        let fraction = limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), summary_ns(&case.processes));
+        if let Some(beyond) = units::beyond_hardware(fraction) {
+            let _ = writeln!(text, "{}: {beyond}", case.id);
+        }
+    }
+    for reason in &receipt.invalid {
+        let _ = writeln!(text, "{} {}", paint(Tone::Warn, "invalid:"), reason);
+    }
+    if receipt.partial {
+        let _ = writeln!(text, "{} the run was cut short", paint(Tone::Warn, "partial:"));
+    }
+    text
+}

@@ -1,0 +1,154 @@
+//! What a report says, topic by topic. Each is a file that gives tables, pictures and sentences from the inputs, and marks what a
+//! terminal shows of it; where that is a line a case, which no page has, it says it in a table called `brief`. A new one is a file
+//! here and a line in `TOPICS`.
+
+mod blocks;
+mod comparison;
+mod configuration;
+mod explained;
+pub mod latency;
+pub mod load;
+pub mod memory;
+mod recommendations;
+pub mod request;
+mod scaling;
+mod targets;
+mod title;
+mod variance;
+pub mod verdict;
+
+use std::collections::HashSet;
+
+use infergate_core::printable::printable;
+use infergate_core::receipt::file_word;
+
+use super::inputs::Inputs;
+use super::load::unusable;
+use super::model::{Block, Finding, Headline, Report, Section, Tone};
+use super::{units, words};
+use infergate_receipts::{LoadReceipt, Verdict};
+
+/// A part of a report. One that has nothing to say is left out.
+type Topic = fn(&Inputs) -> Option<Section>;
+
+const TOPICS: &[Topic] = &[
+    verdict::topic,
+    recommendations::topic,
+    targets::topic,
+    latency::topic,
+    request::topic,
+    scaling::topic,
+    variance::topic,
+    comparison::topic,
+    explained::topic,
+    blocks::topic,
+    memory::topic,
+    load::run::asked,
+    load::levels::topic,
+    load::limits::topic,
+    load::users::topic,
+    load::streaming::decode_speed,
+    load::streaming::itl,
+    load::scaling::topic,
+    load::range::decode_speed,
+    load::range::ttft,
+    load::targets::topic,
+    load::winners::topic,
+    load::uses::topic,
+    load::cost::topic,
+    load::agreement::topic,
+    load::stability::topic,
+    load::failures::topic,
+    load::audit::topic,
+    load::run::topic,
+    configuration::sides,
+    configuration::topic,
+];
+
+/// What a reader takes in before the numbers.
+const MOST_FINDINGS: usize = 5;
+
+pub fn report(inputs: &Inputs) -> Report {
+    let mut sections: Vec<Section> = TOPICS.iter().filter_map(|topic| topic(inputs)).collect();
+    findings_first(&mut sections);
+    sections.retain(Section::says_something);
+    for section in &mut sections {
+        section.blocks.iter_mut().for_each(make_printable);
+    }
+    one_id_a_chart(&mut sections);
+    let headline = inputs.verdict.as_ref().map(headline).or_else(|| inputs.load.as_ref().and_then(of_load));
+    let subject = title::subject(inputs);
+    let title = title::of(inputs, headline.as_ref()).map_or_else(|| subject.clone(), |said| units::sentence(&said));
+    Report { title, subject, headline, sections }
+}
+
+/// A chart's id is the name of its file: of several that would have one, the later ones get a number.
+fn one_id_a_chart(sections: &mut [Section]) {
+    let mut taken: HashSet<String> = HashSet::new();
+    for block in sections.iter_mut().flat_map(|section| &mut section.blocks) {
+        let Block::Chart(chart) = block else { continue };
+        let word = file_word(&chart.id);
+        let mut numbered = (2..).map(|number| format!("{word}-{number}"));
+        let mut id = word.clone();
+        while taken.contains(&id) {
+            id = numbered.next().unwrap_or_default();
+        }
+        taken.insert(id.clone());
+        chart.id = id;
+    }
+}
+
+/// The most important findings in a section of their own, before everything else; those beyond stand in the sections they are of.
+fn findings_first(sections: &mut Vec<Section>) {
+    let mut found: Vec<(usize, u8, Finding)> = Vec::new();
+    for (own, section) in sections.iter_mut().enumerate() {
+        let Some(rank) = section.rank else { continue };
+        section.blocks.retain(|block| {
+            let Block::Findings(findings) = block else { return true };
+            found.extend(findings.iter().map(|finding| (own, rank, finding.clone())));
+            false
+        });
+    }
+    found.sort_by_key(|(_, rank, finding)| {
+        let tone = match finding.tone {
+            Tone::Bad => 0,
+            Tone::Warn => 1,
+            Tone::Good | Tone::Plain | Tone::Dim => 2,
+        };
+        (tone, *rank)
+    });
+    let mut first = Vec::new();
+    for (at, (own, _, finding)) in found.into_iter().enumerate() {
+        match sections.get_mut(own).filter(|section| at >= MOST_FINDINGS && section.tables().next().is_some()) {
+            None => first.push(finding),
+            Some(section) => match section.blocks.last_mut() {
+                Some(Block::Findings(findings)) => findings.push(finding),
+                _ => section.blocks.push(Block::Findings(vec![finding])),
+            },
+        }
+    }
+    sections.insert(0, Section::new("findings", "Findings").on_terminal().with([first]));
+}
+
+/// Sentences can quote a file of someone else's: one line each, and nothing that moves a cursor.
+fn make_printable(block: &mut Block) {
+    let said: Vec<&mut String> = match block {
+        Block::Said(said) => vec![said],
+        Block::List(list) => list.iter_mut().collect(),
+        Block::Findings(findings) => findings.iter_mut().map(|finding| &mut finding.said).collect(),
+        Block::Table(_) | Block::Chart(_) => Vec::new(),
+    };
+    for said in said {
+        *said = printable(said).into_owned();
+    }
+}
+
+fn headline(verdict: &Verdict) -> Headline {
+    Headline { outcome: verdict.verdict, exit_code: verdict.exit_code, said: words::headline::of(verdict) }
+}
+
+/// A load run that is not to be used says so first; `None` for any other.
+fn of_load(receipt: &LoadReceipt) -> Option<Headline> {
+    let (outcome, why) = unusable(receipt)?;
+    Some(Headline { outcome, exit_code: outcome.exit_code(), said: printable(why).into_owned() })
+}

@@ -1,0 +1,88 @@
+//! The title of a page: what came out, in one sentence; and what was measured, in one line.
+
+use super::load::{at_most_users, charted, ends, winners};
+use super::variance::unusable;
+use crate::inputs::Inputs;
+use crate::load::{Metric, View};
+use crate::model::{Headline, Unit};
+use crate::{terminal, units};
+use infergate_core::case::Phase;
+use infergate_core::printable::first_of;
+use infergate_judge::summary_ns;
+use infergate_receipts::{Evidence, TargetRecord, Verdict};
+
+/// Targets in a line.
+const MOST_NAMED: usize = 4;
+
+/// What was decided, or the numbers; both where nothing but targets was judged. `None` where there is no number to say.
+pub fn of(inputs: &Inputs, headline: Option<&Headline>) -> Option<String> {
+    let numbers = || unusable(inputs).or_else(|| of_run(inputs)).or_else(|| of_load(inputs));
+    let Some(Headline { said, .. }) = headline else { return numbers() };
+    let is_of_targets = |verdict: &Verdict| {
+        !verdict.rows.is_empty() && verdict.rows.iter().all(|row| matches!(row.evidence, Evidence::Target(_)))
+    };
+    let numbers = if inputs.verdict.as_ref().is_some_and(is_of_targets) { numbers() } else { None };
+    Some(numbers.map_or_else(|| said.clone(), |numbers| format!("{said}. {numbers}")))
+}
+
+/// The first token of a run and each further one, by the case with the shortest prompt of each phase.
+fn of_run(inputs: &Inputs) -> Option<String> {
+    let cases = &inputs.head.as_ref()?.cases;
+    let shortest = |phase: Phase| {
+        let of_phase = cases.iter().filter(|case| case.id.phase() == phase);
+        let case = of_phase.min_by_key(|case| case.id.prompt_tokens())?;
+        Some((case.id.prompt_tokens(), units::duration(Some(summary_ns(&case.processes)?))))
+    };
+    let first = shortest(Phase::Prefill).map(|(tokens, time)| format!("{time} after a prompt of {tokens} tokens"));
+    match (first, shortest(Phase::Decode)) {
+        (Some(first), Some((_, further))) => {
+            Some(format!("The first token comes {first}, each further one after {further}"))
+        }
+        (Some(first), None) => Some(format!("The first token comes {first}")),
+        (None, Some((_, further))) => Some(format!("A token comes each {further}")),
+        (None, None) => None,
+    }
+}
+
+/// Which of two targets is faster, or what the most users get: the wait for the first token, and how many times the output of one.
+fn of_load(inputs: &Inputs) -> Option<String> {
+    let view = View::of(inputs)?;
+    let pair = || {
+        let pair = view.digest.pairs.first()?;
+        let (point, _) = winners::points(&view, pair)?;
+        Some(format!("{}: {}", point.arrivals.name(), winners::sentence(&view, pair)?))
+    };
+    let of_users = || {
+        let shared = at_most_users(&view);
+        let points = if shared.is_empty() { charted(&view) } else { shared };
+        let times = ends(&points, |point| Some(point.scaling? * f64::from(point.users().filter(|users| *users > 1)?)));
+        let [(point, shortest), (_, longest)] = ends(&points, |point| point.spread(Metric::Ttft).p50)?;
+        let same = shortest == longest;
+        let after = if same { Unit::Ns.show(longest) } else { units::durations(shortest, longest) };
+        let times = times.map_or_else(String::new, |[(_, least), (_, most)]| {
+            let range = if least == most { String::new() } else { format!("{least:.1} to ") };
+            format!(", and all together get {range}{most:.1} times the output of one")
+        });
+        Some(format!("At {} the first token comes after {after}{times}", point.arrivals.name()))
+    };
+    pair().or_else(of_users)
+}
+
+/// Who was measured; empty where the files do not say.
+pub fn subject(inputs: &Inputs) -> String {
+    let engine = inputs.subject().map(|subject| terminal::engine(subject.engine, subject.threads, subject.machine));
+    engine.or_else(|| targets(inputs)).unwrap_or_default()
+}
+
+/// What was put under load: the first of them, where there are many.
+fn targets(inputs: &Inputs) -> Option<String> {
+    let view = View::of(inputs)?;
+    let named = view.receipt.targets.iter().enumerate().map(|(index, target)| match target {
+        TargetRecord::Endpoint { name, model, url, .. } if name.is_empty() => {
+            format!("{model} on {url}")
+        }
+        TargetRecord::Endpoint { model, .. } => format!("{} ({model})", view.target(index)),
+        TargetRecord::Local { engine, .. } => format!("{} on {}", engine.model, engine.name),
+    });
+    Some(format!("{} under load", first_of(&named.collect::<Vec<String>>(), MOST_NAMED, ", ")))
+}

@@ -1,0 +1,223 @@
+//! Numbers as a person reads them. What is missing is an em dash, never 0.
+
+use infergate_core::memory::size;
+
+use infergate_receipts::{Throughput, ThroughputUnit};
+
+/// Stands for a number that does not exist.
+pub const MISSING: &str = "—";
+
+/// Nanoseconds in the unit that leaves three digits: `121 ms`, `1.48 s`.
+pub fn duration(ns: Option<f64>) -> String {
+    let Some(ns) = ns else { return MISSING.into() };
+    // What rounds to a thousand of one unit is one of the next.
+    let (value, unit) = match ns {
+        ns if ns < 999.5 => (ns, "ns"),
+        ns if ns < 999.5e3 => (ns / 1e3, "µs"),
+        ns if ns < 999.5e6 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    format!("{} {unit}", three_digits(value))
+}
+
+/// From one time to another: `15.5 to 16.2 ms`.
+pub fn durations(from_ns: f64, to_ns: f64) -> String {
+    from_to(&duration(Some(from_ns)), &duration(Some(to_ns)))
+}
+
+/// From one number to another, a unit that both have once.
+pub fn from_to(from: &str, to: &str) -> String {
+    match (from.rsplit_once(' '), to.rsplit_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {to}"),
+        _ => format!("{from} to {to}"),
+    }
+}
+
+pub fn tokens_per_s(rate: Option<f64>) -> String {
+    rate.map_or_else(|| MISSING.into(), |rate| format!("{} tok/s", three_digits(rate)))
+}
+
+/// What was got through in a second, from the time of an iteration in nanoseconds: `1.31 GiB/s`, `5.20 M/s`.
+pub fn throughput(throughput: Option<Throughput>, iteration_ns: Option<f64>) -> String {
+    let Some((throughput, ns)) = throughput.zip(iteration_ns.filter(|ns| *ns > 0.0)) else { return MISSING.into() };
+    let rate = throughput.per_iteration as f64 * 1e9 / ns;
+    match throughput.unit {
+        ThroughputUnit::Bytes => format!("{}/s", bytes(Some(rate))),
+        ThroughputUnit::Elements => {
+            let (value, unit) = match rate {
+                rate if rate < 1e3 => (rate, ""),
+                rate if rate < 1e6 => (rate / 1e3, "k"),
+                rate if rate < 1e9 => (rate / 1e6, "M"),
+                rate => (rate / 1e9, "G"),
+            };
+            format!("{} {unit}/s", three_digits(value))
+        }
+    }
+}
+
+/// A fraction as a percentage: `62 %`.
+pub fn percent(fraction: Option<f64>) -> String {
+    match fraction {
+        None => MISSING.into(),
+        Some(fraction) if fraction < 0.1 => format!("{:.1} %", fraction * 100.0),
+        Some(fraction) => format!("{:.0} %", fraction * 100.0),
+    }
+}
+
+/// A percentage with the two digits that small shares need: `13.91 %`.
+pub fn fine(fraction: f64) -> String {
+    format!("{:.2} %", fraction * 100.0)
+}
+
+/// A fraction as a percentage with its two leading digits, however small: `0.41 %`, `0.0001 %`.
+pub fn tiny(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    let digits = if percent > 0.0 && percent < 1.0 { (1.0 - percent.log10().floor()) as usize } else { 1 };
+    let text = format!("{percent:.digits$}");
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// The ends of a change, their unit once: `+4.8 to +6.5 %`.
+///
+/// Where one end is many times as much, both say how many: `30,000 times to 31,000 times`.
+pub fn signed_range(low: f64, high: f64) -> String {
+    if high >= MANY_TIMES {
+        return format!("{} to {}", times(low + 1.0), times(high + 1.0));
+    }
+    let digits = usize::from(low.abs().max(high.abs()) < 0.1);
+    format!("{} to {} %", signed(low * 100.0, digits), signed(high * 100.0, digits))
+}
+
+/// A fraction of what the hardware gives. Above 1 a probe saw less than the hardware gives, and the number means nothing: an
+/// em dash, whose reason [`beyond_hardware`] says.
+pub fn of_hardware(fraction: Option<f64>) -> String {
+    percent(fraction.filter(|fraction| *fraction <= 1.0))
+}
+
+/// Why a fraction of the hardware is not shown; `None` where it is, or is not known.
+pub fn beyond_hardware(fraction: Option<f64>) -> Option<String> {
+    let beyond = fraction.filter(|fraction| *fraction > 1.0)?;
+    Some(format!(
+        "{:.0} % of the speed the probes saw, so no share of the hardware is shown: the probes ran in a slower moment",
+        beyond * 100.0
+    ))
+}
+
+/// A level without needless digits: `97.5 %`, `95 %`.
+pub fn level(level: f64) -> String {
+    let text = format!("{:.2}", level * 100.0);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// Four digits, and all of those before the point.
+pub fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        value if value >= 1000.0 => 0,
+        value if value >= 100.0 => 1,
+        value if value >= 10.0 => 2,
+        value if value >= 1.0 => 3,
+        _ => 6,
+    };
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
+/// A count of things: `1 day`, `2 days`.
+pub fn many(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Money without a currency: three digits however small it is, and all of those before the point.
+pub fn price(value: f64) -> String {
+    let magnitude = value.abs().log10().floor();
+    let digits = if magnitude.is_finite() { (2.0 - magnitude).clamp(2.0, 15.0) as usize } else { 2 };
+    format!("{value:.digits$}")
+}
+
+/// Bytes in the unit that leaves three digits: `4.00 KiB`, `475 MiB`.
+pub fn bytes(bytes: Option<f64>) -> String {
+    bytes.map_or_else(|| MISSING.into(), size)
+}
+
+/// Floating point operations a second: `240 GFLOP/s`.
+pub fn flops_per_s(rate: f64) -> String {
+    let (value, unit) = match rate {
+        rate if rate < 1e9 => (rate / 1e6, "MFLOP/s"),
+        rate if rate < 1e12 => (rate / 1e9, "GFLOP/s"),
+        rate => (rate / 1e12, "TFLOP/s"),
+    };
+    format!("{} {unit}", three_digits(value))
+}
+
+/// From this change on it is said how many times as much something is: more than two digits of a percentage are hard to read.
+const MANY_TIMES: f64 = 9.0;
+
+/// A change with its sign, `+1.7 %`; of a large one how many times as much it is, `30,000 times`.
+pub fn signed_percent(change: f64) -> String {
+    if change >= MANY_TIMES { times(change + 1.0) } else { format!("{} %", signed(change * 100.0, 1)) }
+}
+
+/// How large a change is, whichever way: `5.7 %`, `30,000 times`.
+pub fn size_of_change(change: f64) -> String {
+    if change >= MANY_TIMES { times(change + 1.0) } else { percent(Some(change.abs())) }
+}
+
+/// Three digits, and those of thousands apart: `12.3 times`, `30,000 times`.
+fn times(factor: f64) -> String {
+    if factor < 999.5 {
+        return format!("{} times", three_digits(factor));
+    }
+    if factor >= 1e15 {
+        return format!("{factor:.1e} times");
+    }
+    let unit = 10_f64.powi(factor.log10().floor() as i32 - 2);
+    let digits = format!("{:.0}", (factor / unit).round() * unit);
+    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok()).collect();
+    format!("{} times", groups.join(","))
+}
+
+/// With a sign, but for what rounds to nothing.
+fn signed(value: f64, digits: usize) -> String {
+    let text = format!("{value:+.digits$}");
+    let is_zero = text.bytes().skip(1).all(|digit| matches!(digit, b'0' | b'.'));
+    if is_zero { text[1..].to_owned() } else { text }
+}
+
+/// A change of which no interval is known: a digit after the point below 10 % alone, `-7.8 %`, `+275 %`.
+pub fn change(change: f64) -> String {
+    if change.abs() < 0.0995 || change >= MANY_TIMES {
+        signed_percent(change)
+    } else {
+        format!("{:+.0} %", change * 100.0)
+    }
+}
+
+/// A count of things that are many: `124 million`.
+pub fn large(count: f64) -> String {
+    match count {
+        count if count < 1e6 => format!("{count:.0}"),
+        count if count < 999.5e6 => format!("{} million", three_digits(count / 1e6)),
+        count => format!("{} billion", three_digits(count / 1e9)),
+    }
+}
+
+fn three_digits(value: f64) -> String {
+    match value {
+        value if value < 0.0 => format!("-{}", three_digits(-value)),
+        value if value < 9.995 => format!("{value:.2}"),
+        value if value < 99.95 => format!("{value:.1}"),
+        value => format!("{value:.0}"),
+    }
+}
+
+/// A name as a heading: `End-to-end latency`.
+pub fn capital(name: &str) -> String {
+    let mut rest = name.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
+}
+
+/// A sentence as a title; one that begins with the name of a case stays as it is.
+pub fn sentence(said: &str) -> String {
+    let first = said.split(' ').next().unwrap_or_default();
+    if first.chars().all(char::is_alphabetic) { capital(said) } else { said.into() }
+}

@@ -1,0 +1,61 @@
+//! How an output compares, in words.
+
+use crate::units::{self, MISSING};
+use infergate_judge::output::VOCABULARY_TOLERANCES;
+use infergate_receipts::{Outcome, OutputComparison, OutputEvidence, Reason, VerdictRow};
+
+/// How the output compares, in a word: `same`.
+pub fn output(row: &VerdictRow, output: &OutputEvidence) -> &'static str {
+    match (output.comparison, row.outcome) {
+        (_, Outcome::Invalid) => "invalid",
+        (OutputComparison::Same, _) => "same",
+        (OutputComparison::NotGiven, _) => "not given",
+        (OutputComparison::Drifted, _) => "drifted",
+        (OutputComparison::Changed, Outcome::Accepted) => "accepted",
+        (OutputComparison::Changed, Outcome::Advisory) if row.reasons.contains(&Reason::Allowed) => "allowed",
+        (OutputComparison::Changed, Outcome::Advisory) if output.position.is_none() => "drifted",
+        (OutputComparison::Changed, Outcome::Advisory) => "near tie",
+        (OutputComparison::Changed, _) => "changed",
+        (OutputComparison::Unknown, _) => "new",
+    }
+}
+
+/// By how much the numbers behind an output moved, and by how much they may: `logits differ by 0.41 % of the largest (0.0001 % is
+/// rounding)`. `None` where they are not known.
+pub fn logits(output: &OutputEvidence) -> Option<String> {
+    if let Some((base, head)) = output.other_logits {
+        return Some(format!("head gives {head} finite logits for each token and base {base}"));
+    }
+    if output.no_numbers {
+        return Some("head's logits are no numbers where base's are".into());
+    }
+    let Some((drift, tolerance)) = output.relative_drift.zip(output.drift_tolerance) else {
+        return output.max_abs_logit_delta.map(|delta| format!("logits differ by {delta:.1e}"));
+    };
+    let all_tolerance = VOCABULARY_TOLERANCES * tolerance;
+    let (which, drift, tolerance) = match output.vocabulary_drift {
+        Some(all) if drift <= tolerance && (all > all_tolerance || drift == 0.0) => {
+            (" beside the best", all, all_tolerance)
+        }
+        _ => ("", drift, tolerance),
+    };
+    let (drift, tolerance) = (units::tiny(drift), units::tiny(tolerance));
+    Some(format!("logits{which} differ by {drift} of the largest ({tolerance} is rounding)"))
+}
+
+/// Where and by how much an output differs; `None` where it does not.
+pub(super) fn differs(output: &OutputEvidence) -> Option<String> {
+    let beyond = output.comparison == OutputComparison::Changed && output.position.is_none();
+    if beyond || output.comparison == OutputComparison::Drifted {
+        let divergence = output.kl_divergence.map_or_else(|| MISSING.into(), |value| format!("{value:.1e}"));
+        let differ = logits(output).unwrap_or_else(|| "logits differ".into());
+        if output.other_logits.is_some() || output.no_numbers {
+            return Some(differ);
+        }
+        let side = if beyond { "beyond" } else { "within" };
+        return Some(format!("{differ}: {side} the tolerance; KL divergence {divergence}"));
+    }
+    let position = output.position?;
+    let id = |id: Option<u32>| id.map_or_else(|| "none".into(), |id| id.to_string());
+    Some(format!("output token {} is {} instead of {}", position + 1, id(output.head_id), id(output.base_id)))
+}

@@ -1,0 +1,222 @@
+//! What happened, in one sentence; and the verdict file, which says to a program what the comment says to a person.
+
+use infergate_receipts::{
+    Against, Counter, CounterEvidence, Evidence, Interval, MemoryEvidence, Metric, Note, Outcome, OutputComparison,
+    OutputEvidence, Reason, Subject, Target, TargetEvidence, Terms, TimeEvidence, Unit, Verdict, VerdictRow, Witness,
+};
+use infergate_report::inputs::Inputs;
+use infergate_report::verdict_file::verdict_file;
+use infergate_report::words::headline::{of, outcomes};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::report_formats::commands::bench;
+use crate::report_formats::support::file;
+
+fn row(subject: &str, outcome: Outcome, evidence: Evidence) -> VerdictRow {
+    VerdictRow::new(subject.parse::<Subject>().expect("a subject"), outcome, evidence)
+}
+
+/// A time of 1 ms that moved by `ratio`.
+fn time(subject: &str, outcome: Outcome, metric: Metric, ratio: f64) -> VerdictRow {
+    let time = TimeEvidence {
+        base_ns: Some(1e6),
+        head_ns: Some(1e6 * ratio),
+        ratio: Some(ratio),
+        interval: Some(Interval { low: ratio - 0.01, high: ratio + 0.01, level: 0.95 }),
+        threshold: Some(1.02),
+        smallest_slowdown: Some(1.021),
+        ..TimeEvidence::new(metric, Against::Base)
+    };
+    row(subject, outcome, Evidence::Time(time))
+}
+
+fn decode(outcome: Outcome, ratio: f64) -> VerdictRow {
+    time("decode/p128", outcome, Metric::Itl, ratio)
+}
+
+fn output(subject: &str, outcome: Outcome, comparison: OutputComparison, position: Option<usize>) -> VerdictRow {
+    let output = OutputEvidence { position, ..OutputEvidence::new(comparison) };
+    row(subject, outcome, Evidence::Output(output))
+}
+
+fn counter(subject: &str, name: &str, base: u64, head: u64) -> VerdictRow {
+    let exactly = |count| Some(Counter { min: count, max: count });
+    let (base, head) = (exactly(base), exactly(head));
+    let counter =
+        CounterEvidence { name: name.into(), unit: Unit::of(name), base, head, head_twice: None, tolerance: 0.0 };
+    let outcome = if counter.rises() { Outcome::CounterRegressed } else { Outcome::Pass };
+    row(subject, outcome, Evidence::Counter(counter))
+}
+
+fn memory(witness: Witness, outcome: Outcome, slope_bytes: f64) -> VerdictRow {
+    let memory = MemoryEvidence {
+        witness,
+        runs: Some(100),
+        slope_bytes: Some(slope_bytes),
+        count_per_run: None,
+        floor_bytes: None,
+        p_rising: None,
+        smallest_leak_bytes: Some(1.0),
+        kept_bytes: None,
+        certain_leak_interval: None,
+        random_leaks: Vec::new(),
+    };
+    row("generate/p128-o16", outcome, Evidence::Memory(memory))
+}
+
+fn missed() -> VerdictRow {
+    let target = "prefill/* ttft_ms < 1".parse::<Target>().expect("a target");
+    let missed =
+        TargetEvidence { metric: target.metric(), limit: target.limit(), target: target.clone(), value: Some(1.21) };
+    row("prefill/p8", Outcome::TargetMissed, Evidence::Target(missed))
+}
+
+/// The sentence of these rows, and that it holds each of `parts`.
+#[track_caller]
+fn assert_says(rows: Vec<VerdictRow>, notes: Vec<Note>, parts: &[&str]) {
+    let said = of(&Verdict::of(rows, notes));
+    let mut rest = said.as_str();
+    for part in parts {
+        rest = rest.split_once(part).unwrap_or_else(|| panic!("{part} is not at its place in {said}")).1;
+    }
+}
+
+/// Whatever the order of the rows: time, output, memory, counters, targets, each with its size; and how the others ended.
+#[test]
+fn what_fails_comes_in_one_order_with_its_size() {
+    use Outcome::{CounterRegressed, Leak, OutputChanged, Regressed, TargetMissed};
+    let rows = vec![
+        missed(),
+        counter("decode/p128", "allocations_per_token", 1, 2),
+        memory(Witness::Resident, Leak, 20_000.0),
+        memory(Witness::Heap, Leak, 542.4),
+        output("generate/p128-o64", OutputChanged, OutputComparison::Changed, Some(33)),
+        decode(Regressed, 1.057),
+        output("prefill/p128", Outcome::Pass, OutputComparison::Same, None),
+    ];
+    let verdict = Verdict::of(rows.clone(), vec![]);
+    assert_eq!(outcomes(&verdict), [Regressed, OutputChanged, Leak, CounterRegressed, TargetMissed]);
+    let parts =
+        ["decode", "5.7 % slower", "+4.7 to +6.7 %", "token 34", "542 B a run", "+100 %", "1.21 ms", "1 other case"];
+    assert_says(rows, vec![], &parts);
+    let level = time("load:chat/2 users", Regressed, Metric::SystemToken, 1.25);
+    assert_says(vec![level], vec![], &["throughput of chat/2 users 20 % lower", "1000 to 800 tok/s"]);
+    let failed = counter("load:chat/2 users", "failed_requests", 0, 1);
+    let more = Reason::MoreFail { failed: 1, issued: 40, most_before: 0.013, blocks: None };
+    assert_says(vec![failed.because(more)], vec![], &["1 of 40 requests failed", "1.3 %"]);
+}
+
+#[test]
+fn a_pass_says_what_would_have_shown_or_why_less_was_judged() {
+    use Outcome::{Accepted, Advisory, Improved, Pass, SameCode, WithinLimit};
+    let same = || output("decode/p128", Pass, OutputComparison::Same, None);
+    let followed = memory(Witness::Heap, Pass, 0.0);
+    let rows = vec![same(), decode(WithinLimit, 0.995), followed];
+    assert_says(rows, vec![], &["1 case with the same output", "none slower", "2.1 %", "no leak in 100 runs", "1 B"]);
+    assert_says(vec![same(), decode(Improved, 0.88)], vec![], &["decode 12 % faster", "none slower"]);
+    let drifted = output("decode/p128", Outcome::Drifted, OutputComparison::Drifted, None);
+    assert_says(vec![drifted], vec![], &["but for rounding"]);
+    let untimed = row("decode/p128", SameCode, Evidence::Time(TimeEvidence::new(Metric::Itl, Against::Base)));
+    assert_says(vec![same(), untimed], vec![Note::SameCode], &["same machine code"]);
+    let advisory = decode(Advisory, 1.5).because(Reason::NoBaseline);
+    assert_says(vec![advisory], vec![], &["no baseline", "decode 50 % slower"]);
+    let accepted = Reason::Accepted { up_to: Some("6%".parse().expect("a size")), reason: "meant".into() };
+    let accepted = decode(Accepted, 1.05).because(accepted);
+    assert_says(vec![same(), accepted], vec![], &["intended", "decode 5.0 % slower", "1 case"]);
+}
+
+#[test]
+fn what_is_open_says_why_and_what_to_do() {
+    let noisy = decode(Outcome::Unstable, 1.012).because(Reason::TooNoisy { blocks: 24 });
+    let other = time("prefill/p128", Outcome::WithinLimit, Metric::Ttft, 1.0);
+    let parts = ["decode is not decided", "+1.2 %", "too noisy", "24 blocks", "measure again", "1 other case passes"];
+    assert_says(vec![noisy.clone(), other.clone()], vec![], &parts);
+    let warned = Verdict::of(vec![noisy], vec![]).passing_undecided();
+    assert!(of(&warned).contains("undecided = \"warn\" lets it pass"), "{}", of(&warned));
+    assert_eq!(verdict_file(&warned, &Inputs::new("cargo infergate")).failures, [], "it passes");
+    let broken = |what: &str| Note::Broken { what: what.into() };
+    let invalid = Verdict::of(vec![other.clone()], vec![broken("why"), broken("another")]).at_best(Outcome::Invalid);
+    assert!(of(&invalid).contains("why and 1 more"), "{}", of(&invalid));
+    let cut = Verdict::of(vec![other], vec![Note::CutShort { base: false }]).at_best(Outcome::Partial);
+    assert!(of(&cut).starts_with("the run was cut short"), "{}", of(&cut));
+    assert_says(vec![], vec![], &["nothing was compared"]);
+}
+
+#[test]
+fn a_program_finds_in_the_file_what_a_person_finds_in_the_comment() {
+    let mut inputs: Inputs = bench("fib/20");
+    let terms = Terms { by_head: false, accept: Vec::new(), accepted_before: Vec::new() };
+    inputs.paired.as_mut().expect("a pair").terms = Some(terms);
+    let with_all = file(&inputs, "comment.md");
+    assert!(!with_all.contains("[[accept]]"), "a leak cannot be accepted: {with_all}");
+    let places = verdict_file(inputs.verdict.as_ref().expect("judged"), &inputs).where_to_look;
+    assert!(!places.is_empty() && places.iter().all(|place| with_all.contains(&format!("- {place}\n"))), "{with_all}");
+    let rows = &mut inputs.verdict.as_mut().expect("judged").rows;
+    rows.retain(|row| !matches!(row.outcome, Outcome::Leak | Outcome::TargetMissed));
+    let verdict = inputs.verdict.clone().expect("judged");
+    let told = verdict_file(&verdict, &inputs);
+    let comment = file(&inputs, "comment.md");
+    let commands = [told.repeat.as_deref(), told.find_commit.as_deref()];
+    let said = commands.into_iter().chain([told.accept.as_deref(), told.how_sure.as_deref(), Some(&*told.headline)]);
+    for said in said {
+        let said = said.expect("it can be said");
+        assert!(comment.contains(said), "{said} is not in {comment}");
+    }
+    let failed = verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0).count();
+    assert!(failed > 0 && told.failures.len() == failed, "{:?}", told.failures);
+    for failure in &told.failures {
+        let row = &verdict.rows[failure.row];
+        assert_eq!((&failure.subject, failure.outcome), (&row.subject, row.outcome));
+    }
+    let text = serde_json::to_string(&told).expect("JSON");
+    let read: Verdict = serde_json::from_str(&text).expect("a verdict again, without its words");
+    assert_eq!((read.verdict, read.rows.len()), (verdict.verdict, verdict.rows.len()));
+}
+
+fn any_row() -> impl Strategy<Value = VerdictRow> {
+    use Outcome::{
+        Accepted, Advisory, CounterRegressed, Improved, Inconclusive, Invalid, Leak, NotComparable, Pass, Regressed,
+        WithinLimit,
+    };
+    let outcomes = vec![
+        Accepted,
+        Advisory,
+        Improved,
+        Pass,
+        WithinLimit,
+        CounterRegressed,
+        Inconclusive,
+        Invalid,
+        Leak,
+        NotComparable,
+        Regressed,
+    ];
+    let subjects = ["decode/p8", "decode/p16", "generate/p8-o8", "bench:a b", "load:chat/2 users", "model", "process"];
+    let evidence = (0..5_u8, 0.0..1e6_f64, any::<u32>());
+    (select(outcomes), select(subjects.to_vec()), evidence).prop_map(|(outcome, subject, (kind, number, count))| {
+        let at = Some(count as usize).filter(|at| at.is_multiple_of(2));
+        let evidence = match kind {
+            0 => time(subject, outcome, Metric::Itl, number).evidence,
+            1 => output(subject, outcome, OutputComparison::Changed, at).evidence,
+            2 => memory(Witness::Heap, outcome, number).evidence,
+            3 => counter(subject, "peak_live_bytes", 7, u64::from(count)).evidence,
+            _ => Evidence::Time(TimeEvidence::new(Metric::TtftP90, Against::Base)),
+        };
+        row(subject, outcome, evidence)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the rows: one line, never empty, no name of a field, and the same words for the same verdict.
+    #[test]
+    fn any_verdict_has_a_sentence(rows in proptest::collection::vec(any_row(), 0..12)) {
+        let verdict = Verdict::of(rows, vec![]);
+        let said = of(&verdict);
+        prop_assert!(!said.is_empty() && !said.contains('\n'), "{said}");
+        prop_assert!(!said.contains("_ns") && !said.contains("  "), "{said}");
+        prop_assert!(!outcomes(&verdict).is_empty());
+    }
+}

@@ -1,0 +1,201 @@
+//! Each format to the letter, once.
+
+use infergate_receipts::Outcome;
+use infergate_report::export::{EXPORTERS, chosen};
+use infergate_report::inputs::Inputs;
+use infergate_report::model::{
+    Axis, Block, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Quantity, Report, Section, Stretch, Table,
+    Tone, Unit,
+};
+use infergate_report::terminal;
+use infergate_report::topics::report;
+
+use crate::report_formats::runs;
+use crate::report_formats::support::{load, memory, paired, run, two_runs};
+
+#[track_caller]
+fn assert_snapshot(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../../snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// Each kind of cell, in columns with and without numbers, one of them empty; a row that is folded.
+fn cells() -> Table {
+    let columns = vec![
+        Column::words("case", "case"),
+        Column::numbers("time", "time").about("The median."),
+        Column::numbers("change", "change"),
+        Column::numbers("p99", "P99"),
+        Column::words("verdict", "verdict"),
+    ];
+    let mut table = Table::new("cases", "Cases", columns).noted("Words | that <mark> up.");
+    let change = Quantity::new(0.021, Unit::Change).map(|change| Quantity { interval: Some((0.011, 0.031)), ..change });
+    let missing = || Cell::Missing(Missing::TooFewSamples { needed: 368, samples: 3 });
+    let time = Cell::number(Some(1_234_567.0), Unit::Ns, Missing::NotMeasured).toned(Tone::Bad);
+    let slower = Cell::text("slower").toned(Tone::Bad);
+    let change = Cell::Number(change.expect("a number"), Tone::Bad);
+    table.notable_row(vec![Cell::foreign("`a|b` <i>"), time, change, missing(), slower], true);
+    let none = Cell::Missing(Missing::NoBase);
+    let count = Cell::count(3);
+    table.notable_row(vec![Cell::text("=decode"), count, none, missing(), Cell::text("")], false);
+    table.folding()
+}
+
+fn place(x: f64, y: f64, hover: &str) -> Place {
+    Place { x, y, hover: hover.into() }
+}
+
+/// Lines, points, an area and a zone over numbers.
+fn curves() -> Chart {
+    let points = || vec![place(1.0, 10e6, "1 user: 10.0 ms"), place(4.0, 40e6, "4 users: 40.0 ms")];
+    let stretch = |x, low, high| Stretch { x, low, high };
+    let stretches = vec![stretch(1.0, 5e6, 15e6), stretch(4.0, 30e6, 50e6)];
+    let dots = [1.0, 2.0, 4.0].map(|x| place(x, 20e6, "")).into();
+    Chart {
+        id: "curves".into(),
+        title: "Time <by> users".into(),
+        caption: "It rises.".into(),
+        x: Axis::new("users", Unit::Count).logarithmic().marked(vec![1.0, 2.0, 4.0]),
+        y: Axis::new("time", Unit::Ns).zero().including(60e6),
+        layers: vec![
+            Layer::Zone { name: "slow".into(), from: 45e6, to: f64::INFINITY, look: Look::of(Tone::Warn) },
+            Layer::Area { name: "P25 to P75".into(), stretches, look: Look::head() },
+            Layer::Line { name: "head".into(), points: points(), look: Look::head(), marked: true },
+            Layer::Line { name: "base".into(), points: points(), look: Look::base(), marked: false },
+            Layer::Points { name: "each".into(), points: dots, look: Look::nth(2) },
+        ],
+    }
+}
+
+/// Spans, intervals, limits and points in lanes with names.
+fn lanes() -> Chart {
+    let (name, hover) = (String::new(), String::from("said of it"));
+    let span = |label: &str, from, to, look| {
+        let (label, hover, name) = (label.into(), label.into(), name.clone());
+        Layer::Span { name, label, from, to, y: 0.0, hover, look }
+    };
+    let at = |n: usize| vec![place(0.02, 1.0, &format!("place {n}"))];
+    let limit = |x, y| {
+        let (name, hover, look) = ("limit".into(), hover.clone(), Look::ink());
+        Layer::Limit { name, x, y, hover, look }
+    };
+    let interval = Layer::Interval {
+        name: "interval".into(),
+        from: -0.01,
+        to: 0.03,
+        y: 1.0,
+        hover: hover.clone(),
+        look: Look::of(Tone::Bad),
+    };
+    Chart {
+        id: "lanes".into(),
+        title: "Spans and changes".into(),
+        caption: "One is slower.".into(),
+        x: Axis::new("change", Unit::Change),
+        y: Axis::named("case", vec!["prefill".into(), "decode".into()]),
+        layers: vec![
+            span("a long label of a span", 0.0, 0.02, Look::head()),
+            span("b", 0.02, 0.03, Look::nth(1)),
+            interval,
+            Layer::Points { name: "good".into(), points: at(1), look: Look::of(Tone::Good) },
+            Layer::Points { name: "plain".into(), points: at(2), look: Look::nth(3) },
+            limit(0.02, None),
+            limit(0.01, Some(1.0)),
+        ],
+    }
+}
+
+/// One of each thing that a report can have.
+fn small() -> Report {
+    let finding = |tone, said: &str| Finding { tone, said: said.into() };
+    let findings = vec![finding(Tone::Good, "It takes 1.23 ms"), finding(Tone::Warn, "It is *slow*")];
+    let mut facts = Table::facts("facts", "");
+    facts.fact("model", Cell::foreign("a <b> & c"));
+    facts.fact("tokens", Cell::Missing(Missing::Undefined));
+    Report {
+        title: "One case is slower".into(),
+        subject: "an engine on a machine".into(),
+        headline: Some(infergate_report::model::Headline {
+            outcome: Outcome::Regressed,
+            exit_code: 1,
+            said: "decode 2.1 % slower".into(),
+        }),
+        sections: vec![
+            Section::new("findings", "Findings").with([Block::Findings(findings)]),
+            Section::new("cases", "Cases")
+                .with([Block::Said("A paragraph with `code` & <tags>.".into())])
+                .with([cells()])
+                .with([Block::Chart(curves())])
+                .with([Block::Chart(lanes())]),
+            Section::new("configuration", "Configuration")
+                .with([Block::List(vec!["one sentence".into(), "another | one".into()])])
+                .with([facts])
+                .folded(),
+        ],
+    }
+}
+
+/// Without style and script, which are files of their own.
+fn without_assets(page: &str) -> String {
+    let mut text = String::new();
+    let mut rest = page;
+    for (from, to) in [("<style>\n", "</style>"), ("<script>\n", "</script>")] {
+        let (before, after) = rest.split_once(from).expect("an asset");
+        let (_, after) = after.split_once(to).expect("its end");
+        text += before;
+        text += from;
+        text += to;
+        rest = after;
+    }
+    text + rest
+}
+
+/// What reads the model alone gets the small report, every other exporter the smallest input that it takes; those that write of
+/// runs and of load runs get one of each.
+#[test]
+fn every_format_to_the_letter() {
+    let loaded = || load(runs::targets());
+    let real = |inputs: Inputs| (report(&inputs), inputs);
+    let nothing = || (small(), Inputs::new("cargo infergate"));
+    let mut formats = vec![
+        ("md", "small", nothing()),
+        ("html", "small", nothing()),
+        ("json", "small", nothing()),
+        ("csv", "small", nothing()),
+        ("svg", "small", nothing()),
+        ("comment", "paired", real(paired())),
+        ("junit", "two-runs", real(two_runs())),
+        ("annotations", "two-runs", real(two_runs())),
+    ];
+    for format in ["bencher", "github-benchmark"] {
+        formats.extend([(format, "run", real(run())), (format, "load", real(loaded()))]);
+    }
+    for exporter in EXPORTERS {
+        assert!(formats.iter().any(|(format, ..)| *format == exporter.name), "{} is not looked at", exporter.name);
+    }
+    for (format, name, (report, inputs)) in formats {
+        let exporters = chosen(&[format.to_owned()], &inputs).expect("it has what it needs");
+        for file in (exporters[0].export)(&inputs, &report).expect("files") {
+            let text = if file.name.ends_with(".html") { without_assets(&file.text) } else { file.text };
+            assert_snapshot(&format!("{name}-{}", file.name.replace('/', "-")), &text);
+        }
+    }
+}
+
+/// A receipt, a verdict and a memory phase as a terminal shows them, without colours.
+#[test]
+fn a_terminal_to_the_letter() {
+    let (run, judged, memory) = (run().head.expect("a run"), two_runs().verdict.expect("judged"), memory());
+    let phase = memory.memory.expect("a phase");
+    let texts = [
+        ("receipt", terminal::receipt(&run)),
+        ("verdict", terminal::verdict(&judged, "SUBJECT")),
+        ("memory", terminal::memory(&phase, &memory.verdict.expect("judged"))),
+    ];
+    for (name, text) in texts {
+        assert_snapshot(&format!("terminal-{name}.txt"), &anstream::adapter::strip_str(&text).to_string());
+    }
+}

@@ -1,0 +1,223 @@
+//! What a load receipt says in a report, on runs whose times are known.
+
+use infergate_core::load::{Arrivals, FailureClass, Spacing};
+use infergate_receipts::{LoadReceipt, Outcome, Price};
+use infergate_report::model::{Block, Cell, Finding, Report, Table, Tone};
+use infergate_report::topics::report;
+
+use crate::report_formats::runs::{self, Answers, MS, fail, level, receipt, server};
+use crate::report_formats::support::{all, load};
+use infergate_receipts::Scenario;
+
+pub fn of(receipt: LoadReceipt) -> Report {
+    report(&load(receipt))
+}
+
+pub fn table<'a>(report: &'a Report, section: &str, id: &str) -> &'a Table {
+    let section = report.section(section).unwrap_or_else(|| panic!("a section {section}"));
+    section.tables().find(|table| table.id == id).unwrap_or_else(|| panic!("a table {id}"))
+}
+
+/// The cell of the column `id` in the row `at`.
+pub fn cell<'a>(table: &'a Table, at: usize, id: &str) -> &'a Cell {
+    let column = table.columns.iter().position(|column| column.id == id).unwrap_or_else(|| panic!("a column {id}"));
+    &table.rows[at].cells[column]
+}
+
+pub fn number(table: &Table, at: usize, id: &str) -> Option<f64> {
+    cell(table, at, id).quantity().map(|quantity| quantity.value)
+}
+
+/// The findings of a section.
+pub fn findings<'a>(report: &'a Report, section: &str) -> Vec<&'a Finding> {
+    let blocks = report.section(section).map_or(&[][..], |section| &section.blocks);
+    let found = blocks.iter().filter_map(|block| if let Block::Findings(found) = block { Some(found) } else { None });
+    found.flatten().collect()
+}
+
+/// The finding whose sentence begins so, wherever it stands.
+pub fn finding<'a>(report: &'a Report, begins: &str) -> Option<&'a Finding> {
+    let blocks = report.sections.iter().flat_map(|section| &section.blocks);
+    let found = blocks.filter_map(|block| if let Block::Findings(found) = block { Some(found) } else { None });
+    found.flatten().find(|finding| finding.said.starts_with(begins))
+}
+
+/// One scenario at 1 and 2 users, 100 ms to the first of 4 tokens and 20 ms between them.
+pub fn even() -> LoadReceipt {
+    let answers = |_| Answers::new(100, 20, 4);
+    let levels = vec![level(0, 1, 30, answers), level(0, 2, 30, answers)];
+    receipt(vec![server("", None)], vec![Scenario::plain("chatbot", 20, 4)], levels)
+}
+
+#[test]
+fn percentiles_by_the_number_of_users() {
+    let report = of(even());
+    let quartiles = [("ttft", 100e6), ("itl", 20e6), ("e2e", 160e6), ("output_throughput", 25.0)];
+    for (id, expected) in quartiles {
+        let table = table(&report, "load_users", id);
+        assert_eq!(table.rows.len(), 2);
+        for (at, users) in [(0, 1.0), (1, 2.0)] {
+            assert_eq!(number(table, at, "users"), Some(users));
+            for column in ["p25", "p50", "p75"] {
+                assert_eq!(number(table, at, column), Some(expected), "{id} {column}");
+            }
+        }
+        assert!(table.columns.iter().all(|column| column.id != "p99"), "no column of dashes");
+    }
+    assert_eq!(number(table(&report, "load_users", "ttft"), 1, "requests"), Some(58.0));
+}
+
+/// 368 requests have a P99; the level beside them says why it has none.
+#[test]
+fn a_p99_stands_where_a_level_has_requests_enough() {
+    let mut receipt = even();
+    receipt.levels[1] = level(0, 2, 200, |_| Answers::new(100, 20, 4));
+    let report = of(receipt);
+    for (section, id) in [("load_users", "itl"), ("load_itl", "levels")] {
+        let table = table(&report, section, id);
+        assert_eq!(number(table, 1, "p99"), Some(20e6));
+        let why = cell(table, 0, "p99").why().expect("a reason");
+        assert!(why.contains("368 requests") && why.contains("29"), "{why}");
+    }
+}
+
+#[test]
+fn scaling_is_against_one_user_alone() {
+    let report = of(even());
+    let table = table(&report, "load_scaling", "levels");
+    let row = |at| ["system", "ideal", "efficiency"].map(|id| number(table, at, id));
+    assert_eq!([row(0), row(1)], [[Some(25.0), Some(25.0), Some(1.0)], [Some(50.0), Some(50.0), Some(1.0)]]);
+    let mut receipt = even();
+    receipt.levels.remove(0);
+    assert!(of(receipt).section("load_scaling").is_none(), "nobody was alone");
+}
+
+#[test]
+fn a_stream_has_a_class_and_its_gaps_have_shares() {
+    // A gap of 10, of 30 and of 80 ms in turn.
+    let mut receipt = even();
+    for request in receipt.levels.iter_mut().flat_map(|level| &mut level.requests) {
+        let start = request.scheduled_ns;
+        request.chunk_ns = [20, 30, 60, 140].map(|ms| start + ms * MS).into();
+    }
+    let report = of(receipt);
+    let table = table(&report, "load_itl", "levels");
+    assert_eq!(["mean", "p50"].map(|id| number(table, 0, id)), [Some(40e6), Some(30e6)]);
+    assert_eq!(cell(table, 0, "feels").shown(), "acceptable");
+    assert_eq!(["instant", "acceptable", "sluggish"].map(|id| number(table, 0, id)), [Some(1.0 / 3.0); 3]);
+}
+
+/// Whatever the sections find, five of it stand before everything else, bad news first, and none stands twice.
+#[test]
+fn findings_come_first_and_once() {
+    let report = of(runs::scenarios());
+    let first = report.sections.first().expect("sections");
+    assert_eq!(first.id, "findings");
+    let blocks = report.sections.iter().flat_map(|section| &section.blocks);
+    let found = blocks.filter_map(|block| if let Block::Findings(found) = block { Some(found) } else { None });
+    let all: Vec<&str> = found.clone().flatten().map(|finding| finding.said.as_str()).collect();
+    let mut once = all.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), all.len(), "{all:?}");
+    let top: Vec<Tone> = found.clone().next().expect("the first ones").iter().map(|finding| finding.tone).collect();
+    assert_eq!(top.len(), 5);
+    assert!(top.is_sorted_by_key(|tone| *tone != Tone::Warn), "{top:?}");
+}
+
+/// Every axis of every picture says what it shows.
+#[test]
+fn axes_have_labels() {
+    for (name, inputs) in all() {
+        for chart in infergate_report::topics::report(&inputs).charts() {
+            assert!(!chart.x.label.is_empty() && !chart.y.label.is_empty(), "{name}: {}", chart.id);
+        }
+    }
+}
+
+#[test]
+fn a_run_that_slows_down_is_named() {
+    let mut receipt = even();
+    receipt.levels = vec![level(0, 1, 41, |number| Answers::new(if number < 31 { 100 } else { 200 }, 20, 4))];
+    let report = of(receipt);
+    let table = table(&report, "load_stability", "quarters");
+    assert_eq!(cell(table, 0, "figure").shown(), "TTFT P50");
+    let medians = ["first", "second", "third", "fourth"].map(|id| number(table, 0, id));
+    assert_eq!(medians, [Some(100e6), Some(100e6), Some(100e6), Some(200e6)]);
+    assert_eq!(number(table, 0, "change"), Some(1.0));
+    assert!(finding(&report, "Between quarters").is_some_and(|finding| finding.tone == Tone::Warn));
+}
+
+#[test]
+fn failures_stand_beside_the_numbers_with_their_rate() {
+    let mut receipt = even();
+    assert!(of(receipt.clone()).section("load_failures").is_none(), "nothing failed");
+    let requests = &mut receipt.levels[1].requests;
+    fail(&mut requests[20], FailureClass::Timeout);
+    fail(&mut requests[30], FailureClass::Cancelled);
+    requests[31].retries = 2;
+    let report = of(receipt);
+    let table = table(&report, "load_failures", "failures");
+    assert_eq!(["ended", "failed", "retries"].map(|id| number(table, 1, id)), [Some(59.0), Some(1.0), Some(2.0)]);
+    let rate = cell(table, 1, "rate").quantity().expect("a rate");
+    let (low, high) = rate.interval.expect("its interval");
+    assert!(low > 0.0 && low < rate.value && rate.value < high && high < 0.12, "{rate:?}");
+    assert_eq!(cell(table, 1, "classes").shown(), "1 by timeout");
+    // The other user was answered meanwhile.
+    assert_eq!(cell(table, 1, "down").shown(), "never");
+    assert_eq!(["status_429", "uptime"].map(|id| number(table, 1, id)), [Some(0.0), Some(1.0)]);
+}
+
+#[test]
+fn limits_have_goodput_and_levels_that_meet_them() {
+    let mut receipt = even();
+    receipt.limits = ["ttft_p50=150ms", "itl_p50=10ms", "ttft=150ms"].map(|text| text.parse().expect("a limit")).into();
+    let report = of(receipt);
+    let met = table(&report, "load_limits", "met");
+    assert_eq!(cell(met, 0, "met").shown(), "missed", "gaps are 20 ms");
+    let goodput = table(&report, "load_limits", "goodput");
+    assert_eq!(["good", "all", "share"].map(|id| number(goodput, 1, id)), [Some(58.0), Some(58.0), Some(1.0)]);
+}
+
+#[test]
+fn an_open_loop_is_told_by_its_rate() {
+    let mut receipt = even();
+    for (level, requests_per_s) in receipt.levels.iter_mut().zip([2.5, 5.0]) {
+        level.arrivals = Arrivals::Open { requests_per_s, spacing: Spacing::Constant };
+    }
+    let report = of(receipt);
+    let table = table(&report, "load_users", "ttft");
+    assert_eq!(cell(table, 0, "rate").shown(), "2.5 requests/s");
+    assert!(report.section("load_scaling").is_none());
+    let chart = report.charts().find(|chart| chart.id == "load-ttft").expect("a picture");
+    assert_eq!(chart.x.label, "rate");
+}
+
+#[test]
+fn what_requests_cost_by_the_servers_own_counts() {
+    let mut receipt = even();
+    assert!(of(receipt.clone()).section("load_cost").is_none(), "no price, no cost");
+    receipt.targets = vec![server("", Some(Price { input_per_million: 1.0, output_per_million: 10.0 }))];
+    let report = of(receipt.clone());
+    let cost = table(&report, "load_cost", "cost");
+    // 20 tokens in for 1, 4 out for 10 a million.
+    assert_eq!(["input_tokens", "output_tokens"].map(|id| number(cost, 0, id)), [Some(20.0), Some(4.0)]);
+    assert_eq!(["request", "million"].map(|id| number(cost, 0, id)), [Some(60e-6), Some(15.0)]);
+    assert_eq!(cell(cost, 0, "request").shown(), "0.0000600");
+    receipt.levels[0].requests[9].input_tokens = None;
+    assert!(cell(table(&of(receipt), "load_cost", "cost"), 0, "request").why().is_some(), "no cost without counts");
+}
+
+#[test]
+fn a_run_that_cannot_be_used_says_so_first() {
+    let mut receipt = even();
+    assert_eq!(of(receipt.clone()).headline, None);
+    receipt.invalid.push("why".into());
+    let report = of(receipt.clone());
+    let headline = report.headline.as_ref().expect("a headline");
+    assert_eq!((headline.outcome, headline.exit_code), (Outcome::Invalid, 3));
+    receipt.partial = true;
+    assert_eq!(of(receipt.clone()).headline.map(|headline| headline.outcome), Some(Outcome::Invalid));
+    receipt.invalid.clear();
+    assert_eq!(of(receipt).headline.map(|headline| headline.outcome), Some(Outcome::Partial));
+}

@@ -1,0 +1,168 @@
+//! Several targets in one report: beside each other, who wins, and where nothing is shown.
+
+use infergate_core::load::{Arrivals, FailureClass, Spacing};
+use infergate_receipts::{LevelRecord, LoadReceipt};
+
+use crate::report_formats::load::{cell, even, number, of, table};
+use crate::report_formats::runs::{self, Answers, fail, in_turn, level, receipt, server};
+use infergate_receipts::Scenario;
+
+/// Two servers at one user, by turns.
+fn two(first: Answers, second: Answers) -> LoadReceipt {
+    let level: LevelRecord = in_turn(level(0, 1, 80, |number| if number % 2 == 0 { first } else { second }), 2);
+    let targets = vec![server("near", None), server("far", None)];
+    receipt(targets, vec![Scenario::plain("chatbot", 20, 4)], vec![level])
+}
+
+#[test]
+fn each_target_has_a_line_with_intervals() {
+    let report = of(runs::targets());
+    let table = table(&report, "load_targets", "targets");
+    assert_eq!([0, 1].map(|at| cell(table, at, "target").shown()), ["near", "far"]);
+    assert_eq!([0, 1].map(|at| number(table, at, "ttft")), [Some(20e6), Some(100e6)]);
+    assert_eq!([0, 1].map(|at| number(table, at, "decode_speed")), [Some(50.0), Some(100.0)]);
+    assert_eq!(cell(table, 0, "e2e").quantity().and_then(|e2e| e2e.interval), Some((80e6, 80e6)));
+    assert_eq!(number(table, 0, "failed"), Some(0.0));
+    assert!(number(table, 1, "failed").is_some_and(|share| share > 0.0 && share < 0.05));
+    assert!(report.section("load_scaling").is_none(), "targets share the users");
+}
+
+/// Users take them in turn, so that the slower one decides how many tokens come out of the faster one.
+#[test]
+fn the_output_of_all_is_not_one_targets_own() {
+    let report = of(runs::targets());
+    let levels = table(&report, "load_levels", "levels");
+    assert_eq!([0, 1].map(|at| number(levels, at, "system")), [None, None]);
+    let failures = table(&report, "load_failures", "failures");
+    assert_eq!(["down", "uptime"].map(|id| number(failures, 1, id)), [None, None]);
+    let in_flight = [0, 1].map(|at| number(levels, at, "in_flight").expect("a number"));
+    assert!((in_flight[0] + in_flight[1] - 2.0).abs() < 1e-9 && in_flight[0] < in_flight[1], "{in_flight:?}");
+}
+
+#[test]
+fn who_wins_by_the_length_of_the_answer() {
+    let report = of(runs::targets());
+    let pairs = table(&report, "load_winners", "pairs");
+    assert_eq!(["short", "long"].map(|id| cell(pairs, 0, id).shown()), ["near", "far"]);
+    // 20 + 20 (n - 1) and 100 + 10 (n - 1) meet at 9.
+    let tokens = cell(pairs, 0, "tokens").quantity().expect("a crossing");
+    assert_eq!((tokens.value, tokens.interval), (9.0, Some((9.0, 9.0))));
+    let always = of(two(Answers::new(20, 10, 4), Answers::new(100, 20, 4)));
+    let pairs = table(&always, "load_winners", "pairs");
+    assert_eq!(["short", "long"].map(|id| cell(pairs, 0, id).shown()), ["near", "near"]);
+    assert!(cell(pairs, 0, "tokens").why().is_some());
+}
+
+#[test]
+fn each_use_has_its_best_target_or_none() {
+    let report = of(runs::targets());
+    let uses = table(&report, "load_uses", "uses");
+    // Search by TTFT, agents by tokens a second, voice by E2E: 80 ms against 130.
+    assert_eq!([0, 1, 2].map(|at| cell(uses, at, "best").shown()), ["near", "far", "near"]);
+    assert_eq!([0, 1, 2].map(|at| cell(uses, at, "next").shown()), ["far", "near", "far"]);
+
+    let same = of(two(Answers::new(20, 10, 4), Answers::new(20, 10, 4)));
+    let uses = table(&same, "load_uses", "uses");
+    assert_eq!([0, 1, 2].map(|at| cell(uses, at, "best").shown()), ["none: intervals overlap"; 3]);
+}
+
+/// Requests are numbered from 0, and 41 prompts come in turn: each of the first 39 goes to one target, and 41 requests later to the
+/// other one.
+#[test]
+fn answers_to_the_same_prompts_are_compared() {
+    let mut receipt = two(Answers::new(20, 10, 4), Answers::new(100, 20, 4));
+    assert!(of(receipt.clone()).section("load_agreement").is_none(), "no prompt was sent twice");
+    receipt.dataset_prompts = Some(41);
+    for request in &mut receipt.levels[0].requests {
+        let prompt = request.request % 41;
+        let other = request.target == 1 && prompt < 10;
+        request.output_sha256 = Some(if other { format!("other {prompt}") } else { prompt.to_string() });
+    }
+    let report = of(receipt.clone());
+    let agreement = table(&report, "load_agreement", "agreement");
+    assert_eq!(["first", "second"].map(|id| cell(agreement, 0, id).shown()), ["near", "far"]);
+    assert_eq!(["prompts", "same"].map(|id| number(agreement, 0, id)), [Some(39.0), Some(29.0)]);
+    let share = cell(agreement, 0, "share").quantity().copied().expect("a share");
+    let (low, high) = share.interval.expect("its interval");
+    assert_eq!(share.value, 29.0 / 39.0);
+    assert!(low < share.value && share.value < high && high < 0.9, "{share:?}");
+
+    // A failed answer is none, and a target that says one thing now and another then agrees with nobody.
+    let requests = &mut receipt.levels[0].requests;
+    fail(&mut requests[20], FailureClass::Timeout);
+    receipt.levels.push(receipt.levels[0].clone());
+    for request in &mut receipt.levels[1].requests {
+        request.output_sha256 = request.output_sha256.take().map(|hash| hash + " again");
+    }
+    let report = of(receipt);
+    let agreement = table(&report, "load_agreement", "agreement");
+    assert_eq!(["prompts", "same"].map(|id| number(agreement, 0, id)), [Some(38.0), Some(0.0)]);
+}
+
+#[test]
+fn quarters_are_of_each_target() {
+    let report = of(runs::targets());
+    let quarters = table(&report, "load_stability", "quarters");
+    assert_eq!(quarters.rows.len(), 7, "three figures of each, and the failures of one");
+    let at = (0..7).find(|at| cell(quarters, *at, "figure").shown() == "failed").expect("a row");
+    assert!(quarters.parts().0.len() > at, "it is not folded");
+    let failed: Vec<f64> =
+        ["first", "second", "third", "fourth"].map(|id| number(quarters, at, id).expect("a share")).into();
+    assert_eq!(failed.iter().filter(|share| **share > 0.0).count(), 1, "{failed:?}");
+}
+
+/// Every two of a hundred targets at many levels would be compared for hours.
+#[test]
+fn pairs_are_bounded() {
+    let level = in_turn(level(0, 1, 1 + 40 * 8, |_| Answers::new(20, 10, 4)), 40);
+    let mut other = level.clone();
+    other.arrivals = Arrivals::Closed { users: 1 };
+    let names = (0..40).map(|number| server(&format!("t{number}"), None));
+    let report = of(receipt(names.collect(), vec![Scenario::plain("chatbot", 20, 4)], vec![level, other]));
+    let section = report.section("load_winners").expect("it is there");
+    assert_eq!(section.tables().map(|table| table.rows.len()).sum::<usize>(), 200);
+}
+
+/// Ten of forty requests of one user, one each 160 ms, are refused: a quarter of the time nobody is answered, also where each is
+/// refused at once, and where no other one follows.
+#[test]
+fn a_target_that_answers_nobody_is_down() {
+    for (first, refused_ns) in [(10, 160_000_000), (10, 300_000), (30, 160_000_000)] {
+        let mut receipt = even();
+        receipt.levels = vec![level(0, 1, 40, |_| Answers::new(100, 20, 4))];
+        for request in &mut receipt.levels[0].requests[first..first + 10] {
+            fail(request, FailureClass::Status429);
+            request.chunk_ns.clear();
+            request.ended_ns = request.scheduled_ns + refused_ns;
+        }
+        let report = of(receipt);
+        let table = table(&report, "load_failures", "failures");
+        assert_eq!(
+            ["failed", "status_429", "down", "uptime"].map(|id| number(table, 0, id)),
+            [Some(10.0), Some(10.0), Some(1600e6), Some(0.75)]
+        );
+    }
+}
+
+/// One request each five seconds: nobody asks between two of them, and none is in flight.
+#[test]
+fn at_a_rate_a_target_is_down_until_the_last_request_that_failed() {
+    for (refused, down_ns) in [(10..11, 300_000.0), (10..13, 10_000_300_000.0)] {
+        let mut receipt = even();
+        receipt.levels = vec![level(0, 1, 40, |_| Answers::new(100, 20, 4))];
+        receipt.levels[0].arrivals = Arrivals::Open { requests_per_s: 0.2, spacing: Spacing::Constant };
+        for (request, start_ns) in receipt.levels[0].requests.iter_mut().zip((0..).step_by(5_000_000_000)) {
+            let moved = |ns: u64| ns - request.scheduled_ns + start_ns;
+            request.chunk_ns = request.chunk_ns.iter().copied().map(moved).collect();
+            (request.sent_ns, request.ended_ns) = (moved(request.sent_ns), moved(request.ended_ns));
+            request.scheduled_ns = start_ns;
+        }
+        for request in &mut receipt.levels[0].requests[refused] {
+            fail(request, FailureClass::Status429);
+            request.chunk_ns.clear();
+            request.ended_ns = request.scheduled_ns + 300_000;
+        }
+        let report = of(receipt);
+        assert_eq!(number(table(&report, "load_failures", "failures"), 0, "down"), Some(down_ns));
+    }
+}

@@ -1,0 +1,106 @@
+//! A run of many benches: what failed and what moved is read first, the others are one line, and one picture shows all.
+
+use infergate_core::case::{BenchName, Case};
+use infergate_receipts::{Counter, CounterEvidence, Evidence, Outcome, Shown, Unit, Verdict, VerdictRow};
+use infergate_report::inputs::Inputs;
+use infergate_report::model::{Block, Layer};
+use infergate_report::terminal;
+use infergate_report::topics::report;
+
+use super::support::{file, paired};
+
+/// Of 96 benches one regressed, one is slower within its limit, and one is faster.
+fn many() -> Inputs {
+    let mut inputs = paired();
+    let (receipt, verdict) = (inputs.paired.as_mut().expect("a run"), inputs.verdict.take().expect("a verdict"));
+    let row = verdict.rows.iter().find(|row| row.time().is_some_and(|time| time.counted)).expect("a time");
+    let case = receipt.cases.iter().find(|case| row.subject.case() == Some(case.id)).expect("its case").clone();
+    receipt.cases.clear();
+    let rows = (0..96).map(|bench| {
+        let id = Case::Bench(BenchName::new(&format!("group/{bench}")).expect("a name"));
+        let (outcome, shown, ratio) = match bench {
+            70 => (Outcome::Regressed, Some(Shown::Slower), 1.057),
+            50 => (Outcome::WithinLimit, Some(Shown::Slower), 1.012),
+            20 => (Outcome::Improved, Some(Shown::Faster), 0.9),
+            _ => (Outcome::WithinLimit, None, 1.0 + (f64::from(bench) - 48.0) * 1e-4),
+        };
+        let mut case = case.clone();
+        (case.id, case.timed) = (id, true);
+        receipt.cases.push(case);
+        let mut row = row.clone();
+        (row.subject, row.outcome) = (id.into(), outcome);
+        if let Evidence::Time(time) = &mut row.evidence {
+            (time.ratio, time.shown, time.interval) = (Some(ratio), shown, None);
+        }
+        row
+    });
+    let rows = rows.collect();
+    inputs.verdict = Some(Verdict::of(rows, Vec::new()));
+    inputs
+}
+
+#[test]
+fn what_failed_and_what_moved_comes_first_and_the_others_are_one_line() {
+    let inputs = many();
+    let text = terminal::verdict(inputs.verdict.as_ref().expect("a verdict"), "benches");
+    let text = anstream::adapter::strip_str(&text).to_string();
+    let lines: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("case ")).skip(1).take(5).collect();
+    let begins = ["group/70 ", "group/20 ", "group/50 ", "93 others ", ""];
+    assert!(lines.iter().zip(begins).all(|(line, begin)| line.starts_with(begin)), "{text}");
+    assert!(lines[3].contains("-0.5 % to +0.5 %") && lines[3].ends_with("within limit"), "{}", lines[3]);
+}
+
+#[test]
+fn a_page_folds_the_others_and_a_comment_leaves_them_out() {
+    let inputs = many();
+    let report = report(&inputs);
+    let times = report.sections.iter().flat_map(|section| section.tables()).find(|table| table.id == "times");
+    let (shown, folded) = times.expect("the table of times").parts();
+    assert_eq!((shown.len(), folded.len()), (3, 93));
+    let comment = file(&inputs, "comment.md");
+    let changed = comment.split("<details>").next().expect("what is not folded");
+    assert!(changed.contains("group/70") && !changed.contains("group/71"), "{changed}");
+}
+
+/// Rows that got better are seen before those that fail only where there is room for all.
+#[test]
+fn a_comment_that_leaves_rows_out_leaves_out_none_that_fails() {
+    let row = |bench: u64| {
+        let (outcome, head) = if bench < 50 { (Outcome::Improved, 1) } else { (Outcome::CounterRegressed, 9) };
+        let exactly = |count| Some(Counter { min: count, max: count });
+        let evidence = Evidence::Counter(CounterEvidence {
+            name: "allocations_per_iteration".into(),
+            unit: Unit::Number,
+            base: exactly(5),
+            head: exactly(head),
+            head_twice: None,
+            tolerance: 0.0,
+        });
+        VerdictRow::new(Case::Bench(BenchName::new(&format!("group/{bench}")).expect("a name")), outcome, evidence)
+    };
+    let changed = |benches: std::ops::Range<u64>| {
+        let verdict = Verdict::of(benches.map(row).collect(), Vec::new());
+        let comment = file(&Inputs { verdict: Some(verdict), ..Inputs::new("cargo infergate") }, "comment.md");
+        let table = comment.lines().filter(|line| line.starts_with('|')).take(42).collect::<Vec<_>>();
+        (table.join("\n"), comment)
+    };
+    let (table, comment) = changed(0..53);
+    assert!((50..53).all(|bench| table.contains(&format!("group/{bench}"))), "{comment}");
+    assert!(comment.contains("13 more"), "{comment}");
+}
+
+#[test]
+fn one_picture_has_the_interval_of_each_by_its_change() {
+    let report = report(&many());
+    let charts = report.sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
+        Block::Chart(chart) if chart.id == "changes" => Some(chart),
+        _ => None,
+    });
+    let points: Vec<f64> = charts
+        .flat_map(|chart| &chart.layers)
+        .filter_map(|layer| if let Layer::Points { points, .. } = layer { Some(points) } else { None })
+        .flat_map(|points| points.iter().map(|point| point.x))
+        .collect();
+    assert_eq!(points.len(), 96);
+    assert!(points.is_sorted(), "{points:?}");
+}

@@ -1,0 +1,72 @@
+//! What pages and comments have, whatever they are made of.
+
+use infergate_receipts::{
+    Against, Evidence, Metric, Note, Outcome, ProbePair, Probes, Subject, TimeEvidence, Verdict, VerdictRow, Work,
+};
+use infergate_report::inputs::Inputs;
+
+use crate::report_formats::support::{file, files, paired, run, two_runs};
+
+/// Many cases with names as long as a name may be, of characters that take more room when they are escaped, and many notes.
+#[test]
+fn five_hundred_cases_fit_into_a_comment() {
+    let row = |n: usize| {
+        let subject: Subject = format!("criterion:{n}{}", "`|<&*".repeat(39)).parse().expect("a name");
+        let mut time = TimeEvidence::new(Metric::Itl, Against::Base);
+        (time.base_ns, time.head_ns, time.ratio) = (Some(1e6), Some(1.05e6), Some(1.05));
+        let outcome = if n.is_multiple_of(2) { Outcome::Regressed } else { Outcome::WithinLimit };
+        VerdictRow::new(subject, outcome, Evidence::Time(time))
+    };
+    let notes = (0..900).map(|n| Note::from(format!("note {n} {}", "x".repeat(1_900)))).collect();
+    let mut inputs = paired();
+    inputs.verdict = Some(Verdict::of((0..500).map(row).collect(), notes));
+    let comment = file(&inputs, "comment.md");
+    assert!(comment.len() < 65_536, "{} bytes", comment.len());
+    assert!(comment.contains("more, in the report"), "what is left out is counted");
+    assert_eq!(comment.matches("<details>").count(), comment.matches("</details>").count());
+    assert_eq!(file(&inputs, "annotations.txt").lines().count(), 10, "GitHub shows ten");
+}
+
+#[test]
+fn a_page_asks_for_nothing_from_elsewhere() {
+    let page = file(&two_runs(), "report.html");
+    assert!(page.contains("default-src 'none'"));
+    for address in ["src=", "href=\"http", "url(", "@import"] {
+        assert!(!page.contains(address), "{address}");
+    }
+}
+
+#[test]
+fn of_what_passes_there_is_no_picture() {
+    let mut inputs = paired();
+    let pictures = |inputs: &Inputs| {
+        let names = files(inputs).into_iter().map(|file| file.name);
+        names.filter(|name| name.ends_with(".svg")).collect::<Vec<_>>()
+    };
+    assert!(pictures(&inputs).contains(&"pictures/memory.svg".to_owned()));
+    for row in &mut inputs.verdict.as_mut().expect("a verdict").rows {
+        row.outcome = if matches!(row.evidence, Evidence::Memory(_)) { Outcome::Pass } else { Outcome::WithinLimit };
+    }
+    assert_eq!(pictures(&inputs), ["pictures/changes.svg"]);
+}
+
+#[test]
+fn a_roofline_has_the_cases_below_the_roof() {
+    let mut inputs = run();
+    assert!(files(&inputs).iter().all(|file| file.name != "pictures/roofline.svg"), "not without the work");
+    let receipt = inputs.head.as_mut().expect("a run");
+    let rates = Probes { memory_read_bytes_per_s: 1e10, matrix_flops_per_s: 1e11, scalar_ops_per_s: 1e9 };
+    receipt.probes = Some(ProbePair { before: rates, after: None, best: None });
+    let known = |bytes: f64| Work { bytes, flops: 0.0, all_bytes: Some(bytes), all_flops: Some(bytes / 2.0) };
+    let (last, others) = receipt.cases.split_last_mut().expect("cases");
+    others.iter_mut().for_each(|case| case.work = Some(known(1e3)));
+    // More than the probes saw.
+    last.work = Some(known(1e12));
+    let (beyond, below): (String, Vec<String>) =
+        (last.id.to_string(), others.iter().map(|c| c.id.to_string()).collect());
+    let svg = file(&inputs, "pictures/roofline.svg");
+    assert!(svg.contains("hardware limit") && !svg.contains(&beyond), "{svg}");
+    for id in below {
+        assert!(svg.contains(&format!("{id}: ")) && svg.contains("at 0.5 operations a byte"), "{svg}");
+    }
+}

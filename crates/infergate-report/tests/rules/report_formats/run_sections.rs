@@ -1,0 +1,155 @@
+//! What a receipt of one suite says in a report, on samples whose figures are known.
+
+use infergate_core::case::Case;
+use infergate_core::engine::Device;
+use infergate_receipts::{CaseRecord, ProcessSamples, Receipt, TtftParts};
+use infergate_report::inputs::Inputs;
+use infergate_report::model::{Cell, Report, Table};
+use infergate_report::topics::report;
+
+use crate::report_formats::load::{cell, findings, number, table};
+use crate::report_formats::support::run;
+
+const MS: u64 = 1_000_000;
+
+fn receipt() -> Receipt {
+    let head = run().head.expect("the golden run");
+    Receipt { cases: Vec::new(), cold: Vec::new(), warm: Vec::new(), probes: None, ..head }
+}
+
+fn of(receipt: Receipt) -> Report {
+    report(&Inputs { head: Some(receipt), ..Inputs::new("cargo infergate") })
+}
+
+/// A case with these samples in each of three processes, milliseconds to the last token.
+fn case(id: &str, samples_ms: &[u64]) -> CaseRecord {
+    let known = run().head.expect("the golden run").cases.remove(0);
+    let id: Case = id.parse().expect("a case");
+    let tokens = id.times_in_sample() as u64;
+    let sample = |ms: &u64| (1..=tokens).map(|token| ms * MS * token / tokens).collect::<Vec<u64>>();
+    let process = ProcessSamples { samples_ns: samples_ms.iter().map(sample).collect(), ..ProcessSamples::default() };
+    CaseRecord { id, work: None, processes: vec![process; 3], ..known }
+}
+
+fn start(prefill_ms: u64) -> TtftParts {
+    TtftParts { prompt_tokens: 8, load_ns: None, tokenize_ns: None, prefill_ns: prefill_ms * MS, first_sample_ns: None }
+}
+
+/// The value of a line of facts; `None` where there is no such line.
+fn fact<'a>(report: &'a Report, id: &str, what: &str) -> Option<&'a Cell> {
+    let facts: &Table = table(report, "configuration", id);
+    facts.rows.iter().find(|row| row.cells[0].shown() == what).map(|row| &row.cells[1])
+}
+
+fn recommended(report: &Report) -> Vec<&str> {
+    findings(report, "recommendations").iter().map(|finding| finding.said.as_str()).collect()
+}
+
+#[test]
+fn the_configuration_says_on_what_and_how_often() {
+    let mut receipt = receipt();
+    receipt.cases = vec![case("prefill/p8", &[10; 5]), case("decode/p8", &[10; 7])];
+    receipt.engine.settings = [("attention".to_owned(), "in blocks".to_owned())].into();
+    let said = of(receipt.clone());
+    let shown = |report: &Report, id: &str, what: &str| fact(report, id, what).map(Cell::shown);
+    assert_eq!(shown(&said, "model", "attention").as_deref(), Some("in blocks"));
+    let why = fact(&said, "model", "keys and values").and_then(Cell::why);
+    assert_eq!(why.as_deref(), Some("the engine does not say"));
+    assert_eq!(shown(&said, "run", "samples of a case").as_deref(), Some("15 to 21"));
+    assert!(shown(&said, "run", "warm-up of a case").is_some());
+    assert_eq!(shown(&said, "run", "took"), None, "nobody looked");
+
+    receipt.wall_ns = Some(180_000 * MS);
+    let gpu = Device { kind: "cuda".into(), name: "H100".into(), memory_bytes: None };
+    receipt.machine.devices = vec![gpu];
+    receipt.cases = vec![case("bench:parse", &[10; 5])];
+    let said = of(receipt);
+    assert_eq!(shown(&said, "run", "took").as_deref(), Some("180 s"));
+    assert_eq!(shown(&said, "machine", "device").as_deref(), Some("H100 (cuda)"));
+    assert_eq!(shown(&said, "run", "samples of a case").as_deref(), Some("15"));
+    assert_eq!(shown(&said, "run", "warm-up of a case"), None, "a bench warms up in its own way");
+}
+
+#[test]
+fn starts_have_a_range_and_a_request_its_limit() {
+    let mut receipt = receipt();
+    receipt.cases = vec![case("generate/p8-o4", &[40, 80, 120])];
+    (receipt.cold, receipt.warm) = ([30, 10, 20].map(start).to_vec(), vec![start(5)]);
+    let said = of(receipt);
+    let starts = table(&said, "request", "starts");
+    let row = |at| ["ttft", "ttft_min", "ttft_max", "starts"].map(|id| number(starts, at, id));
+    assert_eq!(row(0), [Some(20e6), Some(10e6), Some(30e6), Some(3.0)]);
+    assert_eq!(row(1), [Some(5e6), Some(5e6), Some(5e6), Some(1.0)]);
+    let tokens = table(&said, "request", "tokens");
+    let of_row =
+        |what: &str| tokens.rows.iter().find(|row| row.cells[0].shown() == what).map(|row| row.cells[1].shown());
+    assert_eq!(of_row("new tokens asked for, at most").as_deref(), Some("4"));
+    assert_eq!(of_row("output tokens").as_deref(), Some("4"));
+}
+
+/// Answers that differ in length stand in one family, both lengths beside each other; as soon as two are as long, only those do.
+#[test]
+fn e2e_scales_with_the_prompt() {
+    let mut receipt = receipt();
+    receipt.cases = vec![
+        case("generate/p1024-o256", &[4000; 3]),
+        case("generate/p128-o64", &[1000; 3]),
+        case("generate/p512-o128", &[2000; 3]),
+    ];
+    let rows = |report: &Report, figure: &str| -> Vec<[Option<f64>; 5]> {
+        let scaling = table(report, "scaling", "scaling");
+        let its = (0..scaling.rows.len()).filter(|at| cell(scaling, *at, "figure").shown() == figure);
+        let ids = ["prompt_tokens", "output_tokens", "median", "input", "growth"];
+        its.map(|at| ids.map(|id| number(scaling, at, id))).collect()
+    };
+    let row = |prompt: f64, output: f64, ms: f64, input: f64, growth: f64| {
+        [Some(prompt), Some(output), Some(ms * 1e6), Some(input), Some(growth)]
+    };
+    let expected =
+        [row(128.0, 64.0, 1000.0, 1.0, 1.0), row(512.0, 128.0, 2000.0, 4.0, 2.0), row(1024.0, 256.0, 4000.0, 8.0, 4.0)];
+    let report = of(receipt.clone());
+    assert_eq!(rows(&report, "E2E"), expected);
+    assert_eq!(rows(&report, "TTFT").len(), 3);
+
+    // Prefills say TTFT without the answer behind it.
+    let mut both = receipt.clone();
+    both.cases.extend([case("prefill/p128", &[20; 3]), case("prefill/p512", &[60; 3])]);
+    let both = of(both);
+    assert_eq!([rows(&both, "TTFT").len(), rows(&both, "tokens/s").len(), rows(&both, "E2E").len()], [2, 3, 3]);
+
+    receipt.cases.push(case("generate/p256-o64", &[1500; 3]));
+    let alike = rows(&of(receipt), "E2E");
+    assert_eq!(alike, [row(128.0, 64.0, 1000.0, 1.0, 1.0), row(256.0, 64.0, 1500.0, 2.0, 1.5)]);
+}
+
+#[test]
+fn recommendations_say_what_they_rest_on() {
+    let mut receipt = receipt();
+    assert_eq!(recommended(&of(receipt.clone())), [""; 0], "nothing was measured");
+
+    receipt.cases = vec![case("prefill/p128", &[70; 24]), case("prefill/p512", &[290; 24])];
+    (receipt.cold, receipt.warm) = (vec![start(14)], vec![start(10)]);
+    assert_eq!(recommended(&of(receipt.clone())), [""; 0], "quick, warm, steady, and often enough");
+
+    receipt.cases[1] = case("prefill/p512", &[500; 24]);
+    receipt.cases.push(case("decode/p8", &[10, 10, 10, 20]));
+    receipt.cold = vec![start(30)];
+    let report = of(receipt.clone());
+    let found = recommended(&report);
+    let figures = [("decode/p8", "36 %"), ("70.0 ms", "500 ms"), ("30.0 ms", "10.0 ms"), ("12", "72")];
+    assert_eq!(found.len(), figures.len());
+    for (said, (one, other)) in found.iter().zip(figures) {
+        assert!(said.contains(one) && said.contains(other), "{said}");
+    }
+}
+
+/// Half of what the hardware gives is enough; of two cases below, the one that is farther away is named.
+#[test]
+fn the_case_farthest_from_the_hardware_is_named_first() {
+    let mut golden = run().head.expect("the golden run");
+    golden.cases.truncate(2);
+    let said = recommended(&of(golden.clone())).join("\n");
+    assert!(said.contains("Optimise prefill/p8 first: it reaches 0.4 % of what the hardware gives"), "{said}");
+    golden.cases.iter_mut().for_each(|case| case.work = None);
+    assert!(!recommended(&of(golden)).join("\n").contains("Optimise"));
+}
