@@ -159,8 +159,8 @@ pub fn counting(target: &BenchTarget, folder: &Path) -> Result<Option<String>> {
 pub fn put(folder: &Path) -> Result<()> {
     let lock = bench_target::lock_file(folder)?;
     if !lock.is_file() {
-        // The criterion that other packages take, such as a profiler, has to be the front's.
-        resolve(folder, "")?;
+        // What cargo takes for the repository's users. The criterion that other packages take, such as a profiler, has to be the front's.
+        workspace::all_dependencies(folder)?;
     }
     let paths = manifests(folder, &lock)?;
     let packages = workspace::packages(folder)?.unwrap_or_default();

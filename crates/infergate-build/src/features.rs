@@ -31,8 +31,6 @@ pub fn of_all(folder: &Path) -> Result<Features> {
 
 fn tree(folder: &Path) -> Command {
     let mut cargo = bench_target::cargo(folder);
-    // Cargo writes a Cargo.lock where there is none.
-    cargo.env("CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS", "fallback");
     cargo.args(["tree", "--prefix", "none", "--no-dedupe", "--edges", "normal,build,dev", "--format", "{p}|{f}"]);
     cargo
 }

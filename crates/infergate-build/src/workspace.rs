@@ -102,7 +102,7 @@ pub fn packages(folder: &Path) -> Result<Option<Vec<Package>>> {
     Ok(packages)
 }
 
-/// What the packages around a folder, and all that these are built from, ask for.
+/// What the packages around a folder, and all that these are built from, ask for. Cargo writes a Cargo.lock where there is none.
 pub fn all_dependencies(folder: &Path) -> Result<Vec<Dependency>> {
     let mut cargo = bench_target::cargo(folder);
     cargo.args(["metadata", "--format-version", "1"]);
