@@ -13,5 +13,3 @@ pub const MAX_CALIBRATED_CASES: usize = 64;
 pub const MAX_BLOCKS: usize = 2_000;
 /// Runs that a memory phase can be asked for (the key `memory.runs`): a trend takes the square of them.
 pub const MAX_MEMORY_RUNS: usize = 5_000;
-/// Sentences of a merged load.
-pub const MAX_NOTES: usize = 1_000;
