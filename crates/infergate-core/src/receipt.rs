@@ -258,8 +258,8 @@ pub struct Build {
 pub struct Probes {
     /// Memory read bandwidth with all threads of the suite, bytes per second.
     pub memory_read_bytes_per_s: f64,
-    /// f32 matrix product with all threads of the suite, floating point operations per second.
-    pub matrix_flops_per_s: f64,
+    /// f32 multiply-adds in registers with all threads of the suite, floating point operations per second: two each.
+    pub fma_flops_per_s: f64,
     /// One thread's dependent scalar loop, operations per second.
     pub scalar_ops_per_s: f64,
 }
@@ -282,7 +282,7 @@ impl Probes {
     pub fn best_of(self, other: Self) -> Self {
         Self {
             memory_read_bytes_per_s: self.memory_read_bytes_per_s.max(other.memory_read_bytes_per_s),
-            matrix_flops_per_s: self.matrix_flops_per_s.max(other.matrix_flops_per_s),
+            fma_flops_per_s: self.fma_flops_per_s.max(other.fma_flops_per_s),
             scalar_ops_per_s: self.scalar_ops_per_s.max(other.scalar_ops_per_s),
         }
     }

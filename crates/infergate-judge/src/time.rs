@@ -34,7 +34,7 @@ pub(super) fn medians(processes: &[ProcessSamples], values: impl Fn(&ProcessSamp
 /// the best that was probed around the cases. `None` where the work or the probes are missing or not positive.
 pub(super) fn ideal_ns(work: Option<&Work>, probes: Option<&ProbePair>) -> Option<f64> {
     let (work, best) = (work?, probes?.best());
-    let ns = (work.flops / best.matrix_flops_per_s + work.bytes / best.memory_read_bytes_per_s) * 1e9;
+    let ns = (work.flops / best.fma_flops_per_s + work.bytes / best.memory_read_bytes_per_s) * 1e9;
     (ns.is_finite() && ns > 0.0).then_some(ns)
 }
 

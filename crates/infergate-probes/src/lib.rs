@@ -6,6 +6,7 @@
 //!
 //! A package of its own, so that its loops are optimised in every build of the command, and the rest of it compiles fast.
 
+mod fma;
 mod memory;
 mod threads;
 
@@ -18,13 +19,10 @@ use infergate_core::receipt::Probes;
 
 /// A huge page where the system has them.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
-/// Square, large enough to be bound by arithmetic.
-const MATRIX_SIDE: usize = 1024;
-const MATRIX_REPEATS: usize = 8;
 const SCALAR_STEPS: u64 = 10_000_000;
 const SCALAR_REPEATS: usize = 3;
 
-/// Measures memory read bandwidth and the f32 matrix product with `threads` threads, and the scalar loop with one.
+/// Measures memory read bandwidth and f32 multiply-adds with `threads` threads, and the scalar loop with one.
 ///
 /// # Errors
 /// When `threads` is 0 or the buffers do not fit into memory.
@@ -32,64 +30,9 @@ pub fn run(threads: usize) -> Result<Probes> {
     ensure!(threads > 0, "the probes need at least one thread; ask for `--threads 1` or more");
     Ok(Probes {
         memory_read_bytes_per_s: memory::read_bytes_per_s(threads)?,
-        matrix_flops_per_s: matrix_product(threads)?,
+        fma_flops_per_s: fma::flops_per_s(threads)?,
         scalar_ops_per_s: scalar_loop(),
     })
-}
-
-/// The `gemm` crate's f32 product of two square matrices, each thread its own rows: 2 n^3 operations, per second. Threads of
-/// our own, as the environment may have left the crate's pool with one.
-fn matrix_product(threads: usize) -> Result<f64> {
-    let n = MATRIX_SIDE;
-    let filled = || -> Result<Vec<f32>> {
-        let mut matrix = huge_buffer(n * n)?;
-        matrix.extend((0..n * n).map(|i| (i % 7) as f32 * 0.125));
-        Ok(matrix)
-    };
-    let (left, right, mut product) = (filled()?, filled()?, filled()?);
-    let part = n.div_ceil(threads) * n;
-    let right = &right;
-    let rows = product.chunks_mut(part).zip(left.chunks(part));
-    let parts = rows.map(|(product, left)| {
-        move || {
-            move |_| {
-                multiply(product, left, right, n);
-                black_box(&mut *product);
-            }
-        }
-    });
-    let seconds = threads::best_seconds(MATRIX_REPEATS, parts.collect())?;
-    Ok(2.0 * (n as f64).powi(3) / seconds)
-}
-
-/// `product` = `left` `right`, all row-major: some rows of `n` times an `n` by `n` matrix.
-fn multiply(product: &mut [f32], left: &[f32], right: &[f32], n: usize) {
-    assert!(product.len() == left.len() && right.len() == n * n, "row blocks of one matrix");
-    let (rows, row) = (left.len() / n, n as isize);
-    // SAFETY: `product` and `left` are `rows` x n, `right` n x n, all row-major and contiguous, and the borrows do not overlap.
-    unsafe {
-        gemm::gemm(
-            rows,
-            n,
-            n,
-            product.as_mut_ptr(),
-            1,
-            row,
-            false,
-            left.as_ptr(),
-            1,
-            row,
-            right.as_ptr(),
-            1,
-            row,
-            0.0,
-            1.0,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
-    }
 }
 
 /// A chain of multiply and exclusive-or, each waiting for the one before: two operations a step, per second.

@@ -131,5 +131,5 @@ fn counts(receipt: &Receipt, table: &mut Table) {
     }
     let Some(probes) = receipt.probes.map(|probes| probes.best()) else { return };
     table.fact("memory read, probed", Cell::of(probes.memory_read_bytes_per_s, Unit::BytesPerS));
-    table.fact("f32 matrix product, probed", Cell::of(probes.matrix_flops_per_s, Unit::FlopsPerS));
+    table.fact("f32 multiply-adds, probed", Cell::of(probes.fma_flops_per_s, Unit::FlopsPerS));
 }

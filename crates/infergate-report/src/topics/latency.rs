@@ -102,7 +102,7 @@ fn smoothness(receipt: &Receipt) -> Option<Finding> {
 fn roofline(receipt: &Receipt) -> Option<Chart> {
     let probes = receipt.probes.as_ref()?.best();
     let known: Vec<(Phase, Place)> = receipt.cases.iter().filter_map(|case| place(receipt, case)).collect();
-    let bend = probes.matrix_flops_per_s / probes.memory_read_bytes_per_s;
+    let bend = probes.fma_flops_per_s / probes.memory_read_bytes_per_s;
     if known.is_empty() || !(bend.is_finite() && bend > 0.0) {
         return None;
     }
@@ -147,7 +147,7 @@ fn place(receipt: &Receipt, case: &CaseRecord) -> Option<(Phase, Place)> {
 
 /// The most that this machine reaches at so many operations a byte.
 fn under_the_roof(probes: &Probes, intensity: f64) -> Place {
-    let y = (intensity * probes.memory_read_bytes_per_s).min(probes.matrix_flops_per_s);
+    let y = (intensity * probes.memory_read_bytes_per_s).min(probes.fma_flops_per_s);
     let hover = format!("at most {} at {intensity:.1} operations a byte", Unit::FlopsPerS.show(y));
     Place { x: intensity, y, hover }
 }

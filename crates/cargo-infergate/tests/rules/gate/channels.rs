@@ -46,7 +46,7 @@ fn where_a_baseline_is_required_its_absence_is_not_comparable() {
     assert_eq!((fewer.verdict, fewer.exit_code), (Outcome::NotComparable, 4));
     // A machine that drifted meanwhile is not why.
     let mut drifted = probes(10e9, 1e12);
-    drifted.after.as_mut().expect("both").matrix_flops_per_s = 0.5e12;
+    drifted.after.as_mut().expect("both").fma_flops_per_s = 0.5e12;
     let drifted = Receipt { probes: Some(drifted), ..head.clone() };
     let fewer = judge(&drifted, Some(&more), &policy).expect("a verdict");
     assert!(notes(&fewer).iter().any(|note| note.contains("drifted")), "{:?}", fewer.notes);

@@ -178,7 +178,7 @@ fn the_fraction_of_the_hardware_limit_uses_the_best_probe_and_is_not_clamped() {
     assert_eq!(fraction(&head), None, "no probes");
     let mut pair = probes(20e9, 500e9);
     pair.after.as_mut().expect("after").memory_read_bytes_per_s = 40e9;
-    pair.before.matrix_flops_per_s = 250e9;
+    pair.before.fma_flops_per_s = 250e9;
     head.probes = Some(pair);
     // 20 MB at 40 GB/s are 0.5 ms, 0.1 GFLOP at 500 GFLOP/s are 0.2 ms, of 1 ms.
     assert_near(fraction(&head), 0.7);
@@ -186,7 +186,7 @@ fn the_fraction_of_the_hardware_limit_uses_the_best_probe_and_is_not_clamped() {
     head.probes = Some(pair);
     assert_near(fraction(&head), 1.4);
     // A probe between the cases saw more.
-    pair.best = Some(Probes { memory_read_bytes_per_s: 80e9, matrix_flops_per_s: 1e12, scalar_ops_per_s: 1e9 });
+    pair.best = Some(Probes { memory_read_bytes_per_s: 80e9, fma_flops_per_s: 1e12, scalar_ops_per_s: 1e9 });
     head.probes = Some(pair);
     assert_near(fraction(&head), 0.35);
     head.cases[0].work = None;

@@ -55,7 +55,7 @@ fn a_roofline_has_the_cases_below_the_roof() {
     let mut inputs = run();
     assert!(files(&inputs).iter().all(|file| file.name != "pictures/roofline.svg"), "not without the work");
     let receipt = inputs.head.as_mut().expect("a run");
-    let rates = Probes { memory_read_bytes_per_s: 1e10, matrix_flops_per_s: 1e11, scalar_ops_per_s: 1e9 };
+    let rates = Probes { memory_read_bytes_per_s: 1e10, fma_flops_per_s: 1e11, scalar_ops_per_s: 1e9 };
     receipt.probes = Some(ProbePair { before: rates, after: None, best: None });
     let known = |bytes: f64| Work { bytes, flops: 0.0, all_bytes: Some(bytes), all_flops: Some(bytes / 2.0) };
     let (last, others) = receipt.cases.split_last_mut().expect("cases");
