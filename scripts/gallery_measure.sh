@@ -18,6 +18,8 @@ worker=()
 if [ -n "${WORKER:-}" ]; then worker=(--worker "$WORKER"); fi
 short=${SHORT:-}
 if [ -n "$short" ]; then export GALLERY=target/gallery-short; fi
+# What reads models from files.
+export INFERGATE_BENCH_FEATURES=infergate-candle/models
 folder=${GALLERY:-target/gallery}
 mkdir -p "$folder"
 

@@ -9,13 +9,27 @@ use candle_core::{CpuStorage, Storage, Tensor};
 use crate::OneLine as _;
 use crate::decoder::Decoder;
 use crate::digest::Digest;
-use crate::tokenizer::Text;
 use infergate::engine::{Cost, Engine, EngineInfo, RoundRobin, Scheduler, Step, TokenId, ensure_fits};
+
+/// Text to tokens and back, without special tokens.
+pub trait Tokenize: Send + Sync {
+    /// Tokens of `text`.
+    ///
+    /// # Errors
+    /// When it has no tokens for it.
+    fn tokenize(&self, text: &str) -> Result<Vec<TokenId>>;
+
+    /// Text of `tokens`.
+    ///
+    /// # Errors
+    /// When there is none.
+    fn detokenize(&self, tokens: &[TokenId]) -> Result<String>;
+}
 
 /// A model on candle with room for one sequence.
 pub struct CandleEngine {
     decoder: Box<dyn Decoder>,
-    text: Option<Arc<Text>>,
+    text: Option<Arc<dyn Tokenize>>,
     info: EngineInfo,
     digest: Arc<Digest>,
     prompt_tokens: usize,
@@ -29,14 +43,14 @@ pub struct CandleEngine {
 
 impl CandleEngine {
     /// An engine over `decoder`. Of `info` the fields about weights and settings are filled in from `decoder` and `digest`.
-    pub fn new(decoder: Box<dyn Decoder>, info: EngineInfo, text: Option<Text>, digest: Digest) -> Self {
+    pub fn new(decoder: Box<dyn Decoder>, info: EngineInfo, text: Option<Arc<dyn Tokenize>>, digest: Digest) -> Self {
         let mut info = info;
         info.parameters = Some(decoder.parameters());
         info.weight_bytes = Some(decoder.weight_bytes());
         info.settings.extend(decoder.settings());
         Self {
             decoder,
-            text: text.map(Arc::new),
+            text,
             info,
             digest: Arc::new(digest),
             prompt_tokens: 0,

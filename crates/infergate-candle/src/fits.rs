@@ -3,14 +3,9 @@
 use anyhow::{Result, ensure};
 use sysinfo::System;
 
-use crate::config::{Family, LlamaConfig};
-
 /// Caches and buffers are counted for a sequence of so many tokens, the cases measured by default among them. A longer one
 /// may need more than was counted; counting the whole context would refuse models that run.
 pub const COUNTED_TOKENS: usize = 1024;
-
-/// Positions for which the quantized Qwen3 of candle-transformers keeps its cache, whatever is asked of it.
-const QUANTIZED_QWEN3_CACHE_TOKENS: usize = 4096;
 
 /// Bytes of memory that a model takes while it is loaded and run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,26 +19,6 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// A model with Llama's layout whose `weights` bytes stay, beside `loading` bytes while they are read. `quantized`: its
-    /// weights are computed on as stored.
-    pub fn llama(config: &LlamaConfig, weights: u64, loading: u64, quantized: bool) -> Self {
-        let c = config;
-        let tokens = COUNTED_TOKENS.min(c.context);
-        let cached = match c.family {
-            Family::Qwen3 if quantized => QUANTIZED_QWEN3_CACHE_TOKENS,
-            _ => tokens,
-        };
-        // Keys and values are copied for every query head that shares them.
-        let row = 2 * c.hidden + 3 * c.q_width() + 2 * c.kv_width() + 3 * c.intermediate;
-        // Sine, cosine, and the angles they are made of.
-        let tables = f32s(&[3, c.context, c.head_dim / 2]);
-        // Twice: the state behind the prompt is kept for going back to it.
-        let cache = f32s(&[2, 2, c.layers, c.kv_width(), cached]);
-        // Scores as products, masked, and as shares.
-        let buffers = f32s(&[tokens, row]) + f32s(&[3, c.heads, tokens, tokens]) + f32s(&[2, c.vocab]);
-        Self { weights, loading, running: tables + cache + buffers }
-    }
-
     /// The most that is taken at one time.
     pub fn peak(&self) -> u64 {
         self.weights + self.running.max(self.loading)

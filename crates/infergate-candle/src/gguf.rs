@@ -126,7 +126,7 @@ impl Gguf {
             parameters: weights::parameters(config),
             weight_bytes,
             cost: config.cost(read_bytes),
-            settings: crate::settings("quantized_", config.family),
+            settings: crate::files::settings("quantized_", config.family),
         };
         self.fill_defaults(config);
         let (content, file) = (self.content, &mut self.file);
@@ -154,11 +154,11 @@ impl Gguf {
         // Each weight is read as bytes, and then made into blocks.
         let read = 2 * largest(stored_bytes);
         if as_stored {
-            return Needs::llama(config, self.quantized_bytes(config).0, read, true);
+            return config.needs(self.quantized_bytes(config).0, read, true);
         }
         // Rows that change places are copied once more.
         let reordered = 2 * largest(|info| 4 * info.shape.elem_count() as u64);
-        Needs::llama(config, 4 * weights::parameters(config), read + reordered, false)
+        config.needs(4 * weights::parameters(config), read + reordered, false)
     }
 
     /// The weights in f32 under their names in Hugging Face's safetensors.

@@ -1,27 +1,35 @@
 //! Engines on candle: where weights come from, and the architectures that run on them.
 
+#[cfg(feature = "models")]
 pub mod adapter;
+#[cfg(feature = "models")]
 pub mod config;
 pub mod decoder;
 pub mod digest;
 pub mod engine;
+#[cfg(feature = "models")]
+mod files;
 pub mod fits;
+#[cfg(feature = "models")]
 pub mod gguf;
 pub mod gpt2;
 mod heap;
+#[cfg(feature = "models")]
 pub mod hub;
+#[cfg(feature = "models")]
 pub mod llama;
 pub mod local;
 pub mod parallel;
+#[cfg(feature = "models")]
 pub mod qwen;
 pub mod safetensors;
 pub mod source;
 pub mod spec;
 pub mod synthetic;
+#[cfg(feature = "models")]
 pub mod tokenizer;
+#[cfg(feature = "models")]
 pub mod weights;
-
-use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
 
@@ -45,18 +53,6 @@ impl EngineFactory for Candle {
     fn environment(&self, request: &LoadRequest) -> Vec<(String, String)> {
         if source::is_gpt2(request) { parallel::environment_for_team() } else { parallel::environment(request.threads) }
     }
-}
-
-/// What every adapter to candle-transformers says of itself in a receipt. `kind` stands before the family's name there.
-fn settings(kind: &str, family: config::Family) -> BTreeMap<String, String> {
-    let pair = |k: &str, v: &str| (k.to_owned(), v.to_owned());
-    let implementation = format!("candle-transformers {kind}{}", family.name());
-    // That of qwen3 depends on what is read.
-    let attention = (family != config::Family::Qwen3).then(|| pair("attention", "whole_score_matrix"));
-    let is_preallocated = kind == "quantized_" && family == config::Family::Qwen3;
-    let cache = if is_preallocated { "f32, preallocated" } else { "f32, concatenated at each step" };
-    let known = [pair("implementation", &implementation), pair("kv_cache", cache)];
-    known.into_iter().chain(attention).collect()
 }
 
 /// candle's errors as ours, in one line: behind its first line candle prints backtraces.

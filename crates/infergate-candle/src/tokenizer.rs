@@ -16,6 +16,7 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
 
+use crate::engine::Tokenize;
 use infergate::engine::TokenId;
 
 /// A model's tokenizer. It adds no special tokens and drops none.
@@ -78,21 +79,15 @@ impl Text {
         tokenizer.with_padding(None);
         Ok(Self { tokenizer })
     }
+}
 
-    /// Tokens of `text`.
-    ///
-    /// # Errors
-    /// When the tokenizer cannot encode it.
-    pub fn tokenize(&self, text: &str) -> Result<Vec<TokenId>> {
+impl Tokenize for Text {
+    fn tokenize(&self, text: &str) -> Result<Vec<TokenId>> {
         let encoding = self.tokenizer.encode(text, false).map_err(one_line).context("the text cannot be tokenized")?;
         Ok(encoding.get_ids().to_vec())
     }
 
-    /// Text of `tokens`.
-    ///
-    /// # Errors
-    /// When the tokenizer cannot decode them.
-    pub fn detokenize(&self, tokens: &[TokenId]) -> Result<String> {
+    fn detokenize(&self, tokens: &[TokenId]) -> Result<String> {
         self.tokenizer.decode(tokens, false).map_err(one_line).context("the tokens cannot be turned into text")
     }
 }

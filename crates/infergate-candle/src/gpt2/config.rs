@@ -63,6 +63,16 @@ fn yes() -> bool {
 }
 
 impl Gpt2Config {
+    /// What `synthetic:NAME` is; `None` for other architectures.
+    pub fn synthetic(name: &str) -> Option<Self> {
+        match name {
+            "gpt2" => Some(Self::gpt2()),
+            "distilgpt2" => Some(Self::distilgpt2()),
+            "tiny" => Some(Self::tiny()),
+            _ => None,
+        }
+    }
+
     /// GPT-2 124M.
     pub fn gpt2() -> Self {
         Self {

@@ -2,7 +2,6 @@
 
 use crate::common::fixture;
 use infergate_candle::config::{Family, LlamaConfig};
-use infergate_candle::fits::Needs;
 use infergate_candle::gguf::Gguf;
 use infergate_candle::gpt2::Gpt2Config;
 use infergate_candle::weights;
@@ -39,7 +38,7 @@ fn a_published_model_takes_what_its_card_says_and_what_runs_beside_it() {
     };
     let parameters = weights::parameters(&config);
     assert_eq!(parameters, 7_615_616_512);
-    let needs = Needs::llama(&config, 4 * parameters, 0, false);
+    let needs = config.needs(4 * parameters, 0, false);
     assert!((29_000 * MIB..31_500 * MIB).contains(&needs.peak()), "{needs:?}");
 }
 

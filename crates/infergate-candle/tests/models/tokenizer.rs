@@ -6,6 +6,7 @@ use crate::common::gguf::{GgufFile, Value};
 use crate::common::{fixture, ids, json, request};
 use infergate::engine::EngineFactory;
 use infergate_candle::Candle;
+use infergate_candle::engine::Tokenize as _;
 use infergate_candle::gguf::Gguf;
 use infergate_candle::tokenizer::Text;
 

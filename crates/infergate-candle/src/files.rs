@@ -1,0 +1,162 @@
+//! Models from files and from the hub, and synthetic ones of architectures that candle computes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use candle_core::DType;
+use candle_nn::VarBuilder;
+use serde::Deserialize as _;
+
+use crate::adapter::{Adapter, Facts};
+use crate::config::{Family, LlamaConfig};
+use crate::decoder::Decoder;
+use crate::digest::Digest;
+use crate::engine::Tokenize;
+use crate::gguf::Gguf;
+use crate::gpt2::{Gpt2, Gpt2Config};
+use crate::heap::make_room;
+use crate::hub::{Files, Hub};
+use crate::local::{self, ModelFiles};
+use crate::safetensors::SafeTensorFiles;
+use crate::source::{Model, gpt2_info, only_f32};
+use crate::spec::ModelSpec;
+use crate::tokenizer::Text;
+use crate::weights::{self, Weight};
+use crate::{llama, qwen, synthetic};
+use infergate::engine::{EngineInfo, LoadRequest};
+
+/// Opens what `spec` names.
+pub fn open(spec: &ModelSpec, request: &LoadRequest) -> Result<Model> {
+    match spec {
+        ModelSpec::Gguf(path) => gguf(path, request),
+        ModelSpec::Directory(path) => safetensors(&ModelFiles::in_directory(path)?, request),
+        ModelSpec::Hub(hub) => {
+            let fetched = Hub::from_env()?.fetch(hub)?;
+            let mut model = match &fetched.files {
+                Files::Gguf(path) => gguf(path, request)?,
+                Files::Directory(files) => safetensors(files, request)?,
+            };
+            model.info.revision = Some(fetched.revision);
+            Ok(model)
+        }
+        ModelSpec::Synthetic(_) => synthetic_smollm2(request),
+    }
+}
+
+fn gguf(path: &Path, request: &LoadRequest) -> Result<Model> {
+    let file = Gguf::open(path)?;
+    read_gguf(file, path, request).with_context(|| format!("cannot use {}", path.display()))
+}
+
+fn read_gguf(mut file: Gguf, path: &Path, request: &LoadRequest) -> Result<Model> {
+    let stored = file.dtype();
+    let dtype = request.dtype.clone().unwrap_or_else(|| stored.clone());
+    let config = file.config()?;
+    let text = Text::from_gguf(&mut file.content)?.map(shared);
+    ensure!(dtype == stored || dtype == "f32", "dtype `{dtype}` is not possible; use {stored} (as stored) or f32");
+    let as_stored = dtype == stored;
+    let context_tokens = match config.family {
+        Family::Llama if as_stored => config.context.min(llama::QUANTIZED_CONTEXT_TOKENS),
+        _ => config.context,
+    };
+    make_room(&request.model, &file.needs(&LlamaConfig { context: context_tokens, ..config.clone() }, as_stored))?;
+    let computes_in = file.computes_in().filter(|_| as_stored);
+    let decoder = if as_stored { file.quantized(&config)? } else { f32_decoder(&config, file.dequantized(&config)?)? };
+    let info = EngineInfo { context_tokens, computes_in, ..llama_info(&config, dtype) };
+    Ok(Model { decoder, info, text, digest: Digest::of_files(vec![path.to_owned()]) })
+}
+
+fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
+    only_f32(request)?;
+    let json = local::read_config(&files.config)?;
+    let in_config = || format!("cannot use {}", files.config.display());
+    let architecture = local::architecture(&json).with_context(in_config)?;
+    let text = files.tokenizer.as_deref().map(Text::from_file).transpose()?.map(shared);
+    let weights = SafeTensorFiles::open(&files.weights).context("the weights are damaged; download them again")?;
+    let do_not_fit = || format!("the weights do not fit {}", files.config.display());
+    let (decoder, info) = match Family::from_name(architecture) {
+        Some(family) => {
+            let config = LlamaConfig::from_hf(family, &json).with_context(in_config)?;
+            let hf_name: fn(&Weight) -> &str = |w| &w.hf;
+            weights::check(&config, hf_name, &|n| weights.shape(n), weights.names()).with_context(do_not_fit)?;
+            make_room(&request.model, &config.needs(f32_bytes(weights::parameters(&config)), 0, false))?;
+            let tied = config.tied;
+            // Qwen2 of candle would prefer a stored head to a tied one.
+            let is_hidden = move |name: &str| tied && name == "lm_head.weight";
+            let vb = weights.weights().rename_f(move |name| if is_hidden(name) { String::new() } else { name.into() });
+            (f32_decoder(&config, vb)?, llama_info(&config, "f32".into()))
+        }
+        None => {
+            let config = Gpt2Config::deserialize(&json).with_context(in_config)?;
+            config.validate().with_context(in_config)?;
+            make_room(&request.model, &config.needs(config.cut_bytes(1)))?;
+            let decoder = Gpt2::load(&config, weights.weights(), request.threads).with_context(do_not_fit)?;
+            (Box::new(decoder) as Box<dyn Decoder>, gpt2_info(&config))
+        }
+    };
+    Ok(Model { decoder, info, text, digest: Digest::of_files(files.weights.clone()) })
+}
+
+/// SmolLM2's architecture with seeded weights.
+fn synthetic_smollm2(request: &LoadRequest) -> Result<Model> {
+    only_f32(request)?;
+    let config = LlamaConfig::smollm2_135m();
+    let embedding = f32_bytes((config.vocab * config.hidden) as u64);
+    let needs = config.needs(f32_bytes(weights::parameters(&config)), embedding, false);
+    make_room(&request.model, &needs)?;
+    let decoder = f32_decoder(&config, synthetic::var_builder(request.seed, DType::F32))?;
+    let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
+    Ok(Model { decoder, info: llama_info(&config, "f32".into()), text: None, digest })
+}
+
+fn llama_info(config: &LlamaConfig, dtype: String) -> EngineInfo {
+    EngineInfo {
+        architecture: Some(config.family.name().into()),
+        dtype,
+        context_tokens: config.context,
+        vocab_tokens: config.vocab,
+        ..EngineInfo::default()
+    }
+}
+
+fn shared(text: Text) -> Arc<dyn Tokenize> {
+    Arc::new(text)
+}
+
+/// What that many weights take in f32.
+fn f32_bytes(weights: u64) -> u64 {
+    4 * weights
+}
+
+/// A model with Llama's layout in f32. `vb` must have every weight of `config`.
+fn f32_decoder(config: &LlamaConfig, vb: VarBuilder<'_>) -> Result<Box<dyn Decoder>> {
+    let parameters = weights::parameters(config);
+    let embedding = (config.vocab * config.hidden) as u64;
+    // Of an embedding that is not the head too, a step reads one row.
+    let read = if config.tied { parameters } else { parameters - embedding };
+    let facts = Facts {
+        parameters,
+        weight_bytes: f32_bytes(parameters),
+        cost: config.cost(f32_bytes(read)),
+        settings: settings("", config.family),
+    };
+    Ok(match config.family {
+        Family::Llama => Box::new(Adapter::new(llama::Llama::load(config, vb)?, facts)),
+        Family::Qwen2 => Box::new(Adapter::new(qwen::qwen2(config, vb)?, facts)),
+        Family::Qwen3 => Box::new(Adapter::new(qwen::qwen3(config, vb)?, facts)),
+    })
+}
+
+/// What every adapter to candle-transformers says of itself in a receipt. `kind` stands before the family's name there.
+pub fn settings(kind: &str, family: Family) -> BTreeMap<String, String> {
+    let pair = |k: &str, v: &str| (k.to_owned(), v.to_owned());
+    let implementation = format!("candle-transformers {kind}{}", family.name());
+    // That of qwen3 depends on what is read.
+    let attention = (family != Family::Qwen3).then(|| pair("attention", "whole_score_matrix"));
+    let is_preallocated = kind == "quantized_" && family == Family::Qwen3;
+    let cache = if is_preallocated { "f32, preallocated" } else { "f32, concatenated at each step" };
+    let known = [pair("implementation", &implementation), pair("kv_cache", cache)];
+    known.into_iter().chain(attention).collect()
+}
