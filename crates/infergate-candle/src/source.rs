@@ -84,7 +84,6 @@ fn open_files(request: &LoadRequest) -> Result<Model> {
 #[cfg(feature = "models")]
 use crate::files::open as from_files;
 
-/// Benches of synthetic GPT-2 build in half the time without what reads others.
 #[cfg(not(feature = "models"))]
 fn from_files(spec: &ModelSpec, _: &LoadRequest) -> Result<Model> {
     bail!(
