@@ -1,7 +1,7 @@
 //! Servers that run already, `gate --base-url --head-url`: each was started once, and a process carries its own luck, which can be
 //! several percent. A block asks one pair of them again and again, so that evidence from blocks grows with that luck as with a
 //! change: in a simulation one pair is called slower in 20 % of gates at a luck of 1 % (SD), and eight in turn in 10 % at 4 %
-//! (tests/rules/gate/servers.rs prints the table). So what blocks settle stands only where the pairs themselves carry it: each is
+//! (cargo-infergate's tests/rules/paired/servers.rs prints the table). So what blocks settle stands only where the pairs themselves carry it: each is
 //! one value, the mean of its blocks, and a t test over the pairs has the same level. Fewer than [`LEAST_SERVERS`] could not show
 //! a change of some percent whatever it was; then time is shown and decides nothing.
 

@@ -30,7 +30,7 @@ const PROBE_QUANTILE: f64 = 0.9;
 const LEAST_REQUEST_NS: f64 = 1e6;
 
 /// A window is so long at least: what happens each ten seconds is in each of them. With windows of 8 s a quarter of the blocks missed a
-/// stall each ten seconds, and calling it took up to 18 blocks (tests/rules/gate/under_load.rs).
+/// stall each ten seconds, and calling it took up to 18 blocks (tests/rules/paired/under_load.rs).
 const LEAST_NS: f64 = 10e9;
 /// Where requests of one side take so many times as long, a window can be so short.
 const FAR_APART: f64 = 3.0;

@@ -29,7 +29,7 @@ mod interrupt;
 mod kept;
 #[cfg(target_os = "linux")]
 mod left_behind;
-#[path = "../rules/gate/load_runs.rs"]
+#[path = "../../../infergate-judge/tests/rules/gate/load_runs.rs"]
 mod load_runs;
 mod load_verdict;
 mod memory;

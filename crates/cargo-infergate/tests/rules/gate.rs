@@ -1,32 +1,6 @@
-//! The gate decides what gate.md says it decides.
+//! Receipts as the judge's own tests make them.
 
-mod accept;
-mod bursts;
-mod channels;
-mod compare;
-mod counts;
-mod coverage;
-mod days;
-mod exact;
-mod false_alarms;
-mod invalid;
-mod iterations;
-mod limits;
-mod load;
+#[path = "../../../infergate-judge/tests/rules/gate/load_runs.rs"]
 pub mod load_runs;
-mod load_window;
-mod memory;
-mod merge;
-mod output;
-pub mod paired;
-mod pairs;
-mod platforms;
-mod properties;
-mod servers;
-mod simulated_server;
-mod stored;
-mod support;
-mod target;
-mod turns;
-mod undecided;
-mod under_load;
+#[path = "../../../infergate-judge/tests/rules/gate/support.rs"]
+pub mod support;

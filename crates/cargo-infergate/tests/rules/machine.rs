@@ -7,8 +7,8 @@ use std::process::Command;
 use cargo_infergate::machine::cpu::{Cpu, class, parse_cpuinfo};
 use cargo_infergate::machine::doctor;
 use cargo_infergate::machine::{self, probes};
-use infergate::engine::Device;
 use infergate_core::build_info;
+use infergate_core::engine::Device;
 use infergate_receipts::Finding;
 use infergate_receipts::Machine;
 

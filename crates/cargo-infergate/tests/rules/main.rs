@@ -1,14 +1,14 @@
 //! What the command decides, derives, reads and writes.
 
-mod calibration;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod code;
 mod config;
+#[allow(dead_code)]
 mod gate;
-mod gate_looks;
 mod load;
 mod local_load;
 mod machine;
+mod paired;
 mod receipt;
 mod report_command;
 mod suite;

@@ -181,7 +181,7 @@ mod scripts {
     use std::path::{Path, PathBuf};
     use std::sync::atomic::AtomicBool;
 
-    use infergate::engine::LoadRequest;
+    use infergate_core::engine::LoadRequest;
     use infergate_core::worker::{Client, Patience, WorkerError, WorkerFile};
     use tempfile::TempDir;
 

@@ -85,7 +85,7 @@ fn a_run_that_must_not_become_a_baseline_is_refused() {
 
 #[test]
 fn a_baselines_name_stays_in_its_folder() {
-    let engine = |name: &str, model: &str| infergate::engine::EngineInfo {
+    let engine = |name: &str, model: &str| infergate_core::engine::EngineInfo {
         name: name.into(),
         model: model.into(),
         ..Default::default()

@@ -10,7 +10,7 @@ use infergate_receipts::{BlockCase, MOST_UPLOADED_BYTES, parse_uploaded};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::gate::paired::measured;
+use crate::gate::support::measured;
 use crate::receipt::support::golden_text;
 
 const MOST_KIB: u64 = 256 << 10;

@@ -15,9 +15,9 @@ use infergate_receipts::{
 use infergate_report::inputs::Inputs;
 use infergate_report::verdict_file::verdict_file;
 
-use crate::gate::paired::measured;
-use crate::gate::simulated_server::{SAID, Server};
+use crate::gate::support::measured;
 use crate::gate::support::output;
+use crate::paired::simulated_server::{SAID, Server};
 
 const USERS: u32 = 16;
 const S: u64 = 1_000_000_000;

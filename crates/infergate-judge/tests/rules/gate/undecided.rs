@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use infergate_judge::paired::{PairedPolicy, decide, judge};
 use infergate_receipts::{CountedCase, Counter, Evidence, Outcome, PairedReceipt, Subject, Verdict, VerdictRow};
 
-use crate::gate::paired::measured;
+use crate::gate::support::measured;
 use crate::gate::support::{case, row};
 
 /// Noise alone, where `undecided = "warn"`.

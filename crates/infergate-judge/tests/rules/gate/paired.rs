@@ -3,78 +3,9 @@
 use std::collections::BTreeMap;
 
 use infergate_judge::paired::{PairedPolicy, judge};
-use infergate_receipts::{
-    BlockCase, BlockRecord, CountedCase, Counter, Outcome, PAIRED_SCHEMA, PairedCase, PairedReceipt, Shown, Side,
-    SideRecord, Verdict,
-};
+use infergate_receipts::{CountedCase, Counter, Outcome, PairedReceipt, Shown, Verdict};
 
-use crate::gate::support::{assert_near, case, note, output, row, run, time};
-
-/// Blocks in which base takes `base_ns`, and head more by each fraction of `slower` in turn.
-pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
-    let receipt = run(&[]);
-    let side = SideRecord {
-        tool: receipt.tool,
-        build: receipt.build,
-        engine: receipt.engine,
-        counted: Vec::new(),
-        held: std::collections::BTreeMap::new(),
-        unmatched: Vec::new(),
-    };
-    let said = output((0..case(id).output_tokens() as u32).collect());
-    let suite = PairedCase {
-        id: case(id),
-        threshold: 1.02,
-        widest: 1.05,
-        pairs: 1,
-        iterations_per_sample: 1,
-        warm_up: false,
-        one_core: false,
-        base_output: said.clone(),
-        head_output: said,
-        timed: true,
-        expected_std: None,
-        mean: None,
-        throughput: None,
-        load: None,
-    };
-    let block = |slower: &f64| BlockRecord {
-        started_first: Side::Base,
-        ran_first: Side::Base,
-        base_idle: None,
-        head_idle: None,
-        cases: vec![BlockCase::new(case(id), vec![base_ns], vec![(base_ns as f64 * (1.0 + slower)).round() as u64])],
-        windows: Vec::new(),
-    };
-    PairedReceipt {
-        code: None,
-        terms: None,
-        built_with: infergate_receipts::BuiltWith::default(),
-        notes: Vec::new(),
-        share: None,
-        explained: Vec::new(),
-        allocated: Vec::new(),
-        other_lengths: Vec::new(),
-        schema: PAIRED_SCHEMA.into(),
-        created: receipt.created,
-        partial: false,
-        out_of_time: false,
-        invalid: Vec::new(),
-        broken: Vec::new(),
-        tool: side.tool.clone(),
-        machine: receipt.machine,
-        base: side.clone(),
-        head: side,
-        threads: 2,
-        seed: 0,
-        cases: vec![suite],
-        took: Default::default(),
-        blocks: slower.iter().map(block).collect(),
-        memory: None,
-        servers: None,
-        alike: None,
-    }
-}
+use crate::gate::support::{assert_near, case, measured, note, row, time};
 
 fn against(receipt: &PairedReceipt, target: &str) -> Verdict {
     judge(receipt, &PairedPolicy { targets: vec![target.parse().expect(target)], ..PairedPolicy::default() })

@@ -7,7 +7,7 @@ use infergate_judge::{Policy, judge};
 use infergate_receipts::{Baseline, CountedCase, Counter, Evidence, Outcome, Receipt, Unit, Verdict, VerdictRow};
 use infergate_report::words::headline::of;
 
-use crate::gate::paired::measured;
+use crate::gate::support::measured;
 use crate::gate::support::{compares, decode_baseline, note, output, row, run};
 
 pub fn base() -> Baseline {

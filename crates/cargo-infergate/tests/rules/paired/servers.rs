@@ -12,7 +12,7 @@ use infergate_receipts::{
     Against, Evidence, Metric, Outcome, PairedReceipt, Reason, TimeEvidence, Verdict, VerdictRow,
 };
 
-use crate::gate::paired::measured;
+use crate::gate::support::measured;
 use crate::gate::support::{case, note, row, time};
 
 /// TTFT and ITL of one scenario.

@@ -9,7 +9,7 @@ use infergate_judge::paired::{
 };
 use infergate_receipts::{BlockCase, BlockRecord, Outcome, PairedCase, Shown};
 
-use crate::gate::paired::measured;
+use crate::gate::support::measured;
 use crate::gate_looks::{limit, series};
 
 /// A share of head's steps that takes so many times as long.

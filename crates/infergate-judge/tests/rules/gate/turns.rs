@@ -1,11 +1,11 @@
 //! A side that computes while the other one has its turn.
 
-use infergate::engine::Pacing;
+use infergate_core::engine::Pacing;
 use infergate_judge::paired::{computes_between, head_computes_between};
 use infergate_receipts::{Idle, PairedReceipt};
 use infergate_report::words;
 
-use crate::gate::paired::measured;
+use crate::gate::support::measured;
 
 /// Blocks between whose calls base and head use so many % of a core.
 fn between(id: &str, percent: &[(u64, u64)]) -> PairedReceipt {

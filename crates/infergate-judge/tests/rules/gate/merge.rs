@@ -9,7 +9,7 @@ use infergate_receipts::{
 use proptest::prelude::*;
 
 use crate::gate::memory::record;
-use crate::gate::paired::measured;
+use crate::gate::support::measured;
 
 const SUITE: usize = 3;
 

@@ -1,6 +1,6 @@
 //! What a calibration says: gates by kind, and what slowed blocks show.
 
-use infergate::engine::EngineInfo;
+use infergate_core::engine::EngineInfo;
 use infergate_core::receipt::{Build, Machine};
 use infergate_core::stats::clopper_pearson;
 use infergate_judge::paired::{block_noise, mean_test, own_errors, smallest_called, summarise};

@@ -1,10 +1,11 @@
 //! Receipts and baselines made by hand, and rows looked up by name.
 
-use infergate::engine::EngineInfo;
 use infergate_core::case::Case;
+use infergate_core::engine::EngineInfo;
 use infergate_receipts::{
-    Baseline, Build, CaseRecord, Evidence, Machine, Output, ProbePair, Probes, ProcessSamples, RECEIPT_SCHEMA, Receipt,
-    TimeEvidence, Verdict, VerdictRow, output_sha256,
+    Baseline, BlockCase, BlockRecord, Build, CaseRecord, Evidence, Machine, Output, PAIRED_SCHEMA, PairedCase,
+    PairedReceipt, ProbePair, Probes, ProcessSamples, RECEIPT_SCHEMA, Receipt, Side, SideRecord, TimeEvidence, Verdict,
+    VerdictRow, output_sha256,
 };
 use infergate_report::words;
 
@@ -148,4 +149,70 @@ pub fn notes(verdict: &Verdict) -> Vec<String> {
 pub fn assert_near(got: Option<f64>, expected: f64) {
     let got = got.expect("a number");
     assert!((got - expected).abs() <= 1e-9 * expected.abs().max(1.0), "{got} instead of {expected}");
+}
+
+/// Blocks in which base takes `base_ns`, and head more by each fraction of `slower` in turn.
+pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
+    let receipt = run(&[]);
+    let side = SideRecord {
+        tool: receipt.tool,
+        build: receipt.build,
+        engine: receipt.engine,
+        counted: Vec::new(),
+        held: std::collections::BTreeMap::new(),
+        unmatched: Vec::new(),
+    };
+    let said = output((0..case(id).output_tokens() as u32).collect());
+    let suite = PairedCase {
+        id: case(id),
+        threshold: 1.02,
+        widest: 1.05,
+        pairs: 1,
+        iterations_per_sample: 1,
+        warm_up: false,
+        one_core: false,
+        base_output: said.clone(),
+        head_output: said,
+        timed: true,
+        expected_std: None,
+        mean: None,
+        throughput: None,
+        load: None,
+    };
+    let block = |slower: &f64| BlockRecord {
+        started_first: Side::Base,
+        ran_first: Side::Base,
+        base_idle: None,
+        head_idle: None,
+        cases: vec![BlockCase::new(case(id), vec![base_ns], vec![(base_ns as f64 * (1.0 + slower)).round() as u64])],
+        windows: Vec::new(),
+    };
+    PairedReceipt {
+        code: None,
+        terms: None,
+        built_with: infergate_receipts::BuiltWith::default(),
+        notes: Vec::new(),
+        share: None,
+        explained: Vec::new(),
+        allocated: Vec::new(),
+        other_lengths: Vec::new(),
+        schema: PAIRED_SCHEMA.into(),
+        created: receipt.created,
+        partial: false,
+        out_of_time: false,
+        invalid: Vec::new(),
+        broken: Vec::new(),
+        tool: side.tool.clone(),
+        machine: receipt.machine,
+        base: side.clone(),
+        head: side,
+        threads: 2,
+        seed: 0,
+        cases: vec![suite],
+        took: Default::default(),
+        blocks: slower.iter().map(block).collect(),
+        memory: None,
+        servers: None,
+        alike: None,
+    }
 }

@@ -1,6 +1,6 @@
 //! Two outputs: the same, drifted, or changed.
 
-use infergate::engine::EngineInfo;
+use infergate_core::engine::EngineInfo;
 use infergate_judge::output::{Agreement, compare, default_tolerance};
 use infergate_judge::paired::{PairedPolicy, judge as judge_pair};
 use infergate_judge::{Policy, judge};
@@ -8,7 +8,7 @@ use infergate_receipts::{
     Accept, Baseline, Fingerprint, OtherLength, Outcome, Output, PairedReceipt, Receipt, StepLogits, Terms, Verdict,
 };
 
-use crate::gate::paired::measured as paired;
+use crate::gate::support::measured as paired;
 use crate::gate::support::{baseline, case, note, notes, output, row, run};
 
 const TOLERANCE: f64 = 1e-5;

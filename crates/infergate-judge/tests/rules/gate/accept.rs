@@ -7,7 +7,7 @@ use infergate_receipts::{
 };
 use proptest::prelude::*;
 
-use crate::gate::paired::measured;
+use crate::gate::support::measured;
 use crate::gate::support::{case, row};
 
 const CASE: &str = "decode/p8";

@@ -5,7 +5,7 @@ use infergate_judge::paired::{Limits, PairedPolicy, judge, missing, widest};
 use infergate_receipts::{LoadCase, MeanTest, Metric, Outcome, PairedReceipt, WindowTimes};
 use proptest::prelude::*;
 
-use crate::gate::paired::measured;
+use crate::gate::support::measured;
 
 const LIMITS: Limits = Limits { threshold: 1.02, mean_threshold: None, widest: None, throughput: 1.05, latency: 1.1 };
 

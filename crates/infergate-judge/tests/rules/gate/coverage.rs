@@ -3,7 +3,7 @@
 use infergate_judge::paired::{PairedPolicy, judge};
 use infergate_receipts::{CodeRecord, CodeRuns, Outcome, PairedReceipt, Reason, Verdict};
 
-use crate::gate::paired::measured;
+use crate::gate::support::measured;
 use crate::gate::support::{case, note, row};
 
 const SLOWER: [f64; 13] = [0.05, 0.051, 0.049, 0.05, 0.052, 0.048, 0.05, 0.051, 0.049, 0.05, 0.052, 0.048, 0.05];
