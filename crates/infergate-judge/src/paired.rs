@@ -16,6 +16,8 @@ mod looks;
 mod mean;
 mod merge;
 mod other_lengths;
+mod outputs;
+mod policy;
 mod power;
 mod series;
 mod test;
@@ -24,15 +26,14 @@ mod turns;
 mod verdict;
 
 pub use calibration::{Known, block_noise, known, of_another_setup, own_errors, smallest_called, summarise};
-pub use evidence::{Bet, fewest_blocks, in_suite};
+pub use evidence::{Bet, LEVEL, PASS_LEVEL, fewest_blocks, in_suite};
 pub use glance::{GLANCE_BLOCKS, Glance, glances};
 pub use limits::{Limits, THRESHOLD, fit_to_upload, missing, widest};
-pub use looks::{
-    LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing, fewest_to_fail, fewest_to_pass, is_called_beside, outcomes,
-    settled, stand,
-};
+pub use looks::{fewest_to_fail, fewest_to_pass, is_called_beside, outcomes, settled, stand};
 pub use mean::{block_mean_difference, mean_test};
 pub use merge::{join, merge};
+pub use policy::PairedPolicy;
 pub use power::{blocks_to_pass, smallest_slowdown, smallest_slowdown_of};
+pub use series::{MAX_BLOCKS, Series, Standing, block_difference, series};
 pub use turns::{computes_between, head_computes_between};
-pub use verdict::{PairedPolicy, block_difference, decide, judge, not_compared, open, series};
+pub use verdict::{decide, judge, not_compared, open};

@@ -8,11 +8,12 @@ pub use quoted::{of_another_setup, own_errors};
 
 use infergate_core::case::Case;
 
+use super::evidence::LEVEL;
 use super::limits::THRESHOLD;
-use super::looks::{LEVEL, MAX_BLOCKS, Series, settled};
+use super::looks::settled;
 use super::mean::block_mean_difference;
 use super::power::smallest_slowdown;
-use super::verdict::{block_difference, series};
+use super::series::{MAX_BLOCKS, Series, block_difference, series};
 use infergate_core::stats::{clopper_pearson, median, pooled_std};
 use infergate_receipts::{
     BlockCase, Calibration, CalibrationGate, LiveGates, Noise, Outcome, PairedCase, SUMMARY_SCHEMA, Share, Summary,

@@ -11,6 +11,12 @@
 
 use infergate_core::stats::{finite, robust_std};
 
+/// The chance that a suite of unchanged cases shows any of them slower: 1 %, over all looks together.
+pub const LEVEL: f64 = 0.01;
+
+/// The chance that a case at its limit is called within it, over all looks together. An interval's two ends each have it.
+pub const PASS_LEVEL: f64 = 0.025;
+
 /// The share of the wealth that a block can win or lose. Below 1, so that one wild block does not end the bet.
 const STAKE: f64 = 0.9;
 

@@ -3,7 +3,7 @@
 
 use infergate_core::case::{Case, Phase};
 
-use super::looks::PASS_LEVEL;
+use super::evidence::PASS_LEVEL;
 use super::times::middle_ns;
 use infergate_core::stats::{hodges_lehmann, log_ratio, median, signed_rank_lower_bound, signed_rank_upper_bound};
 use infergate_core::trace::Times;

@@ -1,6 +1,6 @@
 //! What a few blocks show: no verdict, but whether it is worth to look closer.
 
-use super::verdict::series;
+use super::series::series;
 use infergate_core::case::Case;
 use infergate_core::stats::{mean, sample_std, student_t_quantile};
 use infergate_receipts::PairedReceipt;

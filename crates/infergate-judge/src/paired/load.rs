@@ -16,8 +16,9 @@ use infergate_receipts::{
     Side, Subject, Unit, VerdictRow, WindowRecord,
 };
 
-use super::looks::{LEVEL, MAX_BLOCKS, Series, outcomes};
-use super::verdict::series;
+use super::evidence::LEVEL;
+use super::looks::outcomes;
+use super::series::{MAX_BLOCKS, Series, series};
 
 /// The share of what a bet is worth that is put on the next block in which one side alone is worse: nine of head in a row make 426 of
 /// 1, enough for one scenario, and one of base costs five of these.

@@ -1,74 +1,10 @@
 //! The looks: after every block, and what settles a case.
 
-use super::evidence::{Bet, fewest_blocks, in_suite};
+use super::evidence::{Bet, LEVEL, PASS_LEVEL, fewest_blocks, in_suite};
 use super::mean::{MEAN_WEIGHT, MEDIAN_WEIGHT};
+use super::series::{MAX_BLOCKS, Series, Standing};
 use super::test::Test;
-use infergate_receipts::{Outcome, Shown};
-
-/// The chance that a suite of unchanged cases shows any of them slower: 1 %, over all looks together.
-pub const LEVEL: f64 = 0.01;
-
-/// The chance that a case at its limit is called within it, over all looks together. An interval's two ends each have it.
-pub const PASS_LEVEL: f64 = 0.025;
-
-/// No case is measured for longer.
-pub const MAX_BLOCKS: usize = 40;
-
-/// The blocks of one case.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Series {
-    /// ln of the ratio from which on a slowdown fails: ln 1.02.
-    pub limit: f64,
-    /// ln of the ratio that has to be excluded for a case to pass whose blocks vary too much for `limit`; no more than that: none.
-    pub widest: f64,
-    /// Standard deviation of a block, as it was expected before the first one.
-    pub expected_std: Option<f64>,
-    /// d of each block, in the order they were measured. It ends where the case was settled.
-    pub differences: Vec<f64>,
-    /// For each placement of what changed: the block's number, from 0, and d of its medians there. Empty where both sides were timed as
-    /// they were linked.
-    pub placements: Vec<Vec<(usize, f64)>>,
-    /// The time to measure in is used up: no block follows.
-    pub is_last: bool,
-    /// The same blocks' means, where they are a second test of this case; that one has none of its own.
-    pub mean: Option<Box<Self>>,
-}
-
-impl Series {
-    /// Whether nothing follows the blocks that are there.
-    fn has_ended(&self) -> bool {
-        self.is_last || self.differences.len() >= MAX_BLOCKS
-    }
-}
-
-/// Where a case stands.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Standing {
-    /// The verdict; `None` while more blocks may change it.
-    pub outcome: Option<Outcome>,
-    /// Blocks the numbers below rest on.
-    pub blocks: usize,
-    /// ln of the ratio that decided it: the limit, or the wider one.
-    pub limit: f64,
-    /// Where it is *layout*: the placements at which head is slower, and how many there are.
-    pub slower_at: Option<(usize, usize)>,
-    /// Hodges-Lehmann estimate of ln(head / base); `None` without blocks.
-    pub theta: Option<f64>,
-    /// Lower end of an interval of 95 % that holds wherever the looking stopped, and that holds the estimate and what was shown;
-    /// `None` below the blocks it takes (6).
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Whether head was shown to be slower or faster at the suite's level, at whatever limit.
-    pub shown: Option<Shown>,
-    /// Adjusted p of "slower", valid wherever the looking stopped; of "faster" where that was shown. `None` without blocks.
-    pub p_adjusted: Option<f64>,
-    /// Sample standard deviation of the blocks.
-    pub block_std: Option<f64>,
-    /// Where its means stand, which have a verdict of their own. *Advisory* there is what decides nothing: the median failed
-    /// before the mean was decided, or the last block came and means vary too much.
-    pub mean: Option<Box<Self>>,
-}
+use infergate_receipts::Outcome;
 
 /// The fewest blocks after which a case can pass: 6.
 pub fn fewest_to_pass() -> usize {

@@ -1,7 +1,7 @@
 //! Outputs of prompts whose length no case has, judged as those of cases.
 
-use super::PairedPolicy;
-use super::verdict::judge_output;
+use super::outputs::judge_output;
+use super::policy::PairedPolicy;
 use crate::exact;
 use infergate_receipts::{
     Evidence, Note, OtherLength, Outcome, OutputComparison, OutputEvidence, PairedReceipt, VerdictRow,

@@ -1,6 +1,7 @@
 //! How small a slowdown a run can call, given its noise: the rules themselves, simulated on normal blocks.
 
-use super::looks::{MAX_BLOCKS, Series, is_called_beside, settled};
+use super::looks::{is_called_beside, settled};
+use super::series::{MAX_BLOCKS, Series};
 use infergate_core::stats::{median, median_absolute_deviation, normal, sample_std};
 
 /// A slowdown counts as one that a run can show when it is called in this share of runs.

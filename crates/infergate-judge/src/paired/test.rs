@@ -1,7 +1,7 @@
 //! One test while the looks are replayed: of a case's median, or of its mean.
 
-use super::evidence::Bet;
-use super::looks::{LEVEL, MAX_BLOCKS, PASS_LEVEL, Series, Standing};
+use super::evidence::{Bet, LEVEL, PASS_LEVEL};
+use super::series::{MAX_BLOCKS, Series, Standing};
 use infergate_core::stats::{finite, hodges_lehmann, robust_std, sample_std};
 use infergate_receipts::{Outcome, Shown};
 

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use super::evidence::PASS_LEVEL;
 use super::load;
-use super::looks::{MAX_BLOCKS, PASS_LEVEL, Series, Standing};
 use super::power::smallest_slowdown_of;
+use super::series::{MAX_BLOCKS, Series, Standing};
 use infergate_core::case::Case;
 use infergate_core::stats::{coefficient_of_variation, hodges_lehmann, mean, median};
 use infergate_receipts::{

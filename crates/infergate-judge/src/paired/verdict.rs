@@ -1,81 +1,20 @@
 //! From the blocks of a paired run to its verdict.
 
 use super::accept;
-use super::looks::{Series, outcomes, stand};
-use super::series::{medians, series_of};
+use super::looks::{outcomes, stand};
+use super::outputs::output;
+use super::policy::PairedPolicy;
+use super::series::{Series, series};
 use super::{coverage, further, load, other_lengths, times};
 use crate::memory;
 use crate::output::default_tolerance;
-use crate::{COUNTER_TOLERANCE, Policy, differences, exact, servers, target};
+use crate::{differences, exact, servers, target};
 use infergate_core::case::Case;
 use infergate_core::printable::first_of;
-use infergate_core::stats::mean;
 use infergate_receipts::{
-    Accept, Against, BlockCase, BlockRecord, CodeRecord, Evidence, Metric, Note, Outcome, OutputComparison,
-    OutputEvidence, PairedCase, PairedReceipt, Reason, Remedy, Shown, Statistic, Target, TimeEvidence, Verdict,
-    VerdictRow,
+    Against, CodeRecord, Evidence, Metric, Note, Outcome, PairedCase, PairedReceipt, Reason, Shown, Statistic,
+    TimeEvidence, Verdict, VerdictRow,
 };
-
-/// What may differ.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PairedPolicy {
-    /// Another output is shown and does not fail.
-    pub allow_output_change: bool,
-    /// What noise alone left undecided passes.
-    pub undecided_passes: bool,
-    /// A counter of bytes may rise by this fraction of base and passes.
-    pub counter_tolerance: f64,
-    /// How far numbers may drift and still be the same output; `None`: by the dtype.
-    pub drift_tolerance: Option<f64>,
-    /// Absolute limits, whatever base takes.
-    pub targets: Vec<Target>,
-    /// Intended changes that whoever judges knows of already, beside those that the receipt says base has.
-    pub accepted_before: Vec<Accept>,
-}
-
-impl Default for PairedPolicy {
-    fn default() -> Self {
-        Self {
-            allow_output_change: false,
-            undecided_passes: false,
-            counter_tolerance: COUNTER_TOLERANCE,
-            drift_tolerance: None,
-            targets: Vec::new(),
-            accepted_before: Vec::new(),
-        }
-    }
-}
-
-impl From<&Policy> for PairedPolicy {
-    fn from(policy: &Policy) -> Self {
-        Self {
-            allow_output_change: false,
-            undecided_passes: false,
-            counter_tolerance: policy.counter_tolerance,
-            drift_tolerance: policy.drift_tolerance,
-            targets: policy.targets.clone(),
-            accepted_before: Vec::new(),
-        }
-    }
-}
-
-/// d of one block: the median over its pairs of ln(head / base); of several pairs of processes the mean of their medians. `None` for
-/// times that are no times.
-///
-/// Bursts hit single iterations, and both sides of a pair alike only in part: over the same blocks it varied by 1.9 % on decode
-/// and 1.5 % on prefill, the ratio of medians by 2.6 and 2.2, of means by 3.7 and 2.3, of minima by 3.5 and 2.3.
-pub fn block_difference(block: &BlockCase) -> Option<f64> {
-    mean(&medians(block)?)
-}
-
-/// The blocks of each timed case of `cases`, in suite order; `is_last` where the time to measure in is used up.
-pub fn series(cases: &[PairedCase], blocks: &[BlockRecord], is_last: bool) -> Vec<(Case, Series)> {
-    let of_case = |case: &PairedCase| {
-        let found = blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
-        (case.id, series_of(case, &found.collect::<Vec<_>>(), is_last))
-    };
-    cases.iter().filter(|case| case.timed).map(of_case).collect()
-}
 
 /// The cases that more blocks may settle. None once a load has shown that head is worse: a block of it takes most of a minute.
 pub fn open(receipt: &PairedReceipt) -> Vec<Case> {
@@ -246,41 +185,4 @@ fn same_code(receipt: &PairedReceipt) -> Vec<VerdictRow> {
         }
     };
     receipt.cases.iter().filter(|case| receipt.is_same_code_of(case.id)).map(row).collect()
-}
-
-fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64, same_code: bool) -> VerdictRow {
-    let mut found = exact::compare_outputs(&case.base_output, &case.head_output, tolerance);
-    if !same_code && !case.timed && found.comparison == OutputComparison::Drifted {
-        // Its time was not taken because of a stricter tolerance, and must not pass unseen.
-        found.comparison = OutputComparison::Changed;
-    }
-    judge_output(case.id, found, exact::other_prompt(&case.base_output, &case.head_output), policy, same_code)
-}
-
-/// The row of outputs that were compared.
-pub(super) fn judge_output(
-    id: Case,
-    found: OutputEvidence,
-    other_prompt: bool,
-    policy: &PairedPolicy,
-    same_code: bool,
-) -> VerdictRow {
-    let outcome = match found.comparison {
-        OutputComparison::Changed if policy.allow_output_change => Outcome::Advisory,
-        OutputComparison::Changed if other_prompt => Outcome::NotComparable,
-        OutputComparison::Changed => Outcome::OutputChanged,
-        OutputComparison::Drifted | OutputComparison::Same if found.lost_positions > 0 && !same_code => {
-            if policy.allow_output_change { Outcome::Advisory } else { Outcome::Inconclusive }
-        }
-        OutputComparison::Drifted => Outcome::Drifted,
-        OutputComparison::Same | OutputComparison::NotGiven | OutputComparison::Unknown => Outcome::Pass,
-    };
-    let row = VerdictRow::new(id, outcome, Evidence::Output(found));
-    match outcome {
-        Outcome::Advisory => row.because(Reason::Allowed),
-        Outcome::NotComparable => row.because(Reason::OtherPrompt),
-        Outcome::Inconclusive => row.because(Reason::LogitsLost),
-        Outcome::OutputChanged => row.mended_by(Remedy::AllowOutputChange),
-        _ => row,
-    }
 }

@@ -4,7 +4,7 @@ use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 
 use super::{Kind, all_settled, any_regressed, block_noise, ended, of_kind};
-use crate::paired::verdict::series;
+use crate::paired::series::series;
 use infergate_core::stats::sample_std;
 use infergate_receipts::{Calibration, Note, Outcome, PairedCase, PairedReceipt};
 
