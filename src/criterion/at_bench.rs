@@ -10,7 +10,6 @@ use infergate_core::sha256::words;
 use sha2::{Digest, Sha256};
 
 use super::bencher::Timed;
-use super::director::{Closure, bench_of};
 use super::{Bencher, set_up};
 use crate::measure::InvariantBroken;
 use crate::memory::{allocations_of_iteration, count_iteration};
@@ -18,6 +17,21 @@ use crate::profiler;
 use crate::worker::{Ids, Measured, PreparedReply, Profile, Request, Sampling};
 use infergate_core::case::{BenchName, Case};
 use infergate_core::receipt::{AllocationSite, CountedCase, Counter, Throughput, ThroughputUnit, output_sha256};
+
+/// A bench's closure.
+pub(super) type Closure<'a, M> = dyn FnMut(&mut Bencher<'_, M>) + 'a;
+
+/// The bench that a request is about.
+pub(super) fn bench_of(request: &Request) -> Option<Case> {
+    match request {
+        Request::Prepare { case, .. }
+        | Request::Sample { case, .. }
+        | Request::Profile { case, .. }
+        | Request::Count { case, .. }
+        | Request::Sites { case } => Some(*case),
+        _ => None,
+    }
+}
 
 /// A bench that is at hand. Requests about anything else are left.
 pub(super) struct AtBench<'a, 'b, M: Measurement> {

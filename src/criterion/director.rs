@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use ::criterion::measurement::Measurement;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
-use super::at_bench::AtBench;
-use super::{Bencher, afresh};
+use super::afresh;
+use super::at_bench::{AtBench, Closure, bench_of};
 use crate::engine::{EngineInfo, LoadRequest};
 use crate::memory::heap;
 use crate::worker::{
@@ -53,9 +53,6 @@ thread_local! {
     /// Lent to the functions of the benches while they run. They run on this thread, which also answers.
     static DIRECTOR: RefCell<Option<Director>> = const { RefCell::new(None) };
 }
-
-/// A bench's closure.
-pub(super) type Closure<'a, M> = dyn FnMut(&mut Bencher<'_, M>) + 'a;
 
 /// Answers requests until the input ends. `groups` runs all benches.
 ///
@@ -269,18 +266,6 @@ impl Director {
 fn without_folder(id: &str) -> String {
     let folder = env::var(PACKAGE_FOLDER).unwrap_or_default();
     if folder.is_empty() { id.to_owned() } else { id.replace(&format!("{folder}/"), "") }
-}
-
-/// The bench that a request is about.
-pub(super) fn bench_of(request: &Request) -> Option<Case> {
-    match request {
-        Request::Prepare { case, .. }
-        | Request::Sample { case, .. }
-        | Request::Profile { case, .. }
-        | Request::Count { case, .. }
-        | Request::Sites { case } => Some(*case),
-        _ => None,
-    }
 }
 
 /// What is answered while no bench is at hand. The names of all benches and what is asked of one of them wait for a pass.

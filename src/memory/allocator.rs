@@ -5,9 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::sites;
 
-/// This file, as the compiler names it: a frame of a stack that is nobody's leak.
-pub(super) const FILE: &str = file!();
-
 /// Counts every allocation of the process that goes through Rust, on whatever thread, and passes it on to the allocator `A`.
 ///
 /// Install it in a binary of its own, never in one that is timed:

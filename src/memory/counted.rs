@@ -22,9 +22,6 @@ const MOST_LOOKS: usize = 1000;
 /// Each tenth run asks the prompt whose output is known. What is kept for each new prompt shows in the others.
 const RUNS_BETWEEN_KNOWN: u64 = 10;
 
-/// This file, as the compiler names it: where a run's stack begins.
-pub(super) const FILE: &str = file!();
-
 /// One whole run of `prepared`, the `run`-th from 0. Each tenth asks its prompt, and the output is compared; the others ask a prompt
 /// of the same length that no other run asks.
 ///

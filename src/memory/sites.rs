@@ -225,8 +225,7 @@ fn frames(printed: &str) -> Vec<String> {
         };
         let place = lines.next_if(|line| line.starts_with("at ")).and_then(|line| place(&line[3..]));
         // What called the run is nobody's leak either.
-        in_run &=
-            !place.as_ref().is_some_and(|(file, _)| file.ends_with(super::counted::FILE)) && !is_of(name, CALLERS);
+        in_run &= !place.as_ref().is_some_and(|(file, _)| file.ends_with("memory/counted.rs")) && !is_of(name, CALLERS);
         let by_name = || is_of(name, PLUMBING_NAMES);
         let plumbing = place.as_ref().map_or_else(by_name, |(file, _)| is_plumbing(file));
         // The compiler places these at the line of the program's `#[global_allocator]`.
@@ -261,7 +260,7 @@ fn place(text: &str) -> Option<(PathBuf, &str)> {
 
 fn is_plumbing(file: &Path) -> bool {
     let text = file.to_string_lossy();
-    file.ends_with(file!()) || file.ends_with(super::allocator::FILE) || PLUMBING.iter().any(|part| text.contains(part))
+    file.ends_with(file!()) || file.ends_with("memory/allocator.rs") || PLUMBING.iter().any(|part| text.contains(part))
 }
 
 /// A source file without the folders of whoever built it: below the current folder, a crate of the registry, or its last

@@ -46,10 +46,7 @@ use crate::command_worker;
 use crate::coverage::COMMAND as COVERAGE;
 use crate::machine::probes;
 use infergate_build::watcher;
-use infergate_build::{
-    asked, bench_choice, bench_target, commits, criterion_front, features, git, revision, sources, swap, toolchain,
-    trees,
-};
+use infergate_build::{asked, bench_choice, bench_target, criterion_front, features, git, sources, swap, toolchain};
 use infergate_build::{output, progress};
 use infergate_receipts::Outcome;
 

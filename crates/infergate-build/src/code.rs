@@ -18,9 +18,10 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use infergate_core::text_file::read_bytes;
 
-pub use changed::{Changed, ChangedFunction};
+pub use changed::Changed;
 pub use content::readable;
 use image::Image;
+pub use sides::ChangedFunction;
 
 /// No program is larger. A file can be, and take no room on its disk.
 const MAX_PROGRAM_BYTES: u64 = 2 << 30;

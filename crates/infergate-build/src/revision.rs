@@ -8,28 +8,59 @@ use std::cell::Cell;
 use std::env;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 
 use super::bench_target::{self, Place};
 use super::git::{commit_of, dirty_submodule, git};
 use super::sources::Source;
-use super::trees::{Slot, Trees};
 use super::{
-    bench_names, built_packages, cargo_settings, carried, checkout_folder, criterion_front, harness, lock_file, output,
-    outside_paths, profiles, submodules, working_tree, workspace,
+    built_packages, cargo_settings, carried, checkout_folder, criterion_front, lock_file, output, outside_paths,
+    profiles, submodules, working_tree, workspace,
 };
 use crate::wanted::{BenchTarget, Wanted};
+use infergate_core::receipt::file_word;
 use infergate_core::sha256;
 use infergate_core::text_file::read_text;
 use infergate_core::worker::Program;
 use infergate_core::worker::WorkerError;
 
+/// Which of the kept checkouts.
+#[derive(Debug, Clone, Copy)]
+pub enum Slot {
+    /// What is compared with.
+    Base,
+    /// The same with the harness of one package of head laid over it. Others are built of base's own files.
+    Laid,
+    /// A step of a bisection.
+    Step,
+    /// HEAD on another dependency or toolchain.
+    Swap,
+    /// The working tree, where it cannot be built in place.
+    Head,
+}
+
+impl Slot {
+    /// The folder's name.
+    pub fn name(self, wanted: &Wanted) -> String {
+        let name = match self {
+            Self::Base => "base",
+            Self::Laid => match &wanted.bench.package {
+                Some(package) => return format!("laid-{}", file_word(package)),
+                None => "laid",
+            },
+            Self::Step => "step",
+            Self::Swap => "swap",
+            Self::Head => "head",
+        };
+        name.to_owned()
+    }
+}
+
 /// A checked-out revision. Others may use its folder when this is dropped.
 pub struct Tree {
     /// Its files.
-    files: PathBuf,
+    pub(super) files: PathBuf,
     /// What it builds.
     target: PathBuf,
     /// The folder below it that is the current one below the repository's root.
@@ -38,7 +69,8 @@ pub struct Tree {
     pub revision: String,
     /// Its commit, in full.
     pub commit: String,
-    repository: PathBuf,
+    /// The repository that it is of.
+    pub(super) repository: PathBuf,
     /// Another toolchain of rustup than its own.
     toolchain: Option<String>,
     /// What was changed in its files or for its build: `--swap rayon=1.11.0`.
@@ -214,34 +246,6 @@ impl Tree {
     #[must_use]
     pub fn by_toolchain(self, toolchain: Option<&String>) -> Self {
         Self { toolchain: toolchain.cloned(), ..self }
-    }
-
-    /// Checks out base. Where it has no bench target, or one that is no worker yet, the working tree's is laid over a checkout of
-    /// its own. Gives a sentence for the verdict then.
-    ///
-    /// # Errors
-    /// As [`checkout`](Self::checkout) and [`harness::lay`]; [`WorkerError::NotComparable`] where the working tree has none either.
-    pub fn of_base(revision: &str, wanted: &Wanted, trees: &Trees) -> Result<(Rc<Self>, Option<String>)> {
-        let tree = trees.checkout(revision, Slot::Base, wanted)?;
-        let (place, name) = (tree.place()?, &wanted.bench.target);
-        let bench = tree.bench(wanted)?;
-        let missing = bench_target::is_missing(&bench, &place)?;
-        let why = if missing {
-            format!("base has no bench target '{name}'")
-        } else if bench_target::is_foreign(&bench, &place)? {
-            format!("base's bench target '{name}' does not use infergate")
-        } else {
-            return Ok((tree, None));
-        };
-        let tree = trees.checkout(revision, Slot::Laid, wanted)?;
-        let here = env::current_dir().context("the current folder cannot be read")?;
-        tree.take_lock_file(&here)?;
-        let checkouts = harness::Checkouts { head: &tree.repository, base: &tree.files };
-        let laid = harness::lay(&wanted.bench, checkouts, &here)?;
-        if missing && laid.is_none() {
-            return Err(bench_names::in_neither(&wanted.bench, &place)?.into());
-        }
-        Ok((tree, laid.map(|what| format!("{why}: {what}"))))
     }
 
     /// The bench target as this checkout calls it.

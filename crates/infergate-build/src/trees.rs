@@ -2,45 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::env;
 use std::rc::Rc;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use super::revision::Tree;
+use super::revision::{Slot, Tree};
+use super::{bench_names, bench_target, harness};
 use crate::wanted::Wanted;
-use infergate_core::receipt::file_word;
-
-/// Which of the kept checkouts.
-#[derive(Debug, Clone, Copy)]
-pub enum Slot {
-    /// What is compared with.
-    Base,
-    /// The same with the harness of one package of head laid over it. Others are built of base's own files.
-    Laid,
-    /// A step of a bisection.
-    Step,
-    /// HEAD on another dependency or toolchain.
-    Swap,
-    /// The working tree, where it cannot be built in place.
-    Head,
-}
-
-impl Slot {
-    /// The folder's name.
-    pub fn name(self, wanted: &Wanted) -> String {
-        let name = match self {
-            Self::Base => "base",
-            Self::Laid => match &wanted.bench.package {
-                Some(package) => return format!("laid-{}", file_word(package)),
-                None => "laid",
-            },
-            Self::Step => "step",
-            Self::Swap => "swap",
-            Self::Head => "head",
-        };
-        name.to_owned()
-    }
-}
 
 /// The checkouts of one gate. Each is made once for all its bench targets: who edits meanwhile changes none of them.
 #[derive(Default)]
@@ -69,5 +38,33 @@ impl Trees {
     /// As there.
     pub fn checkout(&self, revision: &str, slot: Slot, wanted: &Wanted) -> Result<Rc<Tree>> {
         self.get(slot, wanted, || Tree::checkout(revision, slot, wanted))
+    }
+
+    /// Checks out base. Where it has no bench target, or one that is no worker yet, the working tree's is laid over a checkout of
+    /// its own. Gives a sentence for the verdict then.
+    ///
+    /// # Errors
+    /// As [`Tree::checkout`] and [`harness::lay`]; [`WorkerError::NotComparable`] where the working tree has none either.
+    pub fn base(&self, revision: &str, wanted: &Wanted) -> Result<(Rc<Tree>, Option<String>)> {
+        let tree = self.checkout(revision, Slot::Base, wanted)?;
+        let (place, name) = (tree.place()?, &wanted.bench.target);
+        let bench = tree.bench(wanted)?;
+        let missing = bench_target::is_missing(&bench, &place)?;
+        let why = if missing {
+            format!("base has no bench target '{name}'")
+        } else if bench_target::is_foreign(&bench, &place)? {
+            format!("base's bench target '{name}' does not use infergate")
+        } else {
+            return Ok((tree, None));
+        };
+        let tree = self.checkout(revision, Slot::Laid, wanted)?;
+        let here = env::current_dir().context("the current folder cannot be read")?;
+        tree.take_lock_file(&here)?;
+        let checkouts = harness::Checkouts { head: &tree.repository, base: &tree.files };
+        let laid = harness::lay(&wanted.bench, checkouts, &here)?;
+        if missing && laid.is_none() {
+            return Err(bench_names::in_neither(&wanted.bench, &place)?.into());
+        }
+        Ok((tree, laid.map(|what| format!("{why}: {what}"))))
     }
 }

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use candle_core::{DType, Device, Tensor};
 
 use crate::OneLine as _;
+use crate::config::Family;
 use crate::decoder::Decoder;
 use infergate::engine::{Cost, TokenId};
 
@@ -113,4 +114,16 @@ impl<M: Stateful> Decoder for Adapter<M> {
     fn settings(&self) -> BTreeMap<String, String> {
         self.facts.settings.clone()
     }
+}
+
+/// What every adapter to candle-transformers says of itself in a receipt. `kind` stands before the family's name there.
+pub fn settings(kind: &str, family: Family) -> BTreeMap<String, String> {
+    let pair = |k: &str, v: &str| (k.to_owned(), v.to_owned());
+    let implementation = format!("candle-transformers {kind}{}", family.name());
+    // That of qwen3 depends on what is read.
+    let attention = (family != Family::Qwen3).then(|| pair("attention", "whole_score_matrix"));
+    let is_preallocated = kind == "quantized_" && family == Family::Qwen3;
+    let cache = if is_preallocated { "f32, preallocated" } else { "f32, concatenated at each step" };
+    let known = [pair("implementation", &implementation), pair("kv_cache", cache)];
+    known.into_iter().chain(attention).collect()
 }

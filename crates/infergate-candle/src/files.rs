@@ -1,6 +1,5 @@
 //! Models from files and from the hub, and synthetic ones of architectures that candle computes.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use candle_core::DType;
 use candle_nn::VarBuilder;
 use serde::Deserialize as _;
 
-use crate::adapter::{Adapter, Facts};
+use crate::adapter::{Adapter, Facts, settings};
 use crate::config::{Family, LlamaConfig};
 use crate::decoder::Decoder;
 use crate::digest::Digest;
@@ -19,8 +18,8 @@ use crate::gpt2::{Gpt2, Gpt2Config};
 use crate::heap::make_room;
 use crate::hub::{Files, Hub};
 use crate::local::{self, ModelFiles};
+use crate::model::{Model, gpt2_info, only_f32};
 use crate::safetensors::SafeTensorFiles;
-use crate::source::{Model, gpt2_info, only_f32};
 use crate::spec::ModelSpec;
 use crate::tokenizer::Text;
 use crate::weights::{self, Weight};
@@ -147,16 +146,4 @@ fn f32_decoder(config: &LlamaConfig, vb: VarBuilder<'_>) -> Result<Box<dyn Decod
         Family::Qwen2 => Box::new(Adapter::new(qwen::qwen2(config, vb)?, facts)),
         Family::Qwen3 => Box::new(Adapter::new(qwen::qwen3(config, vb)?, facts)),
     })
-}
-
-/// What every adapter to candle-transformers says of itself in a receipt. `kind` stands before the family's name there.
-pub fn settings(kind: &str, family: Family) -> BTreeMap<String, String> {
-    let pair = |k: &str, v: &str| (k.to_owned(), v.to_owned());
-    let implementation = format!("candle-transformers {kind}{}", family.name());
-    // That of qwen3 depends on what is read.
-    let attention = (family != Family::Qwen3).then(|| pair("attention", "whole_score_matrix"));
-    let is_preallocated = kind == "quantized_" && family == Family::Qwen3;
-    let cache = if is_preallocated { "f32, preallocated" } else { "f32, concatenated at each step" };
-    let known = [pair("implementation", &implementation), pair("kv_cache", cache)];
-    known.into_iter().chain(attention).collect()
 }

@@ -11,7 +11,7 @@ use candle_core::quantized::gguf_file::{Content, TensorInfo, Value};
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 
-use crate::adapter::{Adapter, Facts};
+use crate::adapter::{Adapter, Facts, settings};
 use crate::config::{Family, LlamaConfig};
 use crate::decoder::Decoder;
 use crate::fits::Needs;
@@ -126,7 +126,7 @@ impl Gguf {
             parameters: weights::parameters(config),
             weight_bytes,
             cost: config.cost(read_bytes),
-            settings: crate::files::settings("quantized_", config.family),
+            settings: settings("quantized_", config.family),
         };
         self.fill_defaults(config);
         let (content, file) = (self.content, &mut self.file);

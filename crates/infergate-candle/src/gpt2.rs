@@ -3,6 +3,7 @@
 
 mod arithmetic;
 mod config;
+mod forward;
 mod scheduler;
 mod shard;
 mod step;

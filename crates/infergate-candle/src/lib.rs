@@ -19,6 +19,7 @@ pub mod hub;
 #[cfg(feature = "models")]
 pub mod llama;
 pub mod local;
+pub mod model;
 pub mod parallel;
 #[cfg(feature = "models")]
 pub mod qwen;

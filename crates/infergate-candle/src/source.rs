@@ -1,20 +1,18 @@
 //! From a [`LoadRequest`] to a [`CandleEngine`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use candle_core::DType;
 
-use crate::decoder::Decoder;
 use crate::digest::Digest;
-use crate::engine::Tokenize;
 use crate::gpt2::{Gpt2, Gpt2Config};
 use crate::heap::make_room;
 use crate::local::{self, ModelFiles};
+use crate::model::{Model, gpt2_info, only_f32};
 use crate::spec::ModelSpec;
 use crate::{CANDLE_VERSION, CandleEngine, synthetic};
-use infergate::engine::{EngineInfo, LoadRequest};
+use infergate::engine::LoadRequest;
 
 /// Loads the model that `request` names.
 ///
@@ -36,18 +34,6 @@ pub(super) fn is_gpt2(request: &LoadRequest) -> bool {
         }
         _ => false,
     }
-}
-
-/// A loaded model before it becomes an engine.
-pub struct Model {
-    /// The model itself.
-    pub decoder: Box<dyn Decoder>,
-    /// Who it is, without what `decoder` and `digest` know.
-    pub info: EngineInfo,
-    /// Its tokenizer, if it has one.
-    pub text: Option<Arc<dyn Tokenize>>,
-    /// Identity of its weights.
-    pub digest: Digest,
 }
 
 /// As [`load`], for callers that want the logits.
@@ -98,24 +84,6 @@ fn synthetic_gpt2(config: &Gpt2Config, request: &LoadRequest) -> Result<Model> {
     let decoder = Gpt2::load(config, synthetic::var_builder(request.seed, DType::F32), request.threads)?;
     let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
     Ok(Model { decoder: Box::new(decoder), info: gpt2_info(config), text: None, digest })
-}
-
-pub(crate) fn gpt2_info(config: &Gpt2Config) -> EngineInfo {
-    EngineInfo {
-        architecture: Some("gpt2".into()),
-        dtype: "f32".into(),
-        context_tokens: config.n_positions,
-        vocab_tokens: config.vocab_size,
-        ..EngineInfo::default()
-    }
-}
-
-/// On a CPU candle computes safetensors and synthetic weights in f32.
-pub(crate) fn only_f32(request: &LoadRequest) -> Result<()> {
-    match request.dtype.as_deref() {
-        None | Some("f32") => Ok(()),
-        Some(other) => bail!("dtype `{other}` is not possible for {}; use f32", request.model),
-    }
 }
 
 /// The settings that are chosen before the process starts, as this process found them.

@@ -13,6 +13,7 @@ pub mod request;
 pub mod runner;
 pub mod script_server;
 pub mod stamped;
+pub mod stream;
 #[cfg(feature = "tls")]
 mod tls;
 pub mod url;

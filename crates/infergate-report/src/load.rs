@@ -4,14 +4,16 @@ mod course;
 mod digest;
 mod feels;
 mod pairs;
+mod point;
 mod view;
 
 pub use course::{FOLLOWED, QUARTERS, Quarter, Uptime};
-pub use digest::{Digest, Limited, Pair, Point, Rank};
+pub use digest::{Digest, Limited, Pair};
 pub use feels::{INSTANT_NS, SLUGGISH_NS, WAITED_FOR_NS, direction, smoothness, wait};
 pub use infergate_receipts::Metric;
 pub use pairs::Winners;
-pub use view::{Series, View, load_cell, median_cell, percentile_cell};
+pub use point::{Point, Rank, Series};
+pub use view::{View, has_p99, load_cell, median_cell, percentile_cell};
 
 use infergate_receipts::{LoadReceipt, Outcome};
 

@@ -12,13 +12,13 @@ use std::time::Duration;
 use anyhow::{Context, Error, Result, bail, ensure};
 use clap::{Arg, Args};
 
-use super::commits::{self, Commits, Next, Tried};
 use super::flags::{self, Keys, TakesKeys};
-use super::git::{commit_of, git};
 use super::outputs::{Files, Written};
 use super::paired_gate::{self, Asked};
-use super::revision::{Tree, short};
-use super::trees::Slot;
+use infergate_build::commits::{self, Commits, Next, Tried};
+use infergate_build::git::{commit_of, git};
+use infergate_build::revision::{Slot, Tree, short};
+
 use super::turn::{self, Wait};
 use super::{early, output, progress};
 use crate::config::Config;

@@ -9,14 +9,13 @@ use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
 use super::outputs::{Files, Kept, Written};
-use super::revision::Tree;
-use super::sources::{self, Source, Sources};
-use super::trees::Trees;
 use super::turn::{self, Wait};
 use super::{early, output, progress};
 use crate::config::Config;
 use crate::machine;
 use crate::paired::{Alike, PairedRequest, PairedRun};
+use infergate_build::sources::{self, Source, Sources};
+use infergate_build::trees::Trees;
 use infergate_core::case::Case;
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
@@ -172,8 +171,7 @@ impl Builds {
         }
         let head = Source::here(wanted).build()?.program(None, None);
         let Some(revision) = &asked.against else { return Ok(Self { head: head.open()?, other: None }) };
-        let trees = Trees::default();
-        let (tree, _) = Tree::of_base(revision, wanted, &trees)?;
+        let (tree, _) = Trees::default().base(revision, wanted)?;
         let base = tree.build(wanted)?;
         let sources = Sources { base: Some(tree.source(wanted)?), head: Some(Source::here(wanted)) };
         let (alike, note) = sources::alike(&sources, (&base, &head), config.measured.seed, cancelled)?;

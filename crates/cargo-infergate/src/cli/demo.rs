@@ -10,11 +10,11 @@ use std::thread;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
-use super::criterion_front::own_source;
-use super::git::git;
 use super::outputs::{Files, Written};
 use super::{asked, bench_target, output, progress};
 use crate::paired::ensure_not;
+use infergate_build::criterion_front::own_source;
+use infergate_build::git::git;
 use infergate_build::watcher::watched;
 use infergate_core::process::Group;
 use infergate_receipts::{DEMO_SCHEMA, Demo as Found, DemoChange, Outcome, Verdict, read};

@@ -13,10 +13,10 @@ use clap::Args;
 
 use super::criterion_front;
 use super::flags::one_of;
-use super::git::git;
 use super::outputs::Files;
 use super::{flags, output, outputs};
 use ci::CiFile;
+use infergate_build::git::git;
 use infergate_core::text_file::read_text;
 use infergate_receipts::shell;
 use infergate_receipts::{INIT_SCHEMA, Init as Found, InitChange, InitFile, ensure_writable, write_new, write_text};

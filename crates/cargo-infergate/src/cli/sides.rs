@@ -7,17 +7,17 @@ use std::rc::Rc;
 use anyhow::{Context, Result, ensure};
 
 use super::gate::Gate;
-use super::git::git;
 use super::memory::Follower;
 use super::paired_gate::Paired;
-use super::revision::Tree;
-use super::sources::{Source, Sources};
-use super::trees::{Slot, Trees};
 use super::{
     bench_target, command_program, criterion_front, features, memory, output, server_program, swap, toolchain,
 };
 use crate::config::Config;
 use crate::paired::Program;
+use infergate_build::git::git;
+use infergate_build::revision::{Slot, Tree};
+use infergate_build::sources::{Source, Sources};
+use infergate_build::trees::Trees;
 use infergate_build::{build_command, profiles};
 use infergate_core::worker::WorkerError;
 use infergate_receipts::{Note, clause};
@@ -157,7 +157,7 @@ fn ahead(revision: &str, commit: &str) -> Option<Note> {
 fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Result<Sides> {
     let wanted = &config.wanted();
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
-    let (tree, laid) = Tree::of_base(revision, wanted, trees)?;
+    let (tree, laid) = trees.base(revision, wanted)?;
     let mut notes = Vec::from_iter(ahead(revision, &tree.commit));
     if let Some(laid) = laid {
         output::line(&laid);

@@ -17,7 +17,7 @@ use infergate_core::text_file::read_text;
 use infergate_receipts::{Accept, Note, Side, Terms};
 
 use super::gate::Gate;
-use super::git::{commit_of, file_of, git};
+use infergate_build::git::{commit_of, file_of, git};
 
 /// As many characters of a value are shown.
 const SHOWN: usize = 300;

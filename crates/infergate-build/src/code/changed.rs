@@ -15,7 +15,7 @@ use super::content::{Contents, readable};
 use super::data;
 use super::functions::{self, Function};
 use super::image::Image;
-use super::sides::Sides;
+use super::sides::{ChangedFunction, Sides};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
@@ -25,18 +25,6 @@ pub struct Changed {
     pub functions: Vec<ChangedFunction>,
     /// Whether nothing else differs that could change what a program does.
     pub is_all: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChangedFunction {
-    /// Its name, without hashes.
-    pub name: String,
-    /// Where it begins in base, when that is loaded at zero; `None` where base has none.
-    pub base: Option<u64>,
-    /// The same in head.
-    pub head: Option<u64>,
-    /// Whether its instructions differ, or one side has none. Else it refers to something else, or is the same, see [`Changed`].
-    pub has_other_instructions: bool,
 }
 
 /// Compares all functions of two executables.

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::changed::ChangedFunction;
 use super::content::{Contents, is_for_the_loader};
 use super::image::{Pointer, Section};
+use super::sides::ChangedFunction;
 use super::sides::{POINTER, Sides};
 
 /// Whether whatever differs of it is what one of the functions that changed leads to.

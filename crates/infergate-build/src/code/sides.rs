@@ -7,11 +7,22 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-use super::changed::ChangedFunction;
 use super::content::{Code, Contents, is_for_the_loader, is_variable};
 use super::functions::{Function, Reference};
 use super::image::{Image, Pointer, Section};
 use super::loaded::LOCATION;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedFunction {
+    /// Its name, without hashes.
+    pub name: String,
+    /// Where it begins in base, when that is loaded at zero; `None` where base has none.
+    pub base: Option<u64>,
+    /// The same in head.
+    pub head: Option<u64>,
+    /// Whether its instructions differ, or one side has none. Else it refers to something else, or is the same, see [`Changed`].
+    pub has_other_instructions: bool,
+}
 
 /// Constants refer to constants; deeper ones are not understood.
 const MAX_DEPTH: usize = 64;

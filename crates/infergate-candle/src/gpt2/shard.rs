@@ -171,25 +171,6 @@ impl Shard {
         self.blocks.iter().map(|_| Ok(LayerCache { k: zeros()?, v: zeros()? })).collect()
     }
 
-    /// Reads `tokens` behind `past` cached ones; gives the last position's logits for this rank's part of the vocabulary.
-    pub fn forward(
-        &self,
-        shared: &Shared,
-        member: &mut Member,
-        tokens: &[TokenId],
-        cache: &[LayerCache],
-        past: usize,
-    ) -> Candle<Tensor> {
-        if let [token] = *tokens {
-            return super::step::step(self, shared, member, token, cache, past);
-        }
-        let mut prompt = Prompt::new(shared, tokens, cache, past)?;
-        for layer in 0..self.blocks.len() {
-            prompt = prompt.block(self, shared, member, layer)?;
-        }
-        prompt.logits(self, shared)
-    }
-
     /// Caches `kv`, `[2 * heads, len, head_dim]`, then lets `q`, `[heads, rows, head_dim]`, attend to all up to itself; its
     /// rows are the sequence's last. Gives `[rows, heads * head_dim]`.
     fn attention(&self, shared: &Shared, q: &Tensor, kv: &Tensor, cache: &LayerCache, past: usize) -> Candle<Tensor> {

@@ -9,12 +9,12 @@ use anyhow::{Context as _, Result, ensure};
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop};
 
 use crate::api::body::{Api, Wanted};
-use crate::client::connection::Http;
 use crate::client::cpu::shared_clock_ns;
 use crate::client::dial::Network;
 use crate::client::endpoint::Client;
 use crate::client::request::{Endpoint, Limits};
 use crate::client::script_server::{COMMAND, Log, Script};
+use crate::client::stream::Http;
 use crate::client::url::Url;
 use crate::plan::shard::Shard;
 use crate::plan::{LevelPlan, Prompts};

@@ -13,39 +13,11 @@ use infergate_core::load::{Failure, FailureClass};
 use tokio::task::spawn_local;
 
 use crate::api::failures::{failure, kind};
-use crate::client::dial::Stream;
 use crate::client::stamped::{ReadTimes, RunClock, Stamped};
+use crate::client::stream::{Http, Stream};
 
 /// The largest head of an answer, bytes.
 const MAX_HEAD_BYTES: usize = 64 << 10;
-
-/// The version of HTTP that is spoken. It is asked for, not found out: one run speaks one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Http {
-    /// HTTP/1.1.
-    #[default]
-    One,
-    /// HTTP/2, a connection a user as well, so that users share no flow control. Without TLS it is spoken from the first byte.
-    Two,
-}
-
-impl Http {
-    /// Its name in receipts.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::One => "HTTP/1.1",
-            Self::Two => "HTTP/2",
-        }
-    }
-
-    /// Its name in a TLS handshake.
-    pub fn alpn(self) -> &'static [u8] {
-        match self {
-            Self::One => b"http/1.1",
-            Self::Two => b"h2",
-        }
-    }
-}
 
 enum Sender {
     One(http1::SendRequest<Full<Bytes>>),

@@ -7,20 +7,14 @@ use std::pin::Pin;
 
 use anyhow::{Context as _, Result, ensure};
 use infergate_core::load::Failure;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use crate::api::failures::of_connect;
-use crate::client::connection::Http;
 use crate::client::kernel_time::{ReceiveDelays, timed};
+use crate::client::stream::{Http, Stream};
 #[cfg(feature = "tls")]
 use crate::client::tls::Tls;
 use crate::client::url::Url;
-
-/// Bytes in both directions.
-pub trait Stream: AsyncRead + AsyncWrite + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> Stream for S {}
 
 /// A connection that is being made.
 pub type Dialling<'a> = Pin<Box<dyn Future<Output = Result<Box<dyn Stream>, Failure>> + 'a>>;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 #[cfg(target_os = "linux")]
 use std::time::Duration;
 
-use crate::client::dial::Stream;
+use crate::client::stream::Stream;
 
 /// A delay that is longer was a step of the system's clock.
 #[cfg(target_os = "linux")]

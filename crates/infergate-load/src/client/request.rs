@@ -20,10 +20,11 @@ use crate::api::body::Wanted;
 use crate::api::failures::{failure, of_status};
 use crate::api::stream::Completion;
 use crate::api::text::{AnswerText, Room};
-use crate::client::connection::{Connection, Http, of_http};
+use crate::client::connection::{Connection, of_http};
 use crate::client::dial::Dial;
 use crate::client::kernel_time::ReceiveDelays;
 use crate::client::stamped::{ReadTimes, RunClock};
+use crate::client::stream::Http;
 use crate::client::url::Url;
 use crate::target::live::Live;
 

@@ -10,8 +10,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::api::failures::failure;
-use crate::client::connection::Http;
-use crate::client::dial::Stream;
+use crate::client::stream::{Http, Stream};
 
 /// What a connection to one host needs.
 pub struct Tls {

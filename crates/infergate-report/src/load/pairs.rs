@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::digest::Point;
+use super::point::Point;
 use infergate_load::summary::crossing::Faster;
 use infergate_receipts::LoadReceipt;
 use infergate_receipts::Metric;

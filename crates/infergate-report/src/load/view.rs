@@ -5,7 +5,8 @@ use infergate_core::load::{Arrivals, RequestRecord};
 use infergate_core::receipt::file_word;
 use infergate_core::stats::samples_needed;
 
-use super::digest::{Digest, Point, Rank};
+use super::digest::Digest;
+use super::point::{Point, Rank, Series};
 use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Column, Missing, Place, Table, Unit};
 use crate::units::capital;
@@ -17,12 +18,6 @@ use infergate_receipts::{LoadReceipt, Price};
 pub struct View<'a> {
     pub receipt: &'a LoadReceipt,
     pub digest: &'a Digest,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Series {
-    pub scenario: usize,
-    pub target: Option<usize>,
 }
 
 impl<'a> View<'a> {
@@ -230,4 +225,8 @@ fn why_missing(point: &Point, metric: Metric, rank: Rank) -> Missing {
     } else {
         Missing::TooFewSamples { needed, samples: requests }
     }
+}
+
+pub fn has_p99(view: &View<'_>, metric: Metric) -> bool {
+    view.digest.points.iter().any(|point| point.spread(metric).p99.is_some())
 }

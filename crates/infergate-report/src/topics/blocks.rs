@@ -1,7 +1,6 @@
 //! The blocks of a paired run: how many, how noisy each case was expected to be, the change of each case block by block, and the
 //! times of base and head of one that does not pass: drift of the machine moves both, a change moves one.
 
-use super::verdict::MOST_SUBJECTS;
 use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Section, Table, Tone, Unit};
 use crate::words;
@@ -11,6 +10,9 @@ use infergate_judge::paired::block_difference;
 use infergate_receipts::{
     Against, BlockCase, Outcome, PairedCase, PairedReceipt, Statistic, TimeEvidence, Verdict, VerdictRow,
 };
+
+/// Of more subjects, those that failed come first, then those that moved, and the others are one line or folded.
+pub const MOST_SUBJECTS: usize = 30;
 
 /// The axis of changes, which says where faster is.
 const CHANGE: &str = "change of time: left of 0 faster, right of 0 slower";

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::blocks::{MOST_SUBJECTS, changes};
 use crate::inputs::Inputs;
 use crate::model::{Cell, Column, Missing, Row, Section, Table, Tone, Unit};
 use crate::words::look;
@@ -10,9 +11,6 @@ use infergate_receipts::{
     Against, Counter, CounterEvidence, Evidence, MemoryEvidence, Metric, Outcome, OutputComparison, OutputEvidence,
     Statistic, TimeEvidence, Unit as Counts, Verdict, VerdictRow, Witness,
 };
-
-/// Of more subjects, those that failed come first, then those that moved, and the others are one line or folded.
-pub const MOST_SUBJECTS: usize = 30;
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let verdict = inputs.verdict.as_ref()?;
@@ -24,7 +22,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let notes = verdict.notes.iter().filter(|note| !(is_sure && look::is_of_errors(note)));
     said.extend(notes.map(words::note));
     let tables = [times(verdict, |_| true), exact(verdict), trends(verdict)];
-    Some(Section::new("verdict", "Verdict").with(tables).with([said]).with(super::blocks::changes(inputs)))
+    Some(Section::new("verdict", "Verdict").with(tables).with([said]).with(changes(inputs)))
 }
 
 /// Whether a row is shown where there is room for little: it decides something, or something moved.

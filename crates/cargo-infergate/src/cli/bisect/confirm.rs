@@ -8,11 +8,11 @@ use anyhow::Result;
 
 use super::{Search, judged};
 use crate::cli::paired_gate;
-use crate::cli::revision::Tree;
-use crate::cli::sources::Sources;
 use crate::cli::{explain, output, progress, same_code};
 use crate::paired::{Program, ensure_not};
 use infergate_build::edited::Edited;
+use infergate_build::revision::Tree;
+use infergate_build::sources::Sources;
 use infergate_receipts::{BisectionEnd, BisectionStep, Explained, Outcome, PairedReceipt, VerdictRow, clause};
 
 /// The tree of the one before, and that of what was found.

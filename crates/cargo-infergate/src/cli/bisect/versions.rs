@@ -8,13 +8,12 @@ use anyhow::{Result, bail, ensure};
 use clap::{ArgAction, Args};
 
 use super::Search;
-use crate::cli::commits::Tried;
 use crate::cli::output;
-use crate::cli::revision::Tree;
-use crate::cli::swap::{self, Swap};
-use crate::cli::trees::Slot;
 use crate::config::Config;
 use crate::paired::ensure_not;
+use infergate_build::commits::Tried;
+use infergate_build::revision::{Slot, Tree};
+use infergate_build::swap::{self, Swap};
 use infergate_receipts::BisectionEnd;
 
 /// What to search, where it is not commits.

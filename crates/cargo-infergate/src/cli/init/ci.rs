@@ -4,9 +4,9 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cli::git::{commit_of, git};
 use crate::cli::outputs;
 use infergate_build::criterion_front::own_source;
+use infergate_build::git::{commit_of, git};
 
 /// What stands for the commit in the templates. It looks like one, so that linters read them as they are.
 const COMMIT: &str = "0000000000000000000000000000000000000000";

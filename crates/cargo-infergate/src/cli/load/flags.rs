@@ -10,7 +10,7 @@ use crate::cli::flags::{self, JUDGING, Keys, TakesKeys, one_of};
 use crate::cli::turn::Wait;
 use crate::config::keys::Group;
 use infergate_load::api::body::Api;
-use infergate_load::client::connection::Http;
+use infergate_load::client::stream::Http;
 use infergate_receipts::MAX_USERS;
 use infergate_receipts::{MAX_TOKENS, MAX_TURNS};
 

@@ -7,11 +7,11 @@ use std::time::Instant;
 use anyhow::Result;
 
 use super::super::outputs::Kept;
-use super::super::sources::{self, Sources};
 use super::super::{calibrate, coverage, flags, output, progress};
 use crate::config::Config;
 use crate::paired::{PairedRequest, PairedRun};
 use infergate_build::code::Changed;
+use infergate_build::sources::{self, Sources};
 use infergate_judge::paired::{
     GLANCE_BLOCKS, MAX_BLOCKS, blocks_to_pass, fewest_to_fail, known, of_another_setup, open, own_errors,
 };

@@ -1,8 +1,8 @@
 //! What the system says of when it received what a client read, over loopback.
 
 use infergate_load::api::body::Api;
-use infergate_load::client::connection::Http;
 use infergate_load::client::dial::{Dial as _, Network};
+use infergate_load::client::stream::Http;
 use infergate_load::client::url::Url;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;

@@ -1,9 +1,8 @@
 //! What one user's stream is like as more users share the engine: how many tokens a second, and how even it is.
 
-use super::users::has_p99;
 use super::{charted, ends, left_out, lines, quartiles, worded};
 use crate::inputs::Inputs;
-use crate::load::{INSTANT_NS, Metric, Rank, SLUGGISH_NS, View, percentile_cell, smoothness};
+use crate::load::{INSTANT_NS, Metric, Rank, SLUGGISH_NS, View, has_p99, percentile_cell, smoothness};
 use crate::model::{Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Section, Tone, Unit};
 
 const ABOUT_SPEED: &str = "Tokens a second that each user receives once the first one is there (1 / TPOT), as more users share the \

@@ -5,7 +5,7 @@ use infergate_core::stats::samples_needed;
 use super::streaming::itl_chart;
 use super::{left_out, lines, quartiles, worded};
 use crate::inputs::Inputs;
-use crate::load::{Metric, Rank, View, direction, percentile_cell, wait};
+use crate::load::{Metric, Rank, View, direction, has_p99, percentile_cell, wait};
 use crate::model::{Axis, Cell, Chart, Column, Layer, Look, Place, Section, Table, Unit};
 use crate::units::capital;
 
@@ -33,10 +33,6 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         metric => chart(&view, *metric),
     });
     Some(section.with(charts.chain(together(&view))))
-}
-
-pub fn has_p99(view: &View<'_>, metric: Metric) -> bool {
-    view.digest.points.iter().any(|point| point.spread(metric).p99.is_some())
 }
 
 /// Why there is no such column.
