@@ -15,6 +15,7 @@ mod early;
 mod explain;
 mod flags;
 mod gate;
+mod gate_flags;
 mod help;
 mod init;
 #[cfg(feature = "load")]
@@ -22,6 +23,7 @@ mod load;
 mod load_gate;
 mod memory;
 mod outputs;
+mod pages;
 mod paired_gate;
 mod report;
 mod same_code;
@@ -30,6 +32,7 @@ mod schema;
 mod server_program;
 #[cfg(feature = "load")]
 mod server_worker;
+mod sessions;
 mod sides;
 mod terms;
 mod turn;
@@ -69,13 +72,13 @@ struct CommandLine {
 #[derive(Subcommand)]
 #[expect(clippy::large_enum_variant, reason = "there is one, made once")]
 enum Asked {
-    Gate(gate::Gate),
+    Gate(gate_flags::Gate),
     Bench(bench::Bench),
     Compare(compare::Compare),
     Memory(memory::Memory),
     #[cfg(feature = "load")]
     Load(load::Load),
-    Bless(bless::Bless),
+    Bless(sessions::Bless),
     Bisect(bisect::Bisect),
     Calibrate(calibrate::Calibrate),
     Report(report::Report),

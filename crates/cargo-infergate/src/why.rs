@@ -7,6 +7,7 @@
 mod change;
 mod flame;
 mod lines;
+mod moved;
 pub mod names;
 mod process;
 mod program;

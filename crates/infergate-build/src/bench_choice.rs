@@ -8,15 +8,13 @@ use toml::{Table, Value as Toml};
 use wildmatch::WildMatch;
 
 use super::bench_names::packages_below;
-use super::criterion_front::{self, source, takes_criterion, takes_infergate};
-use super::workspace::Package;
-use super::{git, swap};
+use super::frameworks::{self, names_ours, source, takes_criterion, takes_infergate, uses_ours};
+use super::package::Package;
+use super::{git, manifest};
 use crate::wanted::{BenchTarget, MEMORY_TARGET};
 use infergate_core::printable::first_of;
 use infergate_core::worker::WorkerError;
 
-/// What a bench that can be measured has in its text.
-const NAMED: [&str; 2] = ["criterion", "divan"];
 /// No file of a bench is larger.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Bench targets that a line names.
@@ -266,7 +264,7 @@ fn around<'p>(packages: &[&'p Package], folder: &Path) -> Option<&'p Package> {
 fn of_packages(target: &BenchTarget, packages: &[&Package], here: &[Package]) -> Vec<Found> {
     let is_one_of_several = packages.len() > 1;
     let of_package = |package: &Package| -> Vec<Found> {
-        let manifest = swap::table(&package.manifest_path).unwrap_or_default();
+        let manifest = manifest::table(&package.manifest_path).unwrap_or_default();
         let own: BTreeSet<String> = with_main(&manifest).into_iter().map(|(name, _)| name).collect();
         // Cargo takes every file beside them for one; what others include has no main.
         let has_some = |text: String| text.contains("main") || text.contains(RUSTCS);
@@ -281,7 +279,7 @@ fn of_packages(target: &BenchTarget, packages: &[&Package], here: &[Package]) ->
                 Some("uses neither criterion nor divan (an engine's own is named with --bench-target)".to_owned())
             } else if !is_ours {
                 Some("takes criterion from another package, not from a dependency of its own".to_owned())
-            } else if is_of_codspeed(package, &text) && !criterion_front::is_of_codspeed(package) {
+            } else if is_of_codspeed(package, &text) && !frameworks::is_of_codspeed(package) {
                 Some(
                     "uses codspeed-criterion-compat beside criterion, and one Cargo.toml can have one of both replaced"
                         .to_owned(),
@@ -313,17 +311,6 @@ const NO_MAIN: &str = "has no 'harness = false' in Cargo.toml";
 const BESIDE: &str = "is not named with --bench-target, and an engine's is gated alone";
 /// What one that is named does not lack.
 const OFF: &str = "has 'bench = false' in Cargo.toml and is not named with --bench-target";
-
-pub fn names_ours(text: &str) -> bool {
-    NAMED.iter().any(|name| text.contains(name))
-}
-
-/// Whether a bench's text speaks of criterion or divan. What it includes may, and what a macro of a helper makes of it if that writes its
-/// `main`, too.
-pub fn uses_ours(text: &str, helpers: &BTreeSet<String>) -> bool {
-    let by_helper = || !text.contains("fn main") && helpers.iter().any(|name| text.contains(&format!("{name}::")));
-    names_ours(text) || text.contains("include!(") || by_helper()
-}
 
 /// Whether a bench takes CodSpeed's criterion always, in a package that takes criterion's own, too.
 fn is_of_codspeed(package: &Package, text: &str) -> bool {

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use super::bench_choice::names_ours;
-use super::bench_target::{self, Place};
+use super::frameworks::names_ours;
 use super::git::git;
-use super::swap::MAX_FILE_BYTES;
-use super::workspace::{self, Package};
-use crate::wanted::BenchTarget;
+use super::manifest::MAX_FILE_BYTES;
+use super::package::Package;
+use super::workspace;
+use crate::wanted::{BenchTarget, Place};
 use infergate_core::printable::first_of;
 use infergate_core::text_file::read_text;
 use infergate_core::worker::WorkerError;
@@ -32,9 +32,14 @@ pub fn ensure_there(target: &BenchTarget) -> Result<()> {
 pub fn in_neither(target: &BenchTarget, base: &Place) -> Result<WorkerError> {
     let remedy = remedy(&here(target)?.unwrap_or_default());
     Ok(match target.is_named {
-        true => bench_target::no_such_target(target, base, &format!("neither has the working tree; {remedy}")),
+        true => no_such_target(target, base, &format!("neither has the working tree; {remedy}")),
         false => WorkerError::NotComparable(remedy),
     })
+}
+
+/// A checkout without the bench target, and what to do about it.
+pub fn no_such_target(target: &BenchTarget, place: &Place, remedy: &str) -> WorkerError {
+    WorkerError::NotComparable(format!("{} has no bench target '{}'; {remedy}", place.name, target.target))
 }
 
 fn remedy(names: &BTreeSet<String>) -> String {

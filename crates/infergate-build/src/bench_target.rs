@@ -11,11 +11,11 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::bench_choice::uses_ours;
 use super::cargo_words::Words;
-use super::workspace::{self, Package, Target};
-use super::{asked, bench_names, cargo_settings, criterion_front, lock_file, output, progress, toolchain};
-use crate::wanted::{BenchTarget, MEMORY_TARGET};
+use super::frameworks::uses_ours;
+use super::package::{Package, Target};
+use super::{asked, bench_names, cargo_settings, criterion_front, frameworks, output, progress, toolchain, workspace};
+use crate::wanted::{BenchTarget, MEMORY_TARGET, Place};
 use crate::watcher::watched;
 use infergate_core::build_info;
 use infergate_core::process::Group;
@@ -28,21 +28,6 @@ use infergate_core::worker::WorkerError;
 const MAX_SOURCE_BYTES: u64 = 16 << 20;
 /// No message of cargo's on what it built is longer.
 const MAX_MESSAGE_BYTES: u64 = 1 << 20;
-
-/// A checkout other than the working tree.
-#[derive(Debug, Clone)]
-pub struct Place {
-    /// How messages name it: `origin/main (1234567890)`.
-    pub name: String,
-    /// The package's folder in it.
-    pub folder: PathBuf,
-    /// Its own target folder.
-    pub target: PathBuf,
-    /// Build with exactly what its Cargo.lock says, and fail where that does not fit its manifests.
-    pub locked: bool,
-    /// Another toolchain of rustup than the checkout's own.
-    pub toolchain: Option<String>,
-}
 
 /// The worker that `given` names, or the bench target of the working tree, which is built. Only what was built here has a
 /// commit: a file that was given may come from anywhere.
@@ -88,11 +73,6 @@ impl Built {
     }
 }
 
-/// The `Cargo.lock` of the package in `folder`, whether it exists or not.
-pub fn lock_file(folder: &Path) -> Result<PathBuf> {
-    lock_file::path(toolchain::cargo(Some(folder)), folder)
-}
-
 /// Builds the bench target of the working tree and gives its executable; `last` are more arguments for the last call of the compiler. What
 /// cargo says goes to stderr as it comes.
 pub fn build(target: &BenchTarget, last: &[String]) -> Result<Built> {
@@ -102,7 +82,7 @@ pub fn build(target: &BenchTarget, last: &[String]) -> Result<Built> {
         "bench target '{}' uses criterion itself, which only gate --against and bisect can measure; for the other commands write \
          criterion = {{ package = \"{}\", ... }} into Cargo.toml",
         target.target,
-        criterion_front::PACKAGE
+        frameworks::PACKAGE
     );
     output::line(&format!("building bench target '{}' (some minutes the first time)", target.name()));
     let (executable, _) = run(target, None, last)?;
@@ -139,13 +119,6 @@ fn spec(Package { id, name, .. }: Package) -> String {
     if id.contains("://") && id.contains('#') && !id.contains(' ') { id } else { name }
 }
 
-/// cargo in `folder`, by the toolchain that it names.
-pub fn cargo(folder: &Path) -> Command {
-    let mut cargo = toolchain::cargo(Some(folder));
-    cargo.current_dir(folder);
-    cargo
-}
-
 /// Whether that checkout lacks the bench target. Where cargo cannot tell it does not: cargo says why when it builds.
 pub fn is_missing(target: &BenchTarget, place: &Place) -> Result<bool> {
     let packages = workspace::packages(&place.folder)?;
@@ -157,7 +130,7 @@ pub fn is_missing(target: &BenchTarget, place: &Place) -> Result<bool> {
 /// its one line was changed, and cannot be a worker. A package can have benches of both.
 pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
     let ours = |folder: &Path| -> Result<bool> {
-        Ok(workspace::of_bench(target, folder)?.iter().any(criterion_front::takes_infergate))
+        Ok(workspace::of_bench(target, folder)?.iter().any(frameworks::takes_infergate))
     };
     // A test before, and a bench of criterion's now; but one of an engine is a worker, whatever head's text speaks of.
     let is_engines = || Ok::<_, anyhow::Error>(source(target, &place.folder)?.contains("infergate"));
@@ -182,8 +155,8 @@ pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
 /// Whether it can be one of criterion's or divan's, with infergate's front or without.
 fn uses_criterion(target: &BenchTarget, folder: &Path) -> Result<bool> {
     Ok(workspace::of_bench(target, folder)?.iter().any(|package| {
-        let text = criterion_front::source(package, &target.target).unwrap_or_default();
-        let takes = criterion_front::takes_criterion(package) || criterion_front::takes_infergate(package);
+        let text = frameworks::source(package, &target.target).unwrap_or_default();
+        let takes = frameworks::takes_criterion(package) || frameworks::takes_infergate(package);
         (takes || !package.front_helpers.is_empty()) && uses_ours(&text, &package.front_helpers)
     }))
 }
@@ -206,7 +179,7 @@ pub fn build_at(target: &BenchTarget, place: &Place, last: &[String]) -> Result<
         return Ok(executable);
     }
     if said.iter().any(|line| line.contains("no bench target named")) {
-        return Err(no_such_target(
+        return Err(bench_names::no_such_target(
             target,
             place,
             "compare with a revision that has one, or give --base-bin and --head-bin",
@@ -215,11 +188,6 @@ pub fn build_at(target: &BenchTarget, place: &Place, last: &[String]) -> Result<
     }
     let hint = said.iter().find_map(|line| missing_file(line)).map(|hint| format!("; {hint}")).unwrap_or_default();
     bail!("{} does not build: {}; the compiler's last lines are above{hint}", place.name, first_error(&said))
-}
-
-/// A checkout without the bench target, and what to do about it.
-pub fn no_such_target(target: &BenchTarget, place: &Place, remedy: &str) -> WorkerError {
-    WorkerError::NotComparable(format!("{} has no bench target '{}'; {remedy}", place.name, target.target))
 }
 
 /// As [`finish`]; of another checkout with the lines cargo said.

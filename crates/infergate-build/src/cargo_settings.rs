@@ -8,7 +8,7 @@ use std::process::Command;
 
 use toml::{Table, Value};
 
-use super::swap::table;
+use super::manifest::table;
 
 /// The settings that hold for cargo in `folder`, with the folder that each counts paths from; what lies nearer goes first. A file that is
 /// no TOML is left out: cargo says so when it builds.

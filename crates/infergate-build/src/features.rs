@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use super::{asked, bench_target};
+use super::{asked, bench_target, toolchain};
 use crate::wanted::BenchTarget;
 use infergate_core::printable::first_of;
 
@@ -30,7 +30,7 @@ pub fn of_all(folder: &Path) -> Result<Features> {
 }
 
 fn tree(folder: &Path) -> Command {
-    let mut cargo = bench_target::cargo(folder);
+    let mut cargo = toolchain::cargo_in(folder);
     cargo.args(["tree", "--prefix", "none", "--no-dedupe", "--edges", "normal,build,dev", "--format", "{p}|{f}"]);
     cargo
 }

@@ -14,8 +14,8 @@ use toml::{Table, Value as Toml};
 
 use super::features::Features;
 use super::lock_file::{field, packages};
-use super::workspace::{self, Package};
-use super::{bench_target, checkout_folder, features};
+use super::package::Package;
+use super::{checkout_folder, features, lock_file, workspace};
 use crate::wanted::{BenchTarget, MEMORY_TARGET};
 use infergate_core::printable::first_of;
 use infergate_core::text_file::read_text;
@@ -93,7 +93,7 @@ pub fn lay(target: &BenchTarget, checkouts: Checkouts, here: &Path) -> Result<Op
         return not_comparable(format!("base has no package where head's {name} is, whose bench target it is"));
     };
     let before = features::of_all(&base)?;
-    let were = [base.join("Cargo.toml"), bench_target::lock_file(&base)?].map(|file| {
+    let were = [base.join("Cargo.toml"), lock_file::around(&base)?].map(|file| {
         let text = read_text(&file, MAX_FILE_BYTES).ok();
         (file, text)
     });
@@ -123,7 +123,7 @@ fn put(
     manifest::add_dependencies(&mut table, own, checkouts)?;
     manifest::add_targets(&mut table, target, own, (folder, &all))?;
     checkout_folder::write(checkouts.base, &manifest, &table.to_string())?;
-    add_packages(&bench_target::lock_file(folder)?, &bench_target::lock_file(base)?, checkouts.base)?;
+    add_packages(&lock_file::around(folder)?, &lock_file::around(base)?, checkouts.base)?;
     let after = features::of_all(base).or_else(|error| match unlocked(&error) {
         Some(package) => not_comparable(format!(
             "head's harness needs another version of {package} than base's Cargo.lock has; upgrade it in a commit of its own, and compare with that"

@@ -9,13 +9,18 @@ use infergate_core::printable::{first_of, printable_within};
 use infergate_core::text_file::read_text;
 use toml::{Table, Value};
 
-use super::asked;
+use super::{asked, toolchain};
 
 /// A lock file of a thousand crates has 300 KB.
 pub const MAX_BYTES: u64 = 16 << 20;
 
 /// As many differences are named; the others are counted.
 const NAMED: usize = 8;
+
+/// The `Cargo.lock` of the package in `folder`, whether it exists or not.
+pub fn around(folder: &Path) -> Result<PathBuf> {
+    path(toolchain::cargo(Some(folder)), folder)
+}
 
 /// The `Cargo.lock` that cargo reads for the package in `folder`, whether it exists or not.
 pub fn path(mut cargo: Command, folder: &Path) -> Result<PathBuf> {

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::checkout_folder;
 use super::git::git;
-use super::swap::{dependency_sections, table};
+use super::manifest::{dependency_sections, table};
 
 /// Makes such paths of all manifests in the checkout `files` of `repository` absolute. Both sides then use the files that lie there now.
 ///

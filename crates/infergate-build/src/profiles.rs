@@ -7,8 +7,8 @@ use infergate_core::printable::first_of;
 use toml::{Table, Value};
 
 use super::git::git;
-use super::swap::table;
-use super::{bench_target, cargo_settings};
+use super::manifest::table;
+use super::{cargo_settings, lock_file};
 
 /// As many keys are named; the others are counted.
 const NAMED: usize = 8;
@@ -110,7 +110,7 @@ pub fn left_behind(here: &Path, repository: &Path, checkout: &Path, files: &Path
             || there.contains(&whole(place.clone()));
         !is_there && (below.is_none() || is_ignored(place))
     };
-    let manifest = bench_target::lock_file(here).map(|lock| lock.with_file_name("Cargo.toml"));
+    let manifest = lock_file::around(here).map(|lock| lock.with_file_name("Cargo.toml"));
     let manifest = manifest.and_then(|manifest| table(&manifest)).unwrap_or_default();
     let mut all: Vec<(PathBuf, Table)> = cargo_settings::all(here).collect();
     let tables: Vec<&Table> = all.iter().map(|(_, settings)| settings).chain([&manifest]).collect();

@@ -11,10 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
 
-use super::bench_target::{self, Place};
+use super::bench_target;
 use super::{progress, toolchain};
 use crate::code;
 use crate::wanted::BenchTarget;
+use crate::wanted::Place;
 use infergate_core::process::Group;
 use infergate_core::text_file::read_text;
 use infergate_core::worker::ensure_not;

@@ -11,13 +11,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::bench_target::{self, Place};
+use super::bench_target;
 use super::git::{commit_of, dirty_submodule, git};
 use super::sources::Source;
 use super::{
     built_packages, cargo_settings, carried, checkout_folder, criterion_front, lock_file, output, outside_paths,
     profiles, submodules, working_tree, workspace,
 };
+use crate::wanted::Place;
 use crate::wanted::{BenchTarget, Wanted};
 use infergate_core::receipt::file_word;
 use infergate_core::sha256;
@@ -169,7 +170,7 @@ impl Tree {
     /// # Errors
     /// One that cannot be copied.
     pub fn take_lock_file(&self, folder: &Path) -> Result<()> {
-        let (from, to) = (bench_target::lock_file(folder)?, bench_target::lock_file(&self.folder()?)?);
+        let (from, to) = (lock_file::around(folder)?, lock_file::around(&self.folder()?)?);
         if from.is_file() && to.symlink_metadata().is_err() {
             checkout_folder::write(&self.files, &to, &read_text(&from, lock_file::MAX_BYTES)?)?;
         }
@@ -297,7 +298,7 @@ impl Tree {
 
     /// Benches keep files in `target`, which cargo makes in a working tree; what is built of this checkout lies beside it.
     fn make_target_folder(&self, package: &Path) -> Result<()> {
-        let lock = bench_target::lock_file(package)?;
+        let lock = lock_file::around(package)?;
         let folder = lock.parent().unwrap_or(package).join("target");
         if !folder.starts_with(&self.files) || folder.symlink_metadata().is_ok() {
             return Ok(());
@@ -319,7 +320,7 @@ impl Tree {
     /// # Errors
     /// A lock file that cannot be read.
     pub fn dependencies(&self, head: &Path) -> Result<Option<String>> {
-        let different = lock_file::difference(&bench_target::lock_file(&self.folder()?)?, head)?;
+        let different = lock_file::difference(&lock_file::around(&self.folder()?)?, head)?;
         let locked = self.has_lock_file()?;
         Ok(different.map(|what| match locked {
             true => format!("dependencies differ: {what}"),
@@ -331,7 +332,7 @@ impl Tree {
 
     /// Whether the revision itself holds the Cargo.lock. One that cargo wrote is not in git.
     fn has_lock_file(&self) -> Result<bool> {
-        let lock = bench_target::lock_file(&self.folder()?)?;
+        let lock = lock_file::around(&self.folder()?)?;
         let folder = lock.parent().unwrap_or(&self.files);
         Ok(!git(folder, &["ls-files", "--", "Cargo.lock"])?.is_empty())
     }

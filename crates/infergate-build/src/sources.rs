@@ -9,9 +9,10 @@ use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
 
 use super::alike::{self, PLACEMENTS};
-use super::bench_target::{self, Built, Place};
+use super::bench_target::{self, Built};
 use super::criterion_front;
 use super::relink::{self, Linker};
+use crate::wanted::Place;
 use crate::wanted::{BenchTarget, Wanted};
 use infergate_core::printable::printable_within;
 use infergate_core::receipt::file_word;

@@ -8,18 +8,12 @@ use toml::{Table, Value};
 
 use super::git::git;
 use super::lock_file::{field, packages};
-use super::{asked, bench_target, checkout_folder, lock_file, workspace};
+use super::manifest::{dependency_sections, table};
+use super::{asked, checkout_folder, lock_file, toolchain, workspace};
 use infergate_core::text_file::read_text;
-
-/// No manifest is larger.
-pub const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Times that crates are moved back; one can hold another.
 const MOST_ROUNDS: usize = 10;
-
-/// Sections of a manifest that name dependencies.
-const SECTIONS: [&str; 5] =
-    ["dependencies", "dev-dependencies", "build-dependencies", "dev_dependencies", "build_dependencies"];
 
 /// One dependency, and what comes in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,7 +156,7 @@ pub fn ensure(swaps: &[Swap], folder: &Path) -> Result<()> {
 
 /// The lock file before and after.
 fn put(swaps: &[Swap], folder: &Path) -> Result<(Table, Table)> {
-    let lock = bench_target::lock_file(folder)?;
+    let lock = lock_file::around(folder)?;
     let was = if lock.is_file() { read(&lock)? } else { Table::new() };
     for swap in swaps {
         match &swap.to {
@@ -269,26 +263,6 @@ fn is_unused(lock: &Table, name: &str) -> bool {
     unused.is_some_and(|unused| unused.iter().any(|patch| field(patch, "name") == Some(name)))
 }
 
-/// The tables of a manifest that name dependencies: its own, its workspace's, and those of each platform.
-pub fn dependency_sections(manifest: &mut Table) -> Vec<&mut Table> {
-    let mut sections: Vec<&mut Table> = Vec::new();
-    let mut rest: Vec<&mut Table> = Vec::new();
-    for (key, value) in manifest.iter_mut() {
-        let Some(inner) = value.as_table_mut() else { continue };
-        match key.as_str() {
-            name if SECTIONS.contains(&name) => sections.push(inner),
-            "workspace" => rest.push(inner),
-            "target" => rest.extend(inner.iter_mut().filter_map(|(_, platform)| platform.as_table_mut())),
-            _ => {}
-        }
-    }
-    for table in rest {
-        let named = table.iter_mut().filter(|(key, _)| SECTIONS.contains(&key.as_str()));
-        sections.extend(named.filter_map(|(_, section)| section.as_table_mut()));
-    }
-    sections
-}
-
 /// The manifests of all packages in the workspace around `folder`, and its root's.
 pub fn manifests(folder: &Path, lock: &Path) -> Result<Vec<PathBuf>> {
     let packages = workspace::packages(folder)?.unwrap_or_default();
@@ -298,11 +272,6 @@ pub fn manifests(folder: &Path, lock: &Path) -> Result<Vec<PathBuf>> {
         all.push(root);
     }
     Ok(all)
-}
-
-pub fn table(manifest: &Path) -> Result<Table> {
-    let text = read_text(manifest, MAX_FILE_BYTES)?;
-    text.parse().with_context(|| format!("{}: not TOML", manifest.display()))
 }
 
 /// Writes a manifest of the checkout around `folder`.
@@ -321,7 +290,7 @@ const TOGETHER: &str = "; crates that need each other's versions are swapped tog
 
 /// cargo's first error, and what caused it, where it fails.
 fn cargo(folder: &Path, arguments: &[&str], hint: &str) -> Result<()> {
-    let mut cargo = bench_target::cargo(folder);
+    let mut cargo = toolchain::cargo_in(folder);
     cargo.args(arguments).env("CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS", "fallback");
     let output = asked::output(cargo)?;
     if output.status.success() {

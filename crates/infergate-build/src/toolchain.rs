@@ -18,6 +18,13 @@ use infergate_receipts::shell;
 
 const VARIABLE: &str = "RUSTUP_TOOLCHAIN";
 
+/// cargo in `folder`, by the toolchain that it names.
+pub fn cargo_in(folder: &Path) -> Command {
+    let mut cargo = cargo(Some(folder));
+    cargo.current_dir(folder);
+    cargo
+}
+
 /// cargo for a checkout, or this process's own for the working tree.
 pub fn cargo(checkout: Option<&Path>) -> Command {
     let own = || env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));

@@ -8,6 +8,21 @@ use infergate_receipts::BuiltWith;
 /// The bench target that counts its heap, for the memory phase.
 pub const MEMORY_TARGET: &str = "memory";
 
+/// A checkout other than the working tree.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// How messages name it: `origin/main (1234567890)`.
+    pub name: String,
+    /// The package's folder in it.
+    pub folder: PathBuf,
+    /// Its own target folder.
+    pub target: PathBuf,
+    /// Build with exactly what its Cargo.lock says, and fail where that does not fit its manifests.
+    pub locked: bool,
+    /// Another toolchain of rustup than the checkout's own.
+    pub toolchain: Option<String>,
+}
+
 /// What is built of each side, and where.
 #[derive(Debug, Clone)]
 pub struct Wanted {

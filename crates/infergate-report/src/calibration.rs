@@ -9,7 +9,7 @@ use infergate_receipts::{Calibration, LiveGates, Share, Summary};
 
 pub fn text(calibration: &Calibration, summary: &Summary) -> String {
     let Calibration { subject, threads, machine, .. } = calibration;
-    let mut text = format!("\n{}\n\n", terminal::engine(&subject.engine, *threads, machine));
+    let mut text = format!("\n{}\n\n", crate::words::subject::engine(&subject.engine, *threads, machine));
     text += &alarms(summary);
     text += &noise(summary);
     if calibration.partial {

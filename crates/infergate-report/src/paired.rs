@@ -15,7 +15,7 @@ const MOST_TABLES: usize = 5;
 
 /// The verdict: who was compared, a line a case, what else there is to say, and the decision last.
 pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
-    let subject = terminal::engine(&receipt.head.engine, receipt.threads, &receipt.machine);
+    let subject = words::subject::engine(&receipt.head.engine, receipt.threads, &receipt.machine);
     let tables = words::accept::tables(receipt, verdict);
     let (tables, _) = words::accept::shown(&tables[..tables.len().min(MOST_TABLES)], usize::MAX);
     let intended = if tables.is_empty() { String::new() } else { format!("{}\n\n{tables}\n", words::accept::HOW) };

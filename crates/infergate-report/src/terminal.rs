@@ -9,11 +9,8 @@ use super::load::unusable;
 use super::model::{Block, Cell, Column, MAX_WORD_CHARS, Missing, Report, Table, Tone};
 use super::topics::{self, latency, memory, request, verdict as topic};
 use super::{units, words};
-use infergate_core::engine::EngineInfo;
 use infergate_judge::{limit_fraction, summary_ns};
-use infergate_receipts::{
-    LoadReceipt, Machine, MemoryReceipt, Note, Reason, Receipt, TargetRecord, Verdict, VerdictRow,
-};
+use infergate_receipts::{LoadReceipt, MemoryReceipt, Note, Reason, Receipt, TargetRecord, Verdict, VerdictRow};
 
 /// `text` in this tone, as ANSI codes.
 pub fn paint(tone: Tone, text: &str) -> String {
@@ -104,21 +101,6 @@ pub fn change(change: Option<f64>) -> Cell {
     change.map_or(Cell::Missing(Missing::NotGiven), |change| Cell::text(units::signed_percent(change)))
 }
 
-pub fn subject(receipt: &Receipt) -> String {
-    engine(&receipt.engine, receipt.threads, &receipt.machine)
-}
-
-pub fn engine(engine: &EngineInfo, threads: usize, machine: &Machine) -> String {
-    if engine.is_of_benches() {
-        return format!("benches of {}, {}", engine.model.replace(',', ", "), machine.class);
-    }
-    let EngineInfo { name, version, model, dtype, .. } = engine;
-    // Programs of somebody's own compute in whatever they like.
-    let dtype = if dtype == "none" { String::new() } else { format!(" ({dtype})") };
-    let threads = units::many(threads, "thread");
-    format!("{model}{dtype} on {name} {version}, {threads}, {}", machine.class)
-}
-
 /// A verdict: a line a case, what else there is to say, and the decision last.
 pub fn verdict(verdict: &Verdict, subject: &str) -> String {
     verdict_and(verdict, subject, "")
@@ -134,7 +116,7 @@ pub(super) fn verdict_and(verdict: &Verdict, subject: &str, more: &str) -> Strin
 
 /// A verdict on a memory phase: what loading took, what a generation took, both series, the counters, and the decision last.
 pub fn memory(receipt: &MemoryReceipt, verdict: &Verdict) -> String {
-    let subject = engine(&receipt.engine, receipt.threads, &receipt.machine);
+    let subject = words::subject::engine(&receipt.engine, receipt.threads, &receipt.machine);
     let inputs = Inputs { memory: Some(receipt.clone()), verdict: Some(verdict.clone()), ..Inputs::default() };
     let section = memory::topic(&inputs).into_iter().flat_map(|section| section.blocks);
     let blocks = section.chain([Block::Table(topic::trends(verdict))]);
@@ -166,7 +148,7 @@ pub fn load_targets(receipt: &LoadReceipt) -> String {
                 (name, url, api, model, http, extensions)
             }
             TargetRecord::Local { engine: who, threads, .. } => {
-                return format!("local: {}", engine(who, *threads, &receipt.machine));
+                return format!("local: {}", words::subject::engine(who, *threads, &receipt.machine));
             }
         };
         let colon = if name.is_empty() { "" } else { ": " };
@@ -210,7 +192,7 @@ pub(super) fn decision(verdict: &Verdict, more: &str) -> String {
 
 /// A receipt: every metric of every case, then time to first token in parts.
 pub fn receipt(receipt: &Receipt) -> String {
-    let mut text = format!("\n{}\n\n{}", subject(receipt), table(&latency::brief(receipt)));
+    let mut text = format!("\n{}\n\n{}", words::subject::subject(receipt), table(&latency::brief(receipt)));
     for (name, starts) in [("cold", &receipt.cold), ("warm", &receipt.warm)] {
         text += &paragraph(request::brief(name, starts).unwrap_or_default());
     }

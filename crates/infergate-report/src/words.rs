@@ -10,6 +10,7 @@ pub mod look;
 mod memory;
 pub mod missing;
 mod output;
+pub mod subject;
 
 use infergate_core::case::Phase;
 use infergate_core::printable::first_of;

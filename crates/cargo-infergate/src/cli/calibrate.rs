@@ -22,8 +22,8 @@ use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
 use infergate_core::worker::{WorkerError, WorkerFile};
 use infergate_judge::paired::{of_another_setup, outcomes, series, summarise};
 use infergate_receipts::{
-    BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, ensure_writable, file_word,
-    read, timestamp, write_json,
+    BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, ensure_writable, read,
+    timestamp, write_json,
 };
 use infergate_report::calibration;
 
@@ -66,16 +66,6 @@ impl TakesKeys for Calibrate {
     }
 }
 
-/// Where the calibration of a machine class and a model is kept.
-pub fn path(config: &Config, class: &str, engine: &infergate_core::engine::EngineInfo) -> PathBuf {
-    folder(config, class).join(format!("{}-{}.json", file_word(&engine.name), file_word(&engine.model)))
-}
-
-/// Where those of a machine class are.
-pub fn folder(config: &Config, class: &str) -> PathBuf {
-    config.baselines.join(file_word(class)).join("calibration")
-}
-
 /// Measures, keeps what there is after every step, prints what it says.
 pub fn run(asked: &Calibrate) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
@@ -91,7 +81,7 @@ pub fn run(asked: &Calibrate) -> Result<i32> {
     early::check(&config)?;
     early::calibrations(&config)?;
     if asked.out.is_none() {
-        ensure_writable(&folder(&config, &machine::detect().class).join("calibration.json"))?;
+        ensure_writable(&early::calibration_folder(&config, &machine::detect().class).join("calibration.json"))?;
     }
     let _turn = turn::take(&asked.wait)?;
     let builds = Builds::of(&config, asked, &cancelled)?;
@@ -104,7 +94,10 @@ pub fn run(asked: &Calibrate) -> Result<i32> {
         "{cases} cases are more than the {MAX_CALIBRATED_CASES} that one calibration holds; name some with --cases"
     );
     let class = session.calibration.machine.class.clone();
-    let out = asked.out.clone().unwrap_or_else(|| path(&config, &class, &session.calibration.subject.engine));
+    let out = asked
+        .out
+        .clone()
+        .unwrap_or_else(|| early::calibration_file(&config, &class, &session.calibration.subject.engine));
     // Gates quote it. Who names a file means it.
     if asked.out.is_none()
         && out.is_file()

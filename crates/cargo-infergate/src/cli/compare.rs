@@ -8,11 +8,11 @@ use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
 use super::outputs::{Files, Written};
-use super::{load_gate, output, report};
+use super::{load_gate, output, pages};
 use infergate_judge::compare;
 use infergate_receipts::{ReceiptOrBaseline, read_receipt_or_baseline};
 use infergate_report::inputs::Inputs;
-use infergate_report::terminal;
+use infergate_report::{terminal, words};
 
 /// Compare two receipts or baselines and decide
 #[derive(Args)]
@@ -49,14 +49,14 @@ pub fn run(asked: &Compare) -> Result<i32> {
     let (base, head) = (read_receipt_or_baseline(base)?, read_receipt_or_baseline(head)?);
     let verdict = compare(&base, &head, &config.policy)?;
     let subject = match &head {
-        ReceiptOrBaseline::Receipt(receipt) => terminal::subject(receipt),
+        ReceiptOrBaseline::Receipt(receipt) => words::subject::subject(receipt),
         ReceiptOrBaseline::Baseline(baseline) => {
-            terminal::engine(&baseline.engine, baseline.threads, &baseline.machine)
+            words::subject::engine(&baseline.engine, baseline.threads, &baseline.machine)
         }
     };
     output::decided(&terminal::verdict(&verdict, &subject));
     let (code, mut written) = (verdict.exit_code, Written::default());
-    let inputs = Inputs { verdict: Some(verdict), ..report::inputs() };
-    report::verdict(&inputs, json.as_deref(), &mut written);
+    let inputs = Inputs { verdict: Some(verdict), ..pages::inputs() };
+    pages::verdict(&inputs, json.as_deref(), &mut written);
     Ok(written.code(code))
 }

@@ -11,10 +11,11 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
 use super::outputs::{Files, Written};
-use super::{asked, bench_target, output, progress};
+use super::{asked, output, progress};
 use crate::paired::ensure_not;
 use infergate_build::criterion_front::own_source;
 use infergate_build::git::git;
+use infergate_build::toolchain;
 use infergate_build::watcher::watched;
 use infergate_core::process::Group;
 use infergate_receipts::{DEMO_SCHEMA, Demo as Found, DemoChange, Outcome, Verdict, read};
@@ -151,7 +152,7 @@ const SETTINGS: [(&str, &str); 6] = [
 /// Writes the Cargo.lock that belongs to the manifest, from packages that are here already where that goes.
 fn lock(engine: &Path) -> Result<()> {
     let metadata = |more: &[&str]| {
-        let mut cargo = bench_target::cargo(engine);
+        let mut cargo = toolchain::cargo_in(engine);
         cargo.args(["metadata", "--format-version", "1"]).args(more);
         asked::output(cargo)
     };

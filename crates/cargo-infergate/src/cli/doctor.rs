@@ -7,7 +7,7 @@ use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
 use super::outputs::{Files, Written};
-use super::{calibrate, output};
+use super::{early, output};
 use crate::config::Config;
 use crate::machine::{self, doctor};
 use infergate_judge::paired::{block_noise, smallest_called};
@@ -50,7 +50,7 @@ pub fn run(asked: &Doctor) -> Result<i32> {
 /// What the paired channel sees here, by the calibrations of this machine class.
 fn paired_sight(config: &Config, class: &str) -> Result<Vec<PairedSight>> {
     let mut sight = Vec::new();
-    for path in flags::json_files(&calibrate::folder(config, class))? {
+    for path in flags::json_files(&early::calibration_folder(config, class))? {
         let calibration = read::<Calibration>(&path)?;
         let smallest = smallest_called(&calibration, config.threshold);
         sight.extend(block_noise(&calibration).iter().zip(smallest).map(|(noise, ratio)| PairedSight {

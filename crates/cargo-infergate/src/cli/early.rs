@@ -1,12 +1,13 @@
 //! What can be refused before anything is built: minutes of compiling should not end at a misspelt path.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use infergate_core::case::{Case, full_grid, gate_suite, select};
 use infergate_core::config::looks_like_a_path;
+use infergate_core::receipt::file_word;
 
-use super::{calibrate, flags};
+use super::flags;
 use crate::config::{BenchTarget, Config};
 use crate::machine;
 use infergate_judge::ensure_targets_name;
@@ -70,8 +71,18 @@ pub fn baselines(config: &Config) -> Result<()> {
 
 /// As [`baselines`], of the calibrations.
 pub fn calibrations(config: &Config) -> Result<()> {
-    for path in flags::json_files(&calibrate::folder(config, &machine::detect().class))? {
+    for path in flags::json_files(&calibration_folder(config, &machine::detect().class))? {
         read::<Calibration>(&path)?;
     }
     Ok(())
+}
+
+/// Where the calibration of a machine class and a model is kept.
+pub fn calibration_file(config: &Config, class: &str, engine: &infergate_core::engine::EngineInfo) -> PathBuf {
+    calibration_folder(config, class).join(format!("{}-{}.json", file_word(&engine.name), file_word(&engine.model)))
+}
+
+/// Where those of a machine class are.
+pub fn calibration_folder(config: &Config, class: &str) -> PathBuf {
+    config.baselines.join(file_word(class)).join("calibration")
 }

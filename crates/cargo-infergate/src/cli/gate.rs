@@ -3,55 +3,15 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
-use clap::{Arg, Args};
 
-use super::flags::{self, Keys, TakesKeys, Workers};
+use super::gate_flags::Gate;
 use super::outputs::{Files, Written};
-use super::paired_gate::{self, Paired};
-use super::turn::{self, Wait};
-use super::{bench, early, load_gate, output, progress, report};
+
+use super::{bench, early, flags, load_gate, output, pages, paired_gate, progress, turn};
 use crate::config::Config;
-use crate::config::keys::Group;
 use infergate_receipts::{Baseline, PAIRED_SCHEMA, Receipt, read, schema_of};
 use infergate_report::inputs::Inputs;
-use infergate_report::terminal;
-
-/// Measure, compare with a baseline or revision, decide
-#[derive(Args)]
-// What every command has stands before the first of these.
-#[command(next_display_order = 1)]
-#[command(after_help = "Examples:\n  cargo xtask gate\n  cargo xtask gate --against origin/main\n  \
-    cargo xtask gate --against HEAD~1 --budget 5m\n  cargo xtask gate --model model.gguf --runs 3 --json verdict.json\n  \
-    cargo xtask gate --receipt target/infergate/receipt.json\n  \
-    cargo xtask gate --targets 'prefill/p128 ttft_ms < 2500' --targets 'decode/* tokens_per_s > 20'")]
-pub struct Gate {
-    /// Where the receipt goes [default: target/infergate/receipt.json; with --against paired.json beside it]
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-    /// Judge this receipt instead of measuring; repeatable: the shares of one gate are one suite
-    #[arg(long, value_name = "FILE", conflicts_with_all = flags::measure_ids().chain(["against", "base_bin"]))]
-    pub receipt: Vec<PathBuf>,
-    /// Write the verdict here; - is stdout, which then has nothing else
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    #[command(flatten)]
-    pub wait: Wait,
-    /// Write a report here too: comment, Markdown, HTML, JSON, CSV, pictures, JUnit, annotations
-    #[arg(long, value_name = "DIR")]
-    pub report: Option<PathBuf>,
-    #[command(flatten)]
-    pub paired: Paired,
-    #[command(flatten)]
-    pub keys: Keys<Self>,
-    #[command(flatten)]
-    pub workers: Workers,
-}
-
-impl TakesKeys for Gate {
-    fn keys() -> Vec<Arg> {
-        [paired_gate::keys(), flags::measure(), flags::judge(), flags::of(Group::Memory)].concat()
-    }
-}
+use infergate_report::{terminal, words};
 
 /// Measures or reads, judges, prints.
 pub fn run(asked: &Gate) -> Result<i32> {
@@ -77,7 +37,7 @@ pub fn run(asked: &Gate) -> Result<i32> {
     if asked.paired.is_asked() {
         return paired_gate::run(asked, &config);
     }
-    report::begin(asked.report.as_deref())?;
+    pages::begin(asked.report.as_deref())?;
     if let Some(first) = asked.receipt.first()
         && schema_of(first)?.starts_with(PAIRED_SCHEMA.trim_end_matches(char::is_numeric))
     {
@@ -116,16 +76,16 @@ pub fn run(asked: &Gate) -> Result<i32> {
         bench::keep(out, &receipt, &mut written);
     }
     let verdict = judged?;
-    output::decided(&terminal::verdict(&verdict, &terminal::subject(&receipt)));
+    output::decided(&terminal::verdict(&verdict, &words::subject::subject(&receipt)));
     let code = verdict.exit_code;
     if let Some(out) = out {
         bench::keep(&out, &receipt, &mut written);
     }
     let base = baseline.as_ref().and_then(|baseline| infergate_judge::newest_session(baseline).ok());
-    let inputs = Inputs { base, head: Some(receipt), verdict: Some(verdict), ..report::inputs() };
-    report::verdict(&inputs, asked.json.as_deref(), &mut written);
+    let inputs = Inputs { base, head: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
+    pages::verdict(&inputs, asked.json.as_deref(), &mut written);
     if let Some(folder) = &asked.report {
-        written.note(report::usual(folder, &inputs));
+        written.note(pages::usual(folder, &inputs));
     }
     Ok(written.code(code))
 }

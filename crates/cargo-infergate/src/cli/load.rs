@@ -68,7 +68,12 @@ pub fn run(asked: &Load) -> Result<i32> {
     .begin()?;
     let folder = env::current_dir().context("the current folder cannot be read")?;
     let named = target::named(&asked.target.target)?;
-    let mut gate = LoadGate::from(asked)?;
+    let mut gate = LoadGate::new(
+        asked.keys.config()?,
+        asked.baseline.as_deref(),
+        asked.json.clone(),
+        asked.keys.has("require_baseline"),
+    )?;
     let targets = named.len();
     // Shards of one load may run on one machine.
     let _turn = if asked.shards.start_at.is_some() { turn::share(&asked.wait)? } else { turn::take(&asked.wait)? };

@@ -5,12 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use super::bless::Bless;
 use super::flags::Keys;
-#[cfg(feature = "load")]
-use super::load::Load;
 use super::outputs::Written;
-use super::{bless, flags, output, report as pages};
+use super::sessions::{self, Bless};
+use super::{flags, output, pages};
 use crate::config::Config;
 use infergate_judge::load::{compare as compare_runs, judge};
 use infergate_receipts::{LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, LoadReceipt, Verdict, read, schema_of};
@@ -52,7 +50,7 @@ pub fn bless(asked: &Bless, config: &Config) -> Result<i32> {
     let mut receipts: Vec<LoadReceipt> = asked.receipt.iter().map(|path| read(path)).collect::<Result<_>>()?;
     receipts.sort_by(|a, b| a.created.cmp(&b.created));
     receipts.iter().try_for_each(LoadReceipt::ensure_blessable)?;
-    let _alone = bless::alone(asked, &config.baselines)?;
+    let _alone = sessions::alone(asked, &config.baselines)?;
     let mut refreshed: BTreeMap<PathBuf, LoadBaseline> = BTreeMap::new();
     for receipt in &receipts {
         let path = config.baselines.join(LoadBaseline::file_name(receipt));
@@ -66,7 +64,7 @@ pub fn bless(asked: &Bless, config: &Config) -> Result<i32> {
         output::report(&blessing::load_changes(before.as_ref(), &after, &path));
         refreshed.insert(path, after);
     }
-    Ok(bless::write(asked, &refreshed, Written::default()))
+    Ok(sessions::write(asked, &refreshed, Written::default()))
 }
 
 fn added(before: Option<&LoadBaseline>, receipt: &LoadReceipt, step: bool) -> Result<LoadBaseline> {
@@ -75,7 +73,7 @@ fn added(before: Option<&LoadBaseline>, receipt: &LoadReceipt, step: bool) -> Re
         Some(before) => {
             let mut after = before.clone();
             let steps = after.sessions.iter_mut().map(|session| (session.created.as_str(), &mut session.step));
-            if !(step && bless::is_marked(steps, &receipt.created)?) {
+            if !(step && sessions::is_marked(steps, &receipt.created)?) {
                 before.ensure_accepts(receipt)?;
                 after.add(receipt, step);
             }
@@ -97,12 +95,10 @@ pub struct LoadGate {
 
 #[cfg(feature = "load")]
 impl LoadGate {
-    /// Reads the baseline of `--baseline`, before anything is measured.
-    pub fn from(asked: &Load) -> Result<Self> {
-        let config = asked.keys.config()?;
-        let json = asked.json.clone();
-        let baseline: Option<LoadBaseline> = asked.baseline.as_deref().map(read).transpose()?;
-        let is_asked = baseline.is_some() || json.is_some() || asked.keys.has("require_baseline");
+    /// Reads the baseline of `--baseline`, before anything is measured. A verdict is wanted where `is_asked`, and where one is named.
+    pub fn new(config: Config, baseline: Option<&Path>, json: Option<PathBuf>, is_asked: bool) -> Result<Self> {
+        let baseline: Option<LoadBaseline> = baseline.map(read).transpose()?;
+        let is_asked = is_asked || baseline.is_some() || json.is_some();
         Ok(Self { config, baseline, json, is_asked })
     }
 

@@ -14,7 +14,7 @@ use self::looks::{Seen, look_again};
 use super::flags::{self, Keys, TakesKeys, Workers};
 use super::outputs::{Files, Kept, Written};
 use super::turn::{self, Wait};
-use super::{bench_target, early, output, outputs, progress, report as pages};
+use super::{bench_target, early, output, outputs, pages, progress};
 use crate::config::Config;
 use crate::config::keys::Group;
 use crate::paired::Program;

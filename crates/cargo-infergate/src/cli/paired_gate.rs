@@ -3,18 +3,16 @@
 mod measuring;
 mod part;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::{Arg, Args};
 
 use super::explain::Explaining;
-use super::gate::Gate;
+use super::gate_flags::Gate;
 use super::outputs::Written;
 use super::terms::Agreed;
-use super::{bench_choice, early, explain, flags, git, output, outputs, progress, report, server_program, terms};
-use crate::config::keys::Group;
+use super::{bench_choice, early, explain, git, output, outputs, pages, progress, server_program, terms};
 use crate::config::{Config, Undecided};
 use crate::paired::{PairedRequest, Program, Shard, run_seed};
 use infergate_build::bench_choice::Chosen;
@@ -23,96 +21,13 @@ use infergate_build::workspace;
 use infergate_core::worker::WorkerError;
 use infergate_judge::paired::{PairedPolicy, fit_to_upload, glances, join, judge, merge};
 use infergate_receipts::{
-    CodeRecord, MOST_UPLOADED_BYTES, Note, Outcome, PairedReceipt, Side, Terms, ensure_writable, read, write_json,
+    CodeRecord, MOST_UPLOADED_BYTES, Note, Outcome, PairedReceipt, Terms, ensure_writable, read, write_json,
 };
 use infergate_report::inputs::Inputs;
 use infergate_report::paired;
 use infergate_report::words;
 
 pub use measuring::{find_calibration, measure};
-
-/// Flags that make a gate a paired one, and flags that make it one of servers.
-const PAIRED: &str = "paired";
-const SERVERS: &str = "servers";
-
-/// Flags that make a gate a paired one, and those that only make sense then.
-#[derive(Args)]
-#[command(next_help_heading = "Against a revision, on this machine")]
-#[group(skip)]
-pub struct Paired {
-    /// Build this git revision too and compare with it, process by process in turn
-    #[arg(long, value_name = "REV", group = PAIRED, conflicts_with_all = flags::stored_ids().chain(["base_bin", "head_bin"]))]
-    pub against: Option<String>,
-    /// Compare HEAD as it is locked with HEAD on another version of a dependency; once for each that moves
-    #[arg(long, value_name = "CRATE=VERSION|PATH|URL", group = PAIRED)]
-    #[arg(conflicts_with_all = flags::stored_ids().chain(["against", "base_bin", "head_bin"]))]
-    pub swap: Vec<String>,
-    /// Compare HEAD as it is with HEAD built by another toolchain of rustup: beta, nightly, 1.95.0
-    #[arg(long, value_name = "NAME", group = PAIRED)]
-    #[arg(conflicts_with_all = flags::stored_ids().chain(["against", "base_bin", "head_bin", "swap"]))]
-    pub toolchain: Option<String>,
-    /// Bench binary to compare with, built elsewhere
-    #[arg(long, value_name = "PATH", group = PAIRED, requires = "head_bin", conflicts_with_all = flags::stored_ids())]
-    pub base_bin: Option<PathBuf>,
-    /// Compare the server of [server] in infergate.toml, started from both revisions
-    #[arg(long, requires = PAIRED, group = SERVERS)]
-    #[arg(conflicts_with_all = ["base_bin", "base_url", "swap", "toolchain"])]
-    pub server: bool,
-    /// Server to compare with, started elsewhere; repeatable: time is judged from 4 of each side on
-    #[arg(long, value_name = "URL", groups = [PAIRED, SERVERS], requires = "head_url", conflicts_with_all = flags::stored_ids())]
-    pub base_url: Vec<String>,
-    /// Server to judge, started elsewhere; as often as --base-url
-    #[arg(long, value_name = "URL", requires = "base_url")]
-    pub head_url: Vec<String>,
-    /// Bench binary to judge, built elsewhere
-    #[arg(long, value_name = "PATH", requires = "base_bin")]
-    pub head_bin: Option<PathBuf>,
-    /// Time both sides for at most this long: 90s, 5m, 1h. Builds, counting, the memory phase and explaining come on top
-    #[arg(long, value_name = "TIME", requires = PAIRED)]
-    budget: Option<String>,
-    /// Measure a few blocks only and say what they show: no verdict, exit code 0
-    #[arg(long, requires = PAIRED, conflicts_with_all = ["json", "report", "budget", "shard"])]
-    quick: bool,
-    /// Measure this share of the cases: 2/8 is the second of eight; `gate --receipt` judges the receipts of all
-    #[arg(long, value_name = "K/N", requires = PAIRED, value_parser = shard)]
-    shard: Option<Shard>,
-    /// Whose infergate.toml says limits, targets and cases: base's, or head's [default: base]
-    #[arg(long, value_name = "SIDE", requires = PAIRED, requires = "against")]
-    #[arg(value_parser = flags::one_of([("base", Side::Base), ("head", Side::Head)]))]
-    pub settings: Option<Side>,
-    /// Time also what the machine code says is the same: to see how this machine's noise is judged
-    #[arg(long, requires = PAIRED)]
-    pub time_same_code: bool,
-    /// Show a changed output and judge time all the same
-    #[arg(long)]
-    pub allow_output_change: bool,
-    /// Say which functions take the time of these cases, whatever their verdict, and not of those that regressed; globs, repeatable
-    #[arg(long, value_name = "CASE", requires = PAIRED, conflicts_with_all = ["no_explain", "quick"])]
-    explain: Vec<String>,
-    /// Do not look for the functions that take the time of a case that regressed
-    #[arg(long, requires = PAIRED)]
-    no_explain: bool,
-}
-
-impl Paired {
-    /// Whether a paired gate is asked for.
-    pub fn is_asked(&self) -> bool {
-        self.against.is_some()
-            || self.base_bin.is_some()
-            || self.toolchain.is_some()
-            || !(self.swap.is_empty() && self.base_url.is_empty())
-    }
-
-    fn is_of_servers(&self) -> bool {
-        self.server || !self.base_url.is_empty()
-    }
-}
-
-/// Flags of the keys that hold for a paired gate alone.
-pub fn keys() -> Vec<Arg> {
-    let flags = flags::of(Group::Paired).into_iter().map(|arg| arg.requires(PAIRED));
-    flags.map(|arg| if arg.get_id().as_str().starts_with("server.") { arg.requires(SERVERS) } else { arg }).collect()
-}
 
 /// Builds both, measures, judges, prints. What cannot be compared is a verdict, not a failure.
 pub fn run(asked: &Gate, config: &Config) -> Result<i32> {
@@ -135,7 +50,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     if !flags.quick {
         outputs::fresh(&out)?;
     }
-    report::begin(gate.report.as_deref())?;
+    pages::begin(gate.report.as_deref())?;
     let mut agreed = agreed(gate, config)?;
     let is_server = flags.is_of_servers();
     if is_server {
@@ -270,10 +185,10 @@ fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &PairedPolicy, out: Opt
     {
         output::line(&format!("receipt: {}", out.display()));
     }
-    let inputs = Inputs { paired: Some(receipt), verdict: Some(verdict), ..report::inputs() };
-    report::verdict(&inputs, gate.json.as_deref(), &mut written);
+    let inputs = Inputs { paired: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
+    pages::verdict(&inputs, gate.json.as_deref(), &mut written);
     if let Some(folder) = &gate.report {
-        written.note(report::usual(folder, &inputs));
+        written.note(pages::usual(folder, &inputs));
     }
     Ok(written.code(code))
 }
@@ -351,13 +266,4 @@ pub fn request(config: &Config, base: Program, head: Program, asked: &Asked) -> 
 pub fn duration(text: &str) -> Result<Duration> {
     let duration = humantime::parse_duration(text).ok().filter(|duration| !duration.is_zero());
     duration.with_context(|| format!("--budget: '{text}' is no time to measure in; write 90s, 5m or 1h30m"))
-}
-
-/// `2/8`: the second of eight.
-fn shard(text: &str) -> Result<Shard, String> {
-    let parsed = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
-    match parsed {
-        Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
-        _ => Err("a share is its number, from 1, and how many there are, such as 2/8".to_owned()),
-    }
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use super::gate_flags::Paired;
 use super::memory::Follower;
 use super::output;
-use super::paired_gate::Paired;
 use super::sides::Sides;
 use crate::config::Config;
 use crate::paired::Program;

@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result, ensure};
 
-use super::gate::Gate;
+use super::gate_flags::Gate;
+use super::gate_flags::Paired;
 use super::memory::Follower;
-use super::paired_gate::Paired;
 use super::{
     bench_target, command_program, criterion_front, features, memory, output, server_program, swap, toolchain,
 };
@@ -18,7 +18,7 @@ use infergate_build::git::git;
 use infergate_build::revision::{Slot, Tree};
 use infergate_build::sources::{Source, Sources};
 use infergate_build::trees::Trees;
-use infergate_build::{build_command, profiles};
+use infergate_build::{build_command, lock_file, profiles};
 use infergate_core::worker::WorkerError;
 use infergate_receipts::{Note, clause};
 
@@ -198,10 +198,10 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
     let base_memory = if follows && (head_memory.is_some() || built_here) { tree.build_memory(wanted)? } else { None };
     if built_here {
         let here = head_tree.as_ref().map_or_else(|| Ok(PathBuf::from(".")), |tree| tree.folder())?;
-        let lock = bench_target::lock_file(&here)?;
+        let lock = lock_file::around(&here)?;
         notes.extend(tree.dependencies(&lock)?.map(Note::from));
         let manifest = |lock: &Path| lock.with_file_name("Cargo.toml");
-        let was = manifest(&bench_target::lock_file(&tree.folder()?)?);
+        let was = manifest(&lock_file::around(&tree.folder()?)?);
         notes.extend(profiles::difference(&was, &manifest(&lock), profile).map(Note::from));
         notes.extend(left_behind.map(|left| Note::from(left.text)));
         notes.extend(feature_changes(config, &tree, &here));
@@ -275,7 +275,7 @@ fn build_changes(tree: &Tree, here: &Path) -> Result<Vec<Note>> {
         return Ok(Vec::new());
     }
     // A program that something else builds can lie beside a manifest that cargo refuses.
-    let locks = [here, &base].map(|folder| bench_target::lock_file(folder).ok().filter(|lock| lock.is_file()));
+    let locks = [here, &base].map(|folder| lock_file::around(folder).ok().filter(|lock| lock.is_file()));
     let locked = match locks {
         [Some(head), Some(_)] => tree.dependencies(&head)?,
         _ => None,
@@ -311,7 +311,7 @@ fn of_head(
     let head = changed.build(wanted)?;
     let base_memory = tree.build_memory(wanted)?;
     let head_memory = Follower::or_timed(changed.build_memory(wanted)?, &head, config.measured.memory.runs);
-    let locked = tree.dependencies(&bench_target::lock_file(&changed.folder()?)?)?;
+    let locked = tree.dependencies(&lock_file::around(&changed.folder()?)?)?;
     notes.extend(locked.map(Note::from));
     let profile = config.bench.profile.as_deref().unwrap_or(profiles::OF_BENCHES);
     notes.extend(tree.settings_left_behind(profile)?.map(|left| Note::from(left.text)));

@@ -16,7 +16,7 @@ use infergate_core::config::{FILE_NAME, MAX_FILE_BYTES, Settings, find_file};
 use infergate_core::text_file::read_text;
 use infergate_receipts::{Accept, Note, Side, Terms};
 
-use super::gate::Gate;
+use super::gate_flags::Gate;
 use infergate_build::git::{commit_of, file_of, git};
 
 /// As many characters of a value are shown.

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::flame::frames;
+use super::moved::{Pair, moved_of};
 use super::names::is_std;
 use super::program::Change;
 use super::tally::{Name, Tally};
 use infergate_core::case::Case;
-use infergate_core::stats::{holm_adjusted, mean, sample_std, student_t_quantile, student_t_upper_tail};
+use infergate_core::stats::holm_adjusted;
 use infergate_receipts::{CalledFunction, Explained, ExplainedFunction, MOST_CALLED, MOST_FUNCTIONS, Moved};
 
 /// All functions together are named wrongly at most this often.
@@ -19,9 +20,6 @@ const LEAST_SHARE: f64 = 0.005;
 const LEAST_OF_CHANGE: f64 = 0.2;
 /// Threads work side by side where they take more processor time than passes, by this factor.
 const SIDE_BY_SIDE: f64 = 1.05;
-
-/// A block: base, head.
-pub type Pair = (Tally, Tally);
 
 /// What the blocks show. `knows_changed`: it is known which functions changed.
 pub fn explained(id: Case, blocks: &[Pair], knows_changed: bool) -> Explained {
@@ -138,22 +136,4 @@ fn moved(blocks: &[Pair], of: impl Fn(&Tally) -> f64) -> Option<(Moved, f64)> {
     let base: Vec<f64> = blocks.iter().map(|(base, _)| of(base)).collect();
     let head: Vec<f64> = blocks.iter().map(|(_, head)| of(head)).collect();
     moved_of(&base, &head)
-}
-
-/// What a time did, with Student's interval over blocks, and the chance of as much where nothing did (two-sided).
-pub fn moved_of(base: &[f64], head: &[f64]) -> Option<(Moved, f64)> {
-    let changes: Vec<f64> = head.iter().zip(base).map(|(head, base)| head - base).collect();
-    let (change_ns, std) = (mean(&changes)?, sample_std(&changes)?);
-    let freedom = (changes.len() - 1) as f64;
-    let error = std / (changes.len() as f64).sqrt();
-    let reach = error * student_t_quantile(0.975, freedom)?;
-    let p = match error > 0.0 {
-        true => (2.0 * student_t_upper_tail((change_ns / error).abs(), freedom)?).min(1.0),
-        // The same in all blocks.
-        false if change_ns == 0.0 => 1.0,
-        false => 0.0,
-    };
-    let moved =
-        Moved { base_ns: mean(base)?, head_ns: mean(head)?, low_ns: change_ns - reach, high_ns: change_ns + reach };
-    Some((moved, p))
 }

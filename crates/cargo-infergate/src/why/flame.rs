@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::change::{Pair, moved_of};
+use super::moved::{Pair, moved_of};
 use super::tally::{Name, Tally};
 use infergate_receipts::{ExplainedFrame, MOST_FRAMES};
 

@@ -7,8 +7,9 @@ use toml::{Table, Value as Toml};
 
 use super::{Checkouts, not_comparable, table};
 use crate::bench_choice::with_main;
+use crate::package::{Dependency, Package};
 use crate::wanted::{BenchTarget, MEMORY_TARGET};
-use crate::workspace::{self, Dependency, Package};
+use crate::workspace;
 
 /// Head's development dependencies and their features that base does not have, as cargo understood them.
 pub fn add_dependencies(manifest: &mut Table, own: &Package, checkouts: Checkouts) -> Result<()> {

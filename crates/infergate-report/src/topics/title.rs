@@ -5,7 +5,7 @@ use super::variance::unusable;
 use crate::inputs::Inputs;
 use crate::load::{Metric, View};
 use crate::model::{Headline, Unit};
-use crate::{terminal, units};
+use crate::{units, words};
 use infergate_core::case::Phase;
 use infergate_core::printable::first_of;
 use infergate_judge::summary_ns;
@@ -70,7 +70,8 @@ fn of_load(inputs: &Inputs) -> Option<String> {
 
 /// Who was measured; empty where the files do not say.
 pub fn subject(inputs: &Inputs) -> String {
-    let engine = inputs.subject().map(|subject| terminal::engine(subject.engine, subject.threads, subject.machine));
+    let engine =
+        inputs.subject().map(|subject| words::subject::engine(subject.engine, subject.threads, subject.machine));
     engine.or_else(|| targets(inputs)).unwrap_or_default()
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use super::super::outputs::Kept;
-use super::super::{calibrate, coverage, flags, output, progress};
+use super::super::{coverage, early, flags, output, progress};
 use crate::config::Config;
 use crate::paired::{PairedRequest, PairedRun};
 use infergate_build::code::Changed;
@@ -115,7 +115,7 @@ fn in_budget(run: &PairedRun<'_>, blocks: usize) -> String {
 
 /// This machine class's calibration of this model, of whatever threads, where there is one. One that cannot be read is an error, not a silence.
 pub fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<Calibration>> {
-    let path = calibrate::path(config, &receipt.machine.class, &receipt.head.engine);
+    let path = early::calibration_file(config, &receipt.machine.class, &receipt.head.engine);
     if !flags::is_there(&path) {
         return Ok(None);
     }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 
+use super::super::pages::inputs as no_inputs;
 use super::super::paired_gate::{self, find_calibration};
-use super::inputs as no_inputs;
 use crate::config::Config;
 use infergate_judge::memory;
 use infergate_judge::paired::{PairedPolicy, judge, missing, own_errors};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::cli::paired_gate::Paired;
+use crate::cli::gate_flags::Paired;
 use crate::cli::sides::Sides;
 use crate::paired::Program;
 use infergate_build::code::{self, Comparison};

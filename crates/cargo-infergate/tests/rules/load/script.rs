@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use infergate_load::api::body::{Api, Wanted};
-use infergate_load::client::dial::{Dial, Dialling, Stream};
+use infergate_load::client::dial::{Dial, Dialling};
 use infergate_load::client::request::{Endpoint, Limits};
-use infergate_load::client::stream::Http;
+use infergate_load::client::stream::{Http, Stream};
 use infergate_load::client::url::Url;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::{LocalSet, spawn_local};

@@ -1,0 +1,87 @@
+//! The files of reports: which are written, and where.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+
+use super::outputs::Written;
+use super::{output, outputs};
+use infergate_receipts::write_text;
+use infergate_report::export::{USUAL_FILES, chosen};
+use infergate_report::inputs::Inputs;
+use infergate_report::topics;
+use infergate_report::verdict_file::verdict_file;
+
+/// Empties the folder of `--report` of the pages of an earlier run: a comment that says "pass" must not outlive a gate that
+/// failed to run.
+pub fn begin(folder: Option<&Path>) -> Result<()> {
+    let Some(folder) = folder else { return Ok(()) };
+    USUAL_FILES.iter().try_for_each(|name| outputs::fresh(&folder.join(name)))
+}
+
+/// No files yet, and this program's name.
+pub fn inputs() -> Inputs {
+    Inputs::new(output::named("cargo xtask"))
+}
+
+/// Writes the verdict, if that was asked for, with what its comment says.
+pub fn verdict(inputs: &Inputs, json: Option<&Path>, written: &mut Written) {
+    if let Some(verdict) = inputs.verdict.as_ref().filter(|_| json.is_some()) {
+        written.json(json, &verdict_file(verdict, inputs));
+    }
+}
+
+/// Writes the usual formats.
+///
+/// # Errors
+/// The first file that cannot be written, after all others were.
+pub fn usual(folder: &Path, inputs: &Inputs) -> Result<()> {
+    write(folder, inputs, &[], &[])
+}
+
+/// Writes the files of these formats, each as a whole.
+///
+/// # Errors
+/// A format that is none or lacks what it needs; the first file that cannot be written, after all others were.
+pub fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf]) -> Result<()> {
+    let exporters = chosen(formats, inputs)?;
+    let report = topics::report(inputs);
+    let (mut written, mut failed) = (Vec::<String>::new(), None);
+    for exporter in exporters {
+        let files = (exporter.export)(inputs, &report).unwrap_or_else(|error| {
+            failed.get_or_insert(error);
+            Vec::new()
+        });
+        for file in files {
+            let place = folder.join(&file.name);
+            if written.contains(&file.name) {
+                continue;
+            }
+            match ensure_not_read(&place, read).and_then(|()| write_text(&place, &file.text)) {
+                Ok(()) => written.push(file.name),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+    }
+    let (pictures, pages): (Vec<&String>, Vec<&String>) = written.iter().partition(|name| name.contains('/'));
+    let pages: Vec<&str> = pages.into_iter().map(String::as_str).collect();
+    let pictures = match pictures.len() {
+        0 => String::new(),
+        1 => " and 1 picture".into(),
+        count => format!(" and {count} pictures"),
+    };
+    if !written.is_empty() {
+        output::line(&format!("report: {} ({}{pictures})", folder.display(), pages.join(", ")));
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+/// Refuses to write over what this report is made from.
+pub fn ensure_not_read(path: &Path, read: &[PathBuf]) -> Result<()> {
+    let place = path.display();
+    ensure!(
+        !read.iter().any(|read| outputs::same_file(path, read)),
+        "{place}: is what the report is made from; name another place to write to"
+    );
+    Ok(())
+}

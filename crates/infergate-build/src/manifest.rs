@@ -1,0 +1,40 @@
+//! `Cargo.toml`, read.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use infergate_core::text_file::read_text;
+use toml::Table;
+
+/// No manifest is larger.
+pub const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// Sections of a manifest that name dependencies.
+const SECTIONS: [&str; 5] =
+    ["dependencies", "dev-dependencies", "build-dependencies", "dev_dependencies", "build_dependencies"];
+
+/// The manifest as it is written.
+pub fn table(manifest: &Path) -> Result<Table> {
+    let text = read_text(manifest, MAX_FILE_BYTES)?;
+    text.parse().with_context(|| format!("{}: not TOML", manifest.display()))
+}
+
+/// The tables of a manifest that name dependencies: its own, its workspace's, and those of each platform.
+pub fn dependency_sections(manifest: &mut Table) -> Vec<&mut Table> {
+    let mut sections: Vec<&mut Table> = Vec::new();
+    let mut rest: Vec<&mut Table> = Vec::new();
+    for (key, value) in manifest.iter_mut() {
+        let Some(inner) = value.as_table_mut() else { continue };
+        match key.as_str() {
+            name if SECTIONS.contains(&name) => sections.push(inner),
+            "workspace" => rest.push(inner),
+            "target" => rest.extend(inner.iter_mut().filter_map(|(_, platform)| platform.as_table_mut())),
+            _ => {}
+        }
+    }
+    for table in rest {
+        let named = table.iter_mut().filter(|(key, _)| SECTIONS.contains(&key.as_str()));
+        sections.extend(named.filter_map(|(_, section)| section.as_table_mut()));
+    }
+    sections
+}
