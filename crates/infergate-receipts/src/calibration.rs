@@ -21,9 +21,6 @@ pub struct Calibration {
     pub schema: String,
     /// When it began, RFC 3339 in UTC.
     pub created: String,
-    /// It was cut short: what is here was measured.
-    #[serde(default)]
-    pub partial: bool,
     /// infergate's own version.
     pub tool: String,
     /// Where it ran.
@@ -38,9 +35,6 @@ pub struct Calibration {
     pub cases: Vec<PairedCase>,
     /// Live gates between builds that do the same.
     pub gates: Vec<CalibrationGate>,
-    /// Gates that it holds when it is whole; `null` where that was not noted.
-    #[serde(default)]
-    pub wanted_gates: Option<usize>,
 }
 
 /// One live gate between two builds that do the same.
@@ -71,7 +65,7 @@ impl Format for Calibration {
 
     fn check(&self) -> Result<()> {
         ensure!(
-            !self.cases.is_empty() && self.cases.len() <= MAX_CALIBRATED_CASES || self.partial,
+            (1..=MAX_CALIBRATED_CASES).contains(&self.cases.len()),
             "there are no cases in it, or more than {MAX_CALIBRATED_CASES}; calibrate again"
         );
         let known: BTreeSet<Case> = self.cases.iter().map(|case| case.id).collect();

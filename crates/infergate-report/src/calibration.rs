@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::model::{Cell, Missing, Table, Tone};
+use super::model::{Cell, Missing, Table};
 use super::terminal;
 use super::units::{self, MISSING, fine};
 use infergate_receipts::{Calibration, LiveGates, Share, Summary};
@@ -12,9 +12,6 @@ pub fn text(calibration: &Calibration, summary: &Summary) -> String {
     let mut text = format!("\n{}\n\n", crate::words::subject::engine(&subject.engine, *threads, machine));
     text += &alarms(summary);
     text += &noise(summary);
-    if calibration.partial {
-        let _ = writeln!(text, "\n{} the calibration was cut short", terminal::paint(Tone::Warn, "partial:"));
-    }
     text
 }
 

@@ -1,14 +1,13 @@
 //! `calibrate`: how often the gate is wrong on this machine.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
-use super::outputs::{Files, Kept, Written};
+use super::outputs::{Files, Written};
 use super::turn::{self, Wait};
 use super::{early, output, progress};
 use crate::config::Config;
@@ -30,11 +29,11 @@ use infergate_report::calibration;
 /// Measure how often the gate is wrong here
 #[derive(Args)]
 #[command(after_help = "Examples:\n  cargo xtask calibrate\n  cargo xtask calibrate --gates 30\n  \
-    cargo xtask calibrate --gates 10 --add")]
+    cargo xtask calibrate --gates 10 --against HEAD~1")]
 pub struct Calibrate {
     #[command(flatten)]
     keys: Keys<Self>,
-    /// Gates between builds that do the same
+    /// Gates between builds that do the same, beside those that were measured before: hours differ, so spread them over some
     #[arg(long, value_name = "N", default_value = "3")]
     gates: usize,
     /// A revision that does the same work by other code: every second gate compares with it, laid out alike
@@ -43,9 +42,6 @@ pub struct Calibrate {
     /// Where it is kept [default: baselines/CLASS/calibration/ENGINE-MODEL.json, which later gates quote]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Add to the calibration that is kept there already: hours differ, so spread it over some
-    #[arg(long)]
-    add: bool,
     /// Write the summary here; - is stdout, which then has nothing else
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -98,54 +94,24 @@ pub fn run(asked: &Calibrate) -> Result<i32> {
         .out
         .clone()
         .unwrap_or_else(|| early::calibration_file(&config, &class, &session.calibration.subject.engine));
-    // Gates quote it. Who names a file means it.
-    if asked.out.is_none()
-        && out.is_file()
-        && let Some(why) = of_another_setup(&read::<Calibration>(&out)?, session.run.receipt())
-    {
-        anyhow::bail!("{}: {why}; keep this one elsewhere by --out, or delete that file first", out.display());
+    ensure_writable(&out)?;
+    if out.is_file() {
+        session.take_up(read(&out)?, &out)?;
     }
-    let unfinished = unfinished(&out);
-    for path in [&out, &unfinished] {
-        ensure_writable(path)?;
-    }
-    let wanted = session.go_on(asked.gates, &out, &unfinished, asked.add)?;
-    let outcome = session.measure(wanted, &unfinished, &line);
+    let outcome = session.measure(asked.gates, &out, &line);
     line.finish();
-    match outcome {
-        Err(error)
-            if !matches!(WorkerError::find(&error), Some(WorkerError::Interrupted(_)))
-                && !cancelled.load(Ordering::Relaxed) =>
-        {
-            return Err(error);
-        }
-        Err(_) => session.calibration.partial = true,
-        Ok(()) => {}
-    }
-    let whole = !session.calibration.partial;
+    let is_whole = match outcome {
+        Ok(()) => true,
+        Err(error) if matches!(WorkerError::find(&error), Some(WorkerError::Interrupted(_))) => false,
+        Err(_) if cancelled.load(Ordering::Relaxed) => false,
+        Err(error) => return Err(error),
+    };
     let summary = summarise(&session.calibration);
     output::report(&calibration::text(&session.calibration, &summary));
-    let (place, mut written) = (if whole { &out } else { &unfinished }, Written::default());
-    if written.note(write_json(place, &session.calibration)) {
-        let place = place.display();
-        output::line(&match whole {
-            true => format!("calibration: {place}"),
-            false => format!("kept in {place}; the same command goes on with it"),
-        });
-        if whole && unfinished.is_file() {
-            let removed = fs::remove_file(&unfinished);
-            written.note(removed.with_context(|| format!("{}: cannot be removed", unfinished.display())));
-        }
-    }
+    output::line(&format!("calibration: {}", out.display()));
+    let mut written = Written::default();
     written.json(asked.json.as_deref(), &summary);
-    Ok(written.code(if whole { 0 } else { Outcome::Partial.exit_code() }))
-}
-
-/// Where a calibration is kept until it is whole: an earlier one stays what it is until then.
-fn unfinished(out: &Path) -> PathBuf {
-    let mut name = out.as_os_str().to_owned();
-    name.push(".partial");
-    PathBuf::from(name)
+    Ok(written.code(if is_whole { 0 } else { Outcome::Partial.exit_code() }))
 }
 
 /// What is measured against itself, and against another build of the same.
@@ -208,12 +174,11 @@ impl<'a> Session<'a> {
             PairedRun::begin(request, &mut |step: &infergate_core::progress::Progress| line.show(step), cancelled)?;
         let receipt = run.receipt();
         if let Some(changed) = receipt.cases.iter().find(|case| !case.timed) {
-            anyhow::bail!("{}: its output differs between two processes; make the engine deterministic", changed.id);
+            bail!("{}: its output differs between two processes; make the engine deterministic", changed.id);
         }
         let calibration = Calibration {
             schema: CALIBRATION_SCHEMA.into(),
             created: timestamp(),
-            partial: false,
             tool: receipt.tool.clone(),
             machine: receipt.machine.clone(),
             subject: receipt.head.clone(),
@@ -221,64 +186,32 @@ impl<'a> Session<'a> {
             seed: receipt.seed,
             cases: receipt.cases.clone(),
             gates: Vec::new(),
-            wanted_gates: None,
         };
         Ok(Self { run, builds, cancelled, calibration, threshold: request.threshold })
     }
 
-    /// Takes up what there is: a calibration that was cut short, or with `add` one that is whole. Gives how many gates there are to
-    /// be: so many, or so many more.
-    fn go_on(&mut self, mut wanted: usize, out: &Path, unfinished: &Path, add: bool) -> Result<usize> {
-        if unfinished.is_file() {
-            let earlier = read::<Calibration>(unfinished)?;
-            let whole = (add && out.is_file()).then(|| read::<Calibration>(out)).transpose()?;
-            ensure!(
-                whole.is_none_or(|whole| earlier.gates.starts_with(&whole.gates)),
-                "{}: was not begun with --add and would replace what is to be added to; delete it, or leave --add out",
-                unfinished.display()
-            );
-            wanted = earlier.wanted_gates.unwrap_or(wanted);
-            self.take_up(earlier, unfinished, &format!("delete {} to begin anew", unfinished.display()))?;
-            let gates = self.calibration.gates.len();
-            output::line(&format!("going on with {}: {gates} of {} gates are there", unfinished.display(), wanted));
-        } else if add && out.is_file() {
-            self.take_up(read::<Calibration>(out)?, out, "leave --add out to begin anew")?;
-            wanted += self.calibration.gates.len();
-        }
-        self.calibration.wanted_gates = Some(wanted);
-        Ok(wanted)
-    }
-
-    /// Goes on with an earlier calibration of the same thing.
-    fn take_up(&mut self, earlier: Calibration, path: &Path, remedy: &str) -> Result<()> {
+    /// Adds to an earlier calibration of the same thing.
+    fn take_up(&mut self, earlier: Calibration, path: &Path) -> Result<()> {
         let now = &self.calibration;
         let suite = |calibration: &Calibration| -> Vec<Case> { calibration.cases.iter().map(|case| case.id).collect() };
-        let engine = |calibration: &Calibration| {
-            let engine = &calibration.subject.engine;
-            [&engine.name, &engine.model, &engine.dtype].map(Clone::clone)
-        };
-        let same = earlier.machine.class == now.machine.class
-            && earlier.threads == now.threads
-            && engine(&earlier) == engine(now)
-            && suite(&earlier) == suite(now)
+        let is_same = suite(&earlier) == suite(now)
             && earlier.tool == now.tool
             && earlier.cases.iter().all(|case| case.threshold == self.threshold);
-        ensure!(
-            same,
-            "{}: is of another machine class, engine, model, dtype, thread count, suite or version of infergate; {remedy}",
-            path.display()
-        );
-        self.calibration = Calibration { partial: false, ..earlier };
+        let other = "the calibration is of another suite, threshold or version of infergate";
+        let why = of_another_setup(&earlier, self.run.receipt()).or_else(|| (!is_same).then(|| other.to_owned()));
+        if let Some(why) = why {
+            bail!("{}: {why}; keep this one elsewhere by --out, or delete that file first", path.display());
+        }
+        self.calibration = earlier;
         Ok(())
     }
 
     /// The file holds each gate as soon as it is there.
-    fn measure(&mut self, wanted: usize, unfinished: &Path, line: &progress::Line) -> Result<()> {
-        let kept = Kept::at(unfinished);
-        while self.calibration.gates.len() < wanted {
-            let gate = self.gate(&format!("gate {} of {}", self.calibration.gates.len() + 1, wanted), line)?;
+    fn measure(&mut self, gates: usize, out: &Path, line: &progress::Line) -> Result<()> {
+        for at in 0..gates {
+            let gate = self.gate(&format!("gate {} of {gates}", at + 1), line)?;
             self.calibration.gates.push(gate);
-            self.keep(&kept);
+            write_json(out, &self.calibration)?;
         }
         Ok(())
     }
@@ -308,13 +241,6 @@ impl<'a> Session<'a> {
             crate::paired::ensure_not(self.cancelled)?;
             blocks.push(self.run.block(&cases, blocks.len(), &mut renamed(name, line))?);
         }
-    }
-
-    /// A calibration that is cut short later is partial; until it ends, it may be.
-    fn keep(&mut self, kept: &Kept<'_>) {
-        self.calibration.partial = true;
-        kept.keep(&self.calibration);
-        self.calibration.partial = false;
     }
 }
 

@@ -39,7 +39,6 @@ fn identical_builds_pass() {
     );
     assert!(report.contains("live, two builds that do the same: 0 of 2 decided gates regressed"), "{report}");
     let calibration = read::<Calibration>(&sandbox.path("c.json")).expect("kept");
-    assert!(!calibration.partial);
     assert_eq!(calibration.gates.len(), 4);
     let hashes = |at: usize| (&calibration.gates[at].base_sha256, &calibration.gates[at].head_sha256);
     assert!(hashes(0).0 == hashes(0).1 && hashes(1).0 != hashes(1).1, "told apart by hash");
@@ -48,29 +47,6 @@ fn identical_builds_pass() {
         table.lines().any(|line| line.starts_with("decode/p8") && line.contains(words))
     };
     assert!(row("noise: standard deviation", "+2.0 %"), "{report}");
-}
-
-#[test]
-fn what_was_cut_short_is_gone_on_with_and_replaces_nothing_before_it_is_whole() {
-    let sandbox = Sandbox::new();
-    let (whole, unfinished) = (sandbox.path("c.json"), sandbox.path("c.json.partial"));
-    let said = calibrate(&sandbox, "fake", &["--gates=1", "--out=c.json", "--json=-"]).success();
-    serde_json::from_str::<serde_json::Value>(&stdout(&said)).expect("JSON alone");
-    let earlier = read::<Calibration>(&whole).expect("kept");
-    assert_eq!(earlier.wanted_gates, Some(1));
-    let cut = Calibration { partial: true, wanted_gates: Some(3), ..earlier.clone() };
-    write_json(&unfinished, &cut).expect("a file");
-    // What is asked for now does not matter: the plan is that of the file.
-    let said = calibrate(&sandbox, "fake", &["--gates=9", "--out=c.json"]).success();
-    assert!(stderr(&said).contains("1 of 3 gates are there"), "{}", stderr(&said));
-    let now = read::<Calibration>(&whole).expect("kept");
-    assert_eq!((now.gates.len(), now.partial), (3, false));
-    assert_eq!(now.gates[0], earlier.gates[0]);
-    assert!(!unfinished.exists());
-    write_json(&unfinished, &cut).expect("a file");
-    let line = error(calibrate(&sandbox, "fake", &["--gates=1", "--threshold=1.05", "--out=c.json"]));
-    assert!(line.contains("c.json.partial") && line.contains("to begin anew"), "{line}");
-    assert_eq!(read::<Calibration>(&whole).expect("as it was"), now);
 }
 
 #[test]
@@ -104,14 +80,16 @@ fn a_later_gate_of_this_machine_class_quotes_it() {
 #[test]
 fn a_calibration_is_added_to_and_only_by_the_same_suite() {
     let sandbox = Sandbox::new();
-    for _ in 0..2 {
-        calibrate(&sandbox, "fake", &["--gates=1", "--out=c.json", "--add"]).success();
-    }
-    assert_eq!(read::<Calibration>(&sandbox.path("c.json")).expect("kept").gates.len(), 2);
-    let line = error(calibrate(&sandbox, "fake", &["--gates=1", "--threshold=1.05", "--out=c.json", "--add"]));
-    assert!(line.contains("leave --add out to begin anew"), "{line}");
-    calibrate(&sandbox, "fake", &["--gates=1", "--out=c.json"]).success();
-    assert_eq!(read::<Calibration>(&sandbox.path("c.json")).expect("kept").gates.len(), 1);
+    let gates = || read::<Calibration>(&sandbox.path("c.json")).expect("kept").gates;
+    let said = calibrate(&sandbox, "fake", &["--gates=1", "--out=c.json", "--json=-"]).success();
+    serde_json::from_str::<serde_json::Value>(&stdout(&said)).expect("JSON alone");
+    let first = gates();
+    calibrate(&sandbox, "fake", &["--gates=2", "--out=c.json"]).success();
+    let all = gates();
+    assert_eq!((all.len(), &all[0]), (3, &first[0]));
+    let line = error(calibrate(&sandbox, "fake", &["--gates=1", "--threshold=1.05", "--out=c.json"]));
+    assert!(line.contains("another suite, threshold") && line.contains("delete that file first"), "{line}");
+    assert_eq!(gates(), all, "as it was");
 }
 
 #[test]
