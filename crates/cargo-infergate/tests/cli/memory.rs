@@ -50,12 +50,12 @@ fn assert_heap_leak(control: &str, bytes: std::ops::RangeInclusive<f64>, place: 
 
 #[test]
 fn four_kib_a_run_are_called_and_located() {
-    assert_heap_leak("heap", 4096.0..=4096.0, "examples/leaky_engine.rs:");
+    assert_heap_leak("heap", 4096.0..=4096.0, "tests/programs/leaky_engine.rs:");
 }
 
 #[test]
 fn one_byte_a_run_is_called() {
-    assert_heap_leak("byte", 1.0..=1.0, "examples/leaky_engine.rs:");
+    assert_heap_leak("byte", 1.0..=1.0, "tests/programs/leaky_engine.rs:");
 }
 
 #[cfg(target_os = "linux")]
@@ -148,7 +148,7 @@ fn a_cache_that_fills_is_a_plateau() {
 
 #[test]
 fn a_leak_behind_a_cache_is_called_and_located() {
-    assert_heap_leak("cache-and-leak", 100.0..=100.0, "examples/leaky_engine.rs:");
+    assert_heap_leak("cache-and-leak", 100.0..=100.0, "tests/programs/leaky_engine.rs:");
 }
 
 #[test]
