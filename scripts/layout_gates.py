@@ -28,7 +28,7 @@ import subprocess
 import sys
 from typing import NamedTuple
 
-from repositories import begin, git
+from repositories import RARE, begin, copy_published, equivalents, git, published, took
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PARTS = ROOT / "scripts" / "layout_gates"
@@ -122,29 +122,7 @@ mod slower {
 # How often a function does its work once more, in one slower commit after the other.
 EVERY = [20, 22, 25, 28, 32]
 
-EQUIVALENT = """
-mod equivalent {
-    #[cold]
-    #[inline(never)]
-    pub fn rare(what: usize) {
-        let _ = core::hint::black_box(what);
-    }
-}
-"""
-# No reference is to one of the pages at the bottom of memory, which the compiler does not know.
-NEVER = "core::ptr::from_ref(&*{argument}).cast::<u8>() as usize"
-
-
-def equivalents(draw, argument):
-    """Statements that do nothing, by name."""
-    place, page = NEVER.format(argument=argument), 4096 * draw.randint(1, 15)
-    arms = " ".join(f"{4096 * at} => crate::equivalent::rare({at})," for at in range(1, draw.randint(2, 7)))
-    return {
-        "a branch": f"if {place} == {page} {{ crate::equivalent::rare({draw.randint(1, 999)}); }}",
-        "match arms": f"match {place} {{ {arms} _ => () }}",
-        "a spill": f"if {place} == {page} {{ let mut wide = [{draw.randint(1, 255)}_u8; {draw.randint(100, 2000)}]; let _ = core::hint::black_box(&mut wide); }}",
-        "a panic": f'if {place} == {page} {{ panic!("{{}} is no place of {{}} bytes", {place}, core::mem::size_of_val(&*{argument})); }}',
-    }
+EQUIVALENT = f"\nmod equivalent {{\n{RARE}}}\n"
 
 
 def padding(number):
@@ -197,14 +175,6 @@ MOVES = [
 ]
 
 
-def run(folder, *command, **more):
-    """One command that has to end well."""
-    done = subprocess.run([str(word) for word in command], cwd=folder, text=True, capture_output=True, **more)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))} in {folder}:\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
 def prepared(place, name, crate):
     """The crate in a repository of its own, its benches gated, and the commit `gated`."""
     folder = place / name
@@ -212,7 +182,7 @@ def prepared(place, name, crate):
         return folder
     shutil.rmtree(folder, ignore_errors=True)
     if name == "gpt2":
-        run(place, "git", "clone", "--quiet", ROOT, folder)
+        git(place, "clone", "--quiet", ROOT, folder)
         git(folder, "tag", "gated")
         return folder
     if name == "own":
@@ -221,22 +191,14 @@ def prepared(place, name, crate):
         shutil.copy(PARTS / "lib.rs", folder / "src" / "lib.rs")
         shutil.copy(PARTS / "five.rs", folder / "benches" / "five.rs")
         (folder / "Cargo.toml").write_text('[package]\nname = "own"\nversion = "0.1.0"\nedition = "2024"\n\n[dev-dependencies]\ncriterion = "0.8"\n\n'
-                                            '[[bench]]\nname = "five"\nharness = false\n')
+                                            '[[bench]]\nname = "five"\nharness = false\n\n[workspace]\n')
+        (folder / ".gitignore").write_text("/target\n")
     else:
-        fetching = place / f"fetch-{name}"
-        (fetching / "src").mkdir(parents=True, exist_ok=True)
-        (fetching / "src" / "lib.rs").touch()
-        (fetching / "Cargo.toml").write_text(f'[package]\nname = "fetching"\nversion = "0.1.0"\nedition = "2021"\n[workspace]\n[dependencies]\n'
-                                             f'{name} = "={crate["version"]}"\n')
-        run(fetching, "cargo", "vendor", "--quiet", "vendor")
-        shutil.copytree(fetching / "vendor" / name, folder)
-        for path in [folder / ".cargo-checksum.json", folder / "Cargo.lock"]:
-            path.unlink(missing_ok=True)
-    manifest = (folder / "Cargo.toml").read_text()
+        copy_published(published(place / f"fetch-{name}", name, crate["version"]), folder)
+    manifest = folder / "Cargo.toml"
     # Explanations then name what was inlined, too.
-    lines = "" if "[profile.bench]" in manifest else '\n[profile.bench]\ndebug = "line-tables-only"\n'
-    (folder / "Cargo.toml").write_text(f'{manifest}{lines}\n[workspace]\n')
-    (folder / ".gitignore").write_text("target\n")
+    if "[profile.bench]" not in manifest.read_text():
+        manifest.write_text(f'{manifest.read_text()}\n[profile.bench]\ndebug = "line-tables-only"\n')
     begin(folder, "gated")
     return folder
 
@@ -276,7 +238,7 @@ def change(folder, name, crate, kind, number):
     else:
         draw = random.Random(f"{name} {number}")
         function = draw.choice(functions)
-        what, statement = draw.choice(list(equivalents(draw, function.argument).items()))
+        what, statement = draw.choice(list(equivalents(draw, function.argument, "crate::equivalent::rare").items()))
         what, made, module = f"{what} in {function.name}, seed '{name} {number}'", lambda text: with_first(text, function, statement), EQUIVALENT
     file = folder / function.file
     file.write_text(made(file.read_text()))
@@ -341,14 +303,13 @@ def one(place, name, kind, number, arguments):
     git(folder, "commit", "--quiet", "--all", "--message", what)
     explain = arguments.explain.split(",") if arguments.explain and kind == "moves" else []
     code, verdict, receipt = gate(folder, crate, arguments, explain)
-    took = {step.removesuffix("_ns"): round(took / 1e9) for step, took in receipt["took"].items()}
     outcomes = {}
     for row in verdict["rows"]:
         outcomes.setdefault(row["subject"], set()).add(row["outcome"])
     reached = {bench: outcome for bench, outcome in outcomes.items() if is_reached(bench, function)}
     explained = {case: names for case, names in named(receipt).items() if kind == "moves" or case in reached}
     right = sum(bool(names) and is_function(function.names, names[0]) if function else not names for names in explained.values())
-    return {"date": datetime.date.today().isoformat(), "crate": name, "kind": kind, "number": number, "what": what, "builds_s": took.pop("builds"), "seconds": sum(took.values()), "exit": code,
+    return {"date": datetime.date.today().isoformat(), "crate": name, "kind": kind, "number": number, "what": what, **took(receipt), "exit": code,
             "verdict": verdict["verdict"],
             "failed": sorted(bench for bench, outcome in reached.items() if "regressed" in outcome),
             "layout": sorted(bench for bench, outcome in reached.items() if "layout" in outcome),
