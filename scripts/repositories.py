@@ -65,7 +65,8 @@ def took(receipt):
 
 
 # A function that no benchmark calls.
-RARE = """    #[cold]
+RARE = """    #[allow(dead_code)]
+    #[cold]
     #[inline(never)]
     pub fn rare(what: usize) {
         let _ = core::hint::black_box(what);
