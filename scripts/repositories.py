@@ -65,7 +65,7 @@ def took(receipt):
 
 
 # A function that no benchmark calls.
-RARE = """    #[allow(dead_code)]
+RARE = """    #[allow(dead_code, unreachable_pub)]
     #[cold]
     #[inline(never)]
     pub fn rare(what: usize) {

@@ -37,7 +37,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
 
 from repositories import RARE, begin, copy_published, equivalents, git, in_registry, published, took
@@ -181,7 +180,6 @@ def gate(place, crate, kind, arguments, core, *words, against="published"):
         command += ["--bench-features", ",".join(crate["features"])]
     if core is not None:
         command = ["taskset", "-c", core, *command]
-    began = time.monotonic()
     try:
         done = subprocess.run([str(word) for word in command], cwd=folder_of(place, crate), text=True, capture_output=True, timeout=MOST_SECONDS)
     except subprocess.TimeoutExpired:
