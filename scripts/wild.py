@@ -29,7 +29,6 @@ With --cores each core gates another crate.
 import argparse
 import concurrent.futures
 import json
-import os
 import pathlib
 import queue
 import random
