@@ -197,7 +197,7 @@ def seen(verdict):
     """What a row of the table has of a verdict."""
     rows = [row for row in verdict["rows"] if row["evidence"]["kind"] == "time"]
     timed = [row for row in rows if row["evidence"].get("base_ns")]
-    skipped = [note["text"] for note in verdict["notes"] if "is not compared" in note.get("text", "")]
+    skipped = [note["text"][:200] for note in verdict["notes"] if "is not compared" in note.get("text", "")]
     limits = {row["subject"]: row["evidence"]["threshold"] for row in timed
               if row["outcome"] in ("pass", "within_limit") and row["evidence"].get("statistic", "median") == "median"}
     return {"verdict": verdict["verdict"], "why": "; ".join(skipped), "cases": len({row["subject"] for row in rows}), "reached": len({row["subject"] for row in timed}),
@@ -299,9 +299,9 @@ def table(results):
             still = f", {len(row['inconclusive'])} inconclusive" if row.get("inconclusive") else ""
             limit = f", limit {percent(row['limit'])}" if row.get("limit") else ""
             cells.append(f"{row['verdict']}{function}{still}{limit}{seconds(row)}")
-        wide = [f"{kind}: {case} {percent(limit)}" for kind, row in rows.items() for case, limit in row.get("wide", {}).items()]
+        wide = [f"{kind}: {', '.join(f'{case} {percent(limit)}' for case, limit in row['wide'].items())}" for kind, row in rows.items() if row.get("wide")]
         why = "; ".join(f"{kind}: {row['why']}" for kind, row in rows.items() if row.get("why"))
-        print(f"| {crate} | {itself['uses']} | {itself['targets']}, {itself.get('cases', 0)} | {' | '.join(cells)} | {', '.join(wide)} | {why} |")
+        print(f"| {crate} | {itself['uses']} | {itself['targets']}, {itself.get('cases', 0)} | {' | '.join(cells)} | {'; '.join(wide)} | {why} |")
     for kind, right in KINDS.items():
         rows = [row for row in results if row["kind"] == kind]
         print(f"\n{kind}: {sum(row['verdict'] == right for row in rows)} of {len(rows)} {right}")
