@@ -54,6 +54,8 @@ CASES = [
          report="https://github.com/rust-lang/hashbrown/issues/142: a million lookups 19 to 28 ms"),
     Case("regex-build", "regex-build", "regex", ["1.7.3", "1.8.0"],
          report="https://github.com/rust-lang/regex/issues/988: 10 to 50 % more instructions"),
+    Case("wordpiece-decode", "wordpiece-decode", "tokenizers", ["0.11.3", "0.13.0"],
+         report="https://github.com/huggingface/tokenizers/issues/1564: 242 % slower"),
 ]
 
 
