@@ -52,6 +52,8 @@ CASES = [
     Case("chat-template", "chat-template", "minijinja", ["2.17.1", "2.24.0"]),
     Case("vocabulary-lookup", "vocabulary-lookup", "hashbrown", ["0.3.1", "0.4.0", "0.5.0", "0.6.0", "0.6.3"], ["--case", "prefill/p128"],
          report="https://github.com/rust-lang/hashbrown/issues/142: a million lookups 19 to 28 ms"),
+    Case("message-forwarding", "message-forwarding", "tokio", ["1.50.0", "1.51.0"],
+         report="https://github.com/agntcy/slim/issues/1603: 29 % fewer messages a second, with ten senders; two cores show it in `one` alone"),
     Case("regex-build", "regex-build", "regex", ["1.7.3", "1.8.0"],
          report="https://github.com/rust-lang/regex/issues/988: 10 to 50 % more instructions"),
     Case("wordpiece-decode", "wordpiece-decode", "tokenizers", ["0.11.3", "0.13.0"],
