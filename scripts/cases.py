@@ -52,6 +52,10 @@ CASES = [
     Case("chat-template", "chat-template", "minijinja", ["2.17.1", "2.24.0"]),
     Case("vocabulary-lookup", "vocabulary-lookup", "hashbrown", ["0.3.1", "0.4.0", "0.5.0", "0.6.0", "0.6.3"], ["--case", "prefill/p128"],
          report="https://github.com/rust-lang/hashbrown/issues/142: a million lookups 19 to 28 ms"),
+    Case("dense-network", "dense-network", "tract-onnx", ["0.21.7", "0.21.8"],
+         # Since 0.21.8 its crates take newer ones of each other.
+         [word for part in ("core", "data", "hir", "linalg", "nnef", "onnx-opl") for word in ("--swap", f"tract-{part}=0.21.8")],
+         report="https://github.com/sonos/tract/issues/1803: contact 51 % slower, race 16 %; an x86-64 machine did not show it"),
     Case("message-forwarding", "message-forwarding", "tokio", ["1.50.0", "1.51.0"],
          report="https://github.com/agntcy/slim/issues/1603: 29 % fewer messages a second, with ten senders; two cores show it in `one` alone"),
     Case("regex-build", "regex-build", "regex", ["1.7.3", "1.8.0"],
