@@ -184,15 +184,16 @@ impl<'a> PairedRun<'a> {
         usize::try_from(left_ns / u128::from(self.block_ns.max(1))).ok()
     }
 
-    /// Where the budget does not hold the fewest blocks that a verdict takes: times as many cases as it holds them of, drawn by the
-    /// seed. Gives how many are left out.
+    /// Where the budget does not hold the fewest blocks that a verdict takes: times as many cases as it holds them of, those first that
+    /// take least. Gives how many are left out.
     pub fn fit_to_budget(&mut self) -> usize {
         let Some(blocks) = self.blocks_in_budget().filter(|blocks| *blocks < fewest_to_pass()) else { return 0 };
         let room_ns = (blocks as f64 + 1.0) * self.block_ns as f64 / fewest_to_pass() as f64;
         let mut timed = self.timed();
         let starts_ns = self.block_ns as f64 - self.pairs.block_ns(&timed);
         let all = timed.len();
-        fastrand::Rng::with_seed(self.receipt.seed).shuffle(&mut timed);
+        let cost_ns = |case: &PairedCase| self.pairs.block_ns(std::slice::from_ref(case));
+        timed.sort_by(|a, b| cost_ns(a).total_cmp(&cost_ns(b)));
         let mut taken = Vec::new();
         for case in timed {
             taken.push(case);
