@@ -60,7 +60,7 @@ const SHORT: [(&str, &[&str]); 9] = [
     ),
     ("bless", &["receipt", "dry_run", "model", "cases", "runs", "bench.target", "baselines", "json"]),
     ("bisect", &["good", "bad", "swap", "versions", "case", "threshold", "budget", "model", "bench.target", "json"]),
-    ("calibrate", &["gates", "add", "model", "cases", "threads", "bench.target", "out", "json"]),
+    ("calibrate", &["gates", "against", "model", "cases", "threads", "bench.target", "out", "json"]),
     ("doctor", &["baselines", "json"]),
 ];
 
