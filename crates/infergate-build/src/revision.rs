@@ -94,8 +94,8 @@ impl Tree {
     /// Checks out `revision` with what its benches need besides; the working tree is not touched.
     ///
     /// # Errors
-    /// Outside git, for an unknown revision, a submodule with changes, another gate that uses the same folder now, or as
-    /// [`furnish`](Self::furnish).
+    /// Outside git, for an unknown revision, a submodule with changes, another gate that uses the same folder now, or
+    /// what `[bench] carry` names and is not there.
     pub fn checkout(revision: &str, slot: Slot, wanted: &Wanted) -> Result<Self> {
         let tree = Self::bare(revision, slot, wanted, Ignored::Removed)?;
         tree.furnish(wanted)?;

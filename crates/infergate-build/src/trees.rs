@@ -44,7 +44,7 @@ impl Trees {
     /// its own. Gives a sentence for the verdict then.
     ///
     /// # Errors
-    /// As [`Tree::checkout`] and [`harness::lay`]; [`WorkerError::NotComparable`] where the working tree has none either.
+    /// As [`Tree::checkout`] and [`harness::lay`]; [`NotComparable`](infergate_core::worker::WorkerError::NotComparable) where the working tree has none either.
     pub fn base(&self, revision: &str, wanted: &Wanted) -> Result<(Rc<Tree>, Option<String>)> {
         let tree = self.checkout(revision, Slot::Base, wanted)?;
         let (place, name) = (tree.place()?, &wanted.bench.target);

@@ -4,7 +4,7 @@
 //! there. The compiler adds hashes of crates and types to names; where a name with its hash is in both, that is the same function,
 //! and else all of the same name without it are compared together. What is not understood has changed.
 //!
-//! Where a case is watched for the functions that changed, see [`crate::coverage`], none may be missing: [`Changed::is_all`] is false
+//! Where a case is watched for the functions that changed, none may be missing: [`Changed::is_all`] is false
 //! where something differs that is in no function.
 
 use std::collections::{HashMap, HashSet};

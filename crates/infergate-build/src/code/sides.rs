@@ -20,7 +20,7 @@ pub struct ChangedFunction {
     pub base: Option<u64>,
     /// The same in head.
     pub head: Option<u64>,
-    /// Whether its instructions differ, or one side has none. Else it refers to something else, or is the same, see [`Changed`].
+    /// Whether its instructions differ, or one side has none. Else it refers to something else, or is the same, see [`Changed`](super::changed::Changed).
     pub has_other_instructions: bool,
 }
 
