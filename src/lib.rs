@@ -20,7 +20,7 @@ pub mod worker;
 
 pub use infergate_core::clock;
 
-/// The examples of docs/ENGINE.md are compiled with the tests.
+/// The examples of docs/start/engine.md are compiled with the tests.
 #[cfg(doctest)]
-#[doc = include_str!("../docs/ENGINE.md")]
+#[doc = include_str!("../docs/start/engine.md")]
 struct EnginePage;

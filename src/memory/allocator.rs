@@ -28,7 +28,7 @@ use super::sites;
 ///
 /// What it does not see: memory a program maps itself (`mmap`, mapped weight files), the heaps of C and C++ libraries, thread
 /// stacks, and what the allocator below needs for itself. The resident set shows those. Its cost is a handful of atomic
-/// additions for each allocation and release; docs/MEMORY.md has it measured.
+/// additions for each allocation and release; docs/evidence/leaks.md has it measured.
 ///
 /// All that are installed share their counters: a process has one global allocator.
 #[derive(Debug, Clone, Copy, Default)]

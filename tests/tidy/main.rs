@@ -180,3 +180,33 @@ fn only_a_bench_and_its_controls_install_an_allocator() {
     let others = sources.iter().filter(|source| !control(&source.path));
     assert_absent(others, &["#[global_allocator]"], "counting allocations belongs to a process of its own");
 }
+
+/// The files of `folder` and its folders whose names end so.
+fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| match path.is_dir() {
+            true => files(&path, end),
+            false if path.to_string_lossy().ends_with(end) => vec![path],
+            false => Vec::new(),
+        })
+        .collect()
+}
+
+#[test]
+fn links_of_pages_lead_to_files() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let top =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"].map(|name| root.join(name));
+    let pages: Vec<PathBuf> = files(&root.join("docs"), ".md").into_iter().chain(top).collect();
+    assert!(pages.len() > 30, "{pages:?}");
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
+            let (file, _) = link.split_once('#').unwrap_or((link, ""));
+            if !file.contains("://") && !file.is_empty() {
+                assert!(page.parent().unwrap().join(file).exists(), "{}: no file at {link}", page.display());
+            }
+        }
+    }
+}

@@ -34,7 +34,7 @@ pub fn ensure(pair: &mut Pair<'_>, timed: impl Iterator<Item = Case>) -> Result<
         let (head, base) = (times(Side::Head)?, times(Side::Base)?);
         if let Some(head) = head {
             let both = base.map(|base| format!("; base answers it {base:.1} times as fast")).unwrap_or_default();
-            let mend = "Engine::start has to compute it anew (docs/ENGINE.md)";
+            let mend = "Engine::start has to compute it anew (docs/reference/engine.md)";
             return Err(WorkerError::Invalid(format!("{}{both}; {mend}", said("head", head))));
         }
         notes.extend(base.map(|times| format!("{}: its times of prompts are those of its cache", said("base", times))));

@@ -12,7 +12,7 @@ use infergate_receipts::PairedCase;
 
 /// A turn of a generation takes about this long, or one token; a sample of a short case holds as many iterations as fit. That
 /// is short against the swings of the machine, and long against reading the clock and asking for it: on a shared machine the ratio of a
-/// pair of samples varies as much where they take 17 ms as where they take 0.6 ms (6 to 9 %, docs/NOISE.md), so short samples show the
+/// pair of samples varies as much where they take 17 ms as where they take 0.6 ms (6 to 9 %, docs/evidence/noise.md), so short samples show the
 /// same in less time. In an hour with busy neighbours blocks of generations varied by 6.9 % in turns of 64 tokens, 2.0 of 16, 1.4 of 4
 /// and 1.1 of 1; in a quiet one there was no difference.
 const TURN_NS: f64 = 2e6;

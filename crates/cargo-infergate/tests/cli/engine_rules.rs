@@ -1,4 +1,4 @@
-//! What docs/ENGINE.md asks of an engine, as a paired gate sees it.
+//! What docs/reference/engine.md asks of an engine, as a paired gate sees it.
 
 use crate::paired;
 use crate::revisions::{self, WORKER, commit, repository};

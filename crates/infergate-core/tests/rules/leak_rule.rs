@@ -1,6 +1,6 @@
 //! The heap's rule on simulated phases: caches are plateaus, leaks are leaks, and what is said of rare leaks holds.
 //!
-//! `cargo test -p infergate-core --test rules leak_rule -- --nocapture` prints each kind of the table in docs/MEMORY.md.
+//! `cargo test -p infergate-core --test rules leak_rule -- --nocapture` prints each kind of the table in docs/evidence/leaks.md.
 
 use fastrand::Rng;
 use infergate_core::memory::leak::{HeapGrowth, MIN_RUNS, certain_leak_interval, heap_rises, heap_trend, random_leaks};

@@ -37,7 +37,7 @@ pub fn head_computes_between(receipt: &PairedReceipt) -> Option<String> {
     let (base, head) = percent(&cores)?;
     Some(format!(
         "head computes while base has its turn, and slows it down: between its calls it uses {head:.0} % of a core, base {base:.0} %; \
-         let it rest between calls, or say Pacing::Streaming in Engine::info if it has to go on (docs/ENGINE.md)"
+         let it rest between calls, or say Pacing::Streaming in Engine::info if it has to go on (docs/reference/engine.md)"
     ))
 }
 

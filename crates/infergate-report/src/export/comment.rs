@@ -16,7 +16,7 @@ use infergate_receipts::{Build, Outcome, Verdict};
 pub const MARKER: &str = "<!-- infergate comment -->";
 
 /// What to do after each outcome.
-const WHAT_NOW: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/FAILED.md");
+const WHAT_NOW: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/how-to/fix-a-failed-pull-request.md");
 
 /// GitHub takes 65,536 characters; bytes are never fewer.
 const MOST_BYTES: usize = 65_000;

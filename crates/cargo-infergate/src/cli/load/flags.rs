@@ -27,7 +27,7 @@ const LOCAL: &str = "Local engine, or tokenizer";
     cargo xtask load --target https://api.example.com/v1 --model MODEL --api-key-env API_KEY --rate 2 --arrivals poisson\n  \
     cargo xtask load --target local:synthetic:gpt2 --users 1,8,32 --input-tokens 64 --output-tokens 32\n  \
     cargo xtask load merge load-1.json load-2.json --out load.json\n\n\
-    What is measured and how: https://github.com/infergate/infergate/blob/main/docs/LOAD.md")]
+    What is measured and how: https://github.com/infergate/infergate/blob/main/docs/reference/load.md")]
 pub struct Load {
     /// Where the receipt goes [default: target/infergate/load.json]
     #[arg(long, value_name = "FILE")]

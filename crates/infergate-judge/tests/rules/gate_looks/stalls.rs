@@ -1,6 +1,6 @@
 //! Stalls: few steps that take much longer. Suites of made-up samples, judged by median and mean, with fixed seeds.
 //!
-//! `cargo test -p cargo-infergate --test rules gate_looks::stalls -- --nocapture` prints the shares that docs/GATE.md quotes.
+//! `cargo test -p infergate-judge --test rules gate_looks::stalls -- --nocapture` prints the shares that docs/evidence/calibration.md quotes.
 
 use infergate_core::case::Case;
 use infergate_core::stats::normal;
