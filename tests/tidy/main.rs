@@ -198,7 +198,8 @@ fn links_of_pages_lead_to_files() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let top =
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"].map(|name| root.join(name));
-    let pages: Vec<PathBuf> = files(&root.join("docs"), ".md").into_iter().chain(top).collect();
+    let pages: Vec<PathBuf> =
+        files(&root.join("docs"), ".md").into_iter().chain(top.map(|name| root.join(name))).collect();
     assert!(pages.len() > 30, "{pages:?}");
     for page in pages {
         let text = fs::read_to_string(&page).unwrap();
