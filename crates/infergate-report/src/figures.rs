@@ -18,19 +18,14 @@ pub fn of_phase(phase: Phase) -> &'static [Metric] {
     }
 }
 
-/// Those that tell most about a phase's growth with its prompt.
-pub fn that_scale(phase: Phase) -> &'static [Metric] {
-    match phase {
-        Phase::Prefill => &[Metric::Ttft],
-        Phase::Decode => &[Metric::DecodeSpeed],
-        Phase::Generate => &[Metric::Ttft, Metric::DecodeSpeed, Metric::E2e],
-        Phase::Bench => &[],
-    }
-}
-
 /// As a person reads it in a table of one engine.
 pub fn name(metric: Metric) -> &'static str {
     if metric == Metric::DecodeSpeed { "tokens/s" } else { metric.short() }
+}
+
+/// Samples of all processes.
+pub fn samples(case: &CaseRecord) -> usize {
+    case.processes.iter().map(|process| process.samples_ns.len()).sum()
 }
 
 /// Every value of `case`, process by process; none where the figure is undefined.
@@ -48,85 +43,85 @@ fn medians(metric: Metric, case: &CaseRecord) -> Vec<f64> {
 }
 
 /// Coefficient of variation over the medians of processes.
-pub fn variation(metric: Metric, case: &CaseRecord) -> Result<f64, Missing> {
+pub fn variation(metric: Metric, case: &CaseRecord) -> Cell {
     let medians = medians(metric, case);
-    let few = Missing::TooFewProcesses { needed: MIN_PROCESSES_FOR_CV, processes: medians.len() };
-    if medians.len() < MIN_PROCESSES_FOR_CV { Err(few) } else { coefficient_of_variation(&medians).ok_or(few) }
+    let (needed, processes) = (MIN_PROCESSES_FOR_CV, medians.len());
+    let cv = coefficient_of_variation(&medians).filter(|_| processes >= needed);
+    Cell::number(cv, Unit::Fraction, Missing::TooFewProcesses { needed, processes })
 }
 
-/// What a table says of one figure of one case.
+/// What a table says of one figure of one case, from all samples of all processes.
 #[derive(Debug, Clone)]
-pub struct Spread {
-    unit: Unit,
-    metric: Metric,
-    values: Vec<f64>,
-    /// Independent samples: requests, where a figure is of gaps.
-    requests: usize,
-    gaps: bool,
+pub struct Spread<'a> {
+    pub case: &'a CaseRecord,
+    pub metric: Metric,
+    pub values: Vec<f64>,
 }
 
-impl Spread {
-    /// Of all samples of all processes.
-    pub fn of(metric: Metric, case: &CaseRecord) -> Self {
-        let gaps = metric == Metric::Itl && case.id.phase() == Phase::Generate;
-        let requests = case.processes.iter().map(|process| process.samples_ns.len()).sum();
-        Self { unit: Unit::of(metric), metric, values: values(metric, case), requests, gaps }
+impl<'a> Spread<'a> {
+    pub fn of(metric: Metric, case: &'a CaseRecord) -> Self {
+        Self { case, metric, values: values(metric, case) }
     }
 
-    /// How many values there are.
-    pub fn count(&self) -> usize {
-        self.values.len()
+    /// Independent samples: requests, where a figure is of gaps.
+    fn independent(&self) -> usize {
+        if self.is_of_gaps() { samples(self.case) } else { self.values.len() }
+    }
+
+    fn is_of_gaps(&self) -> bool {
+        self.metric == Metric::Itl && self.case.id.phase() == Phase::Generate
+    }
+
+    /// A number that takes `needed` independent samples.
+    fn cell(&self, value: Option<f64>, unit: Unit, needed: usize) -> Cell {
+        let independent = self.independent();
+        let why = match self.is_of_gaps() {
+            _ if self.values.is_empty() => Missing::Undefined,
+            true => Missing::TooFewRequests { needed, requests: independent },
+            false => Missing::TooFewSamples { needed, samples: independent },
+        };
+        Cell::number(value, unit, why)
+    }
+
+    fn own(&self, value: Option<f64>, needed: usize) -> Cell {
+        self.cell(value, Unit::of(self.metric), needed)
     }
 
     pub fn mean(&self) -> Cell {
-        Cell::number(mean(&self.values), self.unit, self.too_few(1))
+        self.own(mean(&self.values), 1)
     }
 
     /// The sample standard deviation.
     pub fn deviation(&self) -> Cell {
-        Cell::number(sample_std(&self.values), self.unit, self.too_few(2))
+        self.own(sample_std(&self.values), 2)
     }
 
     /// Coefficient of variation of all values.
     pub fn variation(&self) -> Cell {
-        Cell::number(coefficient_of_variation(&self.values), Unit::Fraction, self.too_few(2))
+        self.cell(coefficient_of_variation(&self.values), Unit::Fraction, 2)
     }
 
     pub fn min(&self) -> Cell {
-        self.extreme(f64::min)
+        self.own(self.values.iter().copied().reduce(f64::min), 1)
     }
 
     pub fn max(&self) -> Cell {
-        self.extreme(f64::max)
+        self.own(self.values.iter().copied().reduce(f64::max), 1)
     }
 
-    /// The number that a case is compared by, where there are samples enough for a median.
-    pub fn median(&self, case: &CaseRecord) -> Cell {
+    /// The number that the case is compared by, where there are samples enough for a median.
+    pub fn median(&self) -> Cell {
         match self.percentile(0.5) {
-            Cell::Number(..) => Cell::number(summary(self.metric, case), self.unit, Missing::Undefined),
+            Cell::Number(..) => self.own(summary(self.metric, self.case), 1),
             missing => missing,
         }
     }
 
-    fn extreme(&self, better: fn(f64, f64) -> f64) -> Cell {
-        Cell::number(self.values.iter().copied().reduce(better), self.unit, self.too_few(1))
-    }
-
     /// A percentile, where there are enough independent samples to print it.
     pub fn percentile(&self, p: f64) -> Cell {
-        let Some(found) = percentile(&self.values, p) else { return Cell::Missing(self.too_few(1)) };
-        let independent = if self.gaps { self.requests } else { self.values.len() };
-        let value = found.value.filter(|_| independent >= found.needed);
-        Cell::number(value, self.unit, self.too_few(found.needed))
-    }
-
-    fn too_few(&self, needed: usize) -> Missing {
-        if self.values.is_empty() {
-            return Missing::Undefined;
-        }
-        match self.gaps {
-            true => Missing::TooFewRequests { needed, requests: self.requests },
-            false => Missing::TooFewSamples { needed, samples: self.values.len() },
-        }
+        let found = percentile(&self.values, p);
+        let needed = found.as_ref().map_or(1, |found| found.needed);
+        let value = found.and_then(|found| found.value).filter(|_| self.independent() >= needed);
+        self.own(value, needed)
     }
 }

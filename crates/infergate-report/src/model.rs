@@ -4,14 +4,16 @@ pub mod chart;
 pub mod quantity;
 pub mod table;
 
-pub use chart::{Axis, Chart, Layer, Look, Place, Shape, Stretch};
-pub use quantity::{Quantity, Unit};
-pub use table::{Cell, Column, MAX_WORD_CHARS, Missing, Row, Table};
+pub use chart::{Axis, Chart, Layer, Look, Marks, Place, Shape, Stretch};
+pub use quantity::{Amount, Quantity, Unit};
+pub use table::{Cell, Column, MAX_WORD_CHARS, Missing, Row, Rows, Table};
 
 use infergate_receipts::Outcome;
+use serde::Serialize;
 
 /// How something ended, for colours and shapes; never the only sign of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Tone {
     #[default]
     Plain,
@@ -35,6 +37,11 @@ impl Tone {
         }
     }
 
+    /// Bad news where `is_bad`.
+    pub fn bad_if(is_bad: bool) -> Self {
+        if is_bad { Self::Bad } else { Self::Plain }
+    }
+
     /// Its name in files and style sheets.
     pub fn name(self) -> &'static str {
         match self {
@@ -46,7 +53,7 @@ impl Tone {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     pub title: String,
     /// What was measured, in one line; empty where the files do not say.
@@ -55,20 +62,20 @@ pub struct Report {
     pub sections: Vec<Section>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Headline {
     pub outcome: Outcome,
     pub exit_code: i32,
     pub said: String,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Section {
     pub id: &'static str,
     pub title: &'static str,
     pub folded: bool,
-    /// Where its findings stand at the top among those of others that are as bad, the lowest first; `None` where it keeps them.
-    pub rank: Option<u8>,
+    /// Whether its findings stand in it, and not with those of the others at the top.
+    pub keeps_findings: bool,
     /// Whether a terminal shows its lists and findings; which of its tables, they say themselves.
     pub on_terminal: bool,
     pub blocks: Vec<Block>,
@@ -76,7 +83,7 @@ pub struct Section {
 
 impl Section {
     pub fn new(id: &'static str, title: &'static str) -> Self {
-        Self { id, title, folded: false, rank: Some(u8::MAX), on_terminal: false, blocks: Vec::new() }
+        Self { id, title, folded: false, keeps_findings: false, on_terminal: false, blocks: Vec::new() }
     }
 
     /// The same with these at its end, but for those that are empty.
@@ -91,16 +98,10 @@ impl Section {
         self.blocks.iter().any(|block| !matches!(block, Block::Said(_) | Block::Chart(_)))
     }
 
-    /// The same with its findings at this place among those of other sections.
-    #[must_use]
-    pub fn ranked(self, rank: u8) -> Self {
-        Self { rank: Some(rank), ..self }
-    }
-
     /// The same, with its findings in it and not at the top.
     #[must_use]
     pub fn keeping_findings(self) -> Self {
-        Self { rank: None, ..self }
+        Self { keeps_findings: true, ..self }
     }
 
     /// The same, for those alone who ask for it.
@@ -124,7 +125,8 @@ impl Section {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Block {
     Said(String),
     List(Vec<String>),
@@ -158,25 +160,15 @@ macro_rules! blocks {
 
 blocks! {
     String, Block::Said;
+    &str, |said: &str| Block::Said(said.into());
     Vec<String>, Block::List;
     Table, Block::Table;
     Vec<Finding>, Block::Findings;
+    Finding, |finding| Block::Findings(vec![finding]);
     Chart, Block::Chart;
 }
 
-impl From<&str> for Block {
-    fn from(said: &str) -> Self {
-        Self::Said(said.into())
-    }
-}
-
-impl From<Finding> for Block {
-    fn from(finding: Finding) -> Self {
-        Self::Findings(vec![finding])
-    }
-}
-
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     pub tone: Tone,
     /// One sentence, with its figures.
@@ -184,8 +176,16 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub fn new(tone: Tone, said: String) -> Self {
-        Self { tone, said }
+    pub fn new(tone: Tone, said: impl Into<String>) -> Self {
+        Self { tone, said: said.into() }
+    }
+
+    pub fn plain(said: impl Into<String>) -> Self {
+        Self::new(Tone::Plain, said)
+    }
+
+    pub fn warn(said: impl Into<String>) -> Self {
+        Self::new(Tone::Warn, said)
     }
 }
 

@@ -1,20 +1,16 @@
 //! Charts as SVG: text that any browser and viewer draws the same. Its colours can be told
 //! apart with each kind of colour blindness, on light and on dark; shapes and dashes say the same where there is no colour.
 
-mod frame;
-mod legend;
+mod axes;
 mod marks;
-mod ticks;
-
-use std::fmt::Write as _;
 
 use infergate_core::printable::printable_within;
 
-use super::model::Chart;
-use frame::Frame;
+use super::model::{Chart, Layer};
+use axes::Frame;
 
 /// Width of every picture, px: its words can be read on a telephone, and two of them stand side by side on a desk.
-pub const WIDTH: f64 = 560.0;
+const WIDTH: f64 = 560.0;
 
 /// How pictures look, also inside a page that holds several.
 pub const STYLE: &str = include_str!("../templates/chart.css");
@@ -23,11 +19,17 @@ pub const STYLE: &str = include_str!("../templates/chart.css");
 const MAX_CHARS: usize = 160;
 /// Size of the heading, px.
 const TITLE_SIZE: f64 = 17.0;
-/// Size and height of a line of the caption, px.
-const CAPTION_SIZE: f64 = 14.0;
+/// Size of the words of the legend, the caption and spans, px.
+const SIZE: f64 = 14.0;
+/// Height of a line of the caption and of the legend, px.
 const CAPTION_ROW: f64 = 19.0;
+const LEGEND_ROW: f64 = 24.0;
 /// Left and right of whatever stands outside of the axes, px.
 const MARGIN: f64 = 14.0;
+/// Room for words, px.
+const WORDS_WIDTH: f64 = WIDTH - 2.0 * MARGIN;
+/// Width of a character in the mean, as a part of the font's size.
+const CHAR_WIDTH: f64 = 0.56;
 
 /// A picture that stands alone: with its style, and its caption below it.
 pub fn file(chart: &Chart) -> String {
@@ -41,46 +43,69 @@ pub fn inline(chart: &Chart) -> String {
 }
 
 fn draw(chart: &Chart, style: &str, caption: &[String]) -> String {
-    let (legend, legend_height) = legend::draw(chart);
-    let frame = Frame::of(chart, legend_height);
+    let (legend, top) = legend(chart);
+    let frame = Frame::of(chart, top);
     let height = px(frame.height + caption.len() as f64 * CAPTION_ROW);
-    let id = &chart.id;
+    let (id, title) = (&chart.id, escape(&chart.title));
+    let about = escape(&printable_within(&chart.caption, 4 * MAX_CHARS));
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"ig\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
          height=\"{height}\" role=\"img\" aria-labelledby=\"{id}-title {id}-about\">\n<title id=\"{id}-title\">{title}</title>\n\
-         <desc id=\"{id}-about\">{about}</desc>\n{style}",
-        title = text(&chart.title),
-        about = escape(&printable_within(&chart.caption, 4 * MAX_CHARS)),
+         <desc id=\"{id}-about\">{about}</desc>\n{style}<rect class=\"ig-paper\" width=\"{WIDTH}\" height=\"{height}\"/>\n"
     );
-    let _ = writeln!(svg, "<rect class=\"ig-paper\" width=\"{WIDTH}\" height=\"{height}\"/>");
-    let heading = fitting(&chart.title, WIDTH - 2.0 * MARGIN, TITLE_SIZE);
-    let _ = writeln!(svg, "<text class=\"ig-title\" x=\"{MARGIN}\" y=\"28\">{heading}</text>");
+    svg += &text("ig-title", MARGIN, 28.0, &cut(&chart.title, WORDS_WIDTH, TITLE_SIZE));
     svg += &legend;
-    svg += &marks::zones(chart, &frame);
     svg += &frame.draw(chart);
-    for layer in &chart.layers {
-        svg += &marks::draw(layer, chart, &frame);
-    }
+    svg.extend(chart.layers.iter().map(|layer| marks::draw(layer, &|x, y| (frame.x(x), frame.y(y)))));
     for (at, line) in caption.iter().enumerate() {
-        let y = px(frame.height + (at as f64 + 0.5) * CAPTION_ROW);
-        let _ = writeln!(svg, "<text class=\"ig-legend\" x=\"{MARGIN}\" y=\"{y}\">{}</text>", escape(line));
+        svg += &text("ig-legend", MARGIN, frame.height + (at as f64 + 0.5) * CAPTION_ROW, line);
     }
     svg + "</svg>\n"
 }
 
+/// What each kind of mark means, in rows below the heading, and where these end, px.
+fn legend(chart: &Chart) -> (String, f64) {
+    let mut named: Vec<&Layer> = Vec::new();
+    for layer in &chart.layers {
+        if !layer.name.is_empty() && named.iter().all(|known| known.name != layer.name) {
+            named.push(layer);
+        }
+    }
+    let (mut svg, mut x, mut y) = (String::new(), MARGIN, 54.0);
+    for layer in &named {
+        let width = width_of(&layer.name, SIZE) + 52.0;
+        if x + width > WIDTH && x > MARGIN {
+            (x, y) = (MARGIN, y + LEGEND_ROW);
+        }
+        svg += &marks::symbol(layer, x, y - 5.0);
+        svg += &text("ig-legend", x + 32.0, y, &cut(&layer.name, WORDS_WIDTH - 32.0, SIZE));
+        x += width;
+    }
+    (svg, if named.is_empty() { 44.0 } else { y + 14.0 })
+}
+
 /// A caption in lines that fit into a picture.
 fn lines(caption: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
+    let mut lines: Vec<String> = Vec::new();
     for word in printable_within(caption, 4 * MAX_CHARS).split(' ') {
-        let line = &lines[lines.len() - 1];
-        if !line.is_empty() && width_of(line, CAPTION_SIZE) + width_of(word, CAPTION_SIZE) > WIDTH - 2.0 * MARGIN {
-            lines.push(String::new());
+        let has_room = |line: &&mut String| width_of(line, SIZE) + width_of(word, SIZE) <= WORDS_WIDTH;
+        match lines.last_mut().filter(has_room) {
+            Some(line) => *line += &format!(" {word}"),
+            None => lines.push(word.to_owned()),
         }
-        let last = lines.len() - 1;
-        let gap = if lines[last].is_empty() { "" } else { " " };
-        lines[last] += &format!("{gap}{word}");
     }
     lines
+}
+
+/// An outline, and the words that are shown where somebody points at it.
+fn path(class: &str, outline: &str, hover: &str) -> String {
+    let title = if hover.is_empty() { String::new() } else { format!("<title>{}</title>", escape(hover)) };
+    format!("<path class=\"{class}\" d=\"{outline}\">{title}</path>\n")
+}
+
+/// Words of anybody.
+fn text(class: &str, x: f64, y: f64, words: &str) -> String {
+    format!("<text class=\"{class}\" x=\"{}\" y=\"{}\">{}</text>\n", px(x), px(y), escape(words))
 }
 
 /// A coordinate with one digit behind the point: files stay small and comparable.
@@ -89,34 +114,16 @@ fn px(value: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// Words of anybody, as the text of an element: one printable line, cut where it is too long.
-fn text(words: &str) -> String {
-    escape(&printable_within(words, MAX_CHARS))
+/// Words cut to a width in px at a font size.
+fn cut(words: &str, width: f64, size: f64) -> String {
+    printable_within(words, (width / (size * CHAR_WIDTH)).max(1.0) as usize).into_owned()
 }
 
-/// As [`text`], cut to a width in px at a font size.
-fn fitting(words: &str, width: f64, size: f64) -> String {
-    let chars = (width / (size * CHAR_WIDTH)).max(1.0) as usize;
-    escape(&printable_within(words, chars.min(MAX_CHARS)))
-}
-
+/// One printable line, cut where it is too long.
 fn escape(words: &str) -> String {
-    let mut escaped = String::with_capacity(words.len());
-    for c in words.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
+    let words = printable_within(words, 4 * MAX_CHARS);
+    words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
 }
-
-/// Width of a character in the mean, as a part of the font's size.
-const CHAR_WIDTH: f64 = 0.56;
 
 /// How wide `words` are about, px, at a font size: no font is asked, so that every machine draws the same.
 fn width_of(words: &str, size: f64) -> f64 {

@@ -193,9 +193,7 @@ pub(super) fn decision(verdict: &Verdict, more: &str) -> String {
 /// A receipt: every metric of every case, then time to first token in parts.
 pub fn receipt(receipt: &Receipt) -> String {
     let mut text = format!("\n{}\n\n{}", words::subject::subject(receipt), table(&latency::brief(receipt)));
-    for (name, starts) in [("cold", &receipt.cold), ("warm", &receipt.warm)] {
-        text += &paragraph(request::brief(name, starts).unwrap_or_default());
-    }
+    text += &paragraph(block(&Block::Table(request::starts(receipt).for_terminal())));
     text += "\n";
     for case in &receipt.cases {
         let fraction = limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), summary_ns(&case.processes));

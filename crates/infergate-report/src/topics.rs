@@ -38,38 +38,17 @@ const TOPICS: &[Topic] = &[
     latency::topic,
     request::topic,
     scaling::topic,
-    variance::topic,
     comparison::topic,
     explained::topic,
     blocks::topic,
     memory::topic,
-    load::run::asked,
-    load::levels::topic,
-    load::limits::topic,
-    load::users::topic,
-    load::streaming::decode_speed,
-    load::streaming::itl,
-    load::scaling::topic,
-    load::range::decode_speed,
-    load::range::ttft,
-    load::targets::topic,
-    load::winners::topic,
-    load::uses::topic,
-    load::cost::topic,
-    load::agreement::topic,
-    load::stability::topic,
-    load::failures::topic,
-    load::audit::topic,
-    load::run::topic,
-    configuration::sides,
-    configuration::topic,
 ];
-
-/// What a reader takes in before the numbers.
-const MOST_FINDINGS: usize = 5;
+/// Those behind the sections of a load run.
+const LAST: &[Topic] = &[configuration::sides, configuration::topic];
 
 pub fn report(inputs: &Inputs) -> Report {
-    let mut sections: Vec<Section> = TOPICS.iter().filter_map(|topic| topic(inputs)).collect();
+    let of = |topics: &[Topic]| topics.iter().filter_map(|topic| topic(inputs)).collect::<Vec<Section>>();
+    let mut sections = [of(TOPICS), load::sections(inputs), of(LAST)].concat();
     findings_first(&mut sections);
     sections.retain(Section::says_something);
     for section in &mut sections {
@@ -98,36 +77,22 @@ fn one_id_a_chart(sections: &mut [Section]) {
     }
 }
 
-/// The most important findings in a section of their own, before everything else; those beyond stand in the sections they are of.
+/// The findings of all sections in one of their own, before everything else, bad news first.
 fn findings_first(sections: &mut Vec<Section>) {
-    let mut found: Vec<(usize, u8, Finding)> = Vec::new();
-    for (own, section) in sections.iter_mut().enumerate() {
-        let Some(rank) = section.rank else { continue };
-        section.blocks.retain(|block| {
+    let mut found: Vec<Finding> = Vec::new();
+    for section in sections.iter_mut().filter(|section| !section.keeps_findings) {
+        section.blocks.retain_mut(|block| {
             let Block::Findings(findings) = block else { return true };
-            found.extend(findings.iter().map(|finding| (own, rank, finding.clone())));
+            found.append(findings);
             false
         });
     }
-    found.sort_by_key(|(_, rank, finding)| {
-        let tone = match finding.tone {
-            Tone::Bad => 0,
-            Tone::Warn => 1,
-            Tone::Good | Tone::Plain | Tone::Dim => 2,
-        };
-        (tone, *rank)
+    found.sort_by_key(|finding| match finding.tone {
+        Tone::Bad => 0,
+        Tone::Warn => 1,
+        Tone::Good | Tone::Plain | Tone::Dim => 2,
     });
-    let mut first = Vec::new();
-    for (at, (own, _, finding)) in found.into_iter().enumerate() {
-        match sections.get_mut(own).filter(|section| at >= MOST_FINDINGS && section.tables().next().is_some()) {
-            None => first.push(finding),
-            Some(section) => match section.blocks.last_mut() {
-                Some(Block::Findings(findings)) => findings.push(finding),
-                _ => section.blocks.push(Block::Findings(vec![finding])),
-            },
-        }
-    }
-    sections.insert(0, Section::new("findings", "Findings").on_terminal().with([first]));
+    sections.insert(0, Section::new("findings", "Findings").on_terminal().with([found]));
 }
 
 /// Sentences can quote a file of someone else's: one line each, and nothing that moves a cursor.

@@ -1,16 +1,54 @@
 //! What a report says of a load run, derived once: raw times are many, and every section and picture needs the same few numbers
 //! of them.
 
-use std::collections::BTreeMap;
+use super::point::Point;
+use infergate_load::summary::crossing::{Faster, compare};
+use infergate_receipts::{LoadReceipt, Metric};
 
-use infergate_core::load::Arrivals;
+/// Pairs of targets that are compared: each takes thousands of resamples, and a file may name many targets and levels.
+const MOST_PAIRS: usize = 200;
 
-use super::pairs::{Agreement, MOST_PAIRS, Winners, agreements};
-use super::point::{Point, load_of, scenario_of};
-use infergate_load::summary::crossing::compare;
-use infergate_load::summary::slo::{Goodput, goodput, meets};
-use infergate_load::summary::{LevelSummary, scaling_efficiency, summarise, summarise_target};
-use infergate_receipts::{LevelRecord, Limit, LoadReceipt};
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Digest {
+    /// By scenario, closed loops before open ones, the lowest load first.
+    pub points: Vec<Point>,
+    /// Each two targets of a level.
+    pub pairs: Vec<Pair>,
+    pub pairs_left_out: usize,
+}
+
+impl Digest {
+    pub fn of(receipt: &LoadReceipt) -> Self {
+        let targets = receipt.targets.len();
+        let mut digest = Self::default();
+        for (index, level) in receipt.levels.iter().enumerate() {
+            let mut of = |target| digest.points.push(Point::of((index, level), target));
+            if targets < 2 { of(None) } else { (0..targets).for_each(|target| of(Some(target))) }
+        }
+        digest.points.sort_by(|a, b| {
+            let place = |point: &Point| (point.series.scenario, point.users().is_none());
+            place(a).cmp(&place(b)).then(a.load().total_cmp(&b.load()))
+        });
+        for one in 0..digest.points.len() {
+            for other in one + 1..digest.points.len() {
+                digest.compare(receipt.seed, one, other);
+            }
+        }
+        digest
+    }
+
+    fn compare(&mut self, seed: u64, one: usize, other: usize) {
+        let (first, second) = (&self.points[one], &self.points[other]);
+        if first.level != second.level {
+            return;
+        }
+        if self.pairs.len() >= MOST_PAIRS {
+            self.pairs_left_out += 1;
+        } else if let Some(faster) = compare(&first.summary, &second.summary, seed) {
+            self.pairs.push(Pair { points: (one, other), winners: Winners::of(first, second, faster) });
+        }
+    }
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
@@ -18,98 +56,36 @@ pub struct Pair {
     pub winners: Winners,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub struct Limited {
-    pub scenario: usize,
-    pub arrivals: Arrivals,
-    /// Requests that met the limits of each request; `None` where there are no such limits, or no steady window.
-    pub goodput: Option<Goodput>,
-    /// Whether it meets those of percentiles; `None` where there are none, or too few requests.
-    pub meets: Option<bool>,
+/// What is shown of two targets: nothing where the intervals of their medians touch, whatever the medians are.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Winners {
+    /// For short answers, by TTFT: whether it is the first target; `None` where neither is shown to be.
+    pub short: Option<bool>,
+    /// For long answers, by TPOT; likewise.
+    pub long: Option<bool>,
+    /// Where the winner changes: tokens of answer, and the 95 % interval by resampling requests. `None` where the same one wins at
+    /// every length, where one of both winners is not shown, and where resamples do not agree that the two cross.
+    pub crossing: Option<(f64, (f64, f64))>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Digest {
-    pub points: Vec<Point>,
-    pub pairs: Vec<Pair>,
-    pub pairs_left_out: usize,
-    pub limited: Vec<Limited>,
-    /// Each two targets that were sent the same prompts.
-    pub agreements: Vec<Agreement>,
-}
-
-impl Digest {
-    pub fn of(receipt: &LoadReceipt) -> Self {
-        let mut digest = Self { agreements: agreements(receipt), ..Self::default() };
-        let mut order: Vec<(usize, &LevelRecord)> = receipt.levels.iter().enumerate().collect();
-        order.sort_by(|(_, a), (_, b)| {
-            let (a, b) = ((a.scenario, load_of(&a.arrivals)), (b.scenario, load_of(&b.arrivals)));
-            a.0.cmp(&b.0).then(a.1.0.cmp(&b.1.0)).then(a.1.1.total_cmp(&b.1.1))
-        });
-        for (index, level) in order {
-            digest.level(receipt, index, level);
-        }
-        digest.scale();
-        digest
-    }
-
-    fn level(&mut self, receipt: &LoadReceipt, index: usize, level: &LevelRecord) {
-        let first = self.points.len();
-        let mut summaries = Vec::new();
-        if receipt.targets.len() < 2 {
-            let summary = summarise(level);
-            self.limit(receipt, level, &summary);
-            self.points.push(Point::of(receipt, (index, level), None, &summary));
-        } else {
-            for (number, target) in (0..).zip(0..receipt.targets.len()) {
-                let summary = summarise_target(level, number);
-                self.points.push(Point::of(receipt, (index, level), Some((target, number)), &summary));
-                summaries.push(summary);
+impl Winners {
+    /// Of two points whose medians compare as `faster`.
+    fn of(first: &Point, second: &Point, faster: Faster) -> Self {
+        let apart = |metric| {
+            let (one, other) = (first.spread(metric).p50_within?, second.spread(metric).p50_within?);
+            (one.1 < other.0).then_some(true).or((other.1 < one.0).then_some(false))
+        };
+        let (short, long) = (apart(Metric::Ttft), apart(Metric::Tpot));
+        match faster {
+            // Lines that cross before the first token: who leads there leads nowhere.
+            Faster::Always(wins) => {
+                let its = |winner: &bool| *winner == wins;
+                Self { short: short.filter(its), long: long.filter(its), crossing: None }
             }
-            if !receipt.limits.is_empty() {
-                self.limit(receipt, level, &summarise(level));
+            Faster::UpTo { tokens, interval, .. } => {
+                let both = short.zip(long).is_some_and(|(short, long)| short != long);
+                Self { short, long, crossing: interval.filter(|_| both).map(|interval| (tokens, interval)) }
             }
-        }
-        for (one, summary) in summaries.iter().enumerate() {
-            for (other, second) in summaries.iter().enumerate().skip(one + 1) {
-                if self.pairs.len() >= MOST_PAIRS {
-                    self.pairs_left_out += 1;
-                } else if let Some(faster) = compare(summary, second, receipt.seed) {
-                    let points = (first + one, first + other);
-                    let winners = Winners::of(&self.points[points.0], &self.points[points.1], faster);
-                    self.pairs.push(Pair { points, winners });
-                }
-            }
-        }
-    }
-
-    fn limit(&mut self, receipt: &LoadReceipt, level: &LevelRecord, summary: &LevelSummary) {
-        if receipt.limits.is_empty() {
-            return;
-        }
-        let (of_levels, of_requests): (Vec<Limit>, Vec<Limit>) =
-            receipt.limits.iter().copied().partition(|limit| limit.percentile.is_some());
-        self.limited.push(Limited {
-            scenario: scenario_of(level),
-            arrivals: level.arrivals,
-            goodput: if of_requests.is_empty() { None } else { goodput(level, summary, &of_requests) },
-            meets: if of_levels.is_empty() { None } else { meets(summary, &of_levels) },
-        });
-    }
-
-    /// Efficiency against one user alone, where one target was asked.
-    fn scale(&mut self) {
-        let alone: BTreeMap<usize, f64> = self
-            .points
-            .iter()
-            .filter(|point| point.target.is_none() && point.users() == Some(1))
-            .filter_map(|point| Some((point.scenario, point.system_tokens_per_s?)))
-            .collect();
-        for point in self.points.iter_mut().filter(|point| point.target.is_none()) {
-            let of =
-                |users, system_tokens_per_s| LevelSummary { users, system_tokens_per_s, ..LevelSummary::default() };
-            let single = of(Some(1), alone.get(&point.scenario).copied());
-            point.scaling = scaling_efficiency(&of(point.users(), point.system_tokens_per_s), &single);
         }
     }
 }

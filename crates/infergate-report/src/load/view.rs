@@ -2,17 +2,14 @@
 //! points that make a line of a chart.
 
 use infergate_core::load::{Arrivals, RequestRecord};
-use infergate_core::receipt::file_word;
 use infergate_core::stats::samples_needed;
+use infergate_load::summary::scaling_efficiency;
 
 use super::digest::Digest;
 use super::point::{Point, Rank, Series};
 use crate::inputs::Inputs;
-use crate::model::{Axis, Cell, Column, Missing, Place, Table, Unit};
-use crate::units::capital;
-use infergate_receipts::Metric;
-use infergate_receipts::Scenario;
-use infergate_receipts::{LoadReceipt, Price};
+use crate::model::{Axis, Cell, Column, Missing, Place, Rows, Unit};
+use infergate_receipts::{LevelRecord, LoadReceipt, Metric};
 
 #[derive(Clone, Copy)]
 pub struct View<'a> {
@@ -25,23 +22,35 @@ impl<'a> View<'a> {
         Some(Self { receipt: inputs.load.as_ref()?, digest: inputs.load_digest()? })
     }
 
-    pub fn scenarios(&self) -> impl Iterator<Item = (usize, &'a Scenario)> + use<'a> {
-        let points = &self.digest.points;
-        let all = self.receipt.scenarios.iter().enumerate();
-        all.filter(move |(index, _)| points.iter().any(|point| point.scenario == *index))
+    /// The points of each level, one a target, the lowest load first.
+    pub fn levels(&self) -> impl Iterator<Item = &'a [Point]> {
+        self.digest.points.chunk_by(|one, other| one.level == other.level)
+    }
+
+    pub fn record(&self, point: &Point) -> Option<&'a LevelRecord> {
+        self.receipt.levels.get(point.level)
+    }
+
+    pub fn series(&self) -> Vec<Series> {
+        let mut series: Vec<Series> = self.digest.points.iter().map(|point| point.series).collect();
+        series.sort_unstable();
+        series.dedup();
+        series
+    }
+
+    /// Those that ran, by number.
+    pub fn scenarios(&self) -> Vec<usize> {
+        let mut scenarios: Vec<usize> = self.series().iter().map(|series| series.scenario).collect();
+        scenarios.dedup();
+        scenarios
     }
 
     pub fn scenario(&self, index: usize) -> String {
         self.receipt.scenarios.get(index).map_or_else(String::new, |scenario| scenario.name.clone())
     }
 
-    /// A scenario's name as a part of a chart's id.
-    pub fn scenario_id(&self, index: usize) -> String {
-        file_word(&self.scenario(index)).replace('.', "-")
-    }
-
     pub fn has_scenarios(&self) -> bool {
-        self.scenarios().count() > 1
+        self.scenarios().len() > 1
     }
 
     pub fn has_targets(&self) -> bool {
@@ -50,94 +59,66 @@ impl<'a> View<'a> {
 
     /// A target's name; its number where it has none.
     pub fn target(&self, index: usize) -> String {
-        let name = self.receipt.targets.get(index).map_or("", |target| target.name());
-        match (name, self.has_targets()) {
-            ("", true) => format!("target {}", index + 1),
-            ("", false) => "the target".into(),
-            (name, _) => name.into(),
+        match self.receipt.targets.get(index).map_or("", |target| target.name()) {
+            "" if self.has_targets() => format!("target {}", index + 1),
+            "" => "the target".into(),
+            name => name.into(),
         }
-    }
-
-    /// Every target, or `None` for the only one.
-    pub fn targets(&self) -> Vec<Option<usize>> {
-        if self.has_targets() { (0..self.receipt.targets.len()).map(Some).collect() } else { vec![None] }
     }
 
     /// A series' name: what tells it apart from the others of its run.
     pub fn series_name(&self, series: Series) -> String {
-        match series.target {
+        match series.target.map(|target| self.target(target)) {
             None => self.scenario(series.scenario),
-            Some(target) if !self.has_scenarios() => self.target(target),
-            Some(target) => format!("{}, {}", self.scenario(series.scenario), self.target(target)),
+            Some(target) if !self.has_scenarios() => target,
+            Some(target) => format!("{}, {target}", self.scenario(series.scenario)),
         }
-    }
-
-    /// A series' name before what is said of it, `chatbot, `; empty for the only one.
-    pub fn own_name(&self, series: Series) -> String {
-        if self.series().len() > 1 { format!("{}, ", self.series_name(series)) } else { String::new() }
-    }
-
-    /// What a picture shows of a scenario; its name is left out where it is the only one.
-    pub fn titled(&self, scenario: usize, what: &str) -> String {
-        if self.has_scenarios() { format!("{}: {what}", self.scenario(scenario)) } else { capital(what) }
-    }
-
-    pub fn series(&self) -> Vec<Series> {
-        let targets = self.targets();
-        let of = |scenario| targets.iter().map(move |target| Series { scenario, target: *target });
-        self.scenarios().flat_map(|(scenario, _)| of(scenario).collect::<Vec<_>>()).collect()
     }
 
     /// The points of a series that stand in charts, the lowest load first: those of users, or of rates where there are no users.
     pub fn line(&self, series: Series) -> Vec<&'a Point> {
-        let closed = self.is_closed();
-        let points = self.digest.points.iter();
-        points
-            .filter(|point| point.scenario == series.scenario && point.target == series.target)
-            .filter(|point| point.users().is_some() == closed)
-            .collect()
+        self.charted().filter(|point| point.series == series).collect()
     }
 
-    pub fn is_closed(&self) -> bool {
+    pub fn charted(&self) -> impl Iterator<Item = &'a Point> + use<'a> {
+        let closed = self.is_closed();
+        self.digest.points.iter().filter(move |point| point.users().is_some() == closed)
+    }
+
+    fn is_closed(&self) -> bool {
         self.digest.points.iter().any(|point| point.users().is_some())
+    }
+
+    /// The loads of charts, the lowest first.
+    pub fn loads(&self) -> Vec<f64> {
+        let mut loads: Vec<f64> = self.charted().map(Point::load).collect();
+        loads.sort_by(f64::total_cmp);
+        loads.dedup();
+        loads
     }
 
     /// The axis of users or rates, with the ones that ran. Equal lengths are equal factors in every picture.
     pub fn axis(&self) -> Axis {
-        let closed = self.is_closed();
-        let of_charts = self.digest.points.iter().filter(|point| point.users().is_some() == closed);
-        let mut loads: Vec<f64> = of_charts.map(Point::load).collect();
-        loads.sort_by(f64::total_cmp);
-        loads.dedup();
-        let axis = match closed {
-            true => Axis::new("users", Unit::Count),
-            false => Axis::new("rate", Unit::RequestsPerS),
-        };
-        axis.marked(loads).logarithmic()
+        let (label, unit) = if self.is_closed() { ("users", Unit::Count) } else { ("rate", Unit::RequestsPerS) };
+        Axis { marks: self.loads(), ..Axis::new(label, unit).logarithmic() }
     }
 
-    /// The columns that each line of a table over all levels begins with.
-    pub fn columns(&self) -> Vec<Column> {
-        let mut columns = self.level_columns();
-        if self.has_targets() {
-            columns.push(Column::words("target", "target"));
-        }
-        columns
+    /// A row a point, that begins with its scenario, load and target.
+    pub fn rows(&self, id: &str, title: &str) -> Rows<&'a Point> {
+        self.lead_of_point(Rows::of(id, title, &self.digest.points), |point| point)
     }
 
-    /// A table with a line a point: its scenario, load and target, and these of its own.
-    pub fn table(&self, id: &str, title: &str, own: Vec<Column>, cells: impl Fn(&Point) -> Vec<Cell>) -> Table {
-        let mut table = Table::new(id, title, [self.columns(), own].concat());
-        for point in &self.digest.points {
-            table.row([self.cells(point), cells(point)].concat());
-        }
-        table
+    /// With the columns that name the level of the point that `of` finds: its scenario, where there are several, and its load.
+    pub fn lead<R>(&self, rows: Rows<R>, of: impl Fn(&R) -> &Point) -> Rows<R> {
+        let scenario = |row: &R| Cell::foreign(&self.scenario(of(row).series.scenario));
+        rows.with_if(self.has_scenarios(), |rows| rows.words("scenario", "scenario", scenario))
+            .column(self.load_column(), |row| load_cell(&of(row).arrivals))
     }
 
-    /// The columns that name a level: its scenario, where there are several, and its load.
-    pub fn level_columns(&self) -> Vec<Column> {
-        let scenario = self.has_scenarios().then(|| Column::words("scenario", "scenario"));
-        scenario.into_iter().chain([self.load_column()]).collect()
+    /// The same, and its target where there are several.
+    pub fn lead_of_point<R>(&self, rows: Rows<R>, of: impl Fn(&R) -> &Point) -> Rows<R> {
+        let target = |row: &R| Cell::foreign(&self.target_name(of(row)));
+        self.lead(rows, &of).with_if(self.has_targets(), |rows| rows.words("target", "target", target))
     }
 
     pub fn load_column(&self) -> Column {
@@ -149,73 +130,58 @@ impl<'a> View<'a> {
         }
     }
 
-    pub fn level_cells(&self, scenario: usize, arrivals: &Arrivals) -> Vec<Cell> {
-        let scenario = self.has_scenarios().then(|| Cell::foreign(&self.scenario(scenario)));
-        scenario.into_iter().chain([load_cell(arrivals)]).collect()
-    }
-
-    pub fn cells(&self, point: &Point) -> Vec<Cell> {
-        let mut cells = self.level_cells(point.scenario, &point.arrivals);
-        cells.extend(point.target.map(|target| Cell::foreign(&self.target(target))));
-        cells
-    }
-
     /// Where a point of a series is, in words: `chatbot, 8 users`; what all have in common is left out.
     pub fn place_name(&self, point: &Point) -> String {
-        if !self.has_scenarios() && point.target.is_none() {
+        if !self.has_scenarios() && point.series.target.is_none() {
             return point.arrivals.name();
         }
-        format!("{}, {}", self.series_name(point.series()), point.arrivals.name())
+        format!("{}, {}", self.series_name(point.series), point.arrivals.name())
     }
 
     /// The name of one of several targets; empty where there is one.
     pub fn target_name(&self, point: &Point) -> String {
-        point.target.map_or_else(String::new, |target| self.target(target))
+        point.series.target.map_or_else(String::new, |target| self.target(target))
     }
 
     /// The requests that a point is about: all of its level's, or those of its target.
     pub fn requests(&self, point: &Point) -> impl Iterator<Item = &'a RequestRecord> + use<'a> {
-        let target = point.target;
-        let all = self.receipt.levels.get(point.level).into_iter().flat_map(|level| &level.requests);
-        all.filter(move |record| target.is_none_or(|target| usize::try_from(record.target) == Ok(target)))
+        let target = point.series.target;
+        let all = self.record(point).into_iter().flat_map(|level| &level.requests);
+        all.filter(move |record| target.is_none_or(|target| record.target as usize == target))
     }
 
-    /// What tokens of a point's target cost, where that was said.
-    pub fn price(&self, point: &Point) -> Option<Price> {
-        self.receipt.targets.get(point.target.unwrap_or(0))?.price()
+    /// What one user alone gets out of a point's scenario.
+    pub fn alone(&self, point: &Point) -> Option<&'a Point> {
+        let mut its = self.digest.points.iter().filter(|other| other.series == point.series);
+        its.find(|other| other.users() == Some(1) && other.summary.system_tokens_per_s.is_some())
+    }
+
+    /// The output of all users against so many times that of one alone; `None` where nobody was, and for one of several targets.
+    pub fn scaling(&self, point: &Point) -> Option<f64> {
+        scaling_efficiency(&point.summary, &self.alone(point)?.summary)
     }
 
     /// A place of a chart over loads, and what is said of it.
     pub fn place(&self, point: &Point, value: f64, unit: Unit) -> Place {
-        Place { x: point.load(), y: value, hover: format!("{}: {}", self.place_name(point), unit.show(value)) }
+        Place::new(point.load(), value, format!("{}: {}", self.place_name(point), unit.show(value)))
     }
 }
 
 pub fn load_cell(arrivals: &Arrivals) -> Cell {
-    let (value, unit) = match *arrivals {
-        Arrivals::Closed { users } => (f64::from(users), Unit::Count),
-        Arrivals::Open { requests_per_s, .. } => (requests_per_s, Unit::RequestsPerS),
-    };
-    Cell::number(Some(value), unit, Missing::Undefined)
+    match *arrivals {
+        Arrivals::Closed { users } => Cell::count(users),
+        Arrivals::Open { requests_per_s, .. } => Cell::of(requests_per_s, Unit::RequestsPerS),
+    }
 }
 
 /// A percentile of a metric, or why there is none.
 pub fn percentile_cell(point: &Point, metric: Metric, rank: Rank) -> Cell {
-    Cell::number(point.spread(metric).at(rank), Unit::of(metric), why_missing(point, metric, rank))
-}
-
-/// The median with the interval it lies in.
-pub fn median_cell(point: &Point, metric: Metric) -> Cell {
-    percentile_cell(point, metric, Rank::P50).within(point.spread(metric).p50_within)
-}
-
-/// Why a percentile of a metric is not there.
-fn why_missing(point: &Point, metric: Metric, rank: Rank) -> Missing {
-    let (requests, failed) = (point.spread(metric).requests, point.spread(metric).failed);
+    let spread = point.spread(metric);
+    let (requests, failed) = (spread.requests, spread.failed);
     let needed = samples_needed(rank.share()).unwrap_or(usize::MAX);
-    if point.window.is_none() {
+    let why = if point.summary.window.is_none() {
         Missing::NoWindow
-    } else if requests == 0 && point.measured > 0 {
+    } else if requests == 0 && point.summary.measured > 0 {
         // Requests that have no such number: an answer of one token has no gap.
         Missing::Undefined
     } else if requests + failed >= needed {
@@ -224,9 +190,11 @@ fn why_missing(point: &Point, metric: Metric, rank: Rank) -> Missing {
         Missing::TooFewRequests { needed, requests }
     } else {
         Missing::TooFewSamples { needed, samples: requests }
-    }
+    };
+    Cell::number(spread.at(rank), Unit::of(metric), why)
 }
 
-pub fn has_p99(view: &View<'_>, metric: Metric) -> bool {
-    view.digest.points.iter().any(|point| point.spread(metric).p99.is_some())
+/// The median with the interval it lies in.
+pub fn median_cell(point: &Point, metric: Metric) -> Cell {
+    percentile_cell(point, metric, Rank::P50).within(point.spread(metric).p50_within)
 }

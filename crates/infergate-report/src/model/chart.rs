@@ -1,8 +1,11 @@
-//! Charts as data: axes, and layers of lines, points and bars in the axes' units. Who draws them decides how they look.
+//! Charts as data: axes, and layers of marks in the axes' units. Who draws them decides how they look. There are three kinds: curves
+//! over numbers, lanes with a name each, and spans of time.
+
+use serde::Serialize;
 
 use super::{Tone, Unit};
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Axis {
     pub label: String,
     pub unit: Unit,
@@ -45,22 +48,10 @@ impl Axis {
     pub fn logarithmic(self) -> Self {
         Self { logarithmic: true, ..self }
     }
-
-    /// The same with labels at these values alone.
-    #[must_use]
-    pub fn marked(self, marks: Vec<f64>) -> Self {
-        Self { marks, ..self }
-    }
-
-    /// The same with `value` on it in any case.
-    #[must_use]
-    pub fn including(self, value: f64) -> Self {
-        Self { includes: Some(value), ..self }
-    }
 }
 
 /// The shape of a point: it tells series apart without colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Shape {
     Circle,
     Square,
@@ -69,7 +60,7 @@ pub enum Shape {
 }
 
 /// How a series looks: a colour and, where there is no colour, a shape or dashes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Look {
     pub colour: usize,
     pub shape: Shape,
@@ -109,111 +100,74 @@ impl Look {
 
     /// Good or bad news, each with a shape of its own.
     pub fn of(tone: Tone) -> Self {
-        match tone {
-            Tone::Plain | Tone::Dim => Self::ink().dashed(false),
-            Tone::Good => Self { colour: GOOD, shape: Shape::Square, dashed: false },
-            Tone::Warn => Self { colour: WARN, shape: Shape::Triangle, dashed: false },
-            Tone::Bad => Self { colour: BAD, shape: Shape::Diamond, dashed: false },
-        }
-    }
-
-    /// The same, with dashed lines or without.
-    #[must_use]
-    pub fn dashed(self, dashed: bool) -> Self {
-        Self { dashed, ..self }
+        let (colour, shape) = match tone {
+            Tone::Plain | Tone::Dim => (INK, Shape::Diamond),
+            Tone::Good => (GOOD, Shape::Square),
+            Tone::Warn => (WARN, Shape::Triangle),
+            Tone::Bad => (BAD, Shape::Diamond),
+        };
+        Self { colour, shape, dashed: false }
     }
 }
 
-/// A point, and what is said where it is pointed at.
-#[derive(Debug, Clone, PartialEq)]
+/// A point, and the words that are shown where somebody points at it; empty for none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Place {
     pub x: f64,
     pub y: f64,
-    /// What is said of it; empty for nothing.
     pub hover: String,
 }
 
+impl Place {
+    pub fn new(x: f64, y: f64, hover: impl Into<String>) -> Self {
+        Self { x, y, hover: hover.into() }
+    }
+}
+
 /// A stretch up the chart at one x.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Stretch {
     pub x: f64,
     pub low: f64,
     pub high: f64,
 }
 
-/// One series, or one mark. Its name stands in the legend, the same name once; `hover` is said where somebody points at it.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Layer {
-    Line {
-        name: String,
-        points: Vec<Place>,
-        look: Look,
-        marked: bool,
-    },
-    /// Where nothing is said of any of them they are many, and are drawn as small discs or squares.
-    Points {
-        name: String,
-        points: Vec<Place>,
-        look: Look,
-    },
-    /// A bar from one x to another at one y, with ends.
-    Interval {
-        name: String,
-        from: f64,
-        to: f64,
-        y: f64,
-        hover: String,
-        look: Look,
-    },
-    /// A filled bar from one x to another at one y: a span of time. Its label is written on it where there is room.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub enum Marks {
+    /// From place to place. Pointed at, it shows the name of its layer.
+    Line(Vec<Place>),
+    /// The same with a shape at each place.
+    MarkedLine(Vec<Place>),
+    Points(Vec<Place>),
+    /// Points that are many, and of which nothing is said.
+    Dots(Vec<Place>),
+    /// Everything between the low and the high ends.
+    Area(Vec<Stretch>),
+    /// A filled bar between two x at one y. Its label is written on it where there is room.
     Span {
-        name: String,
-        label: String,
         from: f64,
         to: f64,
         y: f64,
+        label: String,
         hover: String,
-        look: Look,
     },
-    Area {
-        name: String,
-        stretches: Vec<Stretch>,
-        look: Look,
-    },
-    /// Everything between two values of the axis up, the upper one perhaps infinite, over the whole width; or a line where both are
-    /// the same. It makes no axis longer.
-    Zone {
-        name: String,
-        from: f64,
-        to: f64,
-        look: Look,
-    },
-    /// A line across the chart at one x, or a short one at the position `y` where that is given.
-    Limit {
-        name: String,
-        x: f64,
-        y: Option<f64>,
-        hover: String,
-        look: Look,
-    },
+}
+
+/// One series. Its name stands in the legend, the same name once; empty for none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Layer {
+    pub name: String,
+    pub look: Look,
+    pub marks: Marks,
 }
 
 impl Layer {
-    /// Its name and its look.
-    pub fn named(&self) -> (&str, Look) {
-        match self {
-            Self::Line { name, look, .. }
-            | Self::Points { name, look, .. }
-            | Self::Interval { name, look, .. }
-            | Self::Span { name, look, .. }
-            | Self::Area { name, look, .. }
-            | Self::Zone { name, look, .. }
-            | Self::Limit { name, look, .. } => (name, *look),
-        }
+    pub fn new(name: impl Into<String>, look: Look, marks: Marks) -> Self {
+        Self { name: name.into(), look, marks }
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Chart {
     pub id: String,
     pub title: String,

@@ -2,8 +2,32 @@
 
 use crate::units;
 use infergate_receipts::{Metric, TargetMetric};
+use serde::Serialize;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A number of any type, or none.
+pub trait Amount {
+    fn amount(self) -> Option<f64>;
+}
+
+macro_rules! amounts {
+    ($($number:ty)*) => {
+        $(impl Amount for $number {
+            fn amount(self) -> Option<f64> {
+                Some(self as f64)
+            }
+        })*
+    };
+}
+
+amounts! { f64 u64 u32 usize i64 i32 }
+
+impl<A: Amount> Amount for Option<A> {
+    fn amount(self) -> Option<f64> {
+        self.and_then(Amount::amount)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Unit {
     Ns,
     TokensPerS,
@@ -66,9 +90,8 @@ impl Unit {
             Self::Ns if value < 0.0 => format!("-{}", units::duration(Some(-value))),
             Self::Ns => units::duration(Some(value)),
             Self::TokensPerS => units::tokens_per_s(Some(value)),
-            Self::Bytes => units::bytes(Some(value)),
             Self::BytesMore if value > 0.0 => format!("+{}", units::bytes(Some(value))),
-            Self::BytesMore => units::bytes(Some(value)),
+            Self::Bytes | Self::BytesMore => units::bytes(Some(value)),
             Self::CountMore => format!("{value:+.0}"),
             Self::BytesPerRun => format!("{} a run", units::bytes(Some(value))),
             Self::Tokens | Self::Count => format!("{value:.0}"),
@@ -86,7 +109,7 @@ impl Unit {
 }
 
 /// A number with its unit, and where it lies if that is known.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Quantity {
     pub value: f64,
     pub unit: Unit,

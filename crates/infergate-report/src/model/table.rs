@@ -1,6 +1,8 @@
 //! Tables: columns that say what they hold, rows of cells, and a reason in each cell that has no number.
 
-use super::{Quantity, Tone, Unit};
+use serde::Serialize;
+
+use super::{Amount, Quantity, Tone, Unit};
 use crate::units::MISSING;
 use crate::words::missing;
 
@@ -8,7 +10,7 @@ use crate::words::missing;
 pub const MAX_WORD_CHARS: usize = 200;
 
 /// Why there is no number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Missing {
     TooFewSamples {
         needed: usize,
@@ -53,7 +55,7 @@ pub enum Missing {
     NotAgreed,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Cell {
     Text(String, Tone),
     /// A word from a file of someone else's: a model's name, a flag.
@@ -74,18 +76,17 @@ impl Cell {
     }
 
     /// A number, or why there is none.
-    pub fn number(value: Option<f64>, unit: Unit, missing: Missing) -> Self {
-        value
-            .and_then(|value| Quantity::new(value, unit))
-            .map_or(Self::Missing(missing), |quantity| Self::Number(quantity, Tone::Plain))
+    pub fn number(value: impl Amount, unit: Unit, missing: Missing) -> Self {
+        let quantity = value.amount().and_then(|value| Quantity::new(value, unit));
+        quantity.map_or(Self::Missing(missing), |quantity| Self::Number(quantity, Tone::Plain))
     }
 
-    pub fn of(value: f64, unit: Unit) -> Self {
-        Self::number(Some(value), unit, Missing::NotMeasured)
+    pub fn of(value: impl Amount, unit: Unit) -> Self {
+        Self::number(value, unit, Missing::NotMeasured)
     }
 
-    pub fn count(count: usize) -> Self {
-        Self::of(count as f64, Unit::Count)
+    pub fn count(count: impl Amount) -> Self {
+        Self::of(count, Unit::Count)
     }
 
     /// The same with the interval it lies in.
@@ -137,7 +138,25 @@ impl Cell {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+impl<A: Amount> From<A> for Cell {
+    fn from(count: A) -> Self {
+        Self::count(count)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Column {
     pub id: &'static str,
     pub title: String,
@@ -170,14 +189,14 @@ impl Column {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     pub cells: Vec<Cell>,
     /// Whether it is shown where there is room for what changed only.
     pub notable: bool,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Table {
     /// Its name in files, one of a kind in its section: letters, digits, `_` and `-`.
     pub id: String,
@@ -245,8 +264,8 @@ impl Table {
         self.rows.push(Row { cells, notable });
     }
 
-    pub fn fact(&mut self, what: &str, value: Cell) {
-        self.row(vec![Cell::text(what), value]);
+    pub fn fact(&mut self, what: &str, value: impl Into<Cell>) {
+        self.row(vec![what.into(), value.into()]);
     }
 
     /// The same with the notable rows first and the others folded.
@@ -307,5 +326,74 @@ impl Table {
             }
         }
         reasons
+    }
+}
+
+/// A table that is made column by column, each from the same rows.
+pub struct Rows<R> {
+    rows: Vec<R>,
+    table: Table,
+}
+
+impl<R> Rows<R> {
+    pub fn of(id: impl Into<String>, title: impl Into<String>, rows: impl IntoIterator<Item = R>) -> Self {
+        let rows: Vec<R> = rows.into_iter().collect();
+        let mut table = Table::new(id, title, Vec::new());
+        rows.iter().for_each(|_| table.row(Vec::new()));
+        Self { rows, table }
+    }
+
+    /// A column of words, and the cell that each row has in it.
+    #[must_use]
+    pub fn words<C: Into<Cell>>(self, id: &'static str, title: impl Into<String>, cell: impl Fn(&R) -> C) -> Self {
+        self.column(Column::words(id, title), cell)
+    }
+
+    /// The same with numbers.
+    #[must_use]
+    pub fn numbers<C: Into<Cell>>(self, id: &'static str, title: impl Into<String>, cell: impl Fn(&R) -> C) -> Self {
+        self.column(Column::numbers(id, title), cell)
+    }
+
+    #[must_use]
+    pub fn column<C: Into<Cell>>(mut self, column: Column, cell: impl Fn(&R) -> C) -> Self {
+        self.table.columns.push(column);
+        for (row, from) in self.table.rows.iter_mut().zip(&self.rows) {
+            row.cells.push(cell(from).into());
+        }
+        self
+    }
+
+    /// What the last column means.
+    #[must_use]
+    pub fn about(mut self, about: &'static str) -> Self {
+        self.table.columns.last_mut().into_iter().for_each(|last| last.about = about);
+        self
+    }
+
+    /// The last column stands where there is room for it.
+    #[must_use]
+    pub fn detail(mut self) -> Self {
+        self.table.columns.last_mut().into_iter().for_each(|last| last.detail = true);
+        self
+    }
+
+    /// Columns that only some tables have.
+    #[must_use]
+    pub fn with_if(self, is_wanted: bool, more: impl FnOnce(Self) -> Self) -> Self {
+        if is_wanted { more(self) } else { self }
+    }
+
+    /// Rows that are shown where there is room for little.
+    #[must_use]
+    pub fn notable(mut self, is_notable: impl Fn(&R) -> bool) -> Self {
+        for (row, from) in self.table.rows.iter_mut().zip(&self.rows) {
+            row.notable = is_notable(from);
+        }
+        self
+    }
+
+    pub fn table(self) -> Table {
+        self.table
     }
 }

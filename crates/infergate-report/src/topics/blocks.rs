@@ -2,7 +2,7 @@
 //! times of base and head of one that does not pass: drift of the machine moves both, a change moves one.
 
 use crate::inputs::Inputs;
-use crate::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Section, Table, Tone, Unit};
+use crate::model::{Axis, Cell, Chart, Column, Layer, Look, Marks, Missing, Place, Section, Table, Tone, Unit};
 use crate::words;
 use infergate_core::receipt::file_word;
 use infergate_core::stats::median;
@@ -18,6 +18,8 @@ pub const MOST_SUBJECTS: usize = 30;
 const CHANGE: &str = "change of time: left of 0 faster, right of 0 slower";
 /// Blocks of a case that are drawn; no gate takes so many.
 const MOST_BLOCKS: usize = 200;
+/// How far the line of a limit reaches from the middle of its lane.
+const HALF_LANE: f64 = 0.36;
 /// Charts of more cases than this would be scrolled past.
 const MOST: usize = 4;
 
@@ -69,7 +71,7 @@ fn chart(inputs: &Inputs, paired: &PairedReceipt, case: &PairedCase) -> Option<C
     }
     let time = inputs.verdict.as_ref().and_then(|verdict| test_of(verdict, case));
     let change = time.map_or_else(String::new, |(_, time)| format!(": {}", words::change(time)));
-    let series = |name: &str, points, look| Layer::Line { name: name.into(), points, look, marked: true };
+    let series = |name: &str, places, look| Layer::new(name, look, Marks::MarkedLine(places));
     Some(Chart {
         id: format!("blocks-{}", file_word(&case.id.to_string())),
         title: format!("{}{change}", case.id),
@@ -89,7 +91,7 @@ fn line(paired: &PairedReceipt, case: &PairedCase, side: &str, times: fn(&BlockC
         let times: Vec<f64> = times(block).iter().map(|ns| *ns as f64 / iterations).collect();
         let y = median(&times)?;
         let hover = format!("{side}, block {}: {}", number + 1, Unit::Ns.show(y));
-        Some(Place { x: (number + 1) as f64, y, hover })
+        Some(Place::new((number + 1) as f64, y, hover))
     });
     found.collect()
 }
@@ -110,7 +112,7 @@ pub fn changes(inputs: &Inputs) -> Option<Chart> {
         // The first case stands on top.
         let y = (lines - 1 - at) as f64;
         let found = test_of(verdict, case);
-        layers.push(fails_from(case, threshold(inputs, case), y));
+        layers.push(fails_from(threshold(inputs, case), y));
         layers.push(of_blocks(paired, case, y));
         layers.extend(found.into_iter().flat_map(|(row, time)| estimate(case, row.outcome, time, y)));
     }
@@ -178,9 +180,9 @@ fn of_blocks(paired: &PairedReceipt, case: &PairedCase, y: f64) -> Layer {
     let points = of_case.take(MOST_BLOCKS).filter_map(|(number, found)| {
         let change = block_difference(found)?.exp_m1();
         let hover = format!("{}, block {}: {}", case.id, number + 1, Unit::Change.show(change));
-        Some(Place { x: change, y, hover })
+        Some(Place::new(change, y, hover))
     });
-    Layer::Points { name: "one block".into(), points: points.collect(), look: Look::head() }
+    Layer::new("one block", Look::head(), Marks::Points(points.collect()))
 }
 
 /// Its interval and the estimate in it, in the colour of what they say.
@@ -188,16 +190,10 @@ fn estimate(case: &PairedCase, outcome: Outcome, time: &TimeEvidence, y: f64) ->
     let Some(ratio) = time.ratio else { return Vec::new() };
     let hover = format!("{}: {}", case.id, words::change(time));
     let look = Look::of(Tone::of(outcome));
-    let interval = time.interval.map(|ends| Layer::Interval {
-        name: String::new(),
-        from: ends.low - 1.0,
-        to: ends.high - 1.0,
-        y,
-        hover: hover.clone(),
-        look,
-    });
-    let points = vec![Place { x: ratio - 1.0, y, hover }];
-    interval.into_iter().chain([Layer::Points { name: outcome.words().into(), points, look }]).collect()
+    let place = |ratio: f64| Place::new(ratio - 1.0, y, hover.clone());
+    let interval = time.interval.map(|ends| Marks::Line(vec![place(ends.low), place(ends.high)]));
+    let estimate = Layer::new(outcome.words(), look, Marks::Points(vec![place(ratio)]));
+    interval.map(|interval| Layer::new("", look, interval)).into_iter().chain([estimate]).collect()
 }
 
 /// What the verdict judged it by; before there is one, what was planned.
@@ -207,8 +203,7 @@ fn threshold(inputs: &Inputs, case: &PairedCase) -> f64 {
     judged.unwrap_or(case.threshold)
 }
 
-fn fails_from(case: &PairedCase, threshold: f64, y: f64) -> Layer {
-    let x = threshold - 1.0;
-    let hover = format!("{} fails from {}", case.id, Unit::Change.show(x));
-    Layer::Limit { name: "limit".into(), x, y: Some(y), hover, look: Look::ink() }
+fn fails_from(threshold: f64, y: f64) -> Layer {
+    let ends = [y - HALF_LANE, y + HALF_LANE].map(|y| Place::new(threshold - 1.0, y, ""));
+    Layer::new("limit", Look::ink(), Marks::Line(ends.into()))
 }

@@ -1,11 +1,12 @@
 //! What was measured, on what, how often; and what was compared: commits, builds, machine.
 
 use infergate_core::case::Phase;
+use infergate_receipts::{Build, Receipt};
 
-use crate::inputs::Inputs;
-use crate::model::{Cell, Column, Missing, Section, Table, Unit};
+use crate::figures::samples;
+use crate::inputs::{Inputs, Subject};
+use crate::model::{Cell, Missing, Rows, Section, Table, Unit};
 use crate::words::look;
-use infergate_receipts::{Build, CaseRecord, Receipt};
 
 /// Settings of an engine that a reader looks for, and what its receipt calls them.
 const SETTINGS: [(&str, &str); 2] = [("attention", "attention"), ("keys and values", "kv_cache")];
@@ -17,114 +18,116 @@ const WARM_UP: &str =
 const PROCESSOR: &str = "the processor: the engine names no other";
 
 pub fn sides(inputs: &Inputs) -> Option<Section> {
-    let subject = inputs.subject()?;
-    let base = inputs.base_build()?;
-    let columns = vec![Column::words("what", "what"), Column::words("base", "base"), Column::words("head", "head")];
-    let mut table = Table::new("sides", "", columns);
-    let mut row = |what: &str, base: Cell, head: Cell| table.row(vec![Cell::text(what), base, head]);
-    row("commit", commit_cell(base), commit_cell(subject.build));
+    let (head, base) = (inputs.subject()?, inputs.base_build()?);
+    let mut rows: Vec<(&str, Cell, Cell)> = vec![("commit", look::build(base).into(), look::build(head.build).into())];
     let engines = [
         inputs.base.as_ref().map(|receipt| &receipt.engine),
         inputs.paired.as_ref().map(|receipt| &receipt.base.engine),
     ];
     if let Some(engine) = engines.into_iter().flatten().find(|engine| !engine.is_of_benches()) {
         let name = |name: &str, version: &str| Cell::foreign(format!("{name} {version}").trim());
-        row("engine", name(&engine.name, &engine.version), name(&subject.engine.name, &subject.engine.version));
-        row("model", Cell::foreign(&engine.model), Cell::foreign(&subject.engine.model));
+        rows.push(("engine", name(&engine.name, &engine.version), name(&head.engine.name, &head.engine.version)));
+        rows.push(("model", Cell::foreign(&engine.model), Cell::foreign(&head.engine.model)));
     }
     if let Some(earlier) = &inputs.base {
-        row("threads", Cell::count(earlier.threads), Cell::count(subject.threads));
+        rows.push(("threads", earlier.threads.into(), head.threads.into()));
+        rows.push(("machine class", Cell::foreign(&earlier.machine.class), Cell::foreign(&head.machine.class)));
     }
-    row("compiler", Cell::foreign(&base.rustc), Cell::foreign(&subject.build.rustc));
-    row("flags", Cell::foreign(&base.flags), Cell::foreign(&subject.build.flags));
-    let hash = |build: &Build| build.worker_sha256.as_deref().map_or(Cell::text("not noted"), short_hash);
-    row("bench binary, SHA-256", hash(base), hash(subject.build));
-    let class = &subject.machine.class;
-    if let Some(other) = inputs.base.as_ref().map(|receipt| &receipt.machine.class).filter(|other| *other != class) {
-        row("machine class", Cell::foreign(other), Cell::foreign(class));
-    }
+    let hash = |build: &Build| {
+        let hash = build.worker_sha256.as_deref().map(|hash| hash.chars().take(12).collect::<String>());
+        hash.map_or("not noted".into(), |hash| Cell::foreign(&hash))
+    };
+    rows.extend([
+        ("compiler", Cell::foreign(&base.rustc), Cell::foreign(&head.build.rustc)),
+        ("flags", Cell::foreign(&base.flags), Cell::foreign(&head.build.flags)),
+        ("bench binary, SHA-256", hash(base), hash(head.build)),
+    ]);
+    let table = Rows::of("sides", "", rows)
+        .words("what", "what", |(what, ..)| *what)
+        .words("base", "base", |(_, base, _)| base.clone())
+        .words("head", "head", |(.., head)| head.clone())
+        .table();
     Some(Section::new("compared", "What was compared").with([table]).with(look::how_sure(inputs)))
-}
-
-fn commit_cell(build: &Build) -> Cell {
-    Cell::text(look::build(build))
-}
-
-fn short_hash(hash: &str) -> Cell {
-    Cell::foreign(&hash.chars().take(12).collect::<String>())
 }
 
 /// Model, machine and parameters of the run.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let subject = inputs.subject()?;
-    let engine = subject.engine;
-    let number = |value: Option<u64>, unit| Cell::number(value.map(|value| value as f64), unit, Missing::EngineSilent);
-    let is_of_benches = engine.is_of_benches();
-    let mut model = Table::facts("model", "Model");
-    model.fact("model", Cell::foreign(&engine.model));
-    model.fact("architecture", Cell::foreign(engine.architecture.as_deref().unwrap_or("not said")));
-    model.fact("dtype", Cell::foreign(&engine.dtype));
-    model.fact("weights", number(engine.parameters, Unit::Many));
-    model.fact("weights in memory", number(engine.weight_bytes, Unit::Bytes));
-    model
-        .fact("longest context", Cell::number(Some(engine.context_tokens as f64), Unit::Tokens, Missing::EngineSilent));
-    model.fact("engine", Cell::foreign(format!("{} {}", engine.name, engine.version).trim()));
-    for (what, setting) in SETTINGS {
-        let said = engine.settings.get(setting);
-        model.fact(what, said.map_or(Cell::Missing(Missing::EngineSilent), |said| Cell::foreign(said)));
-    }
+    let model = (!subject.engine.is_of_benches()).then(|| model(&subject));
+    let section = Section::new("configuration", "Configuration").with([run(inputs, &subject)]).with(model);
+    Some(section.with([machine(inputs, &subject)]).folded())
+}
 
-    let mut machine = Table::facts("machine", "Machine and build");
-    machine.fact("processor", Cell::foreign(&subject.machine.cpu_model));
-    machine.fact("logical cores", Cell::count(subject.machine.logical_cores));
-    machine.fact("memory", number(Some(subject.machine.memory_bytes), Unit::Bytes));
-    if subject.machine.devices.is_empty() {
-        machine.fact("device", Cell::text(PROCESSOR));
+fn model(subject: &Subject<'_>) -> Table {
+    let engine = subject.engine;
+    let number = |value: Option<u64>, unit| Cell::number(value, unit, Missing::EngineSilent);
+    let word = |value: Option<&String>| value.map_or(Cell::Missing(Missing::EngineSilent), |word| Cell::foreign(word));
+    let mut table = Table::facts("model", "Model");
+    table.fact("model", Cell::foreign(&engine.model));
+    table.fact("architecture", word(engine.architecture.as_ref()));
+    table.fact("dtype", Cell::foreign(&engine.dtype));
+    table.fact("weights", number(engine.parameters, Unit::Many));
+    table.fact("weights in memory", number(engine.weight_bytes, Unit::Bytes));
+    table.fact("longest context", Cell::of(engine.context_tokens, Unit::Tokens));
+    table.fact("engine", Cell::foreign(format!("{} {}", engine.name, engine.version).trim()));
+    for (what, setting) in SETTINGS {
+        table.fact(what, word(engine.settings.get(setting)));
     }
-    for device in &subject.machine.devices {
-        machine.fact("device", Cell::foreign(&format!("{} ({})", device.name, device.kind)));
+    table
+}
+
+fn machine(inputs: &Inputs, subject: &Subject<'_>) -> Table {
+    let machine = subject.machine;
+    let mut table = Table::facts("machine", "Machine and build");
+    table.fact("processor", Cell::foreign(&machine.cpu_model));
+    table.fact("logical cores", machine.logical_cores);
+    table.fact("memory", Cell::of(machine.memory_bytes, Unit::Bytes));
+    if machine.devices.is_empty() {
+        table.fact("device", PROCESSOR);
+    }
+    for device in &machine.devices {
+        table.fact("device", Cell::foreign(&format!("{} ({})", device.name, device.kind)));
     }
     // Of two sides they stand beside each other already.
     if inputs.base_build().is_none() {
-        machine.fact("commit", commit_cell(subject.build));
-        machine.fact("compiler", Cell::foreign(&subject.build.rustc));
-        machine.fact("flags", Cell::foreign(&subject.build.flags));
+        table.fact("commit", look::build(subject.build));
+        table.fact("compiler", Cell::foreign(&subject.build.rustc));
+        table.fact("flags", Cell::foreign(&subject.build.flags));
     }
+    table
+}
 
-    let mut run = Table::facts("run", "Run");
-    run.fact("began", Cell::foreign(subject.created));
-    run.fact("infergate", Cell::foreign(subject.tool));
-    if is_of_benches {
-        run.fact("bench target", Cell::foreign(&engine.model));
+fn run(inputs: &Inputs, subject: &Subject<'_>) -> Table {
+    let mut table = Table::facts("run", "Run");
+    table.fact("began", Cell::foreign(subject.created));
+    table.fact("infergate", Cell::foreign(subject.tool));
+    if subject.engine.is_of_benches() {
+        table.fact("bench target", Cell::foreign(&subject.engine.model));
     } else {
-        run.fact("threads", Cell::count(subject.threads));
-        run.fact("seed", Cell::text(subject.seed.to_string()));
+        table.fact("threads", subject.threads);
+        table.fact("seed", subject.seed.to_string());
     }
     if let Some(receipt) = &inputs.head {
-        counts(receipt, &mut run);
+        counts(receipt, &mut table);
     }
-    let model = if is_of_benches { None } else { Some(model) };
-    Some(Section::new("configuration", "Configuration").with([run]).with(model).with([machine]).folded())
+    table
 }
 
 fn counts(receipt: &Receipt, table: &mut Table) {
-    let processes = receipt.cases.iter().map(|case| case.processes.len()).max().unwrap_or(0);
-    table.fact("cases", Cell::count(receipt.cases.len()));
-    table.fact("fresh processes", Cell::count(processes));
+    table.fact("cases", receipt.cases.len());
+    table.fact("fresh processes", Cell::count(receipt.cases.iter().map(|case| case.processes.len()).max()));
     if receipt.cases.iter().any(|case| case.id.phase() != Phase::Bench) {
-        table.fact("warm-up of a case", Cell::text(WARM_UP));
+        table.fact("warm-up of a case", WARM_UP);
     }
-    let samples = |case: &CaseRecord| case.processes.iter().map(|process| process.samples_ns.len()).sum::<usize>();
     let samples = || receipt.cases.iter().map(samples);
     if let (Some(least), Some(most)) = (samples().min(), samples().max()) {
-        let samples = if least == most { Cell::count(most) } else { Cell::text(format!("{least} to {most}")) };
-        table.fact("samples of a case", samples);
+        table.fact("samples of a case", if least == most { most.to_string() } else { format!("{least} to {most}") });
     }
     if let Some(wall_ns) = receipt.wall_ns {
-        table.fact("took", Cell::number(Some(wall_ns as f64), Unit::Ns, Missing::NotMeasured));
+        table.fact("took", Cell::of(wall_ns, Unit::Ns));
     }
     if receipt.partial {
-        table.fact("partial", Cell::text("the run was cut short"));
+        table.fact("partial", "the run was cut short");
     }
     for broken in &receipt.invalid {
         table.fact("invalid", Cell::foreign(broken));

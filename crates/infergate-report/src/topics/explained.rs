@@ -1,7 +1,7 @@
 //! Which functions take the time of cases: what changed for sure, and both sides as flame graphs.
 
 use crate::inputs::Inputs;
-use crate::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Section, Table, Tone, Unit};
+use crate::model::{Axis, Cell, Chart, Column, Layer, Look, Marks, Missing, Section, Table, Tone, Unit};
 use crate::{units, words};
 use infergate_core::receipt::file_word;
 use infergate_receipts::{Explained, ExplainedFrame, Moved, Side};
@@ -73,7 +73,7 @@ fn flame(case: &Explained, side: Side) -> Chart {
                   rest."
             .into(),
         // Both pictures have one scale.
-        x: Axis::new("processor time", Unit::Ns).zero().including(widest),
+        x: Axis { includes: Some(widest), ..Axis::new("processor time", Unit::Ns).zero() },
         y: Axis::named("calls", vec![String::new(); deepest + 1]),
         layers,
     }
@@ -91,19 +91,13 @@ fn span(frame: &ExplainedFrame, from: f64, took: f64) -> Layer {
         _ => "not shown to differ",
     };
     let short = frame.name.rsplit("::").next().unwrap_or(&frame.name);
-    Layer::Span {
-        name: name.into(),
-        label: short.into(),
-        from,
-        to: from + took,
-        y: frame.depth as f64,
-        hover: format!(
-            "{}: {} to {}, {}",
-            frame.name,
-            units::duration(Some(frame.time.base_ns)),
-            units::duration(Some(frame.time.head_ns)),
-            words::explained::change(&frame.time)
-        ),
-        look: Look::of(tone),
-    }
+    let hover = format!(
+        "{}: {} to {}, {}",
+        frame.name,
+        units::duration(Some(frame.time.base_ns)),
+        units::duration(Some(frame.time.head_ns)),
+        words::explained::change(&frame.time)
+    );
+    let marks = Marks::Span { from, to: from + took, y: frame.depth as f64, label: short.into(), hover };
+    Layer::new(name, Look::of(tone), marks)
 }

@@ -10,8 +10,7 @@ use crate::load::WAITED_FOR_NS;
 use crate::model::{Finding, Section, Tone};
 use crate::units;
 use infergate_judge::{limit_fraction, summary_ns};
-use infergate_receipts::Metric;
-use infergate_receipts::{CaseRecord, Receipt};
+use infergate_receipts::{Metric, Receipt};
 
 /// The rules, in the order they are read: what makes the others' numbers no measure comes first. A new one is a function and a line.
 const RULES: &[fn(&Receipt) -> Option<Finding>] =
@@ -110,9 +109,8 @@ fn slowest_by_hardware(receipt: &Receipt) -> Option<Finding> {
 /// The case with the fewest samples, where they are too few for a P95.
 fn few_samples(receipt: &Receipt) -> Option<Finding> {
     let needed = samples_needed(0.95)?;
-    let samples = |case: &CaseRecord| case.processes.iter().map(|process| process.samples_ns.len()).sum::<usize>();
-    let (case, samples) =
-        receipt.cases.iter().map(|case| (case.id, samples(case))).min_by_key(|(_, samples)| *samples)?;
+    let samples = receipt.cases.iter().map(|case| (case.id, figures::samples(case)));
+    let (case, samples) = samples.min_by_key(|(_, samples)| *samples)?;
     let said =
         format!("Take more samples (--runs, --seconds-per-case): {case} has {samples}, and a P95 takes {needed}");
     (samples < needed).then(|| Finding::new(Tone::Plain, said))

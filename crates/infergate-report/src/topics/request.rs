@@ -1,14 +1,10 @@
 //! One request, taken apart: cold and warm TTFT, E2E, generation time, TPOT, the gaps, and the tokens.
 
 use crate::inputs::Inputs;
-use crate::model::{Axis, Cell, Chart, Column, Layer, Look, Missing, Place, Section, Table, Unit};
-use crate::units;
+use crate::model::{Axis, Cell, Chart, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Unit};
 use infergate_core::case::{Case, Phase};
 use infergate_core::trace::Trace;
 use infergate_receipts::{PairedReceipt, Receipt, TtftParts};
-
-/// Lanes, from the lowest.
-const LANES: [&str; 5] = ["E2E", "generation", "ITL", "TTFT", "tokens"];
 
 /// Gaps and tokens that are drawn, the first of them; more run into each other.
 const MOST_TOKENS: usize = 400;
@@ -19,8 +15,9 @@ const MOST_POINTS: usize = 600;
 struct Request {
     case: Case,
     trace: Trace,
-    others: Vec<Trace>,
-    /// What it said, where that was kept.
+    /// Requests of the case.
+    requests: usize,
+    /// The text that it produced, where that was kept.
     text: Option<String>,
 }
 
@@ -31,9 +28,8 @@ fn typical(inputs: &Inputs) -> Option<Request> {
     let text = records.find(|record| record.id == case).and_then(|record| record.text.clone());
     traces.retain(|trace| trace.e2e_ns().is_some());
     traces.sort_by_key(|trace| trace.e2e_ns());
-    let middle = traces.len().checked_sub(1)? / 2;
-    let trace = traces.remove(middle);
-    Some(Request { case, trace, others: traces, text })
+    let requests = traces.len();
+    Some(Request { case, trace: traces.swap_remove(requests.checked_sub(1)? / 2), requests, text })
 }
 
 /// By output tokens, then by prompt.
@@ -68,109 +64,93 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     if let Some(request) = typical(inputs) {
         let chosen = format!(
             "One real request of {}: of {} requests the one whose E2E is the middle one.",
-            request.case,
-            request.others.len() + 1
+            request.case, request.requests
         );
-        section = section.with([chosen]).with([one(&request), tokens(&request)]);
+        section = section.with([chosen]).with([figures(&request), tokens(&request)]);
         if inputs.head.is_some() {
             section = section.with(timeline(&request)).with(gaps_chart(&request));
         }
     }
-    Some(section.with([starts(inputs)]))
+    Some(section.with(inputs.head.as_ref().map(starts)))
 }
 
-fn one(request: &Request) -> Table {
+fn figures(request: &Request) -> Table {
     let trace = &request.trace;
-    let columns = vec![
-        Column::words("figure", "figure"),
-        Column::numbers("value", "value"),
-        Column::words("definition", "definition"),
+    let gaps = trace.itl_ns();
+    let ns = |value: Option<u64>| Cell::number(value, Unit::Ns, Missing::Undefined);
+    let rate = |value| Cell::number(value, Unit::TokensPerS, Missing::Undefined);
+    let figures = [
+        ("TTFT", ns(trace.ttft_ns()), "first token - request"),
+        ("E2E", ns(trace.e2e_ns()), "last token - request"),
+        ("generation time", ns(trace.generation_ns()), "E2E - TTFT"),
+        (
+            "TPOT",
+            Cell::number(trace.tpot_ns(), Unit::Ns, Missing::Undefined),
+            "(E2E - TTFT) / (output tokens - 1), the mean of all ITL",
+        ),
+        ("smallest ITL", ns(gaps.iter().copied().min()), "the shortest gap between two tokens"),
+        ("largest ITL", ns(gaps.iter().copied().max()), "the longest gap between two tokens"),
+        ("decode speed", rate(trace.decode_tokens_per_s()), "1 / TPOT"),
+        ("output throughput", rate(trace.output_tokens_per_s()), "output tokens / E2E"),
     ];
-    let mut table = Table::new("figures", "Latency", columns);
-    let gaps: Vec<f64> = trace.itl_ns().into_iter().map(|ns| ns as f64).collect();
-    let ns = |value: Option<u64>| value.map(|ns| ns as f64);
-    let largest = gaps.iter().copied().reduce(f64::max);
-    let smallest = gaps.iter().copied().reduce(f64::min);
-    for (name, value, unit, definition) in [
-        ("TTFT", ns(trace.ttft_ns()), Unit::Ns, "first token - request"),
-        ("E2E", ns(trace.e2e_ns()), Unit::Ns, "last token - request"),
-        ("generation time", ns(trace.generation_ns()), Unit::Ns, "E2E - TTFT"),
-        ("TPOT", trace.tpot_ns(), Unit::Ns, "(E2E - TTFT) / (output tokens - 1), the mean of all ITL"),
-        ("smallest ITL", smallest, Unit::Ns, "the shortest gap between two tokens"),
-        ("largest ITL", largest, Unit::Ns, "the longest gap between two tokens"),
-        ("decode speed", trace.decode_tokens_per_s(), Unit::TokensPerS, "1 / TPOT"),
-        ("output throughput", trace.output_tokens_per_s(), Unit::TokensPerS, "output tokens / E2E"),
-    ] {
-        table.row(vec![Cell::text(name), Cell::number(value, unit, Missing::Undefined), Cell::text(definition)]);
-    }
-    table
+    Rows::of("figures", "Latency", figures)
+        .words("figure", "figure", |(name, ..)| *name)
+        .numbers("value", "value", |(_, value, _)| value.clone())
+        .words("definition", "definition", |(.., definition)| *definition)
+        .table()
 }
 
 /// One request at a time is measured, so nothing is padded: all three counts of input tokens are the same.
 fn tokens(request: &Request) -> Table {
-    let case = request.case;
+    let tokens = |count: usize| Cell::of(count, Unit::Tokens);
+    let (prompt, output) = (tokens(request.case.prompt_tokens()), request.case.output_tokens());
     let mut table = Table::facts("tokens", "Tokens");
-    let tokens = |count: usize| Cell::of(count as f64, Unit::Tokens);
-    table.fact("batch size", Cell::count(1));
-    table.fact("input tokens of the sequence", tokens(case.prompt_tokens()));
-    table.fact("input tokens with padding", tokens(case.prompt_tokens()));
-    table.fact("input tokens without padding", tokens(case.prompt_tokens()));
-    table.fact("new tokens asked for, at most", tokens(case.output_tokens()));
+    table.fact("batch size", 1);
+    table.fact("input tokens of the sequence", prompt.clone());
+    table.fact("input tokens with padding", prompt.clone());
+    table.fact("input tokens without padding", prompt);
+    table.fact("new tokens asked for, at most", tokens(output));
     table.fact("output tokens", tokens(request.trace.token_ns().len()));
     let text = request.text.as_ref().map_or(Cell::Missing(Missing::NotKept), |text| Cell::foreign(text));
     table.fact("text produced", text);
     table
 }
 
-fn starts(inputs: &Inputs) -> Table {
-    let columns = vec![
-        Column::words("start", "start"),
-        Column::numbers("prompt_tokens", "prompt").about("tokens"),
-        Column::numbers("ttft", "TTFT"),
-        Column::numbers("ttft_min", "shortest").about("TTFT of all starts"),
-        Column::numbers("ttft_max", "longest"),
-        Column::numbers("load", "load").about("reading the model"),
-        Column::numbers("tokenize", "tokenize").about("text to tokens"),
-        Column::numbers("prefill", "prefill").about("tokens to logits"),
-        Column::numbers("first_sample", "first sample").about("logits to the first token"),
-        Column::numbers("starts", "starts").about("fresh processes; TTFT and its parts are of the middle one"),
-    ];
-    let mut table = Table::new("starts", "Time to first token in parts", columns)
-    .noted("Cold: the first token of a fresh process, the model's load in it. Warm: the next request. The parts add up to the TTFT.");
-    let all = inputs.head.iter().flat_map(|receipt| [("cold", &receipt.cold), ("warm", &receipt.warm)]);
-    for (name, starts) in all {
-        let Some(parts) = middle_start(starts) else { continue };
-        let ns = |value: Option<u64>, missing| Cell::number(value.map(|ns| ns as f64), Unit::Ns, missing);
-        let all_ns = || starts.iter().map(TtftParts::ttft_ns);
-        table.row(vec![
-            Cell::text(name),
-            Cell::of(parts.prompt_tokens as f64, Unit::Tokens),
-            ns(Some(parts.ttft_ns()), Missing::NotMeasured),
-            ns(all_ns().min(), Missing::NotMeasured),
-            ns(all_ns().max(), Missing::NotMeasured),
-            ns(parts.load_ns, Missing::AlreadyLoaded),
-            ns(parts.tokenize_ns, Missing::NoTokenizer),
-            ns(Some(parts.prefill_ns), Missing::NotMeasured),
-            ns(parts.first_sample_ns, Missing::EngineSilent),
-            Cell::count(starts.len()),
-        ]);
-    }
-    table
+/// A kind of start, and all of it.
+struct Starts<'a> {
+    name: &'static str,
+    all: &'a [TtftParts],
+    middle: &'a TtftParts,
 }
 
-/// For a terminal: the parts of the start whose TTFT is the middle one, so that they add up.
-pub fn brief(name: &str, starts: &[TtftParts]) -> Option<String> {
-    let parts = middle_start(starts)?;
-    let part = |ns: Option<u64>| units::duration(ns.map(|ns| ns as f64));
-    let load = if name == "cold" { format!("load {} + ", part(parts.load_ns)) } else { String::new() };
-    Some(format!(
-        "{name} TTFT at {} tokens: {} = {load}tokenize {} + prefill {} + first sample {}",
-        parts.prompt_tokens,
-        part(Some(parts.ttft_ns())),
-        part(parts.tokenize_ns),
-        part(Some(parts.prefill_ns)),
-        part(parts.first_sample_ns)
-    ))
+/// Cold and warm starts in parts.
+pub fn starts(receipt: &Receipt) -> Table {
+    let kinds = [("cold", &receipt.cold), ("warm", &receipt.warm)];
+    let kinds = kinds.into_iter().filter_map(|(name, all)| Some(Starts { name, all, middle: middle_start(all)? }));
+    let ns = |value: Option<u64>, missing| Cell::number(value, Unit::Ns, missing);
+    let of_all = |starts: &Starts, pick: fn(u64, u64) -> u64| {
+        Cell::of(starts.all.iter().map(TtftParts::ttft_ns).reduce(pick), Unit::Ns)
+    };
+    Rows::of("starts", "Time to first token in parts", kinds)
+        .words("start", "start", |starts| starts.name)
+        .numbers("prompt_tokens", "prompt", |starts| Cell::of(starts.middle.prompt_tokens, Unit::Tokens))
+        .about("tokens")
+        .numbers("ttft", "TTFT", |starts| Cell::of(starts.middle.ttft_ns(), Unit::Ns))
+        .numbers("ttft_min", "shortest", |starts| of_all(starts, u64::min))
+        .about("TTFT of all starts")
+        .numbers("ttft_max", "longest", |starts| of_all(starts, u64::max))
+        .numbers("load", "load", |starts| ns(starts.middle.load_ns, Missing::AlreadyLoaded))
+        .about("reading the model")
+        .numbers("tokenize", "tokenize", |starts| ns(starts.middle.tokenize_ns, Missing::NoTokenizer))
+        .about("text to tokens")
+        .numbers("prefill", "prefill", |starts| Cell::of(starts.middle.prefill_ns, Unit::Ns))
+        .about("tokens to logits")
+        .numbers("first_sample", "first sample", |starts| ns(starts.middle.first_sample_ns, Missing::EngineSilent))
+        .about("logits to the first token")
+        .numbers("starts", "starts", |starts| starts.all.len())
+        .about("fresh processes; TTFT and its parts are of the middle one")
+        .table()
+        .noted("Cold: the first token of a fresh process, the model's load in it. Warm: the next request. The parts add up to the TTFT.")
 }
 
 /// The timeline of a request: what TTFT, ITL, generation time and E2E are.
@@ -178,32 +158,25 @@ fn timeline(request: &Request) -> Option<Chart> {
     let trace = &request.trace;
     let (first, last) = (trace.ttft_ns()? as f64, trace.e2e_ns()? as f64);
     let times: Vec<f64> = trace.token_ns().iter().map(|ns| *ns as f64).collect();
-    let span = |label: &str, from: f64, to: f64, y: f64, n: usize| Layer::Span {
-        name: String::new(),
-        label: label.into(),
-        from,
-        to,
-        y,
-        hover: format!("{label}: {}", Unit::Ns.show(to - from)),
-        look: Look::nth(n),
+    let span = |name: &str, (from, to): (f64, f64), y: f64, n: usize| {
+        let hover = format!("{name}: {}", Unit::Ns.show(to - from));
+        Layer::new("", Look::nth(n), Marks::Span { from, to, y, label: String::new(), hover })
     };
     let mut layers = vec![
-        span(&format!("E2E {}", Unit::Ns.show(last)), 0.0, last, 0.0, 3),
-        span(&format!("TTFT {}", Unit::Ns.show(first)), 0.0, first, 3.0, 0),
+        span("E2E", (0.0, last), 0.0, 3),
+        span("generation time", (first, last), 1.0, 1),
+        span("TTFT", (0.0, first), 3.0, 0),
     ];
-    if let Some(generation) = trace.generation_ns() {
-        let label = format!("generation time {}", Unit::Ns.show(generation as f64));
-        layers.push(span(&label, first, last, 1.0, 1));
-    }
     for (at, gap) in times.windows(2).enumerate().take(MOST_TOKENS) {
         // Two shades in turn, so that neighbours are told apart.
-        layers.push(span(&format!("ITL of token {}", at + 2), gap[0], gap[1], 2.0, 2 * (at % 2)));
+        layers.push(span(&format!("ITL of token {}", at + 2), (gap[0], gap[1]), 2.0, 2 * (at % 2)));
     }
-    let points = times.iter().enumerate().take(MOST_TOKENS).map(|(at, x)| {
-        let hover = format!("token {} after {}", at + 1, Unit::Ns.show(*x));
-        Place { x: *x, y: 4.0, hover }
-    });
-    layers.push(Layer::Points { name: String::new(), points: points.collect(), look: Look::head() });
+    let token = |(at, x): (usize, &f64)| Place::new(*x, 4.0, format!("token {} after {}", at + 1, Unit::Ns.show(*x)));
+    let tokens = times.iter().enumerate().take(MOST_TOKENS).map(token).collect();
+    layers.push(Layer::new("", Look::head(), Marks::Points(tokens)));
+    let lane = |name: &str, ns: f64| format!("{name} {}", Unit::Ns.show(ns));
+    let lanes =
+        vec![lane("E2E", last), lane("generation", last - first), "ITL".into(), lane("TTFT", first), "tokens".into()];
     Some(Chart {
         id: "timeline".into(),
         title: format!("One request of {}", request.case),
@@ -213,29 +186,20 @@ fn timeline(request: &Request) -> Option<Chart> {
             times.len()
         ),
         x: Axis::new("time since the request", Unit::Ns).zero(),
-        y: Axis::named("figure", LANES.map(String::from).to_vec()),
+        y: Axis::named("figure", lanes),
         layers,
     })
 }
 
 /// Every gap between tokens over the number of the token: pauses, drift and growth with the context.
 fn gaps_chart(request: &Request) -> Option<Chart> {
-    let middle = gaps(&request.trace);
-    if middle.is_empty() {
-        return None;
-    }
-    // A part of each, so that none goes without.
-    let all: Vec<Place> = request.others.iter().flat_map(gaps).collect();
-    let every = all.len().div_ceil(MOST_POINTS).max(1);
-    let others = all.into_iter().step_by(every).map(|place| Place { hover: String::new(), ..place });
-    let others: Vec<Place> = others.collect();
-    let mut layers = Vec::new();
-    if !others.is_empty() {
-        layers.push(Layer::Points { name: "other requests".into(), points: others, look: Look::nth(2) });
-    }
-    let (name, look) = ("the request whose E2E is the middle one".into(), Look::head());
-    layers.push(Layer::Line { name, points: middle, look, marked: true });
-    Some(Chart {
+    let gaps = request.trace.itl_ns().into_iter().enumerate().take(MOST_POINTS);
+    let place = |(at, ns): (usize, u64)| {
+        let (token, ns) = (at + 2, ns as f64);
+        Place::new(token as f64, ns, format!("token {token}: {}", Unit::Ns.show(ns)))
+    };
+    let places: Vec<Place> = gaps.map(place).collect();
+    (!places.is_empty()).then(|| Chart {
         id: "itl".into(),
         title: format!("Inter-token latency of {}", request.case),
         caption: "The gap before each token. A flat line streams evenly; a slope is work that grows with the context; single \
@@ -243,16 +207,6 @@ fn gaps_chart(request: &Request) -> Option<Chart> {
             .into(),
         x: Axis::new("output token", Unit::Count),
         y: Axis::new("ITL", Unit::Ns).zero(),
-        layers,
+        layers: vec![Layer::new("", Look::head(), Marks::MarkedLine(places))],
     })
-}
-
-fn gaps(trace: &Trace) -> Vec<Place> {
-    let gaps = trace.itl_ns().into_iter().enumerate().take(MOST_POINTS);
-    gaps.map(|(at, ns)| Place {
-        x: (at + 2) as f64,
-        y: ns as f64,
-        hover: format!("token {}: {}", at + 2, Unit::Ns.show(ns as f64)),
-    })
-    .collect()
 }

@@ -29,7 +29,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         table.notable_row(cells, row.outcome.exit_code() != 0);
     }
     let finding = finding(met, table.rows.len());
-    (!table.rows.is_empty()).then(|| Section::new("targets", "Targets").with([table]).with([finding]).ranked(0))
+    (!table.rows.is_empty()).then(|| Section::new("targets", "Targets").with([table]).with([finding]))
 }
 
 /// A value of `metric`, whose unit its name says, in this report's units.

@@ -1,6 +1,6 @@
 //! The title of a page: what came out, in one sentence; and what was measured, in one line.
 
-use super::load::{at_most_users, charted, ends, winners};
+use super::load::{at_most_users, ends, winners};
 use super::variance::unusable;
 use crate::inputs::Inputs;
 use crate::load::{Metric, View};
@@ -47,16 +47,13 @@ fn of_run(inputs: &Inputs) -> Option<String> {
 /// Which of two targets is faster, or what the most users get: the wait for the first token, and how many times the output of one.
 fn of_load(inputs: &Inputs) -> Option<String> {
     let view = View::of(inputs)?;
-    let pair = || {
-        let pair = view.digest.pairs.first()?;
-        let (point, _) = winners::points(&view, pair)?;
-        Some(format!("{}: {}", point.arrivals.name(), winners::sentence(&view, pair)?))
-    };
     let of_users = || {
         let shared = at_most_users(&view);
-        let points = if shared.is_empty() { charted(&view) } else { shared };
-        let times = ends(&points, |point| Some(point.scaling? * f64::from(point.users().filter(|users| *users > 1)?)));
-        let [(point, shortest), (_, longest)] = ends(&points, |point| point.spread(Metric::Ttft).p50)?;
+        let points = if shared.is_empty() { view.charted().collect() } else { shared };
+        let times = ends(points.iter().copied(), |point| {
+            Some(view.scaling(point)? * f64::from(point.users().filter(|users| *users > 1)?))
+        });
+        let [(point, shortest), (_, longest)] = ends(points, |point| point.p50(Metric::Ttft))?;
         let same = shortest == longest;
         let after = if same { Unit::Ns.show(longest) } else { units::durations(shortest, longest) };
         let times = times.map_or_else(String::new, |[(_, least), (_, most)]| {
@@ -65,7 +62,7 @@ fn of_load(inputs: &Inputs) -> Option<String> {
         });
         Some(format!("At {} the first token comes after {after}{times}", point.arrivals.name()))
     };
-    pair().or_else(of_users)
+    winners::sentence(&view).or_else(of_users)
 }
 
 /// Who was measured; empty where the files do not say.

@@ -1,39 +1,42 @@
 //! What requests and tokens cost, where prices were given.
 
-use crate::inputs::Inputs;
+use infergate_load::summary::cost::{Cost, cost};
+use infergate_load::summary::measured;
+use infergate_receipts::Price;
+
 use crate::load::{Point, View};
-use crate::model::{Cell, Column, Missing, Section, Unit};
+use crate::model::{Cell, Missing, Section, Unit};
 
 const ABOUT: &str = "By the given prices of a million tokens, in their currency, and the server's own counts, over the requests that were \
                      measured. Failed requests are not in it.";
 
-pub fn topic(inputs: &Inputs) -> Option<Section> {
-    let view = View::of(inputs).filter(|view| view.receipt.targets.iter().any(|target| target.price().is_some()))?;
-    let own = vec![
-        Column::numbers("input_tokens", "tokens in").about("of a request, in the mean, as the server counted them"),
-        Column::numbers("output_tokens", "out"),
-        Column::numbers("request", "a request").about("tokens in x price in + tokens out x price out"),
-        Column::numbers("million", "a million output tokens").about("their prompts included"),
-    ];
-    let table = view.table("cost", "", own, |point| {
-        let why = why_missing(&view, point);
-        let number = |value: Option<f64>, unit| Cell::number(value, unit, why);
-        vec![
-            number(point.cost.map(|cost| cost.input_tokens), Unit::Plain),
-            number(point.cost.map(|cost| cost.output_tokens), Unit::Plain),
-            number(point.cost.map(|cost| cost.request), Unit::Price),
-            number(point.cost.and_then(|cost| cost.per_million_output_tokens), Unit::Price),
-        ]
-    });
-    let table = table.on_terminal();
+pub fn topic(view: &View<'_>) -> Option<Section> {
+    view.receipt.targets.iter().find_map(|target| target.price())?;
+    let number = |unit, value: fn(Cost) -> Option<f64>| {
+        move |point: &&Point| match of(view, point) {
+            Ok(cost) => Cell::number(value(cost), unit, Missing::NoUsage),
+            Err(why) => Cell::Missing(why),
+        }
+    };
+    let table = view
+        .rows("cost", "")
+        .numbers("input_tokens", "tokens in", number(Unit::Plain, |cost| Some(cost.input_tokens)))
+        .about("of a request, in the mean, as the server counted them")
+        .numbers("output_tokens", "out", number(Unit::Plain, |cost| Some(cost.output_tokens)))
+        .numbers("request", "a request", number(Unit::Price, |cost| Some(cost.request)))
+        .about("tokens in x price in + tokens out x price out")
+        .numbers("million", "a million output tokens", number(Unit::Price, |cost| cost.per_million_output_tokens))
+        .about("their prompts included")
+        .table()
+        .on_terminal();
     Some(Section::new("load_cost", "Cost").with([ABOUT]).with([table]))
 }
 
-fn why_missing(view: &View<'_>, point: &Point) -> Missing {
-    match view.price(point) {
-        None => Missing::NoPrice,
-        Some(_) if point.window.is_none() => Missing::NoWindow,
-        Some(_) if point.measured == 0 => Missing::NotMeasured,
-        Some(_) => Missing::NoUsage,
-    }
+fn of(view: &View<'_>, point: &Point) -> Result<Cost, Missing> {
+    let target = point.series.target;
+    let price: Option<Price> = view.receipt.targets.get(target.unwrap_or(0)).and_then(|target| target.price());
+    let price = price.ok_or(Missing::NoPrice)?;
+    point.summary.window.ok_or(Missing::NoWindow)?;
+    let level = view.record(point).filter(|_| point.summary.measured > 0).ok_or(Missing::NotMeasured)?;
+    cost(&measured(level, target.map(|target| target as u32)), price).ok_or(Missing::NoUsage)
 }

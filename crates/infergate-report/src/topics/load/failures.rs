@@ -1,70 +1,74 @@
 //! Requests that failed, by class. In a percentile they count as slower than all others.
 
-use std::collections::BTreeMap;
+use infergate_core::load::{Arrivals, FailureClass, RequestRecord};
+use infergate_core::stats::share_interval;
+use infergate_load::summary::by_start;
+use infergate_receipts::LevelRecord;
 
-use infergate_core::load::FailureClass;
-
-use crate::inputs::Inputs;
-use crate::load::{Point, Uptime, View};
-use crate::model::{Cell, Column, Missing, Section, Tone, Unit};
+use crate::load::{Point, View};
+use crate::model::{Cell, Missing, Section, Tone, Unit};
 
 /// A line a level and target with a failure or a request that was made again; nothing where all went well and one target was
 /// asked.
-pub fn topic(inputs: &Inputs) -> Option<Section> {
-    let view = View::of(inputs)?;
-    let is_well = view.digest.points.iter().all(|point| point.failed() == 0 && point.retries == 0);
+pub fn topic(view: &View<'_>) -> Option<Section> {
+    let is_well = view.digest.points.iter().all(|point| point.failed() == 0 && point.summary.retries == 0);
     if is_well && !view.has_targets() {
         return None;
     }
-    let own = vec![
-        Column::numbers("ended", "requests").about("that were not given up when the run ended"),
-        Column::numbers("failed", "failed"),
-        Column::numbers("rate", "error rate").about("with its 95 % interval by batch means"),
-        Column::numbers("retries", "made again")
-            .about("attempts that ended in 429, 5xx or a connection that the server had just closed"),
-        Column::numbers("status_429", "429").about("requests that every attempt was refused: too many at once"),
-        Column::numbers("down", "answered nobody").about(
+    let tone = |point: &Point| Tone::bad_if(point.failed() > 0);
+    let table = view
+        .rows("failures", "")
+        .numbers("ended", "requests", |point| point.ended())
+        .about("that were not given up when the run ended")
+        .numbers("failed", "failed", |point| Cell::count(point.failed()).toned(tone(point)))
+        .numbers("rate", "error rate", |point| {
+            let share = Cell::of(point.failed_share(), Unit::Fraction);
+            share.within(share_interval(&failed(view, point), point.summary.queue())).toned(tone(point))
+        })
+        .about("with its 95 % interval by batch means")
+        .numbers("retries", "made again", |point| point.summary.retries)
+        .about("attempts that ended in 429, 5xx or a connection that the server had just closed")
+        .numbers("status_429", "429", |point| {
+            point.summary.failures.get(&FailureClass::Status429).copied().unwrap_or(0)
+        })
+        .about("requests that every attempt was refused: too many at once")
+        .numbers("down", "answered nobody", |point| match uptime(view, point) {
+            Ok(Uptime { down_ns: 0, .. }) => Cell::text("never"),
+            Ok(uptime) => Cell::of(uptime.down_ns, Unit::Ns).toned(Tone::Bad),
+            Err(why) => Cell::Missing(why),
+        })
+        .about(
             "from a request that failed to the next start of one that was answered (at a rate to the end of the last one that \
              failed), while no other was being answered",
-        ),
-        Column::numbers("uptime", "uptime").about("the rest of the time, as a part of all of it"),
-        Column::words("classes", "how"),
-    ];
-    let table = view.table("failures", "", own, |point| {
-        let ended = point.issued.saturating_sub(point.cancelled);
-        let failed = point.failed();
-        let tone = if failed > 0 { Tone::Bad } else { Tone::Plain };
-        let count = |count: u64| Cell::of(count as f64, Unit::Count);
-        let classes = classes(&point.failures);
-        vec![
-            count(ended),
-            count(failed).toned(tone),
-            Cell::of(failed as f64 / ended as f64, Unit::Fraction).within(point.failed_within).toned(tone),
-            count(point.retries),
-            count(point.failures.get(&FailureClass::Status429).copied().unwrap_or(0)),
-            down(point),
-            Cell::number(point.uptime.map(Uptime::share), Unit::Fraction, not_known(point)),
-            Cell::text(if classes.is_empty() { "none".into() } else { classes }),
-        ]
-    });
+        )
+        .numbers("uptime", "uptime", |point| match uptime(view, point) {
+            Ok(uptime) => Cell::of(1.0 - uptime.down_ns as f64 / uptime.all_ns as f64, Unit::Fraction),
+            Err(why) => Cell::Missing(why),
+        })
+        .about("the rest of the time, as a part of all of it")
+        .words("classes", "how", |point| match classes(point) {
+            classes if classes.is_empty() => "none".into(),
+            classes => classes,
+        })
+        .table();
     Some(Section::new("load_failures", "Errors").with([table]))
 }
 
-fn down(point: &Point) -> Cell {
-    match point.uptime {
-        Some(Uptime { down_ns: 0, .. }) => Cell::text("never"),
-        uptime => Cell::number(uptime.map(|uptime| uptime.down_ns as f64), Unit::Ns, not_known(point)).toned(Tone::Bad),
-    }
+/// Which requests failed, in the order of their starts; not those that were given up when the run ended.
+fn failed(view: &View<'_>, point: &Point) -> Vec<bool> {
+    let target = point.series.target.map(|target| target as u32);
+    let all = view.record(point).into_iter().flat_map(|level| by_start(level, target));
+    all.filter(|record| !is_given_up(record)).map(|record| record.failure.is_some()).collect()
 }
 
-fn not_known(point: &Point) -> Missing {
-    if point.target.is_some() { Missing::Shared } else { Missing::NotMeasured }
+fn is_given_up(record: &RequestRecord) -> bool {
+    record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled)
 }
 
 /// What became of requests that failed: `3 by timeout, 1 in the engine`.
-pub fn classes(failures: &BTreeMap<FailureClass, u64>) -> String {
-    let classes: Vec<String> = failures.iter().map(|(class, count)| format!("{count} {}", words(*class))).collect();
-    classes.join(", ")
+pub fn classes(point: &Point) -> String {
+    let failures = point.summary.failures.iter();
+    failures.map(|(class, count)| format!("{count} {}", words(*class))).collect::<Vec<_>>().join(", ")
 }
 
 fn words(class: FailureClass) -> &'static str {
@@ -82,4 +86,54 @@ fn words(class: FailureClass) -> &'static str {
         FailureClass::Engine => "in the engine",
         FailureClass::Cancelled => "cancelled",
     }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Uptime {
+    /// From each start of a request that failed to the next start of one that was answered, or to the last end, without the time
+    /// in which one that was answered was under way. So it does not matter how soon a request fails. At a rate nobody waits behind
+    /// the last one that failed, and it ends with that. Those that were given up when the run ended say nothing.
+    down_ns: u64,
+    /// From the first start to the last end.
+    all_ns: u64,
+}
+
+/// Not known of one of several targets: the others have the users, too.
+fn uptime(view: &View<'_>, point: &Point) -> Result<Uptime, Missing> {
+    let level = if point.series.target.is_none() { view.record(point) } else { return Err(Missing::Shared) };
+    level.and_then(uptime_of).ok_or(Missing::NotMeasured)
+}
+
+fn uptime_of(level: &LevelRecord) -> Option<Uptime> {
+    let mut requests: Vec<&RequestRecord> = level.requests.iter().filter(|record| !is_given_up(record)).collect();
+    requests.sort_by_key(|record| (record.scheduled_ns, record.failure.is_none()));
+    let from_ns = requests.first()?.scheduled_ns;
+    let to_ns = requests.iter().map(|record| record.ended_ns).max()?;
+    let is_closed = matches!(level.arrivals, Arrivals::Closed { .. });
+    let (mut answered, mut down) = (Vec::new(), Vec::new());
+    // Starts of the next request that is answered, and of the next one that fails before that.
+    let (mut answered_ns, mut failed_ns) = (to_ns, 0);
+    for record in requests.iter().rev() {
+        let start_ns = record.scheduled_ns;
+        if record.failure.is_none() {
+            answered.push((start_ns, record.ended_ns));
+            (answered_ns, failed_ns) = (start_ns, 0);
+            continue;
+        }
+        let until_ns = if is_closed { answered_ns } else { answered_ns.min(failed_ns.max(record.ended_ns)) };
+        down.push((start_ns, until_ns));
+        failed_ns = start_ns;
+    }
+    let down_ns = covered_ns([down, answered.clone()].concat()) - covered_ns(answered);
+    (to_ns > from_ns).then_some(Uptime { down_ns, all_ns: to_ns - from_ns })
+}
+
+fn covered_ns(mut times: Vec<(u64, u64)>) -> u64 {
+    times.sort_unstable();
+    let (mut covered, mut until_ns) = (0_u64, 0_u64);
+    for (from_ns, to_ns) in times {
+        covered = covered.saturating_add(to_ns.saturating_sub(from_ns.max(until_ns)));
+        until_ns = until_ns.max(to_ns);
+    }
+    covered
 }

@@ -1,87 +1,89 @@
 //! The limits that were asked for: which levels meet them, and how many requests a second do.
 
-use crate::inputs::Inputs;
-use crate::load::{Limited, View};
-use crate::model::{Cell, Column, Missing, Section, Table, Tone, Unit};
-use crate::units::capital;
-use infergate_core::load::Arrivals;
 use infergate_load::judge::search::{Step, next_step};
+use infergate_load::summary::slo::{Goodput, goodput, meets};
+use infergate_load::summary::summarise;
 use infergate_receipts::Limit;
 
-pub fn topic(inputs: &Inputs) -> Option<Section> {
-    let view = View::of(inputs).filter(|view| !view.digest.limited.is_empty())?;
+use crate::load::{Point, View};
+use crate::model::{Cell, Missing, Rows, Section, Table, Tone, Unit};
+use crate::units::capital;
+
+/// A level and how it keeps to the limits.
+struct Judged<'a> {
+    point: &'a Point,
+    /// Whether it meets those of percentiles; `None` for too few requests.
+    meets: Option<bool>,
+    /// Requests that met the limits of each request; `None` without a steady window.
+    goodput: Option<Goodput>,
+}
+
+pub fn topic(view: &View<'_>) -> Option<Section> {
+    let (of_levels, of_requests): (Vec<Limit>, Vec<Limit>) =
+        view.receipt.limits.iter().copied().partition(|limit| limit.percentile.is_some());
+    let judged = view.levels().filter(|_| !view.receipt.limits.is_empty()).filter_map(|points| {
+        let point = points.first()?;
+        let level = view.record(point)?;
+        let summary = summarise(level);
+        let goodput = goodput(level, &summary, &of_requests);
+        Some(Judged { point, meets: meets(&summary, &of_levels), goodput })
+    });
+    let judged: Vec<Judged<'_>> = judged.collect();
     let mut section = Section::new("load_limits", "Limits").on_terminal();
-    let (of_levels, of_requests) = limits(&view);
-    if let Some(limits) = of_levels {
-        let most = view.scenarios().map(|(scenario, _)| {
-            let said = capital(&most_users(&view, scenario, &limits));
-            if view.has_scenarios() { format!("{}: {said}.", view.scenario(scenario)) } else { format!("{said}.") }
+    if !of_levels.is_empty() {
+        let limits = spelt(&of_levels);
+        let most = view.scenarios().into_iter().map(|scenario| {
+            let most = capital(&most_users(&judged, scenario, &limits));
+            if view.has_scenarios() { format!("{}: {most}.", view.scenario(scenario)) } else { format!("{most}.") }
         });
         let most: Vec<String> = most.collect();
-        section = section.with([format!("Limits of a level: {limits}")]).with([most]).with([met(&view)]);
+        section = section.with([format!("Limits of a level: {limits}")]).with([most]).with([met(view, &judged)]);
     }
-    if let Some(limits) = of_requests {
-        section = section.with([goodput(&view).noted(format!("Limits of each request: {limits}."))]);
+    if !of_requests.is_empty() {
+        let note = format!("Limits of each request: {}.", spelt(&of_requests));
+        section = section.with([goodputs(view, &judged).noted(note)]);
     }
     Some(section)
 }
 
-/// The limits of percentiles and those of each request, as they were written.
-fn limits(view: &View<'_>) -> (Option<String>, Option<String>) {
-    let (of_levels, of_requests): (Vec<&Limit>, Vec<&Limit>) =
-        view.receipt.limits.iter().partition(|limit| limit.percentile.is_some());
-    let spelt = |limits: Vec<&Limit>| limits.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let spelt = |limits: Vec<&Limit>| (!limits.is_empty()).then(|| spelt(limits));
-    (spelt(of_levels), spelt(of_requests))
+/// As they were written.
+fn spelt(limits: &[Limit]) -> String {
+    limits.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn lead(view: &View<'_>, level: &Limited) -> Vec<Cell> {
-    view.level_cells(level.scenario, &level.arrivals)
-}
-
-fn met(view: &View<'_>) -> Table {
-    let columns = [view.level_columns(), vec![Column::words("met", "limits")]].concat();
-    let mut table = Table::new("met", "", columns);
-    for level in &view.digest.limited {
-        let met = match level.meets {
+fn met(view: &View<'_>, judged: &[Judged<'_>]) -> Table {
+    view.lead(Rows::of("met", "", judged), |level| level.point)
+        .words("met", "limits", |level| match level.meets {
             Some(true) => Cell::text("met").toned(Tone::Good),
             Some(false) => Cell::text("missed").toned(Tone::Bad),
             None => Cell::text("not shown: too few requests").toned(Tone::Warn),
-        };
-        table.row([lead(view, level), vec![met]].concat());
-    }
-    table
+        })
+        .table()
 }
 
-fn goodput(view: &View<'_>) -> Table {
-    let own = vec![
-        Column::numbers("good", "within limits"),
-        Column::numbers("all", "of").about("measured requests, failed ones too"),
-        Column::numbers("share", "share"),
-        Column::numbers("goodput", "goodput")
-            .about("with the 95 % interval of the share by batch means, times the rate"),
-    ];
-    let mut table = Table::new("goodput", "Goodput", [view.level_columns(), own].concat()).on_terminal();
-    for level in &view.digest.limited {
-        let found = level.goodput;
-        let count = |count: Option<u64>| Cell::number(count.map(|count| count as f64), Unit::Count, Missing::NoWindow);
-        let rate = found.map(|found| found.requests_per_s);
-        let own = vec![
-            count(found.map(|found| found.good)),
-            count(found.map(|found| found.all)),
-            Cell::number(found.map(|found| found.good as f64 / found.all as f64), Unit::Fraction, Missing::NoWindow),
-            Cell::number(rate, Unit::RequestsPerS, Missing::NoWindow).within(found.and_then(|found| found.within)),
-        ];
-        table.row([lead(view, level), own].concat());
-    }
-    table
+fn goodputs(view: &View<'_>, judged: &[Judged<'_>]) -> Table {
+    let number = |unit, value: fn(Goodput) -> f64| {
+        move |level: &&Judged<'_>| Cell::number(level.goodput.map(value), unit, Missing::NoWindow)
+    };
+    view.lead(Rows::of("goodput", "Goodput", judged), |level| level.point)
+        .numbers("good", "within limits", number(Unit::Count, |found| found.good as f64))
+        .numbers("all", "of", number(Unit::Count, |found| found.all as f64))
+        .about("measured requests, failed ones too")
+        .numbers("share", "share", number(Unit::Fraction, |found| found.good as f64 / found.all as f64))
+        .numbers("goodput", "goodput", |level| {
+            let rate = number(Unit::RequestsPerS, |found| found.requests_per_s)(level);
+            rate.within(level.goodput.and_then(|found| found.within))
+        })
+        .about("with the 95 % interval of the share by batch means, times the rate")
+        .table()
+        .on_terminal()
 }
 
 /// The most users that meet the limits of percentiles. One run is not enough: of several levels that met them the largest is also
 /// the luckiest.
-fn most_users(view: &View<'_>, scenario: usize, limits: &str) -> String {
-    let of_users = view.digest.limited.iter().filter(|level| level.scenario == scenario);
-    let judged: Vec<(u32, Option<bool>)> = of_users.filter_map(|level| Some((users(level)?, level.meets))).collect();
+fn most_users(judged: &[Judged<'_>], scenario: usize, limits: &str) -> String {
+    let own = judged.iter().filter(|level| level.point.series.scenario == scenario);
+    let judged: Vec<(u32, Option<bool>)> = own.filter_map(|level| Some((level.point.users()?, level.meets))).collect();
     let tried: Vec<(u32, bool)> = judged.iter().map(|(users, met)| (*users, *met == Some(true))).collect();
     let most = tried.iter().map(|(users, _)| *users).max().unwrap_or_default();
     let met = tried.iter().filter(|(_, met)| *met).map(|(users, _)| *users).max();
@@ -97,8 +99,4 @@ fn most_users(view: &View<'_>, scenario: usize, limits: &str) -> String {
         (_, _, Some(missed)) => format!("no number of users meets {limits}: {missed} do not"),
         (_, _, None) => format!("no level has enough requests to say whether it meets {limits}"),
     }
-}
-
-fn users(level: &Limited) -> Option<u32> {
-    if let Arrivals::Closed { users } = level.arrivals { Some(users) } else { None }
 }

@@ -1,140 +1,166 @@
 //! Whether a run was the same from its begin to its end: the medians of each quarter of a level's measured requests, and every
 //! request over the time of the run.
 
+use infergate_core::load::RequestRecord;
 use infergate_core::stats::samples_needed;
+use infergate_load::summary::counted_requests;
+use infergate_load::summary::values::Values;
 
-use super::{MOST_SERIES, left_out};
-use crate::inputs::Inputs;
-use crate::load::{FOLLOWED, Metric, Point, QUARTERS, Quarter, Series, View};
-use crate::model::{Axis, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Section, Table, Tone, Unit};
+use crate::load::{Metric, Point, Series, View};
+use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Tone, Unit};
 use crate::units;
 
 const ABOUT: &str = "The measured requests of each level in four parts of as many each, in the order of their starts.";
+/// What is followed over the run.
+const FOLLOWED: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
+/// Parts of the requests that are compared with each other, as columns.
+const QUARTERS: [(&str, &str); 4] =
+    [("first", "first quarter"), ("second", "second"), ("third", "third"), ("fourth", "fourth")];
 /// Quarters whose medians differ by more than this part are worth a word.
 const STEADY: f64 = 0.10;
 /// More points than this hide each other, and make a file slow.
 const MOST_POINTS: usize = 900;
 
-pub fn topic(inputs: &Inputs) -> Option<Section> {
-    let view = View::of(inputs)?;
-    let own = vec![
-        Column::words("figure", "figure"),
-        Column::numbers("first", "first quarter"),
-        Column::numbers("second", "second"),
-        Column::numbers("third", "third"),
-        Column::numbers("fourth", "fourth"),
-        Column::numbers("change", "most / least").about("of the four, less one"),
-    ];
-    let mut table = Table::new("quarters", "", [view.columns(), own].concat());
-    for point in followed(&view) {
-        for (at, metric) in FOLLOWED.iter().enumerate() {
-            let mut cells = view.cells(point);
-            cells.push(Cell::text(format!("{} P50", metric.short())));
-            let median = |quarter: &Quarter| {
-                let (failed, requests) = (quarter.failed, quarter.requests[at]);
-                let is_few = requests < needed();
-                let why =
-                    if is_few { few(requests) } else { Missing::AmongFailed { failed, requests: requests + failed } };
-                Cell::number(quarter.p50[at], Unit::of(*metric), why)
-            };
-            cells.extend(point.quarters.iter().map(median));
-            let change = change(point, at);
-            cells.push(Cell::number(change, Unit::Change, no_change(point, at)));
-            table.notable_row(cells, change.is_some_and(|change| change > STEADY));
-        }
-        if point.quarters.iter().any(|quarter| quarter.failed > 0) {
-            let mut cells = view.cells(point);
-            cells.push(Cell::text("failed"));
-            cells.extend(point.quarters.iter().map(failed));
-            cells.push(Cell::text(""));
-            table.notable_row(cells, true);
+/// A figure of a level in each quarter.
+struct Course<'a> {
+    point: &'a Point,
+    /// `None` for the part that failed.
+    metric: Option<Metric>,
+    quarters: Vec<Cell>,
+    /// The largest of the four medians against the smallest; `None` where one of them is not known.
+    change: Option<f64>,
+}
+
+impl<'a> Course<'a> {
+    fn all(view: &View<'a>) -> Vec<Self> {
+        let of_point = |point: &'a Point| {
+            let quarters = quarters(view, point);
+            let mut courses: Vec<Self> = FOLLOWED.iter().map(|metric| Self::of(point, *metric, &quarters)).collect();
+            let failed: Vec<Cell> = quarters.iter().map(|quarter| failed(quarter)).collect();
+            if failed.iter().any(|cell| cell.tone() == Tone::Bad) {
+                courses.push(Self { point, metric: None, quarters: failed, change: None });
+            }
+            courses
+        };
+        let measured = view.digest.points.iter().filter(|point| point.summary.started > 0);
+        measured.flat_map(of_point).collect()
+    }
+
+    fn of(point: &'a Point, metric: Metric, quarters: &[Vec<&RequestRecord>]) -> Self {
+        let quarters: Vec<Cell> = quarters.iter().map(|quarter| median(quarter, metric)).collect();
+        let known = quarters.iter().map(|cell| Some(cell.quantity()?.value)).collect::<Option<Vec<f64>>>();
+        let change = known.and_then(|known| {
+            let (least, most) = (known.iter().copied().reduce(f64::min)?, known.iter().copied().reduce(f64::max)?);
+            (least > 0.0).then(|| most / least - 1.0)
+        });
+        Self { point, metric: Some(metric), quarters, change }
+    }
+
+    fn is_notable(&self) -> bool {
+        self.metric.is_none() || self.change.is_some_and(|change| change > STEADY)
+    }
+}
+
+pub fn topic(view: &View<'_>) -> Option<Section> {
+    let courses = Course::all(view);
+    let mut rows = view.lead_of_point(Rows::of("quarters", "", &courses), |course| course.point).words(
+        "figure",
+        "figure",
+        |course| course.metric.map_or_else(|| "failed".to_owned(), |metric| format!("{} P50", metric.short())),
+    );
+    for (at, (id, title)) in QUARTERS.iter().enumerate() {
+        rows = rows.numbers(id, *title, |course| course.quarters[at].clone());
+    }
+    let table = rows
+        .numbers("change", "most / least", |course| match course.metric {
+            Some(_) => Cell::number(course.change, Unit::Change, Missing::Undefined),
+            None => "".into(),
+        })
+        .about("of the four, less one")
+        .notable(|course| course.is_notable())
+        .table();
+    let section = Section::new("load_stability", "Stability over the run").with([ABOUT]).with([table.folding()]);
+    Some(section.with(finding(view, &courses)).with(chart(view)))
+}
+
+/// The measured requests of a point, by quarters of its level.
+fn quarters<'a>(view: &View<'a>, point: &Point) -> [Vec<&'a RequestRecord>; QUARTERS.len()] {
+    let mut counted = view.record(point).map_or_else(Vec::new, |level| counted_requests(level, None));
+    counted.sort_by_key(|record| record.scheduled_ns);
+    let mut quarters: [Vec<&RequestRecord>; QUARTERS.len()] = Default::default();
+    for (place, record) in counted.iter().enumerate() {
+        if is_of(point.series, record) {
+            quarters[place * QUARTERS.len() / counted.len()].push(record);
         }
     }
-    let section = Section::new("load_stability", "Stability over the run").with([ABOUT]).with([table.folding()]);
-    Some(section.with(finding(&view)).with(chart(&view)))
+    quarters
 }
 
-fn followed<'a>(view: &View<'a>) -> impl Iterator<Item = &'a Point> + use<'a> {
-    view.digest.points.iter().filter(|point| point.quarters.len() == QUARTERS)
+fn is_of(series: Series, record: &RequestRecord) -> bool {
+    series.target.is_none_or(|target| record.target as usize == target)
 }
 
-fn few(samples: usize) -> Missing {
-    Missing::TooFewSamples { needed: needed(), samples }
+fn median(quarter: &[&RequestRecord], metric: Metric) -> Cell {
+    let values = Values::of_metric(quarter, metric);
+    let (needed, samples) = (samples_needed(0.5).unwrap_or(usize::MAX), values.requests);
+    let why = match samples < needed {
+        true => Missing::TooFewSamples { needed, samples },
+        false => Missing::AmongFailed { failed: values.failed, requests: samples + values.failed },
+    };
+    Cell::number(values.at(0.5), Unit::of(metric), why)
 }
 
-fn needed() -> usize {
-    samples_needed(0.5).unwrap_or(usize::MAX)
+/// The part that failed.
+fn failed(quarter: &[&RequestRecord]) -> Cell {
+    let failed = quarter.iter().filter(|record| record.failure.is_some()).count();
+    Cell::of(failed as f64 / quarter.len() as f64, Unit::Fraction).toned(Tone::bad_if(failed > 0))
 }
 
-/// The quarter with the fewest requests says why there is no change.
-fn no_change(point: &Point, at: usize) -> Missing {
-    let fewest = point.quarters.iter().map(|quarter| quarter.requests[at]).min().unwrap_or(0);
-    if fewest < needed() { few(fewest) } else { Missing::Undefined }
-}
-
-fn failed(quarter: &Quarter) -> Cell {
-    let share = (quarter.started > 0).then(|| quarter.failed as f64 / quarter.started as f64);
-    let tone = if quarter.failed > 0 { Tone::Bad } else { Tone::Plain };
-    Cell::number(share, Unit::Fraction, Missing::NotMeasured).toned(tone)
-}
-
-/// The largest of the four medians against the smallest; `None` where one of them is not known.
-fn change(point: &Point, at: usize) -> Option<f64> {
-    let known: Option<Vec<f64>> = point.quarters.iter().map(|quarter| quarter.p50[at]).collect();
-    let known = known?;
-    let (least, most) = (known.iter().copied().reduce(f64::min)?, known.iter().copied().reduce(f64::max)?);
-    (least > 0.0).then(|| most / least - 1.0)
-}
-
-fn finding(view: &View<'_>) -> Option<Finding> {
-    let changes = followed(view).flat_map(|point| {
-        FOLLOWED.iter().enumerate().filter_map(move |(at, metric)| Some((point, *metric, change(point, at)?)))
-    });
-    let (point, metric, change) = changes.max_by(|a, b| a.2.total_cmp(&b.2))?;
-    let tone = if change > STEADY { Tone::Warn } else { Tone::Good };
+fn finding(view: &View<'_>, courses: &[Course<'_>]) -> Option<Finding> {
+    let known = courses.iter().filter_map(|course| Some((course, course.metric?, course.change?)));
+    let (course, metric, change) = known.max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let tone = if course.is_notable() { Tone::Warn } else { Tone::Good };
     let said = format!(
         "Between quarters of a level {} of {} changes most, by {} (steady is up to {})",
         metric.short(),
-        view.place_name(point),
+        view.place_name(course.point),
         units::change(change),
         Unit::Fraction.show(STEADY)
     );
     Some(Finding::new(tone, said))
 }
 
+/// When each completed request started, and how long it took; so many that nothing is said of each.
 fn chart(view: &View<'_>) -> Option<Chart> {
     let began_ns = view.receipt.levels.iter().map(|level| level.began_ns).min().unwrap_or(0);
-    let drawn: Vec<(Series, Vec<Place>)> =
-        view.series().into_iter().take(MOST_SERIES).map(|series| (series, places(view, series, began_ns))).collect();
+    let places = |series: Series| {
+        let levels = view.receipt.levels.iter().filter(|level| level.scenario as usize == series.scenario);
+        let completed = levels.flat_map(|level| &level.requests).filter(|record| record.failure.is_none());
+        let its = completed.filter(|record| is_of(series, record));
+        let places = its.filter_map(|record| {
+            let y = Metric::E2e.value(record).filter(|ns| *ns > 0.0)?;
+            Some(Place::new(record.scheduled_ns.saturating_sub(began_ns) as f64, y, ""))
+        });
+        places.collect::<Vec<Place>>()
+    };
+    let drawn: Vec<(Series, Vec<Place>)> = view.series().into_iter().map(|series| (series, places(series))).collect();
     // As many of each part of the run.
     let every = drawn.iter().map(|(_, places)| places.len()).sum::<usize>().div_ceil(MOST_POINTS).max(1);
-    let layers =
-        drawn.into_iter().enumerate().filter(|(_, (_, places))| !places.is_empty()).map(|(n, (series, places))| {
-            let name = if view.series().len() > 1 { view.series_name(series) } else { "a request".to_owned() };
-            Layer::Points { name, points: places.into_iter().step_by(every).collect(), look: Look::nth(n) }
-        });
-    let layers: Vec<Layer> = layers.collect();
-    let said = "A point a request that completed, where it started. Steps are levels; a slope or a cloud within a level is not steady.";
+    let has_several = drawn.len() > 1;
+    let layers = drawn.into_iter().enumerate().filter(|(_, (_, places))| !places.is_empty());
+    let layers = layers.map(|(n, (series, places))| {
+        let name = if has_several { view.series_name(series) } else { "a request".to_owned() };
+        Layer::new(name, Look::nth(n), Marks::Dots(places.into_iter().step_by(every).collect()))
+    });
     let some = if every > 1 { format!(" One in {every} requests is drawn.") } else { String::new() };
-    (!layers.is_empty()).then(|| Chart {
+    Some(Chart {
         id: "load-stability".into(),
         title: "Every request over the run".into(),
-        caption: format!("{said}{some}{}", left_out(view)),
+        caption: format!(
+            "A point a request that completed, where it started. Steps are levels; a slope or a cloud within a level is not steady.{some}"
+        ),
         x: Axis::new("since the first level began", Unit::Ns).zero(),
         y: Axis::new("E2E", Unit::Ns).logarithmic(),
-        layers,
+        layers: layers.collect(),
     })
-}
-
-/// When each completed request of a series started, and how long it took; so many that nothing is said of each.
-fn places(view: &View<'_>, series: Series, began_ns: u64) -> Vec<Place> {
-    let index = u32::try_from(series.scenario).ok();
-    let levels = view.receipt.levels.iter().filter(|level| Some(level.scenario) == index);
-    let is_its = |target: u32| series.target.is_none_or(|own| usize::try_from(target) == Ok(own));
-    let completed = levels.flat_map(|level| &level.requests).filter(|record| record.failure.is_none());
-    let places = completed.filter(|record| is_its(record.target)).filter_map(|record| {
-        let y = Metric::E2e.value(record).filter(|ns| *ns > 0.0)?;
-        Some(Place { x: record.scheduled_ns.saturating_sub(began_ns) as f64, y, hover: String::new() })
-    });
-    places.collect()
 }

@@ -1,46 +1,128 @@
-//! Quartiles of each figure by the number of users, a table and a picture a figure; and all figures of the only scenario together.
+//! Each figure of a request by the number of users: a table and a picture a figure, all figures of the only scenario together, and
+//! how far scenarios lie apart.
 
-use infergate_core::stats::samples_needed;
+use infergate_core::stats::{mean, samples_needed};
 
-use super::streaming::itl_chart;
-use super::{left_out, lines, quartiles, worded};
-use crate::inputs::Inputs;
-use crate::load::{Metric, Rank, View, direction, has_p99, percentile_cell, wait};
-use crate::model::{Axis, Cell, Chart, Column, Layer, Look, Place, Section, Table, Unit};
+use super::{at_load, ends, lines, threshold};
+use crate::load::{
+    INSTANT_NS, Metric, Point, Rank, SLUGGISH_NS, View, WAITED_FOR_NS, load_cell, percentile_cell, smoothness,
+};
+use crate::model::{
+    Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Stretch, Table, Tone, Unit,
+};
 use crate::units::capital;
 
-/// The figures, in the order they are read.
-const SHOWN: [Metric; 4] = [Metric::E2e, Metric::Itl, Metric::Ttft, Metric::OutputThroughput];
-const DEFINITIONS: [&str; 4] = [
-    "TTFT, time to first token: from the request's start to its first token.",
-    "ITL, inter-token latency: each gap between two pieces of the answer.",
-    "E2E, end-to-end latency: from the request's start to its last token.",
-    "Output throughput of a request: its output tokens / E2E.",
-];
-/// Series whose bands can be told apart in one picture.
-const MOST_BANDS: usize = 2;
-
-/// A table a figure. A percentile that no level has requests enough for is a sentence and no column of dashes.
-pub fn topic(inputs: &Inputs) -> Option<Section> {
-    let view = View::of(inputs).filter(|view| !view.digest.points.is_empty())?;
-    let definitions: Vec<String> = DEFINITIONS.map(str::to_owned).into();
-    let section = Section::new("load_users", "By number of users").with([definitions]);
-    let mut tables = SHOWN.map(|metric| table(&view, metric));
-    tables[SHOWN.len() - 1].note = no_p99(&view);
-    let section = section.with(tables);
-    let charts = SHOWN.iter().filter_map(|metric| match metric {
-        Metric::Itl => itl_chart(&view),
-        metric => chart(&view, *metric),
-    });
-    Some(section.with(charts.chain(together(&view))))
+/// A figure, and what a reader makes of it.
+struct Figure {
+    metric: Metric,
+    about: &'static str,
+    /// What its P50 is like.
+    feels: Option<Feels>,
+    /// Values where that changes, as a picture names them.
+    thresholds: &'static [(&'static str, f64)],
 }
 
-/// Why there is no such column.
+struct Feels {
+    about: &'static str,
+    word: fn(f64) -> &'static str,
+    /// The word that is bad news; empty for none.
+    bad: &'static str,
+}
+
+/// The figures, in the order they are read.
+const FIGURES: [Figure; 5] = [
+    Figure {
+        metric: Metric::E2e,
+        about: "E2E, end-to-end latency: from the request's start to its last token.",
+        feels: None,
+        thresholds: &[],
+    },
+    Figure {
+        metric: Metric::Itl,
+        about: "ITL, inter-token latency: each gap between two pieces of the answer.",
+        feels: Some(Feels {
+            about: "by the P50: instant under 20 ms, acceptable up to 70 ms, sluggish above",
+            word: smoothness,
+            bad: "sluggish",
+        }),
+        thresholds: &[("instant below 20 ms", INSTANT_NS), ("sluggish above 70 ms", SLUGGISH_NS)],
+    },
+    Figure {
+        metric: Metric::Ttft,
+        about: "TTFT, time to first token: from the request's start to its first token.",
+        feels: Some(Feels { about: "by the P50: at once up to 200 ms, nearly so up to 300 ms", word: wait, bad: "" }),
+        thresholds: &[],
+    },
+    Figure {
+        metric: Metric::DecodeSpeed,
+        about: "Decode speed of a user: tokens a second once the first one is there (1 / TPOT).",
+        feels: Some(Feels {
+            about: "by the P50: people read 4 to 7 tokens a second",
+            word: reading,
+            bad: "slower than reading",
+        }),
+        thresholds: &[
+            ("reading speed from 4 tokens/s", READING_TOKENS_PER_S.0),
+            ("to 7 tokens/s", READING_TOKENS_PER_S.1),
+        ],
+    },
+    Figure {
+        metric: Metric::OutputThroughput,
+        about: "Output throughput of a request: its output tokens / E2E.",
+        feels: None,
+        thresholds: &[],
+    },
+];
+/// A first token up to here seems to be there at once.
+const AT_ONCE_NS: f64 = 200e6;
+/// Tokens a second that people read: 200 to 300 words a minute.
+const READING_TOKENS_PER_S: (f64, f64) = (4.0, 7.0);
+/// Series whose bands can be told apart in one picture.
+const MOST_BANDS: usize = 2;
+/// A threshold is drawn where a median is above this part of it: it would make the lines flat.
+const NEAR: f64 = 0.2;
+/// The figures whose range over the scenarios is told.
+const RANGES: [Metric; 2] = [Metric::DecodeSpeed, Metric::Ttft];
+
+/// How a wait for the first token feels.
+fn wait(ttft_ns: f64) -> &'static str {
+    match ttft_ns {
+        ns if ns <= AT_ONCE_NS => "at once",
+        ns if ns <= WAITED_FOR_NS => "nearly at once",
+        _ => "waited for",
+    }
+}
+
+/// What a reader makes of a decode speed.
+fn reading(tokens_per_s: f64) -> &'static str {
+    let (slow, fast) = READING_TOKENS_PER_S;
+    match tokens_per_s {
+        speed if speed < slow => "slower than reading",
+        speed if speed <= fast => "as fast as reading",
+        _ => "faster than reading",
+    }
+}
+
+pub fn topic(view: &View<'_>) -> Option<Section> {
+    let definitions: Vec<String> = FIGURES.iter().map(|figure| figure.about.to_owned()).collect();
+    let mut tables = FIGURES.map(|figure| table(view, &figure));
+    tables[FIGURES.len() - 1].note = no_p99(view);
+    let findings: Vec<Finding> = FIGURES.iter().filter_map(|figure| finding(view, figure)).collect();
+    let charts = FIGURES.iter().filter_map(|figure| chart(view, figure)).chain(together(view));
+    let section = Section::new("load_users", "By number of users").with([definitions]).with(tables);
+    Some(section.with([findings]).with(charts))
+}
+
+fn has_p99(view: &View<'_>, metric: Metric) -> bool {
+    view.digest.points.iter().any(|point| point.spread(metric).p99.is_some())
+}
+
+/// A percentile that no level has requests enough for is a sentence and no column of dashes.
 fn no_p99(view: &View<'_>) -> Option<String> {
-    if SHOWN.iter().any(|metric| has_p99(view, *metric)) {
+    if FIGURES.iter().any(|figure| has_p99(view, figure.metric)) {
         return None;
     }
-    let most = view.digest.points.iter().map(|point| point.measured).max()?;
+    let most = view.digest.points.iter().map(|point| point.summary.measured).max()?;
     let needed = samples_needed(Rank::P99.share())?;
     if most >= needed {
         return Some("No P99 is printed: it lies among the requests that failed.".into());
@@ -50,54 +132,96 @@ fn no_p99(view: &View<'_>) -> Option<String> {
     ))
 }
 
-fn table(view: &View<'_>, metric: Metric) -> Table {
-    let mut own = vec![
-        Column::numbers("requests", "requests").about("that the percentiles are from").detail(),
-        Column::numbers("p25", "P25"),
-        Column::numbers("p50", "P50"),
-        Column::numbers("p75", "P75"),
-    ];
-    let mut ranks = vec![Rank::P25, Rank::P50, Rank::P75];
-    if has_p99(view, metric) {
-        own.push(Column::numbers("p99", "P99"));
-        ranks.push(Rank::P99);
+fn table(view: &View<'_>, figure: &Figure) -> Table {
+    let metric = figure.metric;
+    let percentile = |rank| move |point: &&Point| percentile_cell(point, metric, rank);
+    let mut rows = view
+        .rows(metric.key(), &capital(metric.long()))
+        .numbers("requests", "requests", |point| point.spread(metric).requests)
+        .about("that the percentiles are from")
+        .detail()
+        .numbers("p25", "P25", percentile(Rank::P25))
+        .numbers("p50", "P50", percentile(Rank::P50))
+        .numbers("p75", "P75", percentile(Rank::P75))
+        .with_if(has_p99(view, metric), |rows| rows.numbers("p99", "P99", percentile(Rank::P99)));
+    if let Some(feels) = &figure.feels {
+        let word = |point: &&Point| match percentile_cell(point, metric, Rank::P50) {
+            Cell::Number(p50, _) => Cell::text((feels.word)(p50.value)),
+            missing => missing,
+        };
+        rows = rows.words("feels", "feels", word).about(feels.about);
     }
-    if metric == Metric::Ttft {
-        own.push(Column::words("feels", "feels").about("by the P50: at once up to 200 ms, nearly so up to 300 ms"));
-    }
-    view.table(metric.key(), &capital(metric.long()), own, |point| {
-        let mut cells = vec![Cell::count(point.spread(metric).requests)];
-        cells.extend(ranks.iter().map(|rank| percentile_cell(point, metric, *rank)));
-        if metric == Metric::Ttft {
-            cells.push(worded(&percentile_cell(point, metric, Rank::P50), wait));
-        }
-        cells
-    })
-    .on_terminal()
+    rows.with_if(metric == Metric::Itl, gaps).table().on_terminal()
 }
 
-fn chart(view: &View<'_>, metric: Metric) -> Option<Chart> {
-    let lines = lines(view, Unit::of(metric), |point| point.spread(metric).p50);
-    if lines.is_empty() {
-        return None;
+/// What is said of all gaps together: their mean, and the part in each class.
+fn gaps(rows: Rows<&Point>) -> Rows<&Point> {
+    let of = |point: &Point, value: Option<f64>, unit| {
+        let why = if point.summary.window.is_none() { Missing::NoWindow } else { Missing::Undefined };
+        Cell::number(value, unit, why)
+    };
+    let share = |is_in: fn(f64) -> bool| {
+        move |point: &&Point| {
+            let gaps_ns = &point.summary.itl_ns.values;
+            let within = gaps_ns.iter().filter(|ns| is_in(**ns)).count();
+            of(point, Some(within as f64 / gaps_ns.len() as f64), Unit::Fraction)
+        }
+    };
+    rows.numbers("mean", "mean", |point| of(point, mean(&point.summary.itl_ns.values), Unit::Ns))
+        .about("of all gaps of requests that completed")
+        .detail()
+        .numbers("instant", "instant", share(|ns| ns < INSTANT_NS))
+        .about("the part of gaps under 20 ms")
+        .detail()
+        .numbers("acceptable", "acceptable", share(|ns| (INSTANT_NS..=SLUGGISH_NS).contains(&ns)))
+        .about("from 20 to 70 ms")
+        .detail()
+        .numbers("sluggish", "sluggish", share(|ns| ns > SLUGGISH_NS))
+        .about("above 70 ms")
+        .detail()
+}
+
+/// From the best to the worst median of all, and what a reader makes of both.
+fn finding(view: &View<'_>, figure: &Figure) -> Option<Finding> {
+    let (metric, feels) = (figure.metric, figure.feels.as_ref()?);
+    let [mut best, mut worst] = ends(view.charted(), |point| point.p50(metric))?;
+    if metric.is_rate() {
+        (best, worst) = (worst, best);
     }
+    let show = |(point, value): (&Point, f64)| {
+        format!("{} ({}: {})", Unit::of(metric).show(value), view.place_name(point), (feels.word)(value))
+    };
+    let range = if best.0 == worst.0 { show(best) } else { format!("from {} to {}", show(best), show(worst)) };
+    let tone = if (feels.word)(worst.1) == feels.bad { Tone::Warn } else { Tone::Plain };
+    Some(Finding::new(tone, format!("The middle {} is {range}", metric.long())))
+}
+
+fn chart(view: &View<'_>, figure: &Figure) -> Option<Chart> {
+    let metric = figure.metric;
+    let lines = lines(view, Unit::of(metric), |point| point.p50(metric));
     let series = view.series();
     let (mut layers, mut band) = (Vec::new(), "");
     if series.len() <= MOST_BANDS {
         band = ", the band reaches from P25 to P75";
-        for (n, series) in series.into_iter().enumerate() {
-            let name = format!("{}P25 to P75", view.own_name(series));
-            layers.extend(quartiles(view, series, metric, name, Look::nth(n)));
-        }
+        layers.extend(series.iter().enumerate().filter_map(|(n, series)| {
+            let known = view.line(*series).into_iter().filter_map(|point| {
+                Some(Stretch { x: point.load(), low: point.spread(metric).p25?, high: point.spread(metric).p75? })
+            });
+            let stretches: Vec<Stretch> = known.collect();
+            (stretches.len() > 1).then(|| Layer::new("P25 to P75", Look::nth(n), Marks::Area(stretches)))
+        }));
     }
-    layers.extend(lines);
-    Some(Chart {
+    let largest = view.charted().filter_map(|point| point.p50(metric)).fold(0.0, f64::max);
+    let near = figure.thresholds.iter().filter(|(_, value)| largest > NEAR * value);
+    layers.extend(near.map(|(name, value)| threshold(view, name, *value)));
+    let better = if metric.is_rate() { "More is better." } else { "Less is better." };
+    (!lines.is_empty()).then(|| Chart {
         id: format!("load-{}", metric.key().replace('_', "-")),
         title: capital(metric.long()),
-        caption: format!("The line joins medians{band}. {}{}", direction(metric), left_out(view)),
+        caption: format!("The line joins medians{band}. {better}"),
         x: view.axis(),
         y: Axis::new(metric.short(), Unit::of(metric)).zero(),
-        layers,
+        layers: [layers, lines].concat(),
     })
 }
 
@@ -107,22 +231,16 @@ fn together(view: &View<'_>) -> Option<Chart> {
     let line = view.line(series);
     let first = *line.first()?;
     let at_first = first.arrivals.name();
-    let layers = SHOWN.iter().enumerate().filter_map(|(n, metric)| {
-        let base = first.spread(*metric).p50.filter(|base| *base > 0.0)?;
-        let points = line.iter().filter_map(|point| {
-            let value = point.spread(*metric).p50.filter(|value| *value > 0.0)?;
-            let hover = format!(
-                "{} at {}: {}, {} that at {at_first}",
-                metric.short(),
-                point.arrivals.name(),
-                Unit::of(*metric).show(value),
-                Unit::Times.show(value / base)
-            );
-            Some(Place { x: point.load(), y: value / base, hover })
+    let layers = FIGURES.iter().enumerate().filter_map(|(n, Figure { metric, .. })| {
+        let base = first.p50(*metric).filter(|base| *base > 0.0)?;
+        let known = line.iter().filter_map(|point| {
+            let value = point.p50(*metric).filter(|value| *value > 0.0)?;
+            let (name, load, times) = (metric.short(), point.arrivals.name(), Unit::Times.show(value / base));
+            let hover = format!("{name} at {load}: {}, {times} that at {at_first}", Unit::of(*metric).show(value));
+            Some(Place::new(point.load(), value / base, hover))
         });
-        let points: Vec<Place> = points.collect();
-        let name = metric.short().into();
-        (points.len() > 1).then(|| Layer::Line { name, points, look: Look::nth(n), marked: true })
+        let places: Vec<Place> = known.collect();
+        (places.len() > 1).then(|| Layer::new(metric.short(), Look::nth(n), Marks::MarkedLine(places)))
     });
     let layers: Vec<Layer> = layers.collect();
     (!layers.is_empty()).then(|| Chart {
@@ -135,4 +253,32 @@ fn together(view: &View<'_>) -> Option<Chart> {
         y: Axis::new(format!("against {at_first}"), Unit::Times).logarithmic(),
         layers,
     })
+}
+
+/// Between the best and the worst scenario at each load that all ran at. Nothing with one scenario alone, and nothing where several
+/// targets would be a second reason for a difference.
+pub fn ranges(view: &View<'_>) -> Option<Section> {
+    if !view.has_scenarios() || view.has_targets() {
+        return None;
+    }
+    let about = "Between the scenarios with the smallest and the largest median at each load. A narrow band says that the length of \
+                 prompts and answers hardly matters.";
+    Some(Section::new("load_ranges", "Between scenarios").with([about]).with(RANGES.map(|metric| range(view, metric))))
+}
+
+fn range(view: &View<'_>, metric: Metric) -> Table {
+    let median = |value: f64| Cell::of(value, Unit::of(metric));
+    let scenario = |point: &Point| Cell::foreign(&view.series_name(point.series));
+    let loads = view.loads().into_iter();
+    let ranges = loads.filter_map(|load| ends(at_load(view, load), |point| point.p50(metric)));
+    Rows::of(metric.key(), capital(metric.long()), ranges)
+        .column(view.load_column(), |[(point, _), _]| load_cell(&point.arrivals))
+        .numbers("least", "smallest P50", |[(_, least), _]| median(*least))
+        .words("least_of", "of", |[(point, _), _]| scenario(point))
+        .numbers("most", "largest P50", |[_, (_, most)]| median(*most))
+        .words("most_of", "of", |[_, (point, _)]| scenario(point))
+        .numbers("ratio", "largest / smallest", |[(_, least), (_, most)]| {
+            Cell::number(most / least, Unit::Times, Missing::Undefined)
+        })
+        .table()
 }

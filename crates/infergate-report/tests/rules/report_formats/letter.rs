@@ -4,8 +4,8 @@ use infergate_receipts::Outcome;
 use infergate_report::export::{EXPORTERS, chosen};
 use infergate_report::inputs::Inputs;
 use infergate_report::model::{
-    Axis, Block, Cell, Chart, Column, Finding, Layer, Look, Missing, Place, Quantity, Report, Section, Stretch, Table,
-    Tone, Unit,
+    Axis, Block, Cell, Chart, Column, Finding, Layer, Look, Marks, Missing, Place, Quantity, Report, Section, Stretch,
+    Table, Tone, Unit,
 };
 use infergate_report::terminal;
 use infergate_report::topics::report;
@@ -44,67 +44,57 @@ fn cells() -> Table {
     table.folding()
 }
 
-fn place(x: f64, y: f64, hover: &str) -> Place {
-    Place { x, y, hover: hover.into() }
-}
-
-/// Lines, points, an area and a zone over numbers.
+/// A line, a line with marks, dots and an area over numbers.
 fn curves() -> Chart {
-    let points = || vec![place(1.0, 10e6, "1 user: 10.0 ms"), place(4.0, 40e6, "4 users: 40.0 ms")];
+    let places = || vec![Place::new(1.0, 10e6, "1 user: 10.0 ms"), Place::new(4.0, 40e6, "4 users: 40.0 ms")];
     let stretch = |x, low, high| Stretch { x, low, high };
     let stretches = vec![stretch(1.0, 5e6, 15e6), stretch(4.0, 30e6, 50e6)];
-    let dots = [1.0, 2.0, 4.0].map(|x| place(x, 20e6, "")).into();
+    let dots = [1.0, 2.0, 4.0].map(|x| Place::new(x, 20e6, "")).into();
     Chart {
         id: "curves".into(),
         title: "Time <by> users".into(),
         caption: "It rises.".into(),
-        x: Axis::new("users", Unit::Count).logarithmic().marked(vec![1.0, 2.0, 4.0]),
-        y: Axis::new("time", Unit::Ns).zero().including(60e6),
+        x: Axis { marks: vec![1.0, 2.0, 4.0], ..Axis::new("users", Unit::Count).logarithmic() },
+        y: Axis { includes: Some(60e6), ..Axis::new("time", Unit::Ns).zero() },
         layers: vec![
-            Layer::Zone { name: "slow".into(), from: 45e6, to: f64::INFINITY, look: Look::of(Tone::Warn) },
-            Layer::Area { name: "P25 to P75".into(), stretches, look: Look::head() },
-            Layer::Line { name: "head".into(), points: points(), look: Look::head(), marked: true },
-            Layer::Line { name: "base".into(), points: points(), look: Look::base(), marked: false },
-            Layer::Points { name: "each".into(), points: dots, look: Look::nth(2) },
+            Layer::new("P25 to P75", Look::head(), Marks::Area(stretches)),
+            Layer::new("head", Look::head(), Marks::MarkedLine(places())),
+            Layer::new("base", Look::base(), Marks::Line(places())),
+            Layer::new("each", Look::nth(1), Marks::Dots(dots)),
         ],
     }
 }
 
-/// Spans, intervals, limits and points in lanes with names.
+/// Lanes with names.
 fn lanes() -> Chart {
-    let (name, hover) = (String::new(), String::from("said of it"));
-    let span = |label: &str, from, to, look| {
-        let (label, hover, name) = (label.into(), label.into(), name.clone());
-        Layer::Span { name, label, from, to, y: 0.0, hover, look }
-    };
-    let at = |n: usize| vec![place(0.02, 1.0, &format!("place {n}"))];
-    let limit = |x, y| {
-        let (name, hover, look) = ("limit".into(), hover.clone(), Look::ink());
-        Layer::Limit { name, x, y, hover, look }
-    };
-    let interval = Layer::Interval {
-        name: "interval".into(),
-        from: -0.01,
-        to: 0.03,
-        y: 1.0,
-        hover: hover.clone(),
-        look: Look::of(Tone::Bad),
-    };
+    let place = |x| Place::new(x, 1.0, "pointed at");
     Chart {
         id: "lanes".into(),
-        title: "Spans and changes".into(),
+        title: "Changes".into(),
         caption: "One is slower.".into(),
         x: Axis::new("change", Unit::Change),
         y: Axis::named("case", vec!["prefill".into(), "decode".into()]),
         layers: vec![
-            span("a long label of a span", 0.0, 0.02, Look::head()),
-            span("b", 0.02, 0.03, Look::nth(1)),
-            interval,
-            Layer::Points { name: "good".into(), points: at(1), look: Look::of(Tone::Good) },
-            Layer::Points { name: "plain".into(), points: at(2), look: Look::nth(3) },
-            limit(0.02, None),
-            limit(0.01, Some(1.0)),
+            Layer::new("interval", Look::of(Tone::Bad), Marks::Line(vec![place(-0.01), place(0.03)])),
+            Layer::new("good", Look::of(Tone::Good), Marks::Points(vec![place(0.02)])),
+            Layer::new("plain", Look::nth(3), Marks::Points(vec![place(0.01)])),
         ],
+    }
+}
+
+/// Spans with and without room for their labels.
+fn spans() -> Chart {
+    let span = |label: &str, from, to, look| {
+        let (label, hover) = (label.to_owned(), format!("{label} takes long"));
+        Layer::new("", look, Marks::Span { from, to, y: 0.0, label, hover })
+    };
+    Chart {
+        id: "spans".into(),
+        title: "Spans".into(),
+        caption: "Two frames.".into(),
+        x: Axis::new("time", Unit::Ns).zero(),
+        y: Axis::named("calls", vec!["main".into()]),
+        layers: vec![span("main", 0.0, 20.0, Look::head()), span("a long label", 20.0, 22.0, Look::nth(1))],
     }
 }
 
@@ -129,7 +119,7 @@ fn small() -> Report {
                 .with([Block::Said("A paragraph with `code` & <tags>.".into())])
                 .with([cells()])
                 .with([Block::Chart(curves())])
-                .with([Block::Chart(lanes())]),
+                .with([lanes(), spans()]),
             Section::new("configuration", "Configuration")
                 .with([Block::List(vec!["one sentence".into(), "another | one".into()])])
                 .with([facts])

@@ -73,12 +73,10 @@ fn a_p99_stands_where_a_level_has_requests_enough() {
     let mut receipt = even();
     receipt.levels[1] = level(0, 2, 200, |_| Answers::new(100, 20, 4));
     let report = of(receipt);
-    for (section, id) in [("load_users", "itl"), ("load_itl", "levels")] {
-        let table = table(&report, section, id);
-        assert_eq!(number(table, 1, "p99"), Some(20e6));
-        let why = cell(table, 0, "p99").why().expect("a reason");
-        assert!(why.contains("368 requests") && why.contains("29"), "{why}");
-    }
+    let table = table(&report, "load_users", "itl");
+    assert_eq!(number(table, 1, "p99"), Some(20e6));
+    let why = cell(table, 0, "p99").why().expect("a reason");
+    assert!(why.contains("368 requests") && why.contains("29"), "{why}");
 }
 
 #[test]
@@ -101,28 +99,21 @@ fn a_stream_has_a_class_and_its_gaps_have_shares() {
         request.chunk_ns = [20, 30, 60, 140].map(|ms| start + ms * MS).into();
     }
     let report = of(receipt);
-    let table = table(&report, "load_itl", "levels");
+    let table = table(&report, "load_users", "itl");
     assert_eq!(["mean", "p50"].map(|id| number(table, 0, id)), [Some(40e6), Some(30e6)]);
     assert_eq!(cell(table, 0, "feels").shown(), "acceptable");
     assert_eq!(["instant", "acceptable", "sluggish"].map(|id| number(table, 0, id)), [Some(1.0 / 3.0); 3]);
 }
 
-/// Whatever the sections find, five of it stand before everything else, bad news first, and none stands twice.
+/// Whatever the sections find stands before everything else, bad news first.
 #[test]
-fn findings_come_first_and_once() {
+fn findings_come_first() {
     let report = of(runs::scenarios());
     let first = report.sections.first().expect("sections");
     assert_eq!(first.id, "findings");
-    let blocks = report.sections.iter().flat_map(|section| &section.blocks);
-    let found = blocks.filter_map(|block| if let Block::Findings(found) = block { Some(found) } else { None });
-    let all: Vec<&str> = found.clone().flatten().map(|finding| finding.said.as_str()).collect();
-    let mut once = all.clone();
-    once.sort_unstable();
-    once.dedup();
-    assert_eq!(once.len(), all.len(), "{all:?}");
-    let top: Vec<Tone> = found.clone().next().expect("the first ones").iter().map(|finding| finding.tone).collect();
-    assert_eq!(top.len(), 5);
-    assert!(top.is_sorted_by_key(|tone| *tone != Tone::Warn), "{top:?}");
+    let tones: Vec<Tone> = findings(&report, "findings").iter().map(|finding| finding.tone).collect();
+    assert!(tones.contains(&Tone::Plain), "{tones:?}");
+    assert!(tones.is_sorted_by_key(|tone| *tone != Tone::Warn), "{tones:?}");
 }
 
 /// Every axis of every picture says what it shows.

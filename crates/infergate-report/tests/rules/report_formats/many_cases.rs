@@ -3,7 +3,7 @@
 use infergate_core::case::{BenchName, Case};
 use infergate_receipts::{Counter, CounterEvidence, Evidence, Outcome, Shown, Unit, Verdict, VerdictRow};
 use infergate_report::inputs::Inputs;
-use infergate_report::model::{Block, Layer};
+use infergate_report::model::{Block, Marks};
 use infergate_report::terminal;
 use infergate_report::topics::report;
 
@@ -98,7 +98,7 @@ fn one_picture_has_the_interval_of_each_by_its_change() {
     });
     let points: Vec<f64> = charts
         .flat_map(|chart| &chart.layers)
-        .filter_map(|layer| if let Layer::Points { points, .. } = layer { Some(points) } else { None })
+        .filter_map(|layer| if let Marks::Points(points) = &layer.marks { Some(points) } else { None })
         .flat_map(|points| points.iter().map(|point| point.x))
         .collect();
     assert_eq!(points.len(), 96);
