@@ -1,12 +1,10 @@
 //! What topics derive of a load run.
 
 mod digest;
-mod point;
 mod view;
 
-pub use digest::{Digest, Pair, Winners};
+pub use digest::{Digest, Pair, Point, Rank, Series, Spread, Winners};
 pub use infergate_receipts::Metric;
-pub use point::{Point, Rank, Series, Spread};
 pub use view::{View, load_cell, median_cell, percentile_cell};
 
 use infergate_receipts::{LoadReceipt, Outcome};

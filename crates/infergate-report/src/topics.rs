@@ -14,7 +14,6 @@ pub mod request;
 mod scaling;
 mod targets;
 mod title;
-mod variance;
 pub mod verdict;
 
 use std::collections::HashSet;
@@ -66,14 +65,11 @@ fn one_id_a_chart(sections: &mut [Section]) {
     let mut taken: HashSet<String> = HashSet::new();
     for block in sections.iter_mut().flat_map(|section| &mut section.blocks) {
         let Block::Chart(chart) = block else { continue };
-        let word = file_word(&chart.id);
-        let mut numbered = (2..).map(|number| format!("{word}-{number}"));
-        let mut id = word.clone();
-        while taken.contains(&id) {
-            id = numbered.next().unwrap_or_default();
+        chart.id = file_word(&chart.id);
+        if taken.contains(&chart.id) {
+            chart.id += &format!("-{}", taken.len());
         }
-        taken.insert(id.clone());
-        chart.id = id;
+        taken.insert(chart.id.clone());
     }
 }
 

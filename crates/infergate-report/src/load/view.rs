@@ -5,8 +5,7 @@ use infergate_core::load::{Arrivals, RequestRecord};
 use infergate_core::stats::samples_needed;
 use infergate_load::summary::scaling_efficiency;
 
-use super::digest::Digest;
-use super::point::{Point, Rank, Series};
+use super::digest::{Digest, Point, Rank, Series};
 use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Column, Missing, Place, Rows, Unit};
 use infergate_receipts::{LevelRecord, LoadReceipt, Metric};

@@ -13,8 +13,8 @@ const LABEL_SIZE: f64 = 15.0;
 const MOST_NAMES: f64 = 0.42;
 /// About this many round numbers fit.
 const ABOUT: f64 = 6.0;
-/// More labels than this on a logarithmic axis are powers of ten alone.
-const MOST_BETWEEN_POWERS: usize = 10;
+/// A logarithmic axis with ends that are farther apart than this factor has powers of ten alone.
+const MOST_BETWEEN_POWERS: f64 = 1e3;
 
 #[derive(Debug, Clone)]
 pub struct Frame {
@@ -178,10 +178,8 @@ fn written_in(unit: Unit, reach: f64) -> (f64, &'static str) {
 
 /// Powers of ten, and what stands between them where there is room.
 fn powers(from: f64, to: f64) -> Vec<f64> {
-    let powers = || (-15..=18).map(|power| 10_f64.powi(power)).filter(|power| (from / 10.0..=to).contains(power));
-    let between: Vec<f64> = powers().flat_map(|power| [1.0, 2.0, 5.0].map(|n| n * power)).collect();
-    let shown = between.iter().filter(|at| (from..=to).contains(*at)).count();
-    if shown <= MOST_BETWEEN_POWERS { between } else { powers().collect() }
+    let steps: &[f64] = if to / from > MOST_BETWEEN_POWERS { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    (-15..=18).flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power))).collect()
 }
 
 /// Multiples of 1, 2 or 5 times a power of ten.

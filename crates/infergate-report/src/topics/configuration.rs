@@ -1,6 +1,7 @@
 //! What was measured, on what, how often; and what was compared: commits, builds, machine.
 
 use infergate_core::case::Phase;
+use infergate_core::engine::EngineInfo;
 use infergate_receipts::{Build, Receipt};
 
 use crate::figures::samples;
@@ -19,35 +20,32 @@ const PROCESSOR: &str = "the processor: the engine names no other";
 
 pub fn sides(inputs: &Inputs) -> Option<Section> {
     let (head, base) = (inputs.subject()?, inputs.base_build()?);
-    let mut rows: Vec<(&str, Cell, Cell)> = vec![("commit", look::build(base).into(), look::build(head.build).into())];
-    let engines = [
-        inputs.base.as_ref().map(|receipt| &receipt.engine),
-        inputs.paired.as_ref().map(|receipt| &receipt.base.engine),
-    ];
-    if let Some(engine) = engines.into_iter().flatten().find(|engine| !engine.is_of_benches()) {
-        let name = |name: &str, version: &str| Cell::foreign(format!("{name} {version}").trim());
-        rows.push(("engine", name(&engine.name, &engine.version), name(&head.engine.name, &head.engine.version)));
-        rows.push(("model", Cell::foreign(&engine.model), Cell::foreign(&head.engine.model)));
-    }
-    if let Some(earlier) = &inputs.base {
-        rows.push(("threads", earlier.threads.into(), head.threads.into()));
-        rows.push(("machine class", Cell::foreign(&earlier.machine.class), Cell::foreign(&head.machine.class)));
-    }
-    let hash = |build: &Build| {
-        let hash = build.worker_sha256.as_deref().map(|hash| hash.chars().take(12).collect::<String>());
-        hash.map_or("not noted".into(), |hash| Cell::foreign(&hash))
-    };
-    rows.extend([
-        ("compiler", Cell::foreign(&base.rustc), Cell::foreign(&head.build.rustc)),
-        ("flags", Cell::foreign(&base.flags), Cell::foreign(&head.build.flags)),
-        ("bench binary, SHA-256", hash(base), hash(head.build)),
-    ]);
-    let table = Rows::of("sides", "", rows)
-        .words("what", "what", |(what, ..)| *what)
-        .words("base", "base", |(_, base, _)| base.clone())
-        .words("head", "head", |(.., head)| head.clone())
+    let earlier = inputs.base.as_ref().map(|run| (&run.engine, run.threads));
+    let paired = inputs.paired.as_ref().map(|run| (&run.base.engine, run.threads));
+    let (engine, threads) = earlier.or(paired)?;
+    let base = built(engine, threads, base);
+    let both = base.into_iter().zip(built(head.engine, head.threads, head.build));
+    let table = Rows::of("sides", "", both)
+        .words("what", "what", |((what, _), _)| *what)
+        .words("base", "base", |((_, base), _)| base.clone())
+        .words("head", "head", |(_, (_, head))| head.clone())
         .table();
     Some(Section::new("compared", "What was compared").with([table]).with(look::how_sure(inputs)))
+}
+
+/// What a side is, line by line.
+fn built(engine: &EngineInfo, threads: usize, build: &Build) -> Vec<(&'static str, Cell)> {
+    let mut lines: Vec<(&str, Cell)> = vec![("commit", look::build(build).into())];
+    if !engine.is_of_benches() {
+        lines.push(("engine", Cell::foreign(format!("{} {}", engine.name, engine.version).trim())));
+        lines.push(("model", Cell::foreign(&engine.model)));
+        lines.push(("threads", threads.into()));
+    }
+    lines.push(("compiler", Cell::foreign(&build.rustc)));
+    lines.push(("flags", Cell::foreign(&build.flags)));
+    let hash = build.worker_sha256.as_deref().map(|hash| hash.chars().take(12).collect::<String>());
+    lines.push(("bench binary, SHA-256", hash.map_or("not noted".into(), |hash| Cell::foreign(&hash))));
+    lines
 }
 
 /// Model, machine and parameters of the run.
@@ -63,13 +61,11 @@ fn model(subject: &Subject<'_>) -> Table {
     let number = |value: Option<u64>, unit| Cell::number(value, unit, Missing::EngineSilent);
     let word = |value: Option<&String>| value.map_or(Cell::Missing(Missing::EngineSilent), |word| Cell::foreign(word));
     let mut table = Table::facts("model", "Model");
-    table.fact("model", Cell::foreign(&engine.model));
     table.fact("architecture", word(engine.architecture.as_ref()));
     table.fact("dtype", Cell::foreign(&engine.dtype));
     table.fact("weights", number(engine.parameters, Unit::Many));
     table.fact("weights in memory", number(engine.weight_bytes, Unit::Bytes));
     table.fact("longest context", Cell::of(engine.context_tokens, Unit::Tokens));
-    table.fact("engine", Cell::foreign(format!("{} {}", engine.name, engine.version).trim()));
     for (what, setting) in SETTINGS {
         table.fact(what, word(engine.settings.get(setting)));
     }
@@ -88,11 +84,11 @@ fn machine(inputs: &Inputs, subject: &Subject<'_>) -> Table {
     for device in &machine.devices {
         table.fact("device", Cell::foreign(&format!("{} ({})", device.name, device.kind)));
     }
-    // Of two sides they stand beside each other already.
+    // Two sides stand beside each other already.
     if inputs.base_build().is_none() {
-        table.fact("commit", look::build(subject.build));
-        table.fact("compiler", Cell::foreign(&subject.build.rustc));
-        table.fact("flags", Cell::foreign(&subject.build.flags));
+        for (what, value) in built(subject.engine, subject.threads, subject.build) {
+            table.fact(what, value);
+        }
     }
     table
 }
@@ -104,7 +100,6 @@ fn run(inputs: &Inputs, subject: &Subject<'_>) -> Table {
     if subject.engine.is_of_benches() {
         table.fact("bench target", Cell::foreign(&subject.engine.model));
     } else {
-        table.fact("threads", subject.threads);
         table.fact("seed", subject.seed.to_string());
     }
     if let Some(receipt) = &inputs.head {

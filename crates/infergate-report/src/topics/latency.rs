@@ -1,13 +1,13 @@
 //! Every latency figure of every case: mean, deviation, extremes, and the percentiles that there are enough samples for.
 
-use super::variance;
 use super::verdict::of_hardware;
 use crate::figures::{self, Spread};
 use crate::inputs::Inputs;
 use crate::load::smoothness;
-use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Unit};
-use infergate_core::case::Phase;
-use infergate_judge::{limit_fraction, summary_ns, variation};
+use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Tone, Unit};
+use crate::units;
+use infergate_core::case::{Case, Phase};
+use infergate_judge::{CV_LIMIT, limit_fraction, summary_ns, variation};
 use infergate_receipts::{CaseRecord, Metric, Probes, Receipt};
 
 /// How figures of cases are made.
@@ -16,6 +16,8 @@ const PERCENTILES: &str = "All samples of all processes. A percentile is printed
 /// Each kind of case, as the legend names it.
 const PHASES: [(Phase, &str); 3] =
     [(Phase::Prefill, "prefill"), (Phase::Decode, "decode"), (Phase::Generate, "generate")];
+/// Up to this a case is steady: as much as a gate calls a change.
+const STEADY: f64 = 0.02;
 /// How far the roof goes on beyond the outermost case, as a factor.
 const BEYOND: f64 = 2.0;
 
@@ -44,7 +46,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         .table()
         .noted("Of rates the slow tail is P5 and P1.");
     let section = Section::new("latency", "Latency by case").with([times, rates]);
-    Some(section.with(variance::finding(receipt)).with(middle_gap(receipt)).with(roofline(receipt)))
+    Some(section.with(steadiness(receipt)).with(middle_gap(receipt)).with(roofline(receipt)))
 }
 
 fn table(rows: Rows<Spread<'_>>) -> Rows<Spread<'_>> {
@@ -62,6 +64,49 @@ fn table(rows: Rows<Spread<'_>>) -> Rows<Spread<'_>> {
         .numbers("max", "max", Spread::max)
         .numbers("p50", "median", Spread::median)
         .about("over processes of each one's median, as everywhere on this page")
+}
+
+/// Coefficients of variation of the figures that cases are gated by, the largest first.
+fn variations(receipt: &Receipt) -> Vec<(Case, f64)> {
+    let known = receipt.cases.iter().filter_map(|case| {
+        let cv = figures::variation(Metric::gated(case.id), case);
+        Some((case.id, cv.quantity()?.value))
+    });
+    let mut cases: Vec<(Case, f64)> = known.collect();
+    cases.sort_by(|a, b| b.1.total_cmp(&a.1));
+    cases
+}
+
+fn above_limit(cases: &[(Case, f64)]) -> usize {
+    cases.iter().filter(|(_, cv)| *cv > CV_LIMIT).count()
+}
+
+/// The case whose processes differ most, where any differs by more than the limit; else how steady they are.
+fn steadiness(receipt: &Receipt) -> Option<Finding> {
+    let cases = variations(receipt);
+    let (worst, cv) = *cases.first()?;
+    let (above, cases) = (above_limit(&cases), cases.len());
+    let (shown, limit) = (units::percent(Some(cv)), units::percent(Some(CV_LIMIT)));
+    let most = format!("{worst} varies most, by {shown}");
+    Some(match above {
+        0 if cv <= STEADY => {
+            Finding::new(Tone::Good, format!("All {cases} cases are steady between processes; {most}"))
+        }
+        0 => Finding::plain(format!(
+            "{worst} varies most between processes, by {shown}: a smaller difference between two runs says nothing"
+        )),
+        above => Finding::warn(format!("{above} of {cases} cases vary by more than {limit} between processes; {most}")),
+    })
+}
+
+/// The title of a run whose times are no measure of the engine; `None` for any other.
+pub fn unusable(inputs: &Inputs) -> Option<String> {
+    let cases = variations(inputs.head.as_ref()?);
+    let (above, (_, cv)) = (above_limit(&cases), cases.first()?);
+    let all = cases.len();
+    let which = if above == all { "these times".into() } else { format!("the times of {above} of {all} cases") };
+    let cv = units::percent(Some(*cv));
+    (above > 0).then(|| format!("Do not use {which}: between processes they vary by up to {cv}"))
 }
 
 /// Of the hardware's limit; what is missing is what the engine or the probes do not say.

@@ -6,7 +6,6 @@ mod failures;
 mod levels;
 mod limits;
 mod run;
-mod scaling;
 mod stability;
 mod targets;
 mod users;
@@ -25,10 +24,8 @@ const TOPICS: &[Topic] = &[
     limits::topic,
     users::topic,
     users::ranges,
-    scaling::topic,
     targets::topic,
     winners::topic,
-    targets::uses,
     cost::topic,
     targets::agreement,
     stability::topic,

@@ -2,15 +2,13 @@
 
 use infergate_core::memory::leak::{allocations, asked, resident_trend};
 use infergate_receipts::{
-    Evidence, MemoryEvidence, MemoryReceipt, MemoryRecord, Outcome, Unit as Counts, Verdict, VerdictRow, Witness,
+    Evidence, MemoryEvidence, MemoryReceipt, MemoryRecord, Unit as Counts, Verdict, VerdictRow, Witness,
 };
 
 use super::verdict::{counter_cell, counter_name};
 use crate::inputs::Inputs;
-use crate::model::{
-    Axis, Block, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Tone, Unit,
-};
-use crate::{units, words};
+use crate::model::{Axis, Block, Cell, Chart, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Unit};
+use crate::words;
 
 /// Blocks of a series drawn in a line of text.
 const PLOT_WIDTH: usize = 50;
@@ -21,32 +19,14 @@ const MOST_MARKED: usize = 120;
 
 /// What the phase saw: what many runs leave behind first.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
+    let record = inputs.memory_record()?;
     let trends = trends(inputs.verdict.as_ref());
-    let growth: Vec<Finding> = trends.iter().filter_map(|trend| growth(inputs, *trend)).collect();
-    let section = Section::new("memory", "Memory").with([growth]);
-    // A verdict alone says what grew, and no more.
-    let Some(record) = inputs.memory_record() else { return Some(section) };
     let remarks: Vec<String> = record.invalid.iter().chain(&record.missing).cloned().collect();
     let tables = [loading(record), loaded(inputs, record), one_run(record)];
-    let section = section.with([series(record)]).with([further(record, &trends)]);
+    let section = Section::new("memory", "Memory").with([series(record)]).with([further(record, &trends)]);
     let section = section.with(places(record, inputs.verdict.as_ref())).with(tables);
     let section = section.with(inputs.memory.as_ref().map(counters)).with([remarks]);
     Some(section.with([chart(&trends, record)]))
-}
-
-fn growth(inputs: &Inputs, (row, memory): Trend<'_>) -> Option<Finding> {
-    if row.outcome != Outcome::Leak {
-        return None;
-    }
-    let how = if let Some(count) = memory.count_per_run {
-        format!("{} rise by {} a run", words::witness(memory.witness), units::number(count))
-    } else {
-        let what = if memory.witness == Witness::Heap { "live heap" } else { "resident set" };
-        let place = inputs.memory_record().and_then(|record| record.sites.first()?.frames.first());
-        let place = place.map_or_else(String::new, |place| format!(", allocated in {place}"));
-        format!("the {what} grows by {} a run{place}", Unit::Bytes.show(memory.slope_bytes?))
-    };
-    Some(Finding::new(Tone::Bad, format!("{}: {how}", row.subject)))
 }
 
 type Trend<'a> = (&'a VerdictRow, &'a MemoryEvidence);

@@ -2,9 +2,9 @@
 
 use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Chart, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Unit};
-use infergate_core::case::{Case, Phase};
+use infergate_core::case::Phase;
 use infergate_core::trace::Trace;
-use infergate_receipts::{PairedReceipt, Receipt, TtftParts};
+use infergate_receipts::{CaseRecord, Receipt, TtftParts};
 
 /// Gaps and tokens that are drawn, the first of them; more run into each other.
 const MOST_TOKENS: usize = 400;
@@ -12,43 +12,22 @@ const MOST_TOKENS: usize = 400;
 const MOST_POINTS: usize = 600;
 
 /// A real request: the one whose E2E is the middle one of its case.
-struct Request {
-    case: Case,
+struct Request<'a> {
+    record: &'a CaseRecord,
     trace: Trace,
     /// Requests of the case.
     requests: usize,
-    /// The text that it produced, where that was kept.
-    text: Option<String>,
 }
 
-/// The request that stands for a run, head's where two sides ran; `None` where nothing was generated.
-fn typical(inputs: &Inputs) -> Option<Request> {
-    let (case, mut traces) = inputs.head.as_ref().map_or_else(|| of_pair(inputs.paired.as_ref()?), longest_of)?;
-    let mut records = inputs.head.iter().flat_map(|receipt| &receipt.cases);
-    let text = records.find(|record| record.id == case).and_then(|record| record.text.clone());
+/// The request that stands for a run: of the longest generations the middle one; `None` where nothing was generated.
+fn typical(receipt: &Receipt) -> Option<Request<'_>> {
+    let generated = receipt.cases.iter().filter(|case| case.id.phase() == Phase::Generate);
+    let record = generated.max_by_key(|case| (case.id.output_tokens(), case.id.prompt_tokens()))?;
+    let mut traces: Vec<Trace> = record.processes.iter().flat_map(|process| process.traces()).collect();
     traces.retain(|trace| trace.e2e_ns().is_some());
     traces.sort_by_key(|trace| trace.e2e_ns());
     let requests = traces.len();
-    Some(Request { case, trace: traces.swap_remove(requests.checked_sub(1)? / 2), requests, text })
-}
-
-/// By output tokens, then by prompt.
-fn longest<T>(cases: impl Iterator<Item = T>, id: impl Fn(&T) -> Case) -> Option<T> {
-    let generated = cases.filter(|case| id(case).phase() == Phase::Generate);
-    generated.max_by_key(|case| (id(case).output_tokens(), id(case).prompt_tokens()))
-}
-
-fn longest_of(receipt: &Receipt) -> Option<(Case, Vec<Trace>)> {
-    let case = longest(receipt.cases.iter(), |case| case.id)?;
-    Some((case.id, case.processes.iter().flat_map(|process| process.traces()).collect()))
-}
-
-fn of_pair(paired: &PairedReceipt) -> Option<(Case, Vec<Trace>)> {
-    // The tokens of samples of several iterations are sums.
-    let case = longest(paired.cases.iter().filter(|case| case.iterations_per_sample == 1), |case| case.id)?;
-    let blocks = paired.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
-    let traces = blocks.flat_map(|block| &block.head_tokens_ns).filter_map(|tokens| Trace::new(tokens.clone()).ok());
-    Some((case.id, traces.collect()))
+    Some(Request { record, trace: traces.swap_remove(requests.checked_sub(1)? / 2), requests })
 }
 
 /// The start whose TTFT is the middle one, so that its parts add up.
@@ -58,23 +37,21 @@ pub fn middle_start(starts: &[TtftParts]) -> Option<&TtftParts> {
     sorted.get(sorted.len().checked_sub(1)? / 2).copied()
 }
 
-/// The tables of one request, and its pictures where one side ran.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
+    let receipt = inputs.head.as_ref()?;
     let mut section = Section::new("request", "A single request");
-    if let Some(request) = typical(inputs) {
+    if let Some(request) = typical(receipt) {
         let chosen = format!(
             "One real request of {}: of {} requests the one whose E2E is the middle one.",
-            request.case, request.requests
+            request.record.id, request.requests
         );
         section = section.with([chosen]).with([figures(&request), tokens(&request)]);
-        if inputs.head.is_some() {
-            section = section.with(timeline(&request)).with(gaps_chart(&request));
-        }
+        section = section.with(timeline(&request)).with([gaps_chart(&request)]);
     }
-    Some(section.with(inputs.head.as_ref().map(starts)))
+    Some(section.with([starts(receipt)]))
 }
 
-fn figures(request: &Request) -> Table {
+fn figures(request: &Request<'_>) -> Table {
     let trace = &request.trace;
     let gaps = trace.itl_ns();
     let ns = |value: Option<u64>| Cell::number(value, Unit::Ns, Missing::Undefined);
@@ -101,9 +78,9 @@ fn figures(request: &Request) -> Table {
 }
 
 /// One request at a time is measured, so nothing is padded: all three counts of input tokens are the same.
-fn tokens(request: &Request) -> Table {
+fn tokens(request: &Request<'_>) -> Table {
     let tokens = |count: usize| Cell::of(count, Unit::Tokens);
-    let (prompt, output) = (tokens(request.case.prompt_tokens()), request.case.output_tokens());
+    let (prompt, output) = (tokens(request.record.id.prompt_tokens()), request.record.id.output_tokens());
     let mut table = Table::facts("tokens", "Tokens");
     table.fact("batch size", 1);
     table.fact("input tokens of the sequence", prompt.clone());
@@ -111,7 +88,7 @@ fn tokens(request: &Request) -> Table {
     table.fact("input tokens without padding", prompt);
     table.fact("new tokens asked for, at most", tokens(output));
     table.fact("output tokens", tokens(request.trace.token_ns().len()));
-    let text = request.text.as_ref().map_or(Cell::Missing(Missing::NotKept), |text| Cell::foreign(text));
+    let text = request.record.text.as_ref().map_or(Cell::Missing(Missing::NotKept), |text| Cell::foreign(text));
     table.fact("text produced", text);
     table
 }
@@ -154,7 +131,7 @@ pub fn starts(receipt: &Receipt) -> Table {
 }
 
 /// The timeline of a request: what TTFT, ITL, generation time and E2E are.
-fn timeline(request: &Request) -> Option<Chart> {
+fn timeline(request: &Request<'_>) -> Option<Chart> {
     let trace = &request.trace;
     let (first, last) = (trace.ttft_ns()? as f64, trace.e2e_ns()? as f64);
     let times: Vec<f64> = trace.token_ns().iter().map(|ns| *ns as f64).collect();
@@ -179,7 +156,7 @@ fn timeline(request: &Request) -> Option<Chart> {
         vec![lane("E2E", last), lane("generation", last - first), "ITL".into(), lane("TTFT", first), "tokens".into()];
     Some(Chart {
         id: "timeline".into(),
-        title: format!("One request of {}", request.case),
+        title: format!("One request of {}", request.record.id),
         caption: format!(
             "A real request, from the moment it was handed over. The first of {} tokens ends the TTFT; each further one ends an \
              ITL; the last ends the generation time and the E2E.",
@@ -192,21 +169,20 @@ fn timeline(request: &Request) -> Option<Chart> {
 }
 
 /// Every gap between tokens over the number of the token: pauses, drift and growth with the context.
-fn gaps_chart(request: &Request) -> Option<Chart> {
+fn gaps_chart(request: &Request<'_>) -> Chart {
     let gaps = request.trace.itl_ns().into_iter().enumerate().take(MOST_POINTS);
     let place = |(at, ns): (usize, u64)| {
         let (token, ns) = (at + 2, ns as f64);
         Place::new(token as f64, ns, format!("token {token}: {}", Unit::Ns.show(ns)))
     };
-    let places: Vec<Place> = gaps.map(place).collect();
-    (!places.is_empty()).then(|| Chart {
+    Chart {
         id: "itl".into(),
-        title: format!("Inter-token latency of {}", request.case),
+        title: format!("Inter-token latency of {}", request.record.id),
         caption: "The gap before each token. A flat line streams evenly; a slope is work that grows with the context; single \
                   high points are pauses."
             .into(),
         x: Axis::new("output token", Unit::Count),
         y: Axis::new("ITL", Unit::Ns).zero(),
-        layers: vec![Layer::new("", Look::head(), Marks::MarkedLine(places))],
-    })
+        layers: vec![Layer::new("ITL", Look::head(), Marks::MarkedLine(gaps.map(place).collect()))],
+    }
 }

@@ -1,7 +1,7 @@
 //! The title of a page: what came out, in one sentence; and what was measured, in one line.
 
+use super::latency::unusable;
 use super::load::{at_most_users, ends, winners};
-use super::variance::unusable;
 use crate::inputs::Inputs;
 use crate::load::{Metric, View};
 use crate::model::{Headline, Unit};

@@ -4,17 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use infergate_core::load::FailureClass;
-use infergate_core::stats::samples_needed;
 use infergate_load::summary::Counted;
 use infergate_load::summary::token_counts::{TokenCounts, compare};
 
 use super::failures::classes;
+use super::{at_most_users, ends, lines, threshold};
 use crate::load::{Metric, Point, Rank, View, percentile_cell};
-use crate::model::{Cell, Finding, Missing, Section, Tone, Unit};
+use crate::model::{Axis, Cell, Chart, Finding, Missing, Section, Tone, Unit};
 use crate::units;
 use crate::words::missing;
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
+    let no_output = |point: &Point| if point.series.target.is_some() { Missing::Shared } else { Missing::NoWindow };
     let table = view
         .rows("levels", "")
         .numbers("issued", "sent", |point| point.summary.issued)
@@ -40,24 +41,59 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         })
         .about("requests at once within the window, in the mean")
         .numbers("system", "output of all", |point| {
-            let why = if point.series.target.is_some() { Missing::Shared } else { Missing::NoWindow };
-            Cell::number(point.summary.system_tokens_per_s, Unit::TokensPerS, why)
+            Cell::number(point.summary.system_tokens_per_s, Unit::TokensPerS, no_output(point))
         })
         .about("output tokens within the window / its length")
+        .numbers("scaling", "scaling", |point| {
+            let why = match point.summary.system_tokens_per_s {
+                Some(_) => Missing::NoSingleUser,
+                None => no_output(point),
+            };
+            Cell::number(view.scaling(point), Unit::Fraction, why)
+        })
+        .about("output of all users / (users x output of one alone): at 100 % each is as fast as one alone")
         .numbers("ttft", "TTFT P50", |point| percentile_cell(point, Metric::Ttft, Rank::P50))
         .numbers("decode_speed", "decode P50 of a user", |point| percentile_cell(point, Metric::DecodeSpeed, Rank::P50))
         .table()
         .on_terminal();
     let pieces = "as pieces of the stream, and a piece can hold several tokens, or a part of one";
     let tokenizer = "in the texts of the answers by a tokenizer";
-    let findings = [
-        counted(view, Counted::Tokenizer, tokenizer).map(Finding::plain),
-        counted(view, Counted::Pieces, pieces).map(Finding::warn),
-        few_counted(view),
-    ];
-    let findings: Vec<Finding> = findings.into_iter().flatten().collect();
-    let section = Section::new("load_levels", "Levels").on_terminal().with([table]);
-    Some(section.with([remarks(view)]).with([findings]))
+    let section = Section::new("load_levels", "Levels").on_terminal().with([table]).with([remarks(view)]);
+    let section = section.with(counted(view, Counted::Tokenizer, tokenizer).map(Finding::plain));
+    let section = section.with(counted(view, Counted::Pieces, pieces).map(Finding::warn));
+    Some(section.with(scaling(view)).with([chart(view)]))
+}
+
+/// How much more users add, at the most users that all scenarios had.
+fn scaling(view: &View<'_>) -> Option<Finding> {
+    let [(poor, least), (good, most)] = ends(at_most_users(view), |point| view.scaling(point))?;
+    let users = poor.users().filter(|users| *users > 1)?;
+    let show =
+        |point: &Point, share| format!("{} ({})", Unit::Fraction.show(share), view.scenario(point.series.scenario));
+    let range = if least == most {
+        show(good, most)
+    } else {
+        format!("from {} down to {}", show(good, most), show(poor, least))
+    };
+    Some(Finding::plain(format!("At {users} users scaling efficiency is {range}")))
+}
+
+/// Efficiency over the number of users, where more than one number of users ran, one of them alone.
+fn chart(view: &View<'_>) -> Chart {
+    let mut layers = lines(view, Unit::Fraction, |point| view.scaling(point));
+    if !layers.is_empty() {
+        layers.insert(0, threshold(view, "ideal", 1.0));
+    }
+    Chart {
+        id: "load-scaling".into(),
+        title: "Scaling efficiency".into(),
+        caption: "Output of all N users / (N x output of one alone). At 100 % each user is as fast as one alone; at 100 % / N more \
+                  users add nothing."
+            .into(),
+        x: view.axis(),
+        y: Axis::new("scaling efficiency", Unit::Fraction).zero(),
+        layers,
+    }
 }
 
 /// What a row has no room for.
@@ -68,12 +104,7 @@ fn remarks(view: &View<'_>) -> Vec<String> {
             let late = units::duration(Some(late));
             format!("the client sent requests {late} after their scheduled start (P50), which is in every latency")
         });
-        let (given_up, retries) = (point.summary.cancelled, point.summary.retries);
-        let given_up = (view.receipt.partial && given_up > 0)
-            .then(|| format!("{given_up} requests were given up when the run ended"));
-        let retried = (retries > 0)
-            .then(|| format!("{retries} attempts ended in 429, 5xx or a closed connection, and were made again"));
-        let all = [failed(view, point), late, few(point), given_up, retried];
+        let all = [failed(view, point), late, few(point)];
         remarks.extend(all.into_iter().flatten().map(|remark| format!("{}: {remark}", view.place_name(point))));
     }
     let requests = view.digest.points.iter().flat_map(|point| view.requests(point));
@@ -86,17 +117,12 @@ fn remarks(view: &View<'_>) -> Vec<String> {
     remarks
 }
 
-/// What a level has too few requests for; `None` where it has those that were asked for.
+/// That a level has too few requests; `None` where it has those that were asked for.
 fn few(point: &Point) -> Option<String> {
-    let (started, measured) = (point.summary.started, point.summary.measured);
-    let needed = samples_needed(0.5).unwrap_or(usize::MAX);
-    match point.summary.asked {
-        _ if started == 0 => Some(missing::reason(Missing::NoWindow)),
-        Some(asked) if (started as u64) < asked => {
+    match (point.summary.started, point.summary.asked) {
+        (0, _) => Some(missing::reason(Missing::NoWindow)),
+        (started, Some(asked)) if (started as u64) < asked => {
             Some(format!("{started} of {asked} requests ran at full load to their ends: the level ended early"))
-        }
-        _ if measured < needed => {
-            Some(format!("{measured} measured requests completed, and a percentile takes {needed}"))
         }
         _ => None,
     }
@@ -123,20 +149,4 @@ fn counted(view: &View<'_>, how: Counted, by: &str) -> Option<String> {
     let targets = Vec::from_iter(targets).join(" and ");
     let whose = if targets.is_empty() { "the server" } else { &targets };
     Some(format!("No usable count of tokens came from {whose}; they were counted {by}"))
-}
-
-/// Answers with clearly more pieces than tokens by the server's usage.
-fn few_counted(view: &View<'_>) -> Option<Finding> {
-    let requests = view.digest.points.iter().flat_map(|point| view.requests(point));
-    let completed = requests.filter(|record| record.failure.is_none());
-    let answers: Vec<(u64, u64)> =
-        completed.filter_map(|record| Some((record.chunk_ns.len() as u64, record.output_tokens?))).collect();
-    // A tool call's name is a piece of its own.
-    let few = answers.iter().filter(|(pieces, tokens)| *pieces > tokens + tokens / 4 + 4).count();
-    let said = format!(
-        "Of {} answers {few} have clearly more pieces than tokens by the server's usage: it leaves out reasoning, or a token comes in \
-         several pieces",
-        answers.len()
-    );
-    (few > 0).then(|| Finding::warn(said))
 }

@@ -2,7 +2,6 @@
 
 use infergate_receipts::{Price, TargetRecord};
 
-use super::targets::caveats;
 use crate::load::View;
 use crate::model::{Cell, Missing, Rows, Section, Table, Unit};
 
@@ -26,7 +25,7 @@ pub fn scenarios(view: &View<'_>) -> Option<Section> {
     let invalid = receipt.invalid.iter().map(|why| format!("invalid: {why}"));
     let remarks: Vec<String> = invalid.chain(receipt.notes.clone()).collect();
     let section = Section::new("load_scenarios", "Scenarios").on_terminal().with([table]);
-    Some(section.with([caveats(view)]).with([remarks]))
+    Some(section.with([remarks]))
 }
 
 /// Facts, targets, and what a local engine did.

@@ -24,63 +24,49 @@ const MOST_POINTS: usize = 900;
 /// A figure of a level in each quarter.
 struct Course<'a> {
     point: &'a Point,
-    /// `None` for the part that failed.
-    metric: Option<Metric>,
-    quarters: Vec<Cell>,
-    /// The largest of the four medians against the smallest; `None` where one of them is not known.
-    change: Option<f64>,
+    metric: Metric,
+    medians: [Cell; QUARTERS.len()],
 }
 
-impl<'a> Course<'a> {
-    fn all(view: &View<'a>) -> Vec<Self> {
-        let of_point = |point: &'a Point| {
-            let quarters = quarters(view, point);
-            let mut courses: Vec<Self> = FOLLOWED.iter().map(|metric| Self::of(point, *metric, &quarters)).collect();
-            let failed: Vec<Cell> = quarters.iter().map(|quarter| failed(quarter)).collect();
-            if failed.iter().any(|cell| cell.tone() == Tone::Bad) {
-                courses.push(Self { point, metric: None, quarters: failed, change: None });
-            }
-            courses
-        };
-        let measured = view.digest.points.iter().filter(|point| point.summary.started > 0);
-        measured.flat_map(of_point).collect()
-    }
-
-    fn of(point: &'a Point, metric: Metric, quarters: &[Vec<&RequestRecord>]) -> Self {
-        let quarters: Vec<Cell> = quarters.iter().map(|quarter| median(quarter, metric)).collect();
-        let known = quarters.iter().map(|cell| Some(cell.quantity()?.value)).collect::<Option<Vec<f64>>>();
-        let change = known.and_then(|known| {
-            let (least, most) = (known.iter().copied().reduce(f64::min)?, known.iter().copied().reduce(f64::max)?);
-            (least > 0.0).then(|| most / least - 1.0)
-        });
-        Self { point, metric: Some(metric), quarters, change }
+impl Course<'_> {
+    /// The largest of the four medians against the smallest; `None` where one of them is not known.
+    fn change(&self) -> Option<f64> {
+        let known = self.medians.iter().map(|median| Some(median.quantity()?.value)).collect::<Option<Vec<f64>>>()?;
+        let (least, most) = (known.iter().copied().reduce(f64::min)?, known.iter().copied().reduce(f64::max)?);
+        (least > 0.0).then(|| most / least - 1.0)
     }
 
     fn is_notable(&self) -> bool {
-        self.metric.is_none() || self.change.is_some_and(|change| change > STEADY)
+        self.change().is_some_and(|change| change > STEADY)
     }
 }
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
-    let courses = Course::all(view);
+    let measured = view.digest.points.iter().filter(|point| point.summary.started > 0);
+    let courses = measured.flat_map(|point| {
+        let quarters = quarters(view, point);
+        FOLLOWED.map(|metric| Course {
+            point,
+            metric,
+            medians: quarters.each_ref().map(|quarter| median(quarter, metric)),
+        })
+    });
+    let courses: Vec<Course<'_>> = courses.collect();
     let mut rows = view.lead_of_point(Rows::of("quarters", "", &courses), |course| course.point).words(
         "figure",
         "figure",
-        |course| course.metric.map_or_else(|| "failed".to_owned(), |metric| format!("{} P50", metric.short())),
+        |course| format!("{} P50", course.metric.short()),
     );
     for (at, (id, title)) in QUARTERS.iter().enumerate() {
-        rows = rows.numbers(id, *title, |course| course.quarters[at].clone());
+        rows = rows.numbers(id, *title, |course| course.medians[at].clone());
     }
     let table = rows
-        .numbers("change", "most / least", |course| match course.metric {
-            Some(_) => Cell::number(course.change, Unit::Change, Missing::Undefined),
-            None => "".into(),
-        })
+        .numbers("change", "most / least", |course| Cell::number(course.change(), Unit::Change, Missing::Undefined))
         .about("of the four, less one")
         .notable(|course| course.is_notable())
         .table();
     let section = Section::new("load_stability", "Stability over the run").with([ABOUT]).with([table.folding()]);
-    Some(section.with(finding(view, &courses)).with(chart(view)))
+    Some(section.with(finding(view, &courses)).with([chart(view)]))
 }
 
 /// The measured requests of a point, by quarters of its level.
@@ -110,19 +96,13 @@ fn median(quarter: &[&RequestRecord], metric: Metric) -> Cell {
     Cell::number(values.at(0.5), Unit::of(metric), why)
 }
 
-/// The part that failed.
-fn failed(quarter: &[&RequestRecord]) -> Cell {
-    let failed = quarter.iter().filter(|record| record.failure.is_some()).count();
-    Cell::of(failed as f64 / quarter.len() as f64, Unit::Fraction).toned(Tone::bad_if(failed > 0))
-}
-
 fn finding(view: &View<'_>, courses: &[Course<'_>]) -> Option<Finding> {
-    let known = courses.iter().filter_map(|course| Some((course, course.metric?, course.change?)));
-    let (course, metric, change) = known.max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let known = courses.iter().filter_map(|course| Some((course, course.change()?)));
+    let (course, change) = known.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let tone = if course.is_notable() { Tone::Warn } else { Tone::Good };
     let said = format!(
         "Between quarters of a level {} of {} changes most, by {} (steady is up to {})",
-        metric.short(),
+        course.metric.short(),
         view.place_name(course.point),
         units::change(change),
         Unit::Fraction.show(STEADY)
@@ -131,7 +111,7 @@ fn finding(view: &View<'_>, courses: &[Course<'_>]) -> Option<Finding> {
 }
 
 /// When each completed request started, and how long it took; so many that nothing is said of each.
-fn chart(view: &View<'_>) -> Option<Chart> {
+fn chart(view: &View<'_>) -> Chart {
     let began_ns = view.receipt.levels.iter().map(|level| level.began_ns).min().unwrap_or(0);
     let places = |series: Series| {
         let levels = view.receipt.levels.iter().filter(|level| level.scenario as usize == series.scenario);
@@ -153,7 +133,7 @@ fn chart(view: &View<'_>) -> Option<Chart> {
         Layer::new(name, Look::nth(n), Marks::Dots(places.into_iter().step_by(every).collect()))
     });
     let some = if every > 1 { format!(" One in {every} requests is drawn.") } else { String::new() };
-    Some(Chart {
+    Chart {
         id: "load-stability".into(),
         title: "Every request over the run".into(),
         caption: format!(
@@ -162,5 +142,5 @@ fn chart(view: &View<'_>) -> Option<Chart> {
         x: Axis::new("since the first level began", Unit::Ns).zero(),
         y: Axis::new("E2E", Unit::Ns).logarithmic(),
         layers: layers.collect(),
-    })
+    }
 }

@@ -1,31 +1,23 @@
-//! Several targets: side by side, each median with the interval it lies in; the best one for each use; and whether they answer alike.
+//! Several targets: side by side, each median with the interval it lies in; and whether they answer alike.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
-use infergate_core::printable::first_of;
 use infergate_core::stats::{clopper_pearson, mean};
 use infergate_load::summary::measured;
-use infergate_receipts::{LoadReceipt, TargetRecord};
+use infergate_receipts::LoadReceipt;
 
-use super::ends;
 use crate::load::{Metric, Point, View, median_cell};
-use crate::model::{Cell, Finding, Missing, Rows, Section, Tone, Unit};
+use crate::model::{Cell, Missing, Rows, Section, Tone, Unit};
 
-const ABOUT: &str =
-    "Requests went to the targets in turn, in the same minutes. Each median stands with its 95 % interval.";
-const ABOUT_USES: &str = "Who waits for the first word feels TTFT, who reads nothing along feels tokens a second, who needs the whole answer feels \
-                          E2E. A target is named the best only where its interval lies apart from all the others'.";
+const ABOUT: &str = "Requests went to the targets in turn, in the same minutes. Each median stands with its 95 % interval. Targets on one \
+                     machine slow each other, other models differ by themselves, and longer answers take longer.";
 const ABOUT_AGREEMENT: &str = "How many of the dataset's prompts two targets answered with the same text. Two that serve one model can differ by a coarser \
                                quantization, another order of sums, or a special token before the prompt. Which answer is better is not said.";
-/// Answers whose mean lengths differ by more than this part are not compared by E2E without a word.
-const SAME_LENGTH: f64 = 0.05;
-/// Models in a sentence.
-const MOST_NAMED: usize = 4;
-/// Uses and the figure that decides for each.
-const USES: [(&str, &str, Metric); 3] = [
-    ("search, autocomplete", "TTFT", Metric::Ttft),
-    ("agents, whose output nobody reads along", "tokens a second (decode speed)", Metric::DecodeSpeed),
-    ("voice, translation", "E2E", Metric::E2e),
+/// The figure that decides for a use.
+const USES: [&str; 3] = [
+    "TTFT matters where somebody waits for the first word: search, autocomplete.",
+    "Decode speed matters where nobody reads along: agents.",
+    "E2E matters where the whole answer is needed: voice, translation.",
 ];
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
@@ -50,105 +42,13 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         .about("1 / TPOT of each request")
         .numbers("e2e", "E2E P50", |point| median_cell(point, Metric::E2e))
         .table();
-    let findings: Vec<Finding> = view.scenarios().into_iter().filter_map(|scenario| lengths(view, scenario)).collect();
-    Some(Section::new("load_targets", "Targets side by side").with([ABOUT]).with([table]).with([findings]))
+    let uses: Vec<String> = USES.map(str::to_owned).into();
+    Some(Section::new("load_targets", "Targets side by side").with([ABOUT]).with([uses]).with([table]))
 }
 
 fn output_tokens(view: &View<'_>, point: &Point) -> Option<f64> {
     let measured = measured(view.record(point)?, point.series.target.map(|target| target as u32));
     mean(&measured.iter().map(|record| record.tokens() as f64).collect::<Vec<f64>>())
-}
-
-/// Targets whose answers have different lengths, in the first level where they do.
-fn lengths(view: &View<'_>, scenario: usize) -> Option<Finding> {
-    let levels = view.levels().filter(|points| points.iter().all(|point| point.series.scenario == scenario));
-    let ranges = levels.filter_map(|points| ends(points, |point| output_tokens(view, point)));
-    let [(short, least), (long, most)] =
-        ranges.into_iter().find(|[least, most]| most.1 > least.1 * (1.0 + SAME_LENGTH))?;
-    Some(Finding::warn(format!(
-        "Answers differ in length: {} tokens ({}) and {} ({}), so compare E2E by the crossing points and not by itself",
-        Unit::Plain.show(most),
-        view.place_name(long),
-        Unit::Plain.show(least),
-        view.place_name(short)
-    )))
-}
-
-/// What has to be known before targets are compared.
-pub fn caveats(view: &View<'_>) -> Vec<Finding> {
-    if view.has_targets() { unequal(view).into_iter().chain(shared(view)).collect() } else { Vec::new() }
-}
-
-/// Targets that serve models of different names: their weights can be others, or of another format.
-fn unequal(view: &View<'_>) -> Option<Finding> {
-    let models = view.receipt.targets.iter().map(|target| match target {
-        TargetRecord::Endpoint { model, .. } => model.as_str(),
-        TargetRecord::Local { engine, .. } => engine.model.as_str(),
-    });
-    let models = Vec::from_iter(BTreeSet::from_iter(models));
-    let named = first_of(&models, MOST_NAMED, ", ");
-    let said =
-        format!("Not the same model everywhere, or not in one format: {named}. Part of each difference is the model's");
-    (models.len() > 1).then(|| Finding::warn(said))
-}
-
-/// Targets on the client's machine: they slow each other.
-fn shared(view: &View<'_>) -> Option<Finding> {
-    let is_here = |target: &&TargetRecord| match target {
-        TargetRecord::Endpoint { url, .. } => is_of_this_machine(url),
-        TargetRecord::Local { .. } => true,
-    };
-    let (here, cores) = (view.receipt.targets.iter().filter(is_here).count(), view.receipt.machine.logical_cores);
-    let said = format!(
-        "{here} targets and the client shared the {cores} cores of one machine: with more than one user each slowed the others"
-    );
-    (here >= 2 && cores > 0).then(|| Finding::warn(said))
-}
-
-/// Whether an address leads back to where it is asked from.
-fn is_of_this_machine(url: &str) -> bool {
-    let place = url.split_once("://").map_or(url, |(_, rest)| rest);
-    ["127.", "localhost", "[::1]"].iter().any(|own| place.starts_with(own))
-}
-
-/// The best of several targets of a level by one figure, and the next.
-struct Best<'a> {
-    purpose: &'static str,
-    figure: &'static str,
-    metric: Metric,
-    first: &'a Point,
-    second: &'a Point,
-    /// Whether the intervals of both medians lie apart, and those of all the others too.
-    is_sure: bool,
-}
-
-pub fn uses(view: &View<'_>) -> Option<Section> {
-    let uses = view.levels().flat_map(|points| USES.iter().filter_map(move |of_use| best(points, *of_use)));
-    let table = view
-        .lead(Rows::of("uses", "", uses), |best| best.first)
-        .words("use", "use", |best| best.purpose)
-        .words("figure", "figure that matters", |best| best.figure)
-        .words("best", "best", |best| match best.is_sure {
-            true => Cell::foreign(&view.target_name(best.first)),
-            false => Cell::text("none: intervals overlap").toned(Tone::Warn),
-        })
-        .numbers("first", "P50 of the first", |best| median_cell(best.first, best.metric))
-        .words("next", "next", |best| Cell::foreign(&view.target_name(best.second)))
-        .numbers("second", "P50 of the next", |best| median_cell(best.second, best.metric))
-        .table();
-    Some(Section::new("load_uses", "Which figure matters for which use").with([ABOUT_USES]).with([table]))
-}
-
-/// Of the points that have a median; `None` with fewer than two.
-fn best<'a>(points: &'a [Point], (purpose, figure, metric): (&'static str, &'static str, Metric)) -> Option<Best<'a>> {
-    let mut known: Vec<(&Point, f64)> = points.iter().filter_map(|point| Some((point, point.p50(metric)?))).collect();
-    known.sort_by(|a, b| if metric.is_rate() { b.1.total_cmp(&a.1) } else { a.1.total_cmp(&b.1) });
-    let [(first, _), (second, _), ..] = known[..] else { return None };
-    let is_sure = known[1..].iter().all(|(other, _)| {
-        let ends = first.spread(metric).p50_within.zip(other.spread(metric).p50_within);
-        ends.is_some_and(|(one, other)| one.1 < other.0 || other.1 < one.0)
-    });
-    Some(Best { purpose, figure, metric, first, second, is_sure })
 }
 
 /// Two targets, by number, that answered prompts in common.

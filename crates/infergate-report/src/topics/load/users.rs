@@ -1,7 +1,7 @@
 //! Each figure of a request by the number of users: a table and a picture a figure, all figures of the only scenario together, and
 //! how far scenarios lie apart.
 
-use infergate_core::stats::{mean, samples_needed};
+use infergate_core::stats::mean;
 
 use super::{at_load, ends, lines, threshold};
 use crate::load::{
@@ -12,71 +12,19 @@ use crate::model::{
 };
 use crate::units::capital;
 
-/// A figure, and what a reader makes of it.
-struct Figure {
-    metric: Metric,
-    about: &'static str,
-    /// What its P50 is like.
-    feels: Option<Feels>,
-    /// Values where that changes, as a picture names them.
-    thresholds: &'static [(&'static str, f64)],
-}
-
-struct Feels {
-    about: &'static str,
-    word: fn(f64) -> &'static str,
-    /// The word that is bad news; empty for none.
-    bad: &'static str,
-}
-
 /// The figures, in the order they are read.
-const FIGURES: [Figure; 5] = [
-    Figure {
-        metric: Metric::E2e,
-        about: "E2E, end-to-end latency: from the request's start to its last token.",
-        feels: None,
-        thresholds: &[],
-    },
-    Figure {
-        metric: Metric::Itl,
-        about: "ITL, inter-token latency: each gap between two pieces of the answer.",
-        feels: Some(Feels {
-            about: "by the P50: instant under 20 ms, acceptable up to 70 ms, sluggish above",
-            word: smoothness,
-            bad: "sluggish",
-        }),
-        thresholds: &[("instant below 20 ms", INSTANT_NS), ("sluggish above 70 ms", SLUGGISH_NS)],
-    },
-    Figure {
-        metric: Metric::Ttft,
-        about: "TTFT, time to first token: from the request's start to its first token.",
-        feels: Some(Feels { about: "by the P50: at once up to 200 ms, nearly so up to 300 ms", word: wait, bad: "" }),
-        thresholds: &[],
-    },
-    Figure {
-        metric: Metric::DecodeSpeed,
-        about: "Decode speed of a user: tokens a second once the first one is there (1 / TPOT).",
-        feels: Some(Feels {
-            about: "by the P50: people read 4 to 7 tokens a second",
-            word: reading,
-            bad: "slower than reading",
-        }),
-        thresholds: &[
-            ("reading speed from 4 tokens/s", READING_TOKENS_PER_S.0),
-            ("to 7 tokens/s", READING_TOKENS_PER_S.1),
-        ],
-    },
-    Figure {
-        metric: Metric::OutputThroughput,
-        about: "Output throughput of a request: its output tokens / E2E.",
-        feels: None,
-        thresholds: &[],
-    },
+const FIGURES: [(Metric, &str); 5] = [
+    (Metric::E2e, "E2E, end-to-end latency: from the request's start to its last token."),
+    (Metric::Itl, "ITL, inter-token latency: each gap between two pieces of the answer."),
+    (Metric::Ttft, "TTFT, time to first token: from the request's start to its first token."),
+    (Metric::DecodeSpeed, "Decode speed of a user: tokens a second once the first one is there (1 / TPOT)."),
+    (Metric::OutputThroughput, "Output throughput of a request: its output tokens / E2E."),
 ];
 /// A first token up to here seems to be there at once.
 const AT_ONCE_NS: f64 = 200e6;
 /// Tokens a second that people read: 200 to 300 words a minute.
-const READING_TOKENS_PER_S: (f64, f64) = (4.0, 7.0);
+const SLOW_READER: f64 = 4.0;
+const FAST_READER: f64 = 7.0;
 /// Series whose bands can be told apart in one picture.
 const MOST_BANDS: usize = 2;
 /// A threshold is drawn where a median is above this part of it: it would make the lines flat.
@@ -84,56 +32,58 @@ const NEAR: f64 = 0.2;
 /// The figures whose range over the scenarios is told.
 const RANGES: [Metric; 2] = [Metric::DecodeSpeed, Metric::Ttft];
 
-/// How a wait for the first token feels.
-fn wait(ttft_ns: f64) -> &'static str {
-    match ttft_ns {
-        ns if ns <= AT_ONCE_NS => "at once",
-        ns if ns <= WAITED_FOR_NS => "nearly at once",
-        _ => "waited for",
-    }
+/// What a reader makes of a figure.
+struct Feels {
+    about: &'static str,
+    word: fn(f64) -> &'static str,
+    /// The word that is bad news; empty for none.
+    bad: &'static str,
+    /// Values where the word changes, as a picture names them.
+    thresholds: &'static [(&'static str, f64)],
 }
 
-/// What a reader makes of a decode speed.
-fn reading(tokens_per_s: f64) -> &'static str {
-    let (slow, fast) = READING_TOKENS_PER_S;
-    match tokens_per_s {
-        speed if speed < slow => "slower than reading",
-        speed if speed <= fast => "as fast as reading",
-        _ => "faster than reading",
+fn feels(metric: Metric) -> Option<Feels> {
+    match metric {
+        Metric::Itl => Some(Feels {
+            about: "by the P50: instant under 20 ms, acceptable up to 70 ms, sluggish above",
+            word: smoothness,
+            bad: "sluggish",
+            thresholds: &[("instant below 20 ms", INSTANT_NS), ("sluggish above 70 ms", SLUGGISH_NS)],
+        }),
+        Metric::Ttft => Some(Feels {
+            about: "by the P50: at once up to 200 ms, nearly so up to 300 ms",
+            word: |ttft_ns| match ttft_ns {
+                ns if ns <= AT_ONCE_NS => "at once",
+                ns if ns <= WAITED_FOR_NS => "nearly at once",
+                _ => "waited for",
+            },
+            bad: "",
+            thresholds: &[],
+        }),
+        Metric::DecodeSpeed => Some(Feels {
+            about: "by the P50: people read 4 to 7 tokens a second",
+            word: |tokens_per_s| match tokens_per_s {
+                speed if speed < SLOW_READER => "slower than reading",
+                speed if speed <= FAST_READER => "as fast as reading",
+                _ => "faster than reading",
+            },
+            bad: "slower than reading",
+            thresholds: &[("reading speed, 4 tokens/s", SLOW_READER), ("7 tokens/s", FAST_READER)],
+        }),
+        _ => None,
     }
 }
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
-    let definitions: Vec<String> = FIGURES.iter().map(|figure| figure.about.to_owned()).collect();
-    let mut tables = FIGURES.map(|figure| table(view, &figure));
-    tables[FIGURES.len() - 1].note = no_p99(view);
-    let findings: Vec<Finding> = FIGURES.iter().filter_map(|figure| finding(view, figure)).collect();
-    let charts = FIGURES.iter().filter_map(|figure| chart(view, figure)).chain(together(view));
+    let definitions: Vec<String> = FIGURES.iter().map(|(_, about)| (*about).to_owned()).collect();
+    let tables = FIGURES.map(|(metric, _)| table(view, metric));
+    let findings: Vec<Finding> = FIGURES.iter().filter_map(|(metric, _)| finding(view, *metric)).collect();
+    let charts = FIGURES.iter().map(|(metric, _)| chart(view, *metric)).chain(together(view));
     let section = Section::new("load_users", "By number of users").with([definitions]).with(tables);
     Some(section.with([findings]).with(charts))
 }
 
-fn has_p99(view: &View<'_>, metric: Metric) -> bool {
-    view.digest.points.iter().any(|point| point.spread(metric).p99.is_some())
-}
-
-/// A percentile that no level has requests enough for is a sentence and no column of dashes.
-fn no_p99(view: &View<'_>) -> Option<String> {
-    if FIGURES.iter().any(|figure| has_p99(view, figure.metric)) {
-        return None;
-    }
-    let most = view.digest.points.iter().map(|point| point.summary.measured).max()?;
-    let needed = samples_needed(Rank::P99.share())?;
-    if most >= needed {
-        return Some("No P99 is printed: it lies among the requests that failed.".into());
-    }
-    Some(format!(
-        "No P99 is printed: it takes {needed} requests and no level has more than {most}; measure longer for one."
-    ))
-}
-
-fn table(view: &View<'_>, figure: &Figure) -> Table {
-    let metric = figure.metric;
+fn table(view: &View<'_>, metric: Metric) -> Table {
     let percentile = |rank| move |point: &&Point| percentile_cell(point, metric, rank);
     let mut rows = view
         .rows(metric.key(), &capital(metric.long()))
@@ -143,8 +93,8 @@ fn table(view: &View<'_>, figure: &Figure) -> Table {
         .numbers("p25", "P25", percentile(Rank::P25))
         .numbers("p50", "P50", percentile(Rank::P50))
         .numbers("p75", "P75", percentile(Rank::P75))
-        .with_if(has_p99(view, metric), |rows| rows.numbers("p99", "P99", percentile(Rank::P99)));
-    if let Some(feels) = &figure.feels {
+        .numbers("p99", "P99", percentile(Rank::P99));
+    if let Some(feels) = feels(metric) {
         let word = |point: &&Point| match percentile_cell(point, metric, Rank::P50) {
             Cell::Number(p50, _) => Cell::text((feels.word)(p50.value)),
             missing => missing,
@@ -182,8 +132,8 @@ fn gaps(rows: Rows<&Point>) -> Rows<&Point> {
 }
 
 /// From the best to the worst median of all, and what a reader makes of both.
-fn finding(view: &View<'_>, figure: &Figure) -> Option<Finding> {
-    let (metric, feels) = (figure.metric, figure.feels.as_ref()?);
+fn finding(view: &View<'_>, metric: Metric) -> Option<Finding> {
+    let feels = feels(metric)?;
     let [mut best, mut worst] = ends(view.charted(), |point| point.p50(metric))?;
     if metric.is_rate() {
         (best, worst) = (worst, best);
@@ -196,8 +146,7 @@ fn finding(view: &View<'_>, figure: &Figure) -> Option<Finding> {
     Some(Finding::new(tone, format!("The middle {} is {range}", metric.long())))
 }
 
-fn chart(view: &View<'_>, figure: &Figure) -> Option<Chart> {
-    let metric = figure.metric;
+fn chart(view: &View<'_>, metric: Metric) -> Chart {
     let lines = lines(view, Unit::of(metric), |point| point.p50(metric));
     let series = view.series();
     let (mut layers, mut band) = (Vec::new(), "");
@@ -212,17 +161,19 @@ fn chart(view: &View<'_>, figure: &Figure) -> Option<Chart> {
         }));
     }
     let largest = view.charted().filter_map(|point| point.p50(metric)).fold(0.0, f64::max);
-    let near = figure.thresholds.iter().filter(|(_, value)| largest > NEAR * value);
-    layers.extend(near.map(|(name, value)| threshold(view, name, *value)));
+    let thresholds = feels(metric).map_or(&[][..], |feels| feels.thresholds).iter();
+    layers.extend(
+        thresholds.filter(|(_, value)| largest > NEAR * value).map(|(name, value)| threshold(view, name, *value)),
+    );
     let better = if metric.is_rate() { "More is better." } else { "Less is better." };
-    (!lines.is_empty()).then(|| Chart {
+    Chart {
         id: format!("load-{}", metric.key().replace('_', "-")),
         title: capital(metric.long()),
         caption: format!("The line joins medians{band}. {better}"),
         x: view.axis(),
         y: Axis::new(metric.short(), Unit::of(metric)).zero(),
-        layers: [layers, lines].concat(),
-    })
+        layers: if lines.is_empty() { lines } else { [layers, lines].concat() },
+    }
 }
 
 /// All figures of the only series, each against its value at the lowest load.
@@ -231,7 +182,7 @@ fn together(view: &View<'_>) -> Option<Chart> {
     let line = view.line(series);
     let first = *line.first()?;
     let at_first = first.arrivals.name();
-    let layers = FIGURES.iter().enumerate().filter_map(|(n, Figure { metric, .. })| {
+    let layers = FIGURES.iter().enumerate().filter_map(|(n, (metric, _))| {
         let base = first.p50(*metric).filter(|base| *base > 0.0)?;
         let known = line.iter().filter_map(|point| {
             let value = point.p50(*metric).filter(|value| *value > 0.0)?;

@@ -60,7 +60,6 @@ fn the_terminal_and_the_page_say_alike_who_is_faster() {
         assert_eq!(["short", "long"].map(|id| cell(pairs, 0, id).shown()), expected, "{said}");
         let crosses = cell(pairs, 0, "tokens").quantity().is_some();
         assert_eq!(crosses, said.contains("up to"), "{said}");
-        assert_eq!(crosses, page.section("load_winners").is_some_and(|section| section.charts().count() > 0), "{said}");
     }
 }
 

@@ -62,7 +62,8 @@ fn percentiles_by_the_number_of_users() {
                 assert_eq!(number(table, at, column), Some(expected), "{id} {column}");
             }
         }
-        assert!(table.columns.iter().all(|column| column.id != "p99"), "no column of dashes");
+        let on_page = table.for_pages();
+        assert!(on_page.columns.iter().all(|column| column.id != "p99"), "no column of dashes");
     }
     assert_eq!(number(table(&report, "load_users", "ttft"), 1, "requests"), Some(58.0));
 }
@@ -82,12 +83,12 @@ fn a_p99_stands_where_a_level_has_requests_enough() {
 #[test]
 fn scaling_is_against_one_user_alone() {
     let report = of(even());
-    let table = table(&report, "load_scaling", "levels");
-    let row = |at| ["system", "ideal", "efficiency"].map(|id| number(table, at, id));
-    assert_eq!([row(0), row(1)], [[Some(25.0), Some(25.0), Some(1.0)], [Some(50.0), Some(50.0), Some(1.0)]]);
+    let row =
+        |report: &Report, at| ["system", "scaling"].map(|id| number(table(report, "load_levels", "levels"), at, id));
+    assert_eq!([row(&report, 0), row(&report, 1)], [[Some(25.0), Some(1.0)], [Some(50.0), Some(1.0)]]);
     let mut receipt = even();
     receipt.levels.remove(0);
-    assert!(of(receipt).section("load_scaling").is_none(), "nobody was alone");
+    assert_eq!(row(&of(receipt), 0), [Some(50.0), None], "nobody was alone");
 }
 
 #[test]
@@ -179,7 +180,6 @@ fn an_open_loop_is_told_by_its_rate() {
     let report = of(receipt);
     let table = table(&report, "load_users", "ttft");
     assert_eq!(cell(table, 0, "rate").shown(), "2.5 requests/s");
-    assert!(report.section("load_scaling").is_none());
     let chart = report.charts().find(|chart| chart.id == "load-ttft").expect("a picture");
     assert_eq!(chart.x.label, "rate");
 }
