@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::File;
 use crate::figures::{self, Spread};
 use crate::inputs::Inputs;
-use crate::load::{Metric, Point, View};
+use crate::load::{Metric, Point, Rank, View};
 use crate::model::Report;
 use infergate_receipts::{CaseRecord, to_json};
 
@@ -34,8 +34,9 @@ pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
 /// The median of each figure of a level between its quartiles.
 fn of_load(point: &Point) -> BTreeMap<String, Measure> {
     let of = |metric: Metric| {
-        let spread = point.spread(metric);
-        Some((metric.key_in("ns"), Measure { value: spread.p50?, lower_value: spread.p25, upper_value: spread.p75 }))
+        let [lower_value, p50, upper_value] =
+            [Rank::P25, Rank::P50, Rank::P75].map(|rank| point.spread(metric).at(rank));
+        Some((metric.key_in("ns"), Measure { value: p50?, lower_value, upper_value }))
     };
     let figures = [Metric::Ttft, Metric::Itl, Metric::E2e, Metric::DecodeSpeed, Metric::OutputThroughput];
     figures.into_iter().filter_map(of).collect()

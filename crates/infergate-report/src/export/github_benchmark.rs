@@ -31,7 +31,7 @@ pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
 fn of_load(view: &View<'_>, point: &Point) -> Vec<Entry> {
     let of = |metric: Metric| {
         let name = format!("{} {}", view.place_name(point), metric.key_in("ns"));
-        Some(Entry { name, unit: "ns", value: point.spread(metric).p50?, range: None })
+        Some(Entry { name, unit: "ns", value: point.p50(metric)?, range: None })
     };
     [Metric::Ttft, Metric::Itl, Metric::E2e].into_iter().filter_map(of).collect()
 }

@@ -1,14 +1,11 @@
 //! What a report says of a load run, derived once: raw times are many, and every section and picture needs the same few numbers
 //! of them.
 
-use infergate_core::load::Arrivals;
+use infergate_core::load::{Arrivals, RequestRecord};
 use infergate_core::stats::Queue;
 use infergate_load::summary::crossing::{Faster, compare};
 use infergate_load::summary::{LevelSummary, summarise, summarise_target};
 use infergate_receipts::{LevelRecord, LoadReceipt, Metric};
-
-/// Pairs of targets that are compared: each takes thousands of resamples, and a file may name many targets and levels.
-const MOST_PAIRS: usize = 200;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Digest {
@@ -16,7 +13,6 @@ pub struct Digest {
     pub points: Vec<Point>,
     /// Each two targets of a level.
     pub pairs: Vec<Pair>,
-    pub pairs_left_out: usize,
 }
 
 impl Digest {
@@ -39,16 +35,12 @@ impl Digest {
         digest
     }
 
+    /// Nothing of two points of different levels.
     fn compare(&mut self, seed: u64, one: usize, other: usize) {
         let (first, second) = (&self.points[one], &self.points[other]);
-        if first.level != second.level {
-            return;
-        }
-        if self.pairs.len() >= MOST_PAIRS {
-            self.pairs_left_out += 1;
-        } else if let Some(faster) = compare(&first.summary, &second.summary, seed) {
-            self.pairs.push(Pair { points: (one, other), winners: Winners::of(first, second, faster) });
-        }
+        let faster = (first.level == second.level).then(|| compare(&first.summary, &second.summary, seed)).flatten();
+        self.pairs
+            .extend(faster.map(|faster| Pair { points: (one, other), winners: Winners::of(first, second, faster) }));
     }
 }
 
@@ -116,10 +108,7 @@ pub struct Spread {
     pub requests: usize,
     /// Requests beside them that failed: infinitely slow, for a percentile.
     pub failed: usize,
-    pub p25: Option<f64>,
-    pub p50: Option<f64>,
-    pub p75: Option<f64>,
-    pub p99: Option<f64>,
+    by_rank: [Option<f64>; 4],
     /// Where the median lies, 95 %, by batch means; `None` where requests are too few for how much they depend on each other.
     pub p50_within: Option<(f64, f64)>,
 }
@@ -127,18 +116,13 @@ pub struct Spread {
 impl Spread {
     fn of(metric: Metric, summary: &LevelSummary, queue: Queue) -> Self {
         let values = summary.values(metric);
-        let [p25, p50, p75, p99] = values.all_at([Rank::P25, Rank::P50, Rank::P75, Rank::P99].map(Rank::share));
+        let by_rank = values.all_at([Rank::P25, Rank::P50, Rank::P75, Rank::P99].map(Rank::share));
         let within = values.within(Rank::P50.share(), queue).filter(|(_, high)| high.is_finite());
-        Self { requests: values.requests, failed: values.failed, p25, p50, p75, p99, p50_within: within }
+        Self { requests: values.requests, failed: values.failed, by_rank, p50_within: within }
     }
 
     pub fn at(&self, rank: Rank) -> Option<f64> {
-        match rank {
-            Rank::P25 => self.p25,
-            Rank::P50 => self.p50,
-            Rank::P75 => self.p75,
-            Rank::P99 => self.p99,
-        }
+        self.by_rank[rank as usize]
     }
 }
 
@@ -147,6 +131,13 @@ impl Spread {
 pub struct Series {
     pub scenario: usize,
     pub target: Option<usize>,
+}
+
+impl Series {
+    /// Whether a request went to its target.
+    pub fn has(self, record: &RequestRecord) -> bool {
+        self.target.is_none_or(|target| record.target as usize == target)
+    }
 }
 
 /// One level, or what one of several targets did in it.
@@ -190,7 +181,7 @@ impl Point {
     }
 
     pub fn p50(&self, metric: Metric) -> Option<f64> {
-        self.spread(metric).p50
+        self.spread(metric).at(Rank::P50)
     }
 
     pub fn failed(&self) -> u64 {

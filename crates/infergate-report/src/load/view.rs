@@ -144,9 +144,9 @@ impl<'a> View<'a> {
 
     /// The requests that a point is about: all of its level's, or those of its target.
     pub fn requests(&self, point: &Point) -> impl Iterator<Item = &'a RequestRecord> + use<'a> {
-        let target = point.series.target;
+        let series = point.series;
         let all = self.record(point).into_iter().flat_map(|level| &level.requests);
-        all.filter(move |record| target.is_none_or(|target| record.target as usize == target))
+        all.filter(move |record| series.has(record))
     }
 
     /// What one user alone gets out of a point's scenario.

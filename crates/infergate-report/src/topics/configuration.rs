@@ -2,7 +2,7 @@
 
 use infergate_core::case::Phase;
 use infergate_core::engine::EngineInfo;
-use infergate_receipts::{Build, Receipt};
+use infergate_receipts::Build;
 
 use crate::figures::samples;
 use crate::inputs::{Inputs, Subject};
@@ -15,8 +15,6 @@ const SETTINGS: [(&str, &str); 2] = [("attention", "attention"), ("keys and valu
 /// How each case is warmed up.
 const WARM_UP: &str =
     "before any time is taken: the whole output twice in the first process, its first 8 tokens in each further one";
-/// What an engine without a device computes on.
-const PROCESSOR: &str = "the processor: the engine names no other";
 
 pub fn sides(inputs: &Inputs) -> Option<Section> {
     let (head, base) = (inputs.subject()?, inputs.base_build()?);
@@ -79,7 +77,7 @@ fn machine(inputs: &Inputs, subject: &Subject<'_>) -> Table {
     table.fact("logical cores", machine.logical_cores);
     table.fact("memory", Cell::of(machine.memory_bytes, Unit::Bytes));
     if machine.devices.is_empty() {
-        table.fact("device", PROCESSOR);
+        table.fact("device", "the processor");
     }
     for device in &machine.devices {
         table.fact("device", Cell::foreign(&format!("{} ({})", device.name, device.kind)));
@@ -102,13 +100,7 @@ fn run(inputs: &Inputs, subject: &Subject<'_>) -> Table {
     } else {
         table.fact("seed", subject.seed.to_string());
     }
-    if let Some(receipt) = &inputs.head {
-        counts(receipt, &mut table);
-    }
-    table
-}
-
-fn counts(receipt: &Receipt, table: &mut Table) {
+    let Some(receipt) = &inputs.head else { return table };
     table.fact("cases", receipt.cases.len());
     table.fact("fresh processes", Cell::count(receipt.cases.iter().map(|case| case.processes.len()).max()));
     if receipt.cases.iter().any(|case| case.id.phase() != Phase::Bench) {
@@ -127,7 +119,9 @@ fn counts(receipt: &Receipt, table: &mut Table) {
     for broken in &receipt.invalid {
         table.fact("invalid", Cell::foreign(broken));
     }
-    let Some(probes) = receipt.probes.map(|probes| probes.best()) else { return };
-    table.fact("memory read, probed", Cell::of(probes.memory_read_bytes_per_s, Unit::BytesPerS));
-    table.fact("f32 multiply-adds, probed", Cell::of(probes.fma_flops_per_s, Unit::FlopsPerS));
+    if let Some(probes) = receipt.probes.map(|probes| probes.best()) {
+        table.fact("memory read, probed", Cell::of(probes.memory_read_bytes_per_s, Unit::BytesPerS));
+        table.fact("f32 multiply-adds, probed", Cell::of(probes.fma_flops_per_s, Unit::FlopsPerS));
+    }
+    table
 }

@@ -8,14 +8,11 @@ use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Plac
 use crate::units;
 use infergate_core::case::{Case, Phase};
 use infergate_judge::{CV_LIMIT, limit_fraction, summary_ns, variation};
-use infergate_receipts::{CaseRecord, Metric, Probes, Receipt};
+use infergate_receipts::{CaseRecord, Metric, Receipt};
 
 /// How figures of cases are made.
 const PERCENTILES: &str = "All samples of all processes. A percentile is printed from the number of samples on for which a 95 % interval of it \
                            exists: 6 for the median, 72 for P95, 368 for P99.";
-/// Each kind of case, as the legend names it.
-const PHASES: [(Phase, &str); 3] =
-    [(Phase::Prefill, "prefill"), (Phase::Decode, "decode"), (Phase::Generate, "generate")];
 /// Up to this a case is steady: as much as a gate calls a change.
 const STEADY: f64 = 0.02;
 /// How far the roof goes on beyond the outermost case, as a factor.
@@ -132,23 +129,16 @@ fn middle_gap(receipt: &Receipt) -> Option<Finding> {
 /// After S. Williams, A. Waterman and D. Patterson, "Roofline: an insightful visual performance model", CACM 52(4), 2009.
 fn roofline(receipt: &Receipt) -> Option<Chart> {
     let probes = receipt.probes.as_ref()?.best();
-    let known: Vec<(Phase, Place)> = receipt.cases.iter().filter_map(|case| place(receipt, case)).collect();
+    let cases: Vec<Place> = receipt.cases.iter().filter_map(|case| under_the_roof(receipt, case)).collect();
     let bend = probes.fma_flops_per_s / probes.memory_read_bytes_per_s;
-    if known.is_empty() || !(bend.is_finite() && bend > 0.0) {
+    if cases.is_empty() || !(bend.is_finite() && bend > 0.0) {
         return None;
     }
-    let intensities = || known.iter().map(|(_, place)| place.x).chain([bend]);
+    let intensities = || cases.iter().map(|place| place.x).chain([bend]);
     let from = intensities().fold(f64::INFINITY, f64::min) / BEYOND;
     let to = intensities().fold(0.0, f64::max) * BEYOND;
-    let roof = [from, bend, to].map(|intensity| under_the_roof(&probes, intensity));
-    let look = Look { dashed: false, ..Look::ink() };
-    let mut layers = vec![Layer::new("hardware limit", look, Marks::Line(roof.into()))];
-    for (nth, (phase, name)) in PHASES.into_iter().enumerate() {
-        let points: Vec<Place> = known.iter().filter(|(of, _)| *of == phase).map(|(_, place)| place.clone()).collect();
-        if !points.is_empty() {
-            layers.push(Layer::new(name, Look::nth(nth), Marks::Points(points)));
-        }
-    }
+    let most = |intensity: f64| (intensity * probes.memory_read_bytes_per_s).min(probes.fma_flops_per_s);
+    let roof = [from, bend, to].map(|intensity| Place::new(intensity, most(intensity), ""));
     Some(Chart {
         id: "roofline".into(),
         title: "Roofline: operations a second against operations a byte".into(),
@@ -157,24 +147,21 @@ fn roofline(receipt: &Receipt) -> Option<Chart> {
             .into(),
         x: Axis::new("operations a byte", Unit::Plain).logarithmic(),
         y: Axis::new("speed", Unit::FlopsPerS).logarithmic(),
-        layers,
+        layers: vec![
+            Layer::new("hardware limit", Look::ink(), Marks::Line(roof.into())),
+            Layer::new("a case", Look::head(), Marks::Points(cases)),
+        ],
     })
 }
 
 /// A case in the chart. `None` without its work or time, or above the roof, where the probes saw less than the hardware gives.
-fn place(receipt: &Receipt, case: &CaseRecord) -> Option<(Phase, Place)> {
+fn under_the_roof(receipt: &Receipt, case: &CaseRecord) -> Option<Place> {
     let (work, time_ns) = (case.work?, summary_ns(&case.processes)?);
     let share = limit_fraction(Some(&work), receipt.probes.as_ref(), Some(time_ns)).filter(|share| *share <= 1.0)?;
     let (x, y) = (work.intensity_flops_per_byte()?, work.all_flops? / time_ns * 1e9);
     let (speed, share) = (Unit::FlopsPerS.show(y), Unit::Fraction.show(share));
     let hover = format!("{}: {speed} at {x:.1} operations a byte, {share} of the hardware's limit", case.id);
-    (y.is_finite() && y > 0.0).then(|| (case.id.phase(), Place::new(x, y, hover)))
-}
-
-/// The most that this machine reaches at so many operations a byte.
-fn under_the_roof(probes: &Probes, intensity: f64) -> Place {
-    let y = (intensity * probes.memory_read_bytes_per_s).min(probes.fma_flops_per_s);
-    Place::new(intensity, y, format!("at most {} at {intensity:.1} operations a byte", Unit::FlopsPerS.show(y)))
+    (y.is_finite() && y > 0.0).then(|| Place::new(x, y, hover))
 }
 
 /// For a terminal: every metric of every case. The numbers are those that targets are judged by: medians over processes of each

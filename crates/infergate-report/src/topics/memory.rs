@@ -1,6 +1,6 @@
 //! The memory phase: what many runs of one process left behind, and the place of a leak; loading, one generation, and the counters.
 
-use infergate_core::memory::leak::{allocations, asked, resident_trend};
+use infergate_core::memory::leak::allocations;
 use infergate_receipts::{
     Evidence, MemoryEvidence, MemoryReceipt, MemoryRecord, Unit as Counts, Verdict, VerdictRow, Witness,
 };
@@ -14,8 +14,6 @@ use crate::words;
 const PLOT_WIDTH: usize = 50;
 /// Such a line is at least this high: below it nothing is judged either.
 const PLOT_SPAN_BYTES: u64 = 1 << 20;
-/// Runs of which each has a mark in the picture.
-const MOST_MARKED: usize = 120;
 
 /// What the phase saw: what many runs leave behind first.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
@@ -23,7 +21,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let trends = trends(inputs.verdict.as_ref());
     let remarks: Vec<String> = record.invalid.iter().chain(&record.missing).cloned().collect();
     let tables = [loading(record), loaded(inputs, record), one_run(record)];
-    let section = Section::new("memory", "Memory").with([series(record)]).with([further(record, &trends)]);
+    let section = Section::new("memory", "Memory").with([series(record)]).with([rarer_leaks(&trends)]);
     let section = section.with(places(record, inputs.verdict.as_ref())).with(tables);
     let section = section.with(inputs.memory.as_ref().map(counters)).with([remarks]);
     Some(section.with([chart(&trends, record)]))
@@ -121,15 +119,10 @@ fn series(record: &MemoryRecord) -> Table {
         ))
 }
 
-/// How rare a leak is still seen, and how much the resident set varies.
-fn further(record: &MemoryRecord, trends: &[Trend<'_>]) -> Vec<String> {
+/// How rare a leak of the heap is still seen.
+fn rarer_leaks(trends: &[Trend<'_>]) -> Vec<String> {
     let rarer = trends.iter().filter_map(|(_, memory)| words::rarer_leaks(memory));
-    let rarer = rarer.map(|rarer| format!("{}: {rarer}", words::witness(Witness::Heap)));
-    let noise = resident_trend(asked(record, &record.runs.rss_bytes)).map(|fit| {
-        let (name, noise) = (words::witness(Witness::Resident), Unit::Bytes.show(fit.mad_bytes));
-        format!("{name}: noise {noise} (MAD around the line), autocorrelation {:.2}", fit.autocorrelation)
-    });
-    rarer.chain(noise).collect()
+    rarer.map(|rarer| format!("{}: {rarer}", words::witness(Witness::Heap))).collect()
 }
 
 /// Where memory that stays was allocated, innermost function first.
@@ -185,8 +178,7 @@ fn line(name: &str, runs: &[u64], n: usize) -> Layer {
         let hover = format!("{name} after run {run}: {}", Unit::Bytes.show(*bytes as f64));
         Place::new(f64::from(run), *bytes as f64 - first as f64, hover)
     });
-    let marks = if runs.len() <= MOST_MARKED { Marks::MarkedLine } else { Marks::Line };
-    Layer::new(name, Look::nth(n), marks(places.collect()))
+    Layer::new(name, Look::nth(n), Marks::MarkedLine(places.collect()))
 }
 
 /// Growth that counts, over as many runs.

@@ -6,7 +6,7 @@ use infergate_core::case::Phase;
 use infergate_core::trace::Trace;
 use infergate_receipts::{CaseRecord, Receipt, TtftParts};
 
-/// Gaps and tokens that are drawn, the first of them; more run into each other.
+/// Gaps that are drawn, the first of them; more run into each other.
 const MOST_TOKENS: usize = 400;
 /// More points than this hide each other, and make a file slow.
 const MOST_POINTS: usize = 600;
@@ -148,9 +148,6 @@ fn timeline(request: &Request<'_>) -> Option<Chart> {
         // Two shades in turn, so that neighbours are told apart.
         layers.push(span(&format!("ITL of token {}", at + 2), (gap[0], gap[1]), 2.0, 2 * (at % 2)));
     }
-    let token = |(at, x): (usize, &f64)| Place::new(*x, 4.0, format!("token {} after {}", at + 1, Unit::Ns.show(*x)));
-    let tokens = times.iter().enumerate().take(MOST_TOKENS).map(token).collect();
-    layers.push(Layer::new("", Look::head(), Marks::Points(tokens)));
     let lane = |name: &str, ns: f64| format!("{name} {}", Unit::Ns.show(ns));
     let lanes =
         vec![lane("E2E", last), lane("generation", last - first), "ITL".into(), lane("TTFT", first), "tokens".into()];
@@ -158,8 +155,8 @@ fn timeline(request: &Request<'_>) -> Option<Chart> {
         id: "timeline".into(),
         title: format!("One request of {}", request.record.id),
         caption: format!(
-            "A real request, from the moment it was handed over. The first of {} tokens ends the TTFT; each further one ends an \
-             ITL; the last ends the generation time and the E2E.",
+            "A real request. The first of {} tokens ends the TTFT, each further one an ITL, and the last the generation time and \
+             the E2E.",
             times.len()
         ),
         x: Axis::new("time since the request", Unit::Ns).zero(),

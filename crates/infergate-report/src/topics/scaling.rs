@@ -3,13 +3,10 @@
 use crate::figures;
 use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Unit};
-use crate::units;
 use infergate_core::case::{Case, Phase};
 use infergate_judge::limit_fraction;
 use infergate_receipts::{CaseRecord, Metric, Receipt};
 
-/// Growth within this fraction of the input's is called "as the input".
-const AS_THE_INPUT: f64 = 0.05;
 /// More points than this hide each other, and make a file slow.
 const MOST_POINTS: usize = 600;
 
@@ -101,21 +98,10 @@ fn growth(family: &Family<'_>) -> Option<Finding> {
     if from == 0 || from == to {
         return None;
     }
-    let (figure, name) = (figures::name(family.figure), first.id.phase().name());
+    let (phase, figure) = (first.id.phase().name(), figures::name(family.figure));
     let (input, growth) = (to as f64 / from as f64, most / least);
-    if family.figure == Metric::DecodeSpeed {
-        let change = units::change(growth - 1.0);
-        return Some(Finding::plain(format!(
-            "{name}: tokens/s change by {change} from a context of {from} to one of {to} tokens"
-        )));
-    }
-    let pace = match growth / input - 1.0 {
-        beyond if beyond > AS_THE_INPUT => "faster than the input",
-        beyond if beyond < -AS_THE_INPUT => "slower than the input",
-        _ => "as the input does",
-    };
     Some(Finding::plain(format!(
-        "{name}: from {from} to {to} prompt tokens {figure} grows {growth:.1} times, {pace} ({input:.1} times)"
+        "{phase}: from {from} to {to} prompt tokens the input grows {input:.1} times and {figure} {growth:.2} times"
     )))
 }
 

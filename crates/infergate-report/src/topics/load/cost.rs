@@ -7,8 +7,8 @@ use infergate_receipts::Price;
 use crate::load::{Point, View};
 use crate::model::{Cell, Missing, Section, Unit};
 
-const ABOUT: &str = "By the given prices of a million tokens, in their currency, and the server's own counts, over the requests that were \
-                     measured. Failed requests are not in it.";
+const ABOUT: &str =
+    "By the given prices of a million tokens and the server's own counts, over the measured requests that completed.";
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
     view.receipt.targets.iter().find_map(|target| target.price())?;

@@ -37,10 +37,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
             Ok(uptime) => Cell::of(uptime.down_ns, Unit::Ns).toned(Tone::Bad),
             Err(why) => Cell::Missing(why),
         })
-        .about(
-            "from a request that failed to the next start of one that was answered (at a rate to the end of the last one that \
-             failed), while no other was being answered",
-        )
+        .about("time in which requests failed and none was being answered")
         .numbers("uptime", "uptime", |point| match uptime(view, point) {
             Ok(uptime) => Cell::of(1.0 - uptime.down_ns as f64 / uptime.all_ns as f64, Unit::Fraction),
             Err(why) => Cell::Missing(why),

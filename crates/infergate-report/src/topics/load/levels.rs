@@ -11,7 +11,6 @@ use super::failures::classes;
 use super::{at_most_users, ends, lines, threshold};
 use crate::load::{Metric, Point, Rank, View, percentile_cell};
 use crate::model::{Axis, Cell, Chart, Finding, Missing, Section, Tone, Unit};
-use crate::units;
 use crate::words::missing;
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
@@ -101,7 +100,7 @@ fn remarks(view: &View<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
     for point in &view.digest.points {
         let late = point.summary.late_ns.at(0.5).filter(|_| point.users().is_none()).map(|late| {
-            let late = units::duration(Some(late));
+            let late = Unit::Ns.show(late);
             format!("the client sent requests {late} after their scheduled start (P50), which is in every latency")
         });
         let all = [failed(view, point), late, few(point)];

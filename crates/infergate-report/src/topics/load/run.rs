@@ -5,9 +5,6 @@ use infergate_receipts::{Price, TargetRecord};
 use crate::load::View;
 use crate::model::{Cell, Missing, Rows, Section, Table, Unit};
 
-/// Names of loads in one line.
-const MOST_LOADS: usize = 20;
-
 pub fn scenarios(view: &View<'_>) -> Option<Section> {
     let receipt = view.receipt;
     let tokens = |count: u32| Cell::of(count, Unit::Tokens);
@@ -44,11 +41,7 @@ fn facts(view: &View<'_>) -> Table {
     table.fact("seed", receipt.seed.to_string());
     let mut loads: Vec<String> = receipt.levels.iter().map(|level| level.arrivals.name()).collect();
     loads.dedup();
-    loads.truncate(MOST_LOADS);
     table.fact("levels", Cell::foreign(&loads.join(", ")));
-    if receipt.partial {
-        table.fact("partial", "the run was cut short");
-    }
     table
 }
 

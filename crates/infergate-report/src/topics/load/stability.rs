@@ -75,15 +75,11 @@ fn quarters<'a>(view: &View<'a>, point: &Point) -> [Vec<&'a RequestRecord>; QUAR
     counted.sort_by_key(|record| record.scheduled_ns);
     let mut quarters: [Vec<&RequestRecord>; QUARTERS.len()] = Default::default();
     for (place, record) in counted.iter().enumerate() {
-        if is_of(point.series, record) {
+        if point.series.has(record) {
             quarters[place * QUARTERS.len() / counted.len()].push(record);
         }
     }
     quarters
-}
-
-fn is_of(series: Series, record: &RequestRecord) -> bool {
-    series.target.is_none_or(|target| record.target as usize == target)
 }
 
 fn median(quarter: &[&RequestRecord], metric: Metric) -> Cell {
@@ -116,7 +112,7 @@ fn chart(view: &View<'_>) -> Chart {
     let places = |series: Series| {
         let levels = view.receipt.levels.iter().filter(|level| level.scenario as usize == series.scenario);
         let completed = levels.flat_map(|level| &level.requests).filter(|record| record.failure.is_none());
-        let its = completed.filter(|record| is_of(series, record));
+        let its = completed.filter(|record| series.has(record));
         let places = its.filter_map(|record| {
             let y = Metric::E2e.value(record).filter(|ns| *ns > 0.0)?;
             Some(Place::new(record.scheduled_ns.saturating_sub(began_ns) as f64, y, ""))

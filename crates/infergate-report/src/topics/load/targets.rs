@@ -11,8 +11,8 @@ use crate::model::{Cell, Missing, Rows, Section, Tone, Unit};
 
 const ABOUT: &str = "Requests went to the targets in turn, in the same minutes. Each median stands with its 95 % interval. Targets on one \
                      machine slow each other, other models differ by themselves, and longer answers take longer.";
-const ABOUT_AGREEMENT: &str = "How many of the dataset's prompts two targets answered with the same text. Two that serve one model can differ by a coarser \
-                               quantization, another order of sums, or a special token before the prompt. Which answer is better is not said.";
+const ABOUT_AGREEMENT: &str = "Prompts of the dataset that two targets answered with the same text. One model can answer differently by quantization, \
+                               order of sums or special tokens. Which answer is better is not said.";
 /// The figure that decides for a use.
 const USES: [&str; 3] = [
     "TTFT matters where somebody waits for the first word: search, autocomplete.",

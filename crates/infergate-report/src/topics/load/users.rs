@@ -25,8 +25,6 @@ const AT_ONCE_NS: f64 = 200e6;
 /// Tokens a second that people read: 200 to 300 words a minute.
 const SLOW_READER: f64 = 4.0;
 const FAST_READER: f64 = 7.0;
-/// Series whose bands can be told apart in one picture.
-const MOST_BANDS: usize = 2;
 /// A threshold is drawn where a median is above this part of it: it would make the lines flat.
 const NEAR: f64 = 0.2;
 /// The figures whose range over the scenarios is told.
@@ -148,17 +146,17 @@ fn finding(view: &View<'_>, metric: Metric) -> Option<Finding> {
 
 fn chart(view: &View<'_>, metric: Metric) -> Chart {
     let lines = lines(view, Unit::of(metric), |point| point.p50(metric));
-    let series = view.series();
     let (mut layers, mut band) = (Vec::new(), "");
-    if series.len() <= MOST_BANDS {
+    if let [series] = view.series()[..] {
         band = ", the band reaches from P25 to P75";
-        layers.extend(series.iter().enumerate().filter_map(|(n, series)| {
-            let known = view.line(*series).into_iter().filter_map(|point| {
-                Some(Stretch { x: point.load(), low: point.spread(metric).p25?, high: point.spread(metric).p75? })
-            });
-            let stretches: Vec<Stretch> = known.collect();
-            (stretches.len() > 1).then(|| Layer::new("P25 to P75", Look::nth(n), Marks::Area(stretches)))
-        }));
+        let known = view.line(series).into_iter().filter_map(|point| {
+            let spread = point.spread(metric);
+            Some(Stretch { x: point.load(), low: spread.at(Rank::P25)?, high: spread.at(Rank::P75)? })
+        });
+        let stretches: Vec<Stretch> = known.collect();
+        if !stretches.is_empty() {
+            layers.push(Layer::new("P25 to P75", Look::head(), Marks::Area(stretches)));
+        }
     }
     let largest = view.charted().filter_map(|point| point.p50(metric)).fold(0.0, f64::max);
     let thresholds = feels(metric).map_or(&[][..], |feels| feels.thresholds).iter();

@@ -3,8 +3,7 @@
 use crate::load::{Pair, Point, View, Winners};
 use crate::model::{Cell, Missing, Rows, Section, Unit};
 
-const ABOUT: &str = "An answer of n tokens takes TTFT + (n - 1) x TPOT. Of two targets one can be the faster for short answers and the other \
-                     for long ones; where they cross, both take the same time.";
+const ABOUT: &str = "An answer of n tokens takes TTFT + (n - 1) x TPOT. One target can be faster for short answers, and another for long ones.";
 /// No target is shown to be faster.
 const NEITHER: &str = "neither: intervals overlap";
 
@@ -33,7 +32,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         None => Cell::text(NEITHER),
     };
     let pairs = view.digest.pairs.iter().map(|pair| Compared::of(view, pair));
-    let mut table = view
+    let table = view
         .lead(Rows::of("pairs", "", pairs), |pair| pair.one)
         .words("short", "faster for short answers", |pair| winner(pair, pair.winners.short))
         .numbers("tokens", "up to", |pair| {
@@ -46,9 +45,6 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         .words("long", "faster beyond", |pair| winner(pair, pair.winners.long))
         .table()
         .on_terminal();
-    if view.digest.pairs_left_out > 0 {
-        table = table.noted(format!("{} more pairs of targets were not compared.", view.digest.pairs_left_out));
-    }
     Some(Section::new("load_winners", "Who is faster at which length").with([ABOUT]).with([table]))
 }
 

@@ -93,18 +93,6 @@ fn quarters_are_of_each_target() {
     assert_eq!(targets, ["near", "near", "near", "far", "far", "far"], "three figures of each");
 }
 
-/// Every two of a hundred targets at many levels would be compared for hours.
-#[test]
-fn pairs_are_bounded() {
-    let level = in_turn(level(0, 1, 1 + 40 * 8, |_| Answers::new(20, 10, 4)), 40);
-    let mut other = level.clone();
-    other.arrivals = Arrivals::Closed { users: 1 };
-    let names = (0..40).map(|number| server(&format!("t{number}"), None));
-    let report = of(receipt(names.collect(), vec![Scenario::plain("chatbot", 20, 4)], vec![level, other]));
-    let section = report.section("load_winners").expect("it is there");
-    assert_eq!(section.tables().map(|table| table.rows.len()).sum::<usize>(), 200);
-}
-
 /// Ten of forty requests of one user, one each 160 ms, are refused: a quarter of the time nobody is answered, also where each is
 /// refused at once, and where no other one follows.
 #[test]
