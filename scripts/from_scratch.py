@@ -99,7 +99,7 @@ def first_verdict(shell, place, command):
     # The one thing to write by hand: init left a placeholder there.
     shutil.copy(PARTS / "engine.rs", toy / "benches" / "engine" / "mod.rs")
     said, _ = shell.run(toy, "cargo", "infergate", "gate", "--against", "HEAD")
-    for words in ("head's harness was laid over it", "verdict: pass (exit 0)"):
+    for words in ("head's benches were laid over it", "verdict: pass (exit 0)"):
         if words not in said:
             raise Failed(f"the first verdict does not say '{words}'")
     return toy
@@ -147,11 +147,11 @@ def hidden_upgrade(shell, toy):
     shutil.copy(PARTS / "engine.rs", toy / "benches" / "engine" / "mod.rs")
     gate = ["cargo", "infergate", "gate", "--against", "HEAD", "--cases", "decode/p128", "--memory-runs", "0"]
     said, _ = shell.run(toy, *gate)
-    if "head's harness was laid over it" not in said:
+    if "head's benches were laid over it" not in said:
         raise Failed("a harness without an upgrade was not laid over base")
     edit(manifest, "[dev-dependencies]\n", "[dev-dependencies]\nlibm = \"0.2.15\"\n")
     _, told = shell.run(toy, *gate, expected=4)
-    if not re.search(r"head's harness would replace libm v0\.2\.11 of base", told):
+    if not re.search(r"head's benches need another version of libm", told):
         raise Failed(f"the refusal does not name the upgrade: {told.strip()}")
 
 

@@ -1,7 +1,6 @@
 //! The bench target's executable, from cargo's own messages.
 
 use std::env;
-use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,223 +10,136 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::cargo_words::Words;
-use super::frameworks::uses_ours;
-use super::package::{Package, Target};
-use super::{asked, bench_names, cargo_settings, criterion_front, frameworks, output, progress, toolchain, workspace};
+use super::cargo_stderr::CargoStderr;
+use super::workspace::{CRITERION, Package, Target, is_infergate, is_plain};
+use super::{bench_choice, cargo_settings, output, progress, run_captured::run_captured, toolchain};
 use crate::wanted::{BenchTarget, MEMORY_TARGET, Place};
 use crate::watcher::watched;
-use infergate_core::build_info;
 use infergate_core::process::Group;
 use infergate_core::relay::missing_file;
-use infergate_core::text_file::read_text;
 use infergate_core::worker::Program;
 use infergate_core::worker::WorkerError;
 
-/// No source file is larger.
-const MAX_SOURCE_BYTES: u64 = 16 << 20;
 /// No message of cargo's on what it built is longer.
 const MAX_MESSAGE_BYTES: u64 = 1 << 20;
 
 /// The worker that `given` names, or the bench target of the working tree, which is built. Only what was built here has a
 /// commit: a file that was given may come from anywhere.
 pub fn worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Program> {
-    if let Some(path) = given {
-        return Ok(Program::new(path, None, None));
+    match given {
+        Some(path) => Ok(Program::new(path, None, None)),
+        None => build(target, &Place::here()?, &[]),
     }
-    Ok(build(target, &[])?.of_working_tree())
 }
 
-/// As [`worker`], for the bench target that counts its heap; `None` where there is none.
+/// As [`worker`], for the bench target that counts its heap; `None` if there is none.
 pub fn memory_worker(target: &BenchTarget, given: Option<PathBuf>) -> Result<Option<Program>> {
     match given {
         Some(_) => worker(target, given).map(Some),
-        None => Ok(build_memory(target, None)?.map(Built::of_working_tree)),
+        None => build_memory(target, &Place::here()?),
     }
 }
 
-#[derive(Clone)]
-pub struct Built {
-    /// The executable.
-    pub path: PathBuf,
-    /// The folder of its package.
-    pub package: Option<PathBuf>,
-    /// Folders of libraries that build scripts made.
-    pub libraries: Vec<PathBuf>,
-    /// The programs of its package, which cargo builds with it.
-    pub programs: Vec<PathBuf>,
-    /// The variables that cargo's settings give it.
-    pub variables: Vec<(OsString, OsString)>,
+/// Builds the bench target that counts its heap; `None` if there is none.
+pub fn build_memory(target: &BenchTarget, place: &Place) -> Result<Option<Program>> {
+    let target = BenchTarget { target: MEMORY_TARGET.to_owned(), ..target.clone() };
+    (!place.workspace.with_bench(&target).is_empty()).then(|| build(&target, place, &[])).transpose()
 }
 
-impl Built {
-    /// With the commit that is checked out here.
-    pub fn of_working_tree(self) -> Program {
-        let (commit, dirty) = build_info::git(Path::new("."));
-        self.program(commit, dirty)
-    }
-
-    pub fn program(self, commit: Option<String>, dirty: Option<bool>) -> Program {
-        let Self { path, package, libraries, programs, variables } = self;
-        Program { package, libraries, programs, variables, ..Program::new(path, commit, dirty) }
-    }
-}
-
-/// Builds the bench target of the working tree and gives its executable; `last` are more arguments for the last call of the compiler. What
-/// cargo says goes to stderr as it comes.
-pub fn build(target: &BenchTarget, last: &[String]) -> Result<Built> {
-    bench_names::ensure_there(target)?;
-    ensure!(
-        !criterion_front::is_plain(target, Path::new("."))?,
-        "bench target '{}' uses criterion itself, which only gate --against and bisect can measure; for the other commands write \
-         criterion = {{ package = \"{}\", ... }} into Cargo.toml",
-        target.target,
-        frameworks::PACKAGE
-    );
-    output::line(&format!("building bench target '{}' (some minutes the first time)", target.name()));
-    let (executable, _) = run(target, None, last)?;
-    executable.with_context(|| {
+/// Builds the bench target; `last` are more arguments for the last call of the compiler. Cargo's stderr is shown as it comes.
+///
+/// # Errors
+/// If it does not build, with the compiler's first error; [`WorkerError::NotComparable`] if a checkout has no such target.
+pub fn build(target: &BenchTarget, place: &Place, last: &[String]) -> Result<Program> {
+    ensure_there(target, place)?;
+    output::line(&format!("building bench target '{}'{} (some minutes the first time)", target.name(), place.of_it()));
+    let (built, stderr) = finish(command(target, place, &[], last), target, true, &|| false)?;
+    let hint = || stderr.iter().find_map(|line| missing_file(line)).map(|hint| format!("; {hint}")).unwrap_or_default();
+    let (commit, dirty) = place.commit.clone();
+    built.map(|built| Program { commit, dirty, ..built }).with_context(|| {
         format!(
-            "bench target '{}': the build failed, cargo's words are above; mend it, or name another under [bench] in infergate.toml",
-            target.target
+            "{} does not build: {}; the compiler's last lines are above{}",
+            place.name.clone().unwrap_or_else(|| format!("bench target '{}'", target.name())),
+            first_error(&stderr),
+            hint()
         )
     })
 }
 
-/// Builds the bench target that counts its heap, of the working tree or of another checkout; `None` when there is none.
-pub fn build_memory(target: &BenchTarget, place: Option<&Place>) -> Result<Option<Built>> {
-    if !has_memory(target, place)? {
-        return Ok(None);
-    }
-    let target = BenchTarget { target: MEMORY_TARGET.to_owned(), ..target.clone() };
-    match place {
-        Some(place) => build_at(&target, place, &[]).map(Some),
-        None => build(&target, &[]).map(Some),
-    }
-}
-
-/// Whether the package has the memory bench target, by cargo's own metadata.
-fn has_memory(target: &BenchTarget, place: Option<&Place>) -> Result<bool> {
-    let folder = place.map_or(Path::new("."), |place| place.folder.as_path());
-    let packages = workspace::with_bench(MEMORY_TARGET, folder)?;
-    Ok(packages.iter().any(|package| package.is_asked_for(target)))
-}
-
-/// How cargo is told of a package. Its name alone is not enough where a dependency has it too. Cargo before 1.77 wrote ids that
-/// it did not take as an argument.
-fn spec(Package { id, name, .. }: Package) -> String {
-    if id.contains("://") && id.contains('#') && !id.contains(' ') { id } else { name }
-}
-
-/// Whether that checkout lacks the bench target. Where cargo cannot tell it does not: cargo says why when it builds.
-pub fn is_missing(target: &BenchTarget, place: &Place) -> Result<bool> {
-    let packages = workspace::packages(&place.folder)?;
-    let has = |package: &Package| package.is_asked_for(target) && package.bench(&target.target).is_some();
-    Ok(packages.is_some_and(|packages| !packages.iter().any(has)))
-}
-
-/// Whether the working tree's bench target comes with infergate and that checkout's does not: it was criterion's, say, before
-/// its one line was changed, and cannot be a worker. A package can have benches of both.
-pub fn is_foreign(target: &BenchTarget, place: &Place) -> Result<bool> {
-    let ours = |folder: &Path| -> Result<bool> {
-        Ok(workspace::of_bench(target, folder)?.iter().any(frameworks::takes_infergate))
-    };
-    // A test before, and a bench of criterion's now; but one of an engine is a worker, whatever head's text speaks of.
-    let is_engines = || Ok::<_, anyhow::Error>(source(target, &place.folder)?.contains("infergate"));
-    if uses_criterion(target, Path::new("."))?
-        && !uses_criterion(target, &place.folder)?
-        && !(ours(&place.folder)? && is_engines()?)
-    {
-        return Ok(true);
-    }
-    if !ours(Path::new("."))? {
-        return Ok(false);
-    }
-    let (was, is) = (source(target, &place.folder)?, source(target, Path::new("."))?);
-    // By a line in Cargo.toml alone: the front makes a worker of base's own benches.
-    if !is.contains("infergate") && criterion_front::is_plain(target, &place.folder)? {
-        return Ok(false);
-    }
-    let turned = !was.contains("infergate") && was.contains("criterion") && is.contains("infergate");
-    Ok(turned || !ours(&place.folder)?)
-}
-
-/// Whether it can be one of criterion's or divan's, with infergate's front or without.
-fn uses_criterion(target: &BenchTarget, folder: &Path) -> Result<bool> {
-    Ok(workspace::of_bench(target, folder)?.iter().any(|package| {
-        let text = frameworks::source(package, &target.target).unwrap_or_default();
-        let takes = frameworks::takes_criterion(package) || frameworks::takes_infergate(package);
-        (takes || !package.front_helpers.is_empty()) && uses_ours(&text, &package.front_helpers)
-    }))
-}
-
-/// The first file of a bench target; empty where it cannot be read.
-fn source(target: &BenchTarget, folder: &Path) -> Result<String> {
-    let packages = workspace::of_bench(target, folder)?;
-    let bench = packages.iter().find_map(|package| package.bench(&target.target));
-    Ok(bench.and_then(|bench| read_text(&bench.src_path, MAX_SOURCE_BYTES).ok()).unwrap_or_default())
-}
-
-/// Builds the bench target of another checkout, in that checkout's own target folder; `last` as in [`build`].
-///
-/// # Errors
-/// When it does not build, with the compiler's first error; [`WorkerError::NotComparable`] when it has no such target.
-pub fn build_at(target: &BenchTarget, place: &Place, last: &[String]) -> Result<Built> {
-    output::line(&format!("building bench target '{}' of {} (some minutes the first time)", target.name(), place.name));
-    let (executable, said) = run(target, Some(place), last)?;
-    if let Some(executable) = executable {
-        return Ok(executable);
-    }
-    if said.iter().any(|line| line.contains("no bench target named")) {
-        return Err(bench_names::no_such_target(
-            target,
-            place,
-            "compare with a revision that has one, or give --base-bin and --head-bin",
-        )
+fn ensure_there(target: &BenchTarget, place: &Place) -> Result<()> {
+    let is_missing = place.workspace.with_bench(target).is_empty();
+    if let Some(name) = place.name.as_ref().filter(|_| is_missing) {
+        let target = &target.target;
+        return Err(WorkerError::NotComparable(format!(
+            "{name} has no bench target '{target}'; compare with a revision that has one, or give --base-bin and --head-bin"
+        ))
         .into());
     }
-    let hint = said.iter().find_map(|line| missing_file(line)).map(|hint| format!("; {hint}")).unwrap_or_default();
-    bail!("{} does not build: {}; the compiler's last lines are above{hint}", place.name, first_error(&said))
+    ensure!(
+        !is_missing,
+        "there is no bench target '{}' here; {}",
+        target.target,
+        bench_choice::remedy(target, &place.workspace)
+    );
+    ensure!(
+        place.name.is_some() || !needs_replacement(target, place),
+        "bench target '{}' uses criterion itself, which only gate --against and bisect can measure; for the other commands write \
+         criterion = {{ package = \"{CRITERION}\", ... }} into Cargo.toml",
+        target.target
+    );
+    Ok(())
 }
 
-/// As [`finish`]; of another checkout with the lines cargo said.
-fn run(target: &BenchTarget, place: Option<&Place>, last: &[String]) -> Result<(Option<Built>, Vec<String>)> {
-    finish(with_last(target, place, &[], last)?, target, true, &|| false)
+/// Whether a bench target can be no worker before criterion is replaced.
+pub fn needs_replacement(target: &BenchTarget, place: &Place) -> bool {
+    place.workspace.takes(target, &is_plain) && !place.workspace.takes(target, &is_infergate)
 }
 
-/// What cargo says of each package of the bench target, which is built already, with these arguments.
-pub fn messages(target: &BenchTarget, place: Option<&Place>, last: &[String]) -> Result<Vec<Value>> {
-    let said = asked::output(with_last(target, place, &[], last)?)?;
-    Ok(said.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
+/// Cargo's messages on each package of the bench target, which is built already with these arguments.
+pub fn messages(target: &BenchTarget, place: &Place, last: &[String]) -> Result<Vec<Value>> {
+    let stdout = run_captured(command(target, place, &[], last))?.stdout;
+    Ok(stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
-/// The executable, `None` when the build failed, and the lines cargo said. Where `stop` says so before cargo ends, it is ended with
+/// Builds the bench target once more with more arguments for the last call of the compiler, which is all that is done again. If that
+/// fails, or `stop` says so before it ends: the compiler's first error.
+pub fn rebuild(
+    target: &BenchTarget,
+    place: &Place,
+    last: &[String],
+    stop: &dyn Fn() -> bool,
+) -> Result<Result<Program, String>> {
+    let (built, stderr) = finish(command(target, place, &["--quiet"], last), target, false, stop)?;
+    Ok(built.ok_or_else(|| first_error(&stderr)))
+}
+
+/// The executable, `None` if the build failed, and the lines of cargo's stderr. If `stop` says so before cargo ends, it is ended with
 /// all that it started.
 fn finish(
     mut cargo: Command,
     target: &BenchTarget,
     is_shown: bool,
     stop: &dyn Fn() -> bool,
-) -> Result<(Option<Built>, Vec<String>)> {
+) -> Result<(Option<Program>, Vec<String>)> {
     let variables = cargo_settings::variables(cargo.get_current_dir().unwrap_or(Path::new(".")));
     let mut cargo = Group::spawn(&mut cargo).context("cargo cannot be started; is it installed?")?;
-    let (_, messages, words) = cargo.take_pipes();
+    let (_, messages, stderr) = cargo.take_pipes();
     let (messages, name) = (messages.context("cargo gives no messages")?, target.target.clone());
-    let words = words.map(|words| Words::of(words, is_shown));
+    let stderr = stderr.map(|stderr| CargoStderr::read(stderr, is_shown));
     let built = thread::spawn(move || built(messages, &name));
     let status = progress::until_ended(&mut cargo, stop).context("cargo cannot be waited for")?;
     let built = built.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    let said = words.map(Words::all).unwrap_or_default();
+    let stderr = stderr.map(CargoStderr::lines).unwrap_or_default();
     if progress::is_cancelled() {
         return Err(WorkerError::by_user().into());
     }
     if is_shown && output::is_quiet() && !status.success() {
-        said.iter().for_each(|line| output::insist(line));
+        stderr.iter().for_each(|line| output::insist(line));
     }
     if status.success() && built.is_none() {
         bail!("bench target '{}': cargo built no executable of that name", target.target);
     }
-    Ok((built.filter(|_| status.success()).map(|built| Built { variables, ..built }), said))
+    Ok((built.filter(|_| status.success()).map(|built| Program { variables, ..built }), stderr))
 }
 
 /// What is needed of a message of cargo's that something was built.
@@ -261,14 +173,14 @@ impl BuildScript {
 
 /// The executable of the bench target `name`, from cargo's messages. Among them macros write what they want: a line that is no
 /// message is passed over, and a longer one than any message comes in pieces that are none.
-fn built(messages: impl Read, name: &str) -> Result<Option<Built>> {
+fn built(messages: impl Read, name: &str) -> Result<Option<Program>> {
     let (mut messages, mut line, mut executable) = (BufReader::new(messages), Vec::new(), None);
     let (mut libraries, mut programs) = (Vec::new(), Vec::new());
     loop {
         line.clear();
         let read = messages.by_ref().take(MAX_MESSAGE_BYTES).read_until(b'\n', &mut line);
         if read.context("cargo's messages cannot be read")? == 0 {
-            return Ok(executable.map(|built| Built { libraries, programs, ..built }));
+            return Ok(executable.map(|built| Program { libraries, programs, ..built }));
         }
         if let Ok(script) = serde_json::from_slice::<BuildScript>(&line) {
             libraries.extend(script.own_folders());
@@ -279,56 +191,31 @@ fn built(messages: impl Read, name: &str) -> Result<Option<Built>> {
             programs.push(path);
         } else if built.target.name == name && built.target.is("bench") {
             let package = built.manifest_path.as_deref().and_then(Path::parent).map(Path::to_owned);
-            executable =
-                Some(Built { path, package, libraries: Vec::new(), programs: Vec::new(), variables: Vec::new() });
+            executable = Some(Program { package, ..Program::new(path, None, None) });
         }
     }
 }
 
-/// Builds the bench target once more with more arguments for the last call of the compiler, which is all that is done again. Where
-/// that fails, or `stop` says so before it ends: the compiler's first error.
-pub fn build_beside(
-    target: &BenchTarget,
-    place: Option<&Place>,
-    last: &[String],
-    stop: &dyn Fn() -> bool,
-) -> Result<Result<Built, String>> {
-    let (built, said) = finish(with_last(target, place, &["--quiet"], last)?, target, false, stop)?;
-    Ok(built.ok_or_else(|| first_error(&said)))
+fn first_error(stderr: &[String]) -> String {
+    let first = stderr.iter().find(|line| line.starts_with("error")).or(stderr.last());
+    first.map_or("no reason given", |line| line).to_owned()
 }
 
-/// cargo, which builds the bench target, with more arguments for the last call of the compiler.
-fn with_last(target: &BenchTarget, place: Option<&Place>, words: &[&str], last: &[String]) -> Result<Command> {
-    if last.is_empty() {
-        return command(target, place, &[&["bench", "--no-run"], words].concat());
-    }
-    let mut cargo = command(target, place, &[&["rustc"], words].concat())?;
-    if target.profile.is_none() {
-        cargo.args(["--profile", "bench"]);
-    }
-    cargo.arg("--").args(last);
-    Ok(cargo)
-}
-
-fn first_error(said: &[String]) -> String {
-    said.iter().find(|line| line.starts_with("error")).or(said.last()).map_or("no reason given", |line| line).to_owned()
-}
-
-/// Tells cargo in `folder` whose bench target it is, and with which features: those that are asked for and those that it does not build
-/// without; of the package that was named, or the only one with such a bench target. Cargo resolves features for all packages it was asked for together, so a bench target is built with those of its own
-/// package only where that alone is asked for.
-pub fn add_selection(cargo: &mut Command, target: &BenchTarget, folder: &Path) -> Result<()> {
-    let mut packages = workspace::of_bench(target, folder)?;
-    let only = packages.pop().filter(|_| packages.is_empty());
-    let bench = only.as_ref().and_then(|only| only.bench(&target.target));
-    let mut features = target.features.clone();
-    features.extend(bench.map(|bench| bench.required_features.clone()).unwrap_or_default());
+/// Tells cargo whose bench target it is, and with which features: those that are wanted and those that it does not build without. Cargo
+/// resolves features for all packages of one call together, so a bench target is built with those of its own package only if that alone is
+/// named.
+pub fn add_selection(cargo: &mut Command, target: &BenchTarget, place: &Place) {
+    let packages = place.workspace.with_bench(target);
+    let only = if let [only] = packages[..] { Some(only) } else { None };
+    let bench = only.and_then(|only| only.bench(&target.target));
+    let required = bench.into_iter().flat_map(|bench| &bench.required_features);
+    let features: Vec<&str> = target.features.iter().chain(required).map(String::as_str).collect();
     // A workspace of the old resolver, with a package at its root, would take all features for that package's.
-    if let Some(only) = only.as_ref().filter(|_| !features.is_empty() || !target.default_features) {
+    if let Some(only) = only.filter(|_| !features.is_empty() || !target.default_features) {
         cargo.arg("--manifest-path").arg(&only.manifest_path);
     }
-    if let Some(package) = only.map(spec).or_else(|| target.package.clone()) {
-        cargo.args(["--package", &package]);
+    if let Some(package) = only.map(Package::spec).or(target.package.as_deref()) {
+        cargo.args(["--package", package]);
     }
     if !features.is_empty() {
         cargo.arg("--features").arg(features.join(","));
@@ -336,19 +223,19 @@ pub fn add_selection(cargo: &mut Command, target: &BenchTarget, folder: &Path) -
     if !target.default_features {
         cargo.arg("--no-default-features");
     }
-    Ok(())
 }
 
-fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Result<Command> {
-    let mut cargo = watched(match place {
-        Some(Place { toolchain: Some(name), .. }) => toolchain::named(name),
-        _ => toolchain::cargo(place.map(|place| place.folder.as_path())),
+/// cargo, which builds the bench target, with more arguments for the last call of the compiler.
+fn command(target: &BenchTarget, place: &Place, more: &[&str], last: &[String]) -> Command {
+    let mut cargo = watched(match (&place.toolchain, &place.target) {
+        (Some(name), _) => toolchain::named(name),
+        (None, target) => toolchain::cargo(target.as_ref().map(|_| place.folder.as_path())),
     });
-    cargo.args(verb).args(["--message-format=json-render-diagnostics", "--bench", &target.target]);
-    add_selection(&mut cargo, target, place.map_or(Path::new("."), |place| place.folder.as_path()))?;
-    if let Some(profile) = &target.profile {
-        cargo.args(["--profile", profile]);
-    }
+    cargo.args(if last.is_empty() { &["bench", "--no-run"][..] } else { &["rustc"] }).args(more);
+    cargo.args(["--message-format=json-render-diagnostics", "--bench", &target.target]);
+    add_selection(&mut cargo, target, place);
+    let profile = target.profile.as_deref().or((!last.is_empty()).then_some("bench"));
+    cargo.args(profile.into_iter().flat_map(|profile| ["--profile", profile]));
     // Variables cargo set for this process describe this process, and would make cargo build anew.
     for name in env::vars_os().map(|(name, _)| name) {
         let text = name.to_string_lossy();
@@ -356,16 +243,19 @@ fn command(target: &BenchTarget, place: Option<&Place>, verb: &[&str]) -> Result
             cargo.env_remove(name);
         }
     }
-    if let Some(place) = place {
-        cargo.current_dir(&place.folder).env("CARGO_TARGET_DIR", &place.target);
-        cargo_settings::keep_build_folder(&mut cargo, &place.target, &place.target);
-        if place.locked {
-            cargo.arg("--locked");
-        }
+    if let Some(target) = &place.target {
+        cargo.current_dir(&place.folder).env("CARGO_TARGET_DIR", target);
+        cargo_settings::keep_build_folder(&mut cargo, target, target);
+    }
+    if place.locked {
+        cargo.arg("--locked");
     }
     // What cargo shows holds what macros and build scripts write.
     let colour = std::io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none();
     cargo.args(["--color", if colour { "always" } else { "never" }]);
+    if !last.is_empty() {
+        cargo.arg("--").args(last);
+    }
     cargo.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    Ok(cargo)
+    cargo
 }

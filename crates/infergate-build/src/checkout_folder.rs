@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::git::git;
-use super::workspace;
+use super::workspace::Workspace;
 use infergate_receipts::write_text;
 
 /// The mark. Its text is for whoever finds the folder.
@@ -141,14 +141,13 @@ pub fn has_made(files: &Path, clean: &[&str]) -> bool {
 
 /// Lets the build scripts of a workspace run again: what they made is gone, and cargo takes them for done.
 pub fn touch_build_scripts(folder: &Path) -> Result<()> {
-    for package in workspace::packages(folder)?.unwrap_or_default() {
-        for script in package.targets.iter().filter(|target| target.is("custom-build") && !target.src_path.is_symlink())
-        {
-            let touched = File::options().append(true).open(&script.src_path);
-            touched.and_then(|file| file.set_modified(SystemTime::now())).with_context(|| {
-                format!("{}: its time cannot be set, so that it is run again", script.src_path.display())
-            })?;
-        }
+    let Ok(workspace) = Workspace::load(folder) else { return Ok(()) };
+    let targets = workspace.packages.iter().flat_map(|package| &package.targets);
+    for script in targets.filter(|target| target.is("custom-build") && !target.src_path.is_symlink()) {
+        let touched = File::options().append(true).open(&script.src_path);
+        touched.and_then(|file| file.set_modified(SystemTime::now())).with_context(|| {
+            format!("{}: its time cannot be set, so that it is run again", script.src_path.display())
+        })?;
     }
     Ok(())
 }

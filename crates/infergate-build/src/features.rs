@@ -2,13 +2,11 @@
 //! different kernels.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
 
-use super::{asked, bench_target, toolchain};
-use crate::wanted::BenchTarget;
+use super::{bench_target, run_captured, toolchain};
+use crate::wanted::{BenchTarget, Place};
 use infergate_core::printable::first_of;
 
 /// As many packages are named; the others are counted.
@@ -17,33 +15,14 @@ const NAMED: usize = 8;
 /// Features by package, each as cargo names it: `serde v1.0.0`. One from git has its commit behind that.
 pub type Features = BTreeMap<String, BTreeSet<String>>;
 
-/// Of everything that is built for the bench target in `folder`.
-pub fn of(target: &BenchTarget, folder: &Path) -> Result<Features> {
-    let mut cargo = tree(folder);
-    bench_target::add_selection(&mut cargo, target, folder)?;
-    listed(cargo)
-}
-
-/// Of everything that is built in `folder`.
-pub fn of_all(folder: &Path) -> Result<Features> {
-    listed(tree(folder))
-}
-
-fn tree(folder: &Path) -> Command {
-    let mut cargo = toolchain::cargo_in(folder);
+/// Of everything that is built for the bench target.
+pub fn of(target: &BenchTarget, place: &Place) -> Result<Features> {
+    let mut cargo = toolchain::cargo_in(&place.folder);
     cargo.args(["tree", "--prefix", "none", "--no-dedupe", "--edges", "normal,build,dev", "--format", "{p}|{f}"]);
-    cargo
-}
-
-fn listed(cargo: Command) -> Result<Features> {
-    let output = asked::output(cargo)?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let why = said.lines().find(|line| line.starts_with("error")).unwrap_or("no reason given");
-        bail!("cargo tree: {why}");
-    }
+    bench_target::add_selection(&mut cargo, target, place);
+    let stdout = run_captured::cargo(cargo, "").context("cargo tree")?;
     let mut packages = Features::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
+    for line in String::from_utf8_lossy(&stdout).lines() {
         let Some((package, features)) = line.split_once('|') else { continue };
         // The folder of a package is another one in each checkout.
         let commit = package.rsplit_once('#').filter(|(before, _)| before.contains("://"));

@@ -5,14 +5,12 @@
 #![allow(missing_docs)]
 
 pub mod alike;
-pub mod asked;
 pub mod bench_choice;
-pub mod bench_names;
 pub mod bench_target;
 pub mod build_command;
 pub mod built_packages;
 pub mod cargo_settings;
-pub mod cargo_words;
+pub mod cargo_stderr;
 pub mod carried;
 pub mod checkout_folder;
 pub mod code;
@@ -20,18 +18,17 @@ pub mod commits;
 pub mod criterion_front;
 pub mod edited;
 pub mod features;
-pub mod frameworks;
 pub mod git;
 pub mod harness;
 pub mod lock_file;
 pub mod manifest;
 pub mod output;
 pub mod outside_paths;
-pub mod package;
 pub mod profiles;
 pub mod progress;
 pub mod relink;
 pub mod revision;
+pub mod run_captured;
 pub mod sources;
 pub mod submodules;
 pub mod swap;

@@ -1,39 +1,18 @@
 //! Which dependencies two checkouts are built with, by their `Cargo.lock`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use infergate_core::printable::{first_of, printable_within};
 use infergate_core::text_file::read_text;
 use toml::{Table, Value};
-
-use super::{asked, toolchain};
 
 /// A lock file of a thousand crates has 300 KB.
 pub const MAX_BYTES: u64 = 16 << 20;
 
 /// As many differences are named; the others are counted.
 const NAMED: usize = 8;
-
-/// The `Cargo.lock` of the package in `folder`, whether it exists or not.
-pub fn around(folder: &Path) -> Result<PathBuf> {
-    path(toolchain::cargo(Some(folder)), folder)
-}
-
-/// The `Cargo.lock` that cargo reads for the package in `folder`, whether it exists or not.
-pub fn path(mut cargo: Command, folder: &Path) -> Result<PathBuf> {
-    cargo.args(["locate-project", "--workspace", "--message-format", "plain"]).current_dir(folder);
-    let output = asked::output(cargo)?;
-    let manifest = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
-    ensure!(
-        output.status.success() && manifest.is_absolute(),
-        "{}: cargo finds no package there; choose a revision that has one",
-        folder.display()
-    );
-    Ok(manifest.with_file_name("Cargo.lock"))
-}
 
 /// How the dependencies in head's lock file differ from those in base's, in one sentence; `None` when they do not.
 pub fn difference(base: &Path, head: &Path) -> Result<Option<String>> {
@@ -60,10 +39,14 @@ pub fn field<'p>(package: &'p Value, name: &str) -> Option<&'p str> {
     package.get(name).and_then(Value::as_str)
 }
 
+/// Reads a lock file.
+pub fn read(path: &Path) -> Result<Table> {
+    read_text(path, MAX_BYTES)?.parse().with_context(|| format!("{}: is no lock file of cargo", path.display()))
+}
+
 /// The versions of each package that comes from elsewhere. A package of the checkout itself is what is compared.
-fn versions(path: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
-    let text = read_text(path, MAX_BYTES)?;
-    let lock: Table = text.parse().with_context(|| format!("{}: is no lock file of cargo", path.display()))?;
+pub fn versions(path: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
+    let lock = read(path)?;
     let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for package in packages(&lock) {
         let field = |name: &str| field(package, name).map(|text| printable_within(text, 200).into_owned());

@@ -19,6 +19,12 @@ pub fn table(manifest: &Path) -> Result<Table> {
     text.parse().with_context(|| format!("{}: not TOML", manifest.display()))
 }
 
+/// The table `name` of a table, made if it is missing.
+pub fn entry<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table> {
+    let value = table.entry(name).or_insert_with(|| Table::new().into());
+    value.as_table_mut().with_context(|| format!("Cargo.toml: {name} is no table"))
+}
+
 /// The tables of a manifest that name dependencies: its own, its workspace's, and those of each platform.
 pub fn dependency_sections(manifest: &mut Table) -> Vec<&mut Table> {
     let mut sections: Vec<&mut Table> = Vec::new();

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use infergate_core::printable::first_of;
 use toml::{Table, Value};
 
+use super::cargo_settings;
 use super::git::git;
 use super::manifest::table;
-use super::{cargo_settings, lock_file};
+use super::workspace::Workspace;
 
 /// As many keys are named; the others are counted.
 const NAMED: usize = 8;
@@ -110,8 +111,7 @@ pub fn left_behind(here: &Path, repository: &Path, checkout: &Path, files: &Path
             || there.contains(&whole(place.clone()));
         !is_there && (below.is_none() || is_ignored(place))
     };
-    let manifest = lock_file::around(here).map(|lock| lock.with_file_name("Cargo.toml"));
-    let manifest = manifest.and_then(|manifest| table(&manifest)).unwrap_or_default();
+    let manifest = Workspace::load(here).and_then(|workspace| table(&workspace.manifest())).unwrap_or_default();
     let mut all: Vec<(PathBuf, Table)> = cargo_settings::all(here).collect();
     let tables: Vec<&Table> = all.iter().map(|(_, settings)| settings).chain([&manifest]).collect();
     let profiles = with_parents(profile, &tables);

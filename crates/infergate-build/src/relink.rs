@@ -64,18 +64,17 @@ impl Linker {
     /// When cargo does not start, or a file cannot be read or written.
     pub fn capture(
         target: &BenchTarget,
-        place: Option<&Place>,
+        place: &Place,
         folder: &Path,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<Self>> {
-        let (arguments, printed) =
-            (kept(folder, place.map_or(Path::new("."), |place| &place.folder))?, printed(folder)?);
+        let (arguments, printed) = (kept(folder, &place.folder)?, printed(folder)?);
         if arguments.is_empty() {
             return Ok(None);
         }
         let mut is_again = false;
         loop {
-            let Ok(built) = bench_target::build_beside(target, place, &arguments, stop)? else { return Ok(None) };
+            let Ok(built) = bench_target::rebuild(target, place, &arguments, stop)? else { return Ok(None) };
             let text = read_text(&printed, MAX_COMMAND_BYTES).unwrap_or_default();
             let linker = Self::of(&text, built.path.clone()).filter(Self::is_of_its_program);
             if linker.is_some() || is_again {

@@ -4,22 +4,23 @@
 //! own, and head's compiler flags would leak into base. It is kept and used again, so that an unchanged revision is not built
 //! anew. Paths of different length change no code: two checkouts of one commit gave the same bytes of code and constants.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::env;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
 use super::bench_target;
 use super::git::{commit_of, dirty_submodule, git};
 use super::sources::Source;
+use super::workspace::Workspace;
 use super::{
     built_packages, cargo_settings, carried, checkout_folder, criterion_front, lock_file, output, outside_paths,
-    profiles, submodules, working_tree, workspace,
+    profiles, submodules, working_tree,
 };
-use crate::wanted::Place;
-use crate::wanted::{BenchTarget, Wanted};
+use crate::wanted::{Place, Wanted};
 use infergate_core::receipt::file_word;
 use infergate_core::sha256;
 use infergate_core::text_file::read_text;
@@ -31,7 +32,7 @@ use infergate_core::worker::WorkerError;
 pub enum Slot {
     /// What is compared with.
     Base,
-    /// The same with the harness of one package of head laid over it. Others are built of base's own files.
+    /// The same with the benches of one package of head laid over it. Others are built of base's own files.
     Laid,
     /// A step of a bisection.
     Step,
@@ -78,6 +79,10 @@ pub struct Tree {
     pub change: Option<String>,
     /// Whether it has files of the working tree that no commit has.
     dirty: bool,
+    /// Its packages, as they were when they were first asked for.
+    workspace: OnceCell<Arc<Workspace>>,
+    /// Whether criterion is replaced in its manifests.
+    is_replaced: Cell<bool>,
     _lock: File,
 }
 
@@ -98,7 +103,7 @@ impl Tree {
     /// what `[bench] carry` names and is not there.
     pub fn checkout(revision: &str, slot: Slot, wanted: &Wanted) -> Result<Self> {
         let tree = Self::bare(revision, slot, wanted, Ignored::Removed)?;
-        tree.furnish(wanted)?;
+        tree.prepare_checkout(wanted)?;
         Ok(tree)
     }
 
@@ -109,7 +114,7 @@ impl Tree {
     /// As there.
     pub fn checkout_to_build_in(revision: &str, wanted: &Wanted) -> Result<Self> {
         let tree = Self::bare(revision, Slot::Base, wanted, Ignored::FoldersKeptAtCommit)?;
-        tree.furnish(wanted)?;
+        tree.prepare_checkout(wanted)?;
         Ok(tree)
     }
 
@@ -145,6 +150,8 @@ impl Tree {
             toolchain: None,
             change: None,
             dirty: false,
+            workspace: OnceCell::new(),
+            is_replaced: Cell::new(false),
             _lock: lock,
         };
         tree.go_to(&tree.commit, ignored)?;
@@ -161,18 +168,35 @@ impl Tree {
         if tree.dirty {
             tree.change = Some("what is not committed".into());
         }
-        tree.furnish(wanted)?;
+        tree.prepare_checkout(wanted)?;
         Ok(tree)
     }
 
-    /// Takes the Cargo.lock of the package in `folder`, where this checkout has none: a repository can leave it out of git.
+    /// The packages around the current folder as it is in this checkout.
+    ///
+    /// # Errors
+    /// As [`folder`](Self::folder) and [`Workspace::load`].
+    pub fn workspace(&self) -> Result<Arc<Workspace>> {
+        if let Some(loaded) = self.workspace.get() {
+            return Ok(loaded.clone());
+        }
+        let loaded = Arc::new(Workspace::load(&self.folder()?)?);
+        Ok(self.workspace.get_or_init(|| loaded).clone())
+    }
+
+    /// Its manifests were changed.
+    pub fn forget_workspace(&mut self) {
+        self.workspace = OnceCell::new();
+    }
+
+    /// Takes `lock_file`, if this checkout has none: a repository can leave it out of git.
     ///
     /// # Errors
     /// One that cannot be copied.
-    pub fn take_lock_file(&self, folder: &Path) -> Result<()> {
-        let (from, to) = (lock_file::around(folder)?, lock_file::around(&self.folder()?)?);
-        if from.is_file() && to.symlink_metadata().is_err() {
-            checkout_folder::write(&self.files, &to, &read_text(&from, lock_file::MAX_BYTES)?)?;
+    pub fn take_lock_file(&self, lock_file: &Path) -> Result<()> {
+        let to = self.workspace()?.lock_file();
+        if lock_file.is_file() && to.symlink_metadata().is_err() {
+            checkout_folder::write(&self.files, &to, &read_text(lock_file, lock_file::MAX_BYTES)?)?;
         }
         Ok(())
     }
@@ -184,12 +208,13 @@ impl Tree {
     pub fn turn_to(&mut self, commit: &str, wanted: &Wanted) -> Result<()> {
         commit.clone_into(&mut self.commit);
         commit.clone_into(&mut self.revision);
+        (self.workspace, self.is_replaced) = Default::default();
         self.go_to(commit, Ignored::Removed)?;
-        self.furnish(wanted)
+        self.prepare_checkout(wanted)
     }
 
     /// Lays into this checkout what lies outside it and what `[bench]` carries.
-    fn furnish(&self, wanted: &Wanted) -> Result<()> {
+    fn prepare_checkout(&self, wanted: &Wanted) -> Result<()> {
         outside_paths::keep(&self.files, &self.repository)?;
         if wanted.bench.carry.is_empty() {
             return Ok(());
@@ -249,20 +274,12 @@ impl Tree {
         Self { toolchain: toolchain.cloned(), ..self }
     }
 
-    /// The bench target as this checkout calls it.
-    ///
-    /// # Errors
-    /// As [`folder`](Self::folder); when cargo does not start.
-    pub fn bench(&self, wanted: &Wanted) -> Result<BenchTarget> {
-        workspace::as_called(&wanted.bench, &self.folder()?)
-    }
-
     /// Where its builds come from.
     ///
     /// # Errors
-    /// As [`bench`](Self::bench).
+    /// As [`place`](Self::place).
     pub fn source(&self, wanted: &Wanted) -> Result<Source> {
-        Ok(Source::at(self.place()?, self.bench(wanted)?))
+        Ok(Source::at(self.place()?, wanted))
     }
 
     /// Where this checkout has built nothing yet, copies what was built of other packages for `from`, or for the working tree.
@@ -271,7 +288,7 @@ impl Tree {
         if self.target.exists() || self.toolchain.is_some() {
             return;
         }
-        let source = from.map_or_else(|| Ok(Source::here(wanted)), |from| from.source(wanted));
+        let source = from.map_or_else(|| Source::here(wanted), |from| from.source(wanted));
         let copied = source.and_then(|source| source.messages()).and_then(|messages| {
             built_packages::copy(&messages, from.map_or(&self.repository, |tree| &tree.files), &self.target)
         });
@@ -280,39 +297,33 @@ impl Tree {
         }
     }
 
-    /// Builds the bench target of this revision with its own flags and toolchain. One of plain criterion gets infergate's front.
+    /// Builds the bench target of this revision with its own flags and toolchain. In one of plain criterion, and if `replace` says so,
+    /// criterion is replaced.
     ///
     /// # Errors
-    /// As [`bench_target::build_at`] and [`criterion_front::put`].
-    pub fn build(&self, wanted: &Wanted) -> Result<Program> {
+    /// As [`bench_target::build`] and [`criterion_front::put`].
+    pub fn build(&self, wanted: &Wanted, replace: bool) -> Result<Program> {
         let place = self.place()?;
-        let bench = self.bench(wanted)?;
-        if criterion_front::is_plain(&bench, &place.folder)? {
-            criterion_front::put(&place.folder)?;
+        let replace = replace || bench_target::needs_replacement(&wanted.bench, &place);
+        if replace && !self.is_replaced.get() {
+            criterion_front::put(&self.files, &place.folder, &place.workspace)?;
+            self.is_replaced.set(true);
         }
-        let folder = place.folder.clone();
-        let built = Source::at(place, bench).build()?;
-        self.make_target_folder(&folder)?;
-        Ok(built.program(Some(self.commit.clone()), Some(self.dirty)))
+        let built = self.source(wanted)?.build()?;
+        // Benches keep files in `target`, which cargo makes in a working tree; what is built of this checkout lies beside it.
+        let folder = place.workspace.root.join("target");
+        if folder.starts_with(&self.files) && folder.symlink_metadata().is_err() {
+            std::fs::create_dir(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+        }
+        Ok(built)
     }
 
-    /// Benches keep files in `target`, which cargo makes in a working tree; what is built of this checkout lies beside it.
-    fn make_target_folder(&self, package: &Path) -> Result<()> {
-        let lock = lock_file::around(package)?;
-        let folder = lock.parent().unwrap_or(package).join("target");
-        if !folder.starts_with(&self.files) || folder.symlink_metadata().is_ok() {
-            return Ok(());
-        }
-        std::fs::create_dir(&folder).with_context(|| format!("{}: cannot be made", folder.display()))
-    }
-
-    /// Builds the bench target of this revision that counts its heap, where it has one.
+    /// Builds the bench target of this revision that counts its heap, if it has one.
     ///
     /// # Errors
-    /// As [`bench_target::build_at`].
+    /// As [`bench_target::build`].
     pub fn build_memory(&self, wanted: &Wanted) -> Result<Option<Program>> {
-        let built = bench_target::build_memory(&self.bench(wanted)?, Some(&self.place()?))?;
-        Ok(built.map(|built| built.program(Some(self.commit.clone()), Some(self.dirty))))
+        bench_target::build_memory(&wanted.bench, &self.place()?)
     }
 
     /// After building: how its dependencies differ from those of the lock file `head`.
@@ -320,7 +331,7 @@ impl Tree {
     /// # Errors
     /// A lock file that cannot be read.
     pub fn dependencies(&self, head: &Path) -> Result<Option<String>> {
-        let different = lock_file::difference(&lock_file::around(&self.folder()?)?, head)?;
+        let different = lock_file::difference(&self.workspace()?.lock_file(), head)?;
         let locked = self.has_lock_file()?;
         Ok(different.map(|what| match locked {
             true => format!("dependencies differ: {what}"),
@@ -332,9 +343,7 @@ impl Tree {
 
     /// Whether the revision itself holds the Cargo.lock. One that cargo wrote is not in git.
     fn has_lock_file(&self) -> Result<bool> {
-        let lock = lock_file::around(&self.folder()?)?;
-        let folder = lock.parent().unwrap_or(&self.files);
-        Ok(!git(folder, &["ls-files", "--", "Cargo.lock"])?.is_empty())
+        Ok(!git(&self.workspace()?.root, &["ls-files", "--", "Cargo.lock"])?.is_empty())
     }
 
     /// The current folder as it is in this checkout.
@@ -355,7 +364,7 @@ impl Tree {
     /// Where cargo builds it, and how.
     ///
     /// # Errors
-    /// As [`folder`](Self::folder).
+    /// As [`workspace`](Self::workspace).
     pub fn place(&self) -> Result<Place> {
         let folder = self.folder()?;
         let named = self.revision == self.commit;
@@ -364,8 +373,15 @@ impl Tree {
         if let Some(change) = &self.change {
             name = format!("{name} with {change}");
         }
-        let toolchain = self.toolchain.clone();
-        Ok(Place { name, folder, target: self.target.clone(), locked: self.has_lock_file()?, toolchain })
+        Ok(Place {
+            name: Some(name),
+            folder,
+            target: Some(self.target.clone()),
+            locked: self.has_lock_file()?,
+            toolchain: self.toolchain.clone(),
+            commit: (Some(self.commit.clone()), Some(self.dirty)),
+            workspace: self.workspace()?,
+        })
     }
 
     /// Cargo's settings of the working tree, as far as a program of `profile` is compiled by them, that this checkout cannot have.

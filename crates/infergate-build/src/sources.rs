@@ -9,9 +9,8 @@ use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
 
 use super::alike::{self, PLACEMENTS};
-use super::bench_target::{self, Built};
-use super::criterion_front;
 use super::relink::{self, Linker};
+use super::{bench_target, criterion_front};
 use crate::wanted::Place;
 use crate::wanted::{BenchTarget, Wanted};
 use infergate_core::printable::printable_within;
@@ -27,59 +26,55 @@ const MOST_CHARACTERS: usize = 160;
 #[derive(Debug, Clone)]
 pub struct Source {
     target: BenchTarget,
-    /// Its checkout; `None` for the working tree.
-    place: Option<Place>,
+    place: Place,
+    /// What links need.
     folder: PathBuf,
 }
 
 impl Source {
     /// The working tree.
-    pub fn here(wanted: &Wanted) -> Self {
-        let folder = wanted.target_folder.join("alike").join(file_word(&wanted.bench.name()));
-        Self { target: wanted.bench.clone(), place: None, folder }
+    ///
+    /// # Errors
+    /// As [`Place::here`].
+    pub fn here(wanted: &Wanted) -> Result<Self> {
+        Ok(Self::at(Place::here()?, wanted))
     }
 
-    /// Another checkout, which is built.
-    pub fn at(place: Place, target: BenchTarget) -> Self {
-        let folder = place.target.join("alike").join(file_word(&target.name()));
-        Self { target, place: Some(place), folder }
+    pub fn at(place: Place, wanted: &Wanted) -> Self {
+        let target_folder = place.target.as_ref().unwrap_or(&wanted.target_folder);
+        let folder = target_folder.join("alike").join(file_word(&wanted.bench.name()));
+        Self { target: wanted.bench.clone(), place, folder }
     }
 
     /// Its program, built so that it can be laid out in other ways.
     ///
     /// # Errors
-    /// As [`bench_target::build_at`].
-    pub fn build(&self) -> Result<Built> {
-        match &self.place {
-            Some(place) => bench_target::build_at(&self.target, place, &self.kept()?),
-            None => bench_target::build(&self.target, &self.kept()?),
-        }
+    /// As [`bench_target::build`].
+    pub fn build(&self) -> Result<Program> {
+        bench_target::build(&self.target, &self.place, &self.link_arguments()?)
     }
 
-    /// What cargo says of each package of it, which is built already.
+    /// Cargo's messages on each package of it, which is built already.
     ///
     /// # Errors
     /// When cargo does not start.
     pub fn messages(&self) -> Result<Vec<Value>> {
-        bench_target::messages(&self.target, self.place.as_ref(), &self.kept()?)
+        bench_target::messages(&self.target, &self.place, &self.link_arguments()?)
     }
 
-    fn kept(&self) -> Result<Vec<String>> {
-        relink::kept(&self.folder, self.place.as_ref().map_or(Path::new("."), |place| &place.folder))
+    fn link_arguments(&self) -> Result<Vec<String>> {
+        relink::kept(&self.folder, &self.place.folder)
     }
 
     /// `timed` built once more, so that it counts its heap.
     ///
     /// # Errors
-    /// Where criterion does not come from infergate's front, or it does not build so; when `stop` says so before it ends, or cargo does
-    /// not start.
+    /// If criterion is not replaced, or it does not build so; when `stop` says so before it ends, or cargo does not start.
     pub fn counting(&self, timed: &Program, stop: &dyn Fn() -> bool) -> Result<Program> {
-        let folder = self.place.as_ref().map_or(Path::new("."), |place| place.folder.as_path());
-        let feature = criterion_front::counting(&self.target, folder)?;
-        let feature = feature.context("only benches on infergate-criterion are")?;
+        let feature = criterion_front::counting_feature(&self.target, &self.place.folder)?;
         let mut target = self.target.clone();
-        target.features.push(feature);
-        let built = bench_target::build_beside(&target, self.place.as_ref(), &[], stop)?;
+        target.features.push(feature.context("only benches on infergate-criterion are")?);
+        let built = bench_target::rebuild(&target, &self.place, &[], stop)?;
         let built = built.map_err(|why| {
             anyhow!(
                 "bench target '{}' does not build with an allocator that counts (it may have one of its own): {}",
@@ -93,7 +88,7 @@ impl Source {
     /// How the program is linked.
     fn linker(&self, cancelled: &AtomicBool) -> Result<Linker> {
         let stop = || cancelled.load(Ordering::Relaxed);
-        let captured = Linker::capture(&self.target, self.place.as_ref(), &self.folder, &stop)?;
+        let captured = Linker::capture(&self.target, &self.place, &self.folder, &stop)?;
         captured.context("the last crate does not build with its object files kept (Rust 1.85 or newer does)")
     }
 

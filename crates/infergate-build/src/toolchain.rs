@@ -13,7 +13,8 @@ use std::sync::OnceLock;
 
 use anyhow::{Result, bail};
 
-use super::{asked, git};
+use super::git;
+use super::run_captured::run_captured;
 use infergate_receipts::shell;
 
 const VARIABLE: &str = "RUSTUP_TOOLCHAIN";
@@ -60,7 +61,7 @@ fn version(folder: &Path) -> Option<String> {
     choose(&mut rustc, folder);
     // rustup may fetch it first.
     rustc.arg("--version").current_dir(folder);
-    let output = asked::output(rustc).ok().filter(|output| output.status.success())?;
+    let output = run_captured(rustc).ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
@@ -94,7 +95,7 @@ fn is_of_user() -> bool {
         let mut rustup = Command::new("rustup");
         rustup.args(["show", "active-toolchain"]).env_remove(VARIABLE);
         // `1.85.0-x86_64-unknown-linux-gnu (overridden by '/folder/rust-toolchain.toml')`
-        let Ok(said) = asked::output(rustup) else { return false };
+        let Ok(said) = run_captured(rustup) else { return false };
         if !said.status.success() {
             return String::from_utf8_lossy(&said.stderr).contains("not installed");
         }
@@ -118,7 +119,7 @@ pub fn ensure(name: &str) -> Result<()> {
     let knows = |program: &str| {
         let mut program = Command::new(program);
         program.arg(format!("+{name}")).arg("--version");
-        asked::output(program).is_ok_and(|output| output.status.success())
+        run_captured(program).is_ok_and(|output| output.status.success())
     };
     if knows("cargo") && knows("rustc") {
         return Ok(());

@@ -2,14 +2,16 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::env;
+use std::path::Path;
 use std::rc::Rc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::revision::{Slot, Tree};
-use super::{bench_names, bench_target, harness};
+use super::workspace::Workspace;
+use super::{bench_choice, harness};
 use crate::wanted::Wanted;
+use infergate_core::worker::WorkerError;
 
 /// The checkouts of one gate. Each is made once for all its bench targets: who edits meanwhile changes none of them.
 #[derive(Default)]
@@ -40,31 +42,30 @@ impl Trees {
         self.get(slot, wanted, || Tree::checkout(revision, slot, wanted))
     }
 
-    /// Checks out base. Where it has no bench target, or one that is no worker yet, the working tree's is laid over a checkout of
-    /// its own. Gives a sentence for the verdict then.
+    /// Checks out base. If it has no such bench target, those of the working tree's package are laid over a checkout of its own, and a
+    /// sentence for the verdict says so.
     ///
     /// # Errors
-    /// As [`Tree::checkout`] and [`harness::lay`]; [`NotComparable`](infergate_core::worker::WorkerError::NotComparable) where the working tree has none either.
+    /// As [`Tree::checkout`] and [`harness::lay`]; [`NotComparable`](WorkerError::NotComparable) if the working tree has none either.
     pub fn base(&self, revision: &str, wanted: &Wanted) -> Result<(Rc<Tree>, Option<String>)> {
         let tree = self.checkout(revision, Slot::Base, wanted)?;
-        let (place, name) = (tree.place()?, &wanted.bench.target);
-        let bench = tree.bench(wanted)?;
-        let missing = bench_target::is_missing(&bench, &place)?;
-        let why = if missing {
-            format!("base has no bench target '{name}'")
-        } else if bench_target::is_foreign(&bench, &place)? {
-            format!("base's bench target '{name}' does not use infergate")
-        } else {
+        if !tree.workspace()?.with_bench(&wanted.bench).is_empty() {
             return Ok((tree, None));
-        };
-        let tree = self.checkout(revision, Slot::Laid, wanted)?;
-        let here = env::current_dir().context("the current folder cannot be read")?;
-        tree.take_lock_file(&here)?;
-        let checkouts = harness::Checkouts { head: &tree.repository, base: &tree.files };
-        let laid = harness::lay(&wanted.bench, checkouts, &here)?;
-        if missing && laid.is_none() {
-            return Err(bench_names::in_neither(&wanted.bench, &place)?.into());
         }
-        Ok((tree, laid.map(|what| format!("{why}: {what}"))))
+        let head = Workspace::load(Path::new("."))?;
+        let Some(own) = head.with_bench(&wanted.bench).into_iter().next() else {
+            let remedy = bench_choice::remedy(&wanted.bench, &head);
+            let text = format!("neither base nor head has the bench target '{}'; {remedy}", wanted.bench.target);
+            return Err(WorkerError::NotComparable(text).into());
+        };
+        let tree = self.get(Slot::Laid, wanted, || {
+            let mut tree = Tree::checkout(revision, Slot::Laid, wanted)?;
+            tree.take_lock_file(&head.lock_file())?;
+            harness::lay(own, &head, &tree)?;
+            tree.forget_workspace();
+            Ok(tree)
+        })?;
+        let name = &wanted.bench.target;
+        Ok((tree, Some(format!("base has no bench target '{name}': head's benches were laid over it"))))
     }
 }

@@ -1,26 +1,51 @@
 //! What is built of each side, and where.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use infergate_core::settings;
+use anyhow::Result;
+use infergate_core::{build_info, settings};
 use infergate_receipts::BuiltWith;
+
+use super::workspace::Workspace;
 
 /// The bench target that counts its heap, for the memory phase.
 pub const MEMORY_TARGET: &str = "memory";
 
-/// A checkout other than the working tree.
+/// Where one side is built: the working tree or a checkout.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// How messages name it: `origin/main (1234567890)`.
-    pub name: String,
+    /// How messages name a checkout: `origin/main (1234567890)`; `None` for the working tree.
+    pub name: Option<String>,
     /// The package's folder in it.
     pub folder: PathBuf,
-    /// Its own target folder.
-    pub target: PathBuf,
-    /// Build with exactly what its Cargo.lock says, and fail where that does not fit its manifests.
+    /// A checkout's own target folder.
+    pub target: Option<PathBuf>,
+    /// Build with exactly what its Cargo.lock says, and fail if that does not fit its manifests.
     pub locked: bool,
-    /// Another toolchain of rustup than the checkout's own.
+    /// Another toolchain of rustup than its own.
     pub toolchain: Option<String>,
+    /// Its commit, and whether it has files that no commit has.
+    pub commit: (Option<String>, Option<bool>),
+    pub workspace: Arc<Workspace>,
+}
+
+impl Place {
+    /// The working tree.
+    ///
+    /// # Errors
+    /// As [`Workspace::load`].
+    pub fn here() -> Result<Self> {
+        let folder = PathBuf::from(".");
+        let workspace = Arc::new(Workspace::load(&folder)?);
+        let commit = build_info::git(&folder);
+        Ok(Self { name: None, folder, target: None, locked: false, toolchain: None, commit, workspace })
+    }
+
+    /// ` of origin/main (1234567890)`; nothing for the working tree.
+    pub fn of_it(&self) -> String {
+        self.name.as_ref().map_or_else(String::new, |name| format!(" of {name}"))
+    }
 }
 
 /// What is built of each side, and where.

@@ -1,75 +1,192 @@
-//! What `cargo metadata` says of the packages around a folder.
+//! The packages of one checkout, as `cargo metadata` describes them, and which benchmark framework each depends on.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use super::git::git;
-use super::package::{Dependency, Package};
-use super::{asked, frameworks, toolchain};
+use super::{run_captured, toolchain};
 use crate::wanted::BenchTarget;
 
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
+/// The drop-in replacement of criterion.
+pub const CRITERION: &str = "infergate-criterion";
+/// The drop-in replacement of divan.
+pub const DIVAN: &str = "infergate-divan";
+pub const CODSPEED: &str = "codspeed-criterion-compat";
+
+/// What is replaced, and by which of both.
+pub const REPLACEMENTS: [(&str, &str); 6] = [
+    ("criterion", CRITERION),
+    (CODSPEED, CRITERION),
+    ("codspeed-criterion-compat-walltime", CRITERION),
+    ("divan", DIVAN),
+    ("codspeed-divan-compat", DIVAN),
+    ("codspeed-divan-compat-walltime", DIVAN),
+];
+
+/// The packages around a folder.
+#[derive(Debug, Deserialize)]
+pub struct Workspace {
+    #[serde(rename = "workspace_root")]
+    pub root: PathBuf,
+    pub packages: Vec<Package>,
 }
 
-/// `None` where cargo cannot tell: it says why when it builds.
-pub fn packages(folder: &Path) -> Result<Option<Vec<Package>>> {
-    let mut cargo = toolchain::cargo_in(folder);
-    cargo.args(["metadata", "--no-deps", "--format-version", "1"]);
-    let metadata: Option<Metadata> = serde_json::from_slice(&asked::output(cargo)?.stdout).ok();
-    let mut packages = metadata.map(|metadata| metadata.packages);
-    if let Some(packages) = &mut packages {
-        frameworks::note_helpers(packages);
+#[derive(Debug, Deserialize)]
+pub struct Package {
+    pub id: String,
+    pub name: String,
+    pub manifest_path: PathBuf,
+    pub targets: Vec<Target>,
+    pub dependencies: Vec<Dependency>,
+    #[serde(default)]
+    pub features: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Target {
+    pub name: String,
+    kind: Vec<String>,
+    /// Absent in messages on what was built.
+    #[serde(default)]
+    pub src_path: PathBuf,
+    #[serde(default, rename = "required-features")]
+    pub required_features: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Dependency {
+    pub name: String,
+    /// Its name in the manifest, if that is another one.
+    pub rename: Option<String>,
+    /// `dev` or `build`; `None` for those of the package itself.
+    pub kind: Option<String>,
+    /// The required version; `*` if there is none.
+    pub req: String,
+    pub path: Option<PathBuf>,
+}
+
+impl Workspace {
+    /// The workspace around `folder`.
+    ///
+    /// # Errors
+    /// Cargo's, if it finds none or cannot read it.
+    pub fn load(folder: &Path) -> Result<Self> {
+        Self::metadata(folder, &["--no-deps"])
     }
-    Ok(packages)
-}
 
-/// What the packages around a folder, and all that these are built from, ask for. Cargo writes a Cargo.lock where there is none.
-pub fn all_dependencies(folder: &Path) -> Result<Vec<Dependency>> {
-    let mut cargo = toolchain::cargo_in(folder);
-    cargo.args(["metadata", "--format-version", "1"]);
-    let metadata: Option<Metadata> = serde_json::from_slice(&asked::output(cargo)?.stdout).ok();
-    Ok(metadata.into_iter().flat_map(|metadata| metadata.packages).flat_map(|package| package.dependencies).collect())
-}
-
-/// The packages that have a bench target of this name.
-pub fn with_bench(bench: &str, folder: &Path) -> Result<Vec<Package>> {
-    let mut packages = packages(folder)?.unwrap_or_default();
-    packages.retain(|package| package.bench(bench).is_some());
-    Ok(packages)
-}
-
-/// Those that the bench target may be of.
-pub fn of_bench(target: &BenchTarget, folder: &Path) -> Result<Vec<Package>> {
-    let mut packages = with_bench(&target.target, folder)?;
-    packages.retain(|package| package.is_asked_for(target));
-    Ok(packages)
-}
-
-/// The bench target as the checkout around `there` calls it: the package in that folder can have had another name, which another one has
-/// now.
-pub fn as_called(target: &BenchTarget, there: &Path) -> Result<BenchTarget> {
-    let Some(name) = &target.package else { return Ok(target.clone()) };
-    let was = packages(there)?.unwrap_or_default();
-    let here = Path::new(".");
-    let is = of_bench(target, here)?;
-    let place = |package: &Package, folder: &Path| {
-        let root = git(folder, &["rev-parse", "--show-toplevel"]).ok()?;
-        Some(package.manifest_path.strip_prefix(root).ok()?.to_owned())
-    };
-    let own = is.first().and_then(|package| place(package, here));
-    // A package that was moved into another one's folder keeps its name, and where it was nothing is left.
-    let before = was.iter().find(|package| package.name == *name).and_then(|package| place(package, there));
-    let others = packages(here)?.unwrap_or_default();
-    if before.is_some() && others.iter().all(|package| place(package, here) != before) {
-        return Ok(target.clone());
+    /// As [`load`](Self::load), with every package that these are built from. Cargo writes a Cargo.lock if there is none.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn load_with_dependencies(folder: &Path) -> Result<Self> {
+        Self::metadata(folder, &[])
     }
-    let same = was
-        .iter()
-        .find(|package| package.bench(&target.target).is_some() && own.is_some() && place(package, there) == own);
-    let package = same.map_or_else(|| name.clone(), |package| package.name.clone());
-    Ok(BenchTarget { package: Some(package), ..target.clone() })
+
+    fn metadata(folder: &Path, more: &[&str]) -> Result<Self> {
+        let mut cargo = toolchain::cargo_in(folder);
+        cargo.args(["metadata", "--format-version", "1"]).args(more);
+        let metadata = run_captured::cargo(cargo, "")?;
+        serde_json::from_slice(&metadata)
+            .with_context(|| format!("{}: cargo metadata cannot be read", folder.display()))
+    }
+
+    pub fn manifest(&self) -> PathBuf {
+        self.root.join("Cargo.toml")
+    }
+
+    /// The Cargo.lock, whether it exists or not.
+    pub fn lock_file(&self) -> PathBuf {
+        self.root.join("Cargo.lock")
+    }
+
+    /// The manifests of all packages, and the root's.
+    pub fn manifests(&self) -> Vec<PathBuf> {
+        let mut all: Vec<PathBuf> = self.packages.iter().map(|package| package.manifest_path.clone()).collect();
+        if !all.contains(&self.manifest()) {
+            all.push(self.manifest());
+        }
+        all
+    }
+
+    /// The packages that the bench target may be of.
+    pub fn with_bench(&self, target: &BenchTarget) -> Vec<&Package> {
+        let has = |package: &&Package| package.is_selected_by(target) && package.bench(&target.target).is_some();
+        self.packages.iter().filter(has).collect()
+    }
+
+    /// Whether one of the packages that the bench target may be of takes what `is_taken` names.
+    pub fn takes(&self, target: &BenchTarget, is_taken: &dyn Fn(&str) -> bool) -> bool {
+        self.with_bench(target).iter().any(|package| self.package_takes(package, is_taken))
+    }
+
+    /// Whether a package depends on what `is_taken` names: itself, or through a package of the workspace, as through one with macros that write
+    /// benches.
+    pub fn package_takes(&self, package: &Package, is_taken: &dyn Fn(&str) -> bool) -> bool {
+        let own = self.gives(package, is_taken);
+        own || package.dependencies.iter().any(|one| is_taken(&one.name) || self.member_gives(one, is_taken))
+    }
+
+    /// Whether whoever depends on `package` can use what `is_taken` names.
+    fn gives(&self, package: &Package, is_taken: &dyn Fn(&str) -> bool) -> bool {
+        let mut normal = package.dependencies.iter().filter(|one| one.kind.is_none());
+        normal.any(|one| is_taken(&one.name) || self.member_gives(one, is_taken))
+    }
+
+    fn member_gives(&self, dependency: &Dependency, is_taken: &dyn Fn(&str) -> bool) -> bool {
+        let is_it = |package: &&Package| dependency.path.is_some() && package.name == dependency.name;
+        self.packages.iter().find(is_it).is_some_and(|member| self.gives(member, is_taken))
+    }
+}
+
+/// What takes the place of a package in checkouts.
+pub fn replacement(package: &str) -> Option<&'static str> {
+    REPLACEMENTS.into_iter().find(|(name, _)| *name == package).map(|(_, replacement)| replacement)
+}
+
+/// Whether a package is criterion or divan, which no worker comes with.
+pub fn is_plain(package: &str) -> bool {
+    replacement(package).is_some()
+}
+
+/// Whether a package makes workers of benches.
+pub fn is_infergate(package: &str) -> bool {
+    ["infergate", CRITERION, DIVAN].contains(&package)
+}
+
+impl Package {
+    pub fn is_selected_by(&self, target: &BenchTarget) -> bool {
+        target.package.as_ref().is_none_or(|name| self.name == *name)
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.manifest_path.parent().unwrap_or(&self.manifest_path)
+    }
+
+    /// Whether `folder` is its own or lies below: cargo then takes it.
+    pub fn is_around(&self, folder: &Path) -> bool {
+        folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).starts_with(self.folder())
+    }
+
+    pub fn benches(&self) -> impl Iterator<Item = &Target> {
+        self.targets.iter().filter(|target| target.is("bench"))
+    }
+
+    pub fn bench(&self, name: &str) -> Option<&Target> {
+        self.benches().find(|bench| bench.name == name)
+    }
+
+    /// How cargo is told of it. Its name alone is not enough if a dependency has it too. Cargo before 1.77 wrote ids that it did not take as
+    /// an argument.
+    pub fn spec(&self) -> &str {
+        let is_taken = self.id.contains("://") && self.id.contains('#') && !self.id.contains(' ');
+        if is_taken { &self.id } else { &self.name }
+    }
+}
+
+impl Target {
+    pub fn is(&self, kind: &str) -> bool {
+        self.kind.first().is_some_and(|first| first == kind)
+    }
 }

@@ -95,7 +95,7 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     let mut base = Tree::checkout(good, Slot::Base, wanted)?;
     let mut tree = Tree::checkout(bad, Slot::Step, wanted)?;
     ensure!(base.commit != tree.commit, "--good and --bad are the same commit, {}; name two", short(&base.commit));
-    let outcome = base.build(wanted).and_then(|good| {
+    let outcome = base.build(wanted, false).and_then(|good| {
         tree.take_packages(wanted, Some(&base));
         let mut search = Search::new(&config, good, budget, !flags.no_explain, &cancelled);
         let found = search.run(&mut base, &mut tree);
@@ -278,7 +278,7 @@ impl<'a> Search<'a> {
     fn step_called(&mut self, name: String, tree: &Tree) -> Result<Tried> {
         let wanted = &self.config.wanted();
         output::line(&format!("step {}: {name}", self.steps.len() + 1));
-        let built = tree.build(wanted);
+        let built = tree.build(wanted, false);
         ensure_not(self.cancelled)?;
         let head = match built {
             Ok(head) => head,

@@ -12,7 +12,7 @@ use super::turn::{self, Wait};
 use super::{early, output, progress};
 use crate::config::Config;
 use crate::machine;
-use crate::paired::{Alike, PairedRequest, PairedRun};
+use crate::paired::{Alike, PairedRequest, PairedRun, Program};
 use infergate_build::sources::{self, Source, Sources};
 use infergate_build::trees::Trees;
 use infergate_core::case::Case;
@@ -128,14 +128,15 @@ impl Builds {
             let other = asked.other_worker.as_deref().map(WorkerFile::open).transpose()?;
             return Ok(Self { head: WorkerFile::open(worker)?, other: other.map(|other| (other, None)) });
         }
-        let head = Source::here(wanted).build()?.program(None, None);
-        let Some(revision) = &asked.against else { return Ok(Self { head: head.open()?, other: None }) };
+        let head = Source::here(wanted)?;
+        let built = Program { commit: None, dirty: None, ..head.build()? };
+        let Some(revision) = &asked.against else { return Ok(Self { head: built.open()?, other: None }) };
         let (tree, _) = Trees::default().base(revision, wanted)?;
-        let base = tree.build(wanted)?;
-        let sources = Sources { base: Some(tree.source(wanted)?), head: Some(Source::here(wanted)) };
-        let (alike, note) = sources::alike(&sources, (&base, &head), config.measured.seed, cancelled)?;
+        let base = tree.build(wanted, false)?;
+        let sources = Sources { base: Some(tree.source(wanted)?), head: Some(head) };
+        let (alike, note) = sources::alike(&sources, (&base, &built), config.measured.seed, cancelled)?;
         note.iter().for_each(|note| output::line(note));
-        Ok(Self { head: head.open()?, other: Some((base.open()?, alike)) })
+        Ok(Self { head: built.open()?, other: Some((base.open()?, alike)) })
     }
 }
 

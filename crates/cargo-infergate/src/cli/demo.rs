@@ -11,10 +11,11 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
 use super::outputs::{Files, Written};
-use super::{asked, output, progress};
+use super::{output, progress};
 use crate::paired::ensure_not;
 use infergate_build::criterion_front::own_source;
 use infergate_build::git::git;
+use infergate_build::run_captured::run_captured;
 use infergate_build::toolchain;
 use infergate_build::watcher::watched;
 use infergate_core::process::Group;
@@ -154,7 +155,7 @@ fn lock(engine: &Path) -> Result<()> {
     let metadata = |more: &[&str]| {
         let mut cargo = toolchain::cargo_in(engine);
         cargo.args(["metadata", "--format-version", "1"]).args(more);
-        asked::output(cargo)
+        run_captured(cargo)
     };
     let mut output = metadata(&["--offline"])?;
     if !output.status.success() {

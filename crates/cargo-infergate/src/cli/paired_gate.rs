@@ -17,7 +17,9 @@ use crate::config::{Config, Undecided};
 use crate::paired::{PairedRequest, Program, Shard, run_seed};
 use infergate_build::bench_choice::Chosen;
 use infergate_build::edited::Edited;
-use infergate_build::workspace;
+use infergate_build::revision::Slot;
+use infergate_build::trees::Trees;
+use infergate_build::workspace::Workspace;
 use infergate_core::worker::WorkerError;
 use infergate_judge::paired::{PairedPolicy, fit_to_upload, glances, join, judge, merge};
 use infergate_receipts::{
@@ -63,29 +65,32 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     // Which cases there are depends on them.
     let is_of_benches = !is_server && agreed.config.worker.command.is_empty() && flags.base_bin.is_none();
     let here = Path::new(".");
-    let packages = if is_of_benches { workspace::packages(here)?.unwrap_or_default() } else { Vec::new() };
-    let Chosen { benches, left: mut uncompared, are_criterions } = match is_of_benches {
-        true => bench_choice::benches(&agreed.config.bench, here, &packages)?,
-        false => Chosen::one(agreed.config.bench.clone()),
+    early::check(&agreed.config)?;
+    let asked_bench = agreed.config.bench.clone();
+    let workspace = is_of_benches.then(|| bench_choice::ensure_in_package(here).and_then(|()| Workspace::load(here)));
+    let workspace = workspace.transpose()?;
+    let mut chosen = match &workspace {
+        Some(workspace) => bench_choice::choose(&asked_bench, here, workspace)?,
+        None => Chosen::one(asked_bench.clone()),
     };
-    let revision = flags.against.as_deref().filter(|_| is_of_benches);
-    let gone = revision.map(|revision| bench_choice::gone(&agreed.config.bench, revision, here, &packages));
-    uncompared.extend(gone.transpose()?.unwrap_or_default());
-    uncompared.iter().for_each(|said| output::line(said));
+    let benches = chosen.benches.clone();
     agreed.config.bench.clone_from(benches.first().context("there is no bench target")?);
     let mut config = agreed.config;
     git::hide(&config.measured.target_folder())?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
-    early::check(&config)?;
-    agreed.notes.extend(early::targets_unless(are_criterions, &mut config, !is_of_benches)?);
+    agreed.notes.extend(early::targets_unless(chosen.are_criterions, &mut config, !is_of_benches)?);
     if is_server {
         config.measured.memory.case = server_program::memory_case()?;
         config.measured.seed = run_seed(config.measured.seed);
     }
     early::calibrations(&config)?;
-    if is_of_benches {
-        bench_choice::ensure_in_package(here)?;
+    let trees = Trees::default();
+    if let (Some(head), Some(revision)) = (&workspace, &flags.against) {
+        let base = trees.checkout(revision, Slot::Base, &config.wanted())?.workspace();
+        let removed = base.and_then(|base| bench_choice::removed_targets(&chosen, &asked_bench, &base, (here, head)));
+        chosen.skipped.extend(removed.unwrap_or_default());
     }
+    chosen.skipped.iter().for_each(|line| output::line(line));
     let asked = Asked {
         memory: false,
         users: is_server,
@@ -105,7 +110,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..policy(&config) };
     let mut lost = part::Lost::default();
-    let parts = part::of_benches(gate, &config, &benches, &asked, &mut lost, &cancelled)?;
+    let parts = part::of_benches(gate, &config, (&benches, &trees), &asked, &mut lost, &cancelled)?;
     let (mut receipts, count, mut is_cut) = (Vec::new(), parts.len(), false);
     for (at, part) in parts.into_iter().enumerate() {
         let bench = part.bench().clone();
@@ -132,7 +137,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     // What was not begun is missing, however whole the rest is.
     receipt.partial |= is_cut;
     receipt.broken.extend(lost.in_head);
-    receipt.notes.extend(lost.in_base.into_iter().chain(uncompared).map(Note::from));
+    receipt.notes.extend(lost.in_base.into_iter().chain(chosen.skipped).map(Note::from));
     if benches.len() > 1 {
         // All that were asked for, so that the same words ask for them again.
         let names: Vec<&str> = benches.iter().map(|bench| bench.target.as_str()).collect();

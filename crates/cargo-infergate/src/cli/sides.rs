@@ -1,7 +1,7 @@
 //! Which builds are compared: given ones, the working tree with a revision, or HEAD with HEAD on another dependency or
 //! toolchain.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, ensure};
@@ -9,17 +9,17 @@ use anyhow::{Context, Result, ensure};
 use super::gate_flags::Gate;
 use super::gate_flags::Paired;
 use super::memory::Follower;
-use super::{
-    bench_target, command_program, criterion_front, features, memory, output, server_program, swap, toolchain,
-};
+use super::{bench_target, command_program, features, memory, output, progress, server_program, swap, toolchain};
 use crate::config::Config;
 use crate::paired::Program;
 use infergate_build::git::git;
 use infergate_build::revision::{Slot, Tree};
 use infergate_build::sources::{Source, Sources};
 use infergate_build::trees::Trees;
-use infergate_build::{build_command, lock_file, profiles};
-use infergate_core::worker::WorkerError;
+use infergate_build::wanted::Place;
+use infergate_build::workspace::{Workspace, is_plain};
+use infergate_build::{build_command, profiles};
+use infergate_core::worker::{Client, Patience, WorkerError};
 use infergate_receipts::{Note, clause};
 
 /// What a verdict says where benches of plain criterion were gated.
@@ -75,7 +75,7 @@ pub fn build(gate: &Gate, config: &Config, trees: &Trees) -> Result<Sides> {
     if !flags.swap.is_empty() {
         let named: Vec<String> = flags.swap.iter().map(|swap| format!("--swap {swap}")).collect();
         let swaps = flags.swap.iter().map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;
-        return of_head(config, trees, None, named.join(" "), |tree| swap::apply(&swaps, &tree.folder()?));
+        return of_head(config, trees, None, named.join(" "), |tree| swap::apply(&swaps, tree));
     }
     if let Some(toolchain) = &flags.toolchain {
         return of_head(config, trees, Some(toolchain), format!("--toolchain {toolchain}"), |_| Ok(()));
@@ -103,30 +103,45 @@ fn ensure_pairs(flags: &Paired) -> Result<()> {
     Ok(())
 }
 
-/// Whether a bench target builds in base, and in head: asked of one of which something did not. One that base lacks, or has as something
-/// that is no worker, does not fail there if it fails in head. `None` where nothing is built.
+/// Whether a bench target builds in base, and in head, for one of which something did not. One that base lacks does not fail there if it fails
+/// in head. `None` if nothing is built.
 pub fn builds(gate: &Gate, config: &Config, trees: &Trees) -> Option<(bool, bool)> {
     let wanted = &config.wanted();
     let revision = gate.paired.against.as_deref().filter(|_| gate.workers.worker.is_none())?;
-    let here = Path::new(".");
-    let build = |tree: Result<Rc<Tree>>| {
-        let tree = tree?;
-        tree.take_lock_file(here)?;
-        tree.build(wanted)
+    let head = head(gate, config, trees);
+    let replace = head.as_ref().is_ok_and(|(_, tree)| tree.is_some());
+    let in_base = || -> Result<bool> {
+        let base = trees.checkout(revision, Slot::Base, wanted)?;
+        base.take_lock_file(&Workspace::load(Path::new("."))?.lock_file())?;
+        let lacks = base.workspace()?.with_bench(&config.bench).is_empty();
+        Ok(if lacks { head.is_err() } else { base.build(wanted, replace).is_ok() })
     };
-    let in_head = || match criterion_front::is_plain(&config.bench, here)? {
-        true => build(trees.get(Slot::Head, wanted, || Tree::of_working_tree(wanted))),
-        false => Source::here(wanted).build().map(|built| built.of_working_tree()),
-    };
-    let in_head = in_head().is_ok();
-    let base = trees.checkout(revision, Slot::Base, wanted);
-    let lacks = |tree: &Tree| -> Result<bool> {
-        let (bench, place) = (tree.bench(wanted)?, tree.place()?);
-        Ok(bench_target::is_missing(&bench, &place)? || bench_target::is_foreign(&bench, &place)?)
-    };
-    let is_missing = base.as_ref().is_ok_and(|tree| lacks(tree).unwrap_or(false));
-    let in_base = if is_missing { !in_head } else { build(base).is_ok() };
-    Some((in_base, in_head))
+    Some((in_base().unwrap_or(false), head.is_ok()))
+}
+
+/// Head's worker. Plain criterion is no worker: it is built in a checkout in which criterion is replaced, which is given, too. If a package has
+/// both criterion and infergate, its bench target itself says which it is.
+fn head(gate: &Gate, config: &Config, trees: &Trees) -> Result<(Program, Option<Rc<Tree>>)> {
+    if gate.workers.worker.is_some() {
+        return Ok((bench_target::worker(&config.bench, gate.workers.worker.clone())?, None));
+    }
+    let (wanted, here) = (&config.wanted(), Place::here()?);
+    if !bench_target::needs_replacement(&config.bench, &here) {
+        let built = Source::at(here.clone(), wanted).build()?;
+        if !here.workspace.takes(&config.bench, &is_plain) || is_worker(&built, config)? {
+            return Ok((built, None));
+        }
+    }
+    let tree = trees.get(Slot::Head, wanted, || Tree::of_working_tree(wanted))?;
+    tree.take_lock_file(&here.workspace.lock_file())?;
+    Ok((tree.build(wanted, true)?, Some(tree)))
+}
+
+/// Whether a program answers as a worker.
+fn is_worker(program: &Program, config: &Config) -> Result<bool> {
+    let cancelled = progress::cancelled_by_ctrl_c()?;
+    let request = config.measured.load_request();
+    Ok(Client::spawn(&program.open()?, &request, Patience::default(), &cancelled).is_ok())
 }
 
 fn program(path: &Path) -> Program {
@@ -164,55 +179,44 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
         notes.push(Note::from(laid));
     }
     let built_here = gate.workers.worker.is_none();
-    // Benches of plain criterion are no workers: they are built in checkouts that get infergate's front.
-    let is_plain = built_here && criterion_front::is_plain(&config.bench, Path::new("."))?;
-    let head_tree = is_plain.then(|| trees.get(Slot::Head, wanted, || Tree::of_working_tree(wanted))).transpose()?;
     let profile = config.bench.profile.as_deref();
-    let of_profile = profile.unwrap_or(profiles::OF_BENCHES);
-    let left_behind = if built_here { tree.settings_left_behind(of_profile)? } else { None };
-    if let Some(left) = left_behind.as_ref().filter(|left| left.compile && head_tree.is_none()) {
+    let left_behind =
+        if built_here { tree.settings_left_behind(profile.unwrap_or(profiles::OF_BENCHES))? } else { None };
+    let in_place = || Ok::<_, anyhow::Error>(!bench_target::needs_replacement(&config.bench, &Place::here()?));
+    if let Some(left) = left_behind.as_ref().filter(|left| left.compile)
+        && in_place()?
+    {
         // Head is built in place, with them.
         return Err(WorkerError::NotComparable(left.text.clone()).into());
     }
-    if let Some(head) = &head_tree {
-        head.take_lock_file(Path::new("."))?;
-        notes.push(Note::from(FRONT.to_owned()));
-    }
-    let head = match &head_tree {
-        Some(head) => head.build(wanted)?,
-        None if built_here => Source::here(wanted).build()?.of_working_tree(),
-        None => bench_target::worker(&config.bench, gate.workers.worker.clone())?,
-    };
+    let (head, head_tree) = head(gate, config, trees)?;
     if built_here {
         tree.take_packages(wanted, head_tree.as_deref());
-        if let Some(head) = &head_tree {
-            tree.take_lock_file(&head.folder()?)?;
-        }
     }
-    let base = tree.build(wanted)?;
+    if let Some(head) = &head_tree {
+        notes.push(Note::from(FRONT.to_owned()));
+        tree.take_lock_file(&head.workspace()?.lock_file())?;
+    }
+    let base = tree.build(wanted, head_tree.is_some())?;
     let runs = config.measured.memory.runs;
     // A bench target of that name is one of benches, too, where head's are, and no memory phase.
     let follows = head_tree.is_none();
     let head_memory = if follows { memory::worker(config, &gate.workers, &head, runs)? } else { None };
     // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
     let base_memory = if follows && (head_memory.is_some() || built_here) { tree.build_memory(wanted)? } else { None };
-    if built_here {
-        let here = head_tree.as_ref().map_or_else(|| Ok(PathBuf::from(".")), |tree| tree.folder())?;
-        let lock = lock_file::around(&here)?;
-        notes.extend(tree.dependencies(&lock)?.map(Note::from));
-        let manifest = |lock: &Path| lock.with_file_name("Cargo.toml");
-        let was = manifest(&lock_file::around(&tree.folder()?)?);
-        notes.extend(profiles::difference(&was, &manifest(&lock), profile).map(Note::from));
-        notes.extend(left_behind.map(|left| Note::from(left.text)));
-        notes.extend(feature_changes(config, &tree, &here));
-    }
-    let sources = Sources {
-        base: Some(tree.source(wanted)?),
-        head: match &head_tree {
-            Some(tree) => Some(tree.source(wanted)?),
-            None => built_here.then(|| Source::here(wanted)),
-        },
+    let head_place = match &head_tree {
+        Some(tree) => Some(tree.place()?),
+        None => built_here.then(Place::here).transpose()?,
     };
+    if let Some(place) = &head_place {
+        let (was, is) = (tree.workspace()?, &place.workspace);
+        notes.extend(tree.dependencies(&is.lock_file())?.map(Note::from));
+        notes.extend(profiles::difference(&was.manifest(), &is.manifest(), profile).map(Note::from));
+        notes.extend(left_behind.map(|left| Note::from(left.text)));
+        notes.extend(feature_changes(config, &tree.place()?, place));
+    }
+    let head_source = head_place.map(|place| Source::at(place, wanted));
+    let sources = Sources { base: Some(tree.source(wanted)?), head: head_source };
     let trees = std::iter::once(tree).chain(head_tree).collect();
     Ok(Sides { base, head, base_memory, head_memory, sources, notes, trees })
 }
@@ -275,9 +279,9 @@ fn build_changes(tree: &Tree, here: &Path) -> Result<Vec<Note>> {
         return Ok(Vec::new());
     }
     // A program that something else builds can lie beside a manifest that cargo refuses.
-    let locks = [here, &base].map(|folder| lock_file::around(folder).ok().filter(|lock| lock.is_file()));
+    let locks = [here, &base].map(|folder| Workspace::load(folder).ok().map(|workspace| workspace.lock_file()));
     let locked = match locks {
-        [Some(head), Some(_)] => tree.dependencies(&head)?,
+        [Some(head), Some(base)] if head.is_file() && base.is_file() => tree.dependencies(&head)?,
         _ => None,
     };
     Ok([locked, toolchain::difference(&base, here)].into_iter().flatten().map(Note::from).collect())
@@ -306,29 +310,25 @@ fn of_head(
         changed.change = Some(named);
         Ok(changed.by_toolchain(toolchain))
     })?;
-    let base = tree.build(wanted)?;
+    let base = tree.build(wanted, false)?;
     changed.take_packages(wanted, Some(tree.as_ref()));
-    let head = changed.build(wanted)?;
+    let head = changed.build(wanted, false)?;
     let base_memory = tree.build_memory(wanted)?;
     let head_memory = Follower::or_timed(changed.build_memory(wanted)?, &head, config.measured.memory.runs);
-    let locked = tree.dependencies(&lock_file::around(&changed.folder()?)?)?;
+    let locked = tree.dependencies(&changed.workspace()?.lock_file())?;
     notes.extend(locked.map(Note::from));
     let profile = config.bench.profile.as_deref().unwrap_or(profiles::OF_BENCHES);
     notes.extend(tree.settings_left_behind(profile)?.map(|left| Note::from(left.text)));
-    notes.extend(feature_changes(config, &tree, &changed.folder()?));
+    notes.extend(feature_changes(config, &tree.place()?, &changed.place()?));
     let sources = Sources { base: Some(tree.source(wanted)?), head: Some(changed.source(wanted)?) };
     Ok(Sides { base, head, base_memory, head_memory, sources, notes, trees: vec![tree, changed] })
 }
 
 /// Features that one of both is built with and the other is not. That they cannot be compared is a note, too.
-fn feature_changes(config: &Config, base: &Tree, head: &Path) -> Option<Note> {
-    let wanted = &config.wanted();
-    let both = || Ok((features::of(&base.bench(wanted)?, &base.folder()?)?, features::of(&config.bench, head)?));
-    match both() {
+fn feature_changes(config: &Config, base: &Place, head: &Place) -> Option<Note> {
+    let both = features::of(&config.bench, base).and_then(|base| Ok((base, features::of(&config.bench, head)?)));
+    match both {
         Ok((base, head)) => features::difference(&base, &head).map(Note::from),
-        Err(error) => {
-            let error: anyhow::Error = error;
-            Some(Note::from(format!("features were not compared: {}", clause(&error))))
-        }
+        Err(error) => Some(Note::from(format!("features were not compared: {}", clause(&error)))),
     }
 }

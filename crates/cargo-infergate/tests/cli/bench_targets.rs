@@ -6,15 +6,15 @@ use crate::plain_criterion;
 use crate::revisions::{MANIFEST, commit, repository, repository_of_a_bench, run};
 use crate::sandbox::{Sandbox, decision, stdout};
 
-/// A package whose benches come with infergate, each of the targets with more lines in Cargo.toml; not committed.
+/// A package whose benches are workers, each of the targets with more lines in Cargo.toml; not committed.
 fn with_benches(targets: &[(&str, &str)]) -> (Sandbox, Sandbox) {
     let infergate = Sandbox::new();
-    infergate.write("Cargo.toml", "[package]\nname = 'infergate'\nversion = '0.1.0'\nedition = '2021'\n");
+    infergate.write("Cargo.toml", "[package]\nname = 'infergate-criterion'\nversion = '0.1.0'\nedition = '2021'\n");
     infergate.write("src/lib.rs", "");
     let sandbox = repository_of_a_bench();
     let worker = fs::read_to_string(sandbox.path("bench.rs")).expect("a worker");
     for (name, _) in targets {
-        sandbox.write(&format!("benches/{name}.rs"), &format!("// As criterion's.\n{worker}"));
+        sandbox.write(&format!("benches/{name}.rs"), &worker);
     }
     sandbox.write("Cargo.toml", &manifest(&infergate, targets));
     (sandbox, infergate)
@@ -25,7 +25,9 @@ fn manifest(infergate: &Sandbox, targets: &[(&str, &str)]) -> String {
     let package = MANIFEST.split("[[bench]]").next().unwrap_or_default();
     let benches: String =
         targets.iter().map(|(name, more)| format!("[[bench]]\nname = '{name}'\nharness = false\n{more}\n")).collect();
-    format!("{package}{benches}[dev-dependencies]\ninfergate = {{ path = '{place}' }}\n[features]\ntext = []\n")
+    format!(
+        "{package}{benches}[dev-dependencies]\ninfergate-criterion = {{ path = '{place}' }}\n[features]\ntext = []\n"
+    )
 }
 
 /// What is left out is said, and by the verdict, too.
@@ -39,9 +41,10 @@ fn bench_targets_that_are_not_gated_are_named() {
     commit(&sandbox, "benches/plain.rs", "criterion::criterion_main!(all);\n", "benches");
     let said = stdout(&run(&sandbox, &["gate", "--against=HEAD", "--json=verdict.json"]).success());
     for line in [
-        "not gated: off: it has 'bench = false' in Cargo.toml and is not named with --bench-target\n",
-        "not gated: other, own: each uses neither criterion nor divan (an engine's own is named with --bench-target)\n",
-        "not gated: plain: it has no 'harness = false' in Cargo.toml\n",
+        "not gated: off: 'bench = false' in Cargo.toml, and not named with --bench-target\n",
+        "not gated: plain: no 'harness = false' in Cargo.toml\n",
+        "bench target 'other' is not compared, it fails in base and head: ",
+        "bench target 'own' is not compared, it fails in base and head: ",
     ] {
         assert!(said.contains(&format!("- {line}")), "{line}: {said}");
     }
@@ -80,24 +83,16 @@ fn a_bench_target_of_the_usual_name_hides_no_other() {
     assert!(said.contains("tensor_ops/long") && !said.contains("inference/long"), "{said}");
     let said = gate(&["--bench-target=inference", "--cases=lon*"]);
     assert!(said.contains("long") && !said.contains("tensor_ops"), "{said}");
-    let worker = fs::read_to_string(sandbox.path("benches/inference.rs")).expect("a worker");
-    commit(&sandbox, "benches/inference.rs", &worker.replace("As criterion's", "Of infergate"), "an engine's");
+    let infergate = Sandbox::new();
+    infergate.write("Cargo.toml", "[package]\nname = 'infergate'\nversion = '0.1.0'\nedition = '2021'\n");
+    infergate.write("src/lib.rs", "");
+    let manifest = fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
+    let place = infergate.path("");
+    let takes = format!("[dev-dependencies]\ninfergate = {{ path = '{}' }}\n", place.display());
+    commit(&sandbox, "Cargo.toml", &manifest.replace("[dev-dependencies]\n", &takes), "an engine's");
     let said = gate(&[]);
-    let beside = "- not gated: tensor_ops: it is not named with --bench-target, and an engine's is gated alone\n";
+    let beside = "- not gated: tensor_ops: an engine's bench target is gated alone; name others with --bench-target\n";
     assert!(said.contains(beside), "{said}");
-}
-
-/// What it was cannot be asked for times: base is built with head's.
-#[test]
-fn a_bench_target_that_was_a_test_is_laid_over_base() {
-    let (sandbox, infergate) = with_benches(&[("first", "")]);
-    let worker = fs::read_to_string(sandbox.path("benches/first.rs")).expect("a worker");
-    sandbox.write("benches/first.rs", "fn main() {}\n");
-    commit(&sandbox, "Cargo.toml", &manifest(&infergate, &[("first", "")]), "a test");
-    sandbox.write("benches/first.rs", &worker);
-    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 9_900_000;\n");
-    let said = run(&sandbox, &["gate", "--against=HEAD"]).code(1);
-    assert!(decision(&said).contains("regressed (exit 1): long 10"), "{}", stdout(&said));
 }
 
 /// As it is one of the usual name, nobody has to name it.

@@ -300,5 +300,5 @@ fn a_bench_target_that_is_not_there_lists_those_that_are() {
     );
     without.write("mine.rs", "");
     let line = error(without.run(&["bench"]));
-    assert!(line.ends_with("there is no bench target 'inference' here; there are no benches of criterion or divan here, and for an engine the command `init` adds one"), "{line}");
+    assert!(line.ends_with("there is no bench target 'inference' here; there are no benches here; for an engine the command `init` adds one, or go to another package"), "{line}");
 }

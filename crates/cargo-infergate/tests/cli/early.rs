@@ -30,13 +30,15 @@ fn a_model_file_that_is_not_there() {
     // Those are the engine's business: what is missing here is a package to build.
     for model in ["synthetic:none", "hf:ORG/NAME/model.gguf", "ORG/NAME", "http://localhost:1/model.gguf"] {
         let said = stderr(&sandbox.run(&["bench", "--model", model]).code(2));
-        assert!(said.contains("the build failed"), "{model}: {said}");
+        assert!(said.contains("could not find `Cargo.toml`"), "{model}: {said}");
     }
 }
 
 #[test]
 fn a_target_that_no_case_of_the_run_can_meet() {
     let sandbox = Sandbox::new();
+    sandbox.write("Cargo.toml", "[package]\nname = 'empty'\nversion = '0.1.0'\n");
+    sandbox.write("src/lib.rs", "");
     sandbox.write("infergate.toml", "targets = ['prefill/* ttft_ms < 5']\n");
     for command in [&["gate", "--cases=decode/*"][..], &["gate", "--against=HEAD", "--cases=decode/p8"]] {
         let line = refused(&sandbox, command);
@@ -49,6 +51,6 @@ fn a_target_that_no_case_of_the_run_can_meet() {
         &["bench", "--cases=decode/*"],
     ] {
         let said = stderr(&sandbox.run(command).code(2));
-        assert!(said.contains("the build failed"), "{command:?}: {said}");
+        assert!(said.contains("there is no bench target"), "{command:?}: {said}");
     }
 }

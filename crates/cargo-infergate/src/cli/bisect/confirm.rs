@@ -46,7 +46,7 @@ impl Search<'_> {
 
     fn measure(&self, (before, found): Sides) -> Result<(Program, Program, PairedReceipt)> {
         let wanted = &self.config.wanted();
-        let (base, head) = (before.build(wanted)?, found.build(wanted)?);
+        let (base, head) = (before.build(wanted, false)?, found.build(wanted, false)?);
         let sources = Sources { base: Some(before.source(wanted)?), head: Some(found.source(wanted)?) };
         let commit = (before.commit != found.commit).then_some(before.commit.as_str());
         let look = same_code::of_checkouts(&base, &head, commit, &found.folder()?);

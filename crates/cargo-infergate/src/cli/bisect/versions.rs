@@ -61,10 +61,10 @@ pub fn run<'a>(
 ) -> Result<(BisectionEnd, Search<'a>)> {
     let wanted = &config.wanted();
     let mut base = Tree::checkout("HEAD", Slot::Base, wanted)?;
-    swap::ensure(&asked.swaps(0)?, &base.folder()?)?;
+    swap::ensure(&asked.swaps(0)?, &base)?;
     base.change = Some(asked.label(0));
     output::line(&format!("good: {}", asked.label(0)));
-    let good = base.build(wanted)?;
+    let good = base.build(wanted, false)?;
     let mut tree = Tree::checkout("HEAD", Slot::Step, wanted)?;
     tree.take_packages(wanted, Some(&base));
     let mut search = Search::new(config, good, budget, explains, cancelled);
@@ -72,7 +72,7 @@ pub fn run<'a>(
         let commit = tree.commit.clone();
         tree.turn_to(&commit, wanted)?;
         tree.change = Some(asked.label(at));
-        swap::ensure(&asked.swaps(at)?, &tree.folder()?)
+        swap::ensure(&asked.swaps(at)?, tree)
     };
     let step = |search: &mut Search, tree: &mut Tree, at: usize| -> Result<Tried> {
         ensure_not(cancelled)?;

@@ -104,22 +104,22 @@ impl Lost {
 pub fn of_benches(
     gate: &Gate,
     config: &Config,
-    benches: &[BenchTarget],
+    (benches, trees): (&[BenchTarget], &Trees),
     asked: &Asked,
     lost: &mut Lost,
     cancelled: &AtomicBool,
 ) -> Result<Vec<Part>> {
-    let (mut parts, trees) = (Vec::new(), Trees::default());
+    let mut parts = Vec::new();
     let is_alone = benches.len() == 1;
     for (at, bench) in benches.iter().enumerate() {
         let config = Config { bench: bench.clone(), ..config.clone() };
         let prefix = (!is_alone).then(|| prefix(bench, benches));
-        match Part::build(gate, &config, &trees, asked, prefix.as_deref(), cancelled) {
+        match Part::build(gate, &config, trees, asked, prefix.as_deref(), cancelled) {
             Ok(part) => parts.push(part),
             Err(error) => {
                 let is_last = parts.is_empty() && at + 1 == benches.len();
                 let works =
-                    if is_last || progress::is_cancelled() { None } else { sides::builds(gate, &config, &trees) };
+                    if is_last || progress::is_cancelled() { None } else { sides::builds(gate, &config, trees) };
                 lost.add(bench, error, works, is_last)?;
             }
         }

@@ -12,7 +12,8 @@ use crate::cli::gate_flags::Paired;
 use crate::cli::sides::Sides;
 use crate::paired::Program;
 use infergate_build::code::{self, Comparison};
-use infergate_build::{git::git, workspace};
+use infergate_build::git::git;
+use infergate_build::workspace::Workspace;
 use infergate_receipts::clause;
 
 /// Something that differs, as a clause; that it cannot be known counts, too.
@@ -139,7 +140,7 @@ fn may_build(packages: &[Package], file: &Path) -> bool {
 /// The packages of the working tree.
 fn packages(here: &Path) -> Result<Vec<Package>> {
     let root = PathBuf::from(git(here, &["rev-parse", "--show-toplevel"])?);
-    let packages = workspace::packages(here)?.unwrap_or_default();
+    let packages = Workspace::load(here)?.packages;
     let from_root = |path: &Path| path.strip_prefix(&root).ok().map(Path::to_owned);
     let seen = packages.iter().filter_map(|package| {
         let script = package.targets.iter().find(|target| target.is("custom-build"));

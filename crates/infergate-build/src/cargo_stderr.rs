@@ -1,5 +1,4 @@
-//! What cargo says while it builds: shown as it comes, and kept for whoever asks why a build failed. Macros and build scripts
-//! have a say in it.
+//! Cargo's stderr while it builds: shown as it comes, and kept for the reason of a failed build. Macros and build scripts write to it, too.
 
 use std::process::ChildStderr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,14 +10,14 @@ use super::output;
 /// As many lines are kept, and the last one.
 const MOST_LINES: usize = 10_000;
 
-pub struct Words {
+pub struct CargoStderr {
     relay: Relay,
     lines: Arc<Mutex<Vec<String>>>,
 }
 
-impl Words {
-    /// Shows it in cargo's colours, where it `is_shown`.
-    pub fn of(stderr: ChildStderr, is_shown: bool) -> Self {
+impl CargoStderr {
+    /// Reads it. If it `is_shown`, in cargo's colours.
+    pub fn read(stderr: ChildStderr, is_shown: bool) -> Self {
         let lines = Arc::<Mutex<Vec<String>>>::default();
         let kept = lines.clone();
         let relay = Relay::start(stderr, move |line| {
@@ -33,7 +32,7 @@ impl Words {
     }
 
     /// All lines, once cargo has ended.
-    pub fn all(self) -> Vec<String> {
+    pub fn lines(self) -> Vec<String> {
         self.relay.finish();
         std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner))
     }
