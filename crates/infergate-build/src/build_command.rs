@@ -11,29 +11,14 @@ use crate::watcher::watched;
 use infergate_core::process::Group;
 use infergate_core::relay::Relay;
 use infergate_core::worker::{WorkerError, ending};
-use infergate_receipts::Note;
 use infergate_receipts::shell;
 
 /// What stands in a word of a command for the side it is of, `base` or `head`.
 const SIDE: &str = "{side}";
 
-/// Programs that start what they are told from one place for both sides, whatever the folder.
-const OF_IMAGES: [&str; 3] = ["docker", "podman", "nerdctl"];
-
 /// The words of a command as they are for `side`.
 pub fn of_side(words: &[String], side: &str) -> Vec<String> {
     words.iter().map(|word| word.replace(SIDE, side)).collect()
-}
-
-/// That both sides may start one and the same image. `table` is where `command` stands: `server`.
-pub fn one_image(command: &[String], table: &str) -> Option<Note> {
-    let program = Path::new(command.first()?).file_stem()?.to_str()?;
-    let is_one = OF_IMAGES.contains(&program) && !command.iter().any(|word| word.contains(SIDE));
-    is_one.then(|| {
-        Note::from(format!(
-            "{program} may start one image for both sides: put {SIDE} into its name, in {table}.build and {table}.command"
-        ))
-    })
 }
 
 /// Runs what builds a side, if anything does; `key` is the key that names it.

@@ -130,10 +130,10 @@ pub fn lock(folder: &Path) -> Result<File> {
     }
 }
 
-/// Whether `clean` names what a build script can have made beside the sources; a link is what was carried here, and in `target` benches keep
-/// files.
-pub fn has_made(files: &Path, clean: &[&str]) -> bool {
-    let named = git(files, clean).unwrap_or_default();
+/// Whether git ignores files here that a build script can have made beside the sources; a link is what was carried here, and in `target`
+/// benches keep files.
+pub fn has_made(files: &Path) -> bool {
+    let named = git(files, &["clean", "-ffdXn"]).unwrap_or_default();
     let mut names = named.lines().filter_map(|line| line.strip_prefix("Would remove "));
     let is_known = |name: &str| ["Cargo.lock", "target/"].iter().any(|known| name.ends_with(known));
     names.any(|name| !is_known(name) && !files.join(name.trim_end_matches('/')).is_symlink())

@@ -4,91 +4,46 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Result;
-use infergate_core::text_file::read_text;
 
-use super::git::{file_of, git};
+use super::git::git;
 
-/// A file of source code that is larger is generated.
-const MOST_BYTES: u64 = 10 << 20;
+/// What git puts behind the place of a change: the line before it with a function's name.
+const FUNCTION_LINES: &str = "diff.default.xfuncname=^([^/]*fn[ \t]+[a-zA-Z0-9_]+.*)$";
 
 /// Names of functions without what they lie in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edited(BTreeSet<String>);
 
 impl Edited {
-    /// What changed in the Rust files of a repository from the revision `from` to the commit `to`, or to the working tree.
+    /// What changed in the Rust files of a repository from the revision `from` to the commit `to`, or to the working tree: the functions
+    /// that changed lines begin, and those that they lie in.
     pub fn between(folder: &Path, from: &str, to: Option<&str>) -> Result<Self> {
-        let root = git(folder, &["rev-parse", "--show-toplevel"])?;
-        let root = Path::new(&root);
-        let mut words = vec![
-            "diff",
-            "--unified=0",
-            "--no-color",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-renames",
-            // Whatever the user's settings call both sides.
-            "--src-prefix=a/",
-            "--dst-prefix=b/",
-            "--end-of-options",
-            from,
-        ];
+        let mut words = vec!["-c", FUNCTION_LINES, "diff", "--unified=0", "--no-color", "--no-ext-diff"];
+        words.extend(["--no-textconv", "--no-renames", "--end-of-options", from]);
         words.extend(to);
-        words.extend(["--", "*.rs"]);
-        let mut names = BTreeSet::new();
-        for (path, places) in places(&git(root, &words)?) {
-            let text = match to {
-                Some(commit) => file_of(root, commit, &path, MOST_BYTES)?,
-                // One that cannot be read, or is no file, has no functions to name.
-                None => read_text(&root.join(&path), MOST_BYTES).ok(),
-            };
-            names.extend(text.iter().flat_map(|text| functions_at(text, &places)));
+        words.extend(["--", ":(top)*.rs"]);
+        let difference = git(folder, &words)?;
+        let (mut names, mut around) = (BTreeSet::new(), None);
+        for line in difference.lines() {
+            if let Some(place) = line.strip_prefix("@@ ") {
+                names.extend(around.take());
+                around = place.split_once("@@").and_then(|(_, before)| function_in(before));
+            } else if let Some(new) = line.strip_prefix('+') {
+                let begun = function_in(new);
+                names.extend(around.take().filter(|_| begun.is_none()));
+                names.extend(begun);
+            } else if line.starts_with("diff ") {
+                names.extend(around.take());
+            }
         }
-        Ok(Self(names))
+        names.extend(around);
+        Ok(Self(names.into_iter().map(str::to_owned).collect()))
     }
 
     /// Whether a function of this name, without what it lies in, is one of them.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains(name)
     }
-}
-
-/// Of each file that is still there: the lines that are new, or that something was before, from 1, as begin and count.
-fn places(difference: &str) -> Vec<(String, Vec<(usize, usize)>)> {
-    let mut found: Vec<(String, Vec<(usize, usize)>)> = Vec::new();
-    let mut is_there = false;
-    for line in difference.lines() {
-        if let Some(path) = line.strip_prefix("+++ ") {
-            is_there = path.starts_with("b/");
-            if is_there {
-                found.push((path[2..].trim_end_matches('\t').to_owned(), Vec::new()));
-            }
-        } else if let Some((_, places)) = found.last_mut().filter(|_| is_there) {
-            places.extend(place(line));
-        }
-    }
-    found
-}
-
-/// `@@ -3,2 +3,4 @@`: where it is now.
-fn place(line: &str) -> Option<(usize, usize)> {
-    let now = line.strip_prefix("@@ -")?.split(' ').nth(1)?.strip_prefix('+')?;
-    let (begin, count) = now.split_once(',').unwrap_or((now, "1"));
-    Some((begin.parse().ok()?, count.parse().ok()?))
-}
-
-/// The functions that begin in one of these places, or before it and before any other.
-fn functions_at(text: &str, places: &[(usize, usize)]) -> BTreeSet<String> {
-    let functions: Vec<(usize, &str)> =
-        text.lines().enumerate().filter_map(|(at, line)| Some((at + 1, function_in(line)?))).collect();
-    let mut found = BTreeSet::new();
-    for (begin, count) in places {
-        let after = functions.partition_point(|(at, _)| at <= begin);
-        let to = functions.partition_point(|(at, _)| *at < begin + count);
-        let touched = &functions[after.saturating_sub(1)..to.max(after)];
-        found.extend(touched.iter().map(|(_, name)| (*name).to_owned()));
-    }
-    found
 }
 
 /// The name in `pub fn name(`.

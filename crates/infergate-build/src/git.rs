@@ -1,4 +1,4 @@
-//! git, asked in one line and answered in one.
+//! git: one command, one answer.
 
 use std::fs;
 use std::path::Path;
@@ -8,28 +8,28 @@ use infergate_core::build_info::git_command;
 
 /// Runs `git -C folder ARGUMENTS` and gives its stdout without its last line's end. A folder's name can end in a space.
 pub fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
-    Ok(String::from_utf8_lossy(&said(folder, arguments)?).trim_end_matches(['\n', '\r']).to_owned())
+    Ok(String::from_utf8_lossy(&stdout(folder, arguments)?).trim_end_matches(['\n', '\r']).to_owned())
 }
 
-fn said(folder: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
+fn stdout(folder: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
     let output = git_command(folder)
         .args(arguments)
         .output()
         .context("git cannot be started; install it, or give --base-bin and --head-bin")?;
     if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr);
-        bail!("git {}: {}", arguments.first().unwrap_or(&""), reason(&words));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("git {}: {}", arguments.first().unwrap_or(&""), reason(&stderr));
     }
     Ok(output.stdout)
 }
 
-/// Of what git says, its first error, which is the reason, and its last line, which is what came of it or what to do.
-fn reason(words: &str) -> String {
+/// Of git's stderr, its first error, which is the reason, and its last line, which is what came of it or what to do.
+fn reason(stderr: &str) -> String {
     fn error(line: &str) -> Option<&str> {
         ["fatal: ", "error: "].into_iter().find_map(|word| line.strip_prefix(word))
     }
     let plain = |line: &str| error(line).unwrap_or(line).trim().trim_end_matches('.').to_owned();
-    let lines = || words.lines().filter(|line| !line.trim().is_empty());
+    let lines = || stderr.lines().filter(|line| !line.trim().is_empty());
     let first = lines().find(|line| error(line).is_some()).map(plain);
     let last = lines().next_back().map(plain);
     match (first, last) {
@@ -53,7 +53,7 @@ pub fn file_of(folder: &Path, commit: &str, path: &str, max_bytes: u64) -> Resul
         bytes <= max_bytes,
         "{path}: {bytes} bytes are too many, at most {max_bytes} are read; is this another file?"
     );
-    let text = String::from_utf8(said(folder, &["cat-file", "blob", id])?).ok();
+    let text = String::from_utf8(stdout(folder, &["cat-file", "blob", id])?).ok();
     text.map(Some).with_context(|| format!("{path}: cannot be read as text; is this another file?"))
 }
 
@@ -68,24 +68,21 @@ pub fn commit_of(folder: &Path, revision: &str) -> Result<String> {
     })
 }
 
-/// Makes `folder` where it is missing, and lets git ignore it unless somebody keeps files in it: what a gate writes there is no change that
-/// the next one has to look at.
-pub fn hide(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
-    let mark = folder.join(".gitignore");
-    let is_ignored = || git(folder, &["check-ignore", "--quiet", "paired.json"]).is_ok();
-    let is_kept = || git(folder, &["ls-files"]).map_or(true, |files| !files.is_empty());
-    if mark.exists() || is_ignored() || is_kept() {
+/// Makes `folder` where it is missing, and lets git ignore one that is made here: what a gate writes there is no change that the next one has
+/// to look at.
+pub fn make_ignored(folder: &Path) -> Result<()> {
+    if folder.is_dir() {
         return Ok(());
     }
-    fs::write(&mark, "*\n").with_context(|| format!("{}: cannot be written", mark.display()))
+    let made = fs::create_dir_all(folder).and_then(|()| fs::write(folder.join(".gitignore"), "*\n"));
+    made.with_context(|| format!("{}: cannot be made", folder.display()))
 }
 
 /// The files that differ from HEAD, staged or not, and those that git does not know and does not ignore, counted from the root.
 pub fn uncommitted(folder: &Path) -> Result<Vec<String>> {
     let arguments = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"];
     let text =
-        String::from_utf8(said(folder, &arguments)?).context("a file's name is not UTF-8; rename or ignore it")?;
+        String::from_utf8(stdout(folder, &arguments)?).context("a file's name is not UTF-8; rename or ignore it")?;
     // `XY PATH` each.
     Ok(text.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
 }
@@ -110,21 +107,19 @@ pub fn dirty_submodule(folder: &Path) -> Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{git, hide, reason, uncommitted};
+    use super::{git, make_ignored, reason, uncommitted};
 
     #[test]
     fn what_a_gate_leaves_is_no_change_but_where_somebody_keeps_files() {
         let place = tempfile::tempdir().expect("a folder");
         let [ours, kept] = ["ours", "kept"].map(|name| place.path().join(name));
         git(place.path(), &["init", "--quiet"]).expect("a repository");
+        std::fs::create_dir(&kept).expect("a folder");
         for folder in [&ours, &kept] {
-            std::fs::create_dir(folder).expect("a folder");
+            make_ignored(folder).expect("made");
             std::fs::write(folder.join("paired.json"), "").expect("a file");
         }
-        git(place.path(), &["add", "kept"]).expect("added");
-        [&ours, &kept].into_iter().for_each(|folder| hide(folder).expect("hidden"));
         assert_eq!(uncommitted(place.path()).expect("files"), ["kept/paired.json"]);
-        assert!(!kept.join(".gitignore").exists());
     }
 
     #[test]

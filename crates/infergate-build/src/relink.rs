@@ -145,44 +145,23 @@ impl Linker {
 }
 
 impl LinkCommand {
-    /// Reads `NAME="value" "program" "argument"`, with Rust's escapes in the quotes. `None` for anything else.
+    /// Reads `NAME="value" "program" "argument"`, quoted as in JSON as far as paths need it. `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let mut command = Self { environment: Vec::new(), words: Vec::new() };
         let mut rest = text.trim();
         while !rest.is_empty() {
-            let (name, quoted) = rest.split_once('"')?;
-            let (word, after) = unquoted(quoted)?;
+            let (name, quoted) = rest.split_at(rest.find('"')?);
+            let mut texts = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
+            let word = texts.next()?.ok()?;
+            rest = quoted[texts.byte_offset()..].trim_start();
             match name.strip_suffix('=') {
                 Some(name) if command.words.is_empty() => command.environment.push((name.to_owned(), word)),
                 None if name.is_empty() => command.words.push(word),
                 _ => return None,
             }
-            rest = after.trim_start();
         }
         (command.words.len() > 1).then_some(command)
     }
-}
-
-/// The text up to the closing quote, and what follows it.
-fn unquoted(quoted: &str) -> Option<(String, &str)> {
-    let mut text = String::new();
-    let mut characters = quoted.char_indices();
-    while let Some((at, character)) = characters.next() {
-        match character {
-            '"' => return Some((text, &quoted[at + 1..])),
-            '\\' => text.push(match characters.next()?.1 {
-                'n' => '\n',
-                't' => '\t',
-                'r' => '\r',
-                '0' => '\0',
-                plain @ ('\\' | '"' | '\'') => plain,
-                // No path that a linker is given has others.
-                _ => return None,
-            }),
-            plain => text.push(plain),
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -86,15 +86,6 @@ pub struct Tree {
     _lock: File,
 }
 
-/// What becomes of files that git ignores in a checkout that was used before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ignored {
-    /// Nothing of an earlier gate is left.
-    Removed,
-    /// Folders stay where the commit is the same.
-    FoldersKeptAtCommit,
-}
-
 impl Tree {
     /// Checks out `revision` with what its benches need besides; the working tree is not touched.
     ///
@@ -102,23 +93,23 @@ impl Tree {
     /// Outside git, for an unknown revision, a submodule with changes, another gate that uses the same folder now, or
     /// what `[bench] carry` names and is not there.
     pub fn checkout(revision: &str, slot: Slot, wanted: &Wanted) -> Result<Self> {
-        let tree = Self::bare(revision, slot, wanted, Ignored::Removed)?;
+        let tree = Self::bare(revision, slot, wanted, false)?;
         tree.prepare_checkout(wanted)?;
         Ok(tree)
     }
 
-    /// As [`checkout`](Self::checkout), of a program that is built among the files: where the checkout is at `revision` already, the
-    /// folders that git ignores stay, so that the build of the gate before serves again.
+    /// As [`checkout`](Self::checkout), of a program that is built among the files: if the checkout is at `revision` already, what git ignores
+    /// stays, so that the build of the gate before serves again.
     ///
     /// # Errors
     /// As there.
     pub fn checkout_to_build_in(revision: &str, wanted: &Wanted) -> Result<Self> {
-        let tree = Self::bare(revision, Slot::Base, wanted, Ignored::FoldersKeptAtCommit)?;
+        let tree = Self::bare(revision, Slot::Base, wanted, true)?;
         tree.prepare_checkout(wanted)?;
         Ok(tree)
     }
 
-    fn bare(revision: &str, slot: Slot, wanted: &Wanted, ignored: Ignored) -> Result<Self> {
+    fn bare(revision: &str, slot: Slot, wanted: &Wanted, keeps_ignored: bool) -> Result<Self> {
         let here = env::current_dir().context("the current folder cannot be read")?;
         let root = git(&here, &["rev-parse", "--show-toplevel"]).with_context(|| {
             "--against needs a git repository; run it in one, or give --base-bin and --head-bin".to_owned()
@@ -154,7 +145,7 @@ impl Tree {
             is_replaced: Cell::new(false),
             _lock: lock,
         };
-        tree.go_to(&tree.commit, ignored)?;
+        tree.go_to(&tree.commit, keeps_ignored)?;
         Ok(tree)
     }
 
@@ -163,7 +154,7 @@ impl Tree {
     /// # Errors
     /// As [`checkout`](Self::checkout); a file that cannot be copied.
     pub fn of_working_tree(wanted: &Wanted) -> Result<Self> {
-        let mut tree = Self::bare("HEAD", Slot::Head, wanted, Ignored::Removed)?;
+        let mut tree = Self::bare("HEAD", Slot::Head, wanted, false)?;
         tree.dirty = working_tree::lay(&tree.repository, &tree.files)?;
         if tree.dirty {
             tree.change = Some("what is not committed".into());
@@ -209,7 +200,7 @@ impl Tree {
         commit.clone_into(&mut self.commit);
         commit.clone_into(&mut self.revision);
         (self.workspace, self.is_replaced) = Default::default();
-        self.go_to(commit, Ignored::Removed)?;
+        self.go_to(commit, false)?;
         self.prepare_checkout(wanted)
     }
 
@@ -222,18 +213,19 @@ impl Tree {
         carried::lay(&wanted.bench.carry, &self.repository.join(&self.prefix), &self.folder()?, &self.revision)
     }
 
-    fn go_to(&self, commit: &str, ignored: Ignored) -> Result<()> {
+    /// Checks out `commit`. `keeps_ignored`: what git ignores stays if the commit is the same.
+    fn go_to(&self, commit: &str, keeps_ignored: bool) -> Result<()> {
         let place = self.files.to_string_lossy().into_owned();
         let is_made = Cell::new(false);
         let turn = || {
-            let kept = self.kept(commit, ignored);
-            let clean = |how| [&["clean", how], &*kept.iter().map(String::as_str).collect::<Vec<_>>()].concat();
-            is_made.set(
-                checkout_folder::is_worktree(&self.files) && checkout_folder::has_made(&self.files, &clean("-ffdXn")),
-            );
-            checkout_folder::is_worktree(&self.files)
-                && git(&self.files, &["checkout", "--quiet", "--detach", "--force", commit]).is_ok()
-                && git(&self.files, &clean("-ffdxq")).is_ok()
+            if !checkout_folder::is_worktree(&self.files) {
+                return false;
+            }
+            let is_there = git(&self.files, &["rev-parse", "HEAD"]).is_ok_and(|head| head == commit);
+            let keeps_ignored = keeps_ignored && is_there;
+            is_made.set(!keeps_ignored && checkout_folder::has_made(&self.files));
+            git(&self.files, &["checkout", "--quiet", "--detach", "--force", commit]).is_ok()
+                && git(&self.files, &["clean", if keeps_ignored { "-ffdq" } else { "-ffdxq" }]).is_ok()
         };
         let adopt = || checkout_folder::adopt(&self.files, &self.repository, commit).is_ok();
         let is_turned = turn() || (adopt() && turn());
@@ -249,23 +241,6 @@ impl Tree {
                 .with_context(|| format!("{place}: the revision cannot be checked out; is there space left?"))?;
         }
         submodules::fetch(&self.files, &self.repository, &self.revision)
-    }
-
-    /// What git is not to clean away, as its arguments.
-    fn kept(&self, commit: &str, ignored: Ignored) -> Vec<String> {
-        let is_there = || git(&self.files, &["rev-parse", "HEAD"]).is_ok_and(|head| head == commit);
-        if ignored == Ignored::Removed || !checkout_folder::is_worktree(&self.files) || !is_there() {
-            return Vec::new();
-        }
-        let list = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory"];
-        let listed = git(&self.files, &list).unwrap_or_default();
-        // A name that git quotes or takes for a pattern is not kept, and what is in it is built anew.
-        let is_plain = |name: &str| !name.contains(['"', '\\', '*', '?', '[', '!', '#']);
-        listed
-            .lines()
-            .filter(|name| name.ends_with('/') && is_plain(name))
-            .map(|name| format!("--exclude=/{name}"))
-            .collect()
     }
 
     /// The same, built by another toolchain of rustup where one is named.

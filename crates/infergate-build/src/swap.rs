@@ -62,10 +62,6 @@ impl Swap {
         format!("--swap {}", self.spec)
     }
 
-    fn remedy(&self) -> String {
-        format!("`cargo tree --invert {}` shows the version in use and who asks for it", self.name())
-    }
-
     /// Makes the manifests require the version; `false` if none names the dependency.
     fn require(&self, version: &str, tree: &Tree) -> Result<bool> {
         let mut is_named = false;
@@ -105,35 +101,25 @@ impl Swap {
     }
 }
 
-/// Puts all of them in place in a checkout. Together, because crates can need each other's versions.
-pub fn apply(swaps: &[Swap], tree: &Tree) -> Result<()> {
+/// Puts all of them in place in a checkout. Together, because crates can need each other's versions. `may_be_there`: one that is there already
+/// is no mistake.
+///
+/// # Errors
+/// What no manifest names, or cargo does not choose.
+pub fn apply(swaps: &[Swap], tree: &Tree, may_be_there: bool) -> Result<()> {
     let (was, now) = put(swaps, tree)?;
     for swap in swaps {
-        // Cargo notes a patch that nothing uses in the lock file, and says so in a warning alone.
-        ensure!(
-            locked(&was, swap.name()) != locked(&now, swap.name())
-                && (is_unused(&was, swap.name()) || !is_unused(&now, swap.name())),
-            "{}: nothing changes: it is no dependency here, or it is that already, or its version does not fit; {}",
-            swap.cannot(),
-            swap.remedy()
-        );
-    }
-    Ok(())
-}
-
-/// As [`apply`], for versions that may be there already.
-pub fn ensure(swaps: &[Swap], tree: &Tree) -> Result<()> {
-    let (_, now) = put(swaps, tree)?;
-    for swap in swaps {
+        let name = swap.name();
         let is_chosen = match &swap.to {
-            To::Version(version) => is_locked(&now, swap.name(), version),
-            To::Path(_) | To::Git(_) => !is_unused(&now, swap.name()),
+            To::Version(version) => is_locked(&now, name, version),
+            // Cargo notes a patch that nothing uses in the lock file, and says so in a warning alone.
+            To::Path(_) | To::Git(_) => !is_unused(&now, name),
         };
         ensure!(
-            is_chosen,
-            "{}: cargo does not choose that version: it is no dependency here, or the version does not fit; {}",
+            is_chosen && (may_be_there || locked(&was, name) != locked(&now, name)),
+            "{}: nothing changes: it is no dependency here, or it is that already, or its version does not fit; \
+             `cargo tree --invert {name}` shows the version in use and who asks for it",
             swap.cannot(),
-            swap.remedy()
         );
     }
     Ok(())

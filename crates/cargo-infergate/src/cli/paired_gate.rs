@@ -76,7 +76,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let benches = chosen.benches.clone();
     agreed.config.bench.clone_from(benches.first().context("there is no bench target")?);
     let mut config = agreed.config;
-    git::hide(&config.measured.target_folder())?;
+    git::make_ignored(&config.measured.target_folder())?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     agreed.notes.extend(early::targets_unless(chosen.are_criterions, &mut config, !is_of_benches)?);
     if is_server {

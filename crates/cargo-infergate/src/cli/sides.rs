@@ -13,12 +13,12 @@ use super::{bench_target, command_program, features, memory, output, progress, s
 use crate::config::Config;
 use crate::paired::Program;
 use infergate_build::git::git;
+use infergate_build::profiles;
 use infergate_build::revision::{Slot, Tree};
 use infergate_build::sources::{Source, Sources};
 use infergate_build::trees::Trees;
 use infergate_build::wanted::Place;
 use infergate_build::workspace::{Workspace, is_plain};
-use infergate_build::{build_command, profiles};
 use infergate_core::worker::{Client, Patience, WorkerError};
 use infergate_receipts::{Note, clause};
 
@@ -75,7 +75,7 @@ pub fn build(gate: &Gate, config: &Config, trees: &Trees) -> Result<Sides> {
     if !flags.swap.is_empty() {
         let named: Vec<String> = flags.swap.iter().map(|swap| format!("--swap {swap}")).collect();
         let swaps = flags.swap.iter().map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;
-        return of_head(config, trees, None, named.join(" "), |tree| swap::apply(&swaps, tree));
+        return of_head(config, trees, None, named.join(" "), |tree| swap::apply(&swaps, tree, false));
     }
     if let Some(toolchain) = &flags.toolchain {
         return of_head(config, trees, Some(toolchain), format!("--toolchain {toolchain}"), |_| Ok(()));
@@ -231,8 +231,7 @@ fn commands(revision: &str, config: &Config) -> Result<Sides> {
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let (commit, dirty) = infergate_core::build_info::git(&here);
     let head = command_program::program(asked, &here, "head", commit, dirty)?;
-    let one = build_command::one_image(&asked.command, "worker");
-    let notes = settings.into_iter().chain(build_changes(&tree, &here)?).chain(one).collect();
+    let notes = settings.into_iter().chain(build_changes(&tree, &here)?).collect();
     let sources = Sources::default();
     Ok(Sides { base, head, base_memory: None, head_memory: None, sources, notes, trees: vec![Rc::new(tree)] })
 }
@@ -246,11 +245,7 @@ fn servers(revision: &str, config: &Config) -> Result<Sides> {
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let (commit, dirty) = infergate_core::build_info::git(&here);
     let head = server_program::program(config, &here, "head", commit, dirty)?;
-    let notes = settings
-        .into_iter()
-        .chain(build_changes(&tree, &here)?)
-        .chain(build_command::one_image(&config.server.command, "server"))
-        .collect();
+    let notes = settings.into_iter().chain(build_changes(&tree, &here)?).collect();
     // The same server, in a process of its own: its memory is followed from outside.
     let head_memory = Some(Follower::counting(head.clone()));
     let sources = Sources::default();

@@ -61,7 +61,7 @@ pub fn run<'a>(
 ) -> Result<(BisectionEnd, Search<'a>)> {
     let wanted = &config.wanted();
     let mut base = Tree::checkout("HEAD", Slot::Base, wanted)?;
-    swap::ensure(&asked.swaps(0)?, &base)?;
+    swap::apply(&asked.swaps(0)?, &base, true)?;
     base.change = Some(asked.label(0));
     output::line(&format!("good: {}", asked.label(0)));
     let good = base.build(wanted, false)?;
@@ -72,7 +72,7 @@ pub fn run<'a>(
         let commit = tree.commit.clone();
         tree.turn_to(&commit, wanted)?;
         tree.change = Some(asked.label(at));
-        swap::ensure(&asked.swaps(at)?, tree)
+        swap::apply(&asked.swaps(at)?, tree, true)
     };
     let step = |search: &mut Search, tree: &mut Tree, at: usize| -> Result<Tried> {
         ensure_not(cancelled)?;
