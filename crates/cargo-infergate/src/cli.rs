@@ -124,7 +124,7 @@ pub fn main(args: ArgsOs) -> i32 {
             return error.exit_code();
         }
     };
-    output::heed_quiet(line.quiet);
+    output::set_quiet(line.quiet);
     match run(line.asked) {
         Ok(code) => output::code(code),
         Err(error) => {

@@ -187,16 +187,6 @@ fn object_of(pads: &[Pad]) -> Result<Vec<u8>, object::write::Error> {
     file.write()
 }
 
-/// Both sides linked alike.
-pub struct Alike {
-    /// Base and head for each placement.
-    pub pairs: Vec<(PathBuf, PathBuf)>,
-    /// Functions of base that lie at the same address in head, with the same code.
-    pub same: usize,
-    /// Functions of base.
-    pub functions: usize,
-}
-
 /// What is linked for one side.
 pub struct Side<'a> {
     pub linker: &'a Linker,
@@ -206,11 +196,12 @@ pub struct Side<'a> {
     pub folder: PathBuf,
 }
 
-/// Links both sides once for each of their files, one a placement.
+/// Links both sides once for each of their files, one a placement. Gives how many functions of base lie at the same address in head, with the
+/// same code; and how many base has.
 ///
 /// # Errors
 /// Why they cannot be laid out alike: no names of functions, a linker other than lld; and when it was cancelled.
-pub fn link(base: &Side, head: &Side, seed: u64, cancelled: &AtomicBool) -> Result<Alike> {
+pub fn link(base: &Side, head: &Side, seed: u64, cancelled: &AtomicBool) -> Result<(usize, usize)> {
     for side in [base, head] {
         fs::create_dir_all(&side.folder).with_context(|| format!("{}: cannot be made", side.folder.display()))?;
     }
@@ -223,10 +214,7 @@ pub fn link(base: &Side, head: &Side, seed: u64, cancelled: &AtomicBool) -> Resu
     let functions = Functions::of(&was, &is);
     ensure!(!functions.same.is_empty(), "the programs do not name their functions");
     let starts = starts(&was, &is).context("this linker puts constants behind the code (lld does not)")?;
-    let (of_base, of_head) = thread::scope(|scope| {
-        let of_head = scope.spawn(|| head.named_inputs());
-        (base.named_inputs(), of_head.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    });
+    let (of_base, of_head) = both(|| base.named_inputs(), || head.named_inputs());
     let ((base_words, base_named), (head_words, head_named)) = (of_base?, of_head?);
     let constants = |own: &Named, other: &Named| {
         let (shared, rest) = own.shared_and_rest(other);
@@ -236,18 +224,25 @@ pub fn link(base: &Side, head: &Side, seed: u64, cancelled: &AtomicBool) -> Resu
     let head_constants = constants(&head_named, &base_named);
     let orders: Vec<(Order, Order)> =
         (0..base.files.len()).map(|placement| functions.orders(seed, placement)).collect();
-    thread::scope(|scope| {
-        let of_head = scope.spawn(|| {
-            let orders = orders.iter().map(|(_, order)| order);
-            head.link_all(&head_words, &head_constants, orders, starts, cancelled)
-        });
+    let of_base = || {
         let orders = orders.iter().map(|(order, _)| order);
-        let of_base = base.link_all(&base_words, &base_constants, orders, starts, cancelled);
-        of_head.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).and(of_base)
-    })?;
+        base.link_all(&base_words, &base_constants, orders, starts, cancelled)
+    };
+    let (of_base, of_head) = both(of_base, || {
+        let orders = orders.iter().map(|(_, order)| order);
+        head.link_all(&head_words, &head_constants, orders, starts, cancelled)
+    });
+    of_head.and(of_base)?;
     let (first, second) = (crate::code::read(&base.files[0])?, crate::code::read(&head.files[0])?);
-    let (same, functions) = alike(&parse(&first)?, &parse(&second)?);
-    Ok(Alike { pairs: base.files.iter().cloned().zip(head.files.iter().cloned()).collect(), same, functions })
+    Ok(alike(&parse(&first)?, &parse(&second)?))
+}
+
+/// Does both at once.
+pub fn both<B, H: Send>(base: impl FnOnce() -> B, head: impl FnOnce() -> H + Send) -> (B, H) {
+    thread::scope(|scope| {
+        let of_head = scope.spawn(head);
+        (base(), of_head.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
 }
 
 /// Addresses at which both sides' constants and code can start.
@@ -382,10 +377,11 @@ mod tests {
             let files = (0..PLACEMENTS).map(|at| folder.join(format!("program-{at}"))).collect();
             Side { linker, files, folder }
         };
-        let alike = link(&side(&was, "b"), &side(&is, "h"), 1, &AtomicBool::new(false)).expect("lld");
-        assert!(alike.same * 100 > alike.functions * 97, "{} of {}", alike.same, alike.functions);
+        let (base, head) = (side(&was, "b"), side(&is, "h"));
+        let (same, functions) = link(&base, &head, 1, &AtomicBool::new(false)).expect("lld");
+        assert!(same * 100 > functions * 97, "{same} of {functions}");
         let mut phases = Vec::new();
-        for (base, head) in &alike.pairs {
+        for (base, head) in base.files.iter().zip(&head.files) {
             let places = [base, head].map(|path| {
                 assert!(Command::new(path).status().expect("it runs").success());
                 let bytes = crate::code::read(path).expect("a program");

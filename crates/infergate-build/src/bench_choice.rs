@@ -122,15 +122,12 @@ pub fn choose(target: &BenchTarget, folder: &Path, workspace: &Workspace) -> Res
 }
 
 /// Selected bench targets that `base` has and `head`, the workspace around `folder`, lacks, each in a sentence.
-///
-/// # Errors
-/// A feature that no package has.
 pub fn removed_targets(
     chosen: &Chosen,
     target: &BenchTarget,
     base: &Workspace,
     (folder, head): (&Path, &Workspace),
-) -> Result<Vec<String>> {
+) -> Vec<String> {
     let packages: BTreeSet<&str> = selected(target, folder, head).iter().map(|package| package.name.as_str()).collect();
     let is_there = |one: &Found| {
         let package = head.packages.iter().find(|package| package.name == one.package);
@@ -143,7 +140,7 @@ pub fn removed_targets(
     });
     let line =
         |one: Found| format!("bench target '{}': not compared, head has none of this name any more", one.bench.name());
-    Ok(all.into_iter().map(line).collect())
+    all.into_iter().map(line).collect()
 }
 
 /// Whether a package's bench target of the usual name is an engine's. One that comes with criterion and without infergate is criterion's.

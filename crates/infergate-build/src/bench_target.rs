@@ -134,7 +134,7 @@ fn finish(
         return Err(WorkerError::by_user().into());
     }
     if is_shown && output::is_quiet() && !status.success() {
-        stderr.iter().for_each(|line| output::insist(line));
+        stderr.iter().for_each(|line| output::eprint_always(line));
     }
     if status.success() && built.is_none() {
         bail!("bench target '{}': cargo built no executable of that name", target.target);

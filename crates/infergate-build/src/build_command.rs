@@ -26,21 +26,21 @@ pub fn run(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()>
     let build = of_side(build, side);
     let Some((program, arguments)) = build.split_first() else { return Ok(()) };
     // Whoever writes the settings may be the one whose change is gated.
-    let words: Option<Vec<String>> = build.iter().map(|word| shell::word(word)).collect();
-    output::line(&format!("{side}: {}", words.map_or_else(|| key.to_owned(), |words| words.join(" "))));
+    let quoted: Option<Vec<String>> = build.iter().map(|word| shell::word(word)).collect();
+    output::line(&format!("{side}: {}", quoted.map_or_else(|| key.to_owned(), |words| words.join(" "))));
     let mut command = watched(Command::new(find(program, folder).unwrap_or_else(|| program.into())));
     // Each checkout builds into a folder of its own.
     command.args(arguments).current_dir(folder).env_remove("CARGO_TARGET_DIR");
     cargo_settings::keep_build_folder(&mut command, folder, "{workspace-root}/target");
     toolchain::choose(&mut command, folder);
-    let (words, both) = std::io::pipe().context("no pipe for the build's words")?;
-    command.stdin(Stdio::null()).stdout(both.try_clone().context("no pipe for the build's words")?).stderr(both);
+    let (printed, both) = std::io::pipe().context("no pipe for the build's output")?;
+    command.stdin(Stdio::null()).stdout(both.try_clone().context("no pipe for the build's output")?).stderr(both);
     let started = Group::spawn(&mut command);
     // Its copies of the pipe's end: while they are open there is always more to wait for.
     drop(command);
-    let words = Relay::to_stderr(words);
+    let printed = Relay::to_stderr(printed);
     let status = started.and_then(|mut build| progress::until_ended(&mut build, &|| false));
-    words.finish();
+    printed.finish();
     let remedy = match program.contains(' ') {
         true => "; in a flag or variable a comma separates program and arguments",
         false => "",
@@ -49,7 +49,7 @@ pub fn run(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()>
     if progress::is_cancelled() {
         return Err(WorkerError::by_user().into());
     }
-    ensure!(status.success(), "{side}: {key} failed ({}); its words are above{remedy}", ending(status));
+    ensure!(status.success(), "{side}: {key} failed ({}); its output is above{remedy}", ending(status));
     Ok(())
 }
 

@@ -25,12 +25,12 @@ static IS_QUIET: AtomicBool = AtomicBool::new(false);
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
 /// From now on `--quiet` holds, if it was given.
-pub fn heed_quiet(is_quiet: bool) {
+pub fn set_quiet(is_quiet: bool) {
     IS_QUIET.store(is_quiet, Ordering::Relaxed);
 }
 
 /// From now on `--json -` holds, if that was given.
-pub fn heed_json(json: Option<&PathBuf>) {
+pub fn set_json(json: Option<&PathBuf>) {
     IS_JSON.store(json.is_some_and(|path| is_stdout(path)), Ordering::Relaxed);
 }
 
@@ -66,7 +66,7 @@ pub fn report(text: &str) {
 }
 
 /// As [`report`], for one whose last line is the decision: that line is printed with `--quiet`, too.
-pub fn decided(text: &str) {
+pub fn print_verdict(text: &str) {
     if !is_quiet() {
         return report(text);
     }
@@ -121,18 +121,18 @@ pub fn code(code: i32) -> i32 {
 /// Says something about what is going on, to stderr; nothing with `--quiet`.
 pub fn say(text: &str) {
     if !is_quiet() {
-        insist(text);
+        eprint_always(text);
     }
 }
 
 /// As [`say`], also with `--quiet`.
-pub fn insist(text: &str) {
+pub fn eprint_always(text: &str) {
     let _ = writeln!(anstream::stderr(), "{}", shown(text));
 }
 
 /// An error and its causes on one line.
 pub fn error(error: &anyhow::Error) {
-    insist(&format!("\u{1b}[1;31merror:\u{1b}[0m {}", words(error)));
+    eprint_always(&format!("\u{1b}[1;31merror:\u{1b}[0m {}", error_line(error)));
 }
 
 /// As [`say`], of what others have a word in: a path, a value of somebody's settings, a commit. Whatever that is, it stays one line
@@ -143,10 +143,10 @@ pub fn line(text: &str) {
 
 /// An error that ends nothing: `what` comes of it.
 pub fn say_why(what: &str, error: &anyhow::Error) {
-    line(&format!("{what}: {}", words(error)));
+    line(&format!("{what}: {}", error_line(error)));
 }
 
 /// An error and its causes on one line.
-pub fn words(error: &anyhow::Error) -> String {
+pub fn error_line(error: &anyhow::Error) -> String {
     printable(&format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }

@@ -55,11 +55,11 @@ pub fn difference(base: &Path, head: &Path, profile: Option<&str>) -> Option<Str
     keys.sort_unstable();
     keys.dedup();
     let value = |values: &BTreeMap<String, String>, key| values.get(key).map_or("not set", String::as_str).to_owned();
-    let said: Vec<String> = keys
+    let different: Vec<String> = keys
         .into_iter()
         .map(|key| format!("{key} is {} in head, {} in base", value(&is, key), value(&was, key)))
         .collect();
-    (!said.is_empty()).then(|| format!("cargo's settings differ: {}", first_of(&said, NAMED, "; ")))
+    (!different.is_empty()).then(|| format!("cargo's settings differ: {}", first_of(&different, NAMED, "; ")))
 }
 
 /// A profile and its parents, by what can name them.

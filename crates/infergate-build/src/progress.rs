@@ -25,8 +25,8 @@ static CANCELLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 pub struct Line {
     bar: ProgressBar,
-    /// What was said last, where stderr is not a terminal.
-    said: RefCell<String>,
+    /// The stage that was printed last, where stderr is not a terminal.
+    printed: RefCell<String>,
     /// When the count of the time left began, at which step, and the step that was shown last.
     counted: Cell<Option<(Instant, usize, usize)>>,
 }
@@ -40,7 +40,7 @@ impl Default for Line {
         if crate::output::is_quiet() {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
-        Self { bar, said: RefCell::default(), counted: Cell::default() }
+        Self { bar, printed: RefCell::default(), counted: Cell::default() }
     }
 }
 
@@ -66,14 +66,14 @@ impl Line {
     }
 
     fn say(&self, stage: &str) {
-        if self.said.replace(stage.to_owned()) != stage {
+        if self.printed.replace(stage.to_owned()) != stage {
             crate::output::line(stage);
         }
     }
 
-    /// Wipes the line for what `words` prints and goes on below it, with a new count of the time left.
-    pub fn above(&self, words: impl FnOnce()) {
-        self.bar.suspend(words);
+    /// Wipes the line for what `print` prints and goes on below it, with a new count of the time left.
+    pub fn above(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
         self.counted.set(None);
     }
 
@@ -87,14 +87,14 @@ impl Line {
 fn time(so_far: Duration, done: usize, left: usize) -> String {
     let seconds = |time: Duration| humantime::format_duration(Duration::from_secs(time.as_secs())).to_string();
     let ahead = so_far.as_secs_f64() * left as f64 / done as f64;
-    let said = format!("{} so far", seconds(so_far));
+    let passed = format!("{} so far", seconds(so_far));
     match Duration::try_from_secs_f64(ahead) {
         // Of minutes the seconds are not known.
         Ok(ahead) if ahead.as_secs() >= 120 => {
-            format!("{said}, up to {} left", seconds(Duration::from_secs(ahead.as_secs().div_ceil(60) * 60)))
+            format!("{passed}, up to {} left", seconds(Duration::from_secs(ahead.as_secs().div_ceil(60) * 60)))
         }
-        Ok(ahead) if left > 0 => format!("{said}, up to {} left", seconds(ahead)),
-        _ => said,
+        Ok(ahead) if left > 0 => format!("{passed}, up to {} left", seconds(ahead)),
+        _ => passed,
     }
 }
 
@@ -160,10 +160,10 @@ mod tests {
 
     #[test]
     fn the_time_left_is_that_of_the_steps_so_far() {
-        let said = |so_far, done, left| time(Duration::from_secs(so_far), done, left);
-        assert_eq!(said(0, 0, 6), "0s so far");
-        assert_eq!(said(80, 2, 2), "1m 20s so far, up to 1m 20s left");
-        assert_eq!(said(80, 1, 39), "1m 20s so far, up to 52m left");
-        assert_eq!(said(80, 40, 0), "1m 20s so far");
+        let shown = |so_far, done, left| time(Duration::from_secs(so_far), done, left);
+        assert_eq!(shown(0, 0, 6), "0s so far");
+        assert_eq!(shown(80, 2, 2), "1m 20s so far, up to 1m 20s left");
+        assert_eq!(shown(80, 1, 39), "1m 20s so far, up to 52m left");
+        assert_eq!(shown(80, 40, 0), "1m 20s so far");
     }
 }

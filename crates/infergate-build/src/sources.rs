@@ -3,12 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
 
-use super::alike::{self, PLACEMENTS};
+use super::alike::{self, PLACEMENTS, both};
 use super::relink::{self, Linker};
 use super::{bench_target, criterion_front};
 use crate::wanted::Place;
@@ -155,22 +154,20 @@ fn link(
     cancelled: &AtomicBool,
 ) -> Result<Alike> {
     let (was, is) = (was.open()?, is.open()?);
-    let (of_base, of_head) = thread::scope(|scope| {
-        let of_head = scope.spawn(|| head.linker(cancelled));
-        let of_base = base.linker(cancelled);
-        Ok::<_, anyhow::Error>((of_base?, of_head.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?))
-    })?;
+    let (of_base, of_head) = both(|| base.linker(cancelled), || head.linker(cancelled));
+    let (of_base, of_head) = (of_base?, of_head?);
     let side = |source: &Source, plain: &WorkerFile, linker| alike::Side {
         linker,
         files: (0..PLACEMENTS).map(|placement| source.path(plain.path(), placement)).collect(),
         folder: source.folder.join("links"),
     };
-    let linked = alike::link(&side(base, &was, &of_base), &side(head, &is, &of_head), seed, cancelled);
+    let (of_base, of_head) = (side(base, &was, &of_base), side(head, &is, &of_head));
+    let linked = alike::link(&of_base, &of_head, seed, cancelled);
     for source in [base, head] {
         drop(fs::remove_dir_all(source.folder.join("links")));
     }
-    let linked = linked?;
+    let (same, functions) = linked?;
     let open = |path: &Path, plain: &WorkerFile| Program { path: path.to_owned(), ..plain.program().clone() }.open();
-    let pairs = linked.pairs.iter().map(|(base, head)| Ok((open(base, &was)?, open(head, &is)?)));
-    Ok(Alike { pairs: pairs.collect::<Result<_>>()?, same: linked.same, functions: linked.functions })
+    let pairs = of_base.files.iter().zip(&of_head.files).map(|(base, head)| Ok((open(base, &was)?, open(head, &is)?)));
+    Ok(Alike { pairs: pairs.collect::<Result<_>>()?, same, functions })
 }

@@ -40,8 +40,8 @@ pub fn fetch(files: &Path, repository: &Path, revision: &str) -> Result<()> {
 
 /// Settings by which git takes what it would fetch from elsewhere from the working tree's submodules.
 fn near(repository: &Path) -> Vec<String> {
-    let said = git(repository, &["submodule", "foreach", "--quiet", "--recursive", PLACES]).unwrap_or_default();
-    let places = said.lines().filter_map(|line| line.split_once('\t')).filter(|(_, from)| !from.is_empty());
+    let listed = git(repository, &["submodule", "foreach", "--quiet", "--recursive", PLACES]).unwrap_or_default();
+    let places = listed.lines().filter_map(|line| line.split_once('\t')).filter(|(_, from)| !from.is_empty());
     let settings = places.map(|(folder, from)| format!("url.{folder}.insteadOf={from}"));
     std::iter::once("protocol.file.allow=always".to_owned()).chain(settings).collect()
 }

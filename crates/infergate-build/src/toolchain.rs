@@ -95,12 +95,12 @@ fn is_of_user() -> bool {
         let mut rustup = Command::new("rustup");
         rustup.args(["show", "active-toolchain"]).env_remove(VARIABLE);
         // `1.85.0-x86_64-unknown-linux-gnu (overridden by '/folder/rust-toolchain.toml')`
-        let Ok(said) = run_captured(rustup) else { return false };
-        if !said.status.success() {
-            return String::from_utf8_lossy(&said.stderr).contains("not installed");
+        let Ok(output) = run_captured(rustup) else { return false };
+        if !output.status.success() {
+            return String::from_utf8_lossy(&output.stderr).contains("not installed");
         }
-        let said = String::from_utf8_lossy(&said.stdout).into_owned();
-        let here = said.split_whitespace().next();
+        let active = String::from_utf8_lossy(&output.stdout).into_owned();
+        let here = active.split_whitespace().next();
         // A variable that somebody set can leave out the host.
         here.is_some_and(|here| here != running && !here.starts_with(&format!("{running}-")))
     })

@@ -136,7 +136,7 @@ fn finish(
             };
             let schema = BISECTION_SCHEMA;
             let found = Bisection { schema, case: case.id(), searched, end, steps, confirmed, explained };
-            output::decided(&bisection(&found));
+            output::print_verdict(&bisection(&found));
             let mut written = Written::default();
             written.json(json.map(PathBuf::as_path), &found);
             Ok(written.code(code))

@@ -54,7 +54,7 @@ pub fn run(asked: &Compare) -> Result<i32> {
             words::subject::engine(&baseline.engine, baseline.threads, &baseline.machine)
         }
     };
-    output::decided(&terminal::verdict(&verdict, &subject));
+    output::print_verdict(&terminal::verdict(&verdict, &subject));
     let (code, mut written) = (verdict.exit_code, Written::default());
     let inputs = Inputs { verdict: Some(verdict), ..pages::inputs() };
     pages::verdict(&inputs, json.as_deref(), &mut written);

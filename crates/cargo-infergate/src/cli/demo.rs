@@ -93,7 +93,7 @@ pub fn run(asked: &Demo) -> Result<i32> {
     }
     outcome?;
     let found = Found { schema: DEMO_SCHEMA, all_right: changes.iter().all(DemoChange::is_right), changes };
-    output::decided(&demo::text(&found));
+    output::print_verdict(&demo::text(&found));
     let mut written = Written::default();
     written.json(asked.json.as_deref(), &found);
     Ok(written.code(if found.all_right { 0 } else { 1 }))

@@ -76,7 +76,7 @@ pub fn run(asked: &Gate) -> Result<i32> {
         bench::keep(out, &receipt, &mut written);
     }
     let verdict = judged?;
-    output::decided(&terminal::verdict(&verdict, &words::subject::subject(&receipt)));
+    output::print_verdict(&terminal::verdict(&verdict, &words::subject::subject(&receipt)));
     let code = verdict.exit_code;
     if let Some(out) = out {
         bench::keep(&out, &receipt, &mut written);

@@ -125,7 +125,7 @@ pub fn run(asked: &Load) -> Result<i32> {
 /// Prints what was measured, and the verdict of a run that is not to be used unless the gate says that.
 fn show(receipt: &LoadReceipt, is_judged: bool) {
     match infergate_report::load::unusable(receipt) {
-        Some(_) if !is_judged => output::decided(&infergate_report::terminal::load(receipt)),
+        Some(_) if !is_judged => output::print_verdict(&infergate_report::terminal::load(receipt)),
         _ => output::report(&infergate_report::terminal::load_measured(receipt)),
     }
 }

@@ -143,7 +143,7 @@ fn usual(config: &Config, receipt: &LoadReceipt) -> Result<Option<LoadBaseline>>
 fn show(verdict: &Verdict, measured: Option<&LoadReceipt>, json: Option<&Path>, written: &mut Written) -> i32 {
     let header = measured
         .map_or_else(String::new, |receipt| format!("\n{}\n", infergate_report::terminal::load_targets(receipt)));
-    output::decided(&(header + &infergate_report::terminal::load_verdict(verdict)));
+    output::print_verdict(&(header + &infergate_report::terminal::load_verdict(verdict)));
     pages::verdict(&Inputs { verdict: Some(verdict.clone()), ..pages::inputs() }, json, written);
     verdict.exit_code
 }

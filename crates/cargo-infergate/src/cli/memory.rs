@@ -76,7 +76,7 @@ pub fn run(asked: &Memory) -> Result<i32> {
     };
     let receipt = follow(&config, worker, &config.measured.cases, config.measured.memory.runs, Some(&out))?;
     let verdict = Verdict::of(judge(&receipt.memory), Vec::new());
-    output::decided(&text(&receipt, &verdict));
+    output::print_verdict(&text(&receipt, &verdict));
     let mut written = Written::default();
     if written.note(write_json(&out, &receipt)) {
         let kept = if receipt.memory.partial { "cut short; what was seen is kept in" } else { "receipt:" };

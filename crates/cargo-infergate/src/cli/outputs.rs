@@ -28,7 +28,7 @@ impl Files<'_> {
     /// Before anything else is done, so that also a mistake in `infergate.toml` leaves no verdict of an earlier run for whoever
     /// reads the file next. From now on `--json -` holds.
     pub fn begin(&self) -> Result<()> {
-        output::heed_json(self.json);
+        output::set_json(self.json);
         let mut seen: Vec<(&str, &PathBuf)> = Vec::new();
         for (flag, paths) in self.read {
             seen.extend(paths.iter().map(|path| (*flag, path)));

@@ -87,7 +87,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let trees = Trees::default();
     if let (Some(head), Some(revision)) = (&workspace, &flags.against) {
         let base = trees.checkout(revision, Slot::Base, &config.wanted())?.workspace();
-        let removed = base.and_then(|base| bench_choice::removed_targets(&chosen, &asked_bench, &base, (here, head)));
+        let removed = base.map(|base| bench_choice::removed_targets(&chosen, &asked_bench, &base, (here, head)));
         chosen.skipped.extend(removed.unwrap_or_default());
     }
     chosen.skipped.iter().for_each(|line| output::line(line));
@@ -149,7 +149,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     }
     explain::unknown(&receipt, &flags.explain).iter().for_each(|line| output::line(line));
     if flags.quick {
-        output::decided(&paired::quick(&receipt, &glances(&receipt)));
+        output::print_verdict(&paired::quick(&receipt, &glances(&receipt)));
         return Ok(if receipt.partial { Outcome::Partial.exit_code() } else { 0 });
     }
     conclude(gate, receipt, &policy, Some(&out))
@@ -179,7 +179,7 @@ fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
 fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &PairedPolicy, out: Option<&Path>) -> Result<i32> {
     let verdict = judge(&receipt, policy);
     // Before anything is written, which may fail.
-    output::decided(&paired::verdict(&receipt, &verdict));
+    output::print_verdict(&paired::verdict(&receipt, &verdict));
     if out.is_some() {
         output::line(&paired::took(&receipt.took));
     }

@@ -60,7 +60,7 @@ fn below() -> String {
 
 pub fn run(asked: &Report) -> Result<i32> {
     let Report { files, out, format, pull_request, json, keys } = asked;
-    output::heed_json(json.as_ref());
+    output::set_json(json.as_ref());
     let config = keys.config()?;
     if let Some(json) = json.as_deref().filter(|json| !output::is_stdout(json)) {
         ensure_not_read(json, files)?;

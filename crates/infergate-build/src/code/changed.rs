@@ -109,7 +109,7 @@ fn unmatched<'b, 'data>(
     was: Vec<&'b Function<'data>>,
     mut is: Vec<&'b Function<'data>>,
 ) -> (Vec<&'b Function<'data>>, Vec<&'b Function<'data>>) {
-    let mut gone = Vec::new();
+    let mut removed = Vec::new();
     if let ([one], [other]) = (&was[..], &is[..]) {
         return if sides.is_same(one, other) { <_>::default() } else { (was, is) };
     }
@@ -117,8 +117,8 @@ fn unmatched<'b, 'data>(
         let mut is_same = |other: &Function| sides.tried(|sides| sides.is_same(function, other));
         match is.iter().position(|other| is_same(other)) {
             Some(at) => drop(is.swap_remove(at)),
-            None => gone.push(function),
+            None => removed.push(function),
         }
     }
-    (gone, is)
+    (removed, is)
 }

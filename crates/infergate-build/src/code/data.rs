@@ -33,8 +33,8 @@ fn other_objects(sides: &mut Sides) -> Vec<Other> {
         if was.len() == is.len() && was.iter().zip(is).all(|(was, is)| sides.is_same_object(*was, *is)) {
             continue;
         }
-        let gone = was.iter().filter(|was| !is.iter().any(|is| sides.is_same_object(**was, *is)));
-        found.extend(gone.map(|was| (Some(*was), None)));
+        let removed = was.iter().filter(|was| !is.iter().any(|is| sides.is_same_object(**was, *is)));
+        found.extend(removed.map(|was| (Some(*was), None)));
         let new = is.iter().filter(|is| !was.iter().any(|was| sides.is_same_object(*was, **is)));
         found.extend(new.map(|is| (None, Some(*is))));
     }

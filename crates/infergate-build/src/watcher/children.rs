@@ -22,14 +22,14 @@ pub fn take_over() {
 /// leaves what it started elsewhere: a container, say.
 pub fn ask_children() {
     let begun = Instant::now();
-    let mut asked = Vec::new();
+    let mut signalled = Vec::new();
     while has_children() && begun.elapsed() < LIMIT {
-        for child in children().into_iter().filter(|child| !asked.contains(child)).collect::<Vec<_>>() {
+        for child in children().into_iter().filter(|child| !signalled.contains(child)).collect::<Vec<_>>() {
             // SAFETY: takes no pointers; it was not waited for, so the number is still its own.
             unsafe {
                 libc::kill(child, libc::SIGTERM);
             }
-            asked.push(child);
+            signalled.push(child);
         }
         thread::sleep(20 * LOOK);
     }

@@ -87,7 +87,7 @@ fn wait(child: i32, signals: &libc::sigset_t) -> Ended {
             // SAFETY: the system writes one integer.
             match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
                 // The program may have been asked, too, and have ended first.
-                found if found == child => return asked().map_or_else(|| ended(status), Ended::Asked),
+                found if found == child => return pending_end().map_or_else(|| ended(status), Ended::Asked),
                 found if found <= 0 => break,
                 _ => {}
             }
@@ -101,7 +101,7 @@ fn wait(child: i32, signals: &libc::sigset_t) -> Ended {
 }
 
 /// A signal that asks this process to end, and waits to be taken.
-fn asked() -> Option<i32> {
+fn pending_end() -> Option<i32> {
     // SAFETY: the set is written before it is read, and outlives the calls.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();

@@ -289,7 +289,7 @@ impl Part {
                 if progress::is_cancelled() {
                     receipt.partial = true;
                 } else {
-                    receipt.broken.push(format!("head's memory is not followed: {}", output::words(&error)));
+                    receipt.broken.push(format!("head's memory is not followed: {}", output::error_line(&error)));
                 }
             }
         }
