@@ -7,7 +7,7 @@ import shutil
 
 from faults.place import Usual, verdict
 
-TESTS = pathlib.Path(__file__).resolve().parents[2] / "crates/cargo-infergate/tests/cli"
+TESTS = pathlib.Path(__file__).resolve().parents[2] / "crates/cargo-infergate/tests"
 MANIFEST = ('[package]\nname = "engine"\nversion = "0.1.0"\nedition = "2021"\n\n[lib]\npath = "engine.rs"\nbench = false\n\n'
             '[[bench]]\nname = "inference"\npath = "bench.rs"\nharness = false\n')
 # A program that leaves others behind, in its group and in a session of their own. Once a file says so it gives itself a signal.
@@ -24,7 +24,7 @@ def repository(place, steps):
     """An engine whose time for a step is what its commit says, one commit a number."""
     place.write("Cargo.toml", MANIFEST)
     place.write(".gitignore", "/target\nCargo.lock\n*.json\n/out\n")
-    place.write("bench.rs", (TESTS / "worker_without_dependencies.rs").read_text())
+    place.write("bench.rs", (TESTS / "programs/worker_without_dependencies.rs").read_text())
     for step_ns in steps:
         place.commit("engine.rs", f"pub const STEP_NS: u64 = {step_ns};\n")
 

@@ -8,7 +8,7 @@ use infergate_receipts::{Calibration, PairedReceipt, read};
 
 use crate::interrupt::signal;
 use crate::paired;
-use crate::revisions::{commit, gate, repository, run};
+use crate::repositories::{commit, gate, repository, run};
 use crate::sandbox::{Sandbox, stderr, stdout};
 
 const OUT: &str = "--out=paired.json";

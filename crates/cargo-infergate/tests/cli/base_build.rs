@@ -5,7 +5,7 @@ use std::process::Command as Process;
 
 use assert_cmd::assert::Assert;
 
-use crate::revisions::{WORKER, commit, gate, git, repository};
+use crate::repositories::{WORKER, commit, gate, git, repository};
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 
 /// A repository whose engine takes its time from a dependency, at that dependency's first commit; the second is 20 % slower.

@@ -2,8 +2,7 @@
 
 use std::fs;
 
-use crate::plain_criterion;
-use crate::revisions::{MANIFEST, commit, repository, repository_of_a_bench, run};
+use crate::repositories::{MANIFEST, commit, repository, repository_of_a_bench, run};
 use crate::sandbox::{Sandbox, decision, stdout};
 
 /// A package whose benches are workers, each of the targets with more lines in Cargo.toml; not committed.
@@ -115,30 +114,4 @@ fn an_engines_bench_target_is_that_of_the_folders_package() {
     let mut gate = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
     gate.arg("--base-folder").arg(sandbox.path("cache")).current_dir(sandbox.path("crates/engine"));
     assert_cmd::Command::from_std(gate).assert().success();
-}
-
-/// Of plain criterion, in the repository that its other tests use: base's checkout is looked at for each, and has the front for the one that
-/// it has.
-pub fn new_bench_targets_cost_the_others_nothing(sandbox: &Sandbox) {
-    sandbox.write("benches/parse.rs", plain_criterion::BENCH);
-    sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_000;\n");
-    commit(sandbox, "Cargo.toml", plain_criterion::MANIFEST, "one bench target");
-    let new = |name: &str| format!("[[bench]]\nname = '{name}'\nharness = false\n");
-    sandbox.write("Cargo.toml", &format!("{}{}{}", plain_criterion::MANIFEST, new("text"), new("wrong")));
-    sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_100;\n");
-    sandbox.write("benches/text.rs", plain_criterion::BENCH);
-    sandbox.write("benches/wrong.rs", "use criterion::nothing;\n");
-    let said = plain_criterion::gate(sandbox, &["--cases=*/short"]).code(1);
-    let report = stdout(&said);
-    assert!(decision(&said).contains("short 10 % slower") && decision(&said).ends_with(" and 1 more"), "{report}");
-    for case in ["- parse/parse/short: it runs", "- text/parse/short: it runs"] {
-        assert!(report.contains(case), "{report}");
-    }
-    assert!(report.contains("base and head are laid out alike"), "{report}");
-    let lost: Vec<&str> = report.lines().filter(|line| line.contains("is not compared")).collect();
-    let wrong = "bench target 'wrong' is not compared, it fails in head alone: ";
-    assert!(lost.iter().all(|line| line.contains(wrong)) && !lost.is_empty(), "{report}");
-    std::fs::remove_file(sandbox.path("benches/text.rs")).expect("a file");
-    std::fs::remove_file(sandbox.path("benches/wrong.rs")).expect("a file");
-    sandbox.write("Cargo.toml", plain_criterion::MANIFEST);
 }

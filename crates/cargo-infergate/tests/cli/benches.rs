@@ -12,7 +12,7 @@ use infergate_core::case::Case;
 use infergate_core::worker::{Client, Loaded, Patience, WorkerFile};
 use infergate_receipts::{Evidence, Outcome, OutputComparison, PairedReceipt, Subject, Verdict, VerdictRow, read};
 
-use crate::revisions::repository;
+use crate::repositories::repository;
 use crate::sandbox::{Sandbox, error, stdout};
 use crate::support;
 

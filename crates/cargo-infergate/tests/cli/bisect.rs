@@ -4,7 +4,7 @@ use assert_cmd::assert::Assert;
 
 #[cfg(unix)]
 use crate::interrupt::signal;
-use crate::revisions::{commit, git, left_behind, repository, run};
+use crate::repositories::{commit, git, repository, run};
 use crate::sandbox::{Sandbox, decision, error, stdout};
 
 fn bisect(sandbox: &Sandbox, good: &str, bad: &str) -> Assert {
@@ -14,24 +14,6 @@ fn bisect(sandbox: &Sandbox, good: &str, bad: &str) -> Assert {
 /// `STEP_NS` of the engine, nanoseconds.
 fn engine(sandbox: &Sandbox, step_ns: u64, subject: &str) {
     commit(sandbox, "engine.rs", &format!("pub const STEP_NS: u64 = {step_ns};\n"), subject);
-}
-
-#[test]
-fn a_bisection_names_the_first_slower_commit_and_skips_what_does_not_build() {
-    let sandbox = repository();
-    let good = git(&sandbox, &["rev-parse", "HEAD"]);
-    commit(&sandbox, "notes.txt", "1", "harmless");
-    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_000\n", "broken");
-    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n", "mended");
-    commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = 1_200_000;\n", "slower");
-    commit(&sandbox, "notes.txt", "2", "after");
-    let before = left_behind(&sandbox);
-    let said = bisect(&sandbox, good.trim(), "HEAD").success();
-    let report = stdout(&said);
-    assert!(decision(&said).starts_with("first slower commit: ") && decision(&said).ends_with(" slower"), "{report}");
-    assert!(report.contains("+20.0 % (+19.9 % to +20.1 %)"), "each step has its interval: {report}");
-    assert_eq!(left_behind(&sandbox), before);
-    assert_eq!(git(&sandbox, &["branch", "--show-current"]).trim(), "main");
 }
 
 /// Each commit adds a little: the first that is slower than the good one by the limit did no more than the others.
@@ -102,21 +84,6 @@ fn an_interrupted_search_says_what_is_left() {
 }
 
 #[test]
-fn a_bisection_between_equals_finds_nothing() {
-    let sandbox = repository();
-    commit(&sandbox, "notes.txt", "1", "harmless");
-    let said = bisect(&sandbox, "HEAD~1", "HEAD").code(3);
-    assert!(stdout(&said).contains("not shown to be slower"), "{}", stdout(&said));
-    let arguments = ["bisect", "--good=HEAD~1", "--bad=HEAD", "--case=decode/p8", "--json=-"];
-    let found: serde_json::Value =
-        serde_json::from_str(&stdout(&run(&sandbox, &arguments).code(3))).expect("JSON alone");
-    assert_eq!((&found["end"]["kind"], &found["searched"]), (&"not_slower".into(), &"commit".into()), "{found}");
-    assert!(found["steps"][0]["name"].as_str().is_some_and(|name| name.ends_with(" harmless")), "{found}");
-    let line = error(bisect(&sandbox, "HEAD", "HEAD"));
-    assert!(line.contains("are the same commit"), "{line}");
-}
-
-#[test]
 fn a_good_revision_on_another_branch_is_searched_from_where_they_part() {
     let sandbox = repository();
     git(&sandbox, &["checkout", "--quiet", "-b", "release"]);
@@ -140,17 +107,4 @@ fn a_good_revision_on_another_branch_is_searched_from_where_they_part() {
     assert!(line.contains("part at"), "{line}");
     let line = error(bisect(&sandbox, "fixed", "HEAD"));
     assert!(line.contains("no commit in common"), "{line}");
-}
-
-#[test]
-fn a_case_is_one_of_ours_or_a_bench_by_its_name() {
-    let sandbox = repository();
-    commit(&sandbox, "notes.txt", "1", "harmless");
-    let asked = |case: &str| run(&sandbox, &["bisect", "--good=HEAD~1", "--bad=HEAD", "--case", case]);
-    for slip in ["decode/128", "generate/p8", "decode"] {
-        assert!(error(asked(slip)).contains("is not a case id; write prefill/p128"), "{slip}");
-    }
-    // The repository's worker has no benches, so that no step can be measured.
-    let said = stdout(&asked("fib/20").code(3));
-    assert!(said.contains("fib/20"), "{said}");
 }

@@ -4,63 +4,10 @@ use std::fs;
 
 use infergate_receipts::{Baseline, Receipt, read};
 
-use crate::sandbox::{Sandbox, stderr, stdout};
+use crate::sandbox::{Sandbox, stderr};
 
 fn baseline_file(receipt: &Receipt) -> String {
     format!("baselines/{}", Baseline::file_name(&receipt.machine.class, &receipt.engine))
-}
-
-#[test]
-fn a_new_baseline_is_shown_and_written_below_the_machine_class() {
-    let sandbox = Sandbox::new();
-    let receipt = sandbox.receipt("fake", "receipt.json");
-    let said = sandbox.run(&["bless", "--receipt", "receipt.json"]).success();
-    assert!(stdout(&said).contains("sessions: 0 -> 1"), "{}", stdout(&said));
-    let baseline = read::<Baseline>(&sandbox.path(&baseline_file(&receipt))).expect("written");
-    assert_eq!(baseline.sessions.len(), 1);
-    assert_eq!(baseline.exact.len(), 2);
-}
-
-#[test]
-fn an_appended_session_shows_changed_outputs() {
-    let sandbox = Sandbox::new();
-    sandbox.baseline(1);
-    let receipt = sandbox.receipt("fake:other-output", "receipt.json");
-    let said = sandbox.run(&["bless", "--receipt", "receipt.json"]).success();
-    let report = stdout(&said);
-    assert!(report.contains("sessions: 1 -> 2") && report.contains("changes"), "{report}");
-    let baseline = read::<Baseline>(&sandbox.path(&baseline_file(&receipt))).expect("written");
-    assert_eq!(baseline.exact[0].output, receipt.cases[0].output);
-}
-
-#[test]
-fn a_dry_run_writes_nothing() {
-    let sandbox = Sandbox::new();
-    sandbox.receipt("fake", "receipt.json");
-    let said = sandbox.run(&["bless", "--receipt", "receipt.json", "--dry-run"]).success();
-    assert!(stderr(&said).contains("no baseline was written"), "{}", stderr(&said));
-    assert_eq!(sandbox.files(), ["receipt.json"]);
-}
-
-#[test]
-fn what_is_not_sound_is_refused() {
-    let sandbox = Sandbox::new();
-    let good = sandbox.receipt("fake", "good.json");
-    let refusal = |change: &dyn Fn(&mut Receipt)| {
-        let mut receipt = good.clone();
-        change(&mut receipt);
-        sandbox.save(&receipt, "bad.json");
-        let before = sandbox.files();
-        let line = stderr(&sandbox.run(&["bless", "--receipt", "bad.json"]).code(2));
-        assert_eq!(sandbox.files(), before, "{line}");
-        line
-    };
-    assert!(refusal(&|receipt| receipt.partial = true).contains("cut short"));
-    assert!(refusal(&|receipt| receipt.invalid.push("tokens differ".into())).contains("invalid"));
-    sandbox.run(&["bless", "--receipt", "good.json"]).success();
-    assert!(refusal(&|_| {}).contains("is in it already"));
-    assert!(refusal(&|receipt| receipt.seed = 9).contains("seed"));
-    assert!(refusal(&|receipt| receipt.engine.dtype = "f16".into()).contains("dtype"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a bench reads and git ignores: carried into base's checkout, or made there.
 
-use crate::revisions::{commit, gate, left_behind, repository};
+use crate::repositories::{commit, gate, left_behind, repository};
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 
 /// An engine that does not build without a file that git ignores.

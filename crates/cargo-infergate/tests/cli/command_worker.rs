@@ -8,8 +8,8 @@ use infergate::engine::LoadRequest;
 use infergate_core::case::Case;
 use infergate_core::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
 
-use crate::revisions::{commit, empty_repository};
-use crate::sandbox::{Sandbox, error, stderr, stdout};
+use crate::repositories::{commit, empty_repository};
+use crate::sandbox::{Sandbox, stderr, stdout};
 
 static GOES_ON: AtomicBool = AtomicBool::new(false);
 
@@ -97,32 +97,6 @@ fn repository(head: &str) -> Sandbox {
     commit(&sandbox, ".gitignore", "built.sh\ntarget\n", "base");
     sandbox.write("source.sh", head);
     sandbox
-}
-
-#[test]
-fn a_command_of_two_revisions_is_built_in_both_and_compared() {
-    let sandbox = repository("#!/bin/sh\necho head \"$1\"\n");
-    let cache = Sandbox::new();
-    let folder = format!("--base-folder={}", cache.path("base").display());
-    let said = sandbox.run(&["gate", "--against=HEAD", &folder]).code(1);
-    assert!(stdout(&said).contains("built.sh") && stdout(&said).contains("output changed"), "{}", stdout(&said));
-    assert!(stderr(&said).contains("base: sh build.sh"), "{}", stderr(&said));
-}
-
-#[test]
-fn a_command_that_is_not_there_or_does_not_build_is_one_line() {
-    let sandbox = repository("#!/bin/sh\n");
-    let cache = Sandbox::new();
-    let gate = |more: &[&str]| {
-        let folder = format!("--base-folder={}", cache.path("base").display());
-        error(sandbox.run(&[&["gate", "--against=HEAD", &folder], more].concat()))
-    };
-    let line = gate(&["--worker-command=./nosuch"]);
-    assert!(line.contains("base: worker.command: there is no program './nosuch'"), "{line}");
-    let line = gate(&["--worker-build=false"]);
-    assert!(line.contains("base: worker.build failed (exit status: 1)"), "{line}");
-    let line = error(sandbox.run(&["gate", "--toolchain=stable", "--worker-command=./built.sh"]));
-    assert!(line.contains("is compared with a revision; give --against"), "{line}");
 }
 
 /// An image has one name, whatever the checkout that it is built in.

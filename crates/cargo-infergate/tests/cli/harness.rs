@@ -2,7 +2,7 @@
 
 use std::process::Command as Process;
 
-use crate::revisions::{MANIFEST, WORKER, commit, gate, git, left_behind, repository};
+use crate::repositories::{MANIFEST, WORKER, commit, gate, git, left_behind, repository};
 use crate::sandbox::{Sandbox, decision, stderr, stdout};
 use crate::swap::two_crates;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command as Process;
 
-use crate::revisions::{MANIFEST, WORKER, commit, git, repository};
+use crate::repositories::{MANIFEST, WORKER, commit, git, repository};
 use crate::sandbox::{Sandbox, decision, stdout};
 
 fn package(name: &str) -> String {

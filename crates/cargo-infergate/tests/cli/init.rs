@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::revisions::{commit, empty_repository, git};
+use crate::repositories::{commit, empty_repository, git};
 use crate::sandbox::{Sandbox, error, stdout};
 
 const MANIFEST: &str = "# mine\n[package]\nname = \"mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dev-dependencies] # for tests\n\
@@ -68,26 +68,6 @@ fn a_package_gets_what_is_missing_and_keeps_what_it_has() {
     let again = stdout(&sandbox.run(&["init"]).success());
     assert!(!again.contains("new") && !again.contains('+') && again.contains("Cargo.toml: as it is"), "{again}");
     assert_eq!(files(&sandbox), after);
-}
-
-/// The benches are gated as they are.
-#[test]
-fn a_package_with_criterion_benches_gets_the_workflows_alone() {
-    let criterion = MANIFEST.replace("tempfile = \"3\"", "criterion = \"0.8\"");
-    for (manifest, argument, engine) in [
-        (&*criterion, None, false),
-        (&criterion, Some("--engine"), true),
-        (MANIFEST, Some("--ci-only"), false),
-        ("[workspace]\nmembers = []\n", Some("--ci-only"), false),
-    ] {
-        let sandbox = package(manifest);
-        let before = files(&sandbox);
-        let shown = init_in(&sandbox, ".", argument.as_slice());
-        assert!(shown.contains("cargo infergate gate --against"), "{shown}");
-        let expected = if engine { [&WORKFLOWS[..], &ENGINE].concat() } else { WORKFLOWS.to_vec() };
-        assert_eq!(new_files(&sandbox, &before), expected, "{argument:?}");
-        assert_eq!(files(&sandbox)["Cargo.toml"] == manifest, !engine);
-    }
 }
 
 /// Of a command that lies where `cargo install --git` would have put it, beside what cargo writes down.
@@ -177,24 +157,4 @@ fn what_is_compared_with_is_the_branch_that_changes_are_merged_into() {
         let shown = stdout(&sandbox.run(&["init", "--dry-run", "--from=9.8.7"]).success());
         assert!(shown.contains(&format!("gate --against {name}\n")), "{shown}");
     }
-}
-
-#[test]
-fn what_is_in_the_way_is_named_and_nothing_is_written() {
-    for (manifest, expected) in [
-        ("[package\n", "Cargo.toml: not TOML"),
-        ("dev-dependencies = 3\n[package]\nname = 'mine'\n", "dev-dependencies is no table"),
-        ("bench = { name = 'a' }\n[package]\nname = 'mine'\n", "bench is no list of [[bench]] tables"),
-        (MANIFEST, "benches/inference.rs: is another bench already"),
-    ] {
-        let sandbox = package(manifest);
-        sandbox.write("benches/inference.rs", "fn main() { println!(\"mine\") }\n");
-        let before = files(&sandbox);
-        let line = error(sandbox.run(&["init", "--from", "1.0.0"]));
-        assert!(line.contains(expected), "{manifest}: {line}");
-        assert_eq!(files(&sandbox), before);
-    }
-    let line = error(package(MANIFEST).run(&["init", "--from", "../no-such-folder"]));
-    assert!(line.contains("is no folder, URL or version"), "{line}");
-    assert!(error(Sandbox::new().run(&["init"])).contains("there is no Cargo.toml in this folder"));
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use infergate_receipts::{MemoryReceipt, PairedReceipt, Receipt, read};
 
 use crate::paired::program;
-use crate::revisions::repository;
+use crate::repositories::repository;
 use crate::sandbox::{Sandbox, stderr};
 
 /// Starts a gate that would take minutes, sends SIGINT to `whom` when its second process starts, and gives its exit code and

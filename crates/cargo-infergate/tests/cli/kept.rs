@@ -144,7 +144,7 @@ fn a_killed_gate_leaves_a_partial_receipt() {
 #[test]
 fn init_on_a_full_disk_leaves_no_empty_file_and_once_more_completes_it() {
     let manifest = "[package]\nname = \"engine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
-    let (sandbox, whole) = (crate::revisions::empty_repository(), crate::revisions::empty_repository());
+    let (sandbox, whole) = (crate::repositories::empty_repository(), crate::repositories::empty_repository());
     let init = ["init", "--from=0.1.0"];
     let files = |sandbox: &Sandbox| {
         let mut files = sandbox.files();

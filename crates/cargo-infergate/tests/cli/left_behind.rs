@@ -16,7 +16,7 @@ use infergate_core::worker::{Client, Patience, WorkerError, WorkerFile};
 
 use crate::command_worker::{launched, launched_until};
 use crate::interrupt::signal;
-use crate::revisions::{commit, empty_repository};
+use crate::repositories::{commit, empty_repository};
 use crate::sandbox::Sandbox;
 use crate::support;
 

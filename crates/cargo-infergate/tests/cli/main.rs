@@ -1,9 +1,7 @@
 //! The command line, run as a user runs it, on a fake engine that keeps virtual time.
 
-mod accept;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod alike;
-mod bad_input;
 mod base_build;
 mod bench_targets;
 mod benches;
@@ -17,9 +15,7 @@ mod command_worker;
 mod commands;
 #[cfg(unix)]
 mod demo;
-mod early;
 mod engine_rules;
-mod gate;
 mod harness;
 mod harness_sources;
 mod init;
@@ -29,22 +25,15 @@ mod interrupt;
 mod kept;
 #[cfg(target_os = "linux")]
 mod left_behind;
-#[path = "../../../infergate-judge/tests/rules/gate/load_runs.rs"]
-mod load_runs;
-mod load_verdict;
 mod memory;
 mod other_lengths;
-mod outputs;
 mod paired;
-mod plain_criterion;
-mod plain_refused;
 mod pull_request;
-mod quiet;
+mod repositories;
 mod revisions;
 mod same_code;
 mod sandbox;
 mod server;
-mod stand_ins;
 #[path = "../../../../tests/support/mod.rs"]
 mod support;
 mod swap;

@@ -1,25 +1,7 @@
 //! `gate` on prompts of lengths that no case has.
 
-use infergate_receipts::{Outcome, PairedReceipt, Verdict, read};
-
 use crate::paired::gate;
 use crate::sandbox::{Sandbox, stdout};
-
-#[test]
-fn an_engine_that_is_wrong_at_other_lengths_alone_changes_the_output() {
-    let sandbox = Sandbox::new();
-    let said = gate(&sandbox, "fake", "fake+wrong-tails", &["--out=paired.json", "--json=verdict.json"]).code(1);
-    let report = stdout(&said);
-    assert!(report.contains("prefill/p2: output token 1 is"), "{report}");
-    // Each is a row of its own, which can be accepted.
-    assert!(report.contains("untimed: not the same at 2, 37, 101, 333, 1007 tokens"), "{report}");
-    let verdict = read::<Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
-    let changed: Vec<_> = verdict.rows.iter().filter(|row| row.outcome == Outcome::OutputChanged).collect();
-    let named: Vec<_> = changed.iter().map(|row| row.subject.to_string()).collect();
-    assert_eq!(named, ["prefill/p2", "prefill/p37", "prefill/p101", "prefill/p333", "prefill/p1007"]);
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
-    assert!(receipt.cases.iter().all(|case| case.timed && case.base_output == case.head_output));
-}
 
 #[test]
 fn lengths_that_base_refuses_are_said_and_those_that_head_alone_refuses_fail() {

@@ -4,7 +4,7 @@ use std::fs;
 
 use infergate_receipts::{PairedReceipt, read, write_json};
 
-use crate::revisions::{commit, repository, run};
+use crate::repositories::{commit, repository, run};
 use crate::sandbox::Sandbox;
 
 const TABLE: &str = "[[accept]]\ncase = 'decode/p8'\nmetric = 'itl_ns'\nup_to = '8%'\nreason = 'meant'\n";

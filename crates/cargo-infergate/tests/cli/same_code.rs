@@ -2,48 +2,14 @@
 
 use std::fs;
 
-use infergate_receipts::{Note, Outcome, PairedReceipt, Verdict, read};
+use infergate_receipts::{PairedReceipt, read};
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-use crate::revisions::run;
-use crate::revisions::{MANIFEST, WORKER, commit, gate, repository};
-use crate::sandbox::{Sandbox, decision, stderr, stdout};
-
-fn verdict(sandbox: &Sandbox) -> Verdict {
-    read::<Verdict>(&sandbox.path("verdict.json")).expect("a verdict")
-}
+use crate::repositories::run;
+use crate::repositories::{MANIFEST, WORKER, commit, gate, repository};
+use crate::sandbox::{Sandbox, stderr, stdout};
 
 const OUT: &[&str] = &["--out=paired.json", "--json=verdict.json"];
-
-#[test]
-fn comments_and_documents_are_not_timed() {
-    let sandbox = repository();
-    sandbox.write("tool/src/lib.rs", "");
-    sandbox.write("tool/Cargo.toml", "[package]\nname = 'tool'\nversion = '0.1.0'\nedition = '2021'\n");
-    commit(&sandbox, "Cargo.toml", &format!("{MANIFEST}[workspace]\nmembers = ['tool']\n"), "two packages");
-    commit(&sandbox, "engine.rs", "//! An engine.\n\npub const STEP_NS: u64 = 1_000_000;\n", "a comment");
-    commit(&sandbox, "docs/use.md", "how to use it", "a page");
-    sandbox.write("tool/README.md", "what it is");
-    sandbox.write("CHANGES.txt", "what changed");
-    sandbox.write("infergate.toml", "threshold = 1.05\n");
-    sandbox.write("bench.rs", &format!("// First of all.\n//\n{WORKER}\n#[test]\nfn new() {{}}\n"));
-    let said = gate(&sandbox, "HEAD~2", OUT).success();
-    assert!(decision(&said).contains("verdict: pass (exit 0)"), "{}", stdout(&said));
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
-    let judged = verdict(&sandbox);
-    if cfg!(not(target_os = "linux")) {
-        return;
-    }
-    assert!(receipt.is_same_code() && receipt.blocks.is_empty() && !receipt.cases[0].timed);
-    assert!(stdout(&said).contains("same code"), "{}", stdout(&said));
-    let outcomes: Vec<Outcome> = judged.rows.iter().map(|row| row.outcome).collect();
-    assert_eq!(outcomes, [Outcome::Pass, Outcome::SameCode]);
-    assert!(judged.notes.contains(&Note::SameCode), "{:?}", judged.notes);
-
-    gate(&sandbox, "HEAD~2", &[OUT, &["--time-same-code"]].concat()).success();
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
-    assert!(receipt.code.is_none() && receipt.blocks.len() == 6, "asked for by name it is timed");
-}
 
 #[test]
 fn code_that_differs_is_timed() {
@@ -230,23 +196,6 @@ fn timed_of_two(sandbox: &Sandbox, code: i32) -> (String, Vec<String>) {
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
     let timed = receipt.blocks.first().into_iter().flat_map(|block| &block.cases).map(|case| case.id.to_string());
     (stdout(&said), timed.collect())
-}
-
-#[test]
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-fn a_case_that_runs_nothing_changed_is_not_timed() {
-    let sandbox = with_a_function_called_at("decode/p8");
-    sandbox.write("engine.rs", &rare(1_000_001));
-    let (said, timed) = timed_of_two(&sandbox, 0);
-    assert!(said.contains("1 of 2 cases run what changed"), "{said}");
-    assert_eq!(timed, ["decode/p8"], "{said}");
-    let rows = verdict(&sandbox).rows;
-    let untimed: Vec<_> = rows.iter().filter(|row| row.outcome == Outcome::SameCode).collect();
-    assert!(untimed.len() == 1 && untimed[0].subject.to_string() == "decode/p16", "{untimed:?}");
-
-    sandbox.write("engine.rs", &rare(1_050_000));
-    let (said, _) = timed_of_two(&sandbox, 1);
-    assert!(said.contains("it runs the function that changed: engine::rare"), "{said}");
 }
 
 #[test]

@@ -90,12 +90,6 @@ impl Sandbox {
         receipt.clone()
     }
 
-    /// Judges what measuring `model` gives.
-    pub fn gate(&self, model: &str, arguments: &[&str]) -> Assert {
-        self.receipt(model, "head.json");
-        self.run(&[&["gate", "--receipt", "head.json"], arguments].concat())
-    }
-
     /// The baseline of the fake model with `sessions` sessions, a day apart.
     pub fn baseline(&self, sessions: usize) {
         let mut receipt = self.receipt("fake", "session.json");

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use infergate_receipts::{Outcome, PairedReceipt, Verdict, VerdictRow, read};
 
-use crate::revisions::{commit, empty_repository};
+use crate::repositories::{commit, empty_repository};
 use crate::sandbox::{Sandbox, error, stderr, stdout};
 use crate::support;
 
@@ -52,20 +52,6 @@ fn memory_is_that_of_all_that_a_server_started() {
     assert!(seen.rss_bytes > Some(0), "{seen:?}");
     drop(shell.stdin.take());
     shell.wait().expect("both end");
-}
-
-#[test]
-fn a_server_that_says_something_else_is_a_changed_output() {
-    let sandbox = repository("1", "1 --salt 1");
-    let said = gate(&sandbox, &["--json=verdict.json", "--out=paired.json"]).code(1);
-    let report = stdout(&said);
-    assert!(report.contains("timed on server") && report.contains("output changed"), "{report}");
-    let verdict = read::<Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
-    assert_eq!(verdict.verdict, Outcome::OutputChanged);
-    let subjects: Vec<String> = verdict.rows.iter().map(|row| row.subject.to_string()).collect();
-    for case in ["chat/ttft", "chat/itl"] {
-        assert!(subjects.iter().any(|subject| subject == case), "{case}: {subjects:?}");
-    }
 }
 
 /// A server that says `word` and then its own: another one where it was asked the same just before, as from a cache.
@@ -207,31 +193,6 @@ fn equal_servers_that_run_already_say_the_same_under_load() {
     assert!(answers.all(|seen| seen.repeated > 0 && seen.changed == 0), "{}", stdout(&said));
 }
 
-#[test]
-fn servers_come_in_pairs() {
-    let sandbox = Sandbox::new();
-    let url = |side: &str, port: u16| format!("--{side}-url=http://127.0.0.1:{port}");
-    let line = error(sandbox.run(&["gate", &url("base", 1), &url("base", 2), &url("head", 3)]));
-    assert!(line.contains("--base-url is given 2 times and --head-url 1 times; give as many of each"), "{line}");
-    let line = error(sandbox.run(&["gate", &url("base", 1), &url("base", 1), &url("head", 3), &url("head", 4)]));
-    assert!(line.contains("--base-url http://127.0.0.1:1: is given twice"), "{line}");
-}
-
-#[test]
-fn a_server_that_does_not_get_ready_is_one_line() {
-    let sandbox = repository("1", "1");
-    let line = error(gate(&sandbox, &["--server-command=sh,-c,echo no model; exit 3 # {port}"]));
-    assert!(line.contains("ended before it was ready (exit status: 3); its last words: no model"), "{line}");
-    let line = error(gate(&sandbox, &["--server-command=sh,-c,sleep 60 # {port}", "--server-ready-s=1"]));
-    assert!(line.contains("does not answer 2xx on /health within 1 s"), "{line}");
-    let line = error(gate(&sandbox, &["--server-command=./nosuch,{port}"]));
-    assert!(line.contains("base: server.command: there is no program './nosuch'"), "{line}");
-    let line = error(gate(&sandbox, &["--server-command=sh,start.sh,8080"]));
-    assert!(line.contains("no argument holds {port}"), "{line}");
-    let line = error(gate(&sandbox, &["--server-ready=health"]));
-    assert!(line.contains("server.ready takes a path such as /health"), "{line}");
-}
-
 /// Ends once its child has a connection, which answers in its place.
 const TAKEN_PORT: &str = r#"import os, socket, sys
 reading, writing = os.pipe()
@@ -299,15 +260,4 @@ fn a_server_that_dies_is_named_with_its_last_words() {
     let line = error(gate(&sandbox, UNDER_LOAD));
     assert!(line.contains("head: "), "{line}");
     assert!(line.contains("the server ended") && line.contains("its last words: out of \\u{1b}[2Jmemory"), "{line}");
-}
-
-#[test]
-fn a_gate_without_a_server_says_what_is_missing() {
-    let sandbox = Sandbox::new();
-    let line = error(sandbox.run(&["gate", "--base-url=http://127.0.0.1:1", "--head-url=http://127.0.0.1:1"]));
-    assert!(line.contains("the server did not answer a request"), "{line}");
-    let repository = repository("1", "1");
-    repository.write("infergate.toml", "");
-    let line = error(gate(&repository, &[]));
-    assert!(line.contains("infergate.toml names no server.command; add [server] with one"), "{line}");
 }

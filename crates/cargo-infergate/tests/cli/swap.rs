@@ -5,7 +5,7 @@ use std::process::Command as Process;
 
 use assert_cmd::assert::Assert;
 
-use crate::revisions::{MANIFEST, commit, git, left_behind, repository};
+use crate::repositories::{MANIFEST, commit, left_behind, repository};
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 
 /// A crate of the registry that the workspace depends on, so that it is here without a network, and its speed is the engine's.
@@ -82,25 +82,6 @@ fn base_builds_what_lies_in_its_repository_from_its_own_sources() {
     assert!(decision(&said).contains("regressed (exit 1): decode 5.0 % slower"), "{}", stdout(&said));
 }
 
-#[test]
-fn a_slower_dependency_is_called_and_named() {
-    let sandbox = on_a_dependency();
-    // What is not committed is on neither side.
-    sandbox.write("engine.rs", "this is no Rust\n");
-    let before = left_behind(&sandbox);
-    // A version that does not fit is not used, and must not pass as no change.
-    let other = strsim("0.12.0", 2);
-    let line = error(swap(&sandbox, &format!("strsim={}", other.path("").display())));
-    assert!(line.contains("nothing changes") || line.contains("--swap strsim"), "{line}");
-    let other = strsim("0.11.9", 2);
-    let said = swap(&sandbox, &format!("strsim={}", other.path("").display())).code(1);
-    let report = stdout(&said);
-    assert!(decision(&said).contains("regressed (exit 1): decode 100 % slower"), "{report}");
-    assert!(report.contains("dependencies differ: strsim none in head, 0.11.1 in base"), "{report}");
-    assert!(report.contains("what is not committed is not in it"), "{report}");
-    assert_eq!(left_behind(&sandbox), before);
-}
-
 /// Cargo's home with a registry of two crates, both in 1.0.0 and 1.0.1. `front` needs `back` of at least its own version; the
 /// older `back` is slower.
 pub fn two_crates() -> Sandbox {
@@ -166,25 +147,6 @@ fn a_version_that_does_not_build_is_named() {
     let said = stderr(&swap(&sandbox, &asked).code(2));
     let line = said.lines().last().unwrap_or_default();
     assert!(line.contains(&format!(" with --swap {asked} does not build: error")), "{line}");
-}
-
-#[test]
-fn what_cannot_be_swapped_is_one_line() {
-    let sandbox = on_a_dependency();
-    for (what, why) in [
-        ("strsim", "write CRATE=VERSION, CRATE=PATH or CRATE=URL"),
-        ("=1.0", "write CRATE=VERSION"),
-        ("a b=1.0", "write CRATE=VERSION"),
-        ("strsim=0.11.1", "does not fit; `cargo tree --invert strsim` shows the version in use and who asks for it"),
-        ("no-such-crate=1.0.0", "no manifest of this repository names it"),
-        ("strsim=./no-such-folder", "holds no Cargo.toml"),
-        ("strsim=99.0.0", "--swap strsim"),
-    ] {
-        let line = error(swap(&sandbox, what));
-        assert!(line.contains(why), "{what}: {line}");
-    }
-    assert_eq!(git(&sandbox, &["status", "--porcelain"]), "");
-    assert!(fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest").ends_with("strsim = '0.11'\n"));
 }
 
 /// A folder of a repository can be a link to somebody's files.

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use infergate_receipts::{PairedReceipt, Verdict, read};
+use infergate_receipts::{Verdict, read};
 
-use crate::revisions::{commit, gate, repository, run};
+use crate::repositories::{commit, gate, repository, run};
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 
 /// A repository whose gate is stricter than the defaults, in its last commit.
@@ -12,42 +12,6 @@ fn strict() -> Sandbox {
     let sandbox = repository();
     commit(&sandbox, "infergate.toml", "threshold = 1.01\nseed = 1\ncases = ['decode/p8', 'decode/p16']\n", "strict");
     sandbox
-}
-
-/// Head loosens every limit there is, and is 5 % slower.
-fn loosened(sandbox: &Sandbox) {
-    let text =
-        "threshold = 1.5\ncases = ['decode/p16']\nundecided = 'warn'\ndrift_tolerance = 1.0\n[memory]\nruns = 0\n";
-    sandbox.write("infergate.toml", text);
-    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
-}
-
-#[test]
-fn what_head_loosens_is_named_and_has_no_effect_before_the_merge() {
-    let sandbox = strict();
-    loosened(&sandbox);
-    let said = run(&sandbox, &["gate", "--against", "HEAD", "--json=verdict.json"]).code(1);
-    let (report, words) = (stdout(&said), stderr(&said));
-    for change in [
-        "threshold 1.01 -> 1.5",
-        "memory.runs 100 -> 0",
-        r#"cases ["decode/p8", "decode/p16"] -> ["decode/p16"]"#,
-        r#"undecided "fail" -> "warn""#,
-        "drift_tolerance left out -> 1.0",
-    ] {
-        let line = format!("head changes the gate: {change} (after the merge; base's holds here)");
-        assert!(report.contains(&line), "{line}: {report}");
-        assert!(words.contains(&line), "said before anything is built: {words}");
-    }
-    let verdict = fs::read_to_string(sandbox.path("verdict.json")).expect("a verdict");
-    let verdict: serde_json::Value = serde_json::from_str(&verdict).expect("JSON");
-    let threshold = serde_json::json!({"kind": "gate_changed", "key": "threshold", "was": "1.01", "is": "1.5", "after_merge": true});
-    assert!(verdict["notes"].as_array().is_some_and(|notes| notes.contains(&threshold)), "{verdict}");
-    assert!(!report.contains("seed"), "the default, whether written or not: {report}");
-    let receipt: PairedReceipt = read(&sandbox.path("target/infergate/paired.json")).expect("a receipt");
-    let of = |case: &infergate_receipts::PairedCase| (case.id.to_string(), case.threshold);
-    let cases: Vec<_> = receipt.cases.iter().map(of).collect();
-    assert_eq!(cases, [("decode/p8".to_owned(), 1.01), ("decode/p16".to_owned(), 1.01)], "base's cases and limits");
 }
 
 /// Also of a receipt that was measured before, as a share on another machine was.
@@ -65,19 +29,6 @@ fn a_receipt_is_judged_by_bases_settings_too() {
     let receipt = format!("--receipt={}", sandbox.path("target/infergate/paired.json").display());
     let line = error(outside.run(&["gate", &receipt]));
     assert!(line.contains("judge it in a clone of the repository that has base's commit"), "{line}");
-}
-
-#[test]
-fn heads_settings_count_for_whoever_asks_for_them() {
-    let sandbox = strict();
-    loosened(&sandbox);
-    let said = run(&sandbox, &["gate", "--against", "HEAD", "--settings=head"]).success();
-    let report = stdout(&said);
-    assert!(report.contains("head changes the gate: threshold 1.01 -> 1.5 (it holds here)"), "{report}");
-    assert!(!report.contains("decode/p8 "), "head names another case: {report}");
-    // What the caller says stands above both files.
-    let said = run(&sandbox, &["gate", "--against", "HEAD", "--threshold=1.6", "--cases=decode/p8"]).success();
-    assert!(decision(&said).contains("pass (exit 0)"), "{}", stdout(&said));
 }
 
 #[test]

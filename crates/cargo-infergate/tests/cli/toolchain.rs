@@ -5,7 +5,7 @@ use std::path::Path;
 
 use assert_cmd::Command;
 
-use crate::revisions::{commit, repository};
+use crate::repositories::{commit, repository};
 use crate::sandbox::{Sandbox, error};
 
 /// A file that chooses a toolchain: the one that runs this test.

@@ -9,7 +9,7 @@ use infergate_receipts::{Baseline, read};
 
 use crate::interrupt::signal;
 use crate::left_behind::Holders;
-use crate::revisions::{commit, empty_repository};
+use crate::repositories::{commit, empty_repository};
 use crate::sandbox::{Sandbox, error, stderr};
 
 const WAITS: &str = "waiting: another infergate command measures on this machine";

@@ -1,7 +1,6 @@
 //! Benches of plain criterion, in a repository that knows nothing of infergate.
 
-use crate::bench_targets::new_bench_targets_cost_the_others_nothing;
-use crate::revisions::{commit, empty_repository, git};
+use crate::repositories::{commit, empty_repository, git};
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
 use crate::stand_ins::what_takes_criterions_place_is_gated_too;
 
@@ -385,4 +384,30 @@ criterion_main!(benches);
     let said = assert_cmd::Command::from_std(gate).assert().success();
     assert!(stderr(&said).contains("allocations are not counted: "), "{}", stderr(&said));
     assert!(decision(&said).contains("pass (exit 0): 1 case"), "{}", stdout(&said));
+}
+
+/// Base's checkout is looked at for each, and has the front for the one that
+/// it has.
+fn new_bench_targets_cost_the_others_nothing(sandbox: &Sandbox) {
+    sandbox.write("benches/parse.rs", BENCH);
+    sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_000;\n");
+    commit(sandbox, "Cargo.toml", MANIFEST, "one bench target");
+    let new = |name: &str| format!("[[bench]]\nname = '{name}'\nharness = false\n");
+    sandbox.write("Cargo.toml", &format!("{}{}{}", MANIFEST, new("text"), new("wrong")));
+    sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_100;\n");
+    sandbox.write("benches/text.rs", BENCH);
+    sandbox.write("benches/wrong.rs", "use criterion::nothing;\n");
+    let said = gate(sandbox, &["--cases=*/short"]).code(1);
+    let report = stdout(&said);
+    assert!(decision(&said).contains("short 10 % slower") && decision(&said).ends_with(" and 1 more"), "{report}");
+    for case in ["- parse/parse/short: it runs", "- text/parse/short: it runs"] {
+        assert!(report.contains(case), "{report}");
+    }
+    assert!(report.contains("base and head are laid out alike"), "{report}");
+    let lost: Vec<&str> = report.lines().filter(|line| line.contains("is not compared")).collect();
+    let wrong = "bench target 'wrong' is not compared, it fails in head alone: ";
+    assert!(lost.iter().all(|line| line.contains(wrong)) && !lost.is_empty(), "{report}");
+    std::fs::remove_file(sandbox.path("benches/text.rs")).expect("a file");
+    std::fs::remove_file(sandbox.path("benches/wrong.rs")).expect("a file");
+    sandbox.write("Cargo.toml", MANIFEST);
 }

@@ -1,7 +1,7 @@
 //! Packages that take criterion's place, or through which a bench takes it: in the repository that the tests of plain criterion use.
 
-use crate::plain_criterion::{MANIFEST, gate};
-use crate::revisions::commit;
+use crate::as_they_are::{MANIFEST, gate};
+use crate::repositories::commit;
 use crate::sandbox::{Sandbox, stdout};
 
 /// A workspace whose members take other packages for criterion, one of which calls itself criterion, or take it through another member.

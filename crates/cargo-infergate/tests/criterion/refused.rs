@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::plain_criterion::{BENCH, MANIFEST, gate, repository};
-use crate::revisions::{commit, empty_repository};
+use crate::as_they_are::{BENCH, MANIFEST, gate, repository};
+use crate::repositories::{commit, empty_repository};
 use crate::sandbox::{error, stderr};
 
 #[test]
