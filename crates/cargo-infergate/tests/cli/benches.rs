@@ -10,9 +10,8 @@ use cargo_infergate::paired::Program;
 use infergate::engine::LoadRequest;
 use infergate_core::case::Case;
 use infergate_core::worker::{Client, Loaded, Patience, WorkerFile};
-use infergate_receipts::{Evidence, Outcome, OutputComparison, PairedReceipt, Subject, Verdict, VerdictRow, read};
+use infergate_receipts::{PairedReceipt, read};
 
-use crate::repositories::repository;
 use crate::sandbox::{Sandbox, error, stdout};
 use crate::support;
 
@@ -166,31 +165,6 @@ fn gate(sandbox: &Sandbox, base: &str, head: &str, arguments: &[&str]) -> assert
     assert_cmd::Command::from_std(gate).assert()
 }
 
-/// The others are compared.
-#[cfg(unix)]
-#[test]
-fn a_bench_that_one_side_lacks_is_named() {
-    for (base, head, note) in [
-        ("none", "no-sum,other-output", "- sum: not compared, head has none of this name any more"),
-        ("no-sum", "other-output", "- sum: not compared, base has none of this name yet"),
-    ] {
-        let sandbox = Sandbox::new();
-        let said = gate(&sandbox, base, head, &["--cases=*u*"]).code(1);
-        assert!(stdout(&said).contains("square/7: output"), "{}", stdout(&said));
-        assert!(stdout(&said).contains(note), "{}", stdout(&said));
-        let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
-        assert_eq!(receipt.cases.iter().map(|of| of.id).collect::<Vec<_>>(), [case("square/7")]);
-    }
-    // Nothing is left, or it was asked for by its name.
-    for (cases, why) in
-        [("su?", "base has none of the benches that were asked for"), ("sum", "there is no bench called 'sum'")]
-    {
-        let sandbox = Sandbox::new();
-        let said = gate(&sandbox, "no-sum", "none", &[&format!("--cases={cases}")]).code(4);
-        assert!(crate::sandbox::stderr(&said).contains(why), "{cases}: {}", crate::sandbox::stderr(&said));
-    }
-}
-
 /// The gate of all shares says what that of the whole suite says.
 #[cfg(unix)]
 #[test]
@@ -223,82 +197,4 @@ fn what_a_benchs_function_made_goes_at_the_end() {
     assert_eq!(made(), 1);
     drop(client);
     assert_eq!(made(), 0);
-}
-
-#[test]
-fn a_bench_that_changes_its_mind_is_called() {
-    for (words, name, expected) in [
-        ("unrepeatable", "fib/10", "its output is not the same in every run"),
-        ("renamed", "sum", "'sum' did not come up again"),
-        ("no-loop", "sum", "its closure calls no loop"),
-    ] {
-        let sandbox = Sandbox::new();
-        let program = support::example("criterion_benches");
-        let mut gate = sandbox.process(&["gate", &format!("--cases={name}"), "--threads=1"]);
-        gate.arg("--base-bin")
-            .arg(&program)
-            .arg("--head-bin")
-            .arg(&program)
-            .arg("--time-same-code")
-            .env("EXAMPLE_BENCHES", words);
-        let said = assert_cmd::Command::from_std(gate).assert().failure();
-        let stderr = crate::sandbox::stderr(&said);
-        assert!(stderr.contains(expected), "{words}: {stderr}");
-    }
-}
-
-/// JSON says it as the table does.
-#[test]
-fn a_bench_that_says_nothing_of_its_output_gives_none() {
-    let sandbox = Sandbox::new();
-    let program = support::example("criterion_benches");
-    let mut gate = sandbox.process(&["gate", "--cases=sum", "--threads=1", "--json=verdict.json"]);
-    gate.arg("--base-bin").arg(&program).arg("--head-bin").arg(&program);
-    let said = assert_cmd::Command::from_std(gate).assert().success();
-    assert!(stdout(&said).contains("\nbenches of criterion_benches, "), "{}", stdout(&said));
-    assert!(!stdout(&said).contains("output   verdict"), "no column without a word: {}", stdout(&said));
-    let verdict = read::<Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
-    let given = |row: &VerdictRow| matches!(&row.evidence, Evidence::Output(output) if output.comparison != OutputComparison::NotGiven);
-    assert!(!verdict.rows.iter().any(given), "{verdict:?}");
-}
-
-/// Head returns something else: called before any time is taken.
-#[cfg(unix)]
-#[test]
-fn a_bench_that_returns_something_else_is_a_changed_output() {
-    let sandbox = Sandbox::new();
-    let base = support::example("criterion_benches");
-    let head = sandbox
-        .write("head.sh", &format!("#!/bin/sh\nEXAMPLE_BENCHES=other-output exec '{}' \"$@\"\n", base.display()));
-    fs::set_permissions(&head, fs::Permissions::from_mode(0o755)).expect("executable");
-    // The bench target's name is the model: a script of another name would be another one.
-    let mut gate =
-        sandbox.process(&["gate", "--cases=fib/*", "--threads=1", "--out=paired.json", "--json=verdict.json"]);
-    gate.arg("--base-bin").arg(&base).arg("--head-bin").arg(&head).arg("--time-same-code");
-    let said = assert_cmd::Command::from_std(gate).assert().code(1);
-    assert!(stdout(&said).contains("output changed"), "{}", stdout(&said));
-    let verdict = read::<Verdict>(&sandbox.path("verdict.json")).expect("a verdict");
-    assert_eq!(verdict.verdict, Outcome::OutputChanged);
-    let changed = verdict.rows.iter().filter(
-        |row| matches!(&row.evidence, Evidence::Output(output) if output.comparison == OutputComparison::Changed),
-    );
-    let subjects: Vec<Subject> = changed.map(|row| row.subject.clone()).collect();
-    assert_eq!(subjects, [case("fib/10").into(), case("fib/80").into()]);
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
-    assert!(receipt.blocks.is_empty() && receipt.cases.iter().all(|case| !case.timed));
-}
-
-#[test]
-fn a_bench_target_that_is_not_there_lists_those_that_are() {
-    let line = error(repository().run(&["bench", "--bench-target=parse"]));
-    let expected = "there is no bench target 'parse' here; name one with --bench-target: there are inference";
-    assert!(line.ends_with(expected), "{line}");
-    let without = Sandbox::new();
-    without.write(
-        "Cargo.toml",
-        "[package]\nname = \"mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[lib]\npath = \"mine.rs\"\n",
-    );
-    without.write("mine.rs", "");
-    let line = error(without.run(&["bench"]));
-    assert!(line.ends_with("there is no bench target 'inference' here; there are no benches here; for an engine the command `init` adds one, or go to another package"), "{line}");
 }

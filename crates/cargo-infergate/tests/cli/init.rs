@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::repositories::{commit, empty_repository, git};
-use crate::sandbox::{Sandbox, error, stdout};
+use crate::repositories::empty_repository;
+use crate::sandbox::{Sandbox, stdout};
 
 const MANIFEST: &str = "# mine\n[package]\nname = \"mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dev-dependencies] # for tests\n\
                         tempfile = \"3\"\n\n[[bench]]\nname = \"sorting\"\nharness = false\n";
@@ -31,12 +31,6 @@ fn files(sandbox: &Sandbox) -> BTreeMap<String, String> {
 /// The files that came to those of `before`.
 fn new_files(sandbox: &Sandbox, before: &BTreeMap<String, String>) -> Vec<String> {
     files(sandbox).into_keys().filter(|name| !before.contains_key(name)).collect()
-}
-
-fn init_in(sandbox: &Sandbox, folder: &str, arguments: &[&str]) -> String {
-    let mut process = sandbox.process(&[&["init"], arguments].concat());
-    process.current_dir(sandbox.path(folder));
-    stdout(&assert_cmd::Command::from_std(process).assert().success())
 }
 
 #[test]
@@ -106,55 +100,4 @@ fn a_clones_path_gives_way_to_what_from_says() {
     *manifest = manifest.replace(&line(manifest), "infergate = { git = \"https://example.com/it\" }");
     sandbox.run(&["init", "--ci=none", "--from=https://example.com/it"]).success();
     assert_eq!(files(&sandbox), expected);
-}
-
-#[test]
-fn a_member_of_a_workspace_has_its_workflow_at_the_root() {
-    let sandbox = empty_repository();
-    sandbox.write("Cargo.toml", "[workspace]\nmembers = ['engines/mine']\n");
-    let line = error(sandbox.run(&["init"]));
-    assert!(line.contains("has no package"), "{line}");
-    sandbox.write("engines/mine/Cargo.toml", MANIFEST);
-    init_in(&sandbox, "engines/mine", &[]);
-    let workflow = fs::read_to_string(sandbox.path(".github/workflows/infergate.yml")).expect("a workflow");
-    assert!(
-        workflow.contains("working-directory: 'engines/mine'\n") && !workflow.contains(&"0".repeat(40)),
-        "{workflow}"
-    );
-    assert!(!init_in(&sandbox, "engines/mine", &[]).contains("does not gate"));
-    // Another package has to be named there, too.
-    sandbox.write("engines/other/Cargo.toml", MANIFEST);
-    let shown = init_in(&sandbox, "engines/other", &[]);
-    assert!(shown.contains("infergate.yml does not gate engines/other; add this job"), "{shown}");
-    assert_eq!(fs::read_to_string(sandbox.path(".github/workflows/infergate.yml")).expect("a workflow"), workflow);
-}
-
-/// The comment would speak of a gate that it knows nothing of.
-#[test]
-fn who_has_a_workflow_of_that_name_gets_none_of_the_others() {
-    let sandbox = package(MANIFEST);
-    sandbox.write(".github/workflows/infergate.yml", "name: mine\n");
-    sandbox.run(&["init"]).success();
-    assert!(!sandbox.path(".github/workflows/infergate-comment.yml").exists());
-    sandbox.write(".gitlab-ci.yml", "mine:\n  script: make\n");
-    sandbox.run(&["init", "--ci", "gitlab"]).success();
-    assert_eq!(files(&sandbox)[".gitlab-ci.yml"], "mine:\n  script: make\n");
-}
-
-/// Git's own first branch is often master, and a team's is whatever it likes.
-#[test]
-fn what_is_compared_with_is_the_branch_that_changes_are_merged_into() {
-    let sandbox = package(MANIFEST);
-    git(&sandbox, &["checkout", "--quiet", "-B", "trunk"]);
-    let shown = stdout(&sandbox.run(&["init", "--from=9.8.7"]).success());
-    assert!(shown.contains("cargo infergate gate --against trunk"), "{shown}");
-    assert!(files(&sandbox)[".github/workflows/infergate.yml"].contains("branches: ['trunk']"));
-    for name in ["master", "main"] {
-        let sandbox = package(MANIFEST);
-        git(&sandbox, &["checkout", "--quiet", "-B", name]);
-        commit(&sandbox, "text", "", "first");
-        git(&sandbox, &["checkout", "--quiet", "-b", "mine"]);
-        let shown = stdout(&sandbox.run(&["init", "--dry-run", "--from=9.8.7"]).success());
-        assert!(shown.contains(&format!("gate --against {name}\n")), "{shown}");
-    }
 }

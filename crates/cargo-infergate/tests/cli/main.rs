@@ -6,13 +6,10 @@ mod base_build;
 mod bench_targets;
 mod benches;
 mod bisect;
-mod bless;
-mod calibrate;
 mod carried;
 #[cfg(target_os = "linux")]
 mod ci;
 mod command_worker;
-mod commands;
 #[cfg(unix)]
 mod demo;
 mod engine_rules;
@@ -26,9 +23,7 @@ mod kept;
 #[cfg(target_os = "linux")]
 mod left_behind;
 mod memory;
-mod other_lengths;
 mod paired;
-mod pull_request;
 mod repositories;
 mod revisions;
 mod same_code;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::repositories::{commit, gate, git, repository};
-use crate::sandbox::{Sandbox, error, stderr, stdout};
+use crate::sandbox::{error, stderr, stdout};
 
 #[test]
 fn commits_that_head_lacks_are_said() {

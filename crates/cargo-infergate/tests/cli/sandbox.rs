@@ -1,14 +1,11 @@
 //! A folder of its own for each test, and the command line in it.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
-use std::sync::{Mutex, PoisonError};
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
-use infergate_receipts::{Receipt, read, write_json};
 use tempfile::TempDir;
 
 use crate::support;
@@ -52,10 +49,6 @@ impl Sandbox {
     }
 
     /// `cargo infergate COMMAND` on the fake engine `model`, quickly.
-    pub fn measure(&self, command: &str, model: &str, arguments: &[&str]) -> Assert {
-        Command::from_std(self.measuring(command, model, arguments)).assert()
-    }
-
     pub fn measuring(&self, command: &str, model: &str, arguments: &[&str]) -> Process {
         let worker = support::example("fake_engine");
         let mut process = self.process(&[command, "--model", model]);
@@ -75,33 +68,6 @@ impl Sandbox {
         // They wait for nobody else on this machine.
         process.env("INFERGATE_LOCK", self.lock());
         process
-    }
-
-    /// What measuring `model` gives, in `name`. Each model is measured once for all tests: the probes take seconds.
-    pub fn receipt(&self, model: &str, name: &str) -> Receipt {
-        static MEASURED: Mutex<BTreeMap<String, Receipt>> = Mutex::new(BTreeMap::new());
-        let mut measured = MEASURED.lock().unwrap_or_else(PoisonError::into_inner);
-        let receipt = measured.entry(model.to_owned()).or_insert_with(|| {
-            let elsewhere = Self::new();
-            elsewhere.measure("bench", model, &["--out", name]);
-            read::<Receipt>(&elsewhere.path(name)).expect("a receipt")
-        });
-        self.save(receipt, name);
-        receipt.clone()
-    }
-
-    /// The baseline of the fake model with `sessions` sessions, a day apart.
-    pub fn baseline(&self, sessions: usize) {
-        let mut receipt = self.receipt("fake", "session.json");
-        for day in 1..=sessions {
-            receipt.created = format!("2026-01-{day:02}T00:00:00Z");
-            self.save(&receipt, "session.json");
-            self.run(&["bless", "--receipt", "session.json"]).success();
-        }
-    }
-
-    pub fn save(&self, receipt: &Receipt, name: &str) {
-        write_json(&self.path(name), receipt).expect("a file");
     }
 
     /// Every file, by its path below the sandbox.

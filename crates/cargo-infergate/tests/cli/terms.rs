@@ -4,15 +4,8 @@ use std::fs;
 
 use infergate_receipts::{Verdict, read};
 
-use crate::repositories::{commit, gate, repository, run};
+use crate::repositories::{commit, repository, run};
 use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
-
-/// A repository whose gate is stricter than the defaults, in its last commit.
-fn strict() -> Sandbox {
-    let sandbox = repository();
-    commit(&sandbox, "infergate.toml", "threshold = 1.01\nseed = 1\ncases = ['decode/p8', 'decode/p16']\n", "strict");
-    sandbox
-}
 
 /// Also of a receipt that was measured before, as a share on another machine was.
 #[test]
@@ -66,26 +59,4 @@ fn no_note_has_an_options_value_or_a_folder() {
     for text in [report, stderr(&said), file("verdict.json"), file("target/infergate/paired.json")] {
         assert!(!text.contains("hidden"), "{text}");
     }
-}
-
-#[test]
-fn a_file_that_head_deletes_is_a_change_and_one_of_base_that_cannot_be_read_is_refused() {
-    let sandbox = strict();
-    fs::remove_file(sandbox.path("infergate.toml")).expect("there");
-    let said = gate(&sandbox, "HEAD", &[]).success();
-    let line = "head changes the gate: threshold 1.01 -> 1.02 (after the merge; base's holds here)";
-    assert!(stdout(&said).contains(line), "{}", stdout(&said));
-
-    commit(&sandbox, "infergate.toml", "a_key_of_another_version = 1\n", "other");
-    fs::remove_file(sandbox.path("infergate.toml")).expect("there");
-    let line = error(gate(&sandbox, "HEAD", &[]));
-    for part in ["base's settings cannot be understood", "--settings head", "unknown key 'a_key_of_another_version'"] {
-        assert!(line.contains(part), "{part}: {line}");
-    }
-    let said = gate(&sandbox, "HEAD", &["--settings=head"]).success();
-    assert!(
-        stdout(&said).contains("base's infergate.toml cannot be understood, and head's counts"),
-        "{}",
-        stdout(&said)
-    );
 }

@@ -10,7 +10,6 @@ mod local_load;
 mod machine;
 mod paired;
 mod receipt;
-mod report_command;
 mod suite;
 #[path = "../../../../tests/support/mod.rs"]
 mod support;

@@ -118,19 +118,6 @@ fn a_memory_that_is_no_longer_known_ends_the_phase() {
 }
 
 #[test]
-fn bad_cases_are_refused_before_time_is_taken() {
-    let error = |case: &str| {
-        let mut request = request("fake_engine", "fake");
-        request.cases = vec![case.into()];
-        format!("{:#}", run(&request).expect_err("refuses"))
-    };
-    assert!(error("prefill/p0").contains("zero tokens"), "{}", error("prefill/p0"));
-    assert!(error("generate/p1000-o256").contains("needs 1256 tokens"));
-    assert!(error("embed/p8").contains("not a case id"), "{}", error("embed/p8"));
-    assert!(error("nothing*").contains("no case matches"));
-}
-
-#[test]
 fn what_the_model_said_is_kept_only_where_that_was_asked_for() {
     let asked = |keep_text| run(&SuiteRequest { keep_text, ..request("fake_engine", "fake:speaks") }).expect("runs");
     for case in asked(true).cases {

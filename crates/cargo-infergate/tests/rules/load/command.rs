@@ -94,28 +94,6 @@ fn a_run_keeps_a_receipt_shows_its_tables_and_says_what_it_cannot_know() {
     assert!(error.contains("plain, 1 user") && error.contains("receipt: load.json"), "{error}");
 }
 
-#[test]
-fn what_cannot_be_asked_is_refused_in_one_line() {
-    let place = Place::new();
-    let with = |arguments: &[&'static str]| [&["--model=m"][..], arguments].concat();
-    let error = place.refused(&with(&["--target=http://me:SECRET@h"]));
-    assert!(error.contains("--api-key-env") && !error.contains("SECRET"), "{error}");
-    assert!(place.refused(&with(&["--target=h:80"])).contains("http://"));
-    let error = place.refused(&with(&["--target=http://127.0.0.1:1", "--api-key-env=NO_SUCH_KEY"]));
-    assert!(error.contains("NO_SUCH_KEY is not set"), "{error}");
-    let error = place.refused(&with(&["--target=http://127.0.0.1:1", "--scenario=chat"]));
-    assert!(error.contains("only chatbot, retrieval, code, agent"), "{error}");
-    let error = place.refused(&with(&["--target=http://127.0.0.1:1", "--rate=1", "--arrivals=gamma:x"]));
-    assert!(error.contains("gamma:0.5"), "{error}");
-    assert!(place.refused(&with(&["--target=http://127.0.0.1:1", "--price=1"])).contains("for example 0.15,0.60"));
-    let error = place.refused(&with(&["--target=A=http://127.0.0.1:1", "--price=B=1,2"]));
-    assert!(error.contains("it belongs to no target"), "{error}");
-    std::fs::write(place.folder.path().join("data.jsonl"), "{\"prompt\": \"a\"}\n{\"text\": \"SECRET\"}\n")
-        .expect("a file");
-    let error = place.refused(&with(&["--target=http://127.0.0.1:1", "--dataset=data.jsonl"]));
-    assert!(error.contains("data.jsonl:2: not of the form") && !error.contains("SECRET"), "{error}");
-}
-
 /// 192.0.2.1 is an address of documentation: nothing is asked there, because the key is refused first, or it cannot be reached.
 #[test]
 fn a_key_goes_over_plain_http_to_this_machine_alone() {
@@ -157,20 +135,6 @@ fn a_key_goes_to_its_target_alone() {
     for record in &place.receipt("o.json").levels[0].requests {
         assert_eq!(record.failure.as_ref().and_then(|failure| failure.status), (record.target == 1).then_some(401));
     }
-}
-
-#[test]
-fn scenarios_come_from_infergate_toml() {
-    let place = Place::new();
-    let file = place.folder.path().join("infergate.toml");
-    let target = ["--model=m", "--target=http://127.0.0.1:1", "--scenario=mine"];
-    std::fs::write(&file, "[[scenario]]\nname = 'other'\ninput_tokens = 3\noutput_tokens = 4\n").expect("a file");
-    assert!(place.refused(&target).contains("only other"));
-    std::fs::write(&file, "[[scenario]]\nname = 'mine'\ninput = 3\n").expect("a file");
-    let error = place.refused(&target);
-    assert!(error.contains("infergate.toml:3: unknown field `input`"), "{error}");
-    std::fs::write(&file, "[[scenario]]\nname = 'mine'\ninput_tokens = 0\noutput_tokens = 4\n").expect("a file");
-    assert!(place.refused(&target).contains("scenario mine: tokens are numbers from 1"));
 }
 
 /// A server that never answers, and Ctrl-C while all users wait for it.
