@@ -3,9 +3,10 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-use infergate_receipts::{Baseline, read};
+use infergate_receipts::{Baseline, Receipt, read, write_json};
 
 use crate::interrupt::signal;
 use crate::left_behind::Holders;
@@ -93,7 +94,8 @@ fn a_gate_that_waits_removes_nothing() {
 fn who_does_not_want_to_wait_does_not() {
     let sandbox = Sandbox::new();
     let _holder = Holder::of(&sandbox);
-    let said = sandbox.measure("bench", "fake", &["--no-wait"]).success();
+    let bench = sandbox.measuring("bench", "fake", &["--no-wait"]);
+    let said = assert_cmd::Command::from_std(bench).assert().success();
     assert!(!stderr(&said).contains(WAITS), "{}", stderr(&said));
 }
 
@@ -155,10 +157,12 @@ fn a_checkout_belongs_to_one_gate_until_its_end() {
 #[test]
 fn a_session_that_another_bless_adds_meanwhile_is_kept() {
     let (sandbox, other) = (Sandbox::new(), Sandbox::new());
-    let mut receipt = sandbox.receipt("fake", "receipt.json");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/receipt-1.json");
+    let mut receipt = read::<Receipt>(&golden).expect("a golden receipt");
+    write_json(&sandbox.path("receipt.json"), &receipt).expect("a file");
     let file = format!("baselines/{}", Baseline::file_name(&receipt.machine.class, &receipt.engine));
     receipt.created = "2026-01-01T00:00:00Z".into();
-    other.save(&receipt, "receipt.json");
+    write_json(&other.path("receipt.json"), &receipt).expect("a file");
     other.run(&["bless", "--receipt=receipt.json"]).success();
 
     fs::create_dir_all(sandbox.path(&file).parent().expect("a class")).expect("a folder");
