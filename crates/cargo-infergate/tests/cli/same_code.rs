@@ -24,19 +24,6 @@ fn code_that_differs_is_timed() {
     assert!(!receipt.is_same_code() && receipt.blocks.len() == 6);
 }
 
-/// What does not choose how a program is compiled is left out.
-#[test]
-fn cargos_settings_that_differ_are_named() {
-    let sandbox = repository();
-    sandbox.write(".cargo/config.toml", "[build]\nrustflags = ['-Cdebuginfo=1']\n[term]\nverbose = false\n");
-    let elsewhere = Sandbox::new();
-    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
-    process.arg("--base-folder").arg(elsewhere.path("cache"));
-    let said = assert_cmd::Command::from_std(process).assert().success();
-    let settings = "- cargo's settings differ: .cargo/config.toml's build.rustflags is [\"-Cdebuginfo=1\"] in head, not set in base\n";
-    assert!(stdout(&said).contains(settings), "{}", stdout(&said));
-}
-
 /// Base has nothing that git ignores or that lies above the repository. Head, which is built in place, has.
 #[test]
 fn cargos_settings_that_head_alone_has_are_refused() {
