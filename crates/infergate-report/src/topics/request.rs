@@ -149,8 +149,7 @@ fn timeline(request: &Request<'_>) -> Option<Chart> {
         layers.push(span(&format!("ITL of token {}", at + 2), (gap[0], gap[1]), 2.0, 2 * (at % 2)));
     }
     let lane = |name: &str, ns: f64| format!("{name} {}", Unit::Ns.show(ns));
-    let lanes =
-        vec![lane("E2E", last), lane("generation", last - first), "ITL".into(), lane("TTFT", first), "tokens".into()];
+    let lanes = vec![lane("E2E", last), lane("generation", last - first), "ITL".into(), lane("TTFT", first)];
     Some(Chart {
         id: "timeline".into(),
         title: format!("One request of {}", request.record.id),
