@@ -8,19 +8,16 @@
 pub mod alike;
 mod benches;
 mod block;
-pub mod first_pairs;
-mod forgets;
+mod contract;
+mod excluded_benches;
 pub mod iterations;
-mod left_out;
 pub mod load_window;
 mod one_core;
-mod other_lengths;
 pub mod pairs;
 mod pilot;
 pub mod planning;
 mod request;
 mod started;
-mod together;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -30,9 +27,9 @@ use std::thread;
 use std::time::Duration;
 
 use infergate_core::case::{Case, Phase};
-use infergate_core::clock::{Clock, MonotonicClock};
+use infergate_core::clock::{Clock as _, MonotonicClock};
 use infergate_core::progress::Progress;
-use infergate_core::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
+use infergate_core::worker::{Client, Patience, WorkerError, WorkerFile};
 use infergate_judge::paired::{
     GLANCE_BLOCKS, Known, MAX_BLOCKS, computes_between, fewest_to_pass, head_computes_between,
 };
@@ -49,8 +46,10 @@ pub use windows::UnderLoad;
 pub struct PairedRun<'a> {
     request: &'a PairedRequest,
     cancelled: &'a AtomicBool,
+    /// It began with the pilot.
     clock: MonotonicClock,
-    start_ns: u64,
+    /// What is no part of the time to measure in, as linking.
+    unbudgeted_ns: u64,
     receipt: PairedReceipt,
     workers: Workers,
     /// Pairs of servers that run already.
@@ -67,12 +66,7 @@ pub struct PairedRun<'a> {
     block_ns: u64,
     /// The cases that the budget holds; `None`: all.
     in_budget: Option<Vec<Case>>,
-    /// As the pilot has it.
-    ratios: Vec<(Case, f64)>,
 }
-
-/// A few pairs show so much.
-const MUCH_SLOWER: f64 = 1.5;
 
 /// How many tokens of a generation make a turn; a case that is not named is sampled as a whole.
 type TurnTokens = BTreeMap<Case, usize>;
@@ -86,7 +80,7 @@ struct Workers {
 struct Worker {
     file: WorkerFile,
     patience: Patience,
-    /// What it said in the pilot, and has to say in every block.
+    /// Its output in the pilot, which it has to give in every block.
     outputs: BTreeMap<Case, Vec<u32>>,
 }
 
@@ -109,35 +103,7 @@ impl<'a> PairedRun<'a> {
         progress: &mut dyn FnMut(&Progress),
         cancelled: &'a AtomicBool,
     ) -> Result<Self, WorkerError> {
-        let clock = MonotonicClock::new();
-        let start_ns = clock.now_ns();
-        let pilot = pilot::run(request, progress, cancelled)?;
-        let order = Order::new(request.load.seed);
-        let (receipt, workers, block_ns) = (pilot.receipt, pilot.workers, pilot.block_ns);
-        let (turn_tokens, pairs) = (pilot.turn_tokens, pilot.pairs);
-        let asking = |file: &WorkerFile, server: &Launcher| file.clone().behind(server.clone());
-        let (base, head) = (request.base.servers.iter(), request.head.servers.iter());
-        let pairs_of_servers = base.zip(head);
-        let servers = pairs_of_servers
-            .map(|(base, head)| (asking(&workers.base.file, base), asking(&workers.head.file, head)))
-            .collect();
-        Ok(Self {
-            request,
-            cancelled,
-            clock,
-            start_ns,
-            receipt,
-            workers,
-            servers,
-            turn_tokens,
-            order,
-            pairs,
-            alike: None,
-            starts_ns: pilot.starts_ns,
-            block_ns,
-            in_budget: None,
-            ratios: pilot.ratios,
-        })
+        pilot::run(request, progress, cancelled)
     }
 
     /// The next blocks compare two other builds of the same thing, by the same plan.
@@ -180,7 +146,8 @@ impl<'a> PairedRun<'a> {
 
     /// Blocks of the whole suite that fit the budget; `None` without one.
     pub fn blocks_in_budget(&self) -> Option<usize> {
-        let left_ns = self.request.budget?.as_nanos().saturating_sub(u128::from(self.clock.now_ns() - self.start_ns));
+        let left_ns =
+            self.request.budget?.as_nanos().saturating_sub(u128::from(self.clock.now_ns() - self.unbudgeted_ns));
         usize::try_from(left_ns / u128::from(self.block_ns.max(1))).ok()
     }
 
@@ -209,12 +176,6 @@ impl<'a> PairedRun<'a> {
     /// The time to measure in, where there is a limit.
     pub fn budget(&self) -> Option<Duration> {
         self.request.budget
-    }
-
-    /// `in the pilot head took 41 times as long in prefill/p512`; `None` where it was nowhere much slower.
-    pub fn slower_in_pilot(&self) -> Option<String> {
-        let (case, most) = self.ratios.iter().max_by(|(_, a), (_, b)| a.total_cmp(b))?;
-        (*most > MUCH_SLOWER).then(|| format!("in the pilot head took {most:.1} times as long in {case}"))
     }
 
     /// The time a block of the whole suite takes, nanoseconds; at first the pilot's estimate.
@@ -251,7 +212,9 @@ impl<'a> PairedRun<'a> {
                     return Ok(self.receipt);
                 }
                 // A bench that worked before. What was measured is shown.
-                Err(error) if left_out::is_own(&error) && self.is_of_benches() && !self.receipt.blocks.is_empty() => {
+                Err(error)
+                    if excluded_benches::is_own(&error) && self.is_of_benches() && !self.receipt.blocks.is_empty() =>
+                {
                     self.receipt.invalid.push(error.to_string());
                     return Ok(self.receipt);
                 }
@@ -347,8 +310,7 @@ impl<'a> PairedRun<'a> {
 
     /// Whether these are benches of a bench target.
     fn is_of_benches(&self) -> bool {
-        let is_bench = |program: &Program| program.launcher.is_none() && program.servers.is_empty();
-        is_bench(&self.request.head) && self.receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench)
+        self.request.is_of_bench_target() && self.receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench)
     }
 
     /// Blocks until the first that can decide; behind it any may be the last, up to these.
@@ -388,7 +350,7 @@ impl<'a> PairedRun<'a> {
         });
         let (one, other) = (one?, other?);
         let (base, head) = if first == Side::Base { (one, other) } else { (other, one) };
-        Ok(block::Pair { base, head, nth: self.receipt.blocks.len() })
+        Ok(block::Pair { base, head, nth: self.receipt.blocks.len(), last_asked: Side::Head })
     }
 
     fn spawn(&self, side: Side, placement: Option<usize>) -> Result<Client<'a>, WorkerError> {

@@ -1,5 +1,6 @@
 //! One suite: several fresh worker processes, every case in each, one receipt.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,9 +15,7 @@ use infergate_core::progress::Progress;
 use infergate_core::worker::{
     Capability, Client, Patience, PreparedReply, Program, Sampling, WorkerError, WorkerFile, ensure_not,
 };
-use infergate_receipts::{
-    Build, CaseRecord, Machine, ProbePair, Probes, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp,
-};
+use infergate_receipts::{Build, CaseRecord, Machine, ProbePair, ProcessSamples, RECEIPT_SCHEMA, Receipt, timestamp};
 
 /// Samples of one case in one process, at the least and at the most, whatever the time they take.
 const SAMPLES_PER_PROCESS: std::ops::RangeInclusive<usize> = 3..=200;
@@ -81,7 +80,7 @@ pub fn run(
     let stopped = interrupted || cancelled.load(Ordering::Relaxed);
     match outcome {
         Err(error) if !stopped => {
-            if !suite.cases.is_empty() {
+            if !suite.receipt.cases.is_empty() {
                 keep(&suite.receipt(true)?);
             }
             Err(error)
@@ -106,43 +105,44 @@ struct Suite<'a> {
     /// What the processes so far took to answer.
     patience: Patience,
     clock: MonotonicClock,
-    created: String,
-    tool: String,
-    machine: Machine,
-    build: Build,
-    engine: Option<EngineInfo>,
+    /// Whether a process loaded; before that the receipt says nothing.
+    is_loaded: bool,
     /// The only cases there are, where they are criterion benches.
     benches: Vec<Case>,
-    before: Option<Probes>,
-    after: Option<Probes>,
-    best: Option<Probes>,
-    cases: Vec<CaseRecord>,
-    cold: Vec<TtftParts>,
-    warm: Vec<TtftParts>,
-    invalid: Vec<String>,
+    /// What there is so far.
+    receipt: Receipt,
 }
 
 impl<'a> Suite<'a> {
     fn new(request: &'a SuiteRequest, cancelled: &'a AtomicBool) -> Result<Self, WorkerError> {
+        let receipt = Receipt {
+            schema: RECEIPT_SCHEMA.into(),
+            created: timestamp(),
+            partial: true,
+            invalid: Vec::new(),
+            tool: String::new(),
+            machine: Machine::default(),
+            build: Build::default(),
+            engine: EngineInfo::default(),
+            threads: request.load.threads,
+            seed: request.load.seed,
+            probes: None,
+            cases: Vec::new(),
+            cold: Vec::new(),
+            warm: Vec::new(),
+            memory: None,
+            held: BTreeMap::new(),
+            wall_ns: None,
+        };
         Ok(Self {
             request,
             cancelled,
             worker: request.worker.open()?,
             patience: Patience::default(),
             clock: MonotonicClock::new(),
-            created: timestamp(),
-            tool: String::new(),
-            machine: Machine::default(),
-            build: Build::default(),
-            engine: None,
+            is_loaded: false,
             benches: Vec::new(),
-            before: None,
-            after: None,
-            best: None,
-            cases: Vec::new(),
-            cold: Vec::new(),
-            warm: Vec::new(),
-            invalid: Vec::new(),
+            receipt,
         })
     }
 
@@ -155,7 +155,7 @@ impl<'a> Suite<'a> {
             progress(&Progress { label: label.to_owned(), done_steps, total_steps });
         };
         report("probing the hardware", 0, 1);
-        self.before = self.probe()?;
+        self.probe(false)?;
         let mut cases: Vec<Case> = Vec::new();
         for run in 0..self.request.runs {
             report(
@@ -179,10 +179,7 @@ impl<'a> Suite<'a> {
             keep(&self.receipt(true)?);
             // Once a process, so that a slow moment of the machine is not taken for its limit.
             report("probing the hardware", (run + 1) * cases.len(), self.steps(&cases));
-            let probed = self.probe()?;
-            if run + 1 == self.request.runs {
-                self.after = probed;
-            }
+            self.probe(run + 1 == self.request.runs)?;
         }
         Ok(())
     }
@@ -195,37 +192,35 @@ impl<'a> Suite<'a> {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    fn probe(&mut self) -> Result<Option<Probes>, WorkerError> {
-        let Some(program) = &self.request.prober else { return Ok(None) };
+    fn probe(&mut self, is_last: bool) -> Result<(), WorkerError> {
+        let Some(program) = &self.request.prober else { return Ok(()) };
         let probed = probes::in_process(program, self.request.load.threads, self.cancelled)?;
-        self.best = Some(self.best.map_or(probed, |best| best.best_of(probed)));
-        Ok(Some(probed))
+        let known = self.receipt.probes.unwrap_or(ProbePair { before: probed, after: None, best: None });
+        let best = known.best.map_or(probed, |best| best.best_of(probed));
+        self.receipt.probes = Some(ProbePair { after: is_last.then_some(probed), best: Some(best), ..known });
+        Ok(())
     }
 
+    /// The cold start's load time stays in the worker until its first `ttft`.
     fn start_worker(&mut self) -> Result<Client<'a>, WorkerError> {
         let (mut client, hello) =
             Client::spawn(&self.worker, &self.request.load, self.patience.clone(), self.cancelled)?;
-        (self.tool, self.build) = (hello.tool, hello.build);
         let loaded = client.load(&self.request.load, self.request.prompt_text.as_deref())?;
-        match &self.engine {
-            None => {
-                self.engine = Some(loaded.engine);
-                self.benches = loaded.benches;
-                self.machine = hello.machine.with_devices(loaded.devices);
-            }
-            Some(engine) if *engine == loaded.engine => {}
-            Some(_) => {
-                return Err(WorkerError::Failed(anyhow!(
-                    "the worker loaded another engine or model than before; do not change model files while they are measured"
-                )));
-            }
+        let receipt = &mut self.receipt;
+        (receipt.tool, receipt.build) = (hello.tool, hello.build);
+        if !self.is_loaded {
+            receipt.machine = hello.machine.with_devices(loaded.devices);
+            (receipt.engine, self.benches, self.is_loaded) = (loaded.engine, loaded.benches, true);
+        } else if receipt.engine != loaded.engine {
+            return Err(WorkerError::Failed(anyhow!(
+                "the worker loaded another engine or model than before; do not change model files while they are measured"
+            )));
         }
-        // The cold start's load time stays in the worker until its first `ttft`.
         Ok(client)
     }
 
     fn choose_cases(&self) -> anyhow::Result<Vec<Case>> {
-        let context_tokens = self.engine.as_ref().map_or(0, |engine| engine.context_tokens);
+        let context_tokens = self.receipt.engine.context_tokens;
         fitting(&self.request.cases, self.request.memory_case, context_tokens, &self.benches)
     }
 
@@ -235,22 +230,22 @@ impl<'a> Suite<'a> {
         if !client.can(Capability::Ttft) {
             return Ok(());
         }
-        self.cold.push(client.ttft(prompt_tokens)?);
-        self.warm.push(client.ttft(prompt_tokens)?);
+        self.receipt.cold.push(client.ttft(prompt_tokens)?);
+        self.receipt.warm.push(client.ttft(prompt_tokens)?);
         Ok(())
     }
 
     fn measure_case(&mut self, client: &mut Client, case: Case) -> Result<(), WorkerError> {
         // Every sample is compared with what the first process said: to say it all again takes as long as some samples.
-        let known = self.cases.iter().find(|known| known.id == case).map(|known| known.output.ids.clone());
+        let known = self.receipt.cases.iter().find(|known| known.id == case).map(|known| known.output.ids.clone());
         let outcome = client.prepare(case, known).and_then(|prepared| {
             let text = if self.request.keep_text { client.text(&prepared.output.ids)? } else { None };
             Ok((prepared, text, self.sample(client, case)?))
         });
         match outcome {
             Ok((prepared, text, samples)) => self.keep(case, prepared, text, samples),
-            Err(WorkerError::Invalid(broken)) if self.invalid.contains(&broken) => {}
-            Err(WorkerError::Invalid(broken)) => self.invalid.push(broken),
+            Err(WorkerError::Invalid(broken)) if self.receipt.invalid.contains(&broken) => {}
+            Err(WorkerError::Invalid(broken)) => self.receipt.invalid.push(broken),
             Err(error) => return Err(error),
         }
         Ok(())
@@ -285,7 +280,7 @@ impl<'a> Suite<'a> {
 
     /// Iterations that make a sample, after a first look: a process may be this case's first, and slow to begin.
     fn iterations(&self, client: &mut Client, case: Case, first: &ProcessSamples) -> Result<usize, WorkerError> {
-        let known = self.cases.iter().find(|known| known.id == case).and_then(|known| known.processes.first());
+        let known = self.receipt.cases.iter().find(|known| known.id == case).and_then(|known| known.processes.first());
         if let Some(known) = known {
             return Ok(known.iterations_per_sample);
         }
@@ -305,13 +300,13 @@ impl<'a> Suite<'a> {
     }
 
     fn keep(&mut self, case: Case, prepared: PreparedReply, text: Option<String>, samples: ProcessSamples) {
-        match self.cases.iter_mut().find(|known| known.id == case) {
+        match self.receipt.cases.iter_mut().find(|known| known.id == case) {
             Some(known) => known.processes.push(samples),
-            None => self.cases.push(CaseRecord {
+            None => self.receipt.cases.push(CaseRecord {
                 id: case,
                 output: prepared.output,
                 text,
-                counters: std::collections::BTreeMap::new(),
+                counters: BTreeMap::new(),
                 work: prepared.work,
                 processes: vec![samples],
             }),
@@ -320,28 +315,10 @@ impl<'a> Suite<'a> {
 
     /// What there is so far.
     fn receipt(&self, partial: bool) -> Result<Receipt, WorkerError> {
-        let Some(engine) = self.engine.clone() else {
+        if !self.is_loaded {
             return Err(WorkerError::Failed(anyhow!("interrupted before a model was loaded; nothing was measured")));
-        };
-        Ok(Receipt {
-            schema: RECEIPT_SCHEMA.into(),
-            created: self.created.clone(),
-            partial,
-            invalid: self.invalid.clone(),
-            tool: self.tool.clone(),
-            machine: self.machine.clone(),
-            build: self.build.clone(),
-            engine,
-            threads: self.request.load.threads,
-            seed: self.request.load.seed,
-            probes: self.before.map(|before| ProbePair { before, after: self.after, best: self.best }),
-            cases: self.cases.clone(),
-            cold: self.cold.clone(),
-            warm: self.warm.clone(),
-            memory: None,
-            held: std::collections::BTreeMap::new(),
-            wall_ns: Some(self.clock.now_ns()),
-        })
+        }
+        Ok(Receipt { partial, wall_ns: Some(self.clock.now_ns()), ..self.receipt.clone() })
     }
 }
 

@@ -60,23 +60,31 @@ fn session_notes(base: &Baseline, head: &Receipt) -> Vec<Note> {
         ("threads", |session| session.threads.to_string()),
         ("infergate", |session| session.tool.clone()),
     ];
-    let mut notes = Vec::new();
-    for (what, field) in fields {
-        let is = field(&head);
-        let mut others: BTreeMap<String, usize> = BTreeMap::new();
-        for was in base.sessions.iter().map(field).filter(|was| *was != is) {
-            *others.entry(was).or_default() += 1;
-        }
-        let all = base.sessions.len();
-        notes.extend(others.into_iter().map(|(was, count)| Note::Differs {
-            what: what.into(),
-            base: was,
-            head: is.clone(),
-            sessions: Some((count, all)),
-            paired: false,
-        }));
+    let of_field = |(what, field): (&str, Field)| {
+        let sessions: Vec<String> = base.sessions.iter().map(field).collect();
+        other_sessions(what, &field(&head), sessions.iter().map(String::as_str))
+    };
+    fields.into_iter().flat_map(of_field).collect()
+}
+
+/// What is `head` in this run and something else in some of the `sessions`: a note of each value, with how many sessions have it.
+pub(super) fn other_sessions<'a>(
+    what: &str,
+    head: &str,
+    sessions: impl ExactSizeIterator<Item = &'a str>,
+) -> Vec<Note> {
+    let (all, mut others) = (sessions.len(), BTreeMap::<&str, usize>::new());
+    for base in sessions.filter(|base| *base != head) {
+        *others.entry(base).or_default() += 1;
     }
-    notes
+    let note = |(base, count): (&str, usize)| Note::Differs {
+        what: what.into(),
+        base: base.into(),
+        head: head.into(),
+        sessions: Some((count, all)),
+        paired: false,
+    };
+    others.into_iter().map(note).collect()
 }
 
 /// What differs between the two builds of a paired run.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Policy;
-use super::output::{Agreement, compare, default_tolerance};
+use super::output::{compare, default_tolerance};
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 use infergate_receipts::{
@@ -143,37 +143,8 @@ fn differing_platform(base: &Baseline, head: &Receipt) -> Option<Reason> {
     .map(|(what, base, head)| Reason::OtherPlatform { what: what.into(), base, head })
 }
 
-/// Both outputs: the same, drifted by no more than `tolerance`, or where they part.
-pub(super) fn compare_outputs(base: &Output, head: &Output, tolerance: f64) -> OutputEvidence {
-    let found = compare(base, head, tolerance);
-    let comparison = match found.agreement {
-        Agreement::Same if found.positions == 0 => OutputComparison::NotGiven,
-        Agreement::Same => OutputComparison::Same,
-        Agreement::Drifted => OutputComparison::Drifted,
-        Agreement::Changed => OutputComparison::Changed,
-    };
-    let at = |output: &Output| found.first_difference.and_then(|at| output.said().get(at).copied());
-    OutputEvidence {
-        position: found.first_difference,
-        base_id: at(base),
-        head_id: at(head),
-        base_margin: found.first_difference.and_then(|at| base.top2_margins.get(at).copied().flatten()),
-        positions: Some(found.positions),
-        lost_positions: found.lost_positions,
-        // What is no number has no place in a file, and is changed whatever its distance.
-        relative_drift: found.distance.map(|distance| distance.relative).filter(|drift| drift.is_finite()),
-        drift_tolerance: found.distance.map(|_| tolerance),
-        vocabulary_drift: found.vocabulary_distance.filter(|drift| drift.is_finite()),
-        no_numbers: found.vocabulary_distance == Some(f64::INFINITY),
-        other_logits: found.logits.filter(|(base, head)| base != head),
-        max_abs_logit_delta: found.distance.map(|distance| distance.logit).filter(|logit| logit.is_finite()),
-        kl_divergence: found.distance.map(|distance| distance.divergence).filter(|kl| kl.is_finite()),
-        ..OutputEvidence::new(comparison)
-    }
-}
-
 fn output(record: &CaseRecord, exact: &ExactRecord, other_platform: Option<&Reason>, tolerance: f64) -> VerdictRow {
-    let found = compare_outputs(&exact.output, &record.output, tolerance);
+    let found = compare(&exact.output, &record.output, tolerance);
     // A margin that nobody knows is no near tie, and no clear choice either.
     let near_tie = found.base_margin.is_some_and(|margin| margin < NEAR_TIE_LOGITS);
     let are_numbers = found.other_logits.is_none() && !found.no_numbers;

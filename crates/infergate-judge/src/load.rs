@@ -8,28 +8,16 @@
 
 mod requests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use anyhow::{Context, Result};
-use infergate_core::load::{Arrivals, Spacing};
-use infergate_core::printable::{printable, printable_within};
 
 use super::stored::{About, Ending, Stored};
-use super::{Policy, against_one_run, decide, stretches};
-use infergate_receipts::Scenario;
+use super::{Policy, against_one_run, decide, differences::other_sessions, stretches};
 use infergate_receipts::{
     Against, Evidence, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Name, Note, Outcome, Reason, Remedy,
     Subject, TimeEvidence, Verdict, VerdictRow,
 };
-
-/// Bytes of a level's name; a [`Name`] takes no more.
-const MAX_NAME_BYTES: usize = 200;
-/// Characters of what a file says about itself, in each row.
-const MAX_SAID_CHARS: usize = 200;
-/// Differing parts of a set-up that each row names.
-const MOST_REASONS: usize = 3;
-/// Differing conditions that a verdict names.
-const MOST_DIFFERENCES: usize = 100;
 
 /// Judges a run against the baseline of its machine class, or against none.
 pub fn judge(head: &LoadReceipt, base: Option<&LoadBaseline>, policy: &Policy) -> Result<Verdict> {
@@ -97,7 +85,8 @@ impl<'a> Run<'a> {
                 known.entry(level.key()).or_default().push(Known { created: &session.created, stretch, level });
             }
         }
-        let other_setup = base.map_or_else(Vec::new, |base| base.differing_setup(&run.setup));
+        let other_setup = base.into_iter().flat_map(|base| base.differing_setup(&run.setup));
+        let other_load = |(what, base, head)| Reason::OtherLoad { what, base, head };
         let levels = || run.sessions.iter().flat_map(|session| &session.levels);
         let stored = Stored {
             policy,
@@ -110,11 +99,7 @@ impl<'a> Run<'a> {
             base,
             stored,
             known,
-            other_setup: other_setup
-                .into_iter()
-                .take(MOST_REASONS)
-                .map(|(what, base, head)| other_load(&what, &base, &head))
-                .collect(),
+            other_setup: other_setup.map(other_load).collect(),
             counts: requests::COUNTS.len() * levels().count(),
         }
     }
@@ -126,7 +111,7 @@ impl<'a> Run<'a> {
     /// The medians and the throughput.
     fn times(&self, level: &LoadSessionLevel) -> Vec<VerdictRow> {
         let known = self.known(level);
-        let unjudged = self.unjudged(level, known);
+        let unjudged = self.unjudged(known);
         let mut rows = Vec::new();
         for (at, (metric, head_ns)) in level.times_ns().into_iter().enumerate() {
             let time_of = |known: &Known| known.level.times_ns()[at].1;
@@ -154,25 +139,23 @@ impl<'a> Run<'a> {
         rows
     }
 
-    /// Why nothing of `level` is judged, which the sessions know as `known`; `None` where it is.
-    fn unjudged(&self, level: &LoadSessionLevel, known: &[Known]) -> Option<Ending> {
+    /// Why nothing of a level is judged that the sessions know as `known`; `None` where it is.
+    fn unjudged(&self, known: &[Known]) -> Option<Ending> {
         let head = self.head;
         if let Some(what) = head.invalid.first() {
-            return Some(Ending::new(Outcome::Invalid, vec![Reason::Broken { what: said(what) }]));
+            return Some(Ending::new(Outcome::Invalid, vec![Reason::Broken { what: what.clone() }]));
         }
         if head.partial {
             return Some(Ending::new(Outcome::Partial, vec![Reason::CutShort]));
         }
-        let Some(base) = self.base else {
-            let ending = Ending::new(self.stored.without_baseline(), vec![Reason::NoBaseline]);
-            return Some(ending.mended_by(Remedy::Bless));
-        };
-        if !self.other_setup.is_empty() {
-            return Some(Ending::new(self.stored.without_baseline(), self.other_setup.clone()));
+        let ending = |reasons| Ending::new(self.stored.without_baseline(), reasons);
+        if self.base.is_none() {
+            return Some(ending(vec![Reason::NoBaseline]).mended_by(Remedy::Bless));
         }
-        known
-            .is_empty()
-            .then(|| Ending::new(self.stored.without_baseline(), unknown_level(base, level)).mended_by(Remedy::Bless))
+        if !self.other_setup.is_empty() {
+            return Some(ending(self.other_setup.clone()));
+        }
+        known.is_empty().then(|| ending(vec![Reason::NoSession]).mended_by(Remedy::Bless))
     }
 
     /// A level of far fewer requests scatters more than those the limit was made from.
@@ -185,14 +168,7 @@ impl<'a> Run<'a> {
 
 /// What a verdict calls a level: `load:chatbot/8 users`.
 fn subject(level: &LoadSessionLevel) -> Subject {
-    let mut name = String::new();
-    for c in printable(&level.name()).chars() {
-        if name.len() + c.len_utf8() > MAX_NAME_BYTES {
-            break;
-        }
-        name.push(c);
-    }
-    Name::new("load", &name).map_or(Subject::Process, Subject::Named)
+    Name::new("load", &level.name()).map_or(Subject::Process, Subject::Named)
 }
 
 /// Levels of the newest session that were not run.
@@ -200,56 +176,6 @@ fn missing(base: Option<&LoadBaseline>, levels: &[&LoadSessionLevel]) -> Vec<Sub
     let run: HashSet<String> = levels.iter().map(|level| level.key()).collect();
     let newest = base.and_then(|base| base.sessions.last()).into_iter().flat_map(|session| &session.levels);
     newest.filter(|level| !run.contains(&level.key())).map(subject).collect()
-}
-
-/// In what a level differs from those the newest session has.
-fn unknown_level(base: &LoadBaseline, level: &LoadSessionLevel) -> Vec<Reason> {
-    let newest = || base.sessions.last().into_iter().flat_map(|session| &session.levels);
-    let mut same = newest().filter(|known| known.scenario == level.scenario).peekable();
-    if same.peek().is_some() {
-        let spacing = same.find_map(|known| match (known.arrivals, level.arrivals) {
-            (
-                Arrivals::Open { requests_per_s: was, spacing },
-                Arrivals::Open { requests_per_s: is, spacing: other },
-            ) if was == is => Some(other_load("arrivals", &kind(spacing), &kind(other))),
-            _ => None,
-        });
-        return vec![spacing.unwrap_or(Reason::NoSession)];
-    }
-    let namesake = newest().map(|known| &known.scenario).find(|scenario| scenario.name == level.scenario.name);
-    if let Some(namesake) = namesake {
-        return other_lengths(namesake, &level.scenario);
-    }
-    let names: BTreeSet<&str> = newest().map(|known| known.scenario.name.as_str()).collect();
-    let names: Vec<&str> = names.into_iter().take(MOST_REASONS).collect();
-    vec![other_load("scenario", &names.join(", "), &level.scenario.name)]
-}
-
-fn other_lengths(base: &Scenario, head: &Scenario) -> Vec<Reason> {
-    let lengths = [
-        ("input tokens", base.input_tokens, head.input_tokens),
-        ("output tokens", base.output_tokens, head.output_tokens),
-        ("turns", base.turns, head.turns),
-        ("tokens of a further turn", base.turn_tokens, head.turn_tokens),
-    ];
-    let differ = lengths.into_iter().filter(|(_, base, head)| base != head);
-    differ.map(|(what, base, head)| other_load(what, &base.to_string(), &head.to_string())).collect()
-}
-
-fn kind(spacing: Spacing) -> String {
-    match spacing {
-        Spacing::Constant => "constant".into(),
-        Spacing::Poisson => "poisson".into(),
-        Spacing::Gamma { shape } => format!("gamma:{shape}"),
-    }
-}
-
-fn other_load(what: &str, base: &str, head: &str) -> Reason {
-    Reason::OtherLoad { what: said(what), base: said(base), head: said(head) }
-}
-
-fn said(text: &str) -> String {
-    printable_within(text, MAX_SAID_CHARS).into_owned()
 }
 
 /// What may explain a change.
@@ -266,19 +192,7 @@ fn differences(base: &LoadBaseline, run: &LoadBaseline) -> Vec<Note> {
     let newest = base.sessions.last().into_iter().flat_map(|session| session.conditions.keys());
     let keys: BTreeSet<&String> = head.conditions.keys().chain(newest).collect();
     for key in keys {
-        let is = value(head, key);
-        let mut others: BTreeMap<&str, usize> = BTreeMap::new();
-        for was in base.sessions.iter().map(|session| value(session, key)).filter(|was| *was != is) {
-            *others.entry(was).or_default() += 1;
-        }
-        notes.extend(others.into_iter().map(|(was, count)| Note::Differs {
-            what: key.clone(),
-            base: was.into(),
-            head: is.into(),
-            sessions: Some((count, base.sessions.len())),
-            paired: false,
-        }));
-        notes.truncate(MOST_DIFFERENCES);
+        notes.extend(other_sessions(key, value(head, key), base.sessions.iter().map(|session| value(session, key))));
     }
     notes
 }

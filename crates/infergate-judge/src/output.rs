@@ -3,108 +3,88 @@
 use infergate_core::engine::first_difference;
 
 use infergate_receipts::{Output, StepLogits};
+pub use infergate_receipts::{OutputComparison, OutputEvidence};
 
 /// Where two best logits lay closer than so many times the drift that was seen, either can win.
 const NEAR_TIE_DRIFTS: f64 = 4.0;
 
-/// The [distance of all logits](Comparison::vocabulary_distance) may be so many times the tolerance: it is an estimate from 16 sums.
+/// The [drift of all logits](OutputEvidence::vocabulary_drift) may be so many times the tolerance: it is an estimate from 16 sums.
 pub const VOCABULARY_TOLERANCES: f64 = 3.0;
-
-/// How head's output relates to base's.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Agreement {
-    /// Bit for bit, as far as both are known.
-    Same,
-    /// Other numbers, by no more than rounding explains, and the same tokens, or another one of two that were as good.
-    Drifted,
-    /// Other numbers by more than that, or another token.
-    Changed,
-}
-
-/// What comparing two outputs found.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Comparison {
-    pub agreement: Agreement,
-    /// The first token that differs, from 0; `None` where none does.
-    pub first_difference: Option<usize>,
-    /// How far the numbers lie apart; `None` where either engine gives none.
-    pub distance: Option<Distance>,
-    /// How far all logits lie apart, as [`Distance::relative`], by their signed sums; `None` where a side has none. Infinite where
-    /// head's is no number and base's is one.
-    pub vocabulary_distance: Option<f64>,
-    /// Logits a position of base and of head; `None` where a side does not say.
-    pub logits: Option<(usize, usize)>,
-    /// Positions whose numbers, or where there are none, whose tokens were compared.
-    pub positions: usize,
-    /// Positions that both reached over the same tokens, with numbers of base alone.
-    pub lost_positions: usize,
-}
 
 /// How far the numbers behind two outputs lie apart, over the positions where both had read the same tokens. A token that only
 /// one side has among its best counts with the least it can differ by.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Distance {
+#[derive(Debug, Clone, Copy)]
+struct Distance {
     /// The largest difference of a logit among the best tokens.
-    pub logit: f64,
+    logit: f64,
     /// Root mean square of the differences, each as a fraction of base's largest logit at its position: rounding grows with
     /// the numbers it rounds, and single differences vary with luck several times as much as all of them together.
-    pub relative: f64,
+    relative: f64,
     /// The largest Kullback-Leibler divergence of head from base, nats, over the best tokens of both and one bucket for all
     /// others.
-    pub divergence: f64,
+    divergence: f64,
 }
 
 pub use infergate_core::engine::default_tolerance;
 
-/// Compares `head` with `base`. A [relative distance](Distance::relative) up to `tolerance` is rounding.
-pub fn compare(base: &Output, head: &Output, tolerance: f64) -> Comparison {
-    let (said_before, said_now) = tokens(base, head);
-    // A head that says what it computed, where base says nothing, differs from nothing.
+/// Compares `head` with `base`. A relative drift up to `tolerance` is rounding.
+pub fn compare(base: &Output, head: &Output, tolerance: f64) -> OutputEvidence {
+    let (base_tokens, head_tokens) = tokens(base, head);
+    // A head that gives an output, where base gives none, differs from nothing.
     let is_new = base.ids.is_empty() && base.fingerprint.is_none();
-    let first_difference = first_difference(&said_before, &said_now).filter(|_| !is_new);
+    let position = first_difference(&base_tokens, &head_tokens).filter(|_| !is_new);
     let (steps, lost_positions) = comparable(base, head);
-    // An older file counts logits that are not finite, too, and has no sum of them.
+    // Sums that are no numbers mean logits that are not finite: then their number is not known.
     let logits_of = |output: &Output| {
         let fingerprint = output.fingerprint.as_ref().filter(|fingerprint| !fingerprint.signed_sums.contains(&None));
         fingerprint.and_then(|fingerprint| fingerprint.logits)
     };
-    let logits = logits_of(base).zip(logits_of(head));
+    let other_logits = logits_of(base).zip(logits_of(head)).filter(|(base, head)| base != head);
+    let at = |output: &Output| output.said().get(position?).copied();
+    let found = OutputEvidence {
+        position,
+        base_id: at(base),
+        head_id: at(head),
+        base_margin: position.and_then(|at| base.top2_margins.get(at).copied().flatten()),
+        lost_positions,
+        other_logits,
+        ..OutputEvidence::new(OutputComparison::Changed)
+    };
     if steps.is_empty() {
-        let agreement = if first_difference.is_none() { Agreement::Same } else { Agreement::Changed };
-        let positions = said_before.len().min(said_now.len());
-        let (distance, vocabulary_distance) = (None, None);
-        return Comparison {
-            agreement,
-            first_difference,
-            distance,
-            vocabulary_distance,
-            logits,
-            positions,
-            lost_positions,
+        let positions = base_tokens.len().min(head_tokens.len());
+        let comparison = match position {
+            Some(_) => OutputComparison::Changed,
+            None if positions == 0 => OutputComparison::NotGiven,
+            None => OutputComparison::Same,
         };
+        return OutputEvidence { comparison, positions: Some(positions), ..found };
     }
     let distance = Distance::over(&steps);
-    let vocabulary_distance = vocabulary_distance(base, head, &steps);
-    let equal = steps.iter().all(|(base, head)| base == head) && vocabulary_distance.is_none_or(|all| all == 0.0);
+    let of_all = vocabulary_distance(base, head, &steps);
+    let is_equal = steps.iter().all(|(base, head)| base == head) && of_all.is_none_or(|all| all == 0.0);
     let is_rounding = distance.relative <= tolerance
-        && vocabulary_distance.is_none_or(|all| all <= VOCABULARY_TOLERANCES * tolerance)
-        && logits.is_none_or(|(base, head)| base == head);
-    let agreement = match first_difference {
-        _ if !is_rounding => Agreement::Changed,
-        None if equal => Agreement::Same,
-        None => Agreement::Drifted,
+        && of_all.is_none_or(|all| all <= VOCABULARY_TOLERANCES * tolerance)
+        && other_logits.is_none();
+    let comparison = match position {
+        _ if !is_rounding => OutputComparison::Changed,
+        None if is_equal => OutputComparison::Same,
+        None => OutputComparison::Drifted,
         // Both tokens were as good before the drift, so either can win after it.
-        Some(at) if !equal && is_near_tie(base, at, distance) => Agreement::Drifted,
-        Some(_) => Agreement::Changed,
+        Some(at) if !is_equal && is_near_tie(base, at, distance) => OutputComparison::Drifted,
+        Some(_) => OutputComparison::Changed,
     };
-    Comparison {
-        agreement,
-        first_difference,
-        distance: Some(distance),
-        vocabulary_distance,
-        logits,
-        positions: steps.len(),
-        lost_positions,
+    // What is no number has no place in a file, and is changed whatever its distance.
+    let finite = |number: f64| Some(number).filter(|number| number.is_finite());
+    OutputEvidence {
+        comparison,
+        positions: Some(steps.len()),
+        relative_drift: finite(distance.relative),
+        drift_tolerance: Some(tolerance),
+        vocabulary_drift: of_all.and_then(finite),
+        no_numbers: of_all == Some(f64::INFINITY),
+        max_abs_logit_delta: finite(distance.logit),
+        kl_divergence: finite(distance.divergence),
+        ..found
     }
 }
 

@@ -15,7 +15,6 @@ mod load;
 mod looks;
 mod mean;
 mod merge;
-mod other_lengths;
 mod outputs;
 mod policy;
 mod power;

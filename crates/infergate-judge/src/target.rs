@@ -39,33 +39,27 @@ fn samples(metric: TargetMetric, phase: Phase, process: &ProcessSamples) -> Vec<
     process.values(metric, phase).into_iter().map(|value| in_its_unit(metric, value)).collect()
 }
 
-/// The value in a paired run: the median over head's processes of each one's median, or the variation of all samples.
-fn paired_value(metric: TargetMetric, case: Case, receipt: &PairedReceipt) -> Measured {
-    let phase = case.phase();
-    if metric.is_counted() {
-        let counted = receipt.head.counted.iter().find(|counted| counted.id == case);
-        return counted.map_or(Measured::No, |counted| count(metric, &counted.counters).into());
-    }
+/// Whether a case has the metric, which is none that is counted.
+fn is_defined(metric: TargetMetric, case: Case) -> bool {
     let is_of_steps = matches!(metric, TargetMetric::Of(Metric::Itl | Metric::Tpot | Metric::DecodeSpeed));
-    let defined = match phase {
+    match case.phase() {
         Phase::Prefill => !is_of_steps,
         Phase::Decode => is_of_steps || metric == TargetMetric::CvPercent,
         Phase::Generate => case.output_tokens() > 1 || !is_of_steps,
         Phase::Bench => false,
-    };
-    if !defined {
-        return Measured::Undefined;
     }
+}
+
+/// The value in a paired run: the median over head's processes of each one's median, or the variation of all samples.
+fn paired_value(metric: TargetMetric, case: Case, receipt: &PairedReceipt) -> Option<f64> {
     let suite = receipt.cases.iter().find(|known| known.id == case);
     let iterations = suite.map_or(1, |known| known.iterations_per_sample.max(1));
     let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
     if metric == TargetMetric::CvPercent {
         let time = TargetMetric::Of(Metric::gated(case));
-        let cv = cv_percent(blocks.flat_map(|block| of_block(time, case, block, iterations)));
-        return cv.map_or(Measured::No, Measured::Value);
+        return cv_percent(blocks.flat_map(|block| of_block(time, case, block, iterations)));
     }
-    let values = blocks.filter_map(|block| median(&of_block(metric, case, block, iterations)));
-    median(&values.collect::<Vec<f64>>()).map_or(Measured::No, Measured::Value)
+    median(&blocks.filter_map(|block| median(&of_block(metric, case, block, iterations))).collect::<Vec<f64>>())
 }
 
 /// Head's values in one block, whose times are sums over `iterations_per_sample`; empty where only whole iterations were
@@ -90,40 +84,29 @@ fn of_block(metric: TargetMetric, case: Case, block: &BlockCase, iterations_per_
     }
 }
 
-/// What is known of a target's metric.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Measured {
-    Value(f64),
-    /// The subject has no such metric, or it was not counted.
-    Undefined,
-    /// The subject has it, and this run did not measure it.
-    No,
-}
-
-impl From<Option<f64>> for Measured {
-    fn from(value: Option<f64>) -> Self {
-        value.map_or(Self::Undefined, Self::Value)
-    }
-}
-
-/// One row. What is not known never passes.
-fn row(target: &Target, subject: Subject, measured: Measured, at_best: Option<(Outcome, Reason)>) -> VerdictRow {
-    let value = if let Measured::Value(value) = measured { Some(value) } else { None };
+/// One row; `at_best` is how a run ends that was cut short or broke. What is not known never passes: a metric that the subject has not
+/// (`is_defined`) is missed, one that was not measured is inconclusive.
+fn row(
+    target: &Target,
+    subject: Subject,
+    value: Option<f64>,
+    is_defined: bool,
+    at_best: Option<(Outcome, Reason)>,
+) -> VerdictRow {
     let (metric, limit) = (target.metric(), target.limit());
     let evidence = Evidence::Target(TargetEvidence { target: target.clone(), metric, limit, value });
     let row = |outcome| VerdictRow::new(subject, outcome, evidence);
-    match (at_best, measured) {
+    let remedy = match (metric.is_counted(), is_defined) {
+        (true, _) => Remedy::CountOrNameOtherCases,
+        (false, true) => Remedy::MeasureAlone,
+        (false, false) => Remedy::NameOtherCases,
+    };
+    match (at_best, value) {
         (Some((outcome, reason)), _) => row(outcome).because(reason),
-        (None, Measured::Value(value)) if target.is_met_by(value) => row(Outcome::Pass),
-        (None, Measured::Value(_)) => row(Outcome::TargetMissed),
-        (None, Measured::Undefined) => {
-            let remedy = if metric.is_counted() { Remedy::CountOrNameOtherCases } else { Remedy::NameOtherCases };
-            row(Outcome::TargetMissed).because(Reason::NoSuchMetric).mended_by(remedy)
-        }
-        (None, Measured::No) => {
-            let remedy = if metric.is_counted() { Remedy::CountOrNameOtherCases } else { Remedy::MeasureAlone };
-            row(Outcome::Inconclusive).because(Reason::NotMeasured).mended_by(remedy)
-        }
+        (None, Some(value)) if target.is_met_by(value) => row(Outcome::Pass),
+        (None, Some(_)) => row(Outcome::TargetMissed),
+        (None, None) if is_defined => row(Outcome::Inconclusive).because(Reason::NotMeasured).mended_by(remedy),
+        (None, None) => row(Outcome::TargetMissed).because(Reason::NoSuchMetric).mended_by(remedy),
     }
 }
 
@@ -159,7 +142,7 @@ pub(super) fn judge(head: &Receipt, targets: &[Target]) -> Result<Vec<VerdictRow
                 Some(what) => Some((Outcome::Invalid, Reason::Broken { what })),
                 None => None,
             };
-            rows.push(row(target, record.id.into(), value(target.metric(), record).into(), at_best));
+            rows.push(row(target, record.id.into(), value(target.metric(), record), false, at_best));
         }
     }
     Ok(rows)
@@ -177,14 +160,19 @@ pub(super) fn judge_pair(receipt: &PairedReceipt, targets: &[Target]) -> Vec<Ver
     let (mut rows, is_of_benches) = (Vec::new(), receipt.head.engine.is_of_benches());
     for target in targets.iter().filter(|_| !is_of_benches) {
         let named = receipt.cases.iter().map(|case| case.id).filter(|case| target.names(&(*case).into()));
-        let before = rows.len();
+        let (before, metric) = (rows.len(), target.metric());
         rows.extend(named.map(|case| {
-            let measured = paired_value(target.metric(), case, receipt);
-            row(target, case.into(), measured, at_best.clone())
+            let counted = receipt.head.counted.iter().find(|counted| counted.id == case);
+            let (value, is_defined) = match (metric.is_counted(), is_defined(metric, case)) {
+                (true, _) => (counted.and_then(|counted| count(metric, &counted.counters)), counted.is_none()),
+                (false, true) => (paired_value(metric, case, receipt), true),
+                (false, false) => (None, false),
+            };
+            row(target, case.into(), value, is_defined, at_best.clone())
         }));
         let is_share = receipt.share.is_some_and(|share| share.of > 1);
         if rows.len() == before && !is_share {
-            rows.push(row(target, Subject::Model, Measured::Undefined, at_best.clone()));
+            rows.push(row(target, Subject::Model, None, false, at_best.clone()));
         }
     }
     rows

@@ -7,10 +7,12 @@ use std::path::Path;
 use super::model::{Cell, Missing, Table, Tone, Unit};
 use super::words::counter;
 use super::{terminal, units};
-use infergate_judge::output::{Agreement, compare, default_tolerance};
+use infergate_judge::output::{compare, default_tolerance};
 use infergate_judge::{Policy, days_ns, newest_of_each_day, stored_limit, summary_ns};
 use infergate_receipts::Unit::Bytes;
-use infergate_receipts::{Baseline, CaseRecord, Counter, ExactRecord, LoadBaseline, LoadSessionLevel, Metric, Receipt};
+use infergate_receipts::{
+    Baseline, CaseRecord, Counter, ExactRecord, LoadBaseline, LoadSessionLevel, Metric, OutputComparison, Receipt,
+};
 
 /// Outputs, counters, medians and limits before and after, and the number of sessions.
 pub fn changes(before: Option<&Baseline>, after: &Baseline, receipt: &Receipt, policy: &Policy, path: &Path) -> String {
@@ -85,11 +87,11 @@ fn kept_if(is_older: bool, cell: Cell) -> Cell {
 fn output_cell(known: Option<&ExactRecord>, case: &CaseRecord, tolerance: f64) -> Cell {
     let Some(known) = known else { return Cell::text("new").toned(Tone::Dim) };
     let found = compare(&known.output, &case.output, tolerance);
-    match found.agreement {
-        Agreement::Changed => Cell::text("changes").toned(Tone::Warn),
+    match found.comparison {
+        OutputComparison::Changed => Cell::text("changes").toned(Tone::Warn),
         _ if found.lost_positions > 0 => Cell::text("without logits").toned(Tone::Warn),
-        Agreement::Drifted => Cell::text("drifts").toned(Tone::Warn),
-        Agreement::Same => Cell::text("same"),
+        OutputComparison::Drifted => Cell::text("drifts").toned(Tone::Warn),
+        _ => Cell::text("same"),
     }
 }
 

@@ -32,7 +32,7 @@ impl PairedRun<'_> {
         let begun_ns = self.clock.now_ns();
         self.alike = link()?;
         self.receipt.alike = self.alike.as_ref().map(record);
-        self.start_ns += self.clock.now_ns() - begun_ns;
+        self.unbudgeted_ns += self.clock.now_ns() - begun_ns;
         let more = self.placements(0).len().saturating_sub(1) as u64;
         self.block_ns += more * self.starts_ns;
         Ok(())

@@ -33,15 +33,9 @@ pub fn shared(
         ));
     }
     // One by one: a pattern may name nothing in base.
-    let all = [patterns.to_vec()];
-    let each: Vec<Vec<String>> = patterns.iter().map(|pattern| vec![pattern.clone()]).collect();
-    let asked = if patterns.is_empty() { &all[..] } else { &each[..] };
-    let mut only_in_base: Vec<Case> = Vec::new();
-    for case in asked.iter().flat_map(|patterns| choose_benches(patterns, base).unwrap_or_default()) {
-        if !head.contains(&case) && !only_in_base.contains(&case) {
-            only_in_base.push(case);
-        }
-    }
+    let chosen: Vec<Case> = patterns.chunks(1).flat_map(|one| choose_benches(one, base).unwrap_or_default()).collect();
+    let is_asked = |case: &&Case| patterns.is_empty() || chosen.contains(case);
+    let only_in_base = base.iter().filter(is_asked).filter(|case| !head.contains(case)).copied().collect();
     Ok(Shared { cases, only_in_head, only_in_base })
 }
 

@@ -12,6 +12,8 @@ pub struct Pair<'a> {
     pub head: Client<'a>,
     /// The number of its block, by which a core is taken where a case computes in one thread.
     pub nth: usize,
+    /// The side that was asked last, which is the one that an error is of.
+    pub last_asked: Side,
 }
 
 struct Sample {
@@ -124,6 +126,7 @@ impl<'a> Pair<'a> {
     }
 
     pub fn client(&mut self, side: Side) -> &mut Client<'a> {
+        self.last_asked = side;
         match side {
             Side::Base => &mut self.base,
             Side::Head => &mut self.head,
@@ -133,7 +136,7 @@ impl<'a> Pair<'a> {
 
 fn positive(ns: u64, case: Case, side: Side) -> Result<u64, WorkerError> {
     if ns == 0 {
-        let text = format!("{}: an iteration of {case} took no time; mend the worker's clock", side.name());
+        let text = format!("{}: an iteration of {case} took no time; fix the worker's clock", side.name());
         return Err(WorkerError::Protocol(text));
     }
     Ok(ns)

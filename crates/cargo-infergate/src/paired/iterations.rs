@@ -1,14 +1,13 @@
 //! How long a sample is: of so many iterations, or of a generation in turns of so many tokens.
 
-use std::cell::Cell;
 use std::time::Instant;
 
 use super::TurnTokens;
 use super::block::Pair;
-use infergate_core::case::{Case, Phase};
+use infergate_core::case::Phase;
 use infergate_core::stats::median;
-use infergate_core::worker::{Capability, Client, Sampling, WorkerError};
-use infergate_receipts::PairedCase;
+use infergate_core::worker::{Capability, Sampling, WorkerError};
+use infergate_receipts::{PairedCase, Side};
 
 /// A turn of a generation takes about this long, or one token; a sample of a short case holds as many iterations as fit. That
 /// is short against the swings of the machine, and long against reading the clock and asking for it: on a shared machine the ratio of a
@@ -38,14 +37,8 @@ const WARMER: f64 = 0.8;
 /// Iterations in a sample at the most, and where each has to be timed and told alone.
 const MOST_ITERATIONS: usize = 1_000_000;
 const MOST_SINGLE_ITERATIONS: usize = 10_000;
-/// Where head fails, base is asked for no more iterations than these in a sample, or as head was, each time for so many more, and for none
-/// behind one that takes this long.
-const MOST_TRIED: usize = 10_000;
-const MORE_TRIED: usize = 4;
-const TRIED_FOR_NS: f64 = 2e6;
-
 /// How a sample is made: of so many iterations, or of a generation in turns of so many tokens. By head's times, and of fewer iterations
-/// where base takes hundreds of times as long.
+/// where base takes hundreds of times as long. After an error `plan` has the iterations that were asked for last.
 ///
 /// An engine that is not `stepwise` goes on while it waits, beside the other side: its smallest turn is a whole request.
 pub fn divide(
@@ -54,43 +47,21 @@ pub fn divide(
     stepwise: bool,
     turn_tokens: &mut TurnTokens,
 ) -> Result<(), WorkerError> {
-    // What fails at some iterations may do so only at as many.
-    let asked = Cell::new(1);
-    by_head(pair, plan, stepwise, turn_tokens, &asked).inspect_err(|_| plan.iterations_per_sample = asked.get())?;
-    let single = !pair.can(Capability::Iterations);
-    plan.iterations_per_sample = bearable(plan.iterations_per_sample, |iterations| {
-        let seen = look(&mut pair.base, plan.id, iterations, plan.warm_up, single).map_err(|error| error.of("base"))?;
-        Ok::<f64, WorkerError>(seen.timed_ns)
-    })?;
+    let wanted = by_head(pair, plan, stepwise, turn_tokens)?;
+    plan.iterations_per_sample =
+        bearable(wanted, |iterations| Ok::<_, WorkerError>(look(pair, Side::Base, plan, iterations)?.timed_ns))?;
     Ok(())
 }
 
-/// One sample of so many iterations, as many samples of one where both sides are `single`.
-pub fn look(
-    client: &mut Client,
-    case: Case,
-    iterations: usize,
-    warm_up: bool,
-    single: bool,
-) -> Result<Look, WorkerError> {
-    let (count, each) = if single { (iterations, 1) } else { (1, iterations) };
+/// One sample of so many iterations, as many samples of one where a side cannot time several together.
+pub fn look(pair: &mut Pair, side: Side, plan: &mut PairedCase, iterations: usize) -> Result<Look, WorkerError> {
+    plan.iterations_per_sample = iterations;
+    let (count, each) = if pair.can(Capability::Iterations) { (1, iterations) } else { (iterations, 1) };
+    let sampling = Sampling { warm_up: plan.warm_up, ..Sampling::of(count, each) };
     let begun = Instant::now();
-    let samples = client.sample_as(case, Sampling { warm_up, ..Sampling::of(count, each) })?;
+    let samples = pair.client(side).sample_as(plan.id, sampling).map_err(|error| error.of(side.name()))?;
     let waited_ns = begun.elapsed().as_nanos() as f64 / iterations as f64;
     Ok(Look { timed_ns: median(&samples.times_ns()).unwrap_or(1.0).max(1.0), waited_ns })
-}
-
-/// Asks for samples of more and more iterations, until one takes a while, and for one of as many as `asked`, or as are bearable.
-///
-/// # Errors
-/// The first one that `look` gives.
-pub fn try_more<E>(asked: usize, mut look: impl FnMut(usize) -> Result<Look, E>) -> Result<(), E> {
-    let mut iterations = 2;
-    while iterations <= MOST_TRIED && look(iterations)?.waited_ns * (iterations as f64) <= TRIED_FOR_NS {
-        iterations *= MORE_TRIED;
-    }
-    let most = bearable(asked, |iterations| Ok(look(iterations)?.timed_ns))?;
-    look(most).map(drop)
 }
 
 /// So many iterations, or as many as a side does within `SURELY_LONG_NS`: looked at from one on, so that nothing takes minutes. `sample`
@@ -114,59 +85,55 @@ pub fn bearable<E>(iterations: usize, mut sample: impl FnMut(usize) -> Result<f6
     }
 }
 
-/// The second time of an estimate by the first: what runs once is slow. `asked` are the iterations that were asked for last.
+/// Iterations of a sample by head's times. The second time of an estimate by the first: what runs once is slow.
 fn by_head(
     pair: &mut Pair,
     plan: &mut PairedCase,
     stepwise: bool,
     turn_tokens: &mut TurnTokens,
-    asked: &Cell<usize>,
-) -> Result<(), WorkerError> {
+) -> Result<usize, WorkerError> {
     let case = plan.id;
-    let single = !pair.can(Capability::Iterations);
-    let most = if single { MOST_SINGLE_ITERATIONS } else { MOST_ITERATIONS };
+    let most = if pair.can(Capability::Iterations) { MOST_ITERATIONS } else { MOST_SINGLE_ITERATIONS };
     let fitting = |iteration_ns: f64| match iteration_ns < SHORT_NS {
         true => ((TURN_NS / iteration_ns) as usize).clamp(1, most),
         false => 1,
     };
-    let can_warm_up = pair.can(Capability::WarmUp);
-    let look_as = |client: &mut Client, name: &str, iterations: usize, warm_up: bool| -> Result<Look, WorkerError> {
-        asked.set(iterations);
-        look(client, case, iterations, warm_up, single).map_err(|error| error.of(name))
-    };
-    let mut seen = first(|| look_as(&mut pair.head, "head", 1, false))?;
-    if let Case::Bench(_) = case {
-        let mut warmed = None;
-        if can_warm_up {
-            warmed = warm(seen, || look_as(&mut pair.head, "head", 1, true))?;
-            plan.warm_up = warmed.is_some();
-            if !plan.warm_up {
-                let seen = first(|| look_as(&mut pair.base, "base", 1, false))?;
-                plan.warm_up = warm(seen, || look_as(&mut pair.base, "base", 1, true))?.is_some();
+    let mut seen = first(|| look(pair, Side::Head, plan, 1))?;
+    if case.phase() == Phase::Bench {
+        if pair.can(Capability::WarmUp) {
+            match warm_up(pair, Side::Head, plan, seen)? {
+                Some(warm) => seen = warm,
+                None => {
+                    let of_base = first(|| look(pair, Side::Base, plan, 1))?;
+                    warm_up(pair, Side::Base, plan, of_base)?;
+                }
             }
         }
-        let warm_up = plan.warm_up;
-        let look = |iterations| look_as(&mut pair.head, "head", iterations, warm_up);
-        plan.iterations_per_sample = grow(warmed.unwrap_or(seen), fitting, look)?;
-        return Ok(());
+        return grow(seen, fitting, |iterations| look(pair, Side::Head, plan, iterations));
     }
-    let mut look = |iterations| look_as(&mut pair.head, "head", iterations, false);
     for _ in 0..2 {
-        plan.iterations_per_sample = fitting(seen.timed_ns);
-        if plan.iterations_per_sample > 1 {
-            seen = look(plan.iterations_per_sample)?;
+        if fitting(seen.timed_ns) > 1 {
+            seen = look(pair, Side::Head, plan, fitting(seen.timed_ns))?;
         }
     }
-    plan.iterations_per_sample = fitting(seen.timed_ns);
+    let mut iterations = fitting(seen.timed_ns);
     if case.phase() == Phase::Decode && !stepwise {
-        plan.iterations_per_sample = plan.iterations_per_sample.max(STREAMED_STEPS);
+        iterations = iterations.max(STREAMED_STEPS);
     }
     let divisible = stepwise && pair.can(Capability::Turn);
-    if case.phase() == Phase::Generate && plan.iterations_per_sample == 1 && divisible {
+    if case.phase() == Phase::Generate && iterations == 1 && divisible {
         let token_ns = seen.timed_ns / case.output_tokens() as f64;
         turn_tokens.insert(case, ((TURN_NS / token_ns) as usize).clamp(1, case.output_tokens()));
     }
-    Ok(())
+    Ok(iterations)
+}
+
+/// Plans to warm a bench up where its second iteration is [warm]; gives a look at that.
+fn warm_up(pair: &mut Pair, side: Side, plan: &mut PairedCase, first: Look) -> Result<Option<Look>, WorkerError> {
+    plan.warm_up = true;
+    let warmed = warm(first, || look(pair, side, plan, 1))?;
+    plan.warm_up = warmed.is_some();
+    Ok(warmed)
 }
 
 /// One sample of some iterations: what each takes, and how long each was waited for, nanoseconds.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::PairedRequest;
 use super::pairs::{AIM, CASE_OF_REQUESTS_NS, Pairs, most_ns, wanted};
 use infergate_core::case::{Case, Phase};
+use infergate_core::clock::Clock;
 use infergate_core::stats::{log_ratio, median, median_error, robust_std, sample_std};
 use infergate_judge::paired::{Known, fewest_to_fail, mean_test, widest};
 use infergate_receipts::{BlockCase, PairedCase, ShareRecord};
@@ -37,6 +38,51 @@ const STARTS_SHARE: f64 = 0.25;
 const PROCESS_STD: f64 = 0.005;
 const PREFILL_STD: f64 = 0.01;
 
+/// The pilot takes so many pairs of a case, or as many as fit the time there is, but never fewer than the least: two say nothing of how much pairs vary.
+const MOST_FIRST_PAIRS: usize = 64;
+const LEAST_FIRST_PAIRS: usize = 4;
+/// The same of a case whose samples hold several iterations: each is a mean already, and later blocks correct the plan.
+const MOST_FIRST_PAIRS_OF_MANY: usize = 16;
+
+/// A few pairs of `plan`, which `measure` takes, within about `room_ns`, and what a pair costs: the time it takes by the time that is
+/// measured of it. A bench sets up what it does not time, an engine that cannot go back reads the prompt between two steps of a decode
+/// case, and of one that is not `stepwise` a gap between tokens is a small part of a whole request.
+pub fn first_pairs<E>(
+    plan: &PairedCase,
+    stepwise: bool,
+    room_ns: f64,
+    clock: &dyn Clock,
+    mut measure: impl FnMut(usize) -> Result<BlockCase, E>,
+) -> Result<(BlockCase, f64), E> {
+    let sets_up = matches!(plan.id.phase(), Phase::Bench | Phase::Decode);
+    let waits = sets_up || !stepwise;
+    let looked = 2;
+    // What stands before a bench is run for it, and a prompt read for the first step: no part of a pair.
+    let before = if sets_up { Some(measure(looked)?) } else { None };
+    let begun_ns = clock.now_ns();
+    let cost = |seen: &BlockCase| {
+        let took_ns = (clock.now_ns() - begun_ns) as f64;
+        let timed_ns: f64 = seen.base_ns.iter().chain(&seen.head_ns).map(|ns| *ns as f64).sum();
+        if waits { (took_ns / timed_ns.max(1.0)).max(1.0) } else { 1.0 }
+    };
+    let mut seen = measure(looked)?;
+    let pair_ns = pair_ns(&seen) * cost(&seen);
+    let most = if plan.iterations_per_sample > 1 { MOST_FIRST_PAIRS_OF_MANY } else { MOST_FIRST_PAIRS };
+    let had = looked * if sets_up { 2 } else { 1 };
+    let more = ((room_ns / pair_ns) as usize).clamp(LEAST_FIRST_PAIRS, most).saturating_sub(had);
+    if more > 0 {
+        add(&mut seen, measure(more)?);
+    }
+    let cost = cost(&seen);
+    before.into_iter().for_each(|before| add(&mut seen, before));
+    Ok((seen, cost))
+}
+
+fn add(seen: &mut BlockCase, more: BlockCase) {
+    seen.base_ns.extend(more.base_ns);
+    seen.head_ns.extend(more.head_ns);
+}
+
 /// Pairs a block of one of `cases` and, where it was not given, the threshold. Gives the time the case will take of a block, nanoseconds.
 pub fn decide(
     plan: &mut PairedCase,
@@ -46,7 +92,7 @@ pub fn decide(
     cases: usize,
     request: &PairedRequest,
 ) -> f64 {
-    let pair_ns = median(&pair_times_ns(seen)).unwrap_or(1.0).max(1.0) * cost;
+    let pair_ns = pair_ns(seen) * cost;
     let ratios = seen.log_ratios().unwrap_or_default();
     let single_std = robust_std(&ratios).unwrap_or(AIM);
     // An even number: each side runs first equally often.
@@ -82,13 +128,13 @@ pub fn room_ns(
     request: &PairedRequest,
     share: Option<ShareRecord>,
     cases: &[PairedCase],
-    took: Duration,
+    took_ns: u64,
     fixed_ns: f64,
 ) -> Option<f64> {
     if request.quick {
         return Some(0.0);
     }
-    let left_ns = request.budget?.saturating_sub(took).as_nanos() as f64;
+    let left_ns = request.budget?.saturating_sub(Duration::from_nanos(took_ns)).as_nanos() as f64;
     let suite = share.map_or(cases.len(), |share| share.suite_cases);
     Some(left_ns / (fewest_to_fail(suite) + BLOCKS_TO_SPARE) as f64 - fixed_ns)
 }
@@ -127,7 +173,8 @@ pub fn fit(pairs: &mut Pairs, cases: &mut [PairedCase], room_ns: f64, request: &
     }
 }
 
-/// What both samples of each pair take, nanoseconds.
-pub fn pair_times_ns(seen: &BlockCase) -> Vec<f64> {
-    seen.base_ns.iter().zip(&seen.head_ns).map(|(base, head)| *base as f64 + *head as f64).collect()
+/// What both samples of a pair take, nanoseconds.
+pub fn pair_ns(seen: &BlockCase) -> f64 {
+    let pairs = seen.base_ns.iter().zip(&seen.head_ns).map(|(base, head)| *base as f64 + *head as f64);
+    median(&pairs.collect::<Vec<_>>()).unwrap_or(1.0).max(1.0)
 }

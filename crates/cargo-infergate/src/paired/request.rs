@@ -139,6 +139,11 @@ impl PairedRequest {
         self.terms.as_ref().is_some_and(|terms| terms.in_effect(&[]).any(of_output))
     }
 
+    /// Whether these are programs of cargo's, and no servers or commands.
+    pub fn is_of_bench_target(&self) -> bool {
+        self.head.launcher.is_none() && self.head.servers.is_empty()
+    }
+
     /// Whether outputs are compared and nothing is timed.
     pub fn is_same_code(&self) -> bool {
         self.code.as_ref().is_some_and(|code| code.same)

@@ -11,7 +11,7 @@ use infergate_candle::{CandleEngine, synthetic};
 use infergate_core::case::Case;
 use infergate_core::prompt::seeded_ids;
 use infergate_core::receipt::Output;
-use infergate_judge::output::{Agreement, Comparison, compare, default_tolerance};
+use infergate_judge::output::{OutputComparison, OutputEvidence, compare, default_tolerance};
 
 const CASES: [&str; 3] = ["prefill/p32", "decode/p32", "generate/p32-o20"];
 
@@ -63,7 +63,7 @@ fn outputs(mut engine: CandleEngine, base: Option<&[Output]>) -> Vec<Output> {
 }
 
 /// Each case of another engine compared with the unchanged one on two threads.
-fn compared(others: Vec<CandleEngine>) -> Vec<Vec<Comparison>> {
+fn compared(others: Vec<CandleEngine>) -> Vec<Vec<OutputEvidence>> {
     let base = outputs(engine(&config(), 2, |_, weight| Ok(weight)), None);
     let tolerance = default_tolerance(&EngineInfo { dtype: "f32".into(), ..EngineInfo::default() });
     let beside = |other| {
@@ -115,11 +115,11 @@ fn the_same_sums_in_another_order_are_the_same_or_drifted() {
         engine(&config(), 3, unchanged),
         engine(&config(), 2, rounded),
     ]);
-    assert!(found[0].iter().all(|case| case.agreement == Agreement::Same), "{:?}", found[0]);
+    assert!(found[0].iter().all(|case| case.comparison == OutputComparison::Same), "{:?}", found[0]);
     for case in found[1..].iter().flatten() {
-        assert_eq!((case.agreement, case.positions), (Agreement::Drifted, 16), "{case:?}");
+        assert_eq!((case.comparison, case.positions), (OutputComparison::Drifted, Some(16)), "{case:?}");
         // Well inside: the tolerance is no close fit to these weights.
-        assert!(case.distance.is_some_and(|distance| distance.relative < 5e-7), "{case:?}");
+        assert!(case.relative_drift.is_some_and(|drift| drift < 5e-7), "{case:?}");
     }
 }
 
@@ -153,7 +153,7 @@ fn another_attention_another_epsilon_and_swapped_heads_are_changed_in_every_case
     let found = compared(engines.into_iter().chain([engine(&every_norm, 2, unchanged)]).collect());
     for (change, cases) in found.iter().enumerate() {
         for (case, id) in cases.iter().zip(CASES) {
-            assert_eq!(case.agreement, Agreement::Changed, "change {change} of {id}: {case:?}");
+            assert_eq!(case.comparison, OutputComparison::Changed, "change {change} of {id}: {case:?}");
         }
     }
 }

@@ -42,7 +42,7 @@ impl Run<'_> {
     /// The rows of a level, which is of these requests.
     pub(super) fn requests(&self, level: &LoadSessionLevel, requests: &[&RequestRecord]) -> Vec<VerdictRow> {
         let known = self.known(level);
-        let unjudged = self.unjudged(level, known);
+        let unjudged = self.unjudged(known);
         let row = |count: &Count| {
             let head = (count.of_level)(level);
             let of = |known: &LoadSessionLevel| ((count.of_level)(known), known.issued);

@@ -144,9 +144,9 @@ impl Case {
 
     /// What the last block left open.
     fn end(&mut self, series: &Series) {
-        self.median.end(series);
+        self.median.end(series, false);
         if let (Some(mean), Some(series)) = (&mut self.mean, series.mean.as_deref()) {
-            mean.end_mean(series);
+            mean.end(series, true);
         }
     }
 

@@ -90,33 +90,26 @@ fn joined(runs: Vec<PairedReceipt>, functions: fn(usize, usize) -> usize) -> Res
 
 /// Refuses a share that does not answer the same question.
 fn ensure_alike(first: &PairedReceipt, share: &PairedReceipt) -> Result<()> {
-    let commit = |receipt: &PairedReceipt| {
+    let commits = |receipt: &PairedReceipt| {
         [&receipt.base, &receipt.head].map(|side| (side.build.commit.clone(), side.build.dirty, side.tool.clone()))
     };
-    let differs = if commit(first) != commit(share) {
-        "compares other commits"
-    } else if first.tool != share.tool {
-        "was measured by another version of infergate"
-    } else if first.share.map(|share| (share.of, share.suite_cases))
-        != share.share.map(|share| (share.of, share.suite_cases))
-    {
-        "is of another suite, or of another number of shares"
-    } else if first.head.engine.model != share.head.engine.model {
-        "measured another model, or other bench targets"
-    } else if first.terms != share.terms {
-        "is judged by other settings"
-    } else if first.built_with.features != share.built_with.features
-        || first.built_with.profile != share.built_with.profile
-    {
-        "was built with other features, or another profile"
-    } else if first.threads != share.threads || seed(first) != seed(share) {
-        "has other threads or another seed"
-    } else if first.servers != share.servers {
-        "was measured on other servers"
-    } else {
-        return Ok(());
-    };
-    bail!("{differs}; give the receipts of one gate")
+    let suite = |receipt: &PairedReceipt| receipt.share.map(|share| (share.of, share.suite_cases));
+    let alike = [
+        ("commits", commits(first) == commits(share)),
+        ("versions of infergate", first.tool == share.tool),
+        ("suites, or numbers of shares", suite(first) == suite(share)),
+        ("models, or bench targets", first.head.engine.model == share.head.engine.model),
+        ("settings", first.terms == share.terms),
+        ("features", first.built_with.features == share.built_with.features),
+        ("profiles", first.built_with.profile == share.built_with.profile),
+        ("numbers of threads", first.threads == share.threads),
+        ("seeds", seed(first) == seed(share)),
+        ("servers", first.servers == share.servers),
+    ];
+    match alike.into_iter().find(|(_, is_alike)| !is_alike) {
+        Some((what, _)) => bail!("is of other {what} than the first; give the receipts of one gate"),
+        None => Ok(()),
+    }
 }
 
 /// `None` of a server, of which each run has one of its own.

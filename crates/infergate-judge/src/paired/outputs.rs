@@ -1,43 +1,103 @@
-//! Outputs, which are compared before any time is.
+//! Outputs, which are compared before any time is: those of cases, and those of prompts whose length no case has.
 
 use super::policy::PairedPolicy;
-use crate::exact;
+use crate::exact::other_prompt;
+use crate::output::{compare, default_tolerance};
 use infergate_core::case::Case;
-use infergate_receipts::{Evidence, Outcome, OutputComparison, OutputEvidence, PairedCase, Reason, Remedy, VerdictRow};
+use infergate_receipts::{
+    Evidence, Note, OtherLength, Outcome, Output, OutputComparison, PairedCase, PairedReceipt, Reason, Remedy,
+    VerdictRow,
+};
 
-pub(super) fn output(case: &PairedCase, policy: &PairedPolicy, tolerance: f64, same_code: bool) -> VerdictRow {
-    let mut found = exact::compare_outputs(&case.base_output, &case.head_output, tolerance);
-    if !same_code && !case.timed && found.comparison == OutputComparison::Drifted {
-        // Its time was not taken because of a stricter tolerance, and must not pass unseen.
-        found.comparison = OutputComparison::Changed;
+/// A row of each case, those of other lengths that decide something, and how all other lengths compare.
+pub(super) fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> (Vec<VerdictRow>, Option<Note>) {
+    let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&receipt.base.engine));
+    let judge = Judge { policy, tolerance };
+    let of_case = |case: &PairedCase| {
+        let is_same_code = receipt.is_same_code_of(case.id);
+        judge.row(case.id, (&case.base_output, &case.head_output), is_same_code, case.timed || is_same_code)
+    };
+    let of_length = |length: &OtherLength| {
+        judge.row(length.id, (&length.base_output, &length.head_output), receipt.is_same_code(), true)
+    };
+    let mut rows: Vec<VerdictRow> = receipt.cases.iter().map(of_case).collect();
+    let lengths: Vec<VerdictRow> = receipt.other_lengths.iter().map(of_length).collect();
+    let note = note(&lengths);
+    // Where every case's output changed, too, it is one change.
+    if !rows.iter().all(is_changed) {
+        rows.extend(deciding(lengths));
     }
-    judge_output(case.id, found, exact::other_prompt(&case.base_output, &case.head_output), policy, same_code)
+    (rows, note)
 }
 
-/// The row of outputs that were compared.
-pub(super) fn judge_output(
-    id: Case,
-    found: OutputEvidence,
-    other_prompt: bool,
-    policy: &PairedPolicy,
-    same_code: bool,
-) -> VerdictRow {
-    let outcome = match found.comparison {
-        OutputComparison::Changed if policy.allow_output_change => Outcome::Advisory,
-        OutputComparison::Changed if other_prompt => Outcome::NotComparable,
-        OutputComparison::Changed => Outcome::OutputChanged,
-        OutputComparison::Drifted | OutputComparison::Same if found.lost_positions > 0 && !same_code => {
-            if policy.allow_output_change { Outcome::Advisory } else { Outcome::Inconclusive }
+struct Judge<'a> {
+    policy: &'a PairedPolicy,
+    tolerance: f64,
+}
+
+impl Judge<'_> {
+    fn row(&self, id: Case, (base, head): (&Output, &Output), is_same_code: bool, may_drift: bool) -> VerdictRow {
+        let mut found = compare(base, head, self.tolerance);
+        if !may_drift && found.comparison == OutputComparison::Drifted {
+            // Its time was not taken because of a stricter tolerance, and must not pass unseen.
+            found.comparison = OutputComparison::Changed;
         }
-        OutputComparison::Drifted => Outcome::Drifted,
-        OutputComparison::Same | OutputComparison::NotGiven | OutputComparison::Unknown => Outcome::Pass,
-    };
-    let row = VerdictRow::new(id, outcome, Evidence::Output(found));
-    match outcome {
-        Outcome::Advisory => row.because(Reason::Allowed),
-        Outcome::NotComparable => row.because(Reason::OtherPrompt),
-        Outcome::Inconclusive => row.because(Reason::LogitsLost),
-        Outcome::OutputChanged => row.mended_by(Remedy::AllowOutputChange),
-        _ => row,
+        let is_allowed = self.policy.allow_output_change;
+        let outcome = match found.comparison {
+            OutputComparison::Changed if is_allowed => Outcome::Advisory,
+            OutputComparison::Changed if other_prompt(base, head) => Outcome::NotComparable,
+            OutputComparison::Changed => Outcome::OutputChanged,
+            OutputComparison::Drifted | OutputComparison::Same if found.lost_positions > 0 && !is_same_code => {
+                if is_allowed {
+                    Outcome::Advisory
+                } else {
+                    Outcome::Inconclusive
+                }
+            }
+            OutputComparison::Drifted => Outcome::Drifted,
+            OutputComparison::Same | OutputComparison::NotGiven | OutputComparison::Unknown => Outcome::Pass,
+        };
+        let row = VerdictRow::new(id, outcome, Evidence::Output(found));
+        match outcome {
+            Outcome::Advisory => row.because(Reason::Allowed),
+            Outcome::NotComparable => row.because(Reason::OtherPrompt),
+            Outcome::Inconclusive => row.because(Reason::LogitsLost),
+            Outcome::OutputChanged => row.mended_by(Remedy::AllowOutputChange),
+            _ => row,
+        }
     }
+}
+
+/// Of other lengths each that neither passes nor drifted, so that it can be accepted by itself, or else the one that drifted furthest.
+fn deciding(lengths: Vec<VerdictRow>) -> Vec<VerdictRow> {
+    let differ = lengths.into_iter().filter(|row| row.outcome != Outcome::Pass);
+    let (drifted, others): (Vec<_>, Vec<_>) = differ.partition(|row| row.outcome == Outcome::Drifted);
+    let furthest = drifted.into_iter().rev().max_by(|a, b| drift(a).total_cmp(&drift(b)));
+    if others.is_empty() { furthest.into_iter().collect() } else { others }
+}
+
+fn is_changed(row: &VerdictRow) -> bool {
+    matches!(&row.evidence, Evidence::Output(output) if output.comparison == OutputComparison::Changed)
+}
+
+/// How far the output of a row drifted.
+fn drift(row: &VerdictRow) -> f64 {
+    if let Evidence::Output(output) = &row.evidence { output.relative_drift.unwrap_or(0.0) } else { 0.0 }
+}
+
+/// `output at other prompt lengths, untimed: same at 2, 37, 101; drifted at 333 tokens`.
+fn note(lengths: &[VerdictRow]) -> Option<Note> {
+    let word = |row: &VerdictRow| match row.outcome {
+        Outcome::Pass => "same",
+        Outcome::Drifted => "drifted",
+        _ => "not the same",
+    };
+    let part = |wanted: &&str| {
+        let of_word = lengths.iter().filter(|row| word(row) == *wanted).filter_map(|row| row.subject.case());
+        let tokens: Vec<String> = of_word.map(|case| case.prompt_tokens().to_string()).collect();
+        (!tokens.is_empty()).then(|| format!("{wanted} at {}", tokens.join(", ")))
+    };
+    let parts: Vec<String> = ["same", "drifted", "not the same"].iter().filter_map(part).collect();
+    let text = format!("output at other prompt lengths, untimed: {} tokens", parts.join("; "));
+    (!parts.is_empty()).then(|| Note::from(text))
 }

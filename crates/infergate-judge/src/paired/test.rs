@@ -90,44 +90,20 @@ impl Test {
 
     /// The look at a case's median after `blocks` blocks.
     pub fn settle(&mut self, series: &Series, blocks: usize) {
-        if self.settled.is_some() {
-            return;
-        }
         let limit = series.limit;
         let outcome = match self.estimate(series, blocks) {
             Some(theta) if self.is_above(theta, limit) => self.above_limit(series, blocks),
             Some(theta) if self.faster && theta <= -limit => Some(Outcome::Improved),
-            // It looks improved, and more blocks may say so.
+            // It looks improved, and more blocks may show it.
             Some(theta) if self.within && (theta > -limit || blocks == MAX_BLOCKS) => Some(Outcome::WithinLimit),
             _ => None,
         };
-        match outcome {
-            Some(outcome) => self.settled = Some(Settled { outcome, blocks, limit }),
-            None if is_too_noisy(series, blocks) => self.settle_by_widest(series, blocks),
-            None => {}
-        }
-    }
-
-    /// How a median ends that the last block did not settle. One whose time is used up stays open where not even the wider limit is
-    /// excluded.
-    pub fn end(&mut self, series: &Series) {
-        let blocks = series.differences.len().min(MAX_BLOCKS);
-        self.settle_by_widest(series, blocks);
-        if self.settled.is_none() && blocks == MAX_BLOCKS {
-            let outcome = match self.interval(series, blocks) {
-                Some((low, high)) if (high - low) / 2.0 <= series.limit => Outcome::Inconclusive,
-                _ => Outcome::Unstable,
-            };
-            self.settled = Some(Settled { outcome, blocks, limit: series.limit });
-        }
+        self.settle_as(outcome, series, blocks);
     }
 
     /// The look at a case's mean. It ends with a median that regressed, since the case has failed. It waits for no improvement,
     /// which the median is there to show.
     pub fn settle_mean(&mut self, series: &Series, blocks: usize, of_median: &Series, median_regressed: bool) {
-        if self.settled.is_some() {
-            return;
-        }
         let limit = series.limit;
         let outcome = match self.estimate(series, blocks) {
             // Luck moves all samples, and so the median as much. What the mean rose by beyond it is a stall, wherever the linker put what.
@@ -140,27 +116,38 @@ impl Test {
             Some(_) if self.within => Some(Outcome::WithinLimit),
             _ => None,
         };
-        match outcome.or(median_regressed.then_some(Outcome::Advisory)) {
-            Some(outcome) => self.settled = Some(Settled { outcome, blocks, limit }),
-            None if is_too_noisy(series, blocks) => self.settle_by_widest(series, blocks),
-            None => {}
+        self.settle_as(outcome.or(median_regressed.then_some(Outcome::Advisory)), series, blocks);
+    }
+
+    fn settle_as(&mut self, outcome: Option<Outcome>, series: &Series, blocks: usize) {
+        match (self.settled, outcome) {
+            (Some(_), _) => {}
+            (None, Some(outcome)) => self.settled = Some(Settled { outcome, blocks, limit: series.limit }),
+            (None, None) if is_too_noisy(series, blocks) => self.settle_by_widest(series, blocks),
+            (None, None) => {}
         }
     }
 
-    /// How a mean ends that the last block did not settle. Where that leaves an interval so wide that it says neither "slower" nor "below
-    /// the limit", the machine's own bursts are as large as a stall would be: that is shown and decides nothing. An interval above zero
-    /// is no such noise, since bursts hit both sides.
-    pub fn end_mean(&mut self, series: &Series) {
+    /// How a test ends that the last block did not settle. One whose time is used up stays open where not even the wider limit is
+    /// excluded.
+    ///
+    /// Where a mean's interval is so wide that it shows neither "slower" nor "below the limit", the machine's own bursts are as large as a
+    /// stall would be: that is shown and decides nothing. An interval above zero is no such noise, since bursts hit both sides.
+    pub fn end(&mut self, series: &Series, is_mean: bool) {
         let blocks = series.differences.len().min(MAX_BLOCKS);
         self.settle_by_widest(series, blocks);
-        if self.settled.is_none() && blocks == MAX_BLOCKS {
-            let outcome = match self.interval(series, blocks) {
-                Some((low, high)) if low <= 0.0 && (high - low) / 2.0 > series.limit => Outcome::Advisory,
-                // No number is no noise.
-                _ => Outcome::Inconclusive,
-            };
-            self.settled = Some(Settled { outcome, blocks, limit: series.limit });
+        if self.settled.is_some() || blocks < MAX_BLOCKS {
+            return;
         }
+        let is_narrow = |low: f64, high: f64| (high - low) / 2.0 <= series.limit;
+        let outcome = match (self.interval(series, blocks), is_mean) {
+            (Some((low, high)), false) if is_narrow(low, high) => Outcome::Inconclusive,
+            (_, false) => Outcome::Unstable,
+            (Some((low, high)), true) if low <= 0.0 && !is_narrow(low, high) => Outcome::Advisory,
+            // No number is no noise.
+            (_, true) => Outcome::Inconclusive,
+        };
+        self.settled = Some(Settled { outcome, blocks, limit: series.limit });
     }
 
     /// Passes what cannot be decided at its limit, where a slowdown by the wider one is excluded.

@@ -2,12 +2,10 @@
 
 use super::accept;
 use super::looks::{outcomes, stand};
-use super::outputs::output;
 use super::policy::PairedPolicy;
 use super::series::{Series, series};
-use super::{coverage, further, load, other_lengths, times};
+use super::{coverage, further, load, outputs, times};
 use crate::memory;
-use crate::output::default_tolerance;
 use crate::{differences, exact, servers, target};
 use infergate_core::case::Case;
 use infergate_core::printable::first_of;
@@ -63,11 +61,7 @@ pub fn decide(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
 
 fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> Verdict {
     let (base, head) = (&receipt.base, &receipt.head);
-    let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.engine));
-    let mut rows: Vec<VerdictRow> =
-        receipt.cases.iter().map(|case| output(case, policy, tolerance, receipt.is_same_code_of(case.id))).collect();
-    let lengths = other_lengths::judge(receipt, &rows, policy, tolerance);
-    rows.extend(lengths.rows);
+    let (mut rows, of_lengths) = outputs::judge(receipt, policy);
     let counters = exact::Counters { tolerance: policy.counter_tolerance, other_platform: None };
     rows.extend(counters.weights(base.engine.weight_bytes, head.engine.weight_bytes));
     rows.extend(counters.sizes(&base.engine, &head.engine));
@@ -99,8 +93,9 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
         rows.extend(memory::judge(record));
     }
     let without_effect = accept::apply(&mut rows, receipt, policy);
-    let lengths: Vec<Note> = lengths.note.into_iter().collect();
-    let judged = Verdict::of(rows, [without_effect, notes(receipt), lengths].concat());
+    let mut notes = [without_effect, notes(receipt)].concat();
+    notes.extend(of_lengths);
+    let judged = Verdict::of(rows, notes);
     match (receipt.invalid.is_empty() && receipt.broken.is_empty(), receipt.partial) {
         (false, _) => judged.at_best(Outcome::Invalid),
         (true, true) => judged.at_best(Outcome::Partial),

@@ -79,10 +79,7 @@ pub fn measure(
     }
     let left_out = run.fit_to_budget();
     if left_out > 0 {
-        let slower = run.slower_in_pilot().map_or_else(String::new, |said| format!(" ({said})"));
-        line.above(|| {
-            output::line(&format!("--budget: too little for {left_out} of the cases{slower}; they are not timed"))
-        });
+        line.above(|| output::line(&format!("--budget: too little for {left_out} of the cases; they are not timed")));
     }
     let look = |receipt: &PairedReceipt| {
         if let Some(kept) = kept.filter(|_| !receipt.blocks.is_empty()) {

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use cargo_infergate::paired::iterations::{Look, bearable, grow, try_more, warm};
+use cargo_infergate::paired::iterations::{Look, bearable, grow, warm};
 
 const MS: f64 = 1e6;
 
@@ -109,26 +109,4 @@ fn sides_alike_do_as_many_whatever_the_first_looks_say() {
         assert_eq!(borne(1_000_000, 2.0, late_ns).0, 1_000_000);
         assert_eq!(borne(4000, 500.0, late_ns).0, 4000);
     }
-}
-
-/// Whether base is seen to fail, too, of which each iteration is waited for and which fails in samples of so many, where head failed in one
-/// of `asked`. And how many it was asked for at once at the most.
-fn tried(asked: usize, waited_ns: f64, fails_from: usize) -> (bool, usize) {
-    let mut most = 0;
-    let tried = try_more(asked, |iterations| {
-        most = most.max(iterations);
-        if iterations < fails_from { Ok(Look { timed_ns: 50.0, waited_ns }) } else { Err(()) }
-    });
-    (tried.is_err(), most)
-}
-
-#[test]
-fn what_fails_in_head_is_tried_in_base_as_often() {
-    // Two are waited for longer than 2 ms.
-    assert_eq!(tried(5, 3.0 * MS, 5), (true, 5));
-    assert_eq!(tried(5, 3.0 * MS, 6), (false, 5));
-    // As many as in 2 ms and once more, where head was asked for fewer.
-    assert_eq!(tried(1, 0.1 * MS, usize::MAX), (false, 32));
-    assert_eq!(tried(1, 50.0, 5000), (true, 8192));
-    assert_eq!(tried(1_000_000, 50.0, 1_000_000), (true, 1_000_000));
 }

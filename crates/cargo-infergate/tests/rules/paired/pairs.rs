@@ -3,9 +3,8 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 
-use cargo_infergate::paired::first_pairs;
 use cargo_infergate::paired::pairs::{Pairs, most_ns};
-use cargo_infergate::paired::planning::{decide, starts_ns};
+use cargo_infergate::paired::planning::{decide, first_pairs, starts_ns};
 use cargo_infergate::paired::{PairedRequest, Program};
 use infergate_core::case::Case;
 use infergate_core::clock::VirtualClock;
@@ -146,7 +145,7 @@ fn cost_of_rereading(id: &str) -> (f64, usize) {
         Ok(BlockCase::new(id, vec![SAMPLE_NS; pairs], vec![SAMPLE_NS; pairs]))
     };
     let plan = planned(id.parse().expect("a case"));
-    let (seen, cost) = first_pairs::take(&plan, true, 3e9, &clock, measure).expect("measured");
+    let (seen, cost) = first_pairs(&plan, true, 3e9, &clock, measure).expect("measured");
     (cost, seen.base_ns.len())
 }
 

@@ -152,9 +152,9 @@ fn what_is_not_the_shares_of_one_gate_is_refused() {
     let changes: [(Change, &str); 7] = [
         (|shares| drop(shares.remove(1)), "of 3 shares these are missing: 2"),
         (|shares| shares[2] = shares[1].clone(), "share 2 of 3 is given twice"),
-        (|shares| shares[1].head.build.commit = Some("0".repeat(40)), "compares other commits"),
-        (|shares| shares[1].tool = "9.9.9".into(), "another version"),
-        (|shares| shares[1].seed = 7, "another seed"),
+        (|shares| shares[1].head.build.commit = Some("0".repeat(40)), "is of other commits"),
+        (|shares| shares[1].tool = "9.9.9".into(), "other versions of infergate"),
+        (|shares| shares[1].seed = 7, "other seeds"),
         (|shares| shares[2].cases = shares[1].cases.clone(), "is in two shares"),
         (|shares| shares[0].share = None, "is judged alone"),
     ];

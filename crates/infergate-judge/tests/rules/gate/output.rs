@@ -1,11 +1,12 @@
 //! Two outputs: the same, drifted, or changed.
 
 use infergate_core::engine::EngineInfo;
-use infergate_judge::output::{Agreement, compare, default_tolerance};
+use infergate_judge::output::{compare, default_tolerance};
 use infergate_judge::paired::{PairedPolicy, judge as judge_pair};
 use infergate_judge::{Policy, judge};
 use infergate_receipts::{
-    Accept, Baseline, Fingerprint, OtherLength, Outcome, Output, PairedReceipt, Receipt, StepLogits, Terms, Verdict,
+    Accept, Baseline, Fingerprint, OtherLength, Outcome, Output, OutputComparison, PairedReceipt, Receipt, StepLogits,
+    Terms, Verdict,
 };
 
 use crate::gate::support::measured as paired;
@@ -20,39 +21,39 @@ pub fn with_logits(ids: &[u32], logits: &[f32]) -> Output {
     Output { fingerprint: Some(fingerprint), ..output(ids.to_vec()) }
 }
 
-fn agreement(base: &Output, head: &Output) -> Agreement {
-    compare(base, head, TOLERANCE).agreement
+fn agreement(base: &Output, head: &Output) -> OutputComparison {
+    compare(base, head, TOLERANCE).comparison
 }
 
 #[test]
 fn the_last_bit_tells_same_from_drifted_and_the_tolerance_drifted_from_changed() {
     let base = with_logits(&[3, 4], &[1.0, 2.0, 8.0]);
-    assert_eq!(agreement(&base, &base), Agreement::Same);
+    assert_eq!(agreement(&base, &base), OutputComparison::Same);
     for (logit, expected) in [
-        (f32::from_bits(8.0_f32.to_bits() + 1), Agreement::Drifted),
-        (8.0 + 1.3e-4, Agreement::Drifted),
-        (8.0 + 1.5e-4, Agreement::Changed),
-        (f32::NAN, Agreement::Changed),
-        (f32::INFINITY, Agreement::Changed),
+        (f32::from_bits(8.0_f32.to_bits() + 1), OutputComparison::Drifted),
+        (8.0 + 1.3e-4, OutputComparison::Drifted),
+        (8.0 + 1.5e-4, OutputComparison::Changed),
+        (f32::NAN, OutputComparison::Changed),
+        (f32::INFINITY, OutputComparison::Changed),
     ] {
         assert_eq!(agreement(&base, &with_logits(&[3, 4], &[1.0, 2.0, logit])), expected, "{logit}");
     }
     let found = compare(&base, &with_logits(&[3, 4], &[1.0, 2.0, 8.5]), TOLERANCE);
-    let distance = found.distance.expect("numbers on both sides");
     // One of three moved by a sixteenth, at both positions.
-    assert_eq!((distance.logit, distance.relative), (0.5, (0.0625_f64.powi(2) / 3.0).sqrt()));
-    assert!(distance.divergence > 0.0 && distance.divergence < 1e-3, "{distance:?}");
-    assert_eq!((found.first_difference, found.positions), (None, 2));
+    let expected = (Some(0.5), Some((0.0625_f64.powi(2) / 3.0).sqrt()));
+    assert_eq!((found.max_abs_logit_delta, found.relative_drift), expected);
+    assert!(found.kl_divergence.is_some_and(|kl| kl > 0.0 && kl < 1e-3), "{found:?}");
+    assert_eq!((found.position, found.positions), (None, Some(2)));
 }
 
 #[test]
 fn a_divergence_is_what_its_formula_says() {
     let base = with_logits(&[0], &[0.0, 0.0]);
     let head = with_logits(&[0], &[3.0_f32.ln(), 0.0]);
-    let distance = compare(&base, &head, TOLERANCE).distance.expect("numbers on both sides");
+    let divergence = compare(&base, &head, TOLERANCE).kl_divergence.expect("numbers on both sides");
     // Half and half against three quarters and one.
     let expected = 0.5 * (0.5_f64 / 0.75).ln() + 0.5 * (0.5_f64 / 0.25).ln();
-    assert!((distance.divergence - expected).abs() < 1e-6, "{distance:?}");
+    assert!((divergence - expected).abs() < 1e-6, "{divergence}");
 }
 
 /// Of 1000 logits the 8 best are 5, and the others 1 or, behind `last`, another number.
@@ -67,19 +68,19 @@ fn beside_the_best(last: f32) -> Output {
 fn numbers_beside_the_best_are_judged_by_their_signed_sums() {
     let base = beside_the_best(1.0);
     for (last, expected) in [
-        (1.0, Agreement::Same),
-        (1.0 + 1e-6, Agreement::Drifted),
-        (1.01, Agreement::Changed),
-        (0.0, Agreement::Changed),
-        (f32::NAN, Agreement::Changed),
-        (f32::NEG_INFINITY, Agreement::Changed),
+        (1.0, OutputComparison::Same),
+        (1.0 + 1e-6, OutputComparison::Drifted),
+        (1.01, OutputComparison::Changed),
+        (0.0, OutputComparison::Changed),
+        (f32::NAN, OutputComparison::Changed),
+        (f32::NEG_INFINITY, OutputComparison::Changed),
     ] {
         let found = compare(&base, &beside_the_best(last), TOLERANCE);
-        assert_eq!((found.agreement, found.distance.expect("numbers").logit), (expected, 0.0), "{last}");
+        assert_eq!((found.comparison, found.max_abs_logit_delta), (expected, Some(0.0)), "{last}");
     }
     // Both sides mask the same tokens.
     let masked = beside_the_best(f32::NEG_INFINITY);
-    assert_eq!(agreement(&masked, &masked), Agreement::Same);
+    assert_eq!(agreement(&masked, &masked), OutputComparison::Same);
     let padded = |last: f32| {
         let mut logits = vec![1.0; 1000];
         logits[..8].fill(5.0);
@@ -87,12 +88,12 @@ fn numbers_beside_the_best_are_judged_by_their_signed_sums() {
         logits[900..].fill(f32::NEG_INFINITY);
         with_logits(&[1; 16], &logits)
     };
-    assert_eq!(agreement(&padded(1.0), &padded(0.0)), Agreement::Changed, "what is not masked is compared");
+    assert_eq!(agreement(&padded(1.0), &padded(0.0)), OutputComparison::Changed, "what is not masked is compared");
     // A file that is older than the sums shows them in the log-sum-exp alone.
     let mut old = base.clone();
     old.fingerprint.as_mut().expect("there").signed_sums.clear();
-    assert_eq!(agreement(&old, &beside_the_best(0.0)), Agreement::Drifted);
-    assert_eq!(agreement(&beside_the_best(0.0), &old), Agreement::Drifted);
+    assert_eq!(agreement(&old, &beside_the_best(0.0)), OutputComparison::Drifted);
+    assert_eq!(agreement(&beside_the_best(0.0), &old), OutputComparison::Drifted);
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn a_token_that_left_the_best_counts_with_what_it_lost_at_least() {
     logits[0] = 0.0;
     let found = compare(&base, &with_logits(&[1], &logits), TOLERANCE);
     // It had 20, and the least of head's best has 12.
-    assert_eq!((found.agreement, found.distance.expect("numbers").logit), (Agreement::Changed, 8.0));
+    assert_eq!((found.comparison, found.max_abs_logit_delta), (OutputComparison::Changed, Some(8.0)));
 }
 
 #[test]
@@ -130,14 +131,14 @@ fn another_token_is_drift_only_where_both_were_as_good() {
     };
     let mut head = with_logits(&[1, 9, 3], &[1.0, 8.00001]);
     head.fingerprint.as_mut().expect("there").steps.truncate(1);
-    assert_eq!(agreement(&base(Some(2e-5)), &head), Agreement::Drifted);
-    assert_eq!(agreement(&base(Some(0.5)), &head), Agreement::Changed);
-    assert_eq!(agreement(&base(None), &head), Agreement::Changed, "a margin nobody knows is no near tie");
+    assert_eq!(agreement(&base(Some(2e-5)), &head), OutputComparison::Drifted);
+    assert_eq!(agreement(&base(Some(0.5)), &head), OutputComparison::Changed);
+    assert_eq!(agreement(&base(None), &head), OutputComparison::Changed, "a margin nobody knows is no near tie");
     let mut equal = head.clone();
     equal.fingerprint = base(None).fingerprint;
     assert_eq!(
         agreement(&base(Some(1e-5)), &equal),
-        Agreement::Changed,
+        OutputComparison::Changed,
         "nothing drifted that could have swapped them"
     );
 }
@@ -148,25 +149,25 @@ fn numbers_are_compared_only_where_both_had_read_the_same() {
     let mut head = with_logits(&[1, 9, 3], &[1.0, 8.0]);
     head.fingerprint.as_mut().expect("there").steps[2] = StepLogits::of(2, &[50.0, 60.0]);
     let found = compare(&base, &head, TOLERANCE);
-    assert_eq!((found.agreement, found.first_difference, found.positions), (Agreement::Changed, Some(1), 2));
-    assert_eq!(found.distance.expect("numbers").logit, 0.0);
+    assert_eq!((found.comparison, found.position, found.positions), (OutputComparison::Changed, Some(1), Some(2)));
+    assert_eq!(found.max_abs_logit_delta, Some(0.0));
     // Led along base's words it is compared everywhere.
     head.fingerprint.as_mut().expect("there").fed = Some(vec![1, 2]);
-    assert_eq!(compare(&base, &head, TOLERANCE).positions, 3);
+    assert_eq!(compare(&base, &head, TOLERANCE).positions, Some(3));
 }
 
 #[test]
 fn without_numbers_tokens_decide_as_far_as_both_are_known() {
     let old = output(vec![1, 2]);
-    assert_eq!(agreement(&old, &with_logits(&[1, 2], &[1.0])), Agreement::Same, "an older file has no numbers");
-    assert_eq!(agreement(&with_logits(&[1, 2], &[1.0]), &output(vec![1, 3])), Agreement::Changed);
+    assert_eq!(agreement(&old, &with_logits(&[1, 2], &[1.0])), OutputComparison::Same, "an older file has no numbers");
+    assert_eq!(agreement(&with_logits(&[1, 2], &[1.0]), &output(vec![1, 3])), OutputComparison::Changed);
     let more = |more_ids: &[u32]| Output {
         fingerprint: Some(Fingerprint { more_ids: more_ids.to_vec(), ..Fingerprint::default() }),
         ..output(vec![1, 2])
     };
-    assert_eq!(agreement(&more(&[3, 4, 5]), &more(&[3, 4])), Agreement::Same);
+    assert_eq!(agreement(&more(&[3, 4, 5]), &more(&[3, 4])), OutputComparison::Same);
     let found = compare(&more(&[3, 4]), &more(&[3, 9]), TOLERANCE);
-    assert_eq!((found.agreement, found.first_difference, found.distance), (Agreement::Changed, Some(3), None));
+    assert_eq!((found.comparison, found.position, found.relative_drift), (OutputComparison::Changed, Some(3), None));
 }
 
 /// One case of a run and of its baseline, numbers behind both; head's last logit is off by `by`.

@@ -1,0 +1,303 @@
+//! What docs/reference/engine.md asks of an engine beyond its cases, checked once a gate in the pilot's processes: it computes a prompt anew that
+//! it has just read, serves requests together as it serves each alone, and gives the same output at prompt lengths that no case has.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use super::block::Pair;
+use super::{PairedRequest, ensure_not};
+use infergate_core::case::{Case, Phase};
+use infergate_core::load::{Arrivals, LevelPlan, RequestShape, Stop};
+use infergate_core::worker::{Capability, Client, WorkerError};
+use infergate_receipts::{FINGERPRINT_POSITIONS, Note, OtherLength, Side};
+
+/// A shorter prompt takes hardly longer than the first token of a longer one.
+const LEAST_REREAD_TOKENS: usize = 16;
+/// New prompts of the first look at what rereading takes, and of those that it calls for.
+const REREAD_PROMPTS: [usize; 3] = [1, 2, 5];
+
+/// Two prompts of unequal length, which no step has at the same place.
+const BATCH_TOKENS: [usize; 2] = [5, 37];
+
+/// The shortest prompt with a past, and lengths that no block size divides.
+const LENGTHS: [usize; 4] = [2, 37, 101, 333];
+/// One more reaches to the end of the context, or of so much of it.
+const MOST_CONTEXT_TOKENS: usize = 1024;
+/// All these prompts together may take one part in so many of a budget.
+const PART_OF_BUDGET: u32 = 10;
+/// An answer may take so many times what is expected, and never less than the least.
+const MOST_TIMES_EXPECTED: f64 = 20.0;
+const LEAST_LIMIT: Duration = Duration::from_secs(60);
+
+/// Samples read the same prompt again and again: with a prefix cache their times would be those of the cache. Gives a note where base has
+/// one and head has none, so that head can be no faster by it. To be called before samples are sized by the faster side.
+///
+/// # Errors
+/// [`WorkerError::Invalid`] where head has one; a worker that died, hangs or breaks the protocol.
+pub fn check_prefix_cache(pair: &mut Pair<'_>, timed: impl Iterator<Item = Case>) -> Result<Vec<Note>, WorkerError> {
+    let reads = |case: &Case| matches!(case.phase(), Phase::Prefill | Phase::Generate);
+    let mut cases: Vec<Case> = timed.filter(|case| case.prompt_tokens() >= LEAST_REREAD_TOKENS).filter(reads).collect();
+    // A cache of whole blocks keeps no prompt that is shorter than one, and a small one none that is long. The short one first: new
+    // prompts of the long one begin as those of the short one.
+    cases.sort_by_key(Case::prompt_tokens);
+    cases.dedup_by_key(|case| case.prompt_tokens());
+    let longest = cases.get(1..).and_then(<[Case]>::last).copied();
+    let mut notes = Vec::new();
+    for case in cases.first().copied().into_iter().chain(longest) {
+        let mut times = |side: Side| times_as_fast(pair.client(side), case).map_err(|error| error.of(side.name()));
+        let (head, base) = (times(Side::Head)?, times(Side::Base)?);
+        let answers = |side: &str, times: f64| {
+            format!("{side} answers a prompt of {case} that it has just read {times:.1} times as fast as a new one")
+        };
+        if let Some(head) = head {
+            let both = base.map(|base| format!("; base answers it {base:.1} times as fast")).unwrap_or_default();
+            let head = answers("head", head);
+            let text = format!("{head}{both}; Engine::start has to compute it anew (docs/reference/engine.md)");
+            return Err(WorkerError::Invalid(text));
+        }
+        let of_base = base.map(|times| format!("{}: its times are those of its cache", answers("base", times)));
+        notes.extend(of_base.map(Note::from));
+    }
+    Ok(notes)
+}
+
+/// How many times as fast a known prompt is in the look that shows least, where it is faster in all. `None` also where the side cannot say.
+fn times_as_fast(client: &mut Client<'_>, case: Case) -> Result<Option<f64>, WorkerError> {
+    if !client.can(Capability::Reread) {
+        return Ok(None);
+    }
+    let (mut least, mut skip) = (f64::INFINITY, 0);
+    for count in REREAD_PROMPTS {
+        let look = match client.reread(case, count, skip) {
+            Ok(look) => look,
+            // A prompt of few different tokens has no new ones, and an engine may take no other.
+            Err(WorkerError::Refused(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let Some(times) = look.times_as_fast() else { return Ok(None) };
+        (least, skip) = (least.min(times), skip + count);
+    }
+    Ok(Some(least))
+}
+
+/// What no case shows of the outputs of both sides.
+#[derive(Default)]
+pub struct OtherOutputs {
+    pub lengths: Vec<OtherLength>,
+    pub notes: Vec<Note>,
+    /// What head alone cannot do, or does wrong.
+    pub broken: Vec<String>,
+}
+
+/// Asks both sides for requests together, and for prompts of other lengths. To be called after all that the pilot times: what ends a
+/// process here is not needed any more. Of several shards the first asks.
+///
+/// # Errors
+/// The user's own end.
+pub fn check_other_outputs(
+    pair: &mut Pair<'_>,
+    cases: &[Case],
+    context_tokens: usize,
+    request: &PairedRequest,
+    cancelled: &AtomicBool,
+    say: &mut dyn FnMut(&str),
+) -> Result<OtherOutputs, WorkerError> {
+    let mut found = OtherOutputs::default();
+    let longest = cases.iter().max_by_key(|case| case.prompt_tokens());
+    let Some(longest) = longest.filter(|_| cases.iter().all(|case| case.phase() != Phase::Bench)) else {
+        return Ok(found);
+    };
+    if !request.other_outputs || request.quick || request.shard.is_some_and(|shard| shard.number != 1) {
+        return Ok(found);
+    }
+    let has_room = plan(0).validate(context_tokens).is_ok();
+    if has_room && !request.is_same_code() {
+        say("pilot: two requests together");
+        if found.check_batch(pair, request, cancelled)? {
+            let text = "outputs of other prompt lengths were not compared: a side ended at two requests together";
+            found.notes.push(Note::from(text.to_owned()));
+            return Ok(found);
+        }
+    }
+    found.check_lengths(pair, (cases, *longest), context_tokens, request, cancelled, say)?;
+    Ok(found)
+}
+
+/// What a side does with two requests at once, the worse the later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Batch {
+    AsAlone,
+    /// It serves one at a time, or cannot begin.
+    Refused,
+    Wrong,
+    /// It gives no answer.
+    Failed,
+    /// Its process died, hangs or breaks the protocol.
+    Ended,
+}
+
+impl OtherOutputs {
+    /// Head has to do no worse with two requests together than base does, of which an engine that serves one at a time is not asked more.
+    /// A near tie, or a race, can give another token once: so head fails only where it does so with other prompts, too. Gives whether a
+    /// process ended by it.
+    fn check_batch(
+        &mut self,
+        pair: &mut Pair<'_>,
+        request: &PairedRequest,
+        cancelled: &AtomicBool,
+    ) -> Result<bool, WorkerError> {
+        let mut worst: Option<(Batch, String)> = None;
+        for seed in [request.load.seed, request.load.seed ^ 1] {
+            ensure_not(cancelled)?;
+            let (in_head, why) = serve(&mut pair.head, &plan(seed))?.unwrap_or((Batch::AsAlone, String::new()));
+            let of_base = if in_head == Batch::AsAlone { None } else { serve(&mut pair.base, &plan(seed))? };
+            // What base cannot be asked is not known to be head's alone.
+            let in_base = of_base.map_or(in_head, |(in_base, _)| in_base);
+            let has_ended = in_head == Batch::Ended || in_base == Batch::Ended;
+            let note = |whose: &str, why: &str| Note::from(format!("requests together in {whose}: {why}"));
+            match worst.take() {
+                None if in_head <= in_base => {
+                    if in_head > Batch::Refused {
+                        self.notes.push(note("head, and base is not known to do better", &why));
+                    }
+                    return Ok(has_ended);
+                }
+                Some((_, first)) if in_head <= in_base => {
+                    self.notes.push(note("head alone, in one of two looks", &first));
+                    return Ok(has_ended);
+                }
+                first => worst = first.filter(|(first, _)| *first >= in_head).or(Some((in_head, why))),
+            }
+            if has_ended {
+                self.broken.extend(worst.map(|(_, why)| format!("requests together in head alone: {why}")));
+                return Ok(true);
+            }
+        }
+        if let Some((batch, why)) = worst {
+            let text = format!("requests together in head alone: {why}");
+            match request.allow_output_change && batch == Batch::Wrong {
+                true => self.notes.push(Note::from(text)),
+                false => self.broken.push(text),
+            }
+        }
+        Ok(false)
+    }
+
+    /// A mask, a tail or a table of positions can be wrong at some lengths alone.
+    fn check_lengths(
+        &mut self,
+        pair: &mut Pair<'_>,
+        (cases, longest): (&[Case], Case),
+        context_tokens: usize,
+        request: &PairedRequest,
+        cancelled: &AtomicBool,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(), WorkerError> {
+        let took_s = pair.head.patience().prepared(longest).unwrap_or_default().as_secs_f64();
+        let (begun, room_s) = (Instant::now(), request.budget.map(|budget| (budget / PART_OF_BUDGET).as_secs_f64()));
+        let mut not_compared: Vec<(usize, String)> = Vec::new();
+        for prompt_tokens in lengths(cases, context_tokens) {
+            ensure_not(cancelled)?;
+            // Both sides take at least as much longer as the prompt is.
+            let expected_s = 2.0 * took_s * prompt_tokens as f64 / longest.prompt_tokens() as f64;
+            if room_s.is_some_and(|room_s| expected_s > room_s - begun.elapsed().as_secs_f64()) {
+                not_compared.push((prompt_tokens, "they would take more than a tenth of the budget".into()));
+                continue;
+            }
+            // A path that hangs at some lengths is not waited for as the first run of a suite is.
+            let limit = Duration::from_secs_f64(MOST_TIMES_EXPECTED * expected_s).max(LEAST_LIMIT);
+            [&mut pair.base, &mut pair.head].into_iter().for_each(|client| client.give_first_of_case(limit));
+            say(&format!("pilot: prompt of {prompt_tokens} tokens"));
+            match outputs(pair, Case::Prefill { prompt_tokens }) {
+                Ok(both) => self.lengths.push(both),
+                Err(WorkerError::NotComparable(why)) => not_compared.push((prompt_tokens, why)),
+                Err(WorkerError::Invalid(why)) => {
+                    self.broken.push(why);
+                    break;
+                }
+                Err(error) if has_ended(&error) => {
+                    not_compared
+                        .push((prompt_tokens, format!("a side ended, so longer ones were not tried ({error})")));
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some((_, why)) = not_compared.first() {
+            let lengths: Vec<String> = not_compared.iter().map(|(tokens, _)| tokens.to_string()).collect();
+            let lengths = lengths.join(", ");
+            let text = format!("the outputs of prompts of {lengths} tokens were not compared: {why}");
+            self.notes.push(Note::from(text));
+        }
+        Ok(())
+    }
+}
+
+/// `None` where the side's infergate cannot serve requests together.
+fn serve(client: &mut Client<'_>, plan: &LevelPlan) -> Result<Option<(Batch, String)>, WorkerError> {
+    if !client.can(Capability::LoadLevel) {
+        return Ok(None);
+    }
+    Ok(Some(match client.load_level(plan) {
+        Ok(level) => level.cut_short.map_or((Batch::AsAlone, String::new()), |why| (Batch::Failed, why)),
+        Err(WorkerError::Refused(why)) => (Batch::Refused, why),
+        Err(WorkerError::Invalid(why)) => (Batch::Wrong, why),
+        Err(error @ WorkerError::Interrupted(_)) => return Err(error),
+        Err(error) => (Batch::Ended, error.to_string()),
+    }))
+}
+
+fn plan(seed: u64) -> LevelPlan {
+    let shape =
+        |prompt_tokens| RequestShape { prompt_tokens, output_tokens: FINGERPRINT_POSITIONS, shared_prefix_tokens: 0 };
+    let requests = BATCH_TOKENS.len() as u32;
+    LevelPlan {
+        arrivals: Arrivals::Closed { users: requests },
+        stop: Stop::Requests { count: u64::from(requests) },
+        warm_up_requests: 0,
+        slots: requests,
+        scenarios: BATCH_TOKENS.map(shape).to_vec(),
+        seed,
+        compared: 2 * requests,
+    }
+}
+
+/// The lengths that no case has and after which the context has room for all positions of a fingerprint.
+fn lengths(cases: &[Case], context_tokens: usize) -> Vec<usize> {
+    let room = context_tokens.min(MOST_CONTEXT_TOKENS).saturating_sub(FINGERPRINT_POSITIONS + 1);
+    let mut lengths: Vec<usize> = LENGTHS.into_iter().filter(|length| *length < room).chain([room]).collect();
+    lengths.retain(|length| *length > 0 && cases.iter().all(|case| case.prompt_tokens() != *length));
+    lengths
+}
+
+/// What both sides give.
+///
+/// # Errors
+/// [`WorkerError::Invalid`] for what head alone cannot run, [`WorkerError::NotComparable`] for what base cannot, and what ended a process.
+fn outputs(pair: &mut Pair<'_>, id: Case) -> Result<OtherLength, WorkerError> {
+    let stops = |error: &WorkerError| matches!(error, WorkerError::Interrupted(_));
+    let head_output = match pair.head.prepare(id, None) {
+        Ok(reply) => reply.output,
+        Err(error) if stops(&error) => return Err(error),
+        Err(error) => {
+            return Err(match pair.base.prepare(id, None) {
+                Ok(_) => WorkerError::Invalid(format!("{id}: head alone cannot run it: {error}")),
+                Err(of_base) if stops(&of_base) || has_ended(&of_base) => of_base,
+                Err(_) if has_ended(&error) => {
+                    WorkerError::Invalid(format!("{id}: base refuses it, head ends: {error}"))
+                }
+                Err(_) => WorkerError::NotComparable(format!("head and base cannot run them ({error})")),
+            });
+        }
+    };
+    match pair.base.prepare_beside(id, &head_output) {
+        Ok(reply) => Ok(OtherLength { id, base_output: reply.output, head_output }),
+        Err(error) if stops(&error) || has_ended(&error) => Err(error),
+        Err(error) => Err(WorkerError::NotComparable(format!("base cannot run them ({error})"))),
+    }
+}
+
+/// Whether no more can be asked of the process: it is gone, or out of step.
+fn has_ended(error: &WorkerError) -> bool {
+    matches!(error, WorkerError::Died(_) | WorkerError::Hung(_) | WorkerError::Protocol(_))
+}

@@ -1,0 +1,141 @@
+//! Benches that cannot be measured: each is named, and the others are compared without it.
+
+use std::time::Duration;
+
+use infergate_core::case::{Case, Phase};
+use infergate_core::printable::printable_within;
+use infergate_core::stats::median;
+use infergate_core::worker::WorkerError;
+
+use super::PairedRequest;
+use super::block::Pair;
+use super::iterations::{bearable, look};
+use infergate_receipts::{BlockCase, Note, PairedCase, PairedReceipt, Side};
+
+/// Characters of a reason.
+const MOST_CHARACTERS: usize = 240;
+
+/// No iteration that does anything is shorter.
+const LEAST_NS: f64 = 0.1;
+
+/// What attempts at the pilot showed so far.
+#[derive(Default)]
+pub struct ExcludedBenches {
+    benches: Vec<ExcludedBench>,
+    /// The longest time that a bench took which did not hang.
+    pub longest: Duration,
+}
+
+struct ExcludedBench {
+    case: Case,
+    fails: Fails,
+    error: WorkerError,
+}
+
+/// Where a bench fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fails {
+    HeadAlone,
+    BaseAlone,
+    Both,
+}
+
+impl ExcludedBenches {
+    /// Excludes a case that failed by `error`.
+    ///
+    /// # Errors
+    /// `error` itself, which ends the run: the case is no bench of a bench target, or was asked for by its name, or it is not its failure.
+    pub fn exclude(
+        &mut self,
+        request: &PairedRequest,
+        case: Case,
+        error: WorkerError,
+        fails: Fails,
+    ) -> Result<(), WorkerError> {
+        let is_named = request.cases.iter().any(|named| *named == case.to_string() || *named == case.id());
+        if case.phase() != Phase::Bench || !request.is_of_bench_target() || !is_own(&error) || is_named {
+            return Err(error);
+        }
+        self.benches.push(ExcludedBench { case, fails, error });
+        Ok(())
+    }
+
+    pub fn has(&self, case: Case) -> bool {
+        self.benches.iter().any(|bench| bench.case == case)
+    }
+
+    /// How many gave no answer within their limit.
+    pub fn hung(&self) -> usize {
+        self.benches.iter().filter(|bench| matches!(bench.error, WorkerError::Hung(_))).count()
+    }
+
+    /// Adds to the receipt why each was excluded. What fails in head alone is no pass.
+    pub fn note(&self, request: &PairedRequest, receipt: &mut PairedReceipt) {
+        for bench in &self.benches {
+            let text = bench.describe(request);
+            match bench.fails {
+                Fails::HeadAlone => receipt.broken.push(text),
+                Fails::BaseAlone | Fails::Both => receipt.notes.push(Note::from(text)),
+            }
+        }
+    }
+
+    /// Refuses a run of which nothing is left in `cases`. What does not work in base either cannot be compared.
+    pub fn ensure_some_left(&mut self, request: &PairedRequest, cases: &[Case]) -> Result<(), WorkerError> {
+        let (true, Some(last)) = (cases.is_empty(), self.benches.last()) else { return Ok(()) };
+        let not_comparable = WorkerError::NotComparable(last.describe(request));
+        let of_head = self.benches.iter().position(|bench| bench.fails == Fails::HeadAlone);
+        Err(of_head.map_or(not_comparable, |at| self.benches.swap_remove(at).error))
+    }
+}
+
+impl ExcludedBench {
+    /// Where it fails, and why.
+    fn describe(&self, request: &PairedRequest) -> String {
+        let Self { case, fails, error } = self;
+        let mut why = error.to_string();
+        for program in [&request.base, &request.head] {
+            why = why.replace(&format!("{}: ", program.name()), "");
+        }
+        let why = printable_within(&why, MOST_CHARACTERS);
+        match fails {
+            Fails::HeadAlone => format!("{case} fails in head alone: {why}"),
+            Fails::BaseAlone => format!("{case}: not compared, it fails in base: {why}"),
+            Fails::Both => format!("{case}: not compared, it fails in base and head: {why}"),
+        }
+    }
+}
+
+/// Whether an error can be a bench's own fault, and not that of the run.
+pub fn is_own(error: &WorkerError) -> bool {
+    !matches!(error, WorkerError::Interrupted(_) | WorkerError::Failed(_))
+}
+
+/// Where a case fails whose sampling ended with `error`: what fails in head is tried in base, with as many iterations.
+pub fn who_fails(pair: &mut Pair<'_>, mut plan: PairedCase, error: &WorkerError) -> Fails {
+    if pair.last_asked == Side::Base {
+        return Fails::BaseAlone;
+    }
+    let (iterations, is_bench) = (plan.iterations_per_sample, plan.id.phase() == Phase::Bench);
+    let mut in_base = |iterations| look(pair, Side::Base, &mut plan, iterations);
+    let mut fails_in_base = || {
+        let most = bearable(iterations, |iterations| Ok(in_base(iterations)?.timed_ns));
+        most.and_then(&mut in_base).is_err()
+    };
+    if is_bench && is_own(error) && fails_in_base() { Fails::Both } else { Fails::HeadAlone }
+}
+
+/// Why a bench shows nothing of which the compiler left nothing on one side: an iteration takes less than a processor's cycle.
+pub fn compiled_away(plan: &PairedCase, seen: &BlockCase) -> Option<WorkerError> {
+    let each_ns = |samples: &[u64]| {
+        let samples: Vec<f64> = samples.iter().map(|ns| *ns as f64 / plan.iterations_per_sample as f64).collect();
+        median(&samples).unwrap_or(f64::INFINITY)
+    };
+    let least_ns = each_ns(&seen.base_ns).min(each_ns(&seen.head_ns));
+    let why = || {
+        format!(
+            "an iteration takes {least_ns:.3} ns, so the compiler left nothing of it; let it return what it computes, and black_box what it reads"
+        )
+    };
+    (least_ns < LEAST_NS).then(|| WorkerError::Invalid(why()))
+}
