@@ -1,12 +1,31 @@
-//! The gate: reads receipts, never measures, and decides. Pure: same input, same answer.
+//! Receipts in, a verdict out: this package judges what others measured. It reads no clock and no file and starts nothing, so the same
+//! receipt has the same verdict wherever it is judged.
 //!
-//! Three channels here. The *exact* channel compares what has no noise: output ids, counters, the weights' bytes. The
-//! *stored* channel compares time with the sessions of a committed baseline. The [`memory`] channel asks one process for
-//! leaks. Output is compared first: a faster wrong answer is a failure, and its time is not judged. [`load`] puts load runs on
-//! the stored channel.
+//! ```
+//! use infergate_judge::paired::{PairedPolicy, judge};
+//! use infergate_receipts::{Outcome, PairedReceipt};
 //!
-//! Every case of the run appears on both channels. What cannot be judged says so in its note and never passes for
-//! judged: [`Outcome::Advisory`] shows a number without deciding on it.
+//! // What `gate --against main --out paired.json` writes: base and head took turns in eight blocks.
+//! let json = include_str!("../../../tests/golden/paired-1.json");
+//! let mut receipt: PairedReceipt = serde_json::from_str(json)?;
+//! receipt.cases.truncate(1);
+//! for block in receipt.blocks.iter_mut().flat_map(|block| &mut block.cases) {
+//!     block.head_ns = block.base_ns.iter().map(|ns| ns + ns / 10).collect();
+//! }
+//! let verdict = judge(&receipt, &PairedPolicy::default());
+//! assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Regressed, 1));
+//! let time = verdict.deciding().and_then(|row| row.time()).expect("a time regressed");
+//! assert!(time.ratio.is_some_and(|ratio| (ratio - 1.1).abs() < 1e-4));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+//!
+//! Each module is one rule. A time is judged by one of two channels, each with its formula and its source: [`paired`] compares blocks of a
+//! revision with those of another one in the same run, and [`judge`](judge()) one run with the days of a committed baseline. [`output`] is
+//! compared before any time: a faster wrong answer is a failure. The exact channel compares what has no noise: counters and the weights'
+//! bytes. [`memory`] asks one process for leaks, and [`load`] has the medians of load runs judged as those of a suite.
+//!
+//! Every case of the run appears on both channels. What cannot be judged carries a reason, and never passes for judged:
+//! [`Outcome::Advisory`] shows a number without deciding on it.
 
 // Only the command links it.
 #![allow(missing_docs)]

@@ -6,16 +6,20 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
-use libc::{c_int, c_long, c_uint, c_void, pid_t, user_regs_struct};
+use libc::{AT_ENTRY, c_int};
+use nix::errno::Errno;
+use nix::sys::ptrace::{self, Event, Options};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
 use object::Object;
 use object::read::elf::ElfFile64;
 
@@ -51,23 +55,20 @@ pub fn trace(
     };
     // SAFETY: between fork and exec it makes one system call, which allocates nothing.
     unsafe {
-        command.pre_exec(|| ask(libc::PTRACE_TRACEME, 0, 0, ptr::null_mut()).map(drop));
+        command.pre_exec(|| Ok(ptrace::traceme()?));
     }
+    let action = SigAction::new(SigHandler::Handler(ask_again), SaFlags::empty(), SigSet::empty());
     // SAFETY: the handler stores one flag; without SA_RESTART a wait for the program ends early.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = ask_again as extern "C" fn(c_int) as usize;
-        libc::sigaction(libc::SIGUSR1, &raw const action, ptr::null_mut());
-    }
+    unsafe { sigaction(Signal::SIGUSR1, &action) }?;
     let child = command.spawn().with_context(|| format!("{}: cannot be started", program.display()))?;
-    let process = pid_t::try_from(child.id()).context("its number is none of this system's")?;
-    let (waited, _) = wait(process, || Ok(()))?;
-    let options = libc::PTRACE_O_EXITKILL
-        | libc::PTRACE_O_TRACECLONE
-        | libc::PTRACE_O_TRACEFORK
-        | libc::PTRACE_O_TRACEVFORK
-        | libc::PTRACE_O_TRACEEXEC;
-    ask(libc::PTRACE_SETOPTIONS, waited, 0, number(options.unsigned_abs().into()))?;
+    let process = Pid::from_raw(child.id().cast_signed());
+    wait(Some(process), || Ok(()))?;
+    let options = Options::PTRACE_O_EXITKILL
+        | Options::PTRACE_O_TRACECLONE
+        | Options::PTRACE_O_TRACEFORK
+        | Options::PTRACE_O_TRACEVFORK
+        | Options::PTRACE_O_TRACEEXEC;
+    ptrace::setoptions(process, options)?;
     let identity = |path: &Path| fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()));
     let mut tracer = Tracer {
         process,
@@ -79,12 +80,12 @@ pub fn trace(
         seen: File::create(seen)?,
     };
     tracer.watch(process)?;
-    ask(libc::PTRACE_CONT, process, 0, ptr::null_mut())?;
+    ptrace::cont(process, None)?;
     tracer.follow()
 }
 
 struct Tracer<'a> {
-    process: pid_t,
+    process: Pid,
     /// The file's device and inode.
     program: (u64, u64),
     /// Where the program begins, loaded at zero.
@@ -93,7 +94,7 @@ struct Tracer<'a> {
     /// By where it lies: the function, and its first byte. A copy of a process has the same.
     stops: HashMap<u64, (u64, u8)>,
     /// Threads that stopped before.
-    threads: HashSet<pid_t>,
+    threads: HashSet<Pid>,
     seen: File,
 }
 
@@ -101,61 +102,52 @@ impl Tracer<'_> {
     /// Lets all threads of all processes run until the first process ends.
     fn follow(&mut self) -> Result<i32> {
         loop {
-            let (thread, status) = wait(-1, || self.watch_again())?;
-            if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
-                self.threads.remove(&thread);
-                if thread == self.process {
-                    return Ok(if libc::WIFEXITED(status) {
-                        libc::WEXITSTATUS(status)
-                    } else {
-                        128 + libc::WTERMSIG(status)
-                    });
+            // The signal that a thread goes on with: the one that stopped it, or none where the stop is ours.
+            let (thread, signal) = match wait(None, || self.watch_again())? {
+                WaitStatus::Exited(thread, code) if thread == self.process => return Ok(code),
+                WaitStatus::Signaled(thread, signal, _) if thread == self.process => return Ok(128 + signal as i32),
+                WaitStatus::PtraceEvent(thread, _, event) => {
+                    self.threads.insert(thread);
+                    if event == Event::PTRACE_EVENT_EXEC as i32 {
+                        self.started(thread)?;
+                    }
+                    (thread, None)
                 }
-                continue;
-            }
-            let signal = self.stopped(thread, status)?;
-            match ask(libc::PTRACE_CONT, thread, 0, number(signal.unsigned_abs().into())) {
-                Err(error) if is_gone(&error) => {}
-                other => drop(other?),
-            }
+                WaitStatus::Stopped(thread, signal) => {
+                    let is_new = self.threads.insert(thread);
+                    let is_ours =
+                        signal == Signal::SIGSTOP && is_new || signal == Signal::SIGTRAP && self.began(thread)?;
+                    (thread, Some(signal).filter(|_| !is_ours))
+                }
+                WaitStatus::Exited(thread, _) | WaitStatus::Signaled(thread, ..) => {
+                    self.threads.remove(&thread);
+                    continue;
+                }
+                _ => continue,
+            };
+            unless_gone(ptrace::cont(thread, signal))?;
         }
     }
 
-    /// What a stopped thread is told when it goes on: the signal that stopped it, or none where the stop is ours.
-    fn stopped(&mut self, thread: pid_t, status: c_int) -> Result<c_int> {
-        let signal = libc::WSTOPSIG(status);
-        let is_new = self.threads.insert(thread);
-        match (signal, status >> 16) {
-            (libc::SIGTRAP, libc::PTRACE_EVENT_EXEC) => {
-                if fs::metadata(file(thread, "exe")).is_ok_and(|of| (of.dev(), of.ino()) == self.program) {
-                    self.watch(thread)?;
-                } else {
-                    let name = fs::read_link(file(thread, "exe")).unwrap_or_default();
-                    writeln!(self.seen, "{STARTED} {}", name.display().to_string().escape_debug())?;
-                }
-                Ok(0)
-            }
-            (libc::SIGTRAP, event) if event != 0 => Ok(0),
-            (libc::SIGSTOP, _) if is_new => Ok(0),
-            (libc::SIGTRAP, _) if self.began(thread)? => Ok(0),
-            _ => Ok(signal),
+    /// A process started a program: this one once more, or another one.
+    fn started(&mut self, process: Pid) -> Result<()> {
+        if fs::metadata(file(process, "exe")).is_ok_and(|of| (of.dev(), of.ino()) == self.program) {
+            return self.watch(process);
         }
+        let name = fs::read_link(file(process, "exe")).unwrap_or_default();
+        writeln!(self.seen, "{STARTED} {}", name.display().to_string().escape_debug())?;
+        Ok(())
     }
 
     /// Whether a thread stopped because a function began. Then that is noted, and it is set back to where it was.
-    fn began(&mut self, thread: pid_t) -> Result<bool> {
-        // SAFETY: it is made of numbers, of which all can be zero.
-        let mut registers: user_regs_struct = unsafe { std::mem::zeroed() };
-        match ask(libc::PTRACE_GETREGS, thread, 0, ptr::from_mut(&mut registers).cast()) {
-            Err(error) if is_gone(&error) => return Ok(false),
-            other => drop(other?),
-        }
+    fn began(&mut self, thread: Pid) -> Result<bool> {
+        let Some(mut registers) = unless_gone(ptrace::getregs(thread))? else { return Ok(false) };
         let at = registers.rip.wrapping_sub(1);
         let Some(&(function, byte)) = self.stops.get(&at) else { return Ok(false) };
         writeln!(self.seen, "{function:x}")?;
         put(thread, at, byte)?;
         registers.rip = at;
-        ask(libc::PTRACE_SETREGS, thread, 0, ptr::from_mut(&mut registers).cast())?;
+        ptrace::setregs(thread, registers)?;
         Ok(true)
     }
 
@@ -171,7 +163,7 @@ impl Tracer<'_> {
     }
 
     /// Puts the stops into a process that has just started the program.
-    fn watch(&mut self, process: pid_t) -> Result<()> {
+    fn watch(&mut self, process: Pid) -> Result<()> {
         let moved = start_of(process)?.wrapping_sub(self.entry);
         let memory = File::open(file(process, "mem"))?;
         for &function in self.functions {
@@ -186,55 +178,41 @@ impl Tracer<'_> {
     }
 }
 
-/// Whether a thread was ended while it was stopped.
-fn is_gone(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc::ESRCH)
+/// `None` of a thread that was ended while it was stopped.
+fn unless_gone<T>(found: nix::Result<T>) -> Result<Option<T>> {
+    match found {
+        Err(Errno::ESRCH) => Ok(None),
+        found => Ok(Some(found?)),
+    }
 }
 
-fn file(process: pid_t, name: &str) -> PathBuf {
+fn file(process: Pid, name: &str) -> PathBuf {
     Path::new("/proc").join(process.to_string()).join(name)
 }
 
 /// Where the program begins as it was loaded: see getauxval(3).
-fn start_of(process: pid_t) -> Result<u64> {
+fn start_of(process: Pid) -> Result<u64> {
     let vector = fs::read(file(process, "auxv"))?;
     let mut pairs =
         vector.as_chunks::<16>().0.iter().filter_map(|pair| pair.first_chunk::<8>().zip(pair.last_chunk::<8>()));
-    let found = pairs.find(|(kind, _)| u64::from_ne_bytes(**kind) == libc::AT_ENTRY);
+    let found = pairs.find(|(kind, _)| u64::from_ne_bytes(**kind) == AT_ENTRY);
     found.map(|(_, value)| u64::from_ne_bytes(*value)).context("the system does not say where it was loaded")
 }
 
 /// Writes one byte of a traced process's code.
-fn put(process: pid_t, at: u64, byte: u8) -> Result<()> {
+fn put(process: Pid, at: u64, byte: u8) -> Result<()> {
     let memory = File::options().write(true).open(file(process, "mem")).context("code cannot be written")?;
     memory.write_all_at(&[byte], at).context("code cannot be written")
 }
 
-/// The next thread that stopped or ended, and how; -1 asks for any. A signal to this process has `meanwhile` called.
-fn wait(process: pid_t, mut meanwhile: impl FnMut() -> Result<()>) -> Result<(pid_t, c_int)> {
-    let mut status = 0;
+/// How the next thread stopped or ended: of one process, or of any. A signal to this process has `meanwhile` called.
+fn wait(process: Option<Pid>, mut meanwhile: impl FnMut() -> Result<()>) -> Result<WaitStatus> {
     loop {
         meanwhile()?;
-        // SAFETY: `status` is one number that lives through the call.
-        let found = unsafe { libc::waitpid(process, &raw mut status, libc::__WALL) };
-        if found > 0 {
-            return Ok((found, status));
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            bail!("the traced process is lost ({error})");
+        match waitpid(process, Some(WaitPidFlag::__WALL)) {
+            Ok(status) => return Ok(status),
+            Err(Errno::EINTR) => {}
+            Err(error) => bail!("the traced process is lost ({error})"),
         }
     }
-}
-
-/// A number where a request to ptrace(2) has room for a pointer.
-fn number(number: u64) -> *mut c_void {
-    ptr::without_provenance_mut(number as usize)
-}
-
-/// One request to ptrace(2). `data` is a number, or registers.
-fn ask(request: c_uint, process: pid_t, address: u64, data: *mut c_void) -> io::Result<c_long> {
-    // SAFETY: the only pointers that are given are to registers of this process, which live through the call.
-    let answer = unsafe { libc::ptrace(request, process, number(address), data) };
-    if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }

@@ -1,12 +1,9 @@
 //! What a calibration says of the gate: how often it is wrong, and how small a slowdown it finds.
 
-mod quoted;
-
 use std::collections::BTreeMap;
 
-pub use quoted::{of_another_setup, own_errors};
-
 use infergate_core::case::Case;
+use infergate_core::engine::EngineInfo;
 
 use super::evidence::LEVEL;
 use super::limits::THRESHOLD;
@@ -14,10 +11,14 @@ use super::looks::settled;
 use super::mean::block_mean_difference;
 use super::power::smallest_slowdown;
 use super::series::{MAX_BLOCKS, Series, block_difference, series};
-use infergate_core::stats::{clopper_pearson, median, pooled_std};
+use infergate_core::stats::{clopper_pearson, median, pooled_std, sample_std};
 use infergate_receipts::{
-    BlockCase, Calibration, CalibrationGate, LiveGates, Noise, Outcome, PairedCase, SUMMARY_SCHEMA, Share, Summary,
+    BlockCase, Calibration, CalibrationGate, LiveGates, Noise, Note, Outcome, PairedCase, PairedReceipt,
+    SUMMARY_SCHEMA, Share, Summary,
 };
+
+/// Blocks that vary by more than so many times those of the calibration are other conditions.
+const TIMES_AS_NOISY: f64 = 2.0;
 
 /// What a calibration says of one case to a later gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,8 +51,8 @@ pub fn summarise(calibration: &Calibration) -> Summary {
     Summary {
         schema: SUMMARY_SCHEMA,
         design_level: LEVEL,
-        same_file: live(calibration, Kind::SameFile),
-        separate_builds: live(calibration, Kind::TwoBuilds),
+        same_file: live(calibration, false),
+        separate_builds: live(calibration, true),
         smallest_called: smallest_called(calibration, THRESHOLD),
         noise: block_noise(calibration),
     }
@@ -66,19 +67,9 @@ fn timed(calibration: &Calibration) -> Vec<Case> {
     calibration.cases.iter().filter(|case| case.timed).map(|case| case.id).collect()
 }
 
-/// Which question a gate answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// One file, or copies of it.
-    SameFile,
-    /// Two builds that do the same.
-    TwoBuilds,
-}
-
-/// Gates of one kind, in the order they were measured.
-fn of_kind(calibration: &Calibration, kind: Kind) -> impl Iterator<Item = &CalibrationGate> {
-    let is = |gate: &CalibrationGate| if gate.is_separate() { Kind::TwoBuilds } else { Kind::SameFile };
-    calibration.gates.iter().filter(move |gate| is(gate) == kind)
+/// Gates between two builds that do the same, or else of one file or copies of it, in the order they were measured.
+fn gates(calibration: &Calibration, are_separate: bool) -> impl Iterator<Item = &CalibrationGate> {
+    calibration.gates.iter().filter(move |gate| gate.is_separate() == are_separate)
 }
 
 /// Time of the iterations of a case in a block, both sides, seconds.
@@ -92,8 +83,8 @@ fn ended(cases: &[PairedCase], gate: &CalibrationGate) -> Vec<Option<Outcome>> {
     settled(&suite).into_iter().map(|case| case.map(|(outcome, _)| outcome)).collect()
 }
 
-fn live(calibration: &Calibration, kind: Kind) -> LiveGates {
-    let gates: Vec<&CalibrationGate> = of_kind(calibration, kind).collect();
+fn live(calibration: &Calibration, are_separate: bool) -> LiveGates {
+    let gates: Vec<&CalibrationGate> = gates(calibration, are_separate).collect();
     let ends: Vec<Vec<Option<Outcome>>> = gates.iter().map(|gate| ended(&calibration.cases, gate)).collect();
     let count = |what: fn(&[Option<Outcome>]) -> bool| ends.iter().filter(|end| what(end)).count() as u64;
     let (all, settled, regressed, passed) =
@@ -143,4 +134,64 @@ fn noise(calibration: &Calibration, case: Case) -> Noise {
     let gates = of(block_difference);
     let blocks = gates.iter().map(Vec::len).sum();
     Noise { case, blocks, std: pooled_std(&gates), mean_std: pooled_std(&of(block_mean_difference)) }
+}
+
+/// How often gates between two builds that do the same were wrong here, judged by the limits of `receipt`: the question that a change asks,
+/// which gates of one file against itself do not answer.
+pub fn own_errors(calibration: Option<&Calibration>, receipt: &PairedReceipt) -> Note {
+    let unknown = |why: &str| Note::OwnErrorsUnknown { why: why.to_owned() };
+    let Some(calibration) = calibration else {
+        return unknown("this machine class has no calibration, which the command `calibrate` makes");
+    };
+    if let Some(why) = other_conditions(calibration, receipt) {
+        return unknown(&why);
+    }
+    let ends = gates(calibration, true).map(|gate| ended(&receipt.cases, gate));
+    let settled: Vec<Vec<Option<Outcome>>> = ends.filter(|end| all_settled(end)).collect();
+    if settled.is_empty() {
+        return unknown("no settled gate between two builds that do the same is in its calibration");
+    }
+    Note::OwnErrors {
+        calibrated: calibration.created.get(..10).unwrap_or(&calibration.created).to_owned(),
+        gates: settled.len() as u64,
+        regressed: settled.iter().filter(|end| any_regressed(end)).count() as u64,
+    }
+}
+
+/// Why a calibration says nothing of a run: it is of other threads, say; `None` where both are of the same.
+pub fn of_another_setup(calibration: &Calibration, receipt: &PairedReceipt) -> Option<String> {
+    let threads = |count: usize| if count == 1 { "1 thread".to_owned() } else { format!("{count} threads") };
+    let of = |class: &str, count: usize, engine: &EngineInfo| {
+        [format!("machine class {class}"), threads(count), format!("dtype {}", engine.dtype)]
+    };
+    let was = of(&calibration.machine.class, calibration.threads, &calibration.subject.engine);
+    let is = of(&receipt.machine.class, receipt.threads, &receipt.head.engine);
+    let (was, is) = was.into_iter().zip(is).find(|(was, is)| was != is)?;
+    Some(format!("the calibration is of {was}, and this run of {is}"))
+}
+
+fn other_conditions(calibration: &Calibration, receipt: &PairedReceipt) -> Option<String> {
+    let other_setup = of_another_setup(calibration, receipt);
+    if other_setup.is_some() {
+        return other_setup;
+    }
+    if calibration.tool != receipt.tool {
+        return Some("the calibration is of another version of infergate".into());
+    }
+    if receipt.cases_elsewhere() > 0 {
+        return Some("the suite was measured in parts, and a calibration is of a whole one".into());
+    }
+    let ids =
+        |cases: &[PairedCase]| -> Vec<Case> { cases.iter().filter(|case| case.timed).map(|case| case.id).collect() };
+    if ids(&calibration.cases) != ids(&receipt.cases) {
+        return Some("the calibration has other cases".into());
+    }
+    let noisier = series(&receipt.cases, &receipt.blocks, false).into_iter().zip(block_noise(calibration)).find_map(
+        |((case, series), noise)| {
+            let (is, was) = (sample_std(&series.differences)?, noise.std?);
+            (is > TIMES_AS_NOISY * was).then_some((case, is, was))
+        },
+    );
+    let (case, is, was) = noisier?;
+    Some(format!("blocks of {case} vary by {:.1} %, in the calibration by {:.1} %", is * 100.0, was * 100.0))
 }

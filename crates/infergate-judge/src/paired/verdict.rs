@@ -45,13 +45,8 @@ fn warning(verdict: &Verdict) -> Option<Note> {
     if open.is_empty() || is_of_run || !(verdict.passes_undecided() || matches!(verdict.exit_code, 3 | 4)) {
         return None;
     }
-    let not_all = if verdict.passes_undecided() {
-        ""
-    } else {
-        ", and not what is missing, cannot be compared, still grows or is above its limit"
-    };
     let open = open.join(", ");
-    Some(Note::from(format!("nothing is decided of {open}; undecided = \"warn\" lets it pass{not_all}")))
+    Some(Note::from(format!("nothing is decided of {open}; undecided = \"warn\" lets it pass, and nothing else")))
 }
 
 /// The same verdict without what is simulated, which takes most of the time.
@@ -149,20 +144,15 @@ fn code(found: &CodeRecord) -> Option<Note> {
 
 /// The benches that one side lacks.
 pub fn not_compared(receipt: &PairedReceipt) -> Vec<Note> {
+    const NAMED: usize = 8;
+    let unmatched = |benches: &[Case], why: &str| {
+        let names: Vec<String> = benches.iter().map(ToString::to_string).collect();
+        let text = || format!("{}: not compared, {why}", first_of(&names, NAMED, ", "));
+        (!names.is_empty()).then(|| Note::from(text()))
+    };
     let in_head = unmatched(&receipt.head.unmatched, "base has none of this name yet");
     let in_base = unmatched(&receipt.base.unmatched, "head has none of this name any more");
     in_head.into_iter().chain(in_base).collect()
-}
-
-fn unmatched(benches: &[Case], why: &str) -> Option<Note> {
-    Some(Note::from(format!("{}: not compared, {why}", few(benches)?)))
-}
-
-/// As many names as a line has room for; `None` of none.
-fn few(cases: &[Case]) -> Option<String> {
-    const NAMED: usize = 8;
-    let named: Vec<String> = cases.iter().map(ToString::to_string).collect();
-    (!cases.is_empty()).then(|| first_of(&named, NAMED, ", "))
 }
 
 /// A row for each time that was not taken because nothing could have changed it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Component, Path};
+use std::path::Path;
 
 use super::{Finding, read, shown};
 
@@ -44,12 +44,10 @@ pub(super) fn sibling_threads(root: &Path) -> Finding {
     const SUBJECT: &str = "SMT siblings";
     const ADVICE: &str = "two threads share a core; use as many threads as there are cores, or switch siblings off: \
         `echo off | sudo tee /sys/devices/system/cpu/smt/control`";
-    let siblings = read(root, "sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
-    let shared = |list: String| list.contains([',', '-']);
-    match read(root, "sys/devices/system/cpu/smt/active").map(|active| active == "1").or(siblings.map(shared)) {
+    match read(root, "sys/devices/system/cpu/smt/active").as_deref() {
         None => Finding::unknown(SUBJECT),
-        Some(true) => Finding::noisy(SUBJECT, "on", ADVICE),
-        Some(false) => Finding::quiet(SUBJECT, "off"),
+        Some("1") => Finding::noisy(SUBJECT, "on", ADVICE),
+        Some(_) => Finding::quiet(SUBJECT, "off"),
     }
 }
 
@@ -65,12 +63,18 @@ pub(super) fn load(root: &Path) -> Finding {
     }
 }
 
-/// The tightest CPU limit of this process's control groups: version 2 `cpu.max`, version 1 `cpu.cfs_quota_us`.
+/// The tightest CPU limit, `cpu.max`, of this process's control group and of all above it.
 pub(super) fn quota(root: &Path) -> Finding {
     const SUBJECT: &str = "CPU quota";
     let Some(groups) = read(root, "proc/self/cgroup") else { return Finding::unknown(SUBJECT) };
-    let cores = groups.lines().flat_map(|line| group_quotas(root, line)).min_by(f64::total_cmp);
-    match cores {
+    let own = Path::new(groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or(""));
+    let cores = |group: &Path| {
+        let limit = read(root, &format!("sys/fs/cgroup/{}/cpu.max", group.display()))?;
+        let (quota, period) = limit.split_once(' ')?;
+        // `max` means no limit.
+        Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?)
+    };
+    match own.ancestors().filter_map(cores).min_by(f64::total_cmp) {
         None => Finding::quiet(SUBJECT, "none"),
         Some(cores) => Finding::noisy(
             SUBJECT,
@@ -78,34 +82,6 @@ pub(super) fn quota(root: &Path) -> Finding {
             "the kernel stops the process when its share of a period is used up; lift the limit, or use fewer threads",
         ),
     }
-}
-
-/// Quotas, in cores, of the group in one line of `/proc/self/cgroup` (`id:controllers:/path`) and of all above it.
-fn group_quotas(root: &Path, line: &str) -> Vec<f64> {
-    let mut fields = line.splitn(3, ':');
-    let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else { return vec![] };
-    let version_2 = controllers.is_empty();
-    if !version_2 && !controllers.split(',').any(|controller| controller == "cpu") {
-        return vec![];
-    }
-    let mount = if version_2 { "sys/fs/cgroup" } else { "sys/fs/cgroup/cpu" };
-    let path = Path::new(path.trim_start_matches('/'));
-    if path.components().any(|part| !matches!(part, Component::Normal(_))) {
-        return vec![];
-    }
-    path.ancestors()
-        .filter_map(|group| {
-            let file = |name: &str| read(root, &format!("{mount}/{}/{name}", group.display()));
-            let (quota, period) = if version_2 {
-                file("cpu.max")?.split_once(' ').map(|(quota, period)| (quota.to_owned(), period.to_owned()))?
-            } else {
-                (file("cpu.cfs_quota_us")?, file("cpu.cfs_period_us")?)
-            };
-            // `max` and -1 mean no limit.
-            let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
-            (quota > 0.0 && period > 0.0).then_some(quota / period)
-        })
-        .collect()
 }
 
 pub(super) fn hypervisor(root: &Path) -> Finding {
