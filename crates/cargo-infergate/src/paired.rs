@@ -31,7 +31,7 @@ use infergate_core::clock::{Clock as _, MonotonicClock};
 use infergate_core::progress::Progress;
 use infergate_core::worker::{Client, Patience, WorkerError, WorkerFile};
 use infergate_judge::paired::{
-    GLANCE_BLOCKS, Known, MAX_BLOCKS, computes_between, fewest_to_pass, head_computes_between,
+    Known, MAX_BLOCKS, QUICK_BLOCKS, computes_between, fewest_to_pass, head_computes_between,
 };
 use infergate_receipts::{BlockRecord, CodeRuns, Note, PairedCase, PairedReceipt, Side};
 
@@ -316,7 +316,7 @@ impl<'a> PairedRun<'a> {
     /// Blocks until the first that can decide; behind it any may be the last, up to these.
     fn end_in_sight(&self, done: usize) -> usize {
         if self.request.quick {
-            return GLANCE_BLOCKS;
+            return QUICK_BLOCKS;
         }
         let fewest = fewest_to_pass();
         if done < fewest {

@@ -58,8 +58,8 @@ pub fn fitting(
     }
     let cases = choose(patterns, context_tokens)?;
     if let Some(case) = memory_case {
-        let mend = "memory.case cannot be repeated; name a shorter one, or set memory.runs to 0";
-        anyhow::Context::context(case.ensure_fits(context_tokens), mend)?;
+        let remedy = "memory.case cannot be repeated; name a shorter one, or set memory.runs to 0";
+        anyhow::Context::context(case.ensure_fits(context_tokens), remedy)?;
     }
     Ok(cases)
 }

@@ -108,8 +108,8 @@ fn comparable<'a>(base: &'a Output, head: &'a Output) -> (Vec<(&'a StepLogits, &
     let chosen = head_path.len() + usize::from(is_fed);
     let is_reached = |step: &&StepLogits| step.position <= shared && step.position < chosen;
     let reached: Vec<&StepLogits> = was.steps.iter().filter(is_reached).collect();
-    let beside = |base: &StepLogits| is.iter().find(|head| head.position == base.position);
-    let pairs: Vec<_> = reached.iter().filter_map(|base| Some((*base, beside(base)?))).collect();
+    let of_head = |base: &StepLogits| is.iter().find(|head| head.position == base.position);
+    let pairs: Vec<_> = reached.iter().filter_map(|base| Some((*base, of_head(base)?))).collect();
     let lost_positions = reached.len() - pairs.len();
     (pairs, lost_positions)
 }
@@ -180,8 +180,8 @@ fn differences(base: &StepLogits, head: &StepLogits) -> Vec<f64> {
         Some(other) => (f64::from(*logit) - f64::from(other)).abs(),
         None => at_least_zero(f64::from(*logit) - least(head)),
     });
-    let gone = head.top.iter().filter(|(id, _)| find(base, *id).is_none());
-    of_base.chain(gone.map(|(_, logit)| at_least_zero(f64::from(*logit) - least(base)))).collect()
+    let new = head.top.iter().filter(|(id, _)| find(base, *id).is_none());
+    of_base.chain(new.map(|(_, logit)| at_least_zero(f64::from(*logit) - least(base)))).collect()
 }
 
 /// Unlike `f64::max`: a NaN stays one.

@@ -5,7 +5,7 @@ use super::terminal;
 use super::units::{self, MISSING};
 use super::words::{self, look};
 use infergate_core::printable::first_of;
-use infergate_judge::paired::{Glance, not_compared};
+use infergate_judge::paired::{QuickEstimate, not_compared};
 use infergate_receipts::{
     Allocated, Bisection, BisectionEnd, BisectionStep, Explained, PairedCase, PairedReceipt, Took, Verdict, VerdictRow,
 };
@@ -85,16 +85,16 @@ pub fn took(took: &Took) -> String {
 }
 
 /// What a quick look shows: the widest that any case may have changed, or those that are slower.
-pub fn quick(receipt: &PairedReceipt, seen: &[Glance]) -> String {
+pub fn quick(receipt: &PairedReceipt, seen: &[QuickEstimate]) -> String {
     let mut table = Table::brief(&["case", "change (all intervals together 95 %)"]);
-    for glance in seen {
-        table.row(vec![Cell::text(glance.case.to_string()), Cell::text(glanced(glance))]);
+    for estimate in seen {
+        table.row(vec![Cell::text(estimate.case.to_string()), Cell::text(estimated(estimate))]);
     }
     let changed = receipt.cases.iter().filter(|case| !case.timed && !receipt.is_same_code_of(case.id));
     let changed: Vec<String> = changed.map(|case| case.id.to_string()).collect();
     let slower: Vec<String> =
-        seen.iter().filter(|one| one.is_slower()).map(|one| format!("{} {}", one.case, glanced(one))).collect();
-    let most = seen.iter().map(|glance| glance.high).fold(f64::NAN, f64::max);
+        seen.iter().filter(|one| one.is_slower()).map(|one| format!("{} {}", one.case, estimated(one))).collect();
+    let most = seen.iter().map(|estimate| estimate.high).fold(f64::NAN, f64::max);
     let mut broken = receipt.invalid.iter().chain(&receipt.broken);
     let said = if let Some(first) = broken.next() {
         format!("look closer: {first}")
@@ -118,8 +118,9 @@ pub fn quick(receipt: &PairedReceipt, seen: &[Glance]) -> String {
     format!("\n{table}{notes}\nquick look, no verdict: {said}\n")
 }
 
-fn glanced(glance: &Glance) -> String {
-    let [ratio, low, high] = [glance.ratio, glance.low, glance.high].map(|ratio| units::signed_percent(ratio - 1.0));
+fn estimated(estimate: &QuickEstimate) -> String {
+    let [ratio, low, high] =
+        [estimate.ratio, estimate.low, estimate.high].map(|ratio| units::signed_percent(ratio - 1.0));
     format!("{ratio} ({low} to {high})")
 }
 

@@ -21,7 +21,7 @@ use infergate_build::revision::Slot;
 use infergate_build::trees::Trees;
 use infergate_build::workspace::Workspace;
 use infergate_core::worker::WorkerError;
-use infergate_judge::paired::{PairedPolicy, fit_to_upload, glances, join, judge, merge};
+use infergate_judge::paired::{PairedPolicy, fit_to_upload, join, judge, merge, quick_estimates};
 use infergate_receipts::{
     CodeRecord, MOST_UPLOADED_BYTES, Note, Outcome, PairedReceipt, Terms, ensure_writable, read, write_json,
 };
@@ -149,7 +149,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     }
     explain::unknown(&receipt, &flags.explain).iter().for_each(|line| output::line(line));
     if flags.quick {
-        output::print_verdict(&paired::quick(&receipt, &glances(&receipt)));
+        output::print_verdict(&paired::quick(&receipt, &quick_estimates(&receipt)));
         return Ok(if receipt.partial { Outcome::Partial.exit_code() } else { 0 });
     }
     conclude(gate, receipt, &policy, Some(&out))

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::block::Pair;
+use super::excluded_benches::is_answer;
 use super::{PairedRequest, ensure_not};
 use infergate_core::case::{Case, Phase};
 use infergate_core::load::{Arrivals, LevelPlan, RequestShape, Stop};
@@ -215,7 +216,7 @@ impl OtherOutputs {
                     self.broken.push(why);
                     break;
                 }
-                Err(error) if has_ended(&error) => {
+                Err(error @ (WorkerError::Died(_) | WorkerError::Hung(_) | WorkerError::Protocol(_))) => {
                     not_compared
                         .push((prompt_tokens, format!("a side ended, so longer ones were not tried ({error})")));
                     break;
@@ -275,29 +276,23 @@ fn lengths(cases: &[Case], context_tokens: usize) -> Vec<usize> {
 /// # Errors
 /// [`WorkerError::Invalid`] for what head alone cannot run, [`WorkerError::NotComparable`] for what base cannot, and what ended a process.
 fn outputs(pair: &mut Pair<'_>, id: Case) -> Result<OtherLength, WorkerError> {
-    let stops = |error: &WorkerError| matches!(error, WorkerError::Interrupted(_));
     let head_output = match pair.head.prepare(id, None) {
         Ok(reply) => reply.output,
-        Err(error) if stops(&error) => return Err(error),
+        Err(error @ WorkerError::Interrupted(_)) => return Err(error),
         Err(error) => {
             return Err(match pair.base.prepare(id, None) {
                 Ok(_) => WorkerError::Invalid(format!("{id}: head alone cannot run it: {error}")),
-                Err(of_base) if stops(&of_base) || has_ended(&of_base) => of_base,
-                Err(_) if has_ended(&error) => {
-                    WorkerError::Invalid(format!("{id}: base refuses it, head ends: {error}"))
+                Err(of_base) if !is_answer(&of_base) => of_base,
+                Err(_) if is_answer(&error) => {
+                    WorkerError::NotComparable(format!("head and base cannot run them ({error})"))
                 }
-                Err(_) => WorkerError::NotComparable(format!("head and base cannot run them ({error})")),
+                Err(_) => WorkerError::Invalid(format!("{id}: base refuses it, head ends: {error}")),
             });
         }
     };
     match pair.base.prepare_beside(id, &head_output) {
         Ok(reply) => Ok(OtherLength { id, base_output: reply.output, head_output }),
-        Err(error) if stops(&error) || has_ended(&error) => Err(error),
-        Err(error) => Err(WorkerError::NotComparable(format!("base cannot run them ({error})"))),
+        Err(error) if is_answer(&error) => Err(WorkerError::NotComparable(format!("base cannot run them ({error})"))),
+        Err(error) => Err(error),
     }
-}
-
-/// Whether no more can be asked of the process: it is gone, or out of step.
-fn has_ended(error: &WorkerError) -> bool {
-    matches!(error, WorkerError::Died(_) | WorkerError::Hung(_) | WorkerError::Protocol(_))
 }

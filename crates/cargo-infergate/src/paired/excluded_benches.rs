@@ -111,6 +111,11 @@ pub fn is_own(error: &WorkerError) -> bool {
     !matches!(error, WorkerError::Interrupted(_) | WorkerError::Failed(_))
 }
 
+/// Whether the process that gives it lives on, and can be asked for another case.
+pub fn is_answer(error: &WorkerError) -> bool {
+    matches!(error, WorkerError::Refused(_) | WorkerError::Invalid(_))
+}
+
 /// Where a case fails whose sampling ended with `error`: what fails in head is tried in base, with as many iterations.
 pub fn who_fails(pair: &mut Pair<'_>, mut plan: PairedCase, error: &WorkerError) -> Fails {
     if pair.last_asked == Side::Base {

@@ -7,7 +7,7 @@ use anyhow::ensure;
 use super::benches::{ensure_counted_alike, shared};
 use super::block::Pair;
 use super::contract::{check_other_outputs, check_prefix_cache};
-use super::excluded_benches::{ExcludedBenches, Fails, compiled_away, who_fails};
+use super::excluded_benches::{ExcludedBenches, Fails, compiled_away, is_answer, who_fails};
 use super::iterations::divide;
 use super::one_core::Spent;
 use super::pairs::{AIM, Pairs};
@@ -267,11 +267,6 @@ fn attempt<'a>(
         block_ns: sampling_ns as u64 + starts_ns,
         in_budget: None,
     }))
-}
-
-/// Whether the process that gives it lives on, and can be asked for another case.
-fn is_answer(error: &WorkerError) -> bool {
-    matches!(error, WorkerError::Refused(_) | WorkerError::Invalid(_))
 }
 
 /// The cases that this machine measures.

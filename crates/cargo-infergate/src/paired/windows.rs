@@ -89,27 +89,27 @@ impl UnderLoad {
 
 /// What the pilot knows of the levels so far.
 pub struct Levels<'a> {
-    asked: Option<&'a UnderLoad>,
+    under_load: Option<&'a UnderLoad>,
     /// The windows of each scenario.
     known: BTreeMap<String, WindowTimes>,
 }
 
 impl<'a> Levels<'a> {
-    pub fn new(asked: Option<&'a UnderLoad>) -> Self {
-        Self { asked, known: BTreeMap::new() }
+    pub fn new(under_load: Option<&'a UnderLoad>) -> Self {
+        Self { under_load, known: BTreeMap::new() }
     }
 
     /// Plans a case that is measured under load. Gives the time that this adds to a block, nanoseconds; `None` for another case.
     pub fn plan(&mut self, pair: &mut Pair, case: &mut PairedCase) -> Result<Option<f64>, WorkerError> {
-        let Some(asked) = self.asked else { return Ok(None) };
+        let Some(under_load) = self.under_load else { return Ok(None) };
         let name = case.id.to_string();
-        let Some((scenario, metric)) = of_case_name(&name, asked.users) else { return Ok(None) };
+        let Some((scenario, metric)) = of_case_name(&name, under_load.users) else { return Ok(None) };
         let (times, cost_ns) = match self.known.get(scenario) {
             // All numbers of a level are of the same windows.
             Some(times) => (*times, 0.0),
             None => {
-                let request_ns = probe(pair, case.id, asked, self.known.len() as u64)?;
-                let times = asked.times(request_ns);
+                let request_ns = probe(pair, case.id, under_load, self.known.len() as u64)?;
+                let times = under_load.times(request_ns);
                 self.known.insert(scenario.to_owned(), times);
                 // What is in flight when users stop takes as long as a request.
                 let sides_ns = request_ns.map(|request_ns| times.stop_ns as f64 + request_ns);
@@ -118,17 +118,17 @@ impl<'a> Levels<'a> {
         };
         // Of the longest gap the longer of both windows counts.
         case.pairs = if metric == Metric::LongestGap { 1 } else { WINDOWS };
-        case.threshold = asked.limits.under_load(metric);
+        case.threshold = under_load.limits.under_load(metric);
         case.expected_std = Some(expected_std(metric));
-        case.load = Some(LoadCase { scenario: scenario.to_owned(), users: asked.users, metric, times });
+        case.load = Some(LoadCase { scenario: scenario.to_owned(), users: under_load.users, metric, times });
         Ok(Some(cost_ns))
     }
 }
 
 /// How long a request of base and of head takes while all users are there, nanoseconds.
-fn probe(pair: &mut Pair, case: Case, asked: &UnderLoad, level: u64) -> Result<[f64; 2], WorkerError> {
-    let short_ns = asked.window_s.map_or(PROBE_NS, |seconds| ((seconds * 1e9) as u64).min(PROBE_NS));
-    let (users, number) = (asked.users, number(level, 0));
+fn probe(pair: &mut Pair, case: Case, under_load: &UnderLoad, level: u64) -> Result<[f64; 2], WorkerError> {
+    let short_ns = under_load.window_s.map_or(PROBE_NS, |seconds| ((seconds * 1e9) as u64).min(PROBE_NS));
+    let (users, number) = (under_load.users, number(level, 0));
     let plan = WindowPlan {
         users,
         ramp_ns: 0,
@@ -168,8 +168,8 @@ pub fn measure(
         number: number(level, 1 + (done * WINDOWS + at / 2) as u64),
         repeats_each: REPEATS_EACH,
     };
-    let asked = order.iter().enumerate().map(|(at, side)| ask(pair, *side, first.id, plan(at)));
-    let seen: Vec<LoadWindow> = asked.collect::<Result<_, _>>()?;
+    let windows = order.iter().enumerate().map(|(at, side)| ask(pair, *side, first.id, plan(at)));
+    let seen: Vec<LoadWindow> = windows.collect::<Result<_, _>>()?;
     let of_base = order.iter().zip(&seen).filter(|(side, _)| **side == Side::Base);
     let bytes_per_token = bytes_per_token(of_base.flat_map(|(_, seen)| &seen.records));
     for (at, side) in order.into_iter().enumerate() {
@@ -210,14 +210,11 @@ fn ask(pair: &mut Pair, side: Side, case: Case, plan: WindowPlan) -> Result<Load
     let seen = pair.client(side).window(case, plan).map_err(|error| error.of(side.name()))?;
     if seen.full {
         let failed = seen.records.iter().filter(|record| record.failure.is_some()).count();
-        // Who is refused asks again at once.
-        let why = if 2 * failed > seen.records.len() {
-            format!("{failed} of {} requests failed; take fewer users", seen.records.len())
-        } else {
-            "set server.window_s lower".to_owned()
-        };
-        let text = format!("{}: a window has more output than can be kept: {why}", side.name());
-        return Err(WorkerError::Refused(text));
+        return Err(WorkerError::Refused(format!(
+            "{}: a window has more output than can be kept, and {failed} of {} requests failed; take fewer users, or set server.window_s lower",
+            side.name(),
+            seen.records.len()
+        )));
     }
     Ok(seen)
 }

@@ -18,10 +18,6 @@ pub enum Part {
 }
 
 impl Part {
-    pub fn is_under_load(self) -> bool {
-        matches!(self, Self::Load(_))
-    }
-
     /// Nanoseconds, of at least one: making a connection is no part of it. `None` where there is nothing to take it from.
     pub fn of(self, record: &RequestRecord) -> Result<Option<u64>> {
         let Some(first) = record.chunk_ns.first() else { return Ok(None) };

@@ -105,14 +105,14 @@ pub fn serve(job: Job) -> Result<()> {
     infergate_core::process::end_with_parent();
     take_over();
     let mut wire = Wire::new(std::io::BufReader::new(std::io::stdin()), std::io::BufWriter::new(std::io::stdout()));
-    wire.serve(&mut Worker { job, loaded: None, asked: 0 })
+    wire.serve(&mut Worker { job, loaded: None, requests: 0 })
 }
 
 struct Worker {
     job: Job,
     loaded: Option<Loading>,
-    /// Levels so far: each has prompts of its own, which no cache holds.
-    asked: u64,
+    /// Requests so far, a level each, which has prompts of its own, which no cache holds.
+    requests: u64,
 }
 
 struct Loading {
@@ -122,13 +122,13 @@ struct Loading {
     /// Where prompts begin: another in each block.
     seed: u64,
     /// The output of each scenario, once it was computed as often as was asked for.
-    outputs: BTreeMap<usize, Said>,
+    outputs: BTreeMap<usize, Texts>,
     skipped: u64,
 }
 
 /// What the server says to the prompts that are always the same.
 #[derive(Clone)]
-struct Said {
+struct Texts {
     /// The words of the SHA-256 of each text; none where it is not compared.
     ids: Vec<u32>,
     /// Of the first one, by the server's usage.
@@ -177,17 +177,15 @@ impl Measured for Worker {
             pacing: Pacing::Streaming,
             ..EngineInfo::default()
         };
-        let names = self.parts().filter(|(_, part)| part.is_under_load() == self.job.users.is_some());
-        let names = names.filter_map(|(at, part)| self.name(at, part));
-        let benches = names.map(|name| Ok(Case::Bench(BenchName::new(&name)?))).collect::<Result<_>>()?;
+        let benches = self.cases()?.into_iter().map(|(case, ..)| case).collect();
         let load_ns = u64::try_from(begun.elapsed().as_nanos())?;
         Ok(Loaded { engine, load_ns, devices: Vec::new(), benches })
     }
 
     fn prepare(&mut self, case: Case, known: Ids, _: Ids) -> Result<PreparedReply> {
         let (scenario, _) = self.find(case)?;
-        let said = self.verified(case, scenario, known)?;
-        Ok(PreparedReply { counted_tokens: said.tokens, ..PreparedReply::of_ids(said.ids) })
+        let texts = self.verified(case, scenario, known)?;
+        Ok(PreparedReply { counted_tokens: texts.tokens, ..PreparedReply::of_ids(texts.ids) })
     }
 
     fn sample(&mut self, case: Case, Sampling { count, iterations, .. }: Sampling) -> Result<Vec<Vec<u64>>> {
@@ -238,37 +236,38 @@ impl Measured for Worker {
 }
 
 impl Worker {
-    fn find(&self, case: Case) -> Result<(usize, Part)> {
-        let named = |(at, part): &(usize, Part)| self.name(*at, *part).is_some_and(|name| case.to_string() == name);
-        self.parts().find(named).with_context(|| format!("worker: there is no case {case} of this server"))
-    }
-
-    fn parts(&self) -> impl Iterator<Item = (usize, Part)> {
-        let single = [Part::Ttft, Part::Itl].into_iter();
-        let parts = single.chain(METRICS.map(|(metric, _)| Part::Load(metric)));
-        (0..self.job.scenarios.len()).flat_map(move |at| parts.clone().map(move |part| (at, part)))
-    }
-
-    /// The name of a case; `None` where it is of no load that was asked for.
-    fn name(&self, scenario: usize, part: Part) -> Option<String> {
-        let scenario = &self.job.scenarios.get(scenario)?.name;
-        match part {
-            Part::Ttft => Some(format!("{scenario}/ttft")),
-            Part::Itl => Some(format!("{scenario}/itl")),
-            Part::Load(metric) => case_name(scenario, self.job.users?, metric),
+    /// The cases of this server, each with its scenario and with what is taken of an answer.
+    fn cases(&self) -> Result<Vec<(Case, usize, Part)>> {
+        let mut cases = Vec::new();
+        for (at, Scenario { name, .. }) in self.job.scenarios.iter().enumerate() {
+            let of_load = |users| {
+                let named = |(metric, _)| Some((case_name(name, users, metric)?, Part::Load(metric)));
+                METRICS.into_iter().filter_map(named).collect()
+            };
+            let single = || vec![(format!("{name}/ttft"), Part::Ttft), (format!("{name}/itl"), Part::Itl)];
+            for (name, part) in self.job.users.map_or_else(single, of_load) {
+                cases.push((Case::Bench(BenchName::new(&name)?), at, part));
+            }
         }
+        Ok(cases)
+    }
+
+    fn find(&self, case: Case) -> Result<(usize, Part)> {
+        let found = self.cases()?.into_iter().find(|(known, ..)| *known == case);
+        let (_, at, part) = found.with_context(|| format!("worker: there is no case {case} of this server"))?;
+        Ok((at, part))
     }
 
     /// The output of a scenario, once for all its cases: computed twice, or compared with what is known of it. Where it is known, the
     /// prompts that windows repeat are not asked (a server started anew is to read them under load first); else twice, too, since what
     /// a server says by chance would be a difference of both builds.
-    fn verified(&mut self, case: Case, scenario: usize, known: Ids) -> Result<Said> {
+    fn verified(&mut self, case: Case, scenario: usize, known: Ids) -> Result<Texts> {
         let computed = self.loaded.as_ref().and_then(|loaded| loaded.outputs.get(&scenario).cloned());
-        let mut said = match computed.clone() {
-            Some(said) => said,
+        let mut output = match computed.clone() {
+            Some(output) => output,
             None => self.output(scenario)?,
         };
-        let is_same_as = |ids: &[u32]| said.ids.get(..WORDS) == ids.get(..WORDS);
+        let is_same_as = |ids: &[u32]| output.ids.get(..WORDS) == ids.get(..WORDS);
         let is_same = match (known, computed) {
             (None, Some(_)) => true,
             (Some(known), Some(_)) => is_same_as(&known),
@@ -280,7 +279,7 @@ impl Worker {
                     && texts.map_or(Ok(true), |texts| {
                         Ok::<_, anyhow::Error>(*texts == self.repeated_texts(scenario)?[..])
                     })?;
-                said.ids = known;
+                output.ids = known;
                 is_same
             }
             (None, None) => {
@@ -288,7 +287,7 @@ impl Worker {
                 if is_same && self.job.check_output {
                     let texts = self.repeated_texts(scenario)?;
                     is_same = texts == self.repeated_texts(scenario)?;
-                    said.ids.extend(texts);
+                    output.ids.extend(texts);
                 }
                 is_same
             }
@@ -300,9 +299,9 @@ impl Worker {
             return Err(InvariantBroken(text).into());
         }
         if let Some(loaded) = &mut self.loaded {
-            loaded.outputs.insert(scenario, said.clone());
+            loaded.outputs.insert(scenario, output.clone());
         }
-        Ok(said)
+        Ok(output)
     }
 
     /// How the server ended by itself; `None` where it runs, or was not started here.
@@ -312,11 +311,11 @@ impl Worker {
 
     /// What the server says to the prompt that is always the same, behind another one: a server that keeps the last prompt computes only
     /// what is new, and numbers of another batch can end in another text.
-    fn output(&mut self, scenario: usize) -> Result<Said> {
+    fn output(&mut self, scenario: usize) -> Result<Texts> {
         self.ask_next(scenario)?;
         let record = self.ask(scenario, PREPARED)?;
         let ids = self.job.check_output.then(|| words_of(&record)).transpose()?.unwrap_or_default();
-        Ok(Said { ids, tokens: sent_tokens(&record) })
+        Ok(Texts { ids, tokens: sent_tokens(&record) })
     }
 
     /// The words of what the server says to each of the prompts that windows repeat.
@@ -341,8 +340,8 @@ impl Worker {
     /// One request of a scenario, whose prompt no other has and whose answer has a token.
     fn ask_next(&mut self, scenario: usize) -> Result<RequestRecord> {
         loop {
-            let record = self.request(scenario, self.asked)?;
-            self.asked += 1;
+            let record = self.request(scenario, self.requests)?;
+            self.requests += 1;
             match &record.failure {
                 Some(failure) if !self.ended_at_once(&record) => bail!("{UNANSWERED}: {}", failure.detail),
                 Some(failure) => self.skip(&failure.detail)?,
@@ -361,8 +360,8 @@ impl Worker {
     fn skip(&mut self, why: &str) -> Result<()> {
         let loaded = self.loaded.as_mut().context("worker: nothing is loaded; send load first")?;
         loaded.skipped += 1;
-        let most = MOST_SKIPPED.0 + self.asked / MOST_SKIPPED.1;
-        ensure!(loaded.skipped <= most, "{why} ({} of {} answers of one process)", loaded.skipped, self.asked);
+        let most = MOST_SKIPPED.0 + self.requests / MOST_SKIPPED.1;
+        ensure!(loaded.skipped <= most, "{why} ({} of {} answers of one process)", loaded.skipped, self.requests);
         Ok(())
     }
 

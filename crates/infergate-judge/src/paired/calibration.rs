@@ -7,9 +7,9 @@ use infergate_core::engine::EngineInfo;
 
 use super::evidence::LEVEL;
 use super::limits::THRESHOLD;
-use super::looks::settled;
 use super::mean::block_mean_difference;
 use super::power::smallest_slowdown;
+use super::sequential::settled;
 use super::series::{MAX_BLOCKS, Series, block_difference, series};
 use infergate_core::stats::{clopper_pearson, median, pooled_std, sample_std};
 use infergate_receipts::{

@@ -17,7 +17,7 @@ use infergate_receipts::{
 };
 
 use super::evidence::LEVEL;
-use super::looks::outcomes;
+use super::sequential::outcomes;
 use super::series::{MAX_BLOCKS, Series, series};
 
 /// The share of what a bet is worth that is put on the next block in which one side alone is worse: nine of head in a row make 426 of
@@ -105,8 +105,8 @@ fn counts(receipt: &PairedReceipt) -> Vec<Count> {
         })
     };
     let all = levels.into_iter().flat_map(of_level).flatten();
-    // An older run compared no answers, nor does one of servers that need not repeat theirs.
-    all.filter(|count| !count.is_of_answers() || total(&count.head).1 > 0).collect()
+    // Servers that need not repeat their answers have none that are compared.
+    all.filter(|count| total(&count.head).1 > 0).collect()
 }
 
 /// Whether answers should be of one length: another output that was allowed may have another, and of servers that run already the
@@ -118,10 +118,6 @@ fn are_comparable(receipt: &PairedReceipt, scenario: &str) -> bool {
 }
 
 impl Count {
-    fn is_of_answers(&self) -> bool {
-        matches!(self.what.name, "changed_answers" | "answer_bytes")
-    }
-
     /// No hits but bytes, of which either side can have too few.
     fn is_length(&self) -> bool {
         self.what.unit == Unit::Bytes

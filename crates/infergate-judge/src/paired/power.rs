@@ -1,6 +1,6 @@
 //! How small a slowdown a run can call, given its noise: the rules themselves, simulated on normal blocks.
 
-use super::looks::{is_called_beside, settled};
+use super::sequential::{is_called_beside, settled};
 use super::series::{MAX_BLOCKS, Series};
 use infergate_core::stats::{median, median_absolute_deviation, normal, sample_std};
 

@@ -38,7 +38,7 @@ impl Series {
 
 /// Where a case stands.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Standing {
+pub struct CaseState {
     /// The verdict; `None` while more blocks may change it.
     pub outcome: Option<Outcome>,
     /// Blocks the numbers below rest on.
@@ -60,7 +60,7 @@ pub struct Standing {
     pub p_adjusted: Option<f64>,
     /// Sample standard deviation of the blocks.
     pub block_std: Option<f64>,
-    /// Where its means stand, which have a verdict of their own. *Advisory* there is what decides nothing: the median failed
+    /// Where its means case_states, which have a verdict of their own. *Advisory* there is what decides nothing: the median failed
     /// before the mean was decided, or the last block came and means vary too much.
     pub mean: Option<Box<Self>>,
 }

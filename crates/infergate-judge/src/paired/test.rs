@@ -1,7 +1,7 @@
 //! One test while the looks are replayed: of a case's median, or of its mean.
 
 use super::evidence::{Bet, LEVEL, PASS_LEVEL};
-use super::series::{MAX_BLOCKS, Series, Standing};
+use super::series::{CaseState, MAX_BLOCKS, Series};
 use infergate_core::stats::{finite, hodges_lehmann, robust_std, sample_std};
 use infergate_receipts::{Outcome, Shown};
 
@@ -16,7 +16,9 @@ const PLACEMENT_LEVEL: f64 = 0.1;
 
 /// What is known of it so far.
 #[derive(Debug)]
-pub struct Test {
+pub struct Test<'a> {
+    /// The blocks that it looks at.
+    pub series: &'a Series,
     /// The bets against "no slower" and "no faster".
     change: Bet,
     /// The bet against "at or above the limit".
@@ -47,9 +49,10 @@ pub struct Settled {
     pub limit: f64,
 }
 
-impl Test {
-    pub fn new(change: Bet, limit: Bet, weight: f64) -> Self {
+impl<'a> Test<'a> {
+    pub fn new(series: &'a Series, change: Bet, limit: Bet, weight: f64) -> Self {
         Self {
+            series,
             change,
             limit,
             weight,
@@ -66,7 +69,8 @@ impl Test {
     }
 
     /// The last of `blocks` blocks.
-    pub fn take(&mut self, series: &Series, blocks: usize) {
+    pub fn take(&mut self, blocks: usize) {
+        let series = self.series;
         let Some((&difference, before)) = series.differences.get(..blocks).and_then(<[f64]>::split_last) else {
             return;
         };
@@ -89,41 +93,41 @@ impl Test {
     }
 
     /// The look at a case's median after `blocks` blocks.
-    pub fn settle(&mut self, series: &Series, blocks: usize) {
-        let limit = series.limit;
-        let outcome = match self.estimate(series, blocks) {
-            Some(theta) if self.is_above(theta, limit) => self.above_limit(series, blocks),
+    pub fn settle(&mut self, blocks: usize) {
+        let limit = self.series.limit;
+        let outcome = match self.estimate(blocks) {
+            Some(theta) if self.is_above(theta, limit) => self.above_limit(blocks),
             Some(theta) if self.faster && theta <= -limit => Some(Outcome::Improved),
             // It looks improved, and more blocks may show it.
             Some(theta) if self.within && (theta > -limit || blocks == MAX_BLOCKS) => Some(Outcome::WithinLimit),
             _ => None,
         };
-        self.settle_as(outcome, series, blocks);
+        self.settle_as(outcome, blocks);
     }
 
     /// The look at a case's mean. It ends with a median that regressed, since the case has failed. It waits for no improvement,
     /// which the median is there to show.
-    pub fn settle_mean(&mut self, series: &Series, blocks: usize, of_median: &Series, median_regressed: bool) {
-        let limit = series.limit;
-        let outcome = match self.estimate(series, blocks) {
+    pub fn settle_mean(&mut self, blocks: usize, of_median: &Series, median_regressed: bool) {
+        let limit = self.series.limit;
+        let outcome = match self.estimate(blocks) {
             // Luck moves all samples, and so the median as much. What the mean rose by beyond it is a stall, wherever the linker put what.
             Some(theta) if self.is_above(theta, limit) => {
                 let median = of_median.differences.get(..blocks).and_then(hodges_lehmann);
                 let is_stall = median.is_some_and(|median| theta - median >= limit - of_median.limit);
-                if is_stall { Some(Outcome::Regressed) } else { self.above_limit(series, blocks) }
+                if is_stall { Some(Outcome::Regressed) } else { self.above_limit(blocks) }
             }
             Some(theta) if self.within && self.faster && theta <= -limit => Some(Outcome::Improved),
             Some(_) if self.within => Some(Outcome::WithinLimit),
             _ => None,
         };
-        self.settle_as(outcome.or(median_regressed.then_some(Outcome::Advisory)), series, blocks);
+        self.settle_as(outcome.or(median_regressed.then_some(Outcome::Advisory)), blocks);
     }
 
-    fn settle_as(&mut self, outcome: Option<Outcome>, series: &Series, blocks: usize) {
+    fn settle_as(&mut self, outcome: Option<Outcome>, blocks: usize) {
         match (self.settled, outcome) {
             (Some(_), _) => {}
-            (None, Some(outcome)) => self.settled = Some(Settled { outcome, blocks, limit: series.limit }),
-            (None, None) if is_too_noisy(series, blocks) => self.settle_by_widest(series, blocks),
+            (None, Some(outcome)) => self.settled = Some(Settled { outcome, blocks, limit: self.series.limit }),
+            (None, None) if is_too_noisy(self.series, blocks) => self.settle_by_widest(blocks),
             (None, None) => {}
         }
     }
@@ -133,14 +137,15 @@ impl Test {
     ///
     /// Where a mean's interval is so wide that it shows neither "slower" nor "below the limit", the machine's own bursts are as large as a
     /// stall would be: that is shown and decides nothing. An interval above zero is no such noise, since bursts hit both sides.
-    pub fn end(&mut self, series: &Series, is_mean: bool) {
+    pub fn end(&mut self, is_mean: bool) {
+        let series = self.series;
         let blocks = series.differences.len().min(MAX_BLOCKS);
-        self.settle_by_widest(series, blocks);
+        self.settle_by_widest(blocks);
         if self.settled.is_some() || blocks < MAX_BLOCKS {
             return;
         }
         let is_narrow = |low: f64, high: f64| (high - low) / 2.0 <= series.limit;
-        let outcome = match (self.interval(series, blocks), is_mean) {
+        let outcome = match (self.interval(blocks), is_mean) {
             (Some((low, high)), false) if is_narrow(low, high) => Outcome::Inconclusive,
             (_, false) => Outcome::Unstable,
             (Some((low, high)), true) if low <= 0.0 && !is_narrow(low, high) => Outcome::Advisory,
@@ -151,13 +156,14 @@ impl Test {
     }
 
     /// Passes what cannot be decided at its limit, where a slowdown by the wider one is excluded.
-    fn settle_by_widest(&mut self, series: &Series, blocks: usize) {
+    fn settle_by_widest(&mut self, blocks: usize) {
+        let series = self.series;
         if self.settled.is_some() || series.widest <= series.limit {
             return;
         }
         let estimate = series.differences.get(..blocks).and_then(hodges_lehmann);
         let is_below = estimate.is_some_and(|theta| theta < series.limit);
-        if is_below && self.interval(series, blocks).is_some_and(|(_, high)| high < series.widest) {
+        if is_below && self.interval(blocks).is_some_and(|(_, high)| high < series.widest) {
             self.settled = Some(Settled { outcome: Outcome::WithinLimit, blocks, limit: series.widest });
         }
     }
@@ -167,24 +173,25 @@ impl Test {
     }
 
     /// Work is slower wherever the linker puts it; luck is not. `None` while it is open which of both it is.
-    fn above_limit(&self, series: &Series, blocks: usize) -> Option<Outcome> {
-        let placements = at_placements(series, blocks);
+    fn above_limit(&self, blocks: usize) -> Option<Outcome> {
+        let placements = at_placements(self.series, blocks);
         if placements.iter().all(|seen| is_slower(seen)) {
             return Some(Outcome::Regressed);
         }
-        let excludes = |seen: &Vec<f64>| median_at_most(seen, PASS_LEVEL).is_some_and(|most| most < series.limit);
+        let excludes = |seen: &Vec<f64>| median_at_most(seen, PASS_LEVEL).is_some_and(|most| most < self.series.limit);
         placements.iter().any(excludes).then_some(Outcome::Layout)
     }
 
     /// The estimate, once it is needed: it takes most of the time of a look.
-    fn estimate(&self, series: &Series, blocks: usize) -> Option<f64> {
+    fn estimate(&self, blocks: usize) -> Option<f64> {
         let shown = self.slower || self.faster || self.within;
-        shown.then(|| hodges_lehmann(series.differences.get(..blocks)?)).flatten()
+        shown.then(|| hodges_lehmann(self.series.differences.get(..blocks)?)).flatten()
     }
 
     /// The interval after `blocks` blocks. It rests on all of them; what an earlier look had shown is held to, and so is the
     /// estimate, so that nothing beside it says otherwise.
-    fn interval(&self, series: &Series, blocks: usize) -> Option<(f64, f64)> {
+    fn interval(&self, blocks: usize) -> Option<(f64, f64)> {
+        let series = self.series;
         let (seen, evidence) = (series.differences.get(..blocks)?, 1.0 / PASS_LEVEL);
         let (mut low, mut high) = (self.change.lower_bound(seen, evidence)?, self.limit.upper_bound(seen, evidence)?);
         if self.slower {
@@ -201,11 +208,12 @@ impl Test {
     }
 
     /// The numbers beside its outcome.
-    pub fn standing(&self, series: &Series) -> Standing {
+    pub fn state(&self) -> CaseState {
+        let series = self.series;
         let all = series.differences.len();
         let blocks = self.settled.map_or(all, |settled| settled.blocks).min(all);
         let seen = &series.differences[..blocks];
-        let (low, high) = self.interval(series, blocks).unzip();
+        let (low, high) = self.interval(blocks).unzip();
         let (shown, most) = match (self.slower, self.faster) {
             (true, _) => (Some(Shown::Slower), self.most_slower),
             (false, true) => (Some(Shown::Faster), self.most_faster),
@@ -216,7 +224,7 @@ impl Test {
             let placements = at_placements(series, blocks);
             (placements.iter().filter(|seen| is_slower(seen)).count(), placements.len())
         };
-        Standing {
+        CaseState {
             outcome,
             blocks,
             limit: self.settled.map_or(series.limit, |settled| settled.limit),

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::evidence::PASS_LEVEL;
 use super::load;
 use super::power::smallest_slowdown_of;
-use super::series::{MAX_BLOCKS, Series, Standing};
+use super::series::{CaseState, MAX_BLOCKS, Series};
 use infergate_core::case::Case;
 use infergate_core::stats::{coefficient_of_variation, hodges_lehmann, mean, median};
 use infergate_receipts::{
@@ -19,23 +19,23 @@ pub fn rows(
     receipt: &PairedReceipt,
     id: Case,
     series: &Series,
-    standing: &Standing,
+    state: &CaseState,
     cases: Option<usize>,
 ) -> Vec<VerdictRow> {
     let case = receipt.cases.iter().find(|case| case.id == id);
     // A budget that ended it would end the next one, too.
     let blocks = || if receipt.out_of_time { blocks_beside(receipt, id).min(MAX_BLOCKS) } else { MAX_BLOCKS };
-    let seen = &series.differences[..standing.blocks.min(series.differences.len())];
+    let seen = &series.differences[..state.blocks.min(series.differences.len())];
     let smallest = || smallest_slowdown_of(series.limit, seen, blocks(), cases?);
     let median = TimeEvidence {
         smallest_slowdown: smallest(),
         throughput: case.and_then(|case| case.throughput),
-        ..evidence(receipt, id, standing, Statistic::Median)
+        ..evidence(receipt, id, state, Statistic::Median)
     };
-    let mut rows = vec![ended(receipt, id, median, standing, series.limit)];
-    if let (Some(means), Some(mean)) = (series.mean.as_deref(), standing.mean.as_deref()) {
+    let mut rows = vec![ended(receipt, id, median, state, series.limit)];
+    if let (Some(means), Some(mean)) = (series.mean.as_deref(), state.mean.as_deref()) {
         let row = ended(receipt, id, evidence(receipt, id, mean, Statistic::Mean), mean, means.limit);
-        rows.push(explained(row, (series, standing), (means, mean)));
+        rows.push(explained(row, (series, state), (means, mean)));
     }
     rows
 }
@@ -49,7 +49,7 @@ fn blocks_beside(receipt: &PairedReceipt, id: Case) -> usize {
 }
 
 /// Why the row of a mean ended so, where its numbers do not say it.
-fn explained(row: VerdictRow, median: (&Series, &Standing), mean: (&Series, &Standing)) -> VerdictRow {
+fn explained(row: VerdictRow, median: (&Series, &CaseState), mean: (&Series, &CaseState)) -> VerdictRow {
     let beyond = mean.1.theta.zip(median.1.theta).map(|(mean, median)| mean - median);
     match row.outcome {
         // All samples alike would move the median as much.
@@ -62,9 +62,9 @@ fn explained(row: VerdictRow, median: (&Series, &Standing), mean: (&Series, &Sta
     }
 }
 
-fn evidence(receipt: &PairedReceipt, id: Case, standing: &Standing, statistic: Statistic) -> TimeEvidence {
+fn evidence(receipt: &PairedReceipt, id: Case, state: &CaseState, statistic: Statistic) -> TimeEvidence {
     let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == id);
-    let blocks: Vec<&BlockCase> = blocks.take(standing.blocks).collect();
+    let blocks: Vec<&BlockCase> = blocks.take(state.blocks).collect();
     let case = receipt.cases.iter().find(|case| case.id == id);
     let iterations = case.map_or(1, |case| case.iterations_per_sample).max(1) as f64;
     let of_processes = |times: fn(&BlockCase) -> &[u64], mean_ns: fn(&Means) -> f64| -> Vec<f64> {
@@ -76,19 +76,19 @@ fn evidence(receipt: &PairedReceipt, id: Case, standing: &Standing, statistic: S
     };
     let base = of_processes(|block| &block.base_ns, |means| means.base_ns);
     let head = of_processes(|block| &block.head_ns, |means| means.head_ns);
-    let interval = standing.low.zip(standing.high);
+    let interval = state.low.zip(state.high);
     TimeEvidence {
         statistic,
         base_ns: middle_ns(&base),
         head_ns: middle_ns(&head),
         cv: coefficient_of_variation(&head),
-        ratio: standing.theta.map(f64::exp),
+        ratio: state.theta.map(f64::exp),
         // Each end is a one-sided bound at PASS_LEVEL.
         interval: interval.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)),
-        shown: standing.shown,
-        p_adjusted: standing.p_adjusted,
-        threshold: Some(standing.limit.exp()),
-        blocks: Some(standing.blocks),
+        shown: state.shown,
+        p_adjusted: state.p_adjusted,
+        threshold: Some(state.limit.exp()),
+        blocks: Some(state.blocks),
         ..TimeEvidence::new(case.map_or_else(|| Metric::gated(id), PairedCase::metric), Against::Base)
     }
 }
@@ -100,29 +100,29 @@ pub(super) fn middle_ns(of_blocks: &[f64]) -> Option<f64> {
     hodges_lehmann(&of_blocks.iter().map(|ns| (ns / first).ln()).collect::<Vec<_>>()).map(|ln| first * ln.exp())
 }
 
-fn ended(receipt: &PairedReceipt, id: Case, evidence: TimeEvidence, standing: &Standing, limit: f64) -> VerdictRow {
+fn ended(receipt: &PairedReceipt, id: Case, evidence: TimeEvidence, state: &CaseState, limit: f64) -> VerdictRow {
     let row = |outcome| VerdictRow::new(id, outcome, Evidence::Time(evidence));
-    let more = MAX_BLOCKS.saturating_sub(standing.blocks);
-    match standing.outcome {
+    let more = MAX_BLOCKS.saturating_sub(state.blocks);
+    match state.outcome {
         // What holds of the run is said once, in its notes.
         _ if !receipt.invalid.is_empty() => row(Outcome::Invalid),
         Some(Outcome::Layout) => {
-            let (placements, of) = standing.slower_at.unwrap_or_default();
+            let (placements, of) = state.slower_at.unwrap_or_default();
             row(Outcome::Layout).because(Reason::SlowerAt { placements, of })
         }
-        Some(Outcome::WithinLimit) if standing.limit > limit => {
+        Some(Outcome::WithinLimit) if state.limit > limit => {
             row(Outcome::WithinLimit).because(Reason::TooNoisyFor { limit: limit.exp() })
         }
-        Some(Outcome::Unstable) => row(Outcome::Unstable).because(Reason::TooNoisy { blocks: standing.blocks }),
+        Some(Outcome::Unstable) => row(Outcome::Unstable).because(Reason::TooNoisy { blocks: state.blocks }),
         Some(outcome) => row(outcome),
         None if receipt.partial => row(Outcome::Partial),
         None if receipt.out_of_time => {
-            let reason = Reason::OutOfTime { blocks: standing.blocks, more };
+            let reason = Reason::OutOfTime { blocks: state.blocks, more };
             row(Outcome::Inconclusive).because(reason).mended_by(Remedy::MoreTime)
         }
         None if load::is_decided(receipt) => {
-            row(Outcome::Inconclusive).because(Reason::LoadDecided { blocks: standing.blocks })
+            row(Outcome::Inconclusive).because(Reason::LoadDecided { blocks: state.blocks })
         }
-        None => row(Outcome::Inconclusive).because(Reason::TooFewBlocks { blocks: standing.blocks }),
+        None => row(Outcome::Inconclusive).because(Reason::TooFewBlocks { blocks: state.blocks }),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! One that does slows both alike where they share cores, memory or a power limit: their ratio says little of it, and may even improve.
 
-use super::looks::fewest_to_pass;
+use super::sequential::fewest_to_pass;
 use infergate_core::case::Phase;
 use infergate_core::engine::Pacing;
 use infergate_core::stats::median;

@@ -1,10 +1,10 @@
 //! From the blocks of a paired run to its verdict.
 
 use super::accept;
-use super::looks::{outcomes, stand};
 use super::policy::PairedPolicy;
+use super::sequential::{case_states, outcomes};
 use super::series::{Series, series};
-use super::{coverage, further, load, outputs, times};
+use super::{coverage, load, outputs, secondary_metrics, times};
 use crate::memory;
 use crate::{differences, exact, servers, target};
 use infergate_core::case::Case;
@@ -65,11 +65,11 @@ fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> V
     let (ids, suite): (Vec<Case>, Vec<Series>) =
         series(&receipt.cases, &receipt.blocks, receipt.out_of_time).into_iter().unzip();
     let cases = suite.len() + elsewhere;
-    for ((id, series), standing) in ids.iter().zip(&suite).zip(stand(&suite, elsewhere)) {
-        let times = times::rows(receipt, *id, series, &standing, with_power.then_some(cases));
+    for ((id, series), state) in ids.iter().zip(&suite).zip(case_states(&suite, elsewhere)) {
+        let times = times::rows(receipt, *id, series, &state, with_power.then_some(cases));
         let weighed = times.into_iter().map(|row| servers::weigh(receipt.servers, series, cases, row));
         rows.extend(weighed.map(|row| coverage::explain(receipt, row)));
-        rows.extend(further::rows(receipt, *id, standing.blocks));
+        rows.extend(secondary_metrics::rows(receipt, *id, state.blocks));
     }
     rows.extend(load::rows(receipt));
     rows.extend(exact::counted_by_both(&base.counted, &head.counted, policy.counter_tolerance));

@@ -8,8 +8,8 @@ mod stalls;
 
 use infergate_core::stats::normal;
 use infergate_judge::paired::{
-    Bet, LEVEL, MAX_BLOCKS, Series, Standing, fewest_blocks, fewest_to_fail, fewest_to_pass, in_suite,
-    is_called_beside, outcomes, stand,
+    Bet, CaseState, LEVEL, MAX_BLOCKS, Series, case_states, fewest_blocks, fewest_to_fail, fewest_to_pass, in_suite,
+    is_called_beside, outcomes,
 };
 use infergate_receipts::{Outcome, Shown};
 use proptest::prelude::*;
@@ -35,34 +35,34 @@ fn quiet(blocks: usize) -> Vec<f64> {
 }
 
 /// `first` in a suite of `tests` cases of which the others are unchanged and quiet: how it stands.
-fn among_quiet(first: &[f64], tests: usize) -> Standing {
+fn among_quiet(first: &[f64], tests: usize) -> CaseState {
     let mut suite = vec![series(first)];
     suite.resize(tests, series(&quiet(first.len())));
-    stand(&suite, 0).swap_remove(0)
+    case_states(&suite, 0).swap_remove(0)
 }
 
-fn settled(standing: &Standing) -> (Option<Outcome>, usize) {
-    (standing.outcome, standing.blocks)
+fn settled(state: &CaseState) -> (Option<Outcome>, usize) {
+    (state.outcome, state.blocks)
 }
 
-fn half_width(standing: &Standing) -> f64 {
-    (standing.high.expect("a bound") - standing.low.expect("a bound")) / 2.0
+fn half_width(state: &CaseState) -> f64 {
+    (state.high.expect("a bound") - state.low.expect("a bound")) / 2.0
 }
 
 #[test]
 fn an_unchanged_quiet_suite_is_within_its_limit_after_the_fewest_blocks_that_can_show_it() {
     assert_eq!(fewest_to_pass(), 6);
     for blocks in 0..6 {
-        let standing = among_quiet(&quiet(blocks), 5);
-        assert_eq!(settled(&standing), (None, blocks));
-        assert_eq!((standing.theta.is_some(), standing.p_adjusted.is_some()), (blocks > 0, blocks > 0));
-        assert_eq!(standing.high, None, "{blocks} blocks");
+        let state = among_quiet(&quiet(blocks), 5);
+        assert_eq!(settled(&state), (None, blocks));
+        assert_eq!((state.theta.is_some(), state.p_adjusted.is_some()), (blocks > 0, blocks > 0));
+        assert_eq!(state.high, None, "{blocks} blocks");
     }
     for blocks in [6, 7, 40] {
-        let standing = among_quiet(&quiet(blocks), 5);
-        assert_eq!(settled(&standing), (Some(Outcome::WithinLimit), 6));
-        assert!(standing.high.expect("a bound") < limit());
-        assert_eq!(standing.shown, None);
+        let state = among_quiet(&quiet(blocks), 5);
+        assert_eq!(settled(&state), (Some(Outcome::WithinLimit), 6));
+        assert!(state.high.expect("a bound") < limit());
+        assert_eq!(state.shown, None);
     }
 }
 
@@ -74,18 +74,18 @@ fn a_big_slowdown_is_called_after_ten_blocks_and_not_before() {
         assert_eq!(settled(&among_quiet(&slow[..blocks], 5)), (None, blocks));
     }
     for blocks in [10, 11, 40] {
-        let standing = among_quiet(&slow[..blocks], 5);
-        assert_eq!(settled(&standing), (Some(Outcome::Regressed), 10));
-        assert!(standing.shown == Some(Shown::Slower) && standing.low.expect("a bound") > 0.0);
+        let state = among_quiet(&slow[..blocks], 5);
+        assert_eq!(settled(&state), (Some(Outcome::Regressed), 10));
+        assert!(state.shown == Some(Shown::Slower) && state.low.expect("a bound") > 0.0);
         // Each block won the whole stake; the four others stay in the suite with the little they have.
-        let p = standing.p_adjusted.expect("a p value");
+        let p = state.p_adjusted.expect("a p value");
         assert!(p <= LEVEL && p > 1.0 / 1.9_f64.powi(10), "{p}");
     }
     // All five at once: each stands for the others, and none needs as many blocks.
-    let all = stand(&vec![series(&slow); 5], 0);
-    assert!(all.iter().all(|standing| settled(standing) == (Some(Outcome::Regressed), 8)), "{all:?}");
+    let all = case_states(&vec![series(&slow); 5], 0);
+    assert!(all.iter().all(|state| settled(state) == (Some(Outcome::Regressed), 8)), "{all:?}");
     let noisy = Series { expected_std: Some(0.15), ..series(&spread(0.3, 0.25, MAX_BLOCKS)) };
-    let noisy = stand(&[noisy], 0).swap_remove(0);
+    let noisy = case_states(&[noisy], 0).swap_remove(0);
     assert_eq!((noisy.outcome, half_width(&noisy) > limit()), (Some(Outcome::Regressed), true), "{noisy:?}");
 }
 
@@ -101,22 +101,22 @@ fn an_improvement_is_the_mirror_image() {
     assert_eq!(settled(&faster), (Some(Outcome::Improved), 10));
     assert_eq!((slower.shown, faster.shown), (Some(Shown::Slower), Some(Shown::Faster)));
     // The quiet cases beside it are not their own mirror image, so the two are near each other and not the same.
-    let p = |standing: &Standing| standing.p_adjusted.expect("a p");
+    let p = |state: &CaseState| state.p_adjusted.expect("a p");
     assert!(p(&faster) <= 0.01 && (p(&faster) - p(&slower)).abs() < 1e-3, "{faster:?} {slower:?}");
     assert_eq!(faster.theta, slower.theta.map(|theta| -theta));
     assert_eq!((faster.low, faster.high), (slower.high.map(|high| -high), slower.low.map(|low| -low)));
     // Looks faster, and is not shown to be: it passes in the end.
     let noisy = Series { expected_std: Some(0.06), ..series(&spread(-0.021, 0.1, MAX_BLOCKS)) };
-    assert_eq!(settled(&stand(&[noisy], 0)[0]), (Some(Outcome::WithinLimit), MAX_BLOCKS));
+    assert_eq!(settled(&case_states(&[noisy], 0)[0]), (Some(Outcome::WithinLimit), MAX_BLOCKS));
 }
 
 #[test]
 fn a_slowdown_below_the_limit_is_never_regressed() {
     // Certainly slower, and neither shown to be above the limit nor below it.
-    let standing = among_quiet(&spread(0.95 * limit(), 0.4 * limit(), MAX_BLOCKS), 5);
-    assert!(standing.shown == Some(Shown::Slower) && standing.p_adjusted.is_some_and(|p| p <= LEVEL));
-    assert!(standing.high.expect("a bound") > limit() && standing.low.expect("a bound") > 0.0);
-    assert_eq!(settled(&standing), (Some(Outcome::Inconclusive), MAX_BLOCKS));
+    let state = among_quiet(&spread(0.95 * limit(), 0.4 * limit(), MAX_BLOCKS), 5);
+    assert!(state.shown == Some(Shown::Slower) && state.p_adjusted.is_some_and(|p| p <= LEVEL));
+    assert!(state.high.expect("a bound") > limit() && state.low.expect("a bound") > 0.0);
+    assert_eq!(settled(&state), (Some(Outcome::Inconclusive), MAX_BLOCKS));
     let half = among_quiet(&spread(0.5 * limit(), 0.004, MAX_BLOCKS), 5);
     assert_eq!(half.outcome, Some(Outcome::WithinLimit));
     // At the limit to the last bit it is a regression.
@@ -130,12 +130,12 @@ fn the_end_is_unstable_or_inconclusive_by_the_width_of_the_interval() {
         let differences = spread(centre, noise, MAX_BLOCKS);
         let noisy = |blocks: usize| {
             let noisy = Series { expected_std: Some(noise / 1.7), ..series(&differences[..blocks]) };
-            stand(&[noisy, Series { expected_std: None, ..series(&quiet(blocks)) }], 0).swap_remove(0)
+            case_states(&[noisy, Series { expected_std: None, ..series(&quiet(blocks)) }], 0).swap_remove(0)
         };
         assert_eq!(settled(&noisy(MAX_BLOCKS - 1)), (None, MAX_BLOCKS - 1), "{noise}");
-        let standing = noisy(MAX_BLOCKS);
-        assert_eq!(settled(&standing), (Some(expected), MAX_BLOCKS), "{noise}");
-        assert_eq!(half_width(&standing) > limit(), expected == Unstable, "{standing:?}");
+        let state = noisy(MAX_BLOCKS);
+        assert_eq!(settled(&state), (Some(expected), MAX_BLOCKS), "{noise}");
+        assert_eq!(half_width(&state) > limit(), expected == Unstable, "{state:?}");
     }
     let mut broken = quiet(MAX_BLOCKS);
     broken[3] = f64::NAN;
@@ -190,10 +190,10 @@ fn what_blocks_vary_by_takes_the_place_of_what_was_expected() {
     let quiet = spread(0.0, 0.01, MAX_BLOCKS);
     // A pilot in a noisy second expects eight times what comes: 40 blocks by that alone show nothing.
     let far_off = Series { expected_std: Some(0.08), ..series(&quiet) };
-    let (outcome, blocks) = settled(&stand(&vec![far_off; 5], 0)[0]);
+    let (outcome, blocks) = settled(&case_states(&vec![far_off; 5], 0)[0]);
     assert!(outcome == Some(Outcome::WithinLimit) && blocks <= 16, "{outcome:?} after {blocks} blocks");
     let slow = Series { expected_std: Some(0.08), ..series(&spread(0.035, 0.01, MAX_BLOCKS)) };
-    let (outcome, blocks) = settled(&stand(&vec![slow; 5], 0)[0]);
+    let (outcome, blocks) = settled(&case_states(&vec![slow; 5], 0)[0]);
     assert!(outcome == Some(Outcome::Regressed) && blocks <= 16, "{outcome:?} after {blocks} blocks");
 
     let bet = Bet::new(limit(), Some(0.02));
@@ -235,7 +235,7 @@ fn the_looks_decide_what_gate_md_says() {
     for suite in (0..150).map(any_suite) {
         let got = outcomes(&suite, 0);
         assert_eq!(got, literal(&suite), "{suite:?}");
-        assert_eq!(got, stand(&suite, 0).into_iter().map(|standing| standing.outcome).collect::<Vec<_>>());
+        assert_eq!(got, case_states(&suite, 0).into_iter().map(|state| state.outcome).collect::<Vec<_>>());
         got.into_iter().flatten().for_each(|outcome| *seen.entry(outcome.words()).or_insert(0) += 1);
     }
     assert!(seen.len() == 4 + 1 && seen.values().all(|count| *count >= 5), "not every verdict was met: {seen:?}");
@@ -264,7 +264,7 @@ proptest! {
     #[test]
     fn more_blocks_change_no_verdict(seed in any::<u64>(), wild in -1.0f64..1.0) {
         let suite = any_suite(seed);
-        let full = stand(&suite, 0);
+        let full = case_states(&suite, 0);
         let with = |series: &Series, differences: Vec<f64>| Series { differences, ..series.clone() };
         for blocks in 0..MAX_BLOCKS {
             let cut: Vec<Series> = suite.iter().map(|s| with(s, s.differences[..blocks].to_vec())).collect();
@@ -272,13 +272,13 @@ proptest! {
                 prop_assert_eq!(early, late.outcome.filter(|_| late.blocks <= blocks));
             }
         }
-        prop_assert!(full.iter().all(|standing| standing.outcome.is_some()));
+        prop_assert!(full.iter().all(|state| state.outcome.is_some()));
         // Settled cases are not measured any more; whatever would have come does not matter.
         let ended: Vec<Series> =
             suite.iter().zip(&full).map(|(s, at)| with(s, s.differences[..at.blocks].to_vec())).collect();
-        prop_assert_eq!(&stand(&ended, 0), &full);
+        prop_assert_eq!(&case_states(&ended, 0), &full);
         let longer: Vec<Series> =
             ended.iter().map(|s| with(s, [&s.differences[..], &[wild; 40][..]].concat())).collect();
-        prop_assert_eq!(&stand(&longer, 0), &full);
+        prop_assert_eq!(&case_states(&longer, 0), &full);
     }
 }

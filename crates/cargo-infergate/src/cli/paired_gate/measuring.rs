@@ -13,7 +13,7 @@ use crate::paired::{PairedRequest, PairedRun};
 use infergate_build::code::Changed;
 use infergate_build::sources::{self, Sources};
 use infergate_judge::paired::{
-    GLANCE_BLOCKS, MAX_BLOCKS, blocks_to_pass, fewest_to_fail, known, of_another_setup, open, own_errors,
+    MAX_BLOCKS, QUICK_BLOCKS, blocks_to_pass, fewest_to_fail, known, of_another_setup, open, own_errors,
 };
 use infergate_receipts::{Calibration, Note, PairedCase, PairedReceipt, Took, read};
 use infergate_report::paired;
@@ -69,7 +69,7 @@ pub fn measure(
     }
     if request.quick {
         let open = |receipt: &PairedReceipt| {
-            let is_open = receipt.blocks.len() < GLANCE_BLOCKS;
+            let is_open = receipt.blocks.len() < QUICK_BLOCKS;
             receipt.cases.iter().filter(|case| case.timed && is_open).map(|case| case.id).collect()
         };
         return Ok(run.run(&open, &mut show)?);

@@ -1,7 +1,7 @@
 //! Blocks that vary by too much for the limit: what passes since a slowdown by `widest` is excluded.
 
 use infergate_core::stats::normal;
-use infergate_judge::paired::{MAX_BLOCKS, Series, outcomes, stand};
+use infergate_judge::paired::{MAX_BLOCKS, Series, case_states, outcomes};
 use infergate_receipts::Outcome;
 
 use crate::gate_looks::{limit, series};
@@ -44,8 +44,8 @@ fn time_that_ends_early_passes_what_excludes_the_wider_limit_and_leaves_the_rest
     for blocks in (6..30).cycle().take(300) {
         let mut series = case(1.01, 0.03, &mut random);
         series.differences.truncate(blocks);
-        let before = stand(&[series.clone()], 4).swap_remove(0);
-        let last = stand(&[Series { is_last: true, ..series.clone() }], 4).swap_remove(0);
+        let before = case_states(&[series.clone()], 4).swap_remove(0);
+        let last = case_states(&[Series { is_last: true, ..series.clone() }], 4).swap_remove(0);
         if before.outcome.is_some() {
             assert_eq!(last, before, "what was decided stays so");
             continue;

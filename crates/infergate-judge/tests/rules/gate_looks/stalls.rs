@@ -5,7 +5,7 @@
 use infergate_core::case::Case;
 use infergate_core::stats::normal;
 use infergate_judge::paired::{
-    self, MAX_BLOCKS, Series, block_difference, block_mean_difference, mean_test, outcomes, settled, stand,
+    self, MAX_BLOCKS, Series, block_difference, block_mean_difference, case_states, mean_test, outcomes, settled,
 };
 use infergate_receipts::{BlockCase, BlockRecord, Outcome, PairedCase, Shown};
 
@@ -156,7 +156,7 @@ fn suites_without_a_stall_pass_as_soon_and_are_called_no_more_often() {
         let longest = |suite: &[Series]| settled(suite).iter().flatten().map(|(_, blocks)| *blocks).max().unwrap_or(0);
         blocks += longest(&suite);
         alone += longest(&by_median_alone(&suite));
-        slower += usize::from(stand(&suite, 0).iter().any(|standing| standing.low.is_some_and(|low| low > 0.0)));
+        slower += usize::from(case_states(&suite, 0).iter().any(|state| state.low.is_some_and(|low| low > 0.0)));
     }
     let mean = |sum: usize| sum as f64 / suites as f64;
     println!(
@@ -186,7 +186,7 @@ fn a_case_that_is_one_percent_slower_passes_and_is_said_to_be_slower_in_some_gat
         let (mut passed, mut shown, mut said) = (0, 0, 0);
         for _ in 0..gates {
             let suite: Vec<Series> = (0..5).map(|at| case(if at == 0 { 1.01_f64.ln() } else { 0.0 })).collect();
-            let first = stand(&suite, 0).swap_remove(0);
+            let first = case_states(&suite, 0).swap_remove(0);
             passed += usize::from(first.outcome == Some(Outcome::WithinLimit));
             shown += usize::from(first.shown == Some(Shown::Slower));
             said += usize::from(first.low.is_some_and(|low| low > 0.0));

@@ -2,7 +2,7 @@
 
 use super::evidence::{Bet, LEVEL, PASS_LEVEL, fewest_blocks, in_suite};
 use super::mean::{MEAN_WEIGHT, MEDIAN_WEIGHT};
-use super::series::{MAX_BLOCKS, Series, Standing};
+use super::series::{CaseState, MAX_BLOCKS, Series};
 use super::test::Test;
 use infergate_receipts::Outcome;
 
@@ -33,13 +33,12 @@ pub fn fewest_to_fail(cases: usize) -> usize {
 ///
 /// Other runs measure `elsewhere` further cases of the suite. Nothing is known of them here, so they count as cases without any
 /// evidence: what is settled so is settled with them, too.
-pub fn stand(suite: &[Series], elsewhere: usize) -> Vec<Standing> {
-    let of_case = |(series, case): (&Series, Case)| {
-        let mean = series.mean.as_deref().zip(case.mean.as_ref());
-        let mean = mean.map(|(series, test)| Box::new(test.standing(series)));
-        Standing { mean, ..case.median.standing(series) }
+pub fn case_states(suite: &[Series], elsewhere: usize) -> Vec<CaseState> {
+    let of_case = |case: Case| {
+        let mean = case.mean.as_ref().map(|mean| Box::new(mean.state()));
+        CaseState { mean, ..case.median.state() }
     };
-    suite.iter().zip(replay(suite, elsewhere)).map(of_case).collect()
+    replay(suite, elsewhere).into_iter().map(of_case).collect()
 }
 
 /// How each case ends, its median and its mean together: what a simulation of many suites asks for.
@@ -47,7 +46,7 @@ pub fn outcomes(suite: &[Series], elsewhere: usize) -> Vec<Option<Outcome>> {
     replay(suite, elsewhere).iter().map(|case| Some(case.settled()?.0)).collect()
 }
 
-/// The outcome of each case and the blocks it took, without the numbers of [`stand`].
+/// The outcome of each case and the blocks it took, without the numbers of [`case_states`].
 pub fn settled(suite: &[Series]) -> Vec<Option<(Outcome, usize)>> {
     replay(suite, 0).iter().map(Case::settled).collect()
 }
@@ -59,19 +58,18 @@ pub fn is_called_beside(first: &Series, other: &Series, others: usize) -> bool {
     let with = if others == 0 { 1 } else { 2 };
     let mut cases = replay_times(&suite[..with], &times[..with], 0);
     // A mean can be called although its median is open to the end.
-    cases.iter_mut().take(1).filter(|_| first.has_ended()).for_each(|case| case.end(first));
+    cases.iter_mut().take(1).filter(|_| first.has_ended()).for_each(Case::end);
     cases.first().and_then(Case::settled).is_some_and(|(outcome, _)| outcome == Outcome::Regressed)
 }
 
-fn replay(suite: &[Series], elsewhere: usize) -> Vec<Case> {
+fn replay(suite: &[Series], elsewhere: usize) -> Vec<Case<'_>> {
     let mut cases = replay_times(suite, &vec![1.0; suite.len()], elsewhere);
-    let ended = cases.iter_mut().zip(suite).filter(|(_, series)| series.has_ended());
-    ended.for_each(|(case, series)| case.end(series));
+    cases.iter_mut().filter(|case| case.median.series.has_ended()).for_each(Case::end);
     cases
 }
 
 /// Each case counts as many times as `times` says. What the last block leaves open is left so.
-fn replay_times(suite: &[Series], times: &[f64], elsewhere: usize) -> Vec<Case> {
+fn replay_times<'a>(suite: &'a [Series], times: &[f64], elsewhere: usize) -> Vec<Case<'a>> {
     let mut cases: Vec<Case> = suite.iter().zip(times).map(|(series, times)| Case::new(series, *times)).collect();
     for blocks in 1..=MAX_BLOCKS {
         // A run that was cut short ends before the look whose block it lacks; shares of a suite end at different ones.
@@ -81,7 +79,7 @@ fn replay_times(suite: &[Series], times: &[f64], elsewhere: usize) -> Vec<Case> 
             break;
         }
         for &at in &open {
-            cases[at].take(&suite[at], blocks);
+            cases[at].take(blocks);
         }
         // What was settled before stays in the suite with what it had.
         let worth = |of: fn(&Test) -> f64| {
@@ -97,7 +95,7 @@ fn replay_times(suite: &[Series], times: &[f64], elsewhere: usize) -> Vec<Case> 
             let is_open = open.contains(&at);
             case.tests_mut().zip(&mut worth).for_each(|(test, worth)| test.note(worth));
             if is_open {
-                case.settle(&suite[at], blocks);
+                case.settle(blocks);
             }
         }
     }
@@ -106,48 +104,44 @@ fn replay_times(suite: &[Series], times: &[f64], elsewhere: usize) -> Vec<Case> 
 
 /// A case while the looks are replayed.
 #[derive(Debug)]
-struct Case {
-    median: Test,
-    mean: Option<Test>,
+struct Case<'a> {
+    median: Test<'a>,
+    mean: Option<Test<'a>>,
 }
 
-impl Case {
-    fn new(series: &Series, times: f64) -> Self {
+impl<'a> Case<'a> {
+    fn new(series: &'a Series, times: f64) -> Self {
         let bet = |series: &Series| Bet::new(series.limit, series.expected_std);
-        let mean = series.mean.as_deref().map(|mean| Test::new(bet(mean).gentle(), bet(mean), MEAN_WEIGHT * times));
-        Self { median: Test::new(bet(series), bet(series), MEDIAN_WEIGHT * times), mean }
+        let of_mean = |mean| Test::new(mean, bet(mean).gentle(), bet(mean), MEAN_WEIGHT * times);
+        let mean = series.mean.as_deref().map(of_mean);
+        Self { median: Test::new(series, bet(series), bet(series), MEDIAN_WEIGHT * times), mean }
     }
 
-    fn tests(&self) -> impl Iterator<Item = &Test> {
+    fn tests(&self) -> impl Iterator<Item = &Test<'a>> {
         std::iter::once(&self.median).chain(&self.mean)
     }
 
-    fn tests_mut(&mut self) -> impl Iterator<Item = &mut Test> {
+    fn tests_mut(&mut self) -> impl Iterator<Item = &mut Test<'a>> {
         std::iter::once(&mut self.median).chain(&mut self.mean)
     }
 
     /// The block of this number, for whatever is not settled.
-    fn take(&mut self, series: &Series, blocks: usize) {
-        let all = std::iter::once(series).chain(series.mean.as_deref());
-        for (test, series) in self.tests_mut().zip(all).filter(|(test, _)| test.settled.is_none()) {
-            test.take(series, blocks);
-        }
+    fn take(&mut self, blocks: usize) {
+        self.tests_mut().filter(|test| test.settled.is_none()).for_each(|test| test.take(blocks));
     }
 
-    fn settle(&mut self, series: &Series, blocks: usize) {
-        self.median.settle(series, blocks);
+    fn settle(&mut self, blocks: usize) {
+        self.median.settle(blocks);
         let regressed = self.median.settled.is_some_and(|settled| settled.outcome == Outcome::Regressed);
-        if let (Some(mean), Some(of_mean)) = (&mut self.mean, series.mean.as_deref()) {
-            mean.settle_mean(of_mean, blocks, series, regressed);
+        if let Some(mean) = &mut self.mean {
+            mean.settle_mean(blocks, self.median.series, regressed);
         }
     }
 
     /// What the last block left open.
-    fn end(&mut self, series: &Series) {
-        self.median.end(series, false);
-        if let (Some(mean), Some(series)) = (&mut self.mean, series.mean.as_deref()) {
-            mean.end(series, true);
-        }
+    fn end(&mut self) {
+        self.median.end(false);
+        self.mean.iter_mut().for_each(|mean| mean.end(true));
     }
 
     /// The worse of both, once nothing is open; what decides nothing is left out.

@@ -6,14 +6,14 @@ use infergate_core::stats::{mean, sample_std, student_t_quantile};
 use infergate_receipts::PairedReceipt;
 
 /// Blocks of a quick look. With four, Student's t has three degrees of freedom: of dozens of cases each interval would hold everything.
-pub const GLANCE_BLOCKS: usize = 6;
+pub const QUICK_BLOCKS: usize = 6;
 
 /// The chance that any of the intervals leaves out the truth, if blocks are normal.
 const LEVEL: f64 = 0.05;
 
-/// One case at a glance, as ratios head / base.
+/// One case at a estimate, as ratios head / base.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Glance {
+pub struct QuickEstimate {
     /// Which case.
     pub case: Case,
     /// The mean over blocks.
@@ -24,7 +24,7 @@ pub struct Glance {
     pub high: f64,
 }
 
-impl Glance {
+impl QuickEstimate {
     /// Head is slower, whatever the limit.
     pub fn is_slower(&self) -> bool {
         self.low > 1.0
@@ -32,14 +32,19 @@ impl Glance {
 }
 
 /// All timed cases, by Student's t over blocks; without those that have fewer than two.
-pub fn glances(receipt: &PairedReceipt) -> Vec<Glance> {
+pub fn quick_estimates(receipt: &PairedReceipt) -> Vec<QuickEstimate> {
     let all = series(&receipt.cases, &receipt.blocks, false);
     let tests = all.len().max(1) as f64;
     let of_case = |(case, series): &(Case, super::Series)| {
         let blocks = series.differences.len() as f64;
         let (middle, std) = (mean(&series.differences)?, sample_std(&series.differences)?);
         let reach = student_t_quantile(1.0 - LEVEL / tests / 2.0, blocks - 1.0)? * std / blocks.sqrt();
-        Some(Glance { case: *case, ratio: middle.exp(), low: (middle - reach).exp(), high: (middle + reach).exp() })
+        Some(QuickEstimate {
+            case: *case,
+            ratio: middle.exp(),
+            low: (middle - reach).exp(),
+            high: (middle + reach).exp(),
+        })
     };
     all.iter().filter_map(of_case).collect()
 }
