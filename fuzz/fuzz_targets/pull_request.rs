@@ -2,7 +2,7 @@
 #![no_main]
 
 use cargo_infergate::config::Config;
-use infergate_judge::paired::{PairedPolicy, judge};
+use infergate_judge::paired::{Policy, judge};
 use infergate_receipts::parse_uploaded;
 use infergate_report::export::chosen;
 use infergate_report::inputs::Inputs;
@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let Ok(receipt) = parse_uploaded(bytes) else { return };
     let receipt = Config::default().limits().set_in(receipt);
-    let verdict = judge(&receipt, &PairedPolicy::default());
+    let verdict = judge(&receipt, &Policy::default());
     let inputs =
         Inputs { paired: Some(receipt), verdict: Some(verdict), pull_request: true, ..Inputs::new("cargo infergate") };
     let report = topics::report(&inputs);

@@ -30,10 +30,8 @@ use infergate_core::case::{Case, Phase};
 use infergate_core::clock::{Clock as _, MonotonicClock};
 use infergate_core::progress::Progress;
 use infergate_core::worker::{Client, Patience, WorkerError, WorkerFile};
-use infergate_judge::paired::{
-    Known, MAX_BLOCKS, QUICK_BLOCKS, computes_between, fewest_to_pass, head_computes_between,
-};
-use infergate_receipts::{BlockRecord, CodeRuns, Note, PairedCase, PairedReceipt, Side};
+use infergate_judge::paired::{MAX_BLOCKS, QUICK_BLOCKS, computes_between, fewest_to_pass, head_computes_between};
+use infergate_receipts::{BlockRecord, CodeRuns, Noise, Note, PairedCase, PairedReceipt, Side};
 
 pub use infergate_build::sources::Alike;
 pub use infergate_core::worker::Program;
@@ -118,10 +116,11 @@ impl<'a> PairedRun<'a> {
 
     /// Takes what is known of each case from a calibration of this machine class in place of the pilot's guess. Before the
     /// first block only: limits are fixed from then on.
-    pub fn expect(&mut self, known: &BTreeMap<Case, Known>) {
+    pub fn expect(&mut self, noise: &[Noise]) {
         for case in self.receipt.cases.iter_mut().filter(|case| case.timed && case.load.is_none()) {
-            if let Some(known) = known.get(&case.id) {
-                planning::expect(case, *known, self.request);
+            let known = noise.iter().find(|noise| noise.case == case.id);
+            if let Some((std, noise)) = known.and_then(|noise| Some((noise.std?, noise))) {
+                planning::expect(case, std, noise.mean_std, self.request);
             }
         }
     }

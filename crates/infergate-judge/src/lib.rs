@@ -2,7 +2,7 @@
 //! receipt has the same verdict wherever it is judged.
 //!
 //! ```
-//! use infergate_judge::paired::{PairedPolicy, judge};
+//! use infergate_judge::{Policy, paired::judge};
 //! use infergate_receipts::{Outcome, PairedReceipt};
 //!
 //! // What `gate --against main --out paired.json` writes: base and head took turns in eight blocks.
@@ -12,7 +12,7 @@
 //! for block in receipt.blocks.iter_mut().flat_map(|block| &mut block.cases) {
 //!     block.head_ns = block.base_ns.iter().map(|ns| ns + ns / 10).collect();
 //! }
-//! let verdict = judge(&receipt, &PairedPolicy::default());
+//! let verdict = judge(&receipt, &Policy::default());
 //! assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Regressed, 1));
 //! let time = verdict.deciding().and_then(|row| row.time()).expect("a time regressed");
 //! assert!(time.ratio.is_some_and(|ratio| (ratio - 1.1).abs() < 1e-4));

@@ -1,7 +1,7 @@
 //! What counts as worse: [`Policy`].
 
 use super::COUNTER_TOLERANCE;
-use infergate_receipts::Target;
+use infergate_receipts::{Accept, Target};
 
 /// Against a baseline, the chance that any case of an unchanged program is called regressed. One-sided, shared among the cases of the
 /// suite (Bonferroni), as for the paired channel.
@@ -24,8 +24,14 @@ pub struct Policy {
     /// Numbers behind an output that differ by up to this much drifted, and their output did not change: a fraction of the
     /// largest logit. `None`: by the dtype, see [`default_tolerance`](super::output::default_tolerance).
     pub drift_tolerance: Option<f64>,
-    /// Absolute limits, whatever the baseline says.
+    /// Absolute limits, whatever base takes.
     pub targets: Vec<Target>,
+    /// In a paired run, another output is shown and does not fail.
+    pub allow_output_change: bool,
+    /// In a paired run, what noise alone left undecided passes.
+    pub undecided_passes: bool,
+    /// In a paired run, intended changes that whoever judges knows of already, in addition to those that the receipt says base has.
+    pub accepted_before: Vec<Accept>,
 }
 
 impl Default for Policy {
@@ -35,6 +41,9 @@ impl Default for Policy {
             counter_tolerance: COUNTER_TOLERANCE,
             drift_tolerance: None,
             targets: Vec::new(),
+            allow_output_change: false,
+            undecided_passes: false,
+            accepted_before: Vec::new(),
         }
     }
 }

@@ -8,7 +8,7 @@ use infergate_core::case::Case;
 use infergate_core::worker::{Capability, Client, Patience};
 
 use crate::paired::{PairedRequest, Program};
-use infergate_judge::paired::{PairedPolicy, decide};
+use infergate_judge::paired::{Policy, decide};
 use infergate_receipts::{Allocated, AllocatedPlace, AllocationSite, MOST_PLACES, Outcome, PairedReceipt};
 
 /// Cases that are looked at.
@@ -18,7 +18,7 @@ const MOST_CASES: usize = 2;
 /// fails.
 pub fn attach(
     receipt: &mut PairedReceipt,
-    policy: &PairedPolicy,
+    policy: &Policy,
     request: &PairedRequest,
     (base, head): (&Program, &Program),
     cancelled: &AtomicBool,

@@ -25,7 +25,7 @@ use crate::config::Config;
 use crate::paired::{Program, ensure_not};
 use infergate_core::case::{BenchName, Case};
 use infergate_core::worker::WorkerError;
-use infergate_judge::paired::{PairedPolicy, decide};
+use infergate_judge::paired::{Policy, decide};
 use infergate_receipts::{
     BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, CodeRecord, Explained, Outcome, PairedReceipt,
     VerdictRow, clause,
@@ -329,8 +329,8 @@ impl<'a> Search<'a> {
 }
 
 /// A search looks at times: outputs may change from commit to commit.
-fn policy() -> PairedPolicy {
-    PairedPolicy { allow_output_change: true, ..PairedPolicy::default() }
+fn policy() -> Policy {
+    Policy { allow_output_change: true, ..Policy::default() }
 }
 
 /// Of median and mean the worse, the median where they are alike.

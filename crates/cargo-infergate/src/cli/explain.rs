@@ -17,7 +17,7 @@ use crate::why::{self, Difference, Sides};
 use infergate_build::code::{self, Changed, Comparison};
 use infergate_build::edited::Edited;
 use infergate_core::stats::sample_std;
-use infergate_judge::paired::{PairedPolicy, block_difference, decide};
+use infergate_judge::paired::{Policy, block_difference, decide};
 use infergate_receipts::{Against, Explained, Outcome, PairedCase, PairedReceipt, VerdictRow};
 
 /// Cases of a bench target that are explained without being named: those that got slower most.
@@ -45,7 +45,7 @@ impl Explaining {
 /// Explains the cases that regressed, or those that were named, and writes into the receipt what was found.
 pub fn attach(
     receipt: &mut PairedReceipt,
-    policy: &PairedPolicy,
+    policy: &Policy,
     request: &PairedRequest,
     changed: Option<&Changed>,
     asked: &Explaining,
@@ -161,7 +161,7 @@ pub fn difference(receipt: &PairedReceipt, case: Case, ratio: f64, is_called: bo
 }
 
 /// The cases to explain, with how their time differs.
-fn chosen(receipt: &PairedReceipt, policy: &PairedPolicy, named: &[String]) -> Vec<(PairedCase, Difference)> {
+fn chosen(receipt: &PairedReceipt, policy: &Policy, named: &[String]) -> Vec<(PairedCase, Difference)> {
     let verdict = decide(receipt, policy);
     let change = |row: &VerdictRow| {
         let time = row.time().filter(|time| time.against == Against::Base)?;

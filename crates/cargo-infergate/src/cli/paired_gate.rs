@@ -21,7 +21,7 @@ use infergate_build::revision::Slot;
 use infergate_build::trees::Trees;
 use infergate_build::workspace::Workspace;
 use infergate_core::worker::WorkerError;
-use infergate_judge::paired::{PairedPolicy, fit_to_upload, join, judge, merge, quick_estimates};
+use infergate_judge::paired::{Policy, fit_to_upload, join, judge, merge, quick_estimates};
 use infergate_receipts::{
     CodeRecord, MOST_UPLOADED_BYTES, Note, Outcome, PairedReceipt, Terms, ensure_writable, read, write_json,
 };
@@ -108,7 +108,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         }),
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let policy = PairedPolicy { allow_output_change: asked.allow_output_change, ..policy(&config) };
+    let policy = Policy { allow_output_change: asked.allow_output_change, ..policy(&config) };
     let mut lost = part::Lost::default();
     let parts = part::of_benches(gate, &config, (&benches, &trees), &asked, &mut lost, &cancelled)?;
     let (mut receipts, count, mut is_cut) = (Vec::new(), parts.len(), false);
@@ -172,11 +172,11 @@ fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
         None => Agreed::by(config),
     };
     let allow_output_change = gate.paired.allow_output_change;
-    conclude(gate, receipt, &PairedPolicy { allow_output_change, ..policy(&agreed.config) }, None)
+    conclude(gate, receipt, &Policy { allow_output_change, ..policy(&agreed.config) }, None)
 }
 
 /// Judges, prints, and writes what was asked for.
-fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &PairedPolicy, out: Option<&Path>) -> Result<i32> {
+fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &Policy, out: Option<&Path>) -> Result<i32> {
     let verdict = judge(&receipt, policy);
     // Before anything is written, which may fail.
     output::print_verdict(&paired::verdict(&receipt, &verdict));
@@ -199,8 +199,8 @@ fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &PairedPolicy, out: Opt
 }
 
 /// What a paired run is judged by.
-pub fn policy(config: &Config) -> PairedPolicy {
-    PairedPolicy { undecided_passes: config.undecided == Undecided::Warn, ..PairedPolicy::from(&config.policy) }
+pub fn policy(config: &Config) -> Policy {
+    Policy { undecided_passes: config.undecided == Undecided::Warn, ..config.policy.clone() }
 }
 
 /// What both sides are judged by. What head changes of it is said at once, too.

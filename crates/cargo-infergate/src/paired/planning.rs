@@ -7,7 +7,7 @@ use super::pairs::{AIM, CASE_OF_REQUESTS_NS, Pairs, most_ns, wanted};
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::Clock;
 use infergate_core::stats::{log_ratio, median, median_error, robust_std, sample_std};
-use infergate_judge::paired::{Known, fewest_to_fail, mean_test, widest};
+use infergate_judge::paired::{fewest_to_fail, mean_test, widest};
 use infergate_receipts::{BlockCase, PairedCase, ShareRecord};
 
 /// A case takes at most [`most_ns`] of a block, or so many pairs, and within that at least this long, or so many: a pilot can be lucky, and
@@ -109,11 +109,8 @@ pub fn decide(
     plan.pairs = wanted(single_std, AIM).max(least).min(most).next_multiple_of(2);
     let process_std = process_std(plan.id);
     let mean_error = mean_error(&seen.base_ns, plan.pairs);
-    let known = Known {
-        std: process_std.hypot(median_error(single_std, plan.pairs)),
-        mean_std: mean_error.map(|error| process_std.hypot(error)),
-    };
-    expect(plan, known, request);
+    let std = process_std.hypot(median_error(single_std, plan.pairs));
+    expect(plan, std, mean_error.map(|error| process_std.hypot(error)), request);
     plan.pairs as f64 * pair_ns
 }
 
@@ -155,11 +152,11 @@ fn mean_error(base_ns: &[u64], pairs: usize) -> Option<f64> {
 }
 
 /// Notes the noise to expect, and chooses the limits by it where none were given.
-pub fn expect(plan: &mut PairedCase, known: Known, request: &PairedRequest) {
-    plan.expected_std = Some(known.std);
+pub fn expect(plan: &mut PairedCase, std: f64, mean_std: Option<f64>, request: &PairedRequest) {
+    plan.expected_std = Some(std);
     plan.threshold = request.threshold;
     plan.widest = widest(request.widest, plan.id, plan.threshold);
-    plan.mean = Some(mean_test(request.mean_threshold, plan.threshold, known.mean_std));
+    plan.mean = Some(mean_test(request.mean_threshold, plan.threshold, mean_std));
 }
 
 /// Takes fewer pairs of each case, so that they fit `room_ns` of a block, and expects the noise that so many have.
@@ -167,9 +164,8 @@ pub fn fit(pairs: &mut Pairs, cases: &mut [PairedCase], room_ns: f64, request: &
     for (id, error) in pairs.fit(cases, room_ns) {
         let Some(case) = cases.iter_mut().find(|case| case.id == id) else { continue };
         let mean_std = case.mean.and_then(|mean| mean.expected_std);
-        expect(case, Known { std: process_std(id).hypot(error), mean_std: None }, request);
         // What the pilot saw of single times holds as it is.
-        case.mean = Some(mean_test(request.mean_threshold, case.threshold, mean_std));
+        expect(case, process_std(id).hypot(error), mean_std, request);
     }
 }
 

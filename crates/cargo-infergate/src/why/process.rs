@@ -48,13 +48,14 @@ impl<'a> Process<'a> {
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod native {
+    use std::rc::Rc;
+
     use framehop::{CacheNative, MayAllocateDuringUnwind, Module, UnwindRegsNative, Unwinder as _, UnwinderNative};
 
-    use super::super::program::Section;
     use super::{MOST_FRAMES, Process, Record};
 
     pub struct Unwinder {
-        unwinder: UnwinderNative<Section, MayAllocateDuringUnwind>,
+        unwinder: UnwinderNative<Rc<[u8]>, MayAllocateDuringUnwind>,
         cache: CacheNative<MayAllocateDuringUnwind>,
     }
 

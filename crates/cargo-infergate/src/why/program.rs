@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
-use std::ops::{Deref, Range};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -17,9 +16,8 @@ use infergate_build::code;
 
 /// One file of machine code.
 pub struct Program {
-    bytes: Rc<[u8]>,
-    /// Name, address, place in the file and bytes of the sections that unwinding needs.
-    sections: Vec<(String, u64, Range<usize>)>,
+    /// Address and bytes of the sections that unwinding needs, by name.
+    sections: HashMap<String, (u64, Rc<[u8]>)>,
     /// What is loaded to run: address, place in the file, bytes.
     code: Vec<(u64, u64, u64)>,
     /// Functions by address, with their bytes and demangled names.
@@ -69,34 +67,18 @@ fn lost(own: &BTreeSet<Rc<str>>, other: &BTreeSet<Rc<str>>) -> HashMap<String, R
     lost.filter(|(_, name)| !own.contains(name)).collect()
 }
 
-/// Bytes of a section.
-#[derive(Clone)]
-pub struct Section(Rc<[u8]>, Range<usize>);
-
-impl Deref for Section {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0[self.1.clone()]
-    }
-}
-
 const UNWOUND_BY: [&str; 5] = [".text", ".eh_frame", ".eh_frame_hdr", ".got", ".debug_frame"];
 
 impl Program {
     /// Reads a file. `changed` are the places where functions begin that may have changed, and how. `None` for what is no program.
     pub fn read(path: &str, changed: HashMap<u64, Change>) -> Option<Self> {
-        let bytes: Rc<[u8]> = code::read(Path::new(path)).ok()?.into();
+        let bytes = code::read(Path::new(path)).ok()?;
         let file = ElfFile64::<LittleEndian>::parse(&*bytes).ok()?;
-        let mut sections = Vec::new();
-        for section in file.sections() {
-            let Ok(name) = section.name() else { continue };
-            let Some((at, size)) = section.file_range().filter(|_| UNWOUND_BY.contains(&name)) else { continue };
-            let (from, to) = (usize::try_from(at).ok()?, usize::try_from(at.checked_add(size)?).ok()?);
-            if to <= bytes.len() {
-                sections.push((name.to_owned(), section.address(), from..to));
-            }
-        }
+        let section = |name: &str| {
+            let section = file.section_by_name(name)?;
+            Some((name.to_owned(), (section.address(), section.data().ok()?.into())))
+        };
+        let sections = UNWOUND_BY.into_iter().filter_map(section).collect();
         let headers = file.elf_program_headers().iter();
         let runs = headers.filter(|header| {
             header.p_type(LittleEndian) == object::elf::PT_LOAD
@@ -127,7 +109,6 @@ impl Program {
             lines,
             lost: HashMap::new(),
             known: RefCell::default(),
-            bytes: bytes.clone(),
         })
     }
 
@@ -153,10 +134,9 @@ impl Program {
         Some(module.from.wrapping_add(*offset).wrapping_sub(module.offset).wrapping_sub(*address))
     }
 
-    pub fn unwinding(&self) -> ExplicitModuleSectionInfo<Section> {
-        let found = |name: &str| self.sections.iter().find(|(known, ..)| known == name);
-        let data = |name: &str| found(name).map(|(_, _, range)| Section(self.bytes.clone(), range.clone()));
-        let place = |name: &str| found(name).map(|(_, at, range)| *at..*at + range.len() as u64);
+    pub fn unwinding(&self) -> ExplicitModuleSectionInfo<Rc<[u8]>> {
+        let data = |name: &str| self.sections.get(name).map(|(_, bytes)| bytes.clone());
+        let place = |name: &str| self.sections.get(name).map(|(at, bytes)| *at..at.saturating_add(bytes.len() as u64));
         ExplicitModuleSectionInfo {
             base_svma: 0,
             text_svma: place(".text"),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use assert_cmd::assert::Assert;
-use infergate_judge::paired::{PairedPolicy, judge};
+use infergate_judge::paired::{Policy, judge};
 use infergate_receipts::{CountedCase, Counter, Note, Outcome, PairedReceipt, read};
 
 use crate::sandbox::{Sandbox, decision, stderr, stdout};
@@ -56,7 +56,7 @@ fn counters_of_base_are_compared_and_cannot_vanish() {
     let mut receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
     let mut judged = |base, head| {
         (receipt.base.counted, receipt.head.counted) = (counted(base), counted(head));
-        judge(&receipt, &PairedPolicy::default())
+        judge(&receipt, &Policy::default())
     };
     assert_eq!(judged(Some(564), Some(564)).exit_code, 0);
     assert_eq!(judged(Some(564), Some(565)).verdict, Outcome::CounterRegressed);

@@ -1,13 +1,13 @@
 //! What head declares as intended. It holds for one comparison, up to the size that it names, until base has the same table.
 
-use crate::paired::PairedPolicy;
+use crate::Policy;
 use infergate_core::case::Case;
 use infergate_receipts::{
     Accept, Evidence, NoEffect, Note, Outcome, PairedCase, PairedReceipt, Reason, Statistic, UpTo, VerdictRow, covers,
 };
 
 /// Lets pass what head declares and no more of it; gives what is to be said of tables without an effect.
-pub(super) fn apply(rows: &mut [VerdictRow], receipt: &PairedReceipt, policy: &PairedPolicy) -> Vec<Note> {
+pub(super) fn apply(rows: &mut [VerdictRow], receipt: &PairedReceipt, policy: &Policy) -> Vec<Note> {
     let Some(terms) = &receipt.terms else { return Vec::new() };
     let in_effect: Vec<&Accept> = terms.in_effect(&policy.accepted_before).collect();
     let stale = terms.accept.iter().filter(|accept| !in_effect.contains(accept));

@@ -1,7 +1,5 @@
 //! What a calibration says of the gate: how often it is wrong, and how small a slowdown it finds.
 
-use std::collections::BTreeMap;
-
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 
@@ -20,30 +18,11 @@ use infergate_receipts::{
 /// Blocks that vary by more than so many times those of the calibration are other conditions.
 const TIMES_AS_NOISY: f64 = 2.0;
 
-/// What a calibration says of one case to a later gate.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Known {
-    /// Standard deviation of a block's median ln ratio.
-    pub std: f64,
-    /// The same of the means.
-    pub mean_std: Option<f64>,
-}
-
-/// What is known of each case; without those of which two blocks of no gate are there.
-pub fn known(calibration: &Calibration) -> BTreeMap<Case, Known> {
-    let of_case = |noise: Noise| Some((noise.case, Known { std: noise.std?, mean_std: noise.mean_std }));
-    block_noise(calibration).into_iter().filter_map(of_case).collect()
-}
-
 /// The smallest slowdown of each timed case that a gate here reports, as a ratio, by the limit `threshold`. `None` where no slowdown up to a doubling is reported.
 pub fn smallest_called(calibration: &Calibration, threshold: f64) -> Vec<Option<f64>> {
-    let known = known(calibration);
-    let timed = timed(calibration);
-    let smallest = |case: &Case| {
-        let std = known.get(case)?.std;
-        smallest_slowdown(threshold.ln(), std, MAX_BLOCKS, timed.len())
-    };
-    timed.iter().map(smallest).collect()
+    let noise = block_noise(calibration);
+    let smallest = |case: &Noise| smallest_slowdown(threshold.ln(), case.std?, MAX_BLOCKS, noise.len());
+    noise.iter().map(smallest).collect()
 }
 
 /// Reads a whole calibration. Deterministic: simulations are seeded.
@@ -60,11 +39,8 @@ pub fn summarise(calibration: &Calibration) -> Summary {
 
 /// The noise of each timed case's blocks, within a gate.
 pub fn block_noise(calibration: &Calibration) -> Vec<Noise> {
-    timed(calibration).into_iter().map(|case| noise(calibration, case)).collect()
-}
-
-fn timed(calibration: &Calibration) -> Vec<Case> {
-    calibration.cases.iter().filter(|case| case.timed).map(|case| case.id).collect()
+    let timed = calibration.cases.iter().filter(|case| case.timed);
+    timed.map(|case| noise(calibration, case.id)).collect()
 }
 
 /// Gates between two builds that do the same, or else of one file or copies of it, in the order they were measured.

@@ -1,6 +1,6 @@
 //! Outputs, which are compared before any time is: those of cases, and those of prompts whose length no case has.
 
-use super::policy::PairedPolicy;
+use crate::Policy;
 use crate::exact::other_prompt;
 use crate::output::{compare, default_tolerance};
 use infergate_core::case::Case;
@@ -10,7 +10,7 @@ use infergate_receipts::{
 };
 
 /// A row of each case, those of other lengths that decide something, and how all other lengths compare.
-pub(super) fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> (Vec<VerdictRow>, Option<Note>) {
+pub(super) fn judge(receipt: &PairedReceipt, policy: &Policy) -> (Vec<VerdictRow>, Option<Note>) {
     let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&receipt.base.engine));
     let judge = Judge { policy, tolerance };
     let of_case = |case: &PairedCase| {
@@ -31,7 +31,7 @@ pub(super) fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> (Vec<Verd
 }
 
 struct Judge<'a> {
-    policy: &'a PairedPolicy,
+    policy: &'a Policy,
     tolerance: f64,
 }
 

@@ -1,10 +1,10 @@
 //! From the blocks of a paired run to its verdict.
 
 use super::accept;
-use super::policy::PairedPolicy;
 use super::sequential::{case_states, outcomes};
 use super::series::{Series, series};
 use super::{coverage, load, outputs, secondary_metrics, times};
+use crate::Policy;
 use crate::memory;
 use crate::{differences, exact, servers, target};
 use infergate_core::case::Case;
@@ -29,7 +29,7 @@ pub fn open(receipt: &PairedReceipt) -> Vec<Case> {
 
 /// Judges a paired run: outputs first, then time. The worst row decides; a run that broke an invariant or was cut short
 /// never passes. Each time says the smallest slowdown that would have shown, which is simulated.
-pub fn judge(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
+pub fn judge(receipt: &PairedReceipt, policy: &Policy) -> Verdict {
     let mut verdict = judged(receipt, policy, true);
     let warning = if policy.undecided_passes { warning(&verdict) } else { None };
     verdict.notes.splice(0..0, warning);
@@ -50,11 +50,11 @@ fn warning(verdict: &Verdict) -> Option<Note> {
 }
 
 /// The same verdict without what is simulated, which takes most of the time.
-pub fn decide(receipt: &PairedReceipt, policy: &PairedPolicy) -> Verdict {
+pub fn decide(receipt: &PairedReceipt, policy: &Policy) -> Verdict {
     judged(receipt, policy, false)
 }
 
-fn judged(receipt: &PairedReceipt, policy: &PairedPolicy, with_power: bool) -> Verdict {
+fn judged(receipt: &PairedReceipt, policy: &Policy, with_power: bool) -> Verdict {
     let (base, head) = (&receipt.base, &receipt.head);
     let (mut rows, of_lengths) = outputs::judge(receipt, policy);
     let counters = exact::Counters { tolerance: policy.counter_tolerance, other_platform: None };

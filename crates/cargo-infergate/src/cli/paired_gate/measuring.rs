@@ -13,7 +13,7 @@ use crate::paired::{PairedRequest, PairedRun};
 use infergate_build::code::Changed;
 use infergate_build::sources::{self, Sources};
 use infergate_judge::paired::{
-    MAX_BLOCKS, QUICK_BLOCKS, blocks_to_pass, fewest_to_fail, known, of_another_setup, open, own_errors,
+    MAX_BLOCKS, QUICK_BLOCKS, block_noise, blocks_to_pass, fewest_to_fail, of_another_setup, open, own_errors,
 };
 use infergate_receipts::{Calibration, Note, PairedCase, PairedReceipt, Took, read};
 use infergate_report::paired;
@@ -40,7 +40,7 @@ pub fn measure(
     let calibration = find_calibration(config, run.receipt())?;
     let calibrated = calibration.as_ref().filter(|found| of_another_setup(found, run.receipt()).is_none());
     if let Some(calibration) = calibrated {
-        run.expect(&known(calibration));
+        run.expect(&block_noise(calibration));
     }
     let step =
         |label: &str| infergate_core::progress::Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 };

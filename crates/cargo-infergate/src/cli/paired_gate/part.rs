@@ -22,7 +22,7 @@ use infergate_build::trees::Trees;
 use infergate_core::case::{Case, Phase, choose_benches};
 use infergate_core::receipt::file_word;
 use infergate_core::worker::{Client, Patience, WorkerError};
-use infergate_judge::paired::PairedPolicy;
+use infergate_judge::paired::Policy;
 use infergate_receipts::{PairedReceipt, clause};
 
 /// Both sides of one bench target, built.
@@ -254,13 +254,7 @@ impl Part {
     ///
     /// # Errors
     /// As [`measure`].
-    pub fn measure(
-        self,
-        policy: &PairedPolicy,
-        out: &Path,
-        asked: &Asked,
-        cancelled: &AtomicBool,
-    ) -> Result<PairedReceipt> {
+    pub fn measure(self, policy: &Policy, out: &Path, asked: &Asked, cancelled: &AtomicBool) -> Result<PairedReceipt> {
         let Self { config, request, sources, changed, counting, memory_runs, is_alone, builds_ns, _trees, .. } = self;
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
         let place = if is_alone { out.to_owned() } else { beside(out, &file_word(&config.bench.name())) };

@@ -8,7 +8,7 @@ use super::super::pages::inputs as no_inputs;
 use super::super::paired_gate::{self, find_calibration};
 use crate::config::Config;
 use infergate_judge::memory;
-use infergate_judge::paired::{PairedPolicy, judge, missing, own_errors};
+use infergate_judge::paired::{Policy, judge, missing, own_errors};
 use infergate_receipts::{
     BASELINE_SCHEMA, Evidence, LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, MEMORY_SCHEMA, Outcome, PAIRED_SCHEMA,
     PairedReceipt, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline,
@@ -105,11 +105,11 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
 /// The verdict on the receipt of somebody else's run, by the settings here: none of the limits that it holds, no intended
 /// change that is declared here already, and how often the gate is wrong by the calibration here. What the settings ask for and the run has not passes
 /// nothing.
-fn again(receipt: &PairedReceipt, config: &Config, policy: PairedPolicy) -> Result<Verdict> {
+fn again(receipt: &PairedReceipt, config: &Config, policy: Policy) -> Result<Verdict> {
     let missing = missing(receipt, &config.measured.cases);
     // Noise lets nothing pass beside what is missing.
     let undecided_passes = policy.undecided_passes && missing.is_none();
-    let policy = PairedPolicy { accepted_before: config.accept.clone(), undecided_passes, ..policy };
+    let policy = Policy { accepted_before: config.accept.clone(), undecided_passes, ..policy };
     let mut receipt = config.limits().set_in(receipt.clone());
     let notes = receipt.notes.len();
     receipt.notes.retain(|note| !is_of_errors(note));

@@ -6,7 +6,7 @@ use cargo_infergate::paired::{PairedRequest, Program, run_seed};
 use infergate_core::engine::LoadRequest;
 use infergate_core::load::PLACES;
 use infergate_core::stats::normal;
-use infergate_judge::paired::{MAX_BLOCKS, PairedPolicy, Series, judge, open, settled};
+use infergate_judge::paired::{MAX_BLOCKS, Policy, Series, judge, open, settled};
 use infergate_judge::servers::{LEAST_SERVERS, weigh};
 use infergate_receipts::{
     Against, Evidence, Metric, Outcome, PairedReceipt, Reason, TimeEvidence, Verdict, VerdictRow,
@@ -94,7 +94,7 @@ fn a_real_slowdown_is_called_from_so_many_servers_on() {
 
 fn judged(servers: Option<usize>, slower: &[f64]) -> Verdict {
     let receipt = PairedReceipt { servers, ..measured("decode/p8", 10_000_000, slower) };
-    judge(&receipt, &PairedPolicy::default())
+    judge(&receipt, &Policy::default())
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn servers_that_agree_are_judged_and_those_that_do_not_say_so() {
     let mut changed = measured("decode/p8", 10_000_000, &[0.0; 12]);
     changed.servers = Some(1);
     changed.cases[0].head_output = crate::gate::support::output(vec![9]);
-    assert_eq!(judge(&changed, &PairedPolicy::default()).verdict, Outcome::OutputChanged);
+    assert_eq!(judge(&changed, &Policy::default()).verdict, Outcome::OutputChanged);
 }
 
 /// What a server keeps in a file, as answers to prompts, would else be asked for again in the next block and the next gate.

@@ -6,7 +6,7 @@ use cargo_infergate::paired::load_window::{answers, bytes_per_token, window};
 use infergate_core::case::{BenchName, Case};
 use infergate_core::load::{FailureClass, REPEATED_PROMPTS, WindowPlan};
 use infergate_core::sha256::{self, words_of_hex};
-use infergate_judge::paired::{PairedPolicy, judge, open, outcomes, series};
+use infergate_judge::paired::{Policy, judge, open, outcomes, series};
 use infergate_receipts::window::{METRICS, case_name};
 use infergate_receipts::{
     Accept, BlockCase, BlockRecord, Evidence, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side, Terms, UpTo,
@@ -127,7 +127,7 @@ fn equal_servers_pass() {
         assert_eq!(numbers(&receipt), [Some(Outcome::WithinLimit); 4], "seed {seed}");
         assert!(receipt.blocks.len() <= 14, "seed {seed}: {} blocks", receipt.blocks.len());
     }
-    let verdict = judge(&gate(Server::default(), 0), &PairedPolicy::default());
+    let verdict = judge(&gate(Server::default(), 0), &Policy::default());
     assert_eq!(verdict.verdict, Outcome::Pass, "{:?}", verdict.rows);
 }
 
@@ -159,7 +159,7 @@ fn a_queue_that_starves_its_oldest_is_called() {
         let receipt = gate(Server { newest_first: true, ..Server::default() }, seed);
         assert!(receipt.blocks.len() <= 10, "seed {seed}: {} blocks", receipt.blocks.len());
     }
-    let verdict = judge(&gate(Server { newest_first: true, ..Server::default() }, 0), &PairedPolicy::default());
+    let verdict = judge(&gate(Server { newest_first: true, ..Server::default() }, 0), &Policy::default());
     assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::CounterRegressed, 1), "{:?}", verdict.rows);
     assert_eq!(failed(&verdict), ["load:chat/16 users"], "{:?}", verdict.rows);
 }
@@ -168,7 +168,7 @@ fn a_queue_that_starves_its_oldest_is_called() {
 fn requests_that_fail_on_head_alone_are_called() {
     let receipt = gate(Server { refused_from: 200, ..Server::default() }, 1);
     assert!(receipt.blocks.len() <= 10, "{} blocks", receipt.blocks.len());
-    let verdict = judge(&receipt, &PairedPolicy::default());
+    let verdict = judge(&receipt, &Policy::default());
     assert_eq!(failed(&verdict), ["load:chat/16 users"], "{:?}", verdict.rows);
 }
 
@@ -181,7 +181,7 @@ fn streams_that_hang_are_called() {
     let (head, base): (Vec<_>, Vec<_>) = windows.partition(|window| window.side == Side::Head);
     assert!(head.iter().all(|window| window.failures[&FailureClass::Cancelled] > 0));
     assert!(base.iter().all(|window| window.failed() == 0 && window.starved == 0));
-    let verdict = judge(&receipt, &PairedPolicy::default());
+    let verdict = judge(&receipt, &Policy::default());
     assert!(failed(&verdict).contains(&"load:chat/16 users".into()), "{:?}", verdict.rows);
 }
 
@@ -189,7 +189,7 @@ fn streams_that_hang_are_called() {
 #[test]
 fn answers_that_end_early_under_load_are_called() {
     let receipt = gate(Server { ends_early: true, ..Server::default() }, 1);
-    let verdict = judge(&receipt, &PairedPolicy::default());
+    let verdict = judge(&receipt, &Policy::default());
     let row = answer_row(&verdict, "answer_bytes");
     assert_eq!(row.outcome, Outcome::CounterRegressed, "{:?}", verdict.rows);
     assert!(receipt.blocks.len() <= 10, "{} blocks", receipt.blocks.len());
@@ -199,14 +199,14 @@ fn answers_that_end_early_under_load_are_called() {
     let accept = vec![Accept { case, metric, up_to, reason }];
     let terms = Some(Terms { by_head: false, accept, accepted_before: Vec::new() });
     let declared = PairedReceipt { terms, ..receipt.clone() };
-    let verdict = judge(&declared, &PairedPolicy::default());
+    let verdict = judge(&declared, &Policy::default());
     assert_eq!(answer_row(&verdict, "answer_bytes").outcome, Outcome::CounterRegressed, "{:?}", verdict.rows);
     let inputs = Inputs { paired: Some(declared), ..Inputs::new("cargo infergate") };
     assert_eq!(verdict_file(&verdict, &inputs).accept, None);
     // Another output that is allowed may be of another length.
     let mut allowed = receipt;
     allowed.cases.iter_mut().for_each(|case| case.head_output = output(vec![1]));
-    let verdict = judge(&allowed, &PairedPolicy { allow_output_change: true, ..PairedPolicy::default() });
+    let verdict = judge(&allowed, &Policy { allow_output_change: true, ..Policy::default() });
     let is_length =
         |row: &VerdictRow| matches!(&row.evidence, Evidence::Counter(counter) if counter.name == "answer_bytes");
     assert!(!verdict.rows.iter().any(is_length), "{:?}", verdict.rows);
@@ -215,13 +215,13 @@ fn answers_that_end_early_under_load_are_called() {
 #[test]
 fn answers_that_are_others_under_load_are_called() {
     let receipt = gate(Server { garbles: 1.0, ..Server::default() }, 1);
-    let verdict = judge(&receipt, &PairedPolicy::default());
+    let verdict = judge(&receipt, &Policy::default());
     assert_eq!(answer_row(&verdict, "changed_answers").outcome, Outcome::CounterRegressed, "{:?}", verdict.rows);
     assert_eq!(answer_row(&verdict, "answer_bytes").outcome, Outcome::Pass, "{:?}", verdict.rows);
     // Where both vary nothing is said of either.
     let mut both = receipt;
     both.blocks.iter_mut().flat_map(|block| &mut block.windows).for_each(|window| window.answers.changed = 1);
-    let verdict = judge(&both, &PairedPolicy::default());
+    let verdict = judge(&both, &Policy::default());
     assert_eq!(answer_row(&verdict, "changed_answers").outcome, Outcome::Pass, "{:?}", verdict.rows);
 }
 
@@ -249,7 +249,7 @@ fn one_failure_of_base_does_not_hide_those_of_head() {
     assert_eq!(called_after(&blocks((200, 0))), Some(14));
     let mut few = PairedReceipt { cases: Vec::new(), ..measured("decode/p8", 1, &[]) };
     few.blocks = blocks((200, 0))[..6].iter().map(|(base, head)| failing(*base, *head)).collect();
-    let verdict = judge(&few, &PairedPolicy::default());
+    let verdict = judge(&few, &Policy::default());
     assert_eq!(answer_row(&verdict, "failed_requests").outcome, Outcome::Advisory, "{:?}", verdict.rows);
 }
 
@@ -287,7 +287,7 @@ fn called_after(blocks: &[(u64, u64)]) -> Option<usize> {
     let mut receipt = PairedReceipt { cases: Vec::new(), ..measured("decode/p8", 1, &[]) };
     blocks.iter().position(|(base, head)| {
         receipt.blocks.push(failing(*base, *head));
-        let verdict = judge(&receipt, &PairedPolicy::default());
+        let verdict = judge(&receipt, &Policy::default());
         verdict.rows.iter().any(|row| row.outcome == Outcome::CounterRegressed)
     })
 }

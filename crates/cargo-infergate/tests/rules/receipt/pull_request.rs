@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use infergate_core::stats::normal;
-use infergate_judge::paired::{PairedPolicy, decide, fit_to_upload, mean_test};
+use infergate_judge::paired::{Policy, decide, fit_to_upload, mean_test};
 use infergate_receipts::{BlockCase, MOST_UPLOADED_BYTES, parse_uploaded};
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -90,7 +90,7 @@ proptest! {
         let of_pairs = |case: &BlockCase| (case.base_ns.len(), case.means.len()) == (slower.len(), slower.len());
         prop_assert!(reduced.blocks.iter().flat_map(|block| &block.cases).all(of_pairs));
         let outcomes = |receipt| {
-            let verdict = decide(receipt, &PairedPolicy::default());
+            let verdict = decide(receipt, &Policy::default());
             verdict.rows.iter().map(|row| (row.subject.clone(), row.outcome)).collect::<Vec<_>>()
         };
         prop_assert_eq!(outcomes(&reduced), outcomes(&whole));

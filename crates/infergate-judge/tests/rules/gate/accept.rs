@@ -1,6 +1,6 @@
 //! What head declares as intended passes, up to the size it names, in this comparison and no other.
 
-use infergate_judge::paired::{PairedPolicy, judge};
+use infergate_judge::paired::{Policy, judge};
 use infergate_receipts::{
     Accept, CountedCase, Counter, MeanTest, NoEffect, Note, OUTPUT, Outcome, PairedReceipt, Reason, Statistic, Subject,
     Terms, UpTo, Verdict,
@@ -34,7 +34,7 @@ fn slower(fraction: f64) -> PairedReceipt {
 
 #[track_caller]
 fn judged(receipt: &PairedReceipt) -> Verdict {
-    judge(receipt, &PairedPolicy::default())
+    judge(receipt, &Policy::default())
 }
 
 /// Why a table had no effect, in order.
@@ -70,7 +70,7 @@ fn what_base_has_already_has_no_effect_and_is_said_to_be_stale() {
 
     // Nor what whoever judges again knows of, whatever the receipt says of base.
     let receipt = declaring(slower(0.05), vec![table.clone()]);
-    let policy = PairedPolicy { accepted_before: vec![table.clone()], ..PairedPolicy::default() };
+    let policy = Policy { accepted_before: vec![table.clone()], ..Policy::default() };
     let verdict = judge(&receipt, &policy);
     assert_eq!((verdict.verdict, without_effect(&verdict)), (Outcome::Regressed, vec![NoEffect::Stale]));
 

@@ -1,6 +1,6 @@
 //! What a case runs of what changed: that is explained beside its time, and a case that runs nothing of it is not timed.
 
-use infergate_judge::paired::{PairedPolicy, judge};
+use infergate_judge::paired::{Policy, judge};
 use infergate_receipts::{CodeRecord, CodeRuns, Outcome, PairedReceipt, Reason, Verdict};
 
 use crate::gate::support::measured;
@@ -18,7 +18,7 @@ fn slower(functions: Option<usize>) -> PairedReceipt {
 }
 
 fn judged(receipt: &PairedReceipt) -> Verdict {
-    judge(receipt, &PairedPolicy::default())
+    judge(receipt, &Policy::default())
 }
 
 fn outcome(verdict: &Verdict) -> Outcome {

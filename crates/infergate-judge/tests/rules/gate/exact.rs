@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use infergate_judge::paired::{PairedPolicy, judge as judge_pair};
+use infergate_judge::paired::judge as judge_pair;
 use infergate_judge::{Policy, judge};
 use infergate_receipts::{Baseline, CountedCase, Counter, Evidence, Outcome, Receipt, Unit, Verdict, VerdictRow};
 use infergate_report::words::headline::of;
@@ -161,7 +161,7 @@ fn a_model_that_holds_more_is_a_regression_on_both_channels() {
         stored.held = head.clone();
         let mut pair = measured("decode/p128", 1000, &[0.0; 8]);
         (pair.base.held, pair.head.held) = (base.clone(), head.clone());
-        let channels = [judged(&stored, &baseline), judge_pair(&pair, &PairedPolicy::default())];
+        let channels = [judged(&stored, &baseline), judge_pair(&pair, &Policy::default())];
         for verdict in channels {
             let names = ["live_bytes_loaded", "peak_live_bytes_loading", "live_bytes_at_rest"];
             let found = names.map(|name| row(&verdict, "model", name).outcome == Outcome::CounterRegressed);
@@ -187,7 +187,7 @@ fn a_process_that_takes_more_pages_is_a_regression_from_a_tenth_and_16_mib_on() 
             for (side, mib) in [(&mut pair.base, base), (&mut pair.head, head)] {
                 side.held.insert(name.into(), Counter { min: mib * MIB, max: mib * MIB });
             }
-            let verdict = judge_pair(&pair, &PairedPolicy::default());
+            let verdict = judge_pair(&pair, &Policy::default());
             let row = row(&verdict, "model", name);
             assert_eq!(row.outcome, outcome, "{name}: {base} to {head} MiB");
             assert_eq!(note(row).is_empty(), outcome == Outcome::Pass, "some pages more or less are not worth a line");
@@ -206,7 +206,7 @@ fn a_counter_that_two_runs_of_each_process_raise_is_a_regression() {
         };
         let mut pair = measured("decode/p128", 1000, &[0.0; 8]);
         (pair.base.counted, pair.head.counted) = (counted(base), counted(head));
-        judge_pair(&pair, &PairedPolicy::default())
+        judge_pair(&pair, &Policy::default())
     };
     let (low, once, twice) = ([40; 8], [40, 40, 300, 40, 40, 40, 40, 40], [40, 40, 300, 40, 40, 296, 40, 40]);
     let outcome = |base, head| row(&judged(base, head), "decode/p128", "peak_live_bytes").outcome;
@@ -229,7 +229,7 @@ fn what_a_small_model_holds_may_differ_by_a_path() {
     for (bytes, outcome) in [(65_536, Outcome::Pass), (65_537, Outcome::CounterRegressed)] {
         let mut pair = measured("decode/p128", 1000, &[0.0; 8]);
         (pair.base.held, pair.head.held) = (held(0, 0, 0), held(bytes, 0, 0));
-        let verdict = judge_pair(&pair, &PairedPolicy::default());
+        let verdict = judge_pair(&pair, &Policy::default());
         assert_eq!(row(&verdict, "model", "live_bytes_loaded").outcome, outcome, "{bytes} where base holds nothing");
     }
 }
@@ -277,14 +277,10 @@ fn a_base_that_does_not_say_what_it_holds_is_not_compared() {
     let mut pair = measured("decode/p128", 1000, &[0.0; 8]);
     pair.head.held = head.held.clone();
     assert!(
-        judge_pair(&pair, &PairedPolicy::default())
-            .rows
-            .iter()
-            .filter_map(counter_name)
-            .all(|name| name == "weight_bytes")
+        judge_pair(&pair, &Policy::default()).rows.iter().filter_map(counter_name).all(|name| name == "weight_bytes")
     );
     (pair.base.held, pair.head.held) = (head.held, BTreeMap::new());
-    let verdict = judge_pair(&pair, &PairedPolicy::default());
+    let verdict = judge_pair(&pair, &Policy::default());
     assert_eq!(row(&verdict, "model", "live_bytes_at_rest").outcome, Outcome::Inconclusive);
 }
 

@@ -1,7 +1,7 @@
 //! A receipt judged again: no limit that it holds counts.
 
 use infergate_core::case::{BenchName, Case};
-use infergate_judge::paired::{Limits, PairedPolicy, judge, missing, widest};
+use infergate_judge::paired::{Limits, Policy, judge, missing, widest};
 use infergate_receipts::{LoadCase, MeanTest, Metric, Outcome, PairedReceipt, WindowTimes};
 use proptest::prelude::*;
 
@@ -64,12 +64,12 @@ proptest! {
     /// Whatever limits a receipt claims, the verdict is that of the limits given here; a slowdown beyond them never passes.
     #[test]
     fn no_limit_of_the_receipt_counts(fraction in 0.0f64..0.3, threshold in 1.001f64..100.0, mean in 1.001f64..100.0) {
-        let honest = judge(&LIMITS.set_in(slower(fraction)), &PairedPolicy::default());
+        let honest = judge(&LIMITS.set_in(slower(fraction)), &Policy::default());
         let mut forged = slower(fraction);
         forged.cases[0].threshold = threshold;
         forged.cases[0].widest = mean;
         forged.cases[0].mean = Some(MeanTest { threshold: mean, expected_std: None });
-        let again = judge(&LIMITS.set_in(forged), &PairedPolicy::default());
+        let again = judge(&LIMITS.set_in(forged), &Policy::default());
         prop_assert_eq!(&again, &honest);
         if fraction >= 0.025 {
             prop_assert_eq!(again.verdict, Outcome::Regressed);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use infergate_judge::paired::{PairedPolicy, Series, judge, merge, outcomes};
+use infergate_judge::paired::{Policy, Series, judge, merge, outcomes};
 use infergate_receipts::{
     CodeRecord, CodeRuns, Counter, Evidence, Outcome, PairedReceipt, Reason, ShareRecord, TimeEvidence, VerdictRow,
 };
@@ -29,7 +29,7 @@ fn shares() -> Vec<PairedReceipt> {
 }
 
 fn outcome_of(receipt: &PairedReceipt, id: &str) -> Option<Outcome> {
-    let verdict = judge(receipt, &PairedPolicy::default());
+    let verdict = judge(receipt, &Policy::default());
     let mut rows = verdict.rows.into_iter().filter(|row| row.time().is_some());
     rows.find(|row| row.subject.to_string() == id).map(|row| row.outcome)
 }
@@ -46,7 +46,7 @@ fn all_shares_are_one_suite_in_whatever_order() {
     ] {
         assert_eq!(outcome_of(&merged, id), Some(outcome), "{id}");
     }
-    assert_eq!(judge(&merged, &PairedPolicy::default()).exit_code, 1);
+    assert_eq!(judge(&merged, &Policy::default()).exit_code, 1);
 }
 
 /// One that the time did not hold for leaves the others as they are.
@@ -67,7 +67,7 @@ fn what_would_show_rests_on_the_blocks_of_one_share() {
     let mut short = shares();
     short[1].blocks.truncate(8);
     short.iter_mut().for_each(|share| share.out_of_time = true);
-    let verdict = judge(&merge(short).expect("a suite"), &PairedPolicy::default());
+    let verdict = judge(&merge(short).expect("a suite"), &Policy::default());
     let times: Vec<&TimeEvidence> = verdict.rows.iter().filter_map(VerdictRow::time).collect();
     assert_eq!(times.iter().map(|time| time.blocks).max(), Some(Some(8)));
     assert!(times.iter().all(|time| time.smallest_slowdown.is_none()), "{times:?}");
@@ -84,7 +84,7 @@ fn what_a_model_holds_is_compared_within_a_share() {
             share.base.held = base.map_or_else(BTreeMap::new, held);
             share.head.held = head.map_or_else(BTreeMap::new, held);
         }
-        let verdict = judge(&merge(shares).expect("a suite"), &PairedPolicy::default());
+        let verdict = judge(&merge(shares).expect("a suite"), &Policy::default());
         let is_held =
             |row: &&VerdictRow| matches!(&row.evidence, Evidence::Counter(of) if of.name == "live_bytes_at_rest");
         verdict.rows.iter().find(is_held).map(|row| row.outcome)
@@ -116,7 +116,7 @@ fn a_leak_that_one_share_found_stays_found() {
             let per_run = if at == leaking { 4096.0 } else { 0.0 };
             share.memory = Some(record(100, |run| (1e6 + per_run * run as f64, 1e9)));
         }
-        let verdict = judge(&merge(some).expect("a suite"), &PairedPolicy::default());
+        let verdict = judge(&merge(some).expect("a suite"), &Policy::default());
         assert!(verdict.rows.iter().any(|row| row.outcome == Outcome::Leak), "share {leaking}: {:?}", verdict.rows);
     }
 }
@@ -140,7 +140,7 @@ fn what_a_case_runs_is_of_what_its_own_program_changed() {
     let runs = vec![CodeRuns { id: case, functions: Some(0), changed: None, named: Vec::new(), why: None }];
     some[1].code = Some(CodeRecord { same: false, changed: Some(2), runs, ..CodeRecord::same() });
     some[0].code = None;
-    let verdict = judge(&merge(some).expect("a suite"), &PairedPolicy::default());
+    let verdict = judge(&merge(some).expect("a suite"), &Policy::default());
     let reasons = verdict.rows.iter().flat_map(|row| &row.reasons);
     let runs: Vec<&Reason> = reasons.filter(|reason| matches!(reason, Reason::RunsChanged { .. })).collect();
     assert_eq!(runs, [&Reason::RunsChanged { functions: 0, changed: 2, named: Vec::new() }]);

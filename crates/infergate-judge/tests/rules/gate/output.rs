@@ -2,7 +2,7 @@
 
 use infergate_core::engine::EngineInfo;
 use infergate_judge::output::{compare, default_tolerance};
-use infergate_judge::paired::{PairedPolicy, judge as judge_pair};
+use infergate_judge::paired::judge as judge_pair;
 use infergate_judge::{Policy, judge};
 use infergate_receipts::{
     Accept, Baseline, Fingerprint, OtherLength, Outcome, Output, OutputComparison, PairedReceipt, Receipt, StepLogits,
@@ -104,7 +104,7 @@ fn another_number_of_logits_is_another_output() {
     let (base, head) = (with_logits(&[0, 1], &[fewer.clone(), vec![0.0]].concat()), with_logits(&[0, 1], &fewer));
     let mut pair = paired("decode/p128", 1_000_000, &[0.0; 8]);
     (pair.cases[0].base_output, pair.cases[0].head_output) = (base, head);
-    let verdict = judge_pair(&pair, &PairedPolicy { drift_tolerance: Some(1.0), ..PairedPolicy::default() });
+    let verdict = judge_pair(&pair, &Policy { drift_tolerance: Some(1.0), ..Policy::default() });
     let row = row(&verdict, "decode/p128", "output");
     assert_eq!((row.outcome, verdict.exit_code), (Outcome::OutputChanged, 1));
     assert!(note(row).contains("head gives 12 finite logits for each token and base 13"), "{}", note(row));
@@ -217,17 +217,17 @@ fn logits_that_head_no_longer_gives_leave_the_output_open() {
     let mut pair = paired("decode/p128", 1_000_000, &[0.0; 8]);
     pair.cases[0].base_output = base.clone();
     pair.cases[0].head_output = bare.clone();
-    let verdict = judge_pair(&pair, &PairedPolicy::default());
+    let verdict = judge_pair(&pair, &Policy::default());
     let row = row(&verdict, "decode/p128", "output");
     assert_eq!((row.outcome, verdict.exit_code), (Outcome::Inconclusive, 3));
     assert!(note(row).contains("head gives no logits where base does"), "{row:?}");
     // Nor does it pass where what is undecided may pass.
     assert!(!row.is_undecided());
-    let allowed = judge_pair(&pair, &PairedPolicy { allow_output_change: true, ..PairedPolicy::default() });
+    let allowed = judge_pair(&pair, &Policy { allow_output_change: true, ..Policy::default() });
     assert_eq!(allowed.exit_code, 0);
     pair.cases[0].base_output = bare;
     pair.cases[0].head_output = base;
-    assert_eq!(judge_pair(&pair, &PairedPolicy::default()).exit_code, 0, "head may give more");
+    assert_eq!(judge_pair(&pair, &Policy::default()).exit_code, 0, "head may give more");
 }
 
 /// Nothing is timed there: what drifts is rounding, as in a case that is timed.
@@ -240,7 +240,7 @@ fn outputs_at_other_lengths_are_judged_as_those_of_cases() {
     };
     let mut pair = paired("decode/p128", 1_000_000, &[0.0; 8]);
     pair.other_lengths = vec![at("prefill/p2", 8.0), at("prefill/p37", 8.000001), at("prefill/p101", 8.000005)];
-    let verdict = judge_pair(&pair, &PairedPolicy::default());
+    let verdict = judge_pair(&pair, &Policy::default());
     let rows = |verdict: &Verdict| -> Vec<(String, Outcome)> {
         let of_lengths = verdict.rows.iter().filter(|row| row.subject.to_string().starts_with("prefill/"));
         of_lengths.map(|row| (row.subject.to_string(), row.outcome)).collect()
@@ -251,18 +251,18 @@ fn outputs_at_other_lengths_are_judged_as_those_of_cases() {
     assert!(notes(&verdict).contains(&said.to_owned()), "{:?}", notes(&verdict));
     pair.other_lengths[0] = at("prefill/p2", 8.1);
     pair.other_lengths.push(at("prefill/p333", 8.2));
-    let verdict = judge_pair(&pair, &PairedPolicy::default());
+    let verdict = judge_pair(&pair, &Policy::default());
     let changed = |id: &str| (id.to_owned(), Outcome::OutputChanged);
     assert_eq!(rows(&verdict), [changed("prefill/p2"), changed("prefill/p333")], "each by itself");
     assert_eq!(verdict.exit_code, 1);
     // Where every case changed it is one change.
     let mut other = pair.clone();
     other.cases[0].head_output = output(vec![7, 8]);
-    assert_eq!(rows(&judge_pair(&other, &PairedPolicy::default())), []);
+    assert_eq!(rows(&judge_pair(&other, &Policy::default())), []);
     let accept =
         Accept { case: case("prefill/p2").into(), metric: "output".into(), up_to: None, reason: "another mask".into() };
     pair.terms = Some(Terms { by_head: false, accept: vec![accept], accepted_before: Vec::new() });
-    let verdict = judge_pair(&pair, &PairedPolicy::default());
+    let verdict = judge_pair(&pair, &Policy::default());
     assert_eq!((rows(&verdict)[0].1, rows(&verdict)[1].1), (Outcome::Accepted, Outcome::OutputChanged));
     assert_eq!(verdict.exit_code, 1, "what is accepted of one is not of another");
 }
@@ -289,7 +289,7 @@ fn a_case_that_was_not_timed_does_not_pass_as_drifted() {
     receipt.cases[0].base_output = with_logits(&[0, 1], &[1.0, 8.0]);
     receipt.cases[0].head_output = with_logits(&[0, 1], &[1.0, 8.00001]);
     let outcome = |receipt: &PairedReceipt| {
-        let verdict = judge_pair(receipt, &PairedPolicy::default());
+        let verdict = judge_pair(receipt, &Policy::default());
         row(&verdict, "decode/p128", "output").outcome
     };
     assert_eq!(outcome(&receipt), Outcome::Drifted);

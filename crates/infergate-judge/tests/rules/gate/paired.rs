@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use infergate_judge::paired::{PairedPolicy, judge};
+use infergate_judge::paired::{Policy, judge};
 use infergate_receipts::{CountedCase, Counter, Outcome, PairedReceipt, Shown, Verdict};
 
 use crate::gate::support::{assert_near, case, measured, note, row, time};
 
 fn against(receipt: &PairedReceipt, target: &str) -> Verdict {
-    judge(receipt, &PairedPolicy { targets: vec![target.parse().expect(target)], ..PairedPolicy::default() })
+    judge(receipt, &Policy { targets: vec![target.parse().expect(target)], ..Policy::default() })
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn slower_below_the_limit_is_said_and_passes() {
     let slower: Vec<f64> = [0.025, 0.005, 0.024, 0.006, 0.023, 0.007, 0.025, 0.005].into_iter().collect();
     let settled = [0.015; 16];
     let receipt = measured("decode/p8", 10_000_000, &[slower, settled.to_vec()].concat());
-    let verdict = judge(&receipt, &PairedPolicy::default());
+    let verdict = judge(&receipt, &Policy::default());
     let row = row(&verdict, "decode/p8", "itl_ns");
     assert_eq!((row.outcome, verdict.exit_code), (Outcome::WithinLimit, 0), "{row:?}");
     assert_eq!(time(row).shown, Some(Shown::Slower), "{row:?}");
@@ -27,14 +27,14 @@ fn slower_below_the_limit_is_said_and_passes() {
 
     let faster: Vec<f64> = receipt.blocks.iter().map(|_| -0.015).collect();
     let wild = [-0.04, 0.01, -0.04, 0.01, -0.035, 0.005, -0.04, 0.01];
-    let verdict = judge(&measured("decode/p8", 10_000_000, &[&wild[..], &faster].concat()), &PairedPolicy::default());
+    let verdict = judge(&measured("decode/p8", 10_000_000, &[&wild[..], &faster].concat()), &Policy::default());
     assert_eq!(verdict.exit_code, 0);
 }
 
 #[test]
 fn an_unchanged_case_is_shown_to_be_nothing() {
     let noise: Vec<f64> = (0..24).map(|at| if at % 2 == 0 { 0.004 } else { -0.004 }).collect();
-    let verdict = judge(&measured("decode/p8", 10_000_000, &noise), &PairedPolicy::default());
+    let verdict = judge(&measured("decode/p8", 10_000_000, &noise), &Policy::default());
     let row = row(&verdict, "decode/p8", "itl_ns");
     assert_eq!((row.outcome, time(row).shown, &*note(row)), (Outcome::WithinLimit, None, ""));
 }
@@ -106,7 +106,7 @@ fn first_token_and_gaps_of_a_generation_are_shown_and_decide_nothing() {
         block.base_tokens_ns = vec![[60, 70, 80, 90, 100].map(|ms| ms * 1_000_000).to_vec()];
         block.head_tokens_ns = vec![[90, 92, 94, 96, 100].map(|ms| ms * 1_000_000).to_vec()];
     }
-    let verdict = judge(&receipt, &PairedPolicy::default());
+    let verdict = judge(&receipt, &Policy::default());
     assert_eq!(verdict.exit_code, 0);
     assert!(time(row(&verdict, "generate/p8-o5", "e2e_ns")).counted);
     for (metric, base_ns, ratio) in [("ttft_ns", 60e6, 1.5), ("itl_ns", 10e6, 0.2)] {
@@ -121,7 +121,7 @@ fn first_token_and_gaps_of_a_generation_are_shown_and_decide_nothing() {
     assert_eq!(against(&receipt, "* itl_ms <= 2").verdict, Outcome::Pass);
 
     receipt.blocks[3].cases[0].head_tokens_ns.clear();
-    let verdict = judge(&receipt, &PairedPolicy::default());
+    let verdict = judge(&receipt, &Policy::default());
     assert_eq!(verdict.rows.iter().filter_map(|row| row.time()).count(), 1, "not of some blocks alone");
 }
 
@@ -130,7 +130,7 @@ fn first_token_and_gaps_of_a_generation_are_shown_and_decide_nothing() {
 fn what_is_broken_in_head_leaves_the_others_their_outcome() {
     let mut receipt = measured("decode/p8", 10_000_000, &[0.0; 8]);
     receipt.broken.push("other fails in head alone: why".into());
-    let verdict = judge(&receipt, &PairedPolicy::default());
+    let verdict = judge(&receipt, &Policy::default());
     assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Invalid, 3));
     let time = verdict.rows.iter().find(|row| row.time().is_some()).expect("a row");
     assert_eq!(time.outcome, Outcome::WithinLimit);

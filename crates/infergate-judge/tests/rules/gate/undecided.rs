@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use infergate_judge::paired::{PairedPolicy, decide, judge};
+use infergate_judge::paired::{Policy, decide, judge};
 use infergate_receipts::{CountedCase, Counter, Evidence, Outcome, PairedReceipt, Subject, Verdict, VerdictRow};
 
 use crate::gate::support::measured;
@@ -13,14 +13,14 @@ fn warned(receipt: &PairedReceipt) -> Verdict {
     judge(receipt, &policy())
 }
 
-fn policy() -> PairedPolicy {
-    PairedPolicy { undecided_passes: true, ..PairedPolicy::default() }
+fn policy() -> Policy {
+    Policy { undecided_passes: true, ..Policy::default() }
 }
 
 /// Three blocks, too few to decide anything.
 fn undecided() -> PairedReceipt {
     let receipt = measured("decode/p8", 10_000_000, &[0.0; 3]);
-    assert_eq!(judge(&receipt, &PairedPolicy::default()).exit_code, 3);
+    assert_eq!(judge(&receipt, &Policy::default()).exit_code, 3);
     receipt
 }
 
@@ -67,7 +67,7 @@ fn what_cannot_be_compared_decides_beside_what_is_undecided() {
     other.head_output.prompt_sha256 = Some("another".into());
     other.head_output.ids = vec![99];
     receipt.cases.push(other);
-    assert_is(&judge(&receipt, &PairedPolicy::default()), Outcome::Inconclusive, 3);
+    assert_is(&judge(&receipt, &Policy::default()), Outcome::Inconclusive, 3);
     assert_is(&warned(&receipt), Outcome::NotComparable, 4);
 }
 
@@ -113,7 +113,7 @@ fn a_slowdown_that_lies_above_its_limit_does_not_pass_for_want_of_blocks() {
         PairedReceipt { out_of_time: true, ..receipt }
     };
     assert_is(&warned(&cut(0.5)), Outcome::Inconclusive, 3);
-    let verdict = judge(&cut(0.5), &PairedPolicy::default());
+    let verdict = judge(&cut(0.5), &Policy::default());
     let forged = Verdict { exit_code: 0, ..verdict };
     assert!(!forged.passes_undecided());
     assert_is(&warned(&cut(0.019)), Outcome::Inconclusive, 0);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use infergate_judge::memory::judge;
-use infergate_judge::paired::{PairedPolicy, judge as judge_pair};
+use infergate_judge::paired::{Policy, judge as judge_pair};
 use infergate_receipts::{Format, LoadReceipt, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, Verdict, read};
 use infergate_report::export::{EXPORTERS, File, chosen};
 use infergate_report::inputs::Inputs;
@@ -41,7 +41,7 @@ fn confirmed(record: &mut MemoryRecord) {
 pub fn paired() -> Inputs {
     let mut paired = golden::<PairedReceipt>("paired-1.json");
     confirmed(paired.memory.as_mut().expect("it was followed"));
-    let verdict = Some(judge_pair(&paired, &PairedPolicy::default()));
+    let verdict = Some(judge_pair(&paired, &Policy::default()));
     Inputs { paired: Some(paired), verdict, ..Inputs::new("cargo infergate") }
 }
 
