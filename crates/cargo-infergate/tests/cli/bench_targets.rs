@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::repositories::{MANIFEST, commit, repository, repository_of_a_bench, run};
-use crate::sandbox::{Sandbox, decision, stdout};
+use crate::sandbox::{Sandbox, stdout};
 
 /// A package whose benches are workers, each of the targets with more lines in Cargo.toml; not committed.
 fn with_benches(targets: &[(&str, &str)]) -> (Sandbox, Sandbox) {

@@ -9,7 +9,7 @@ use infergate_core::case::Case;
 use infergate_core::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
 
 use crate::repositories::{commit, empty_repository};
-use crate::sandbox::{Sandbox, stderr, stdout};
+use crate::sandbox::{Sandbox, stderr};
 
 static GOES_ON: AtomicBool = AtomicBool::new(false);
 
