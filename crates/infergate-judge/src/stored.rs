@@ -204,7 +204,7 @@ impl Stored<'_> {
         let Some(limit) = stored_limit(&stretches, self.tests) else {
             let days = stretches.iter().map(Vec::len).sum();
             let needed = MIN_SESSIONS + days - spread_days(&stretches);
-            let few = Reason::TooFewSessions { sessions: sessions.len(), days: Some(days), needed };
+            let few = Reason::TooFewSessions { sessions: sessions.len(), days, needed };
             return (time, Ending::new(Outcome::Advisory, [Some(few), noise].into_iter().flatten().collect()));
         };
         let (time, outcome) = limit.weigh(time, head_ns, self.tests);

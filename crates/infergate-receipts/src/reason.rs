@@ -52,8 +52,7 @@ pub enum Reason {
         /// Sessions that the baseline has of this subject.
         sessions: usize,
         /// Days, in UTC, that these sessions are of.
-        #[serde(default)]
-        days: Option<usize>,
+        days: usize,
         /// Days that it takes; each step takes one more.
         needed: usize,
     },

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::model::{Cell, Missing, Table};
 use super::terminal;
-use super::units::{self, MISSING, fine};
+use super::units::{self, MISSING, precise};
 use infergate_receipts::{Calibration, LiveGates, Share, Summary};
 
 pub fn text(calibration: &Calibration, summary: &Summary) -> String {
@@ -18,7 +18,7 @@ pub fn text(calibration: &Calibration, summary: &Summary) -> String {
 fn alarms(alarms: &Summary) -> String {
     let mut text = format!(
         "false alarms (intervals and bounds of 95 %)\nby design, over the whole suite: at most {}\n",
-        fine(alarms.design_level)
+        precise(alarms.design_level)
     );
     for (name, live) in
         [("one file against itself", alarms.same_file), ("two builds that do the same", alarms.separate_builds)]
@@ -31,8 +31,9 @@ fn alarms(alarms: &Summary) -> String {
 }
 
 fn live_line(name: &str, live: &LiveGates) -> String {
-    let interval =
-        |share: Option<Share>| share.map_or_else(|| MISSING.into(), |s| format!("{} to {}", fine(s.low), fine(s.high)));
+    let interval = |share: Option<Share>| {
+        share.map_or_else(|| MISSING.into(), |s| format!("{} to {}", precise(s.low), precise(s.high)))
+    };
     let seconds = |name: &str, seconds: Option<f64>| {
         seconds.map_or_else(String::new, |seconds| format!(", {} {name}", units::duration(Some(seconds * 1e9))))
     };
@@ -50,8 +51,8 @@ fn live_line(name: &str, live: &LiveGates) -> String {
     )
 }
 
-fn fine_cell(fraction: Option<f64>) -> Cell {
-    fraction.map_or(Cell::Missing(Missing::NotMeasured), |fraction| Cell::text(fine(fraction)))
+fn precise_cell(fraction: Option<f64>) -> Cell {
+    fraction.map_or(Cell::Missing(Missing::NotMeasured), |fraction| Cell::text(precise(fraction)))
 }
 
 fn noise(summary: &Summary) -> String {
@@ -63,8 +64,8 @@ fn noise(summary: &Summary) -> String {
         table.row(vec![
             Cell::text(noise.case.to_string()),
             Cell::count(noise.blocks),
-            fine_cell(noise.std),
-            fine_cell(noise.mean_std),
+            precise_cell(noise.std),
+            precise_cell(noise.mean_std),
             terminal::change(smallest.map(|ratio| ratio - 1.0)),
         ]);
     }

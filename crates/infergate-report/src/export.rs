@@ -2,15 +2,15 @@
 //! program's format asks for more, the inputs. It never reads a sentence.
 
 mod annotations;
-mod bencher;
 mod comment;
 mod csv;
-mod github_benchmark;
 mod html;
 pub mod json;
 mod junit;
 pub mod markdown;
 pub mod markup;
+mod templates;
+mod trackers;
 
 use anyhow::{Result, bail};
 
@@ -64,15 +64,15 @@ pub const EXPORTERS: &[Exporter] = &[
     usual("json", "the whole report as JSON, numbers to the last bit", nothing, json::export),
     usual("csv", "every number, a line each, with its unit", nothing, csv::export),
     usual("svg", "pictures", nothing, |_, report| Ok(pictures(report))),
-    usual("junit", "JUnit XML, a test a case", no_verdict, junit::export),
+    usual("junit", "JUnit XML, a test a row of the verdict", no_verdict, junit::export),
     usual(
         "annotations",
         "workflow commands (::error) for GitHub Actions, to be printed",
         no_verdict,
         annotations::export,
     ),
-    other("bencher", "Bencher metric format", no_run, bencher::export),
-    other("github-benchmark", "github-action-benchmark, customSmallerIsBetter", no_run, github_benchmark::export),
+    other("bencher", "Bencher metric format", no_run, trackers::bencher),
+    other("github-benchmark", "github-action-benchmark, customSmallerIsBetter", no_run, trackers::github_benchmark),
 ];
 
 /// The pages that are written where no format is asked for.

@@ -74,16 +74,15 @@ pub struct Section {
     pub id: &'static str,
     pub title: &'static str,
     pub folded: bool,
-    /// Whether its findings stand in it, and not with those of the others at the top.
-    pub keeps_findings: bool,
     /// Whether a terminal shows its lists and findings; which of its tables, they say themselves.
+    #[serde(skip)]
     pub on_terminal: bool,
     pub blocks: Vec<Block>,
 }
 
 impl Section {
     pub fn new(id: &'static str, title: &'static str) -> Self {
-        Self { id, title, folded: false, keeps_findings: false, on_terminal: false, blocks: Vec::new() }
+        Self { id, title, folded: false, on_terminal: false, blocks: Vec::new() }
     }
 
     /// The same with these at its end, but for those that are empty.
@@ -96,12 +95,6 @@ impl Section {
     /// Whether there is more in it than what it is about.
     pub fn says_something(&self) -> bool {
         self.blocks.iter().any(|block| !matches!(block, Block::Said(_) | Block::Chart(_)))
-    }
-
-    /// The same, with its findings in it and not at the top.
-    #[must_use]
-    pub fn keeping_findings(self) -> Self {
-        Self { keeps_findings: true, ..self }
     }
 
     /// The same, for those alone who ask for it.
@@ -190,6 +183,18 @@ impl Finding {
 }
 
 impl Report {
+    /// As pages show it: tables without the columns that say nothing.
+    #[must_use]
+    pub fn for_pages(&self) -> Self {
+        let mut report = self.clone();
+        for block in report.sections.iter_mut().flat_map(|section| &mut section.blocks) {
+            if let Block::Table(table) = block {
+                *table = table.for_pages();
+            }
+        }
+        report
+    }
+
     pub fn tables(&self) -> impl Iterator<Item = (&Section, &Table)> {
         self.sections.iter().flat_map(|section| section.tables().map(move |table| (section, table)))
     }

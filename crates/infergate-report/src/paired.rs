@@ -1,61 +1,38 @@
 //! A paired run, for a person.
 
-use super::model::{Cell, Missing, Table, Unit};
+use super::model::{Block, Cell, Missing, Table, Unit};
 use super::terminal;
 use super::units::{self, MISSING};
-use super::words::{self, look};
+use super::words::{self, provenance};
 use infergate_core::printable::first_of;
 use infergate_judge::paired::{QuickEstimate, not_compared};
 use infergate_receipts::{
     Allocated, Bisection, BisectionEnd, BisectionStep, Explained, PairedCase, PairedReceipt, Took, Verdict, VerdictRow,
 };
 
-/// Tables of intended changes on a terminal; whoever means more of them copies the first.
-const MOST_TABLES: usize = 5;
-
 /// The verdict: who was compared, a line a case, what else there is to say, and the decision last.
 pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
     let subject = words::subject::engine(&receipt.head.engine, receipt.threads, &receipt.machine);
-    let tables = words::accept::tables(receipt, verdict);
-    let (tables, _) = words::accept::shown(&tables[..tables.len().min(MOST_TABLES)], usize::MAX);
-    let intended = if tables.is_empty() { String::new() } else { format!("{}\n\n{tables}\n", words::accept::HOW) };
-    let mut sides = look::sides(&receipt.base.build, &receipt.head.build);
-    if let Some(work) = look::timed_work(receipt) {
+    let intended = words::accept::toml(receipt, verdict);
+    let intended = intended.map_or_else(String::new, |tables| format!("{}\n\n{tables}\n", words::accept::HOW));
+    let mut sides = provenance::sides(&receipt.base.build, &receipt.head.build);
+    if let Some(work) = provenance::timed_work(receipt) {
         sides += &format!("; {work}");
     }
-    let explained = explained_words(&receipt.explained);
-    terminal::verdict_and(
-        verdict,
-        &format!("{subject}\n{sides}"),
-        &format!("{explained}{}{intended}", allocated_words(&receipt.allocated)),
-    )
+    let more = causes(&receipt.explained, &receipt.allocated) + &intended;
+    terminal::verdict_and(verdict, &format!("{subject}\n{sides}"), &more)
 }
 
-/// Where cases take their time.
-fn explained_words<'a>(all: impl IntoIterator<Item = &'a Explained>) -> String {
-    let mut text = String::new();
-    for explained in all {
-        let heading = words::explained::heading(explained).map_or_else(String::new, |heading| format!(" ({heading})"));
-        text += &format!("where {} takes its time{heading}\n", explained.id);
-        for line in words::explained::lines(explained) {
-            text += &format!("- {line}\n");
-        }
-        text.push('\n');
-    }
-    text
-}
-
-/// Where cases allocate more.
-fn allocated_words(all: &[Allocated]) -> String {
-    let mut text = String::new();
-    for allocated in all {
-        text += &format!("where {} allocates more\n", allocated.id);
-        for line in words::allocated::lines(allocated) {
-            text += &format!("- {line}\n");
-        }
-        text.push('\n');
-    }
-    text
+/// Where cases take their time, and where they allocate more.
+fn causes(explained: &[Explained], allocated: &[Allocated]) -> String {
+    let explained = explained.iter().map(|one| {
+        let heading = words::explained::heading(one).map_or_else(String::new, |heading| format!(" ({heading})"));
+        (format!("where {} takes its time{heading}", one.id), words::explained::lines(one))
+    });
+    let allocated =
+        allocated.iter().map(|one| (format!("where {} allocates more", one.id), words::allocated::lines(one)));
+    let part = |(heading, lines)| format!("{heading}\n{}\n", terminal::block(&Block::List(lines)));
+    explained.chain(allocated).map(part).collect()
 }
 
 /// As many cases of a limit are named.
@@ -163,17 +140,13 @@ pub fn bisection(found: &Bisection) -> String {
         let skipped = || format!("skipped: {}", step.skipped.as_deref().unwrap_or(MISSING));
         table.row(vec![
             Cell::text(step.name.clone()),
-            time.map_or(Cell::Missing(Missing::NotMeasured), |time| Cell::text(words::change(time))),
+            time.map_or(Cell::Missing(Missing::NotMeasured), words::change),
             Cell::number(blocks, Unit::Count, Missing::NotMeasured),
             Cell::text(step.row.as_ref().map_or_else(skipped, words::ending)),
         ]);
     }
     text += &terminal::table(&table);
-    let explained = explained_words(explained);
-    if !explained.is_empty() {
-        text += &format!("\n{}", explained.trim_end());
-        text.push('\n');
-    }
+    text += &terminal::paragraph(causes(explained.as_slice(), &[]));
     text += &match end {
         BisectionEnd::First { name } => format!("\nfirst slower {searched}: {name}\n"),
         BisectionEnd::OneOf { names } => {

@@ -6,11 +6,11 @@ use infergate_core::printable::{printable, printable_within};
 
 use super::inputs::Inputs;
 use super::load::unusable;
-use super::model::{Block, Cell, Column, MAX_WORD_CHARS, Missing, Report, Table, Tone};
+use super::model::{Block, Cell, Column, MAX_WORD_CHARS, Missing, Report, Section, Table, Tone};
 use super::topics::{self, latency, memory, request, verdict as topic};
 use super::{units, words};
 use infergate_judge::{limit_fraction, summary_ns};
-use infergate_receipts::{LoadReceipt, MemoryReceipt, Note, Reason, Receipt, TargetRecord, Verdict, VerdictRow};
+use infergate_receipts::{LoadReceipt, MemoryReceipt, Receipt, TargetRecord, Verdict};
 
 /// `text` in this tone, as ANSI codes.
 pub fn paint(tone: Tone, text: &str) -> String {
@@ -58,10 +58,10 @@ pub fn table(table: &Table) -> String {
 
 /// A part of a report as text, each line ended; nothing of a picture.
 pub fn block(block: &Block) -> String {
-    let line = |said: &String| format!("{}\n", printable(said));
+    let line = |sentence: &String| format!("{}\n", printable(sentence));
     match block {
-        Block::Said(said) => line(said),
-        Block::List(list) => list.iter().map(|said| format!("- {}", line(said))).collect(),
+        Block::Said(sentence) => line(sentence),
+        Block::List(list) => list.iter().map(|sentence| format!("- {}", line(sentence))).collect(),
         Block::Findings(findings) => findings.iter().map(|finding| format!("- {}", line(&finding.said))).collect(),
         Block::Table(found) if !found.rows.is_empty() => {
             let title = if found.title.is_empty() { String::new() } else { format!("{}\n", bold(&found.title)) };
@@ -73,22 +73,16 @@ pub fn block(block: &Block) -> String {
 
 /// Of a report, what its topics mark for a terminal.
 fn marked(report: &Report) -> String {
-    let mut text = String::new();
-    for section in &report.sections {
-        text += &section
-            .blocks
-            .iter()
-            .map(|part| match part {
-                Block::Table(found) if found.on_terminal => {
-                    let title = if found.title.is_empty() { section.title } else { found.title.as_str() };
-                    paragraph(block(&Block::Table(Table { title: title.into(), ..found.for_terminal() })))
-                }
-                Block::List(_) | Block::Findings(_) if section.on_terminal => paragraph(block(part)),
-                _ => String::new(),
-            })
-            .collect::<String>();
-    }
-    text
+    let shown = |section: &Section, part: &Block| match part {
+        Block::Table(found) if found.on_terminal => {
+            let title = if found.title.is_empty() { section.title } else { &found.title };
+            block(&Block::Table(Table { title: title.into(), ..found.for_terminal() }))
+        }
+        Block::List(_) | Block::Findings(_) if section.on_terminal => block(part),
+        _ => String::new(),
+    };
+    let parts = report.sections.iter().flat_map(|section| section.blocks.iter().map(move |part| shown(section, part)));
+    parts.map(paragraph).collect()
 }
 
 /// `text` behind an empty line; nothing of nothing.
@@ -108,20 +102,30 @@ pub fn verdict(verdict: &Verdict, subject: &str) -> String {
 
 /// The same with some lines more before the decision.
 pub(super) fn verdict_and(verdict: &Verdict, subject: &str, more: &str) -> String {
-    let mut text = format!("\n{subject}\n\n{}", table(&topic::brief(verdict)));
-    text += &paragraph(block(&Block::Table(topic::trends(verdict))));
-    text.push('\n');
-    text + &decision(verdict, more)
+    format!("\n{subject}\n{}", judged([topic::brief(verdict), topic::trends(verdict)].map(Block::Table), verdict, more))
 }
 
 /// A verdict on a memory phase: what loading took, what a generation took, both series, the counters, and the decision last.
 pub fn memory(receipt: &MemoryReceipt, verdict: &Verdict) -> String {
     let subject = words::subject::engine(&receipt.engine, receipt.threads, &receipt.machine);
     let inputs = Inputs { memory: Some(receipt.clone()), verdict: Some(verdict.clone()), ..Inputs::default() };
-    let section = memory::topic(&inputs).into_iter().flat_map(|section| section.blocks);
-    let blocks = section.chain([Block::Table(topic::trends(verdict))]);
-    let blocks: String = blocks.map(|part| paragraph(block(&part))).collect();
-    format!("\n{subject}\n{blocks}\n{}", decision(verdict, ""))
+    let blocks = memory::topic(&inputs).into_iter().flat_map(|section| section.blocks);
+    format!("\n{subject}\n{}", judged(blocks.chain([Block::Table(topic::trends(verdict))]), verdict, ""))
+}
+
+/// A verdict on a load run: a line a time of each level, and as above.
+pub fn load_verdict(verdict: &Verdict) -> String {
+    judged([Block::Table(topic::brief(verdict))], verdict, "")
+}
+
+/// These parts, what the rows say in addition to their numbers, what holds for the whole run, some lines `more`, and the decision last.
+fn judged(parts: impl IntoIterator<Item = Block>, verdict: &Verdict, more: &str) -> String {
+    let parts: String = parts.into_iter().map(|part| paragraph(block(&part))).collect();
+    let remarks = block(&Block::List(words::remarks(verdict, |_| true)));
+    let gap = if remarks.is_empty() { "" } else { "\n" };
+    let outcome = paint(Tone::of(verdict.verdict), verdict.verdict.words());
+    let headline = words::headline::of(verdict);
+    format!("{parts}\n{remarks}{gap}{more}verdict: {outcome} (exit {}): {headline}\n", verdict.exit_code)
 }
 
 /// A load run; of one that is not to be used, with its verdict last.
@@ -161,35 +165,6 @@ pub fn load_targets(receipt: &LoadReceipt) -> String {
     text + &format!("client: {}, each user keeps its connection, if the server lets it", receipt.machine.class)
 }
 
-/// A verdict on a load run: a line a time of each level, and as above.
-pub fn load_verdict(verdict: &Verdict) -> String {
-    let times = topic::brief(verdict);
-    let times = if times.rows.is_empty() { String::new() } else { paragraph(table(&times)) };
-    format!("{times}\n{}", decision(verdict, ""))
-}
-
-/// What the rows say beside their numbers, what holds for the whole run, some lines `more`, and the decision last.
-pub(super) fn decision(verdict: &Verdict, more: &str) -> String {
-    let mut text = String::new();
-    // That there is no baseline is a note; no row says it again.
-    let has_none = verdict.notes.iter().any(|note| matches!(note, Note::NoBaseline { .. }));
-    let says_more = |row: &&VerdictRow| {
-        !has_none || !row.reasons.iter().all(|reason| matches!(reason, Reason::NoBaseline | Reason::NoReference))
-    };
-    let mut remarks = words::remarks(&verdict.rows.iter().filter(says_more).cloned().collect::<Vec<_>>());
-    remarks.extend(verdict.notes.iter().map(words::note));
-    for remark in &remarks {
-        let _ = writeln!(text, "- {}", printable(remark));
-    }
-    if !remarks.is_empty() {
-        text.push('\n');
-    }
-    text += more;
-    let ending = paint(Tone::of(verdict.verdict), verdict.verdict.words());
-    let _ = writeln!(text, "verdict: {ending} (exit {}): {}", verdict.exit_code, words::headline::of(verdict));
-    text
-}
-
 /// A receipt: every metric of every case, then time to first token in parts.
 pub fn receipt(receipt: &Receipt) -> String {
     let mut text = format!("\n{}\n\n{}", words::subject::subject(receipt), table(&latency::brief(receipt)));
@@ -197,7 +172,7 @@ pub fn receipt(receipt: &Receipt) -> String {
     text += "\n";
     for case in &receipt.cases {
         let fraction = limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), summary_ns(&case.processes));
-        if let Some(beyond) = units::beyond_hardware(fraction) {
+        if let Some(beyond) = words::missing::beyond_hardware(fraction) {
             let _ = writeln!(text, "{}: {beyond}", case.id);
         }
     }

@@ -3,13 +3,11 @@
 //! here and a line in `TOPICS`.
 
 mod blocks;
-mod comparison;
 mod configuration;
 mod explained;
 pub mod latency;
 pub mod load;
 pub mod memory;
-mod recommendations;
 pub mod request;
 mod scaling;
 mod targets;
@@ -32,12 +30,10 @@ type Topic = fn(&Inputs) -> Option<Section>;
 
 const TOPICS: &[Topic] = &[
     verdict::topic,
-    recommendations::topic,
     targets::topic,
     latency::topic,
     request::topic,
     scaling::topic,
-    comparison::topic,
     explained::topic,
     blocks::topic,
     memory::topic,
@@ -76,7 +72,7 @@ fn one_id_a_chart(sections: &mut [Section]) {
 /// The findings of all sections in one of their own, before everything else, bad news first.
 fn findings_first(sections: &mut Vec<Section>) {
     let mut found: Vec<Finding> = Vec::new();
-    for section in sections.iter_mut().filter(|section| !section.keeps_findings) {
+    for section in sections.iter_mut() {
         section.blocks.retain_mut(|block| {
             let Block::Findings(findings) = block else { return true };
             found.append(findings);

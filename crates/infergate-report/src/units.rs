@@ -9,20 +9,18 @@ pub const MISSING: &str = "—";
 
 /// Nanoseconds in the unit that leaves three digits: `121 ms`, `1.48 s`.
 pub fn duration(ns: Option<f64>) -> String {
-    let Some(ns) = ns else { return MISSING.into() };
-    // What rounds to a thousand of one unit is one of the next.
-    let (value, unit) = match ns {
-        ns if ns < 999.5 => (ns, "ns"),
-        ns if ns < 999.5e3 => (ns / 1e3, "µs"),
-        ns if ns < 999.5e6 => (ns / 1e6, "ms"),
-        ns => (ns / 1e9, "s"),
-    };
-    format!("{} {unit}", three_digits(value))
+    ns.map_or_else(|| MISSING.into(), |ns| scaled(ns, &["ns", "µs", "ms", "s"]))
 }
 
-/// From one time to another: `15.5 to 16.2 ms`.
-pub fn durations(from_ns: f64, to_ns: f64) -> String {
-    from_to(&duration(Some(from_ns)), &duration(Some(to_ns)))
+/// In the unit that leaves three digits, each a thousand of the one before.
+fn scaled(mut value: f64, units: &[&str]) -> String {
+    let mut at = 0;
+    // What rounds to a thousand of one unit is one of the next.
+    while value >= 999.5 && at + 1 < units.len() {
+        value /= 1e3;
+        at += 1;
+    }
+    format!("{} {}", three_digits(value), units[at])
 }
 
 /// From one number to another, a unit that both have once.
@@ -43,15 +41,7 @@ pub fn throughput(throughput: Option<Throughput>, iteration_ns: Option<f64>) -> 
     let rate = throughput.per_iteration as f64 * 1e9 / ns;
     match throughput.unit {
         ThroughputUnit::Bytes => format!("{}/s", bytes(Some(rate))),
-        ThroughputUnit::Elements => {
-            let (value, unit) = match rate {
-                rate if rate < 1e3 => (rate, ""),
-                rate if rate < 1e6 => (rate / 1e3, "k"),
-                rate if rate < 1e9 => (rate / 1e6, "M"),
-                rate => (rate / 1e9, "G"),
-            };
-            format!("{} {unit}/s", three_digits(value))
-        }
+        ThroughputUnit::Elements => scaled(rate, &["/s", "k/s", "M/s", "G/s"]),
     }
 }
 
@@ -64,48 +54,11 @@ pub fn percent(fraction: Option<f64>) -> String {
     }
 }
 
-/// A percentage with the two digits that small shares need: `13.91 %`.
-pub fn fine(fraction: f64) -> String {
-    format!("{:.2} %", fraction * 100.0)
-}
-
-/// A fraction as a percentage with its two leading digits, however small: `0.41 %`, `0.0001 %`.
-pub fn tiny(fraction: f64) -> String {
+/// A fraction as a percentage with its leading digits, however small, and none that are zero: `97.5 %`, `95 %`, `0.41 %`, `0.0001 %`.
+pub fn precise(fraction: f64) -> String {
     let percent = fraction * 100.0;
     let digits = if percent > 0.0 && percent < 1.0 { (1.0 - percent.log10().floor()) as usize } else { 1 };
     let text = format!("{percent:.digits$}");
-    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
-}
-
-/// The ends of a change, their unit once: `+4.8 to +6.5 %`.
-///
-/// Where one end is many times as much, both say how many: `30,000 times to 31,000 times`.
-pub fn signed_range(low: f64, high: f64) -> String {
-    if high >= MANY_TIMES {
-        return format!("{} to {}", times(low + 1.0), times(high + 1.0));
-    }
-    let digits = usize::from(low.abs().max(high.abs()) < 0.1);
-    format!("{} to {} %", signed(low * 100.0, digits), signed(high * 100.0, digits))
-}
-
-/// A fraction of what the hardware gives. Above 1 a probe saw less than the hardware gives, and the number means nothing: an
-/// em dash, whose reason [`beyond_hardware`] says.
-pub fn of_hardware(fraction: Option<f64>) -> String {
-    percent(fraction.filter(|fraction| *fraction <= 1.0))
-}
-
-/// Why a fraction of the hardware is not shown; `None` where it is, or is not known.
-pub fn beyond_hardware(fraction: Option<f64>) -> Option<String> {
-    let beyond = fraction.filter(|fraction| *fraction > 1.0)?;
-    Some(format!(
-        "{:.0} % of the speed the probes saw, so no share of the hardware is shown: the probes ran in a slower moment",
-        beyond * 100.0
-    ))
-}
-
-/// A level without needless digits: `97.5 %`, `95 %`.
-pub fn level(level: f64) -> String {
-    let text = format!("{:.2}", level * 100.0);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
@@ -141,39 +94,29 @@ pub fn bytes(bytes: Option<f64>) -> String {
 
 /// Floating point operations a second: `240 GFLOP/s`.
 pub fn flops_per_s(rate: f64) -> String {
-    let (value, unit) = match rate {
-        rate if rate < 1e9 => (rate / 1e6, "MFLOP/s"),
-        rate if rate < 1e12 => (rate / 1e9, "GFLOP/s"),
-        rate => (rate / 1e12, "TFLOP/s"),
-    };
-    format!("{} {unit}", three_digits(value))
+    scaled(rate / 1e6, &["MFLOP/s", "GFLOP/s", "TFLOP/s"])
 }
 
 /// From this change on it is said how many times as much something is: more than two digits of a percentage are hard to read.
 const MANY_TIMES: f64 = 9.0;
 
-/// A change with its sign, `+1.7 %`; of a large one how many times as much it is, `30,000 times`.
+/// A change with its sign, `+1.7 %`; of a large one how many times as much it is, `12.3 times`.
 pub fn signed_percent(change: f64) -> String {
     if change >= MANY_TIMES { times(change + 1.0) } else { format!("{} %", signed(change * 100.0, 1)) }
 }
 
-/// How large a change is, whichever way: `5.7 %`, `30,000 times`.
+/// How large a change is, whichever way: `5.7 %`, `12.3 times`.
 pub fn size_of_change(change: f64) -> String {
     if change >= MANY_TIMES { times(change + 1.0) } else { percent(Some(change.abs())) }
 }
 
-/// Three digits, and those of thousands apart: `12.3 times`, `30,000 times`.
+/// `12.3 times`.
 fn times(factor: f64) -> String {
-    if factor < 999.5 {
-        return format!("{} times", three_digits(factor));
+    match factor {
+        factor if factor < 999.5 => format!("{} times", three_digits(factor)),
+        factor if factor < 1e15 => format!("{factor:.0} times"),
+        factor => format!("{factor:.1e} times"),
     }
-    if factor >= 1e15 {
-        return format!("{factor:.1e} times");
-    }
-    let unit = 10_f64.powi(factor.log10().floor() as i32 - 2);
-    let digits = format!("{:.0}", (factor / unit).round() * unit);
-    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok()).collect();
-    format!("{} times", groups.join(","))
 }
 
 /// With a sign, but for what rounds to nothing.
@@ -194,11 +137,7 @@ pub fn change(change: f64) -> String {
 
 /// A count of things that are many: `124 million`.
 pub fn large(count: f64) -> String {
-    match count {
-        count if count < 1e6 => format!("{count:.0}"),
-        count if count < 999.5e6 => format!("{} million", three_digits(count / 1e6)),
-        count => format!("{} billion", three_digits(count / 1e9)),
-    }
+    if count < 1e6 { format!("{count:.0}") } else { scaled(count / 1e6, &["million", "billion"]) }
 }
 
 fn three_digits(value: f64) -> String {

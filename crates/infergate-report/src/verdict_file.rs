@@ -3,21 +3,19 @@
 use infergate_core::printable::printable;
 
 use super::inputs::Inputs;
-use super::words::{self, accept, headline, look};
+use super::words::{self, accept, headline, provenance};
 use infergate_receipts::{Failure, Verdict, VerdictFile};
 
 pub fn verdict_file(verdict: &Verdict, inputs: &Inputs) -> VerdictFile {
     let line = |text: String| printable(&text).into_owned();
-    let tables = inputs.paired.as_ref().map_or_else(Vec::new, |receipt| accept::tables(receipt, verdict));
-    let (accept, _) = accept::shown(&tables, usize::MAX);
     VerdictFile {
         headline: headline::of(verdict),
         failures: failures(verdict),
-        how_sure: look::how_sure(inputs).map(line),
-        where_to_look: look::places(verdict, inputs).into_iter().map(line).collect(),
-        repeat: look::repeat(inputs),
-        find_commit: look::bisect(inputs),
-        accept: Some(accept).filter(|accept| !accept.is_empty()),
+        how_sure: provenance::how_sure(inputs).map(line),
+        where_to_look: provenance::places(verdict, inputs).into_iter().map(line).collect(),
+        repeat: provenance::repeat(inputs),
+        find_commit: provenance::bisect(inputs),
+        accept: inputs.paired.as_ref().and_then(|receipt| accept::toml(receipt, verdict)),
         verdict: verdict.clone(),
     }
 }

@@ -6,23 +6,24 @@ pub mod allocated;
 pub mod counter;
 pub mod explained;
 pub mod headline;
-pub mod look;
 mod memory;
 pub mod missing;
 mod output;
+pub mod provenance;
 pub mod subject;
 
-use infergate_core::case::Phase;
 use infergate_core::printable::first_of;
+use infergate_core::stats::clopper_pearson;
+use infergate_judge::paired::LEVEL;
 
-pub use memory::{observed, rarer_leaks, sites, sparkline, witness};
-pub use output::{logits, output};
+pub use memory::{rarer_leaks, sites, sparkline, witness};
+pub use output::{differs, output};
 
-use super::model::Unit;
-use super::units::{self, MISSING};
+use super::model::{Cell, Missing, Unit};
+use super::units;
 use infergate_receipts::{
-    Against, BlocksWorse, CounterEvidence, Evidence, Note, Outcome, Reason, Remedy, SYSTEM_COUNTERS, Shown, Statistic,
-    TargetEvidence, TimeEvidence, VerdictRow,
+    Accept, Against, BlocksWorse, CounterEvidence, Evidence, Metric, NoEffect, Note, Outcome, Reason, Remedy,
+    SYSTEM_COUNTERS, Shown, Statistic, TargetEvidence, TimeEvidence, Verdict, VerdictRow,
 };
 
 /// Subjects that one line names.
@@ -41,12 +42,9 @@ pub fn ending(row: &VerdictRow) -> String {
 /// What was shown or, short of the suite's level, what a reader takes from an interval that lies on one side of no change.
 fn tendency(time: &TimeEvidence) -> Option<Shown> {
     let interval = time.interval.filter(|_| time.against != Against::Baseline);
-    let by_interval = interval.and_then(|interval| match interval {
-        above if above.low > 1.0 => Some(Shown::Slower),
-        below if below.high < 1.0 => Some(Shown::Faster),
-        _ => None,
-    });
-    time.shown.or(by_interval)
+    let is_slower = || interval.filter(|ends| ends.low > 1.0).map(|_| Shown::Slower);
+    let is_faster = || interval.filter(|ends| ends.high < 1.0).map(|_| Shown::Faster);
+    time.shown.or_else(is_slower).or_else(is_faster)
 }
 
 fn direction(shown: Shown) -> &'static str {
@@ -73,104 +71,115 @@ pub fn what(row: &VerdictRow) -> String {
     }
 }
 
-pub fn change(time: &TimeEvidence) -> String {
-    let Some(ratio) = time.ratio else { return MISSING.into() };
-    let change = units::signed_percent(ratio - 1.0);
-    time.interval.map_or(change.clone(), |interval| {
-        let (low, high) = (units::signed_percent(interval.low - 1.0), units::signed_percent(interval.high - 1.0));
-        format!("{change} ({low} to {high})")
-    })
+/// How much longer head takes, with its interval.
+pub fn change(time: &TimeEvidence) -> Cell {
+    let ends = time.interval.map(|interval| (interval.low - 1.0, interval.high - 1.0));
+    Cell::number(time.ratio.map(|ratio| ratio - 1.0), Unit::Change, Missing::NoBase).within(ends)
 }
 
-/// What a row has to say beside its numbers, without its subject; `None` where that is nothing.
+/// What a row says in addition to its numbers, without its subject; `None` where that is nothing.
 pub fn sentence(row: &VerdictRow) -> Option<String> {
     let found = match &row.evidence {
-        Evidence::Output(output) => output::differs(output),
-        Evidence::Time(time) => shown_below_the_limit(row, time),
+        Evidence::Output(output) => differs(output),
         Evidence::Counter(counter) => counted(row, counter),
         Evidence::Target(target) => Some(aimed(row, target)),
-        Evidence::Memory(_) => None,
+        Evidence::Time(_) | Evidence::Memory(_) => None,
     };
-    let own = format!("{}: ", row.subject);
-    let reasons = row.reasons.iter().filter_map(|why| reason(row, why));
-    let remedy = row.remedy.as_ref().map(remedy);
-    let parts: Vec<String> = found
-        .into_iter()
-        .chain(reasons.map(|why| why.strip_prefix(&own).map_or(why.clone(), str::to_owned)))
-        .chain(remedy)
-        .collect();
+    let messages = row.reasons.iter().map(|reason| message(row, reason));
+    let remedy = row.remedy.as_ref().map(|known| remedy(known).to_owned());
+    let parts: Vec<String> = found.into_iter().chain(messages).chain(remedy).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// What the rows say.
-pub fn remarks<'a>(rows: impl IntoIterator<Item = &'a VerdictRow>) -> Vec<String> {
-    grouped(rows, |row| {
-        let beyond = row.time().and_then(|time| units::beyond_hardware(time.limit_fraction));
+/// What the rows say in addition to their numbers, and what holds for the whole run: the notes that are wanted.
+pub fn remarks(verdict: &Verdict, is_wanted: impl Fn(&Note) -> bool) -> Vec<String> {
+    // That there is no baseline is a note; no row says it again.
+    let has_none = verdict.notes.iter().any(|note| matches!(note, Note::NoBaseline { .. }));
+    let is_of_none = |reason: &Reason| matches!(reason, Reason::NoBaseline | Reason::NoReference);
+    let rows = verdict.rows.iter().filter(|row| !has_none || !row.reasons.iter().all(is_of_none));
+    let mut remarks = grouped(rows, |row| {
+        let beyond = row.time().and_then(|time| missing::beyond_hardware(time.limit_fraction));
         sentence(row).into_iter().chain(beyond).collect()
-    })
+    });
+    remarks.extend(verdict.notes.iter().filter(|note| is_wanted(note)).map(note));
+    remarks
 }
 
-/// What is said of rows, the same words of several subjects once.
+/// The sentences of rows, each once with the subjects that it is of.
 fn grouped<'a>(
     rows: impl IntoIterator<Item = &'a VerdictRow>,
-    said: impl Fn(&VerdictRow) -> Vec<String>,
+    sentences: impl Fn(&VerdictRow) -> Vec<String>,
 ) -> Vec<String> {
-    let mut grouped: Vec<(Vec<String>, String)> = Vec::new();
+    let mut grouped: Vec<(String, Vec<String>)> = Vec::new();
     for row in rows {
-        let subject = row.subject.to_string();
-        for said in said(row) {
-            match grouped.iter_mut().find(|(_, known)| *known == said) {
-                Some((subjects, _)) if subjects.contains(&subject) => {}
-                Some((subjects, _)) => subjects.push(subject.clone()),
-                None => grouped.push((vec![subject.clone()], said)),
+        for sentence in sentences(row) {
+            let at = grouped.iter().position(|(known, _)| *known == sentence).unwrap_or_else(|| {
+                grouped.push((sentence, Vec::new()));
+                grouped.len() - 1
+            });
+            let subject = row.subject.to_string();
+            if !grouped[at].1.contains(&subject) {
+                grouped[at].1.push(subject);
             }
         }
     }
-    let line =
-        |(subjects, said): (Vec<String>, String)| format!("{}: {said}", first_of(&subjects, MOST_SUBJECTS, ", "));
-    grouped.into_iter().map(line).collect()
+    let line = |(sentence, subjects): &(String, Vec<String>)| {
+        format!("{}: {sentence}", first_of(subjects, MOST_SUBJECTS, ", "))
+    };
+    grouped.iter().map(line).collect()
 }
 
-/// Why a row decided, in a clause that begins with its subject.
+/// A row in a clause: its subject, its change and its limit, and what else there is to say of it.
 pub fn decided(row: &VerdictRow) -> String {
-    let numbers = row.time().and_then(|time| {
-        let (change, limit) = (time.ratio.map(|_| change(time))?, time.threshold? - 1.0);
-        let from = if time.against == Against::Baseline { "above" } else { "from" };
-        let mean = if time.statistic == Statistic::Mean { "mean " } else { "" };
-        let name = time.metric.short();
-        Some(format!("{mean}{name} {change}, and it fails {from} {}", units::signed_percent(limit)))
+    clause(&row.subject.to_string(), row)
+}
+
+/// `decode 5.7 % slower (95 %: +4.8 to +6.5 %; fails from +2.0 %); too noisy to judge in 24 blocks`.
+fn clause(name: &str, row: &VerdictRow) -> String {
+    let moved = row.time().and_then(|time| moved(row, time));
+    let sentence = sentence(row);
+    match (moved, sentence) {
+        (Some(moved), None) => format!("{name}{moved}"),
+        (Some(moved), Some(sentence)) => format!("{name}{moved}; {sentence}"),
+        (None, Some(sentence)) => format!("{name}: {sentence}"),
+        (None, None) => name.into(),
+    }
+}
+
+/// ` 5.7 % slower (95 %: +4.8 to +6.5 %; fails from +2.0 %)`, with the metric where it is not the usual one.
+fn moved(row: &VerdictRow, time: &TimeEvidence) -> Option<String> {
+    let change = time.ratio.filter(|ratio| ratio.is_finite())? - 1.0;
+    let usual = row.subject.case().map(Metric::gated);
+    let is_usual = usual == Some(time.metric) && time.statistic == Statistic::Median;
+    let metric = if is_usual { String::new() } else { format!(" {}", measure(time)) };
+    let direction = direction(if change < 0.0 { Shown::Faster } else { Shown::Slower });
+    let interval = time.interval.map(|ends| {
+        format!(
+            "{}: {}",
+            units::precise(ends.level),
+            units::from_to(&units::signed_percent(ends.low - 1.0), &units::signed_percent(ends.high - 1.0))
+        )
     });
-    let parts: Vec<String> = numbers.into_iter().chain(sentence(row)).collect();
-    if parts.is_empty() { row.subject.to_string() } else { format!("{}: {}", row.subject, parts.join("; ")) }
-}
-
-fn shown_below_the_limit(row: &VerdictRow, time: &TimeEvidence) -> Option<String> {
-    let shown = time.shown.filter(|_| row.outcome == Outcome::WithinLimit)?;
-    let p = time.p_adjusted.map_or_else(String::new, |p| format!(" (p {})", probability(p)));
-    Some(format!("{}{p}, by less than the limit", direction(shown)))
-}
-
-/// Two digits, and never a zero that was none.
-fn probability(p: f64) -> String {
-    if p < 1e-4 { "< 0.0001".into() } else { format!("= {p:.4}") }
+    let from = if time.against == Against::Baseline { "above" } else { "from" };
+    let limit = time.threshold.filter(|_| row.outcome.exit_code() != 0);
+    let limit = limit.map(|limit| format!("fails {from} {}", units::signed_percent(limit - 1.0)));
+    let details: Vec<String> = interval.into_iter().chain(limit).collect();
+    let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join("; ")) };
+    Some(format!("{metric} {} {direction}{details}", units::size_of_change(change)))
 }
 
 fn counted(row: &VerdictRow, counter: &CounterEvidence) -> Option<String> {
     match (counter.base, counter.head) {
         (Some(_), Some(_)) => {}
         (Some(_), None) => return Some(format!("base counts '{}' and head does not", counter::name(&counter.name))),
-        (None, _) if !row.reasons.is_empty() => return None,
-        (None, _) => return Some("counters are new".into()),
+        (None, _) => return row.reasons.is_empty().then(|| "counters are new".into()),
     }
     // How many pages a process takes varies by itself.
     if row.outcome == Outcome::Pass && SYSTEM_COUNTERS.contains(&counter.name.as_str()) {
         return None;
     }
-    let moved = counter::moved(counter)?;
-    let details: Vec<String> = counter::range(counter).into_iter().chain(counter::share(counter)).collect();
-    let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
     let within = if row.outcome == Outcome::Pass { ", within tolerance" } else { "" };
-    Some(format!("{moved}{details}{within}"))
+    Some(counter::moved(counter)? + within)
 }
 
 /// What a target's metric is, in the unit of reports.
@@ -188,14 +197,14 @@ fn aimed(row: &VerdictRow, target: &TargetEvidence) -> String {
     }
 }
 
-pub fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
-    let words = match reason {
-        Reason::Broken { what } => what.clone(),
+/// Why a row ended as it did: one message for each reason.
+fn message(row: &VerdictRow, reason: &Reason) -> String {
+    match reason {
+        // The run says it of this subject.
+        Reason::Broken { what } => what.strip_prefix(&format!("{}: ", row.subject)).unwrap_or(what).into(),
         Reason::CutShort => "the run was cut short: not judged".into(),
         Reason::NotTimed => "nothing was timed".into(),
-        Reason::OutputChanged => {
-            "the output changed, so its time is not judged: a faster wrong answer is a failure".into()
-        }
+        Reason::OutputChanged => "the output changed, so its time is not judged".into(),
         Reason::Allowed => "allowed".into(),
         Reason::OtherPrompt => {
             "base and head had different prompts (another text or tokenizer): outputs cannot be compared".into()
@@ -204,23 +213,17 @@ pub fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
             "head gives no logits where base does, so wrong numbers would not show; give them (`Engine::logits`)".into()
         }
         Reason::NoReference => "the baseline has no output of this case: nothing to compare".into(),
-        Reason::NoBaseline if row.outcome == Outcome::NotComparable => "there is no baseline".into(),
-        Reason::NoBaseline => "no baseline: time is advisory".into(),
-        Reason::NoSession if row.outcome == Outcome::NotComparable => "the baseline has no session of this case".into(),
-        Reason::NoSession => "the baseline has no session of this case: time is advisory".into(),
+        Reason::NoBaseline => "there is no baseline".into(),
+        Reason::NoSession => "the baseline has no session of this case".into(),
         Reason::OtherPlatform { what, base, head } => other_platform(row, what, base, head),
-        Reason::OtherMachine { normalised: true } => {
-            "another machine class: advisory, ratio normalised by the probes".into()
+        Reason::OtherMachine { normalised } => {
+            let how =
+                if *normalised { "normalised by the probes" } else { "not normalised: probes or work are missing" };
+            format!("another machine class, {how}")
         }
-        Reason::OtherMachine { normalised: false } => {
-            "another machine class: advisory, and not normalised, as probes or work are missing".into()
-        }
-        Reason::TooFewSessions { sessions, days: Some(days), needed } => {
-            format!("{}: time is advisory, {}", sessions_of_days(*sessions, *days), days_needed(*days, *needed))
-        }
-        Reason::TooFewSessions { sessions, days: None, needed } => {
-            let missing = needed.saturating_sub(*sessions);
-            format!("{sessions} of {needed} sessions: time is advisory, {missing} are missing")
+        Reason::TooFewSessions { sessions, days, needed } => {
+            let (sessions, of) = (units::many(*sessions, "session"), units::many(*days, "day"));
+            format!("{sessions} of {of}: time is advisory, {}", days_needed(*days, *needed))
         }
         Reason::Noisy { cv, limit } => {
             format!("CV {:.0} % is above the limit of {:.0} %", cv * 100.0, limit * 100.0)
@@ -248,14 +251,7 @@ pub fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
             format!("of {answers} answers under load the text is not as long in sum as base's to the same prompts")
         }
         Reason::SomeSlower => {
-            let what = if row.subject.case().is_some_and(|case| case.phase() == Phase::Bench) {
-                "iterations"
-            } else {
-                "steps"
-            };
-            format!(
-                "some {what} are much slower: the mean rose by more than its limit, and by much more than the median"
-            )
+            "some steps are much slower: the mean rose by more than its limit, and by much more than the median".into()
         }
         Reason::TimeIsBetter => "shown and not judged, since its time is better".into(),
         Reason::TooNoisyFor { limit } => {
@@ -264,24 +260,25 @@ pub fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
         Reason::SlowerAt { placements, of } => {
             format!("slower at {placements} of {of} placements of the changed code: placement, not work")
         }
-        Reason::RunsNothingChanged { changed } => look::runs_nothing(*changed),
-        Reason::RunsChanged { functions, changed, named } => look::runs(*functions, *changed, named),
+        Reason::RunsNothingChanged { changed } => {
+            format!("{}, so it was not timed; --time-same-code times it all the same", runs(0, *changed, &[]))
+        }
+        Reason::RunsChanged { functions, changed, named } => runs(*functions, *changed, named),
         Reason::NotWatched { why } => format!("whether it runs what changed is not known: {why}"),
         Reason::MedianRegressed => "the mean is shown and not judged, since the median failed first".into(),
-        Reason::TooNoisy { blocks } if row.outcome == Outcome::Advisory => format!(
-            "the mean is shown and not judged: in {blocks} blocks it varies too much to tell a stall from the machine's bursts"
-        ),
-        Reason::TooNoisy { blocks } => format!("too noisy to judge in {blocks} blocks"),
+        Reason::TooNoisy { blocks } => {
+            format!("too noisy to judge in {blocks} blocks; measure again on a quieter machine")
+        }
         Reason::OutOfTime { blocks, more } => {
             format!("the time given ended after {blocks} blocks; up to {more} more may settle it")
         }
-        Reason::TooFewBlocks { blocks } => format!("{blocks} blocks are too few to judge"),
+        Reason::TooFewBlocks { blocks } => format!("{blocks} blocks are too few to judge; measure again"),
         Reason::FewServers { servers, needed } => format!(
-            "{} of each side: the luck of a process cannot be told from a change, so this is advisory; it is judged from {needed} of each on",
+            "{} of each side: the luck of a process cannot be told from a change; it is judged from {needed} of each on",
             units::many(*servers, "server")
         ),
         Reason::ServersDiffer { servers, std, limit } => format!(
-            "{servers} pairs of servers differ by {} (standard deviation): too much to say anything of {}, so time is advisory",
+            "{servers} pairs of servers differ by {} (standard deviation), too much to judge {}",
             units::percent(Some(*std)),
             units::signed_percent(*limit)
         ),
@@ -290,16 +287,35 @@ pub fn reason(row: &VerdictRow, reason: &Reason) -> Option<String> {
         }
         Reason::NoSuchMetric => format!("{} has no {}", row.subject, limited(row)),
         Reason::NotMeasured => format!("it cannot be judged, as this run did not measure {}", limited(row)),
-        Reason::Accepted { up_to, reason } => accept::meant(*up_to, reason),
-        Reason::BeyondAccepted { up_to } => accept::beyond(*up_to),
+        Reason::Accepted { up_to, reason } => {
+            let up_to = up_to.map_or_else(String::new, |up_to| format!(" up to {up_to}"));
+            format!("head declares this as intended{up_to}: {reason}")
+        }
+        Reason::BeyondAccepted { up_to } => {
+            let up_to = up_to.map_or_else(|| "another change".into(), |up_to| format!("up to {up_to}"));
+            format!("head declares {up_to} as intended, and this is more")
+        }
         Reason::Observed { text } => text.clone(),
-    };
-    Some(words)
+    }
 }
 
-/// `8 sessions of 2 days`.
-pub fn sessions_of_days(sessions: usize, days: usize) -> String {
-    format!("{} of {}", units::many(sessions, "session"), units::many(days, "day"))
+/// How often the gate is wrong by design; what a calibration measured is another number.
+pub fn by_design() -> String {
+    format!("By design at most {} of suites where nothing changed fail, code placement aside.", units::precise(LEVEL))
+}
+
+/// `it runs 1 of the 2 functions that changed: engine::decode`.
+fn runs(functions: usize, changed: usize, named: &[String]) -> String {
+    let some = if functions > 0 { functions.to_string() } else { "none".into() };
+    let changed = units::many(changed, "function");
+    format!("it runs {some} of the {changed} that changed{}", names(functions, named))
+}
+
+/// `: engine::decode, engine::step and 2 more` of so many functions.
+fn names(functions: usize, named: &[String]) -> String {
+    let more = functions.saturating_sub(named.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    if named.is_empty() { String::new() } else { format!(": {}{more}", named.join(", ")) }
 }
 
 /// `6 more days needed`, where `days` of the `needed` have a session.
@@ -313,27 +329,25 @@ fn limited(row: &VerdictRow) -> String {
 }
 
 fn other_platform(row: &VerdictRow, what: &str, base: &str, head: &str) -> String {
-    let other = format!("other {what} ({head}, baseline {base})");
-    let margin = if let Evidence::Output(output) = &row.evidence { Some(output.base_margin) } else { None };
-    match (row.outcome, margin) {
-        (Outcome::Advisory, Some(Some(margin))) => {
-            format!("advisory: {other}, and the two best logits lay {margin:.1e} apart")
-        }
-        (_, Some(Some(_))) => format!("{other}, but this was no near tie"),
-        (_, Some(None)) => format!("{other}, and how near a tie this was is not known"),
-        (_, None) => format!("advisory: {other}"),
-    }
+    let margin = match &row.evidence {
+        Evidence::Output(output) => match output.base_margin {
+            Some(margin) => format!("; base's two best logits lie {margin:.1e} apart"),
+            None => "; how near a tie this was is not known".into(),
+        },
+        _ => String::new(),
+    };
+    format!("other {what} ({head}, baseline {base}){margin}")
 }
 
-fn remedy(remedy: &Remedy) -> String {
+fn remedy(remedy: &Remedy) -> &'static str {
     match remedy {
-        Remedy::MeasureAgain => "measure again".into(),
-        Remedy::Bless => "bless a session".into(),
-        Remedy::AllowOutputChange => "its time is not judged; --allow-output-change if that is meant".into(),
-        Remedy::MoreTime => "give more time".into(),
-        Remedy::NameOtherCases => "name other cases".into(),
-        Remedy::CountOrNameOtherCases => "name other cases, or count them".into(),
-        Remedy::MeasureAlone => "measure head alone, without --against".into(),
+        Remedy::MeasureAgain => "measure again",
+        Remedy::Bless => "bless a session",
+        Remedy::AllowOutputChange => "its time is not judged; --allow-output-change if that is meant",
+        Remedy::MoreTime => "give more time",
+        Remedy::NameOtherCases => "name other cases",
+        Remedy::CountOrNameOtherCases => "name other cases, or count them",
+        Remedy::MeasureAlone => "measure head alone, without --against",
     }
 }
 
@@ -369,11 +383,36 @@ pub fn note(note: &Note) -> String {
             let holds = if *after_merge { "after the merge; base's holds here" } else { "it holds here" };
             format!("head changes the gate: {key} {was} -> {is} ({holds})")
         }
-        Note::NotAccepted { accept, why } => accept::without_effect(accept, *why),
-        Note::SameCode => look::SAME_CODE.into(),
-        Note::CodeChanged { functions, named } => look::code_changed(*functions, named),
+        Note::NotAccepted { accept: Accept { case, metric, reason, .. }, why } => {
+            let why = match why {
+                NoEffect::Stale => "base has it already, so it has no effect; take it out of infergate.toml",
+                NoEffect::NothingSuch => {
+                    "nothing of this case and metric was compared that can be accepted, so it has no effect"
+                }
+                NoEffect::NotNeeded => "the change passes without it; take it out of infergate.toml",
+            };
+            format!("[[accept]] of {case}, {metric} ({reason}): {why}")
+        }
+        Note::SameCode => {
+            "base and head are the same machine code, so nothing was timed; --time-same-code times them all the same"
+                .into()
+        }
+        Note::CodeChanged { functions, named } => {
+            format!("up to {} changed{}", units::many(*functions, "function"), names(*functions, named))
+        }
         Note::BaseNotCounted => "base was not counted: allocations are not compared".into(),
-        Note::OwnErrors { .. } | Note::OwnErrorsUnknown { .. } => look::errors(note, "").unwrap_or_default(),
+        Note::OwnErrors { calibrated, gates, regressed } => {
+            let most = clopper_pearson(*regressed, *gates, 0.90).map(|(_, most)| most);
+            format!(
+                "{} Measured here, calibrated {calibrated}: {regressed} of {gates} decided gates between two builds that do the same \
+                 (at most {} with 95 % confidence).",
+                by_design(),
+                units::percent(most)
+            )
+        }
+        Note::OwnErrorsUnknown { why } => {
+            format!("{} How often that happens here was not measured: {why}.", by_design())
+        }
         Note::Said { text } => text.clone(),
     }
 }

@@ -188,7 +188,7 @@ fn what_is_wrong_with_one_bench_costs_the_others_nothing(sandbox: &Sandbox) {
     // What fails in head alone is no pass.
     sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 2_000;\n");
     let said = gate(sandbox, &["--bench-target=odd", "--cases=f*,b*,pan*", "--time-same-code"]).code(3);
-    assert!(decision(&said).contains("not all is judged: breaks fails in head alone: "), "{}", stdout(&said));
+    assert!(decision(&said).contains("(exit 3): breaks fails in head alone: "), "{}", stdout(&said));
     let fine = stdout(&said).lines().find(|line| line.starts_with("fine ")).map(str::to_owned);
     assert!(fine.is_some_and(|row| row.ends_with("within limit")), "{}", stdout(&said));
 
@@ -243,7 +243,7 @@ fn shares_of_several_machines_are_judged_together(sandbox: &Sandbox) {
     };
     let said = judge(&[3, 1, 2]).code(1);
     assert!(decision(&said).contains("regressed (exit 1): parse/parse/short 10"), "{}", stdout(&said));
-    assert!(decision(&said).contains("3 other cases pass"), "{}", stdout(&said));
+    assert!(decision(&said).contains("other cases: 3 pass"), "{}", stdout(&said));
     assert!(error(judge(&[1, 3])).contains("of 3 shares these are missing: 2"));
     assert!(error(judge(&[1, 3, 3])).contains("share 3 of 3 is given twice"));
     assert!(

@@ -1,7 +1,4 @@
-//! Workflow annotations: printed in a step of a GitHub workflow, they stand beside the pull request's checks.
-
-use std::collections::HashMap;
-use std::fmt::Write as _;
+//! Workflow annotations: printed in a step of a GitHub workflow, they stand with the pull request's checks.
 
 use anyhow::Result;
 use infergate_core::printable::printable;
@@ -10,34 +7,25 @@ use super::File;
 use crate::inputs::Inputs;
 use crate::model::Report;
 use crate::words;
-use infergate_receipts::{Outcome, VerdictRow};
+use infergate_receipts::Outcome;
 
-/// GitHub shows ten of each kind in a step.
+/// GitHub shows ten of each level in a step.
 const MOST: usize = 10;
 
 pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
     let Some(verdict) = &inputs.verdict else { return Ok(Vec::new()) };
-    let mut text = String::new();
-    let is_seen = |row: &&VerdictRow| row.outcome.exit_code() != 0 || row.outcome == Outcome::Accepted;
-    let mut shown: HashMap<&str, usize> = HashMap::new();
-    let has_room = |row: &&VerdictRow| {
-        let of_level = shown.entry(level(row.outcome)).or_default();
-        *of_level += 1;
-        *of_level <= MOST
+    let rows = verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0 || row.outcome == Outcome::Accepted);
+    let mut messages: Vec<(Outcome, String)> = rows.map(|row| (row.outcome, words::decided(row))).collect();
+    // What decides the whole run may stand in no row.
+    if messages.iter().all(|(outcome, _)| outcome.exit_code() != verdict.exit_code) {
+        messages.insert(0, (verdict.verdict, words::headline::of(verdict)));
+    }
+    let line = |level: &str, (outcome, message): &(Outcome, String)| {
+        format!("::{level} title=infergate: {}::{}\n", outcome.words(), data(message))
     };
-    let rows: Vec<&VerdictRow> = verdict.rows.iter().filter(is_seen).filter(has_room).collect();
-    for row in &rows {
-        let title = format!("infergate: {}", words::ending(row));
-        let _ = writeln!(text, "::{} title={}::{}", level(row.outcome), property(&title), data(&words::decided(row)));
-    }
-    // What holds for the whole run stands in no row.
-    let is_said = rows.iter().any(|row| row.outcome.exit_code() != 0);
-    if rows.is_empty() || (verdict.exit_code != 0 && !is_said) {
-        let said = words::headline::of(verdict);
-        let title = format!("infergate: {}", verdict.verdict.words());
-        let _ = writeln!(text, "::{} title={}::{}", level(verdict.verdict), property(&title), data(&said));
-    }
-    Ok(vec![File::new("annotations.txt", text)])
+    let of_level = |level| messages.iter().filter(move |(outcome, _)| self::level(*outcome) == level).take(MOST);
+    let lines = ["error", "warning", "notice"].iter().flat_map(|level| of_level(*level).map(|one| line(level, one)));
+    Ok(vec![File::new("annotations.txt", lines.collect::<String>())])
 }
 
 fn level(outcome: Outcome) -> &'static str {
@@ -52,9 +40,4 @@ fn level(outcome: Outcome) -> &'static str {
 /// A message: one line, in which no other command begins.
 fn data(text: &str) -> String {
     printable(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
-}
-
-/// A property ends at a comma or a colon besides.
-fn property(text: &str) -> String {
-    data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use super::markup::{inline, prose, rows_folded, table};
+use super::markup::{inline, prose, table};
 use super::{File, PICTURES, pictures};
 use crate::inputs::Inputs;
-use crate::model::{Block, Headline, Report, Section};
+use crate::model::{Block, Headline, Report};
 
 pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
     let mut text = format!("# {}\n", inline(&report.title));
@@ -17,12 +17,9 @@ pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
     if !report.subject.is_empty() && report.subject != report.title {
         let _ = write!(text, "\n{}\n", prose(&report.subject));
     }
-    for section in &report.sections {
-        let (title, body) = (section.title, body(section));
-        let _ = match section.folded {
-            true => write!(text, "\n{}", folded(title, &body)),
-            false => write!(text, "\n## {title}\n{body}"),
-        };
+    for section in report.for_pages().sections {
+        let body: String = section.blocks.iter().map(block).collect();
+        text += &if section.folded { folded(section.title, &body) } else { format!("\n## {}\n{body}", section.title) };
     }
     // The page shows its pictures, so they come with it.
     let mut files = vec![File::new("report.md", text)];
@@ -30,58 +27,40 @@ pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
     Ok(files)
 }
 
-/// What GitHub shows to those alone who ask for it. `body` begins with an empty line.
+/// What GitHub shows after a click. `body` begins with an empty line.
 fn folded(summary: &str, body: &str) -> String {
-    format!("<details><summary>{summary}</summary>\n{body}\n</details>\n")
+    format!("\n<details><summary>{summary}</summary>\n{body}\n</details>\n")
 }
 
-/// What a section holds, without its heading.
-fn body(section: &Section) -> String {
-    let mut text = String::new();
-    for block in &section.blocks {
-        match block {
-            Block::Said(said) => {
-                let _ = write!(text, "\n{}\n", prose(said));
+fn block(block: &Block) -> String {
+    let list = |items: &mut dyn Iterator<Item = &String>| {
+        format!("\n{}", items.map(|item| format!("- {}\n", prose(item))).collect::<String>())
+    };
+    match block {
+        Block::Said(sentence) => format!("\n{}\n", prose(sentence)),
+        Block::List(sentences) => list(&mut sentences.iter()),
+        Block::Findings(findings) => list(&mut findings.iter().map(|finding| &finding.said)),
+        Block::Table(found) => {
+            let mut text = String::new();
+            if !found.title.is_empty() {
+                let _ = write!(text, "\n### {}\n", inline(&found.title));
             }
-            Block::List(list) => {
-                text.push('\n');
-                for said in list {
-                    let _ = writeln!(text, "- {}", prose(said));
-                }
+            if let Some(note) = &found.note {
+                let _ = write!(text, "\n{}\n", prose(note));
             }
-            Block::Table(found) => {
-                let found = &found.for_pages();
-                let (shown, rest) = found.parts();
-                if !shown.is_empty() || rest.is_empty() {
-                    if !found.title.is_empty() {
-                        let _ = write!(text, "\n### {}\n", inline(&found.title));
-                    }
-                    if let Some(note) = &found.note {
-                        let _ = write!(text, "\n{}\n", prose(note));
-                    }
-                    let _ = write!(text, "\n{}", table(found, shown));
-                }
-                if !rest.is_empty() {
-                    let more = format!("\n{}", table(found, rest));
-                    let _ = write!(text, "\n{}", folded(&inline(&rows_folded(found, rest.len())), &more));
-                }
+            let (shown, rest) = found.parts();
+            if !shown.is_empty() {
+                let _ = write!(text, "\n{}", table(found, shown));
             }
-            Block::Findings(findings) => {
-                text.push('\n');
-                for finding in findings {
-                    let _ = writeln!(text, "- {}", prose(&finding.said));
-                }
+            if !rest.is_empty() {
+                let summary = format!("Rows with nothing to look at: {}", rest.len());
+                text += &folded(&summary, &format!("\n{}", table(found, rest)));
             }
-            Block::Chart(chart) => {
-                let _ = write!(
-                    text,
-                    "\n![{}]({PICTURES}/{}.svg)\n\n{}\n",
-                    inline(&chart.title),
-                    chart.id,
-                    prose(&chart.caption)
-                );
-            }
+            text
+        }
+        Block::Chart(chart) => {
+            let (title, caption) = (inline(&chart.title), prose(&chart.caption));
+            format!("\n![{title}]({PICTURES}/{}.svg)\n\n{caption}\n", chart.id)
         }
     }
-    text
 }

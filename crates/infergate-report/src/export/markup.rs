@@ -1,11 +1,9 @@
 //! Words as Markdown that GitHub shows as they are. Whatever stands in a receipt may be written by someone who means harm: it
 //! becomes no link, no mention, no picture, no HTML and no table of its own.
 
-use std::fmt::Write as _;
-
 use infergate_core::printable::{printable, printable_within};
 
-use crate::model::{Cell, Column, MAX_WORD_CHARS, Missing, Row, Table};
+use crate::model::{Cell, MAX_WORD_CHARS, Missing, Row, Table};
 use crate::words::missing;
 
 /// A sentence at the start of a line, where signs and numbers would begin a list or a heading.
@@ -77,60 +75,38 @@ pub fn code(word: &str, in_table: bool) -> String {
     format!("{fence}{room}{word}{room}{fence}")
 }
 
-/// These rows of a table with all its columns.
+/// These rows of a table; reasons for missing numbers stand below it.
 pub fn table(table: &Table, rows: &[Row]) -> String {
-    let all: Vec<usize> = (0..table.columns.len()).collect();
-    rows_of(table, &all, &rows.iter().collect::<Vec<_>>())
-}
-
-/// These columns, by their ids, of these rows of a table; a column that has nothing in any of them is left out.
-pub fn columns(table: &Table, ids: &[&str], rows: &[&Row]) -> String {
-    let known = ids.iter().filter_map(|id| table.columns.iter().position(|column| column.id == *id));
-    let is_said = |at: &usize| rows.iter().any(|row| row.cells.get(*at).is_some_and(|cell| !cell.is_empty()));
-    rows_of(table, &known.filter(is_said).collect::<Vec<usize>>(), rows)
-}
-
-fn rows_of(table: &Table, columns: &[usize], rows: &[&Row]) -> String {
-    let mut text = String::new();
-    let mut reasons = Vec::new();
-    let known: Vec<&Column> = columns.iter().filter_map(|at| table.columns.get(*at)).collect();
-    let titles: Vec<String> = known.iter().map(|column| inline(&column.title)).collect();
-    let sides: Vec<&str> = known.iter().map(|column| if column.numeric { "---:" } else { "---" }).collect();
-    let _ = writeln!(text, "| {} |\n|{}|", titles.join(" | "), sides.join("|"));
+    let mut reasons: Vec<Missing> = Vec::new();
+    let mut text = heading(table);
     for row in rows {
-        let cells = columns.iter().filter_map(|at| row.cells.get(*at)).map(|cell| shown(cell, &mut reasons));
-        let _ = writeln!(text, "| {} |", cells.collect::<Vec<_>>().join(" | "));
-    }
-    if !reasons.is_empty() {
-        text.push('\n');
-        for (at, why) in reasons.iter().enumerate() {
-            let end = if at + 1 < reasons.len() { "  " } else { "" };
-            let _ = writeln!(text, "({}) {}{end}", at + 1, inline(&missing::reason(*why)));
-        }
-    }
-    text
-}
-
-/// A cell; where it has no number, the number of its reason.
-fn shown(cell: &Cell, reasons: &mut Vec<Missing>) -> String {
-    match cell {
-        Cell::Foreign(word) => code(word, true),
-        Cell::Missing(why) => {
-            let at = reasons.iter().position(|known| known == why).unwrap_or_else(|| {
-                reasons.push(*why);
+        text += &line(row, |why| {
+            let at = reasons.iter().position(|known| *known == why).unwrap_or_else(|| {
+                reasons.push(why);
                 reasons.len() - 1
             });
-            format!("{} ({})", cell.shown(), at + 1)
-        }
-        _ => inline(&cell.shown()),
+            format!(" ({})", at + 1)
+        });
     }
+    let reasons =
+        reasons.iter().enumerate().map(|(at, why)| format!("({}) {}", at + 1, inline(&missing::reason(*why))));
+    let reasons: Vec<String> = reasons.collect();
+    if reasons.is_empty() { text } else { format!("{text}\n{}\n", reasons.join("  \n")) }
 }
 
-/// Rows of a table that are folded.
-pub fn rows_folded(table: &Table, rows: usize) -> String {
-    match (rows < table.rows.len(), table.title.as_str()) {
-        (true, _) => format!("{rows} more rows with nothing to look at"),
-        (false, "") => format!("{rows} rows with nothing to look at"),
-        (false, title) => format!("{title}: {rows} rows with nothing to look at"),
-    }
+/// The titles of its columns, and the line below them.
+pub fn heading(table: &Table) -> String {
+    let titles: Vec<String> = table.columns.iter().map(|column| inline(&column.title)).collect();
+    let sides = table.columns.iter().map(|column| if column.numeric { "---:" } else { "---" });
+    format!("| {} |\n|{}|\n", titles.join(" | "), sides.collect::<Vec<_>>().join("|"))
+}
+
+/// A row. `note` stands behind the dash of a missing number.
+pub fn line(row: &Row, mut note: impl FnMut(Missing) -> String) -> String {
+    let cells = row.cells.iter().map(|cell| match cell {
+        Cell::Foreign(word) => code(word, true),
+        Cell::Missing(why) => cell.shown() + &note(*why),
+        _ => inline(&cell.shown()),
+    });
+    format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
 }

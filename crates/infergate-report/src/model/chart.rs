@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Tone, Unit};
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     pub label: String,
     pub unit: Unit,
@@ -51,7 +51,7 @@ impl Axis {
 }
 
 /// The shape of a point: it tells series apart without colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     Circle,
     Square,
@@ -60,7 +60,7 @@ pub enum Shape {
 }
 
 /// How a series looks: a colour and, where there is no colour, a shape or dashes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
     pub colour: usize,
     pub shape: Shape,
@@ -111,7 +111,7 @@ impl Look {
 }
 
 /// A point, and the words that are shown where somebody points at it; empty for none.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Place {
     pub x: f64,
     pub y: f64,
@@ -125,14 +125,14 @@ impl Place {
 }
 
 /// A stretch up the chart at one x.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stretch {
     pub x: f64,
     pub low: f64,
     pub high: f64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Marks {
     /// From place to place. Pointed at, it shows the name of its layer.
     Line(Vec<Place>),
@@ -154,7 +154,7 @@ pub enum Marks {
 }
 
 /// One series. Its name stands in the legend, the same name once; empty for none.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Layer {
     pub name: String,
     pub look: Look,
@@ -167,13 +167,17 @@ impl Layer {
     }
 }
 
+/// In JSON it is what is said of it; the numbers are in the tables.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Chart {
     pub id: String,
     pub title: String,
     /// What it shows and what follows, for those who cannot see it too.
     pub caption: String,
+    #[serde(skip)]
     pub x: Axis,
+    #[serde(skip)]
     pub y: Axis,
+    #[serde(skip)]
     pub layers: Vec<Layer>,
 }

@@ -2,7 +2,6 @@
 
 use crate::units;
 use infergate_receipts::{Metric, TargetMetric};
-use serde::Serialize;
 
 /// A number of any type, or none.
 pub trait Amount {
@@ -27,7 +26,7 @@ impl<A: Amount> Amount for Option<A> {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     Ns,
     TokensPerS,
@@ -109,7 +108,7 @@ impl Unit {
 }
 
 /// A number with its unit, and where it lies if that is known.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantity {
     pub value: f64,
     pub unit: Unit,

@@ -1,16 +1,16 @@
 //! Tables: columns that say what they hold, rows of cells, and a reason in each cell that has no number.
 
-use serde::Serialize;
-
 use super::{Amount, Quantity, Tone, Unit};
 use crate::units::MISSING;
 use crate::words::missing;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 /// Characters of a word of someone else's: the other rows of its column are padded to them.
 pub const MAX_WORD_CHARS: usize = 200;
 
 /// Why there is no number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Missing {
     TooFewSamples {
         needed: usize,
@@ -55,7 +55,7 @@ pub enum Missing {
     NotAgreed,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
     Text(String, Tone),
     /// A word from a file of someone else's: a model's name, a flag.
@@ -79,6 +79,11 @@ impl Cell {
     pub fn number(value: impl Amount, unit: Unit, missing: Missing) -> Self {
         let quantity = value.amount().and_then(|value| Quantity::new(value, unit));
         quantity.map_or(Self::Missing(missing), |quantity| Self::Number(quantity, Tone::Plain))
+    }
+
+    /// A number; blank where there is none and nobody would look for it.
+    pub fn known(value: Option<f64>, unit: Unit) -> Self {
+        value.map_or(Self::text(""), |value| Self::of(value, unit))
     }
 
     pub fn of(value: impl Amount, unit: Unit) -> Self {
@@ -138,6 +143,25 @@ impl Cell {
     }
 }
 
+/// The number to the last bit, and what a person reads.
+impl Serialize for Cell {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let quantity = self.quantity();
+        let interval = quantity.and_then(|quantity| quantity.interval);
+        let cell = json!({
+            "text": self.shown(),
+            "value": quantity.map(|quantity| quantity.value),
+            "low": interval.map(|(low, _)| low),
+            "high": interval.map(|(_, high)| high),
+            "unit": quantity.map(|quantity| quantity.unit.name()),
+            "why_missing": self.why(),
+            "tone": self.tone(),
+            "is_code": matches!(self, Self::Foreign(_)),
+        });
+        cell.serialize(serializer)
+    }
+}
+
 impl<A: Amount> From<A> for Cell {
     fn from(count: A) -> Self {
         Self::count(count)
@@ -164,6 +188,7 @@ pub struct Column {
     pub about: &'static str,
     pub numeric: bool,
     /// Whether a terminal leaves it out.
+    #[serde(skip)]
     pub detail: bool,
 }
 
@@ -209,6 +234,7 @@ pub struct Table {
     /// Whether rows that are not notable are shown to those alone who ask for them. They stand last then.
     pub folds: bool,
     /// Whether a terminal shows it, without its details.
+    #[serde(skip)]
     pub on_terminal: bool,
 }
 
@@ -314,18 +340,6 @@ impl Table {
             rows: self.rows.iter().map(row).collect(),
             ..self.clone()
         }
-    }
-
-    /// Why cells of it have no number, each reason once, in the order of the rows.
-    pub fn reasons(&self) -> Vec<Missing> {
-        let mut reasons = Vec::new();
-        for cell in self.rows.iter().flat_map(|row| &row.cells) {
-            match cell {
-                Cell::Missing(why) if !reasons.contains(why) => reasons.push(*why),
-                _ => {}
-            }
-        }
-        reasons
     }
 }
 

@@ -70,7 +70,7 @@ fn chart(inputs: &Inputs, paired: &PairedReceipt, case: &PairedCase) -> Option<C
         return None;
     }
     let time = inputs.verdict.as_ref().and_then(|verdict| test_of(verdict, case));
-    let change = time.map_or_else(String::new, |(_, time)| format!(": {}", words::change(time)));
+    let change = time.map_or_else(String::new, |(_, time)| format!(": {}", words::change(time).shown()));
     let series = |name: &str, places, look| Layer::new(name, look, Marks::MarkedLine(places));
     Some(Chart {
         id: format!("blocks-{}", file_word(&case.id.to_string())),
@@ -96,73 +96,55 @@ fn line(paired: &PairedReceipt, case: &PairedCase, side: &str, times: fn(&BlockC
     found.collect()
 }
 
-/// Each case of a paired run on one line: the change of every block, the estimate with its interval, and the limit.
+/// Each case of a paired run on one line: the change of every block, the estimate with its interval, and the limit. Of many cases, the
+/// interval of each by the size of its change.
 pub fn changes(inputs: &Inputs) -> Option<Chart> {
     let (paired, verdict) = inputs.paired.as_ref().zip(inputs.verdict.as_ref())?;
-    let timed: Vec<&PairedCase> = paired.cases.iter().filter(|case| case.timed).collect();
+    let timed = paired.cases.iter().filter(|case| case.timed);
+    let mut timed: Vec<_> = timed.map(|case| (case, test_of(verdict, case))).collect();
     if paired.blocks.is_empty() || timed.is_empty() {
         return None;
     }
-    let lines = timed.len();
-    if lines > MOST_SUBJECTS {
-        return Some(strip(verdict, &timed));
+    let are_many = timed.len() > MOST_SUBJECTS;
+    // The first case stands on top, or the slowest.
+    if are_many {
+        timed.retain(|(_, test)| test.is_some());
+        let ratio = |test: &Option<(_, &TimeEvidence)>| test.and_then(|(_, time)| time.ratio).unwrap_or(1.0);
+        timed.sort_by(|(_, one), (_, other)| ratio(one).total_cmp(&ratio(other)));
+    } else {
+        timed.reverse();
     }
     let mut layers = Vec::new();
-    for (at, case) in timed.iter().enumerate() {
-        // The first case stands on top.
-        let y = (lines - 1 - at) as f64;
-        let found = test_of(verdict, case);
-        layers.push(fails_from(threshold(inputs, case), y));
-        layers.push(of_blocks(paired, case, y));
-        layers.extend(found.into_iter().flat_map(|(row, time)| estimate(case, row.outcome, time, y)));
+    for (at, (case, test)) in timed.iter().enumerate() {
+        let y = at as f64;
+        if !are_many {
+            layers.push(fails_from(threshold(inputs, case), y));
+            layers.push(of_blocks(paired, case, y));
+        }
+        layers.extend(test.iter().flat_map(|(row, time)| estimate(case, row.outcome, time, y)));
     }
-    let names = timed.iter().rev().map(|case| case.id.to_string()).collect();
+    let count =
+        |outcome: Outcome| timed.iter().flat_map(|(_, test)| test).filter(|(row, _)| row.outcome == outcome).count();
+    let names = timed.iter().map(|(case, _)| case.id.to_string()).collect();
+    let caption = if are_many {
+        "A bar is the 95 % interval of one case's change, coloured by its verdict; the slowest is on top."
+    } else {
+        "A disc is one block: a fresh process of each side, taking turns. A bar is the 95 % interval of a case's change, coloured by its \
+         verdict. A case fails if its slowdown is beyond the upright line, its limit."
+    };
     Some(Chart {
         id: "changes".into(),
-        title: title(verdict, &timed),
-        caption: "A disc is one block: a fresh process of each side, taking turns. A bar is the 95 % interval of a case's change, coloured \
-                  by its verdict. A case fails if its slowdown is beyond the upright line, its limit."
-            .into(),
+        title: format!(
+            "Change against base: of {} cases {} slower, {} faster",
+            timed.len(),
+            count(Outcome::Regressed),
+            count(Outcome::Improved)
+        ),
+        caption: caption.into(),
         x: Axis::new(CHANGE, Unit::Change).zero(),
-        y: Axis::named("case", names),
+        y: if are_many { Axis::new("cases, by their change", Unit::Count) } else { Axis::named("case", names) },
         layers,
     })
-}
-
-/// What the picture shows, as a sentence: `This change against base: 3 of 5 cases 9 to 10 % slower`.
-fn title(verdict: &Verdict, timed: &[&PairedCase]) -> String {
-    let tests: Vec<_> = timed.iter().filter_map(|case| test_of(verdict, case)).collect();
-    let found =
-        [(Outcome::Regressed, "slower"), (Outcome::Improved, "faster")].into_iter().find_map(|(outcome, word)| {
-            let of_outcome = tests.iter().filter(|(row, _)| row.outcome == outcome);
-            let mut percents: Vec<f64> =
-                of_outcome.filter_map(|(_, time)| Some((time.ratio? - 1.0).abs() * 100.0)).collect();
-            percents.sort_by(f64::total_cmp);
-            let (least, most) = (format!("{:.0}", percents.first()?), format!("{:.0}", percents.last()?));
-            let range = if least == most { most } else { format!("{least} to {most}") };
-            Some(format!("{} of {} cases {range} % {word}", percents.len(), timed.len()))
-        });
-    let is_pass = tests.iter().all(|(row, _)| row.outcome.exit_code() == 0);
-    let other = if is_pass { "no case is slower than its limit" } else { "not decided" };
-    format!("This change against base: {}", found.as_deref().unwrap_or(other))
-}
-
-/// Many cases in one picture: the interval of each, by the size of its change.
-fn strip(verdict: &Verdict, timed: &[&PairedCase]) -> Chart {
-    let mut found: Vec<_> = timed.iter().filter_map(|case| Some((*case, test_of(verdict, case)?))).collect();
-    let ratio = |time: &TimeEvidence| time.ratio.unwrap_or(1.0);
-    found.sort_by(|(_, (_, one)), (_, (_, other))| ratio(one).total_cmp(&ratio(other)));
-    let layers = found.iter().enumerate();
-    let layers = layers.flat_map(|(at, (case, (row, time)))| estimate(case, row.outcome, time, at as f64)).collect();
-    Chart {
-        id: "changes".into(),
-        title: title(verdict, timed),
-        caption: "A bar is the 95 % interval of one case's change, coloured by its verdict; the slowest is on top."
-            .into(),
-        x: Axis::new(CHANGE, Unit::Change).zero(),
-        y: Axis::new("cases, by their change", Unit::Count),
-        layers,
-    }
 }
 
 /// The test of a case in the verdict.
@@ -188,7 +170,7 @@ fn of_blocks(paired: &PairedReceipt, case: &PairedCase, y: f64) -> Layer {
 /// Its interval and the estimate in it, in the colour of what they say.
 fn estimate(case: &PairedCase, outcome: Outcome, time: &TimeEvidence, y: f64) -> Vec<Layer> {
     let Some(ratio) = time.ratio else { return Vec::new() };
-    let hover = format!("{}: {}", case.id, words::change(time));
+    let hover = format!("{}: {}", case.id, words::change(time).shown());
     let look = Look::of(Tone::of(outcome));
     let place = |ratio: f64| Place::new(ratio - 1.0, y, hover.clone());
     let interval = time.interval.map(|ends| Marks::Line(vec![place(ends.low), place(ends.high)]));

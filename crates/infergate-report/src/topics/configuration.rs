@@ -7,7 +7,7 @@ use infergate_receipts::Build;
 use crate::figures::samples;
 use crate::inputs::{Inputs, Subject};
 use crate::model::{Cell, Missing, Rows, Section, Table, Unit};
-use crate::words::look;
+use crate::words::provenance;
 
 /// Settings of an engine that a reader looks for, and what its receipt calls them.
 const SETTINGS: [(&str, &str); 2] = [("attention", "attention"), ("keys and values", "kv_cache")];
@@ -28,12 +28,12 @@ pub fn sides(inputs: &Inputs) -> Option<Section> {
         .words("base", "base", |((_, base), _)| base.clone())
         .words("head", "head", |(_, (_, head))| head.clone())
         .table();
-    Some(Section::new("compared", "What was compared").with([table]).with(look::how_sure(inputs)))
+    Some(Section::new("compared", "What was compared").with([table]).with(provenance::how_sure(inputs)))
 }
 
 /// What a side is, line by line.
 fn built(engine: &EngineInfo, threads: usize, build: &Build) -> Vec<(&'static str, Cell)> {
-    let mut lines: Vec<(&str, Cell)> = vec![("commit", look::build(build).into())];
+    let mut lines: Vec<(&str, Cell)> = vec![("commit", provenance::build(build).into())];
     if !engine.is_of_benches() {
         lines.push(("engine", Cell::foreign(format!("{} {}", engine.name, engine.version).trim())));
         lines.push(("model", Cell::foreign(&engine.model)));

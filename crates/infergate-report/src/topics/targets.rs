@@ -2,7 +2,7 @@
 
 use crate::inputs::Inputs;
 use crate::model::{Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
-use crate::words;
+use crate::{units, words};
 use infergate_receipts::{Evidence, Outcome, TargetMetric};
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
@@ -39,10 +39,5 @@ fn quantity(metric: TargetMetric, value: Option<f64>) -> Cell {
 }
 
 fn finding(met: usize, of: usize) -> Finding {
-    let said = match (met, of) {
-        (1, 1) => "1 target is met".into(),
-        _ if met == of => format!("All {of} targets are met"),
-        _ => format!("{met} of {of} targets are met"),
-    };
-    Finding::new(if met == of { Tone::Good } else { Tone::Bad }, said)
+    Finding::new(if met == of { Tone::Good } else { Tone::Bad }, format!("{met} of {} met", units::many(of, "target")))
 }

@@ -55,7 +55,11 @@ fn of_load(inputs: &Inputs) -> Option<String> {
         });
         let [(point, shortest), (_, longest)] = ends(points, |point| point.p50(Metric::Ttft))?;
         let same = shortest == longest;
-        let after = if same { Unit::Ns.show(longest) } else { units::durations(shortest, longest) };
+        let after = if same {
+            Unit::Ns.show(longest)
+        } else {
+            units::from_to(&Unit::Ns.show(shortest), &Unit::Ns.show(longest))
+        };
         let times = times.map_or_else(String::new, |[(_, least), (_, most)]| {
             let range = if least == most { String::new() } else { format!("{least:.1} to ") };
             format!(", and all together get {range}{most:.1} times the output of one")

@@ -1,28 +1,24 @@
 //! The verdict: a line a time, a line an exact number that moved or failed, and what else there is to say.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::blocks::{MOST_SUBJECTS, changes};
 use crate::inputs::Inputs;
-use crate::model::{Cell, Column, Missing, Row, Section, Table, Tone, Unit};
-use crate::words::look;
+use crate::model::{Cell, Column, Missing, Section, Table, Tone, Unit};
+use crate::words::provenance;
 use crate::{units, words};
 use infergate_receipts::{
-    Against, Counter, CounterEvidence, Evidence, MemoryEvidence, Metric, Outcome, OutputComparison, OutputEvidence,
-    Statistic, TimeEvidence, Unit as Counts, Verdict, VerdictRow, Witness,
+    Counter, Evidence, MemoryEvidence, Metric, Outcome, OutputComparison, OutputEvidence, Statistic, TimeEvidence,
+    Unit as Counts, Verdict, VerdictRow, Witness,
 };
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let verdict = inputs.verdict.as_ref()?;
-    // Targets have a section of their own.
-    let is_target = |row: &&VerdictRow| matches!(row.evidence, Evidence::Target(_));
-    let mut said = words::remarks(verdict.rows.iter().filter(|row| !is_target(row)));
     // How often the gate is wrong stands with what was compared.
-    let is_sure = look::how_sure(inputs).is_some();
-    let notes = verdict.notes.iter().filter(|note| !(is_sure && look::is_of_errors(note)));
-    said.extend(notes.map(words::note));
+    let is_sure = provenance::how_sure(inputs).is_some();
+    let remarks = words::remarks(verdict, |note| !(is_sure && provenance::is_of_errors(note)));
     let tables = [times(verdict, |_| true), exact(verdict), trends(verdict)];
-    Some(Section::new("verdict", "Verdict").with(tables).with([said]).with(changes(inputs)))
+    Some(Section::new("verdict", "Verdict").with(tables).with([remarks]).with(changes(inputs)))
 }
 
 /// Whether a row is shown where there is room for little: it decides something, or something moved.
@@ -36,107 +32,67 @@ fn outcome(row: &VerdictRow) -> Cell {
     Cell::text(words::ending(row)).toned(Tone::of(row.outcome))
 }
 
-fn timed(verdict: &Verdict) -> Vec<(&VerdictRow, &TimeEvidence)> {
-    verdict.rows.iter().filter_map(|row| Some((row, row.time()?))).collect()
-}
-
-/// The rows of times in the order of the verdict; of many subjects, what fails first, then what moved.
-fn sorted(verdict: &Verdict) -> (Vec<(&VerdictRow, &TimeEvidence)>, bool) {
-    let mut rows = timed(verdict);
+/// The rows of times that are shown; of many subjects, what fails first, then what moved, and the others fold.
+fn times(verdict: &Verdict, is_shown: impl Fn(&VerdictRow) -> bool) -> Table {
+    let rows = verdict.rows.iter().filter(|row| is_shown(row));
+    let mut rows: Vec<(&VerdictRow, &TimeEvidence)> = rows.filter_map(|row| Some((row, row.time()?))).collect();
     let are_many = rows.iter().map(|(row, _)| &row.subject).collect::<HashSet<_>>().len() > MOST_SUBJECTS;
     if are_many {
-        let moved = |time: &TimeEvidence| time.ratio.map_or(0.0, |ratio| ratio.ln().abs());
-        let is_quiet = |row: &VerdictRow| (row.outcome.exit_code() == 0, !notable(row));
-        rows.sort_by(|(one, a), (other, b)| {
-            is_quiet(one).cmp(&is_quiet(other)).then_with(|| moved(b).total_cmp(&moved(a)))
-        });
+        rows.sort_by_key(|(row, _)| row.outcome.exit_code() == 0);
     }
-    (rows, are_many)
-}
-
-/// Every row of a run has an interval of the same level.
-fn change_heading(rows: &[(&VerdictRow, &TimeEvidence)]) -> String {
-    let level = rows.iter().find_map(|(_, time)| time.interval).map(|interval| units::level(interval.level));
-    level.map_or_else(|| "change".into(), |level| format!("change ({level} interval)"))
-}
-
-fn times(verdict: &Verdict, is_shown: impl Fn(&VerdictRow) -> bool) -> Table {
-    let (mut rows, are_many) = sorted(verdict);
-    rows.retain(|(row, _)| is_shown(row));
-    let paired = rows.iter().any(|(_, time)| time.against != Against::Baseline);
-    let on_load = !paired && rows.iter().any(|(_, time)| time.metric == Metric::SystemToken);
-    let mut columns = vec![
+    // Every row of a run has an interval of the same level.
+    let level = rows.iter().find_map(|(_, time)| time.interval).map(|interval| units::precise(interval.level));
+    let change = level.map_or_else(|| "change".into(), |level| format!("change ({level} interval)"));
+    let columns = vec![
         Column::words("case", "case"),
         Column::words("metric", "metric"),
-        Column::numbers("base", "base").about(if paired {
-            "estimate over base's processes (Hodges and Lehmann's, as the change) of each one's median, or mean"
-        } else {
-            "mean over the days of the baseline's sessions since its last step, of the median of each day's newest"
-        }),
-        Column::numbers("head", "head").about(if on_load {
-            "median over the level's requests, or of all its gaps"
-        } else {
-            "the same of head; judged by a baseline the median over its processes of each one's median"
-        }),
+        Column::numbers("base", "base").about(
+            "paired: the estimate over base's processes (Hodges and Lehmann's, as the change) of each one's median, or mean; stored: the \
+             mean over the days of the baseline's sessions since its last step, of the median of each day's newest",
+        ),
+        Column::numbers("head", "head").about("the same of head; under load the median over the level's requests"),
         Column::words("throughput", "throughput"),
-        Column::numbers("change", change_heading(&rows)).about(
+        Column::numbers("change", change).about(
             "how much longer head takes; in a paired run from pairs in the same block, so it is not head / base of \
              the columns before",
         ),
+        Column::numbers("fails_from", "fails from").about("the limit"),
+        Column::numbers("shows_from", "shows from")
+            .about("the smallest slowdown that a run this noisy finds 19 times out of 20")
+            .detail(),
+        Column::numbers("blocks", "blocks")
+            .about("fresh processes of each side, or the next of the servers that ran already")
+            .detail(),
+        Column::numbers("sessions", "sessions").about("of the baseline, since its last step").detail(),
+        Column::numbers("days", "days").about("that these are of").detail(),
+        Column::numbers("of_hardware", "of hardware").about("the least possible time on this hardware / head"),
+        Column::words("output", "output"),
+        Column::words("verdict", "verdict"),
     ];
-    let limit = |title: &str| Column::numbers("fails_from", title).about("the limit");
-    if paired {
-        let shows = "the smallest slowdown that a run this noisy finds 19 times out of 20";
-        let blocks = "fresh processes of each side, or the next of the servers that ran already";
-        columns.extend([
-            limit("fails from").detail(),
-            Column::numbers("shows_from", "shows from").about(shows).detail(),
-            Column::numbers("blocks", "blocks").about(blocks).detail(),
-        ]);
-    } else {
-        columns.push(limit("fails above"));
-    }
-    if on_load {
-        columns.push(Column::numbers("sessions", "sessions").about("of the baseline, since its last step"));
-        columns.push(Column::numbers("days", "days").about("that these are of"));
-    } else if !paired {
-        columns.push(
-            Column::numbers("of_hardware", "of hardware").about("the least possible time on this hardware / head"),
-        );
-    }
-    columns.extend([Column::words("output", "output"), Column::words("verdict", "verdict")]);
     let mut table = Table::new("times", "Time", columns);
     for (row, time) in rows {
-        let none = if row.outcome == Outcome::Advisory { Missing::NoLimit } else { Missing::NotGiven };
-        let limit = |ratio: Option<f64>| Cell::number(ratio.map(|r| r - 1.0), Unit::Change, none);
-        let mut cells = vec![
+        let change = |ratio: Option<f64>| Cell::known(ratio.map(|ratio| ratio - 1.0), Unit::Change);
+        let count = |count: Option<usize>| Cell::known(count.map(|count| count as f64), Unit::Count);
+        let of_hardware = time.limit_fraction.map_or(Cell::text(""), |fraction| of_hardware(Some(fraction)));
+        let cells = vec![
             Cell::text(row.subject.to_string()),
             Cell::text(words::measure(time)),
             Cell::number(time.base_ns, Unit::Ns, Missing::NoBase),
             Cell::number(time.head_ns, Unit::Ns, Missing::NotMeasured),
             throughput(time),
-            changed(time),
-            limit(time.threshold),
+            words::change(time),
+            change(time.threshold),
+            change(time.smallest_slowdown),
+            count(time.blocks),
+            count(time.sessions),
+            count(time.days),
+            of_hardware,
+            output_of(verdict, row, time),
+            outcome(row),
         ];
-        if paired {
-            cells.push(limit(time.smallest_slowdown));
-            cells.push(Cell::number(time.blocks.map(|n| n as f64), Unit::Count, Missing::NotGiven));
-        } else if on_load {
-            for count in [time.sessions, time.days] {
-                cells.push(Cell::number(count.map(|n| n as f64), Unit::Count, Missing::NoBase));
-            }
-        } else {
-            cells.push(of_hardware(time.limit_fraction));
-        }
-        cells.extend([output_of(verdict, row, time), outcome(row)]);
         table.notable_row(cells, notable(row));
     }
     if are_many { table.folding() } else { table }
-}
-
-fn changed(time: &TimeEvidence) -> Cell {
-    let ends = time.interval.map(|interval| (interval.low - 1.0, interval.high - 1.0));
-    Cell::number(time.ratio.map(|ratio| ratio - 1.0), Unit::Change, Missing::NoBase).within(ends)
 }
 
 /// A share of the hardware's limit, unless a probe saw less than the hardware gives.
@@ -159,60 +115,34 @@ fn exact(verdict: &Verdict) -> Table {
     ];
     let mut table = Table::new("exact", "Output and counters", columns);
     for row in &verdict.rows {
-        let (what, base, head, change) = match &row.evidence {
+        let case = Cell::text(row.subject.to_string());
+        let cells = match &row.evidence {
             Evidence::Output(output) => {
-                (Cell::text("output"), token(output, output.base_id), other(output), Cell::text(""))
+                let differs = Cell::text(words::differs(output).unwrap_or_default());
+                vec![case, Cell::text("output"), Cell::text(""), differs, Cell::text(""), said_of_output(row, output)]
             }
-            Evidence::Counter(counter) => (
-                counter_name(&counter.name),
-                counted(counter, counter.base),
-                counted(counter, counter.head),
-                moved(counter),
-            ),
+            Evidence::Counter(counter) => {
+                let is_bytes = counter.unit == Counts::Bytes;
+                let (unit, more) =
+                    if is_bytes { (Unit::Bytes, Unit::BytesMore) } else { (Unit::Count, Unit::CountMore) };
+                let counted = |side: Option<Counter>| {
+                    side.map_or(Cell::Missing(Missing::NotCounted), |counter| counter_cell(counter, unit))
+                };
+                // Blank where head is neither above all that base had nor below all of it.
+                let change = words::counter::apart(counter).map(|(from, to)| to as f64 - from as f64);
+                let (base, head) = (counted(counter.base), counted(counter.head));
+                vec![case, counter_name(&counter.name), base, head, Cell::known(change, more), outcome(row)]
+            }
             _ => continue,
         };
-        let said = match &row.evidence {
-            Evidence::Output(output) => said_of_output(row, output),
-            _ => outcome(row),
-        };
-        table.notable_row(vec![Cell::text(row.subject.to_string()), what, base, head, change, said], notable(row));
+        table.notable_row(cells, notable(row));
     }
     table.folding()
-}
-
-/// The token at which outputs part, as words: an id is no quantity.
-fn token(output: &OutputEvidence, id: Option<u32>) -> Cell {
-    match (output.position, id) {
-        (Some(position), Some(id)) => Cell::text(format!("token {} is {id}", position + 1)),
-        (Some(position), None) => Cell::text(format!("no token {}", position + 1)),
-        (None, _) => Cell::text(""),
-    }
-}
-
-/// Head's token there, or by how much its numbers differ where the tokens are the same.
-fn other(output: &OutputEvidence) -> Cell {
-    let is_other = matches!(output.comparison, OutputComparison::Changed | OutputComparison::Drifted);
-    match words::logits(output).filter(|_| is_other && output.position.is_none()) {
-        Some(differ) => Cell::text(differ),
-        None => token(output, output.head_id),
-    }
-}
-
-fn counted(evidence: &CounterEvidence, counter: Option<Counter>) -> Cell {
-    let unit = if evidence.unit == Counts::Bytes { Unit::Bytes } else { Unit::Count };
-    counter.map_or(Cell::Missing(Missing::NotCounted), |counter| counter_cell(counter, unit))
 }
 
 /// A counter's name, as people say it; of one that an engine counts itself, the engine's.
 pub fn counter_name(name: &str) -> Cell {
     words::counter::known(name).map_or_else(|| Cell::foreign(name), Cell::text)
-}
-
-/// By how much head is above all that base had, or below all of it; blank where it is neither.
-fn moved(counter: &CounterEvidence) -> Cell {
-    let unit = if counter.unit == Counts::Bytes { Unit::BytesMore } else { Unit::CountMore };
-    let change = words::counter::apart(counter).map(|(from, to)| to as f64 - from as f64);
-    change.map_or_else(|| Cell::text(""), |change| Cell::of(change, unit))
 }
 
 /// A counter: its largest value, and its range where it does not repeat.
@@ -253,32 +183,33 @@ fn trend(row: &VerdictRow, memory: &MemoryEvidence) -> Vec<Cell> {
     ]
 }
 
-/// As a terminal shows it: a line a case, but for means that say more; what folds is one line that says how many, between which changes, and how they ended.
+/// As a terminal shows it: a line a case, but for means that say more; what folds is one line that says how many, between which changes,
+/// and how they ended.
 pub fn brief(verdict: &Verdict) -> Table {
     let is_shown =
         |row: &VerdictRow| notable(row) || row.time().is_some_and(|time| time.statistic == Statistic::Median);
-    let mut table = times(verdict, is_shown).for_terminal();
+    let mut table = Table { title: String::new(), note: None, ..times(verdict, is_shown).for_terminal() };
     let others = table.rows.split_off(table.parts().0.len());
-    if !others.is_empty() {
-        let at = table.columns.iter().position(|column| column.id == "change");
-        let changed = |row: &Row| Some(row.cells.get(at?)?.quantity()?.value);
-        let changes = || others.iter().filter_map(changed);
-        let mut endings: Vec<String> = others.iter().filter_map(|row| Some(row.cells.last()?.shown())).collect();
-        endings.sort_unstable();
-        endings.dedup();
-        let cell = |column: &Column| match column.id {
-            "case" => Cell::text(format!("{} others", others.len())),
-            "change" if changes().count() > 0 => {
-                let (least, most) =
-                    (changes().fold(f64::INFINITY, f64::min), changes().fold(f64::NEG_INFINITY, f64::max));
-                Cell::text(format!("{} to {}", Unit::Change.show(least), Unit::Change.show(most)))
-            }
-            "verdict" => Cell::text(endings.join(", ")),
-            _ => Cell::text(""),
-        };
-        let cells = table.columns.iter().map(|column| cell(column).toned(Tone::Dim)).collect();
-        table.row(cells);
+    if others.is_empty() {
+        return table;
     }
+    let values = |id: &str| {
+        let at = table.columns.iter().position(|column| column.id == id);
+        others.iter().filter_map(move |row| row.cells.get(at?)).collect::<Vec<&Cell>>()
+    };
+    let mut changes: Vec<f64> = values("change").iter().filter_map(|cell| Some(cell.quantity()?.value)).collect();
+    changes.sort_by(f64::total_cmp);
+    let range = changes.first().zip(changes.last());
+    let range = range.map(|(least, most)| format!("{} to {}", Unit::Change.show(*least), Unit::Change.show(*most)));
+    let endings: BTreeSet<String> = values("verdict").iter().map(|cell| cell.shown()).collect();
+    let cell = |column: &Column| match column.id {
+        "case" => format!("{} others", others.len()),
+        "change" => range.clone().unwrap_or_default(),
+        "verdict" => endings.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+        _ => String::new(),
+    };
+    let cells = table.columns.iter().map(|column| Cell::text(cell(column)).toned(Tone::Dim)).collect();
+    table.row(cells);
     table
 }
 
@@ -291,7 +222,7 @@ fn output_of(verdict: &Verdict, row: &VerdictRow, time: &TimeEvidence) -> Cell {
     let output = output.filter(|(_, output)| output.comparison != OutputComparison::NotGiven);
     let output = output.map(|(other, output)| said_of_output(other, output));
     let output = output.filter(|_| time.counted && time.statistic == Statistic::Median);
-    output.unwrap_or(Cell::Missing(Missing::NotGiven))
+    output.unwrap_or(Cell::text(""))
 }
 
 /// What was got through in a second; of all users under load, base's and head's.
@@ -300,7 +231,7 @@ fn throughput(time: &TimeEvidence) -> Cell {
     match (time.metric, time.base_ns.zip(time.head_ns), time.throughput) {
         (Metric::SystemToken, Some((base, head)), _) => Cell::text(units::from_to(&rate(base), &rate(head))),
         (_, _, Some(_)) => Cell::text(units::throughput(time.throughput, time.head_ns)),
-        _ => Cell::Missing(Missing::NotGiven),
+        _ => Cell::text(""),
     }
 }
 

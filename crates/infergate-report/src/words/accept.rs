@@ -5,78 +5,42 @@ use std::fmt::Write as _;
 use infergate_core::printable::printable;
 
 use super::decided;
-use infergate_receipts::{
-    Accept, Evidence, MAX_ACCEPTS, NoEffect, OUTPUT, Outcome, PairedReceipt, Subject, UpTo, Verdict, VerdictRow,
-};
+use infergate_receipts::{Accept, Evidence, OUTPUT, Outcome, PairedReceipt, Subject, UpTo, Verdict, VerdictRow};
 
-/// Said above the tables.
+/// Tables that are shown.
+const MOST_TABLES: usize = 5;
+
+/// Stands above the tables.
 pub const HOW: &str = "Is it intended? Then add to infergate.toml, which holds for this comparison alone:";
-
-/// Why a row passes that would fail.
-pub fn meant(up_to: Option<UpTo>, reason: &str) -> String {
-    let up_to = up_to.map_or_else(String::new, |up_to| format!(" up to {up_to}"));
-    format!("head declares this as intended{up_to}: {reason}")
-}
-
-pub fn beyond(up_to: Option<UpTo>) -> String {
-    let up_to = up_to.map_or_else(|| "another change".into(), |up_to| format!("up to {up_to}"));
-    format!("head declares {up_to} as intended, and this is more")
-}
-
-pub fn without_effect(accept: &Accept, why: NoEffect) -> String {
-    let Accept { case, metric, reason, .. } = accept;
-    let why = match why {
-        NoEffect::Stale => "base has it already, so it has no effect; take it out of infergate.toml",
-        NoEffect::NothingSuch => {
-            "nothing of this case and metric was compared that can be accepted, so it has no effect"
-        }
-        NoEffect::NotNeeded => "the change passes without it; take it out of infergate.toml",
-    };
-    format!("[[accept]] of {case}, {metric} ({reason}): {why}")
-}
 
 /// The rows that pass because head declares them as intended, in a clause each, for whoever reviews.
 pub fn accepted(verdict: &Verdict) -> Vec<String> {
     verdict.rows.iter().filter(|row| row.outcome == Outcome::Accepted).map(decided).collect()
 }
 
-/// The tables that would let pass what failed; none where they would not, or where no revision was compared with.
-pub fn tables(receipt: &PairedReceipt, verdict: &Verdict) -> Vec<Accept> {
-    let mut tables: Vec<Accept> = Vec::new();
+/// The tables that would let pass what failed, as TOML; `None` where they would not, or where no revision was compared with. Whoever
+/// needs more than the first few copies them.
+pub fn toml(receipt: &PairedReceipt, verdict: &Verdict) -> Option<String> {
     let is_beyond = |row: &VerdictRow| match row.outcome {
         Outcome::Leak | Outcome::TargetMissed => true,
         // Counts under load have no size.
         outcome => outcome == Outcome::CounterRegressed && matches!(row.subject, Subject::Named(_)),
     };
     if receipt.terms.is_none() || verdict.exit_code == 0 || verdict.rows.iter().any(is_beyond) {
-        return tables;
+        return None;
     }
+    let mut tables: Vec<Accept> = Vec::new();
     for wanted in verdict.rows.iter().filter_map(table) {
-        let is_same = |known: &&mut Accept| (&known.case, &known.metric) == (&wanted.case, &wanted.metric);
-        let has_room = tables.len() < MAX_ACCEPTS;
-        match tables.iter_mut().find(is_same) {
-            // A median and its mean: one table is for both.
+        // A median and its mean: one table is for both.
+        match tables.iter_mut().find(|known| (&known.case, &known.metric) == (&wanted.case, &wanted.metric)) {
             Some(known) => known.up_to = larger(known.up_to, wanted.up_to),
-            None if has_room => tables.push(wanted),
-            None => {}
+            None => tables.push(wanted),
         }
     }
-    tables
-}
-
-/// The first of `tables` as TOML, as many as fit into `room` bytes, and how many are left out.
-pub fn shown(tables: &[Accept], room: usize) -> (String, usize) {
-    let mut text = String::new();
-    for (at, table) in tables.iter().enumerate() {
-        let gap = if at > 0 { "\n" } else { "" };
-        let table = toml(table);
-        if text.len() + gap.len() + table.len() > room {
-            return (text, tables.len() - at);
-        }
-        text += gap;
-        text += &table;
-    }
-    (text, 0)
+    let shown: Vec<String> = tables.iter().take(MOST_TABLES).map(text).collect();
+    let left = tables.len() - shown.len();
+    let more = if left > 0 { format!("\n# and {left} more, likewise\n") } else { String::new() };
+    (!shown.is_empty()).then(|| shown.join("\n") + &more)
 }
 
 fn larger(one: Option<UpTo>, other: Option<UpTo>) -> Option<UpTo> {
@@ -109,7 +73,7 @@ fn tenths_up(percent: f64) -> f64 {
 }
 
 /// An empty reason is refused, so that nobody declares a change by copying alone.
-fn toml(accept: &Accept) -> String {
+fn text(accept: &Accept) -> String {
     let mut text = format!("[[accept]]\ncase = {}\nmetric = {}\n", quoted(&accept.case.id()), quoted(&accept.metric));
     match accept.up_to {
         Some(UpTo::Number(number)) => text += &format!("up_to = {number}\n"),

@@ -3,9 +3,6 @@
 use crate::units;
 use infergate_receipts::{Counter, CounterEvidence, Unit};
 
-/// A change below this share of base is said without it.
-const LEAST_SHARE: f64 = 0.0005;
-
 /// A counter's name where its numbers stand beside it: `allocations a token`, `allocated a token` of bytes. `None` for one that an
 /// engine counts itself.
 pub fn known(name: &str) -> Option<&'static str> {
@@ -59,49 +56,19 @@ pub fn apart(counter: &CounterEvidence) -> Option<(u64, u64)> {
     }
 }
 
-/// `24 more allocations a token`, `512 B less live at the end`. `None` where nothing moved.
+/// `24 more allocations a token (682 to 706)`. `None` where nothing moved.
 pub fn moved(counter: &CounterEvidence) -> Option<String> {
     let (from, to) = apart(counter)?;
-    let (by, is_more) = (to.abs_diff(from), to > from);
-    let size = size(counter.unit, by);
-    let more = match (is_more, counter.unit) {
+    let by = size(counter.unit, to.abs_diff(from));
+    let more = match (to > from, counter.unit) {
         (true, _) => "more",
         (false, Unit::Bytes) => "less",
         (false, Unit::Number) => "fewer",
     };
     let when = if counter.head_twice.is_some() { " in some runs" } else { "" };
-    let what = match known(&counter.name) {
-        Some(what) if by == 1 && counter.unit == Unit::Number => format!("{size} {more} {}", one(what)),
-        Some("weights") => format!("{size} {more} of weights"),
-        Some(what) => format!("{size} {more} {what}"),
-        None => format!("{} {}{size}", name(&counter.name), if is_more { "+" } else { "-" }),
-    };
-    Some(what + when)
-}
-
-/// `allocation a token` of `allocations a token`.
-fn one(what: &str) -> String {
-    match what.split_once("s ") {
-        Some((counted, of)) => format!("{counted} {of}"),
-        None => what.strip_suffix('s').unwrap_or(what).to_owned(),
-    }
-}
-
-/// The change as a share of what base had: `+5.3 %`. `None` where that is nothing, or base had nothing.
-pub fn share(counter: &CounterEvidence) -> Option<String> {
-    let (from, to) = apart(counter)?;
-    let share = (to as f64 - from as f64) / from as f64;
-    (share.is_finite() && share.abs() >= LEAST_SHARE).then(|| {
-        let sign = if share > 0.0 { "+" } else { "-" };
-        format!("{sign}{}", units::percent(Some(share.abs())))
-    })
-}
-
-/// From what to what: `682 to 718 KiB`. `None` where both look alike.
-pub fn range(counter: &CounterEvidence) -> Option<String> {
-    let (from, to) = apart(counter)?;
     let (from, to) = (size(counter.unit, from), size(counter.unit, to));
-    (from != to).then(|| units::from_to(&from, &to))
+    let range = if from == to { String::new() } else { format!(" ({})", units::from_to(&from, &to)) };
+    Some(format!("{by} {more} {}{when}{range}", name(&counter.name)))
 }
 
 /// As a person reads a counter that may not repeat.

@@ -26,7 +26,8 @@ pub fn lines(explained: &Explained) -> Vec<String> {
         return vec![format!("which function takes the time was not found: {why}")];
     }
     let Explained { total: Some(total), functions, .. } = explained else { return Vec::new() };
-    let slower = total.change_ns() >= 0.0;
+    let is_with_it = |time: &Moved| (time.change_ns() >= 0.0) == (total.change_ns() >= 0.0);
+    let is_worth_it = |ns: f64| ns.abs() >= LEAST_SHARE * total.change_ns().abs();
     let mut lines = Vec::new();
     if !total.is_sure() {
         lines.push("these blocks show no difference in its time".to_owned());
@@ -37,62 +38,47 @@ pub fn lines(explained: &Explained) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let with_it = |time: &Moved| (time.change_ns() >= 0.0) == slower;
-    let named: Vec<&ExplainedFunction> = functions.iter().filter(|function| with_it(&function.time)).collect();
-    let waits = explained.waiting.filter(|waiting| {
-        waiting.is_sure() && with_it(waiting) && waiting.change_ns().abs() >= LEAST_SHARE * total.change_ns().abs()
-    });
-    let waits = waits
-        .map(|waiting| format!("{} in which no thread works: it waits, sleeps, or reads a file", change(&waiting)));
-    let waits_most = explained
-        .waiting
-        .zip(named.first())
-        .is_some_and(|(waiting, first)| waiting.change_ns().abs() > first.time.change_ns().abs());
-    lines.extend(waits.clone().filter(|_| waits_most));
-    // Where threads work side by side, their time together grows by more than the iteration's.
+    let waiting = explained.waiting.filter(|time| time.is_sure() && is_with_it(time) && is_worth_it(time.change_ns()));
+    lines
+        .extend(waiting.map(|waiting| {
+            format!("{} in which no thread works: it waits, sleeps, or reads a file", change(&waiting))
+        }));
+    let (named, against): (Vec<&ExplainedFunction>, Vec<_>) =
+        functions.iter().partition(|function| is_with_it(&function.time));
+    // Where threads work at the same time, their time together grows by more than the iteration's.
     let whose = if explained.waiting.is_none() { " of all threads' time" } else { "" };
-    let named_lines = named.iter().zip(std::iter::once(whose).chain(std::iter::repeat("")));
-    lines.extend(named_lines.take(MOST_NAMED).map(|(named, whose)| function(named, whose)));
-    lines.extend(waits.clone().filter(|_| !waits_most));
-    let against = functions.iter().filter(|function| {
-        !with_it(&function.time) && function.time.change_ns().abs() >= LEAST_SHARE * total.change_ns().abs()
-    });
-    lines.extend(against.rev().take(MOST_AGAINST).map(|against| function(against, "")));
+    let against = against.into_iter().filter(|against| is_worth_it(against.time.change_ns())).rev().take(MOST_AGAINST);
+    lines.extend(named.iter().copied().take(MOST_NAMED).chain(against).map(|named| function(named, whose)));
     if named.len() > MOST_NAMED {
         lines.push(format!("and {} more functions", named.len() - MOST_NAMED));
     }
-    if named.is_empty() && waits.is_none() && total.is_sure() {
+    if named.is_empty() && waiting.is_none() && total.is_sure() {
         let samples = explained.base_samples + explained.head_samples;
         lines.push(format!("no function stands out of the noise of {samples} samples"));
-    }
-    let known: f64 = functions.iter().map(|function| function.time.change_ns()).sum();
-    let known = known + explained.waiting.filter(|_| waits.is_some()).map_or(0.0, |waiting| waiting.change_ns());
-    let left = total.change_ns() - known;
-    let is_worth_it = left.abs() >= LEAST_SHARE * total.change_ns().abs();
-    if explained.waiting.is_some() && !(named.is_empty() && waits.is_none()) && is_worth_it {
-        lines.push(format!("{} not attributed", signed(left)));
+    } else if explained.waiting.is_some() {
+        let known = functions.iter().map(|function| &function.time).chain(&waiting).map(Moved::change_ns).sum::<f64>();
+        let left = total.change_ns() - known;
+        lines.extend(is_worth_it(left).then(|| format!("{} not attributed", signed(left))));
     }
     lines
 }
 
 /// `+0.81 ms (+0.74 ms to +0.88 ms) in engine::attend, src/step.rs:131, whose code changed; of that +0.5 ms in memcpy`.
 fn function(function: &ExplainedFunction, whose: &str) -> String {
-    let ExplainedFunction { name: called_name, place, changed, edited, caller, time, called } = function;
-    let place = place.as_ref().map_or_else(String::new, |place| format!(", {}", name(place)));
-    let code = match (changed, caller) {
-        _ if *edited == Some(true) => ", which this change edits".to_owned(),
-        (Some(true), Some(caller)) => format!(", whose machine code changed; called by {}", name(caller)),
-        (Some(true), None) if *edited == Some(false) => ", whose machine code changed, but not its source".to_owned(),
-        (Some(true), None) => ", whose machine code changed".to_owned(),
-        (Some(false), Some(caller)) => format!(", whose code did not change; called by {}", name(caller)),
-        (Some(false), None) => ", whose code did not change".to_owned(),
-        (None, Some(caller)) => format!(", called by {}", name(caller)),
-        (None, None) => String::new(),
+    let place = function.place.as_ref().map_or_else(String::new, |place| format!(", {}", name(place)));
+    let code = match (function.edited, function.changed) {
+        (Some(true), _) => ", which this change edits",
+        (Some(false), Some(true)) => ", whose machine code changed, but not its source",
+        (None, Some(true)) => ", whose machine code changed",
+        (_, Some(false)) => ", whose code did not change",
+        (_, None) => "",
     };
+    let caller = function.caller.as_ref().filter(|_| function.edited != Some(true));
+    let caller = caller.map_or_else(String::new, |caller| format!("; called by {}", name(caller)));
     let below = |called: &CalledFunction| format!("{} in {}", signed(called.time.change_ns()), name(&called.name));
-    let below: Vec<String> = called.iter().map(below).collect();
+    let below: Vec<String> = function.called.iter().map(below).collect();
     let below = if below.is_empty() { String::new() } else { format!("; of that {}", below.join(", ")) };
-    format!("{}{whose} in {}{place}{code}{below}", change(time), name(called_name))
+    format!("{}{whose} in {}{place}{code}{caller}{below}", change(&function.time), name(&function.name))
 }
 
 /// `+0.81 ms (+0.74 ms to +0.88 ms)`.

@@ -1,35 +1,38 @@
 //! What happened, in one sentence: the first line of a comment, the last of a terminal, `headline` in the verdict file. It is made
-//! of the verdict's rows and notes alone, so that it is the same wherever it stands, and says nothing that they do not.
+//! of the verdict's rows and notes alone: the worst row of each kind, then how the other cases ended, or what a pass rests on.
 
-mod failed;
-mod open;
-mod passed;
-
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashSet};
 
 use infergate_core::case::Phase;
 use infergate_core::printable::printable;
 
-use crate::units;
-use crate::words::observed;
-use infergate_receipts::{Evidence, Outcome, Subject, Verdict, VerdictRow};
+use crate::{units, words};
+use infergate_receipts::{
+    Against, Evidence, Note, Outcome, OutputComparison, Shown, Statistic, Subject, TimeEvidence, Verdict, VerdictRow,
+    Witness,
+};
 
 /// The sentence, on one line and fit for a terminal.
 pub fn of(verdict: &Verdict) -> String {
-    let said = match verdict.verdict.exit_code() {
-        0 => passed::sentence(verdict),
-        1 => failed::sentence(verdict),
-        _ => open::sentence(verdict),
-    };
-    printable(&said).into_owned()
+    let shown = shown(verdict);
+    let mut parts = whole_run(verdict).map_or_else(|| clauses(verdict, &shown), |why| vec![why]);
+    if verdict.verdict.exit_code() == 0 {
+        parts.extend(rests_on(verdict));
+    } else if parts.is_empty() {
+        parts.extend(verdict.notes.last().map(words::note));
+    }
+    if verdict.passes_undecided() {
+        parts.push("undecided = \"warn\" lets it pass".into());
+    }
+    let sentence = if parts.is_empty() { "nothing was compared".into() } else { parts.join("; ") };
+    let others = others(verdict, &shown).map_or_else(String::new, |others| format!(". {others}"));
+    printable(&(sentence + &others)).into_owned()
 }
 
 /// The outcomes that the sentence is about: of a verdict that fails each one that fails, in the order of the sentence.
 pub fn outcomes(verdict: &Verdict) -> Vec<Outcome> {
-    let mut failed: Vec<&VerdictRow> = verdict.rows.iter().filter(|row| row.outcome.exit_code() == 1).collect();
-    failed.sort_by_key(|row| place(&row.evidence));
-    let mut outcomes: Vec<Outcome> = Vec::new();
-    for row in failed.iter().filter(|_| verdict.verdict.exit_code() == 1) {
+    let mut outcomes = Vec::new();
+    for row in shown(verdict).iter().filter(|row| row.outcome.exit_code() == 1) {
         if !outcomes.contains(&row.outcome) {
             outcomes.push(row.outcome);
         }
@@ -37,9 +40,21 @@ pub fn outcomes(verdict: &Verdict) -> Vec<Outcome> {
     if outcomes.is_empty() { vec![verdict.verdict] } else { outcomes }
 }
 
-/// Where a kind of evidence stands in the sentence.
-fn place(evidence: &Evidence) -> u8 {
-    match evidence {
+/// The rows that it names: what fails; else what is open; else what a pass has that somebody has to know. By the kind of evidence, and
+/// the largest change first.
+fn shown(verdict: &Verdict) -> Vec<&VerdictRow> {
+    let exit_code = verdict.verdict.exit_code();
+    let is_shown = |row: &&VerdictRow| match exit_code {
+        0 => matches!(row.outcome, Outcome::Accepted | Outcome::Improved),
+        _ => row.outcome.severity() == verdict.verdict.severity(),
+    };
+    let mut rows: Vec<&VerdictRow> = verdict.rows.iter().filter(is_shown).collect();
+    rows.sort_by(|a, b| kind(a).cmp(&kind(b)).then_with(|| size(b).total_cmp(&size(a))));
+    rows
+}
+
+fn kind(row: &VerdictRow) -> u8 {
+    match row.evidence {
         Evidence::Time(_) => 0,
         Evidence::Output(_) => 1,
         Evidence::Memory(_) => 2,
@@ -48,14 +63,37 @@ fn place(evidence: &Evidence) -> u8 {
     }
 }
 
-/// What people call a subject: `decode` for `decode/p128` where no other case of that phase was compared, a level or a bench
-/// without the word that says where its name comes from.
+/// How much a row moved among those of its kind.
+fn size(row: &VerdictRow) -> f64 {
+    match &row.evidence {
+        Evidence::Time(time) => time.ratio.map_or(0.0, |ratio| ratio.ln().abs()),
+        // Which is counted exactly.
+        Evidence::Memory(memory) => f64::from(u8::from(memory.witness == Witness::Heap)),
+        Evidence::Counter(counter) => {
+            counter.rise().zip(counter.base).map_or(0.0, |(rise, base)| rise as f64 / base.max as f64)
+        }
+        Evidence::Output(_) | Evidence::Target(_) => 0.0,
+    }
+}
+
+/// The first row of each kind, and how many more subjects there are.
+fn clauses(verdict: &Verdict, rows: &[&VerdictRow]) -> Vec<String> {
+    let kinds = rows.chunk_by(|a, b| kind(a) == kind(b));
+    let clause = |rows: &[&VerdictRow]| {
+        let more = subjects(rows.iter().copied()).len() - 1;
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        rows.first().map(|first| words::clause(&name(verdict, &first.subject), first) + &more)
+    };
+    kinds.filter_map(clause).collect()
+}
+
+/// What people call a subject: `decode` for `decode/p128` where no other case of that phase was compared, a level without the word that
+/// says where its name comes from.
 fn name(verdict: &Verdict, subject: &Subject) -> String {
     match subject {
         Subject::Case(case) if case.phase() != Phase::Bench => {
-            let mut compared =
-                verdict.rows.iter().filter(|row| !is_of_memory(row)).filter_map(|row| row.subject.case());
-            let is_alone = compared.all(|other| other == *case || other.phase() != case.phase());
+            let mut others = cases(verdict).filter_map(|row| row.subject.case()).filter(|other| other != case);
+            let is_alone = others.all(|other| other.phase() != case.phase());
             if is_alone { case.phase().name().into() } else { case.to_string() }
         }
         Subject::Named(name) => name.name().into(),
@@ -63,63 +101,135 @@ fn name(verdict: &Verdict, subject: &Subject) -> String {
     }
 }
 
-/// The memory phase follows a generation of its own, which is no case of the suite.
-fn is_of_memory(row: &VerdictRow) -> bool {
-    matches!(row.evidence, Evidence::Memory(_))
+fn subjects<'a>(rows: impl Iterator<Item = &'a VerdictRow>) -> HashSet<&'a Subject> {
+    rows.map(|row| &row.subject).collect()
 }
 
-/// The rows of cases and of levels under load: what belongs to the model and the memory phase is none.
+/// What leaves nothing of the run to be judged.
+fn whole_run(verdict: &Verdict) -> Option<String> {
+    let of_outcome = |note: &&Note| match note {
+        Note::Broken { .. } => verdict.verdict == Outcome::Invalid,
+        Note::CutShort { base } => verdict.verdict == Outcome::Partial && !base,
+        Note::NotRun { .. } => verdict.verdict == Outcome::NotComparable,
+        _ => false,
+    };
+    let mut notes = verdict.notes.iter().filter(of_outcome);
+    let first = match notes.next()? {
+        Note::Broken { what } => what.clone(),
+        note => words::note(note),
+    };
+    let more = notes.count();
+    Some(if more > 0 { format!("{first} and {more} more") } else { first })
+}
+
+/// The rows of cases and of levels under load. The memory phase follows a generation of its own, which is no case of the suite.
 fn cases(verdict: &Verdict) -> impl Iterator<Item = &VerdictRow> {
-    let is_named = |row: &&VerdictRow| matches!(row.subject, Subject::Case(_) | Subject::Named(_));
-    verdict.rows.iter().filter(is_named).filter(|row| !is_of_memory(row))
+    let is_case = |row: &&VerdictRow| matches!(row.subject, Subject::Case(_) | Subject::Named(_));
+    verdict.rows.iter().filter(is_case).filter(|row| !matches!(row.evidence, Evidence::Memory(_)))
 }
 
-fn noun(verdict: &Verdict) -> &'static str {
-    let is_level = |row: &VerdictRow| matches!(&row.subject, Subject::Named(name) if name.source() == "load");
-    if cases(verdict).all(is_level) { "load level" } else { "case" }
-}
-
-/// How the cases ended that the sentence says nothing of.
-struct Others {
-    passed: usize,
-    open: usize,
-    /// The memory phase, which is no case, is open.
-    memory_open: bool,
-}
-
-impl Others {
-    fn of(verdict: &Verdict) -> Self {
-        let mut ends: HashMap<&Subject, (u8, bool)> = HashMap::new();
-        for row in cases(verdict) {
-            let (worst, is_judged) = ends.entry(&row.subject).or_default();
-            *worst = (*worst).max(row.outcome.severity());
-            *is_judged |= row.outcome != Outcome::Advisory;
-        }
-        let is_open =
-            |worst: u8| worst == Outcome::Inconclusive.severity() || worst == Outcome::NotComparable.severity();
-        Self {
-            passed: ends.values().filter(|(worst, is_judged)| *worst == 0 && *is_judged).count(),
-            open: ends.values().filter(|(worst, _)| is_open(*worst)).count(),
-            memory_open: verdict.rows.iter().any(|row| is_of_memory(row) && is_open(row.outcome.severity())),
+/// `other cases: 3 pass, 1 inconclusive`.
+fn others(verdict: &Verdict, shown: &[&VerdictRow]) -> Option<String> {
+    let shown = subjects(shown.iter().copied());
+    let mut worst: BTreeMap<&Subject, Outcome> = BTreeMap::new();
+    for row in cases(verdict).filter(|row| verdict.verdict.exit_code() != 0 && !shown.contains(&row.subject)) {
+        let is_pass = row.outcome.exit_code() == 0 && row.outcome != Outcome::Advisory;
+        let outcome = if is_pass { Outcome::Pass } else { row.outcome };
+        let known = worst.entry(&row.subject).or_insert(outcome);
+        if outcome.severity() > known.severity() || *known == Outcome::Advisory {
+            *known = outcome;
         }
     }
-
-    /// `said` with a sentence behind it: `3 other cases pass, 1 is not decided`.
-    fn behind(&self, said: String, verdict: &Verdict) -> String {
-        let others = |count: usize, one: &str, more: &str| {
-            let verb = if count == 1 { one } else { more };
-            (count > 0).then(|| format!("{} {verb}", units::many(count, &format!("other {}", noun(verdict)))))
-        };
-        let (passed, open) =
-            (others(self.passed, "passes", "pass"), others(self.open, "is not decided", "are not decided"));
-        let memory = if self.memory_open { "; whether memory leaks is not decided" } else { "" };
-        let parts: Vec<String> = passed.into_iter().chain(open).collect();
-        let others = if parts.is_empty() { String::new() } else { format!(". {}", parts.join(", ")) };
-        format!("{said}{memory}{others}")
-    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    worst.values().for_each(|outcome| *counts.entry(outcome.words()).or_default() += 1);
+    let counts: Vec<String> = counts.iter().rev().map(|(words, count)| format!("{count} {words}")).collect();
+    (!counts.is_empty()).then(|| format!("other cases: {}", counts.join(", ")))
 }
 
-/// ` and 3 more`, or nothing.
-fn and_more(count: usize) -> String {
-    if count > 0 { format!(" and {count} more") } else { String::new() }
+/// `5 cases with the same output, none slower (a slowdown from 2.6 % on would show), no leak in 100 runs (1 B in each run would show)`.
+fn rests_on(verdict: &Verdict) -> Option<String> {
+    let count = subjects(cases(verdict)).len();
+    let is_load = cases(verdict).all(|row| matches!(row.subject, Subject::Named(_)));
+    let noun = if is_load { "load level" } else { "case" };
+    let cases = (count > 0).then(|| units::many(count, noun) + &outputs(verdict));
+    let mut parts: Vec<String> = cases.into_iter().chain(times(verdict)).chain(memory(verdict)).collect();
+    let is_met = |row: &&VerdictRow| matches!(row.evidence, Evidence::Target(_)) && row.outcome == Outcome::Pass;
+    let met = verdict.rows.iter().filter(is_met).count();
+    parts.extend((met > 0).then(|| format!("{} met", units::many(met, "target"))));
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// ` with the same output`, or how many outputs compare in which way.
+fn outputs(verdict: &Verdict) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in cases(verdict) {
+        if let Evidence::Output(output) = &row.evidence
+            && output.comparison != OutputComparison::NotGiven
+        {
+            *counts.entry(words::output(row, output)).or_default() += 1;
+        }
+    }
+    if counts.keys().all(|words| *words == "same") {
+        return if counts.is_empty() { String::new() } else { " with the same output".into() };
+    }
+    let counts: Vec<String> = counts.iter().map(|(words, count)| format!("{count} {words}")).collect();
+    format!(" (output: {})", counts.join(", "))
+}
+
+/// How slow a case could be unseen, and what was not judged.
+fn times(verdict: &Verdict) -> Vec<String> {
+    let timed = || verdict.rows.iter().filter(|row| row.time().is_some_and(|time| time.counted));
+    let of = |outcome: Outcome| timed().filter(move |row| row.outcome == outcome);
+    let is_slower = |row: &&VerdictRow| row.time().and_then(words::tendency) == Some(Shown::Slower);
+    let mut slower: Vec<&VerdictRow> = of(Outcome::WithinLimit).filter(is_slower).collect();
+    slower.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    let mut parts: Vec<String> =
+        clauses(verdict, &slower).iter().map(|slower| format!("{slower}, within the limit")).collect();
+    let judged = timed().filter(|row| matches!(row.outcome, Outcome::Pass | Outcome::WithinLimit | Outcome::Improved));
+    let judged: Vec<&TimeEvidence> = judged.filter_map(VerdictRow::time).collect();
+    if parts.is_empty() && !judged.is_empty() {
+        let none = if of(Outcome::Accepted).count() > 0 { "no other" } else { "none" };
+        parts.push(format!("{none} slower{}", would_show(&judged)));
+    }
+    for outcome in [Outcome::SameCode, Outcome::Layout, Outcome::Advisory] {
+        let Some(first) = of(outcome).next() else { continue };
+        let is_same_code = |note: &&Note| matches!(note, Note::SameCode);
+        let note = verdict.notes.iter().find(is_same_code).filter(|_| outcome == Outcome::SameCode);
+        let why = words::sentence(first).or_else(|| note.map(words::note));
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        parts.push(format!("{} {}{why}", subjects(of(outcome)).len(), outcome.words()));
+    }
+    parts
+}
+
+/// The largest slowdown that a case could have had unseen; of a baseline's sessions the largest limit.
+fn would_show(judged: &[&TimeEvidence]) -> String {
+    let medians = || judged.iter().filter(|time| time.statistic == Statistic::Median);
+    let largest =
+        |ratios: Option<Vec<f64>>| ratios?.into_iter().reduce(f64::max).map(|ratio| units::percent(Some(ratio - 1.0)));
+    if medians().all(|time| time.against == Against::Baseline) {
+        let limit = largest(medians().map(|time| time.threshold).collect());
+        return limit.map_or_else(String::new, |limit| format!(" by more than {limit}"));
+    }
+    let smallest = largest(medians().map(|time| time.smallest_slowdown).collect());
+    smallest
+        .map_or_else(|| " beyond its limit".into(), |smallest| format!(" (a slowdown from {smallest} on would show)"))
+}
+
+/// `no leak in 100 runs (1 B in each run would show)`: by the heap, which is counted, or by what is resident. How far a plateau is one
+/// stands in its own words.
+fn memory(verdict: &Verdict) -> Option<String> {
+    let followed = verdict.rows.iter().filter(|row| matches!(row.outcome, Outcome::Pass | Outcome::Plateau));
+    let memory =
+        |row: &VerdictRow| if let Evidence::Memory(memory) = &row.evidence { Some(memory.clone()) } else { None };
+    let followed = followed.filter_map(|row| Some((row, memory(row)?)));
+    let (row, memory) = followed.min_by_key(|(_, memory)| memory.witness != Witness::Heap)?;
+    if row.outcome == Outcome::Plateau {
+        return words::sentence(row);
+    }
+    let runs = memory.runs.map_or_else(String::new, |runs| format!(" in {}", units::many(runs, "run")));
+    let what = if memory.witness == Witness::Heap { "" } else { " of resident memory" };
+    let seen =
+        memory.smallest_leak_bytes.map(|leak| format!(" ({}{what} in each run would show)", units::bytes(Some(leak))));
+    Some(format!("no leak{runs}{}", seen.unwrap_or_default()))
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::units;
-use infergate_receipts::{MemoryEvidence, Outcome, Reason, Verdict, VerdictRow, Witness};
+use infergate_receipts::{MemoryEvidence, Outcome, Verdict, Witness};
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -22,11 +22,6 @@ pub fn sites(verdict: Option<&Verdict>) -> &'static str {
     let mut rows = verdict.into_iter().flat_map(|verdict| &verdict.rows);
     let leaks = rows.any(|row| row.outcome == Outcome::Leak);
     if leaks { "Where it leaks" } else { "What stays allocated" }
-}
-
-/// What the leak rule says of itself.
-pub fn observed(row: &VerdictRow) -> Option<String> {
-    row.reasons.iter().find_map(|reason| if let Reason::Observed { text } = reason { Some(text.clone()) } else { None })
 }
 
 /// How rare a leak of the heap may be and is still seen; `None` where that is not known.

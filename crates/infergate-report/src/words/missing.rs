@@ -42,26 +42,19 @@ pub fn reason(missing: Missing) -> String {
 
 /// Columns that have a number in no row, and why, each reason once; `None` where there is nothing to say.
 pub fn left_out(columns: &[(&str, Vec<Missing>)]) -> Option<String> {
-    let mut grouped: Vec<(Vec<&str>, String)> = Vec::new();
+    let mut grouped: Vec<(String, Vec<&str>)> = Vec::new();
     for (title, reasons) in columns {
-        let Some(why) = reasons.first() else { continue };
-        let why = match reasons.iter().map(|reason| needed(*reason)).collect::<Option<Vec<_>>>() {
-            Some(needed) => format!("takes {} samples, and no row has so many", needed.first()?),
-            None => reason(*why),
-        };
-        match grouped.iter_mut().find(|(_, known)| *known == why) {
-            Some((titles, _)) => titles.push(*title),
-            None => grouped.push((vec![*title], why)),
+        let Some(why) = reasons.first().map(|why| reason(*why)) else { continue };
+        match grouped.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, titles)) => titles.push(*title),
+            None => grouped.push((why, vec![*title])),
         }
     }
-    let said: Vec<String> = grouped.into_iter().map(|(titles, why)| format!("{} ({why})", titles.join(", "))).collect();
-    (!said.is_empty()).then(|| format!("Not shown: {}.", said.join("; ")))
+    let sentences: Vec<String> = grouped.iter().map(|(why, titles)| format!("{} ({why})", titles.join(", "))).collect();
+    (!sentences.is_empty()).then(|| format!("Not shown: {}.", sentences.join("; ")))
 }
 
-/// The samples that a number takes; `None` where they are not what is missing.
-fn needed(missing: Missing) -> Option<usize> {
-    match missing {
-        Missing::TooFewSamples { needed, .. } | Missing::TooFewRequests { needed, .. } => Some(needed),
-        _ => None,
-    }
+/// Why a fraction of the hardware is not shown; `None` where it is, or is not known.
+pub fn beyond_hardware(fraction: Option<f64>) -> Option<String> {
+    fraction.filter(|fraction| *fraction > 1.0).map(|_| reason(Missing::BeyondHardware))
 }

@@ -22,7 +22,7 @@ pub fn output(row: &VerdictRow, output: &OutputEvidence) -> &'static str {
 
 /// By how much the numbers behind an output moved, and by how much they may: `logits differ by 0.41 % of the largest (0.0001 % is
 /// rounding)`. `None` where they are not known.
-pub fn logits(output: &OutputEvidence) -> Option<String> {
+fn logits(output: &OutputEvidence) -> Option<String> {
     if let Some((base, head)) = output.other_logits {
         return Some(format!("head gives {head} finite logits for each token and base {base}"));
     }
@@ -39,12 +39,12 @@ pub fn logits(output: &OutputEvidence) -> Option<String> {
         }
         _ => ("", drift, tolerance),
     };
-    let (drift, tolerance) = (units::tiny(drift), units::tiny(tolerance));
+    let (drift, tolerance) = (units::precise(drift), units::precise(tolerance));
     Some(format!("logits{which} differ by {drift} of the largest ({tolerance} is rounding)"))
 }
 
 /// Where and by how much an output differs; `None` where it does not.
-pub(super) fn differs(output: &OutputEvidence) -> Option<String> {
+pub fn differs(output: &OutputEvidence) -> Option<String> {
     let beyond = output.comparison == OutputComparison::Changed && output.position.is_none();
     if beyond || output.comparison == OutputComparison::Drifted {
         let divergence = output.kl_divergence.map_or_else(|| MISSING.into(), |value| format!("{value:.1e}"));

@@ -15,7 +15,7 @@ use infergate_receipts::{
     read_uploaded, schema_of,
 };
 use infergate_report::inputs::Inputs;
-use infergate_report::words::look::is_of_errors;
+use infergate_report::words::provenance::is_of_errors;
 
 /// Reads all of them, and judges what can be. Those of a `pull_request` were written by whoever is judged.
 ///

@@ -101,7 +101,7 @@ fn a_run_is_judged_by_the_baseline_at_the_usual_place_or_the_one_that_is_named()
     }
     write_json(&folder.join("faster.json"), &baseline).expect("a file");
     let slower = run(&["--baseline=faster.json", "--json=verdict.json"]).code(1);
-    let expected = "verdict: regressed (exit 1): TTFT of plain/4 users 100 % longer (";
+    let expected = "verdict: regressed (exit 1): plain/4 users TTFT 100 % slower (";
     assert!(last(&slower).starts_with(expected), "{}", last(&slower));
     assert_eq!(verdict("verdict.json").exit_code, 1);
 }

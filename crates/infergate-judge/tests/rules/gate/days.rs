@@ -131,7 +131,7 @@ fn sessions_of_too_few_days_are_advisory_and_say_how_many_days_are_missing() {
     let verdict = judge(&run(&[("decode/p128", &[5000; 3])]), Some(&base), &Policy::default()).expect("a verdict");
     let found = row(&verdict, "decode/p128", "itl_ns");
     assert_eq!((found.outcome, verdict.exit_code), (Outcome::Advisory, 0));
-    assert_eq!(found.reasons, [Reason::TooFewSessions { sessions: 8, days: Some(2), needed: 8 }]);
+    assert_eq!(found.reasons, [Reason::TooFewSessions { sessions: 8, days: 2, needed: 8 }]);
     assert_eq!(note(found), "8 sessions of 2 days: time is advisory, 6 more days needed");
     assert_eq!((time(found).sessions, time(found).days), (Some(8), Some(2)));
 }

@@ -81,7 +81,7 @@ fn a_slowdown_is_regressed_from_eight_sessions_on() {
     let few = judged(&slow, &baseline(7));
     assert_eq!((few.verdict, few.exit_code), (Outcome::Pass, 0));
     assert_eq!(outcomes(&times(&few)), [Outcome::Advisory; 4]);
-    assert!(reasons(&few).contains(&&Reason::TooFewSessions { sessions: 7, days: Some(7), needed: 8 }));
+    assert!(reasons(&few).contains(&&Reason::TooFewSessions { sessions: 7, days: 7, needed: 8 }));
     let fast = judged(&run(20, 60), &baseline(8));
     assert_eq!((outcomes(&times(&fast)), fast.exit_code), (vec![Outcome::Improved; 4], 0));
     // Eight of one day are one.
@@ -92,7 +92,7 @@ fn a_slowdown_is_regressed_from_eight_sessions_on() {
         .for_each(|(session, hour)| session.created = format!("2026-01-01T{hour:02}:00:00Z"));
     let verdict = judged(&slow, &day);
     assert_eq!((outcomes(&times(&verdict)), verdict.exit_code), (vec![Outcome::Advisory; 4], 0));
-    assert!(reasons(&verdict).contains(&&Reason::TooFewSessions { sessions: 8, days: Some(1), needed: 8 }));
+    assert!(reasons(&verdict).contains(&&Reason::TooFewSessions { sessions: 8, days: 1, needed: 8 }));
 }
 
 #[test]

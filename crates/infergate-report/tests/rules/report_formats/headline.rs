@@ -62,7 +62,8 @@ fn memory(witness: Witness, outcome: Outcome, slope_bytes: f64) -> VerdictRow {
         certain_leak_interval: None,
         random_leaks: Vec::new(),
     };
-    row("generate/p128-o16", outcome, Evidence::Memory(memory))
+    let text = format!("memory grows by {slope_bytes} B a run");
+    row("generate/p128-o16", outcome, Evidence::Memory(memory)).because(Reason::Observed { text })
 }
 
 fn missed() -> VerdictRow {
@@ -97,14 +98,19 @@ fn what_fails_comes_in_one_order_with_its_size() {
     ];
     let verdict = Verdict::of(rows.clone(), vec![]);
     assert_eq!(outcomes(&verdict), [Regressed, OutputChanged, Leak, CounterRegressed, TargetMissed]);
-    let parts =
-        ["decode", "5.7 % slower", "+4.7 to +6.7 %", "token 34", "542 B a run", "+100 %", "1.21 ms", "1 other case"];
+    let parts = [
+        "decode 5.7 % slower (95 %: +4.7 to +6.7 %; fails from +2.0 %)",
+        "token 34",
+        "542.4 B a run",
+        "1 more allocations a token (1 to 2)",
+        "1.21 ms",
+    ];
     assert_says(rows, vec![], &parts);
-    let level = time("load:chat/2 users", Regressed, Metric::SystemToken, 1.25);
-    assert_says(vec![level], vec![], &["throughput of chat/2 users 20 % lower", "1000 to 800 tok/s"]);
+    let others = [decode(Regressed, 1.1), time("prefill/p8", Outcome::Pass, Metric::Ttft, 1.0)];
+    assert_says(others.to_vec(), vec![], &["other cases: 1 pass"]);
     let failed = counter("load:chat/2 users", "failed_requests", 0, 1);
     let more = Reason::MoreFail { failed: 1, issued: 40, most_before: 0.013, blocks: None };
-    assert_says(vec![failed.because(more)], vec![], &["1 of 40 requests failed", "1.3 %"]);
+    assert_says(vec![failed.because(more)], vec![], &["1 more failed requests", "40 requests", "1.3 %"]);
 }
 
 #[test]
@@ -116,21 +122,21 @@ fn a_pass_says_what_would_have_shown_or_why_less_was_judged() {
     assert_says(rows, vec![], &["1 case with the same output", "none slower", "2.1 %", "no leak in 100 runs", "1 B"]);
     assert_says(vec![same(), decode(Improved, 0.88)], vec![], &["decode 12 % faster", "none slower"]);
     let drifted = output("decode/p128", Outcome::Drifted, OutputComparison::Drifted, None);
-    assert_says(vec![drifted], vec![], &["but for rounding"]);
+    assert_says(vec![drifted], vec![], &["1 case (output: 1 drifted)"]);
     let untimed = row("decode/p128", SameCode, Evidence::Time(TimeEvidence::new(Metric::Itl, Against::Base)));
     assert_says(vec![same(), untimed], vec![Note::SameCode], &["same machine code"]);
     let advisory = decode(Advisory, 1.5).because(Reason::NoBaseline);
-    assert_says(vec![advisory], vec![], &["no baseline", "decode 50 % slower"]);
+    assert_says(vec![advisory], vec![], &["1 case, 1 advisory: there is no baseline"]);
     let accepted = Reason::Accepted { up_to: Some("6%".parse().expect("a size")), reason: "meant".into() };
     let accepted = decode(Accepted, 1.05).because(accepted);
-    assert_says(vec![same(), accepted], vec![], &["intended", "decode 5.0 % slower", "1 case"]);
+    assert_says(vec![same(), accepted], vec![], &["decode 5.0 % slower", "intended", "1 case with the same output"]);
 }
 
 #[test]
 fn what_is_open_says_why_and_what_to_do() {
     let noisy = decode(Outcome::Unstable, 1.012).because(Reason::TooNoisy { blocks: 24 });
     let other = time("prefill/p128", Outcome::WithinLimit, Metric::Ttft, 1.0);
-    let parts = ["decode is not decided", "+1.2 %", "too noisy", "24 blocks", "measure again", "1 other case passes"];
+    let parts = ["decode 1.2 % slower", "too noisy", "24 blocks", "measure again", "other cases: 1 pass"];
     assert_says(vec![noisy.clone(), other.clone()], vec![], &parts);
     let warned = Verdict::of(vec![noisy], vec![]).passing_undecided();
     assert!(of(&warned).contains("undecided = \"warn\" lets it pass"), "{}", of(&warned));

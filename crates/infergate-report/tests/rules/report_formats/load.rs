@@ -29,7 +29,7 @@ pub fn number(table: &Table, at: usize, id: &str) -> Option<f64> {
 }
 
 /// The findings of a section.
-pub fn findings<'a>(report: &'a Report, section: &str) -> Vec<&'a Finding> {
+fn findings<'a>(report: &'a Report, section: &str) -> Vec<&'a Finding> {
     let blocks = report.section(section).map_or(&[][..], |section| &section.blocks);
     let found = blocks.iter().filter_map(|block| if let Block::Findings(found) = block { Some(found) } else { None });
     found.flatten().collect()

@@ -11,13 +11,19 @@ struct Cell {
     why: Option<String>,
 }
 
+/// The rows of each table.
+fn tables(json: &str) -> Vec<Vec<Vec<Value>>> {
+    let document: Value = serde_json::from_str(json).expect("JSON");
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let blocks = list(&document["sections"]).into_iter().flat_map(|section| list(&section["blocks"]));
+    let rows = |block: Value| list(&block["table"]["rows"]).iter().map(|row| list(&row["cells"])).collect();
+    blocks.map(rows).collect()
+}
+
 /// Whether pages show each cell: its column has something in some row.
 fn on_pages(json: &str) -> Vec<bool> {
-    let document: Value = serde_json::from_str(json).expect("JSON");
-    let list = |value: &Value| value.as_array().expect("a list").clone();
     let mut shown = Vec::new();
-    for table in list(&document["sections"]).iter().flat_map(|section| list(&section["tables"])) {
-        let rows: Vec<Vec<Value>> = list(&table["rows"]).iter().map(list).collect();
+    for rows in tables(json) {
         let says = |cell: &Value| !["", "—"].contains(&cell["text"].as_str().expect("a text"));
         let said = |at: usize| rows.iter().any(|row| says(&row[at]));
         shown.extend(rows.iter().flat_map(|row| (0..row.len()).map(said).collect::<Vec<_>>()));
@@ -26,25 +32,17 @@ fn on_pages(json: &str) -> Vec<bool> {
 }
 
 fn cells(json: &str) -> Vec<Cell> {
-    let document: Value = serde_json::from_str(json).expect("JSON");
-    let list = |value: &Value| value.as_array().expect("a list").clone();
-    let mut cells = Vec::new();
-    for section in list(&document["sections"]) {
-        for table in list(&section["tables"]) {
-            for row in list(&table["rows"]) {
-                cells.extend(list(&row).iter().map(|cell| Cell {
-                    text: cell["text"].as_str().expect("a text").to_owned(),
-                    value: cell["value"].as_f64(),
-                    why: cell["why_missing"].as_str().map(str::to_owned),
-                }));
-            }
-        }
-    }
-    cells
+    let cells = tables(json).into_iter().flatten().flatten();
+    let cell = |cell: Value| Cell {
+        text: cell["text"].as_str().expect("a text").to_owned(),
+        value: cell["value"].as_f64(),
+        why: cell["why_missing"].as_str().map(str::to_owned),
+    };
+    cells.map(cell).collect()
 }
 
-/// Text and number of each cell of the page.
-fn page_cells(page: &str) -> Vec<(String, Option<f64>, Option<String>)> {
+/// Text of each cell of the page, and why it has no number.
+fn page_cells(page: &str) -> Vec<(String, Option<String>)> {
     let attribute = |tag: &str, name: &str| {
         let (_, rest) = tag.split_once(&format!(" {name}=\""))?;
         rest.split_once('"').map(|(value, _)| plain(value))
@@ -56,8 +54,7 @@ fn page_cells(page: &str) -> Vec<(String, Option<f64>, Option<String>)> {
             let (inner, _) = rest.split_once("</td>").expect("its end");
             let inner = inner.split_once("<sup>").map_or(inner, |(text, _)| text);
             let inner = inner.replace("<code>", "").replace("</code>", "");
-            let value = attribute(tag, "data-value").map(|value| value.parse().expect("a number"));
-            (plain(&inner), value, attribute(tag, "title"))
+            (plain(&inner), attribute(tag, "title"))
         })
         .collect()
 }
@@ -116,8 +113,8 @@ fn markdown_html_csv_and_json_hold_the_same_numbers() {
         let markdown = markdown_cells(&file(&inputs, "report.md"));
         assert_eq!([page.len(), records.len(), markdown.len()], [cells.len(); 3], "{name}");
         for (at, cell) in cells.iter().enumerate() {
-            let (text, value, title) = &page[at];
-            assert_eq!((text, value), (&cell.text, &cell.value), "{name}: HTML");
+            let (text, title) = &page[at];
+            assert_eq!(text, &cell.text, "{name}: HTML");
             assert_eq!(*title, cell.why, "{name}: HTML, {}", cell.text);
             let record = &records[at];
             assert_eq!(record[5].parse().ok(), cell.value, "{name}: CSV, {}", cell.text);

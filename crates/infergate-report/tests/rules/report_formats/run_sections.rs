@@ -7,7 +7,7 @@ use infergate_report::inputs::Inputs;
 use infergate_report::model::{Cell, Report, Table};
 use infergate_report::topics::report;
 
-use crate::report_formats::load::{cell, findings, number, table};
+use crate::report_formats::load::{cell, number, table};
 use crate::report_formats::support::run;
 
 const MS: u64 = 1_000_000;
@@ -39,10 +39,6 @@ fn start(prefill_ms: u64) -> TtftParts {
 fn fact<'a>(report: &'a Report, id: &str, what: &str) -> Option<&'a Cell> {
     let facts: &Table = table(report, "configuration", id);
     facts.rows.iter().find(|row| row.cells[0].shown() == what).map(|row| &row.cells[1])
-}
-
-fn recommended(report: &Report) -> Vec<&str> {
-    findings(report, "recommendations").iter().map(|finding| finding.said.as_str()).collect()
 }
 
 #[test]
@@ -115,36 +111,4 @@ fn e2e_scales_with_the_prompt() {
     receipt.cases.extend([case("prefill/p128", &[20; 3]), case("prefill/p512", &[60; 3])]);
     let both = of(receipt);
     assert_eq!([rows(&both, "TTFT").len(), rows(&both, "tokens/s").len(), rows(&both, "E2E").len()], [2, 3, 3]);
-}
-
-#[test]
-fn recommendations_say_what_they_rest_on() {
-    let mut receipt = receipt();
-    assert_eq!(recommended(&of(receipt.clone())), [""; 0], "nothing was measured");
-
-    receipt.cases = vec![case("prefill/p128", &[70; 24]), case("prefill/p512", &[290; 24])];
-    (receipt.cold, receipt.warm) = (vec![start(14)], vec![start(10)]);
-    assert_eq!(recommended(&of(receipt.clone())), [""; 0], "quick, warm, steady, and often enough");
-
-    receipt.cases[1] = case("prefill/p512", &[500; 24]);
-    receipt.cases.push(case("decode/p8", &[10, 10, 10, 20]));
-    receipt.cold = vec![start(30)];
-    let report = of(receipt.clone());
-    let found = recommended(&report);
-    let figures = [("decode/p8", "36 %"), ("70.0 ms", "500 ms"), ("30.0 ms", "10.0 ms"), ("12", "72")];
-    assert_eq!(found.len(), figures.len());
-    for (said, (one, other)) in found.iter().zip(figures) {
-        assert!(said.contains(one) && said.contains(other), "{said}");
-    }
-}
-
-/// Half of what the hardware gives is enough; of two cases below, the one that is farther away is named.
-#[test]
-fn the_case_farthest_from_the_hardware_is_named_first() {
-    let mut golden = run().head.expect("the golden run");
-    golden.cases.truncate(2);
-    let said = recommended(&of(golden.clone())).join("\n");
-    assert!(said.contains("Optimise prefill/p8 first: it reaches 0.4 % of what the hardware gives"), "{said}");
-    golden.cases.iter_mut().for_each(|case| case.work = None);
-    assert!(!recommended(&of(golden)).join("\n").contains("Optimise"));
 }

@@ -1,0 +1,53 @@
+//! The files of `templates`. A name ends with the format of the file, and what it prints is escaped for that format.
+
+use anyhow::{Context, Result};
+use infergate_core::printable::printable;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, Value, escape_formatter};
+use serde::Serialize;
+
+use super::markup::{code, inline, prose};
+
+const TEMPLATES: [(&str, &str); 3] = [
+    ("comment.md.jinja", include_str!("../../templates/comment.md.jinja")),
+    ("junit.xml.jinja", include_str!("../../templates/junit.xml.jinja")),
+    ("page.html.jinja", include_str!("../../templates/page.html.jinja")),
+];
+
+/// The template of this name with these values. Only what is marked as safe is printed as it is.
+pub fn render(name: &str, values: impl Serialize) -> Result<String> {
+    let fault = || format!("{name} cannot be made; this is a fault of infergate");
+    let mut templates = Environment::new();
+    templates.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().with_context(fault)?);
+    templates.set_formatter(|out, state, value| {
+        let text = value.as_str().filter(|_| !value.is_safe());
+        let escaped = match (text, state.auto_escape()) {
+            (None, _) => value.clone(),
+            (Some(text), AutoEscape::None) => inline(text).into(),
+            (Some(text), _) => printable(text).into_owned().into(),
+        };
+        escape_formatter(out, state, &escaped)
+    });
+    templates.add_filter("prose", |text: &str| Value::from_safe_string(prose(text)));
+    templates.add_filter("code", |text: &str| Value::from_safe_string(code(text, false)));
+    templates.add_filter("reasons", reasons);
+    for (name, source) in TEMPLATES {
+        templates.add_template(name, source).with_context(fault)?;
+    }
+    templates.get_template(name).and_then(|template| template.render(Serde(values))).with_context(fault)
+}
+
+/// Why cells of these rows have no number, each reason once.
+fn reasons(rows: &Value) -> Result<Vec<Value>, minijinja::Error> {
+    let mut reasons = Vec::new();
+    for row in rows.try_iter()? {
+        for cell in row.get_attr("cells")?.try_iter()? {
+            let why = cell.get_attr("why_missing")?;
+            if !why.is_none() && !reasons.contains(&why) {
+                reasons.push(why);
+            }
+        }
+    }
+    Ok(reasons)
+}

@@ -1,0 +1,199 @@
+//! How sure a verdict is, what was measured about its cause, and how to repeat it.
+
+use crate::inputs::{Inputs, commit};
+use crate::{units, words};
+use infergate_receipts::shell::flag;
+use infergate_receipts::{
+    Against, Build, BuiltWith, Evidence, Note, Outcome, PairedReceipt, Statistic, TimeEvidence, Verdict, VerdictRow,
+};
+
+/// Both sides in one line: `base dde2501974, head da0836b985 with changes`.
+pub fn sides(base: &Build, head: &Build) -> String {
+    format!("base {}, head {}", build(base), build(head))
+}
+
+/// A build in a few words: its commit's first digits.
+pub fn build(build: &Build) -> String {
+    let Some(id) = commit(build) else { return "an unknown commit".into() };
+    let changed = if build.dirty == Some(true) { " with changes that are in no commit" } else { "" };
+    format!("{}{changed}", &id[..id.len().min(10)])
+}
+
+/// Bytes of the flags that say how a target is built; nobody copies a longer command.
+const MOST_FLAG_BYTES: usize = 2_000;
+/// Cases that a command names; of more it runs the whole suite.
+const MOST_CASES: usize = 3;
+
+/// How the numbers came about, and what their intervals mean.
+pub fn how_sure(inputs: &Inputs) -> Option<String> {
+    let verdict = inputs.verdict.as_ref();
+    let times = || verdict.into_iter().flat_map(|verdict| &verdict.rows).filter_map(VerdictRow::time);
+    let level = times().find_map(|time| time.interval).map(|interval| units::precise(interval.level));
+    let Some(paired) = &inputs.paired else { return stored(times().find(|time| time.sessions.is_some())?) };
+    if paired.blocks.is_empty() {
+        return None;
+    }
+    let who = match paired.servers {
+        Some(servers) => format!("{servers} servers of each side that ran already"),
+        None => "fresh processes of both revisions".into(),
+    };
+    let work = timed_work(paired).map_or_else(String::new, |work| format!(" ({work})"));
+    let level = level.map(|level| format!(" An interval holds the true change in {level} of runs."));
+    let mut notes = verdict.map_or(&paired.notes, |verdict| &verdict.notes).iter();
+    let errors = notes.find(|note| is_of_errors(note)).map_or_else(words::by_design, words::note);
+    Some(format!(
+        "{} blocks, each with {who}, taking turns{work}. A change compares the two sides within each block, so it can differ from the \
+         ratio of the two times.{} {errors}",
+        paired.blocks.len(),
+        level.unwrap_or_default()
+    ))
+}
+
+/// `12.3 s timed`: of base and head, without what was loaded and set up; of servers how long their windows were. `None` where nothing
+/// was timed.
+pub fn timed_work(paired: &PairedReceipt) -> Option<String> {
+    let windows = paired.blocks.iter().flat_map(|block| &block.windows).map(|window| window.length_ns as f64);
+    let cases = paired.blocks.iter().flat_map(|block| &block.cases);
+    let samples = cases.flat_map(|case| case.base_ns.iter().chain(&case.head_ns)).map(|ns| *ns as f64);
+    // What a case of a server says is no time that something took: a mean gap, or a percentile.
+    let is_server = paired.head.engine.name == "server";
+    let all_ns: f64 = if is_server { windows.sum() } else { samples.sum() };
+    let how = if is_server { "under load" } else { "timed" };
+    (all_ns > 0.0).then(|| format!("{} {how}", units::duration(Some(all_ns))))
+}
+
+fn stored(time: &TimeEvidence) -> Option<String> {
+    let sessions = units::many(time.sessions?, "session");
+    let days = time.days.map_or_else(String::new, |days| format!(" of {}", units::many(days, "day")));
+    let step = time.spread_days.map_or_else(String::new, |days| {
+        format!(" since a step (the limit is from the spread of {}, before it and since)", units::many(days, "day"))
+    });
+    let level = time.interval.map_or_else(String::new, |interval| {
+        format!(
+            " An interval holds one more run of an unchanged program in {} of cases.",
+            units::precise(interval.level)
+        )
+    });
+    Some(format!("Head is one session, base is {sessions}{days}{step}, measured at other times.{level}"))
+}
+
+/// What was measured about the cause of each failure, each sentence once with the subjects that it is of.
+pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
+    let explained = inputs.paired.iter().flat_map(|paired| &paired.explained);
+    let explained = explained.map(|explained| (explained.id, words::explained::lines(explained)));
+    let allocated = inputs.paired.iter().flat_map(|paired| &paired.allocated);
+    let allocated = allocated.map(|allocated| (allocated.id, words::allocated::lines(allocated)));
+    let lines = explained.chain(allocated);
+    let mut places: Vec<String> =
+        lines.flat_map(|(id, lines)| lines.into_iter().map(move |line| format!("{id}: {line}"))).collect();
+    let failed = verdict.rows.iter().filter(|row| row.outcome.exit_code() == 1);
+    places.extend(words::grouped(failed, |row| place(row, verdict, inputs)));
+    // What changed anywhere is a place to look at where nothing nearer is known.
+    if places.is_empty() && verdict.exit_code == 1 {
+        let is_change = |note: &&Note| matches!(note, Note::CodeChanged { .. });
+        places.extend(verdict.notes.iter().filter(is_change).map(words::note));
+    }
+    places
+}
+
+/// Whether a note says how often the gate is wrong, as [`how_sure`] does.
+pub fn is_of_errors(note: &Note) -> bool {
+    matches!(note, Note::OwnErrors { .. } | Note::OwnErrorsUnknown { .. })
+}
+
+/// What was measured about the cause of a row that failed, in addition to its own numbers.
+fn place(row: &VerdictRow, verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
+    match &row.evidence {
+        Evidence::Time(time) if time.statistic == Statistic::Median && time.against == Against::Base => {
+            let of_subject = verdict.rows.iter().filter(|other| other.subject == row.subject);
+            let parts = of_subject.filter_map(VerdictRow::time).filter(|part| !part.counted && part.ratio.is_some());
+            parts.map(|part| format!("its {} {}", part.metric.short(), words::change(part).shown())).collect()
+        }
+        Evidence::Memory(_) => {
+            let site = inputs.memory_record().and_then(|record| record.sites.first());
+            let frames = site.map(|site| site.frames.iter().take(3).map(String::as_str).collect::<Vec<_>>());
+            let place = |frames: Vec<&str>| {
+                format!("memory that outlives its run is allocated in {}", frames.join(", called by "))
+            };
+            frames.map(place).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The command that gives this verdict again; `None` where it cannot be known.
+pub fn repeat(inputs: &Inputs) -> Option<String> {
+    let paired = inputs.paired.as_ref()?;
+    let (base, head) = (commit(&paired.base.build)?, commit(&paired.head.build)?);
+    if base == head {
+        return None;
+    }
+    let target = bench_target(paired)?;
+    let named = if paired.cases.len() > MOST_CASES { &[] } else { paired.cases.as_slice() };
+    let cases: Option<String> = named.iter().map(|case| one_of_many("cases", &case.id.id())).collect();
+    // Without them it measures these and the others.
+    let cases = cases.unwrap_or_default();
+    let server = if paired.head.engine.name == "server" { " --server" } else { "" };
+    let users = paired.cases.iter().find_map(|case| case.load.as_ref()).map(|load| load.users);
+    let users = users.map_or_else(String::new, |users| format!(" --users {users}"));
+    let program = &inputs.program;
+    Some(format!("git checkout {head}\n{program} gate --against {base}{target}{server}{users}{cases}"))
+}
+
+/// The flags that name the bench target of criterion benches, and how it is built; for engines, whose target has the usual name, only the
+/// latter. `None` where a name cannot stand in a command.
+fn bench_target(paired: &PairedReceipt) -> Option<String> {
+    let engine = &paired.head.engine;
+    let target = if engine.is_of_benches() { flag("bench-target", &engine.model)? } else { String::new() };
+    Some(target + &built_with(&paired.built_with)?)
+}
+
+fn built_with(built: &BuiltWith) -> Option<String> {
+    let optional =
+        |name: &str, value: &Option<String>| value.as_ref().map_or(Some(String::new()), |value| flag(name, value));
+    let features: Option<String> =
+        built.features.iter().map(|feature| one_of_many("bench-features", feature)).collect();
+    let default = if built.no_default_features { " --bench-default-features=false" } else { "" };
+    let package = optional("bench-package", &built.package)?;
+    let flags = package + &features? + default + &optional("bench-profile", &built.profile)?;
+    (flags.len() <= MOST_FLAG_BYTES).then_some(flags)
+}
+
+/// One value of a flag that takes several with commas between them.
+fn one_of_many(name: &str, value: &str) -> Option<String> {
+    (!value.contains(',') && value.trim() == value).then(|| flag(name, value)).flatten()
+}
+
+/// The command that finds the commit, for the first case that got slower.
+pub fn bisect(inputs: &Inputs) -> Option<String> {
+    let paired = inputs.paired.as_ref()?;
+    let slower =
+        inputs.verdict.as_ref()?.rows.iter().find(|row| row.outcome == Outcome::Regressed && row.time().is_some())?;
+    let case = slower.subject.case()?;
+    // A bisection builds bench targets alone.
+    if matches!(&*paired.head.engine.name, "server" | "command") {
+        return None;
+    }
+    let (good, bad) = (commit(&paired.base.build)?, commit(&paired.head.build)?);
+    if good == bad {
+        return None;
+    }
+    let (target, case) = match paired.head.engine.model.split_once(',') {
+        // Of several bench targets the one whose name is in front; alone it has its own names.
+        Some(_) if paired.head.engine.is_of_benches() => {
+            let name = case.to_string();
+            let mut targets = paired.head.engine.model.split(',');
+            let own = targets.find_map(|target| Some((target, name.strip_prefix(target)?.strip_prefix('/')?)));
+            let (target, own) = own?;
+            (flag("bench-target", target)? + &built_with(&paired.built_with)?, flag("case", &format!("bench:{own}"))?)
+        }
+        _ => (bench_target(paired)?, flag("case", &case.id())?),
+    };
+    // The search's own is that of one build a side, which vary less than those that the gate drew.
+    let limit = slower.time().and_then(|time| Some((time.statistic, time.threshold?)));
+    let limit = limit.map_or_else(String::new, |(statistic, ratio)| {
+        let name = if statistic == Statistic::Mean { "mean-threshold" } else { "threshold" };
+        format!(" --{name} {}", (ratio * 1e4).round() / 1e4)
+    });
+    Some(format!("{} bisect --good {good} --bad {bad}{target}{case}{limit}", inputs.program))
+}
