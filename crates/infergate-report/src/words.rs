@@ -134,25 +134,31 @@ pub fn decided(row: &VerdictRow) -> String {
     clause(&row.subject.to_string(), row)
 }
 
-/// `decode 5.7 % slower (95 %: +4.8 to +6.5 %; fails from +2.0 %); too noisy to judge in 24 blocks`.
-fn clause(name: &str, row: &VerdictRow) -> String {
-    let moved = row.time().and_then(|time| moved(row, time));
-    let sentence = sentence(row);
-    match (moved, sentence) {
-        (Some(moved), None) => format!("{name}{moved}"),
-        (Some(moved), Some(sentence)) => format!("{name}{moved}; {sentence}"),
+/// `decode 5.7 % slower (15.5 to 16.2 ms; 95 %: +4.8 to +6.5 %; fails from +2.0 %)`; `None` where no change is known.
+pub fn changed(name: &str, row: &VerdictRow) -> Option<String> {
+    row.time().and_then(|time| moved(row, time)).map(|moved| format!("{name}{moved}"))
+}
+
+/// As [`changed`], and what else there is to say: `...; too noisy to judge in 24 blocks`.
+pub fn clause(name: &str, row: &VerdictRow) -> String {
+    match (changed(name, row), sentence(row)) {
+        (Some(changed), None) => changed,
+        (Some(changed), Some(sentence)) => format!("{changed}; {sentence}"),
         (None, Some(sentence)) => format!("{name}: {sentence}"),
         (None, None) => name.into(),
     }
 }
 
-/// ` 5.7 % slower (95 %: +4.8 to +6.5 %; fails from +2.0 %)`, with the metric where it is not the usual one.
+/// ` 5.7 % slower (15.5 to 16.2 ms; 95 %: +4.8 to +6.5 %; fails from +2.0 %)`, with the metric where it is not the usual one, and with
+/// the times where they moved as their pairs did.
 fn moved(row: &VerdictRow, time: &TimeEvidence) -> Option<String> {
     let change = time.ratio.filter(|ratio| ratio.is_finite())? - 1.0;
     let usual = row.subject.case().map(Metric::gated);
     let is_usual = usual == Some(time.metric) && time.statistic == Statistic::Median;
     let metric = if is_usual { String::new() } else { format!(" {}", measure(time)) };
     let direction = direction(if change < 0.0 { Shown::Faster } else { Shown::Slower });
+    let times = time.base_ns.zip(time.head_ns).filter(|(base, head)| (head > base) == (change > 0.0));
+    let times = times.map(|(base, head)| units::from_to(&units::duration(Some(base)), &units::duration(Some(head))));
     let interval = time.interval.map(|ends| {
         format!(
             "{}: {}",
@@ -163,7 +169,7 @@ fn moved(row: &VerdictRow, time: &TimeEvidence) -> Option<String> {
     let from = if time.against == Against::Baseline { "above" } else { "from" };
     let limit = time.threshold.filter(|_| row.outcome.exit_code() != 0);
     let limit = limit.map(|limit| format!("fails {from} {}", units::signed_percent(limit - 1.0)));
-    let details: Vec<String> = interval.into_iter().chain(limit).collect();
+    let details: Vec<String> = times.into_iter().chain(interval).chain(limit).collect();
     let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join("; ")) };
     Some(format!("{metric} {} {direction}{details}", units::size_of_change(change)))
 }

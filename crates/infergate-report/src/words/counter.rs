@@ -56,19 +56,15 @@ pub fn apart(counter: &CounterEvidence) -> Option<(u64, u64)> {
     }
 }
 
-/// `24 more allocations a token (682 to 706)`. `None` where nothing moved.
+/// `allocations a token +24 (682 to 706)`. `None` where nothing moved.
 pub fn moved(counter: &CounterEvidence) -> Option<String> {
     let (from, to) = apart(counter)?;
     let by = size(counter.unit, to.abs_diff(from));
-    let more = match (to > from, counter.unit) {
-        (true, _) => "more",
-        (false, Unit::Bytes) => "less",
-        (false, Unit::Number) => "fewer",
-    };
+    let sign = if to > from { '+' } else { '-' };
     let when = if counter.head_twice.is_some() { " in some runs" } else { "" };
     let (from, to) = (size(counter.unit, from), size(counter.unit, to));
     let range = if from == to { String::new() } else { format!(" ({})", units::from_to(&from, &to)) };
-    Some(format!("{by} {more} {}{when}{range}", name(&counter.name)))
+    Some(format!("{} {sign}{by}{when}{range}", name(&counter.name)))
 }
 
 /// As a person reads a counter that may not repeat.

@@ -82,7 +82,12 @@ fn clauses(verdict: &Verdict, rows: &[&VerdictRow]) -> Vec<String> {
     let clause = |rows: &[&VerdictRow]| {
         let more = subjects(rows.iter().copied()).len() - 1;
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        rows.first().map(|first| words::clause(&name(verdict, &first.subject), first) + &more)
+        rows.first().map(|first| {
+            let name = name(verdict, &first.subject);
+            // What it runs and where it is slower stand below.
+            let changed = words::changed(&name, first).filter(|_| first.outcome.exit_code() == 1);
+            changed.unwrap_or_else(|| words::clause(&name, first)) + &more
+        })
     };
     kinds.filter_map(clause).collect()
 }
@@ -128,7 +133,7 @@ fn cases(verdict: &Verdict) -> impl Iterator<Item = &VerdictRow> {
     verdict.rows.iter().filter(is_case).filter(|row| !matches!(row.evidence, Evidence::Memory(_)))
 }
 
-/// `other cases: 3 pass, 1 inconclusive`.
+/// `Other cases: 3 pass, 1 inconclusive`.
 fn others(verdict: &Verdict, shown: &[&VerdictRow]) -> Option<String> {
     let shown = subjects(shown.iter().copied());
     let mut worst: BTreeMap<&Subject, Outcome> = BTreeMap::new();
@@ -143,7 +148,7 @@ fn others(verdict: &Verdict, shown: &[&VerdictRow]) -> Option<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     worst.values().for_each(|outcome| *counts.entry(outcome.words()).or_default() += 1);
     let counts: Vec<String> = counts.iter().rev().map(|(words, count)| format!("{count} {words}")).collect();
-    (!counts.is_empty()).then(|| format!("other cases: {}", counts.join(", ")))
+    (!counts.is_empty()).then(|| format!("Other cases: {}", counts.join(", ")))
 }
 
 /// `5 cases with the same output, none slower (a slowdown from 2.6 % on would show), no leak in 100 runs (1 B in each run would show)`.

@@ -61,7 +61,7 @@ fn a_counter_is_compared_with_the_range_seen_before() {
     }
     let verdict = judged(&counted(16, 16), &base);
     let row = row(&verdict, "decode/p128", "allocations_per_token");
-    assert_eq!(note(row), "8 more allocations a token (8 to 16)");
+    assert_eq!(note(row), "allocations a token +8 (8 to 16)");
     let Evidence::Counter(counter) = &row.evidence else { panic!("{row:?}") };
     let (five_to_eight, sixteen) = (Counter { min: 5, max: 8 }, Counter { min: 16, max: 16 });
     assert_eq!((counter.base, counter.head), (Some(five_to_eight), Some(sixteen)));
