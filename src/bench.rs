@@ -28,7 +28,7 @@ use crate::engine::EngineFactory;
 use crate::measure::InvariantBroken;
 use crate::worker::{self, WORKER_ARGUMENT};
 use infergate_core::clock::MonotonicClock;
-use infergate_core::config::{Config, Settings as _};
+use infergate_core::config::Config;
 use infergate_core::printable::printable;
 use infergate_core::process;
 

@@ -12,7 +12,7 @@ use anyhow::Result;
 use super::arguments::Arguments;
 use crate::engine::EngineFactory;
 use infergate_core::build_info;
-use infergate_core::config::{Config, Settings as _};
+use infergate_core::config::Config;
 use infergate_core::memory::leak::{Finding, Witness, asked, judge};
 use infergate_core::memory::{MemoryRequest, run, size};
 use infergate_core::outcome::Outcome;
@@ -68,7 +68,7 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
         counted: config.cases.clone(),
         case: config.memory.case,
         runs: if test { TEST_RUNS } else { config.memory.runs },
-        prompt_text: config.prompt.is_some().then(|| config.prompt_text()).transpose()?,
+        prompt_text: config.own_prompt_text()?,
         patience: Patience::default(),
     };
     let path = config.target_folder().join("memory.json");

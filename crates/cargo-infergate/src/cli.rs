@@ -11,41 +11,39 @@ mod compare;
 mod coverage;
 mod demo;
 mod doctor;
-mod early;
 mod explain;
 mod flags;
 mod gate;
-mod gate_flags;
 mod help;
 mod init;
-#[cfg(feature = "load")]
 mod load;
 mod load_gate;
+mod machine_lock;
 mod memory;
 mod outputs;
 mod pages;
 mod paired_gate;
+mod preflight;
 mod report;
 mod same_code;
-mod scenarios;
 mod schema;
 mod server_program;
-#[cfg(feature = "load")]
-mod server_worker;
-mod sessions;
+mod settings_policy;
 mod sides;
-mod terms;
-mod turn;
 
 use std::env::ArgsOs;
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use clap::error::ErrorKind;
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+pub use flags::one_of;
+
 use crate::command_worker;
+use crate::config::one_line;
 use crate::coverage::COMMAND as COVERAGE;
 use crate::machine::probes;
 use infergate_build::watcher;
@@ -65,20 +63,19 @@ struct CommandLine {
     #[arg(long, short, global = true)]
     quiet: bool,
     #[command(subcommand)]
-    asked: Asked,
+    request: Request,
 }
 
-/// What was asked for. A command's own doc line is what its help says of it.
+/// The command. Its own doc line is its help.
 #[derive(Subcommand)]
 #[expect(clippy::large_enum_variant, reason = "there is one, made once")]
-enum Asked {
-    Gate(gate_flags::Gate),
+enum Request {
+    Gate(gate::Gate),
     Bench(bench::Bench),
     Compare(compare::Compare),
     Memory(memory::Memory),
-    #[cfg(feature = "load")]
     Load(load::Load),
-    Bless(sessions::Bless),
+    Bless(bless::Bless),
     Bisect(bisect::Bisect),
     Calibrate(calibrate::Calibrate),
     Report(report::Report),
@@ -88,9 +85,8 @@ enum Asked {
     Schema(schema::Schema),
     #[command(name = command_worker::COMMAND, hide = true)]
     CommandWorker(command_program::CommandWorker),
-    #[cfg(feature = "load")]
     #[command(name = server_program::COMMAND, hide = true)]
-    ServerWorker(server_worker::ServerWorker),
+    ServerWorker(server_program::ServerWorker),
     #[command(name = probes::COMMAND, hide = true)]
     Probe {
         threads: Option<usize>,
@@ -100,7 +96,6 @@ enum Asked {
         #[arg(last = true, required = true)]
         program: Vec<OsString>,
     },
-    #[cfg(feature = "load")]
     #[command(name = infergate_load::client::script_server::COMMAND, hide = true)]
     ScriptServer(load::ScriptServer),
     #[command(name = COVERAGE, hide = true)]
@@ -118,6 +113,10 @@ pub fn main(args: ArgsOs) -> i32 {
     let matches = command(program).try_get_matches_from(args);
     let line = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(line) => line,
+        Err(error) if error.kind() == ErrorKind::ValueValidation => {
+            output::error(&one_line(&error));
+            return error.exit_code();
+        }
         Err(error) => {
             // clap colours, words and sorts its own messages; its exit code for bad usage is ours too.
             let _ = error.print();
@@ -125,7 +124,7 @@ pub fn main(args: ArgsOs) -> i32 {
         }
     };
     output::set_quiet(line.quiet);
-    match run(line.asked) {
+    match run(line.request) {
         Ok(code) => output::code(code),
         Err(error) => {
             output::error(&error);
@@ -134,30 +133,27 @@ pub fn main(args: ArgsOs) -> i32 {
     }
 }
 
-fn run(asked: Asked) -> Result<i32> {
-    match asked {
-        Asked::Gate(asked) => gate::run(&asked),
-        Asked::Bench(asked) => bench::run(&asked),
-        Asked::Compare(asked) => compare::run(&asked),
-        Asked::Memory(asked) => memory::run(&asked),
-        #[cfg(feature = "load")]
-        Asked::Load(asked) => load::run(&asked),
-        Asked::Bless(asked) => bless::run(&asked),
-        Asked::Bisect(asked) => bisect::run(&asked),
-        Asked::Calibrate(asked) => calibrate::run(&asked),
-        Asked::Report(asked) => report::run(&asked),
-        Asked::Demo(asked) => demo::run(&asked),
-        Asked::Init(asked) => init::run(&asked),
-        Asked::Doctor(asked) => doctor::run(&asked),
-        Asked::Schema(_) => schema::run(),
-        Asked::CommandWorker(asked) => command_program::serve(asked),
-        #[cfg(feature = "load")]
-        Asked::ServerWorker(asked) => server_worker::serve(asked),
-        Asked::Probe { threads } => probe(threads.unwrap_or_default()),
-        Asked::Watch { program } => watcher::watch(&program),
-        #[cfg(feature = "load")]
-        Asked::ScriptServer(asked) => load::script_server(&asked),
-        Asked::Coverage(asked) => coverage::serve(&asked),
+fn run(request: Request) -> Result<i32> {
+    match request {
+        Request::Gate(options) => gate::run(&options),
+        Request::Bench(options) => bench::run(&options),
+        Request::Compare(options) => compare::run(&options),
+        Request::Memory(options) => memory::run(&options),
+        Request::Load(options) => load::run(&options),
+        Request::Bless(options) => bless::run(&options),
+        Request::Bisect(options) => bisect::run(&options),
+        Request::Calibrate(options) => calibrate::run(&options),
+        Request::Report(options) => report::run(&options),
+        Request::Demo(options) => demo::run(&options),
+        Request::Init(options) => init::run(&options),
+        Request::Doctor(options) => doctor::run(&options),
+        Request::Schema(_) => schema::run(),
+        Request::CommandWorker(options) => command_program::serve(options),
+        Request::ServerWorker(options) => server_program::serve(&options),
+        Request::Probe { threads } => probe(threads.unwrap_or_default()),
+        Request::Watch { program } => watcher::watch(&program),
+        Request::ScriptServer(options) => load::script_server(&options),
+        Request::Coverage(options) => coverage::serve(&options),
     }
 }
 
@@ -180,6 +176,10 @@ fn long_version() -> String {
     let build = infergate_core::build_info::build();
     let flags = if build.flags.is_empty() { "none" } else { &build.flags };
     format!("{}\n{}, {}, flags: {flags}", env!("CARGO_PKG_VERSION"), build.rustc, build.target)
+}
+
+fn current_folder() -> Result<PathBuf> {
+    std::env::current_dir().context("the current folder cannot be read")
 }
 
 /// cargo passes a subcommand its own name: `cargo infergate gate` starts `cargo-infergate infergate gate`.

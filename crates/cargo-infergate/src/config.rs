@@ -1,194 +1,517 @@
-//! Everything `infergate.toml`, the environment and the flags can set: what is measured ([`infergate_core::config::Config`]) and how
-//! it is judged.
+//! Everything `infergate.toml`, the environment and the flags can set: what is measured and how it is judged.
+//!
+//! A key `runs` can be given as `runs = 5` in `infergate.toml`, as `INFERGATE_RUNS=5` and as `--runs 5`; the later wins. A key of a
+//! table, `bench.package`, is `INFERGATE_BENCH_PACKAGE` and `--bench-package`. All of them are words first ([`Layer`]), which are put
+//! upon each other and then read as the flags of [`Keys`], so that one rule says what a key takes.
 
-mod accept;
+mod tables;
 
-pub use accept::{accepts, line_at};
 pub use infergate_build::wanted::BenchTarget;
-pub use infergate_core::config::{FILE_NAME, MemoryConfig, Settings, keys};
+pub use infergate_core::config::{FILE_NAME, KEYS, MAX_FILE_BYTES, find_file};
+pub use tables::{accepts, scenarios, scenarios_of};
 
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
-use infergate_core::config::{Config as Measured, FromValue};
-use infergate_core::settings;
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _, ValueEnum, value_parser};
+use infergate_core::case::Case;
+use infergate_core::config::{
+    Config as Measured, MEMORY_RUNS, MemoryConfig, SEEDS, THREADS, case_pattern, entries, list, options, variable,
+    variable_name,
+};
+use infergate_core::text_file::read_text;
 use infergate_load::api::body::Api;
+use serde::{Deserialize, Serialize};
 
+use crate::cli::one_of;
 use infergate_build::wanted::Wanted;
 use infergate_judge::Policy;
-use infergate_judge::paired::{Limits, THRESHOLD};
+use infergate_judge::paired::Limits;
 use infergate_receipts::{Accept, Target};
-use keys::{Key, Value};
 
-settings! {
-    /// Each field with a key is that key in [`keys::KEYS`], which has its range.
-    Config {
-        /// What a bench target takes too.
-        measured: Measured = Measured::default();
-        /// Fresh processes of one session.
-        runs: usize = 5, "runs";
-        /// Time to sample one case in one process, seconds.
-        seconds_per_case: f64 = 3.0, "seconds_per_case";
-        /// The ratio of head to base from which on a slowdown fails.
-        threshold: f64 = THRESHOLD, "threshold";
-        /// The same of the means; `None`: by how quiet they are.
-        mean_threshold: Option<f64> = None, "mean_threshold";
-        /// The ratio that has to be excluded where noise leaves the threshold undecided; `None`: by what a case is.
-        widest: Option<f64> = None, "widest";
-        /// What decides a verdict.
-        policy: Policy = Policy::default();
-        /// Folder of the committed baselines.
-        baselines: PathBuf = "baselines".into(), "baselines";
-        /// Folder that keeps the checkout and build of a base revision; `None`: in the user's cache.
-        base_folder: Option<PathBuf> = None, "base_folder";
-        /// What a paired run does that could not be decided.
-        undecided: Undecided = Undecided::Fail, "undecided";
-        /// The changes that are declared as intended.
-        accept: Vec<Accept> = Vec::new();
-        /// The bench target that is the worker.
-        bench: BenchTarget = BenchTarget::default();
-        /// The program that is the worker instead.
-        worker: WorkerCommand = WorkerCommand::default();
-        /// The server that is compared instead.
-        server: ServerConfig = ServerConfig::default();
-    }
+/// What the command goes by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// What a bench target takes too.
+    pub measured: Measured,
+    /// How much of it in a session against a baseline.
+    pub session: Session,
+    /// How a revision is compared with.
+    pub paired: PairedKeys,
+    /// What decides a verdict.
+    pub policy: Policy,
+    /// Folder of the committed baselines.
+    pub baselines: PathBuf,
+    /// The changes that are declared as intended.
+    pub accept: Vec<Accept>,
+    /// The bench target that is the worker.
+    pub bench: BenchTarget,
+    /// The program that is the worker instead.
+    pub worker: WorkerCommand,
+    /// The server that is compared instead.
+    pub server: ServerConfig,
 }
 
-settings! {
-    /// A program that is run once a sample, `[worker]`.
-    WorkerCommand {
-        /// Program and arguments; empty: the bench target is the worker. `{side}` in one of them becomes `base` or `head`.
-        command: Vec<String> = Vec::new(), "worker.command";
-        /// What builds it in a revision's checkout, program and arguments; empty: nothing has to be built.
-        build: Vec<String> = Vec::new(), "worker.build";
-        /// Whether what it prints is its output and is compared.
-        check_output: bool = true, "worker.check_output";
-    }
+/// Every key, as a flag.
+#[derive(Args)]
+pub struct Keys {
+    #[command(flatten)]
+    measure: Measure,
+    #[command(flatten)]
+    session: Session,
+    #[command(flatten)]
+    paired: PairedKeys,
+    #[command(flatten)]
+    judging: Judging,
+    #[command(flatten)]
+    memory: Memory,
+    #[command(flatten)]
+    bench: Bench,
+    #[command(flatten)]
+    worker: WorkerCommand,
+    #[command(flatten)]
+    server: ServerConfig,
 }
 
-settings! {
-    /// A server that is started from each revision, `[server]`.
-    ServerConfig {
-        /// What starts it, program and arguments; `{port}` in one of them becomes a free port, `{side}` `base` or `head`.
-        command: Vec<String> = Vec::new(), "server.command";
-        /// What builds it in a revision's checkout, program and arguments; empty: nothing has to be built.
-        build: Vec<String> = Vec::new(), "server.build";
-        /// The path that answers 2xx once it is ready.
-        ready: String = "/health".into(), "server.ready";
-        /// How long it may take until then, seconds.
-        ready_s: u64 = 300, "server.ready_s";
-        /// The model's name in requests.
-        model: String = "default".into(), "server.model";
-        /// Which of its endpoints is asked.
-        api: Api = Api::Chat, "server.api";
-        /// Whether requests ask for answers of their full length, by two extensions.
-        ignore_eos: bool = false, "server.ignore_eos";
-        /// Whether its answers are compared.
-        check_output: bool = true, "server.check_output";
-        /// Users at once; `None`: one request at a time.
-        users: Option<u32> = None, "server.users";
-        /// How long a window of load is, seconds; `None`: chosen from the pilot.
-        window_s: Option<f64> = None, "server.window_s";
-        /// The ratio from which on a system time per token fails.
-        throughput_limit: f64 = 1.05, "server.throughput_limit";
-        /// The ratio from which on a P90 of TTFT or of ITL fails.
-        latency_limit: f64 = 1.10, "server.latency_limit";
-    }
+/// What is measured.
+#[derive(Args)]
+#[command(next_help_heading = "What to measure")]
+pub struct Measure {
+    /// Model: synthetic:gpt2 (also distilgpt2, smollm2-135m, tiny), a .gguf file, a folder, or hf:ORG/NAME[@REV][/FILE.gguf]
+    #[arg(long, value_name = "SPEC", default_value = "synthetic:gpt2")]
+    model: String,
+    /// Compute type; f32 dequantizes a GGUF at load; left out: as the file has it
+    #[arg(long)]
+    dtype: Option<String>,
+    /// Threads to compute with; left out: every core this process may use
+    #[arg(long, value_parser = value_parser!(u64).range(THREADS))]
+    threads: Option<u64>,
+    /// Seed of synthetic weights and prompts
+    #[arg(long, default_value = "1", value_parser = value_parser!(u64).range(SEEDS))]
+    seed: u64,
+    /// What else the engine understands, NAME=VALUE each; never written into a receipt
+    #[arg(long, value_name = "NAME=VALUE")]
+    options: Vec<String>,
+    /// Text file that prompts are cut from; left out: a public-domain text that comes with infergate
+    #[arg(long)]
+    prompt: Option<PathBuf>,
+    /// Cases, ids or globs; empty: the gate's suite of five (the full grid for `cargo bench`)
+    #[arg(long, value_name = "GLOB", value_parser = case_pattern)]
+    cases: Vec<String>,
 }
+
+/// One session against a baseline.
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "What to measure")]
+pub struct Session {
+    /// Fresh processes of one session
+    #[arg(long, default_value = "5", value_parser = value_parser!(u64).range(1..=1000))]
+    pub runs: u64,
+    /// Time to sample one case in one process; at least 3 samples, at most 200
+    #[arg(long, default_value = "3", value_parser = within(0.0..=3600.0))]
+    pub seconds_per_case: f64,
+}
+
+/// How a revision is compared with.
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "Against a revision, on this machine")]
+pub struct PairedKeys {
+    /// Against a revision, a slowdown by this ratio or more fails, 1.02 or 2%
+    #[arg(long, default_value = "1.02", value_parser = ratio)]
+    pub threshold: f64,
+    /// Against a revision, the same ratio of the means, which see a few steps that take much longer; left out: 1.05 where the means of a
+    /// case are quiet, 1.10 elsewhere, and more beside a wide threshold
+    #[arg(long, value_parser = ratio)]
+    pub mean_threshold: Option<f64>,
+    /// Against a revision, a case that noise leaves undecided passes if a slowdown by this ratio is excluded; left out: 1.05, and 1.10
+    /// for criterion and divan benches
+    #[arg(long, value_parser = ratio)]
+    pub widest: Option<f64>,
+    /// Against a revision, what a run that ends inconclusive or unstable does: fail; or warn, which lets pass what noise left open and
+    /// says so
+    #[arg(long, default_value = "fail")]
+    pub undecided: Undecided,
+    /// Folder, outside the repository, that keeps the checkout and build of a base revision; left out: the user's cache
+    #[arg(long)]
+    pub base_folder: Option<PathBuf>,
+    /// Files and folders that it reads and git ignores, linked into each checkout
+    #[arg(id = "bench.carry", long = "bench-carry")]
+    carry: Vec<String>,
+}
+
+/// How a run is judged.
+#[derive(Args)]
+#[command(next_help_heading = JUDGING)]
+pub struct Judging {
+    /// Whether a run without a comparable baseline fails (exit 4) instead of being advisory
+    #[arg(long, default_value = "false", action = ArgAction::Set)]
+    require_baseline: bool,
+    /// Logits that differ by up to this fraction of the largest one (root mean square) drifted, more is a changed output; left out: by the
+    /// dtype, 1e-6 for f32
+    #[arg(long, value_parser = within(0.0..=1.0))]
+    drift_tolerance: Option<f64>,
+    /// A counter of bytes may rise by this fraction and passes; a number of allocations may not rise at all
+    #[arg(long, default_value = "0.01", value_parser = within(0.0..=1.0))]
+    counter_tolerance: f64,
+    /// Absolute limits, `CASE METRIC < VALUE` each (also <=, > and >=), in the unit that the metric names
+    #[arg(long, value_name = "LIMIT")]
+    targets: Vec<Target>,
+    /// Folder of the committed baselines
+    #[arg(long, default_value = "baselines")]
+    baselines: PathBuf,
+}
+
+/// The memory phase, `[memory]`.
+#[derive(Args)]
+#[command(next_help_heading = "Memory phase")]
+pub struct Memory {
+    /// Case that the memory phase repeats
+    #[arg(id = "memory.case", long = "memory-case", default_value = "generate/p128-o16")]
+    case: Case,
+    /// Runs of the memory phase; a verdict on leaks takes at least 20; 0 looks for no leak, and counts no allocations of criterion benches
+    #[arg(id = "memory.runs", long = "memory-runs", default_value = "100")]
+    #[arg(value_parser = value_parser!(u64).range(MEMORY_RUNS))]
+    runs: u64,
+}
+
+/// How the bench target is built, `[bench]`.
+#[derive(Args)]
+#[command(next_help_heading = BENCH_TARGET)]
+pub struct Bench {
+    /// Package of the bench target; left out: the one of the current folder
+    #[arg(id = "bench.package", long = "bench-package")]
+    package: Option<String>,
+    /// Bench target that is the measured worker; left out: `inference` if that is an engine's, else all that use criterion or divan
+    #[arg(id = "bench.target", long = "bench-target")]
+    target: Option<String>,
+    /// Features to build it with
+    #[arg(id = "bench.features", long = "bench-features")]
+    features: Vec<String>,
+    /// Build it with its package's default features
+    #[arg(id = "bench.default_features", long = "bench-default-features", default_value = "true")]
+    #[arg(action = ArgAction::Set)]
+    default_features: bool,
+    /// Profile to build it with; left out: cargo's own for benches
+    #[arg(id = "bench.profile", long = "bench-profile")]
+    profile: Option<String>,
+}
+
+/// A program that is run once a sample, `[worker]`.
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "Against a revision, on this machine")]
+pub struct WorkerCommand {
+    /// Against a revision, in place of a bench target: a program and its arguments, run once a sample in each checkout; its output is what
+    /// it prints
+    #[arg(id = "worker.command", long = "worker-command", value_name = "PROGRAM,ARGUMENT,...")]
+    pub command: Vec<String>,
+    /// A program and its arguments that build that command, run once in each checkout
+    #[arg(id = "worker.build", long = "worker-build", value_name = "PROGRAM,ARGUMENT,...")]
+    pub build: Vec<String>,
+    /// Compare what the command prints; false for one that prints times
+    #[arg(id = "worker.check_output", long = "worker-check-output", default_value = "true")]
+    #[arg(action = ArgAction::Set)]
+    pub check_output: bool,
+}
+
+/// A server that is started from each revision, `[server]`.
+#[derive(Debug, Clone, PartialEq, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Against a revision, on this machine")]
+pub struct ServerConfig {
+    /// With gate --server: a program and its arguments that start a server; {port} in one of them becomes a free port, {side} base or head
+    #[arg(id = "server.command", long = "server-command", value_name = "PROGRAM,ARGUMENT,...")]
+    pub command: Vec<String>,
+    /// A program and its arguments that build the server, run once in each checkout
+    #[arg(id = "server.build", long = "server-build", value_name = "PROGRAM,ARGUMENT,...")]
+    pub build: Vec<String>,
+    /// Path that answers 2xx once the server is ready
+    #[arg(id = "server.ready", long = "server-ready", default_value = "/health", value_parser = path)]
+    pub ready: String,
+    /// Seconds within which it has to be ready
+    #[arg(id = "server.ready_s", long = "server-ready-s", default_value = "300")]
+    #[arg(value_parser = value_parser!(u64).range(1..=86_400))]
+    pub ready_s: u64,
+    /// The model's name at the server
+    #[arg(id = "server.model", long = "server-model", default_value = "default")]
+    pub model: String,
+    /// Which of its endpoints is asked: chat or completions
+    #[arg(id = "server.api", long = "server-api", default_value = "chat")]
+    #[arg(value_parser = one_of([("chat", Api::Chat), ("completions", Api::Completions)]))]
+    pub api: Api,
+    /// Send the extensions ignore_eos and min_tokens: every answer has its full length
+    #[arg(id = "server.ignore_eos", long = "server-ignore-eos", default_value = "false")]
+    #[arg(action = ArgAction::Set)]
+    pub ignore_eos: bool,
+    /// Compare what the server says; false for one that does not say the same twice
+    #[arg(id = "server.check_output", long = "server-check-output", default_value = "true")]
+    #[arg(action = ArgAction::Set)]
+    pub check_output: bool,
+    /// With gate --server: time so many users at once; left out: one request at a time
+    #[arg(id = "server.users", long = "server-users", visible_alias = "users")]
+    #[arg(value_parser = value_parser!(u32).range(1..=10_000))]
+    pub users: Option<u32>,
+    /// Seconds of a window of load; left out: at least 10, by how long requests take
+    #[arg(id = "server.window_s", long = "server-window-s", value_parser = within(0.05..=600.0))]
+    pub window_s: Option<f64>,
+    /// Under load, the ratio from which on the system time per output token fails
+    #[arg(id = "server.throughput_limit", long = "server-throughput-limit", default_value = "1.05")]
+    #[arg(value_parser = ratio)]
+    pub throughput_limit: f64,
+    /// Under load, the ratio from which on the P90 of TTFT or of ITL fails
+    #[arg(id = "server.latency_limit", long = "server-latency-limit", default_value = "1.10")]
+    #[arg(value_parser = ratio)]
+    pub latency_limit: f64,
+}
+
+/// Headings that other flags stand under, too.
+pub const JUDGING: &str = "How to judge";
+pub const BENCH_TARGET: &str = "Bench target";
 
 /// What a paired run does that could not be decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Undecided {
     /// Exit 3.
-    #[default]
     Fail,
     /// Exit 0 for what noise left open, with a note.
     Warn,
 }
 
-impl FromValue for Undecided {
-    fn from_value(value: &Value) -> Result<Self> {
-        match value.to::<String>()?.as_str() {
-            "fail" => Ok(Self::Fail),
-            "warn" => Ok(Self::Warn),
-            other => bail!("undecided takes fail or warn, not '{other}'"),
-        }
+/// A number in this range.
+pub fn within(range: RangeInclusive<f64>) -> impl Fn(&str) -> Result<f64> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.with_context(|| format!("give a number from {} to {}", range.start(), range.end()))
     }
 }
 
-impl Settings for Config {
-    /// From any folder below the file the gate must find the same baselines.
-    fn found_in(&mut self, folder: &Path) {
-        self.baselines = folder.join(&self.baselines);
+/// A ratio, also as the percentage above 1: 1.05 or 5%. Whoever writes 5 means 5 %, and a gate with a limit of five times as slow would
+/// pass nearly everything.
+fn ratio(text: &str) -> Result<f64> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let ratio = match text.strip_suffix('%') {
+        Some(percent) => number(percent).map(|percent| 1.0 + percent / 100.0),
+        None => number(text),
+    };
+    if let Some(ratio) = ratio.filter(|ratio| *ratio >= 2.0 && !text.ends_with('%')) {
+        let above = (ratio - 1.0) * 100.0;
+        bail!("{ratio} is a ratio, +{above:.0} %; write {ratio}%, or {above:.0}% if that is meant");
+    }
+    let ratio = ratio.filter(|ratio| (1.001..=100.0).contains(ratio));
+    ratio.context("give a percentage from 0.1% to 9900%, or its ratio such as 1.05")
+}
+
+/// Nothing but a path goes into the line of a request.
+fn path(text: &str) -> Result<String> {
+    let is_path = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
+    ensure!(is_path, "give a path such as /health");
+    Ok(text.to_owned())
+}
+
+/// The flags of these keys in the order of the file; their ids are the keys. They stand after a command's own.
+pub fn flags_of<T: Args>() -> Vec<Arg> {
+    let place = |arg: &Arg| 1_000 + KEYS.iter().position(|key| arg.get_id() == *key).unwrap_or_default();
+    let flag = |arg: &Arg| with_value_name(arg.clone()).display_order(place(arg));
+    T::augment_args(Command::new(FILE_NAME)).get_arguments().map(flag).collect()
+}
+
+/// The value of a flag is named by its type, unless the flag has a better name for it than its own.
+pub fn with_value_name(arg: Arg) -> Arg {
+    let id = arg.get_id().as_str();
+    let is_unnamed =
+        arg.get_long().is_some() && arg.get_value_names().is_some_and(|names| names[0].eq_ignore_ascii_case(id));
+    let names = [
+        (TypeId::of::<PathBuf>(), "FILE"),
+        (TypeId::of::<String>(), "NAME"),
+        (TypeId::of::<bool>(), "BOOL"),
+        (TypeId::of::<f64>(), "N"),
+        (TypeId::of::<u32>(), "N"),
+        (TypeId::of::<u64>(), "N"),
+        (TypeId::of::<usize>(), "N"),
+    ];
+    let value = arg.get_value_parser().type_id();
+    match names.iter().find(|(known, _)| is_unnamed && value == *known) {
+        Some((_, name)) => arg.value_name(*name),
+        None => arg,
+    }
+}
+
+/// The words of keys that a file, the environment or flags set, each of which its key takes.
+#[derive(Debug, Clone, Default)]
+pub struct Layer(BTreeMap<&'static str, Vec<String>>);
+
+impl Layer {
+    /// The keys of the file `path`, which holds `text`; paths in it are relative to its folder.
+    ///
+    /// # Errors
+    /// As [`entries`], and a value that its key does not take; each with line and column.
+    pub fn of_file(path: &Path, text: &str) -> Result<Self> {
+        let mut layer = Self::default();
+        for entry in entries(path, text)? {
+            layer.set(entry.key, entry.words).with_context(|| format!("{}: {}", entry.place, entry.key))?;
+        }
+        // From any folder below the file the gate must find the same baselines.
+        let baselines = path.with_file_name("baselines").to_string_lossy().into_owned();
+        layer.0.entry("baselines").or_insert_with(|| vec![baselines]);
+        Ok(layer)
     }
 
-    fn set_tables(&mut self, path: &Path, text: &str) -> Result<()> {
-        self.accept = accepts(path, text)?;
+    /// The environment variables that are set and not empty.
+    ///
+    /// # Errors
+    /// A value that its key does not take.
+    pub fn of_environment() -> Result<Self> {
+        let mut layer = Self::default();
+        for key in KEYS {
+            if let Some(value) = variable(key)? {
+                layer.set_words(key, &[value]).with_context(|| variable_name(key))?;
+            }
+        }
+        Ok(layer)
+    }
+
+    /// Sets a key from a flag's or variable's words. A list is several words, or one with commas between its entries.
+    ///
+    /// # Errors
+    /// Words that the key does not take.
+    pub fn set_words(&mut self, key: &'static str, words: &[String]) -> Result<()> {
+        self.set(key, if is_list(key) { list(words) } else { words.iter().map(|word| word.trim().into()).collect() })
+    }
+
+    fn set(&mut self, key: &'static str, words: Vec<String>) -> Result<()> {
+        ensure!(is_list(key) || matches!(&words[..], [word] if !word.is_empty()), "give one text that is not empty");
+        let mut alone = Self(BTreeMap::from([(key, words)]));
+        alone.config(Vec::new())?;
+        self.0.append(&mut alone.0);
         Ok(())
     }
 
-    fn set(&mut self, key: &Key, value: Value) -> Result<()> {
-        let policy = &mut self.policy;
-        match key.name {
-            "require_baseline" => policy.require_baseline = value.to()?,
-            "drift_tolerance" => policy.drift_tolerance = value.to()?,
-            "counter_tolerance" => policy.counter_tolerance = value.to()?,
-            "targets" => {
-                let lines: Vec<String> = value.to()?;
-                policy.targets = lines.iter().map(|line| line.parse::<Target>()).collect::<Result<_>>()?;
-            }
-            _ => {
-                self.bench.is_named |= key.name == "bench.target";
-                let is_own = self.put(key, &value)?
-                    || self.bench.put(key, &value)?
-                    || self.worker.put(key, &value)?
-                    || self.server.put(key, &value)?;
-                if !is_own {
-                    self.measured.set(key, value)?;
-                }
-            }
-        }
-        ensure_path(&self.server.ready)
+    /// These keys, and below them those of `other`.
+    #[must_use]
+    pub fn over(mut self, mut other: Self) -> Self {
+        other.0.append(&mut self.0);
+        other
+    }
+
+    /// Without the keys that `keeps` says no to.
+    #[must_use]
+    pub fn only(mut self, keeps: impl Fn(&str) -> bool) -> Self {
+        self.0.retain(|key, _| keeps(key));
+        self
+    }
+
+    /// The words of a key; `None` where it is not set.
+    pub fn get(&self, key: &str) -> Option<&[String]> {
+        self.0.get(key).map(Vec::as_slice)
+    }
+
+    /// What these keys say, with the default of every other one.
+    ///
+    /// # Errors
+    /// A value that its key does not take.
+    pub fn config(&self, accept: Vec<Accept>) -> Result<Config> {
+        let flag = |(key, words): (&&str, &Vec<String>)| -> Vec<String> {
+            words.iter().map(|word| format!("--{}={word}", key.replace(['.', '_'], "-"))).collect()
+        };
+        let command = Keys::augment_args(Command::new(FILE_NAME).no_binary_name(true));
+        let matches = command.try_get_matches_from(self.0.iter().flat_map(flag));
+        let keys = matches.and_then(|matches| Keys::from_arg_matches(&matches)).map_err(|error| one_line(&error))?;
+        let Keys { measure, session, mut paired, judging, memory, bench, worker, server } = keys;
+        let usual = Measured::default();
+        Ok(Config {
+            measured: Measured {
+                model: measure.model,
+                dtype: measure.dtype,
+                threads: measure.threads.map_or(usual.threads, |threads| threads as usize),
+                seed: measure.seed,
+                options: options(&measure.options)?,
+                prompt: measure.prompt,
+                cases: measure.cases,
+                memory: MemoryConfig { case: memory.case, runs: memory.runs as usize },
+            },
+            policy: Policy {
+                require_baseline: judging.require_baseline,
+                counter_tolerance: judging.counter_tolerance,
+                drift_tolerance: judging.drift_tolerance,
+                targets: judging.targets,
+                ..Policy::default()
+            },
+            baselines: judging.baselines,
+            bench: BenchTarget {
+                package: bench.package,
+                is_named: bench.target.is_some(),
+                target: bench.target.unwrap_or_else(|| BenchTarget::default().target),
+                features: bench.features,
+                default_features: bench.default_features,
+                profile: bench.profile,
+                carry: std::mem::take(&mut paired.carry),
+            },
+            session,
+            paired,
+            accept,
+            worker,
+            server,
+        })
     }
 }
 
+/// What clap says in several lines.
+pub fn one_line(error: &clap::Error) -> anyhow::Error {
+    let text = error.to_string();
+    let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+    anyhow!("{}", lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: "))
+}
+
+/// Whether the key is given several times, or with commas.
+fn is_list(key: &str) -> bool {
+    flags_of::<Keys>().iter().any(|arg| arg.get_id() == key && matches!(arg.get_action(), ArgAction::Append))
+}
+
 /// A server that is ready is asked once more, and its worker starts.
-const BESIDE_READY: Duration = Duration::from_secs(10);
+const AFTER_READY: Duration = Duration::from_secs(10);
 
 impl ServerConfig {
-    /// How long the worker that starts it may take: one that is ready is asked once more.
+    /// How long the worker that starts it may take.
     pub fn least_load(&self) -> Duration {
-        Duration::from_secs(self.ready_s).saturating_add(BESIDE_READY)
+        Duration::from_secs(self.ready_s).saturating_add(AFTER_READY)
     }
 }
 
 impl Config {
+    /// The file in `folder` or the nearest above it (up to the repository's root), then the environment, then `flags`.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is not TOML, an unknown key, a value that its key does not take.
+    pub fn load(folder: &Path, flags: &Layer) -> Result<Self> {
+        let (file, accept) = match find_file(folder) {
+            None => (Layer::default(), Vec::new()),
+            Some(path) => {
+                let text = read_text(&path, MAX_FILE_BYTES)?;
+                (Layer::of_file(&path, &text)?, accepts(&path, &text)?)
+            }
+        };
+        flags.clone().over(Layer::of_environment()?).over(file).config(accept)
+    }
+
     /// What is built of each side, and where.
     pub fn wanted(&self) -> Wanted {
         Wanted {
             bench: self.bench.clone(),
-            base_folder: self.base_folder.clone(),
+            base_folder: self.paired.base_folder.clone(),
             target_folder: self.measured.target_folder(),
         }
     }
 
     /// From which ratios on a paired run fails.
     pub fn limits(&self) -> Limits {
-        let ServerConfig { throughput_limit, latency_limit, .. } = self.server;
         Limits {
-            threshold: self.threshold,
-            mean_threshold: self.mean_threshold,
-            widest: self.widest,
-            throughput: throughput_limit,
-            latency: latency_limit,
+            threshold: self.paired.threshold,
+            mean_threshold: self.paired.mean_threshold,
+            widest: self.paired.widest,
+            throughput: self.server.throughput_limit,
+            latency: self.server.latency_limit,
         }
     }
-}
-
-/// Nothing but a path goes into the line of a request.
-fn ensure_path(text: &str) -> Result<()> {
-    let is_path = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
-    ensure!(is_path, "server.ready takes a path such as /health");
-    Ok(())
 }

@@ -10,7 +10,6 @@ pub mod config;
 pub mod coverage;
 pub mod machine;
 pub mod paired;
-#[cfg(feature = "load")]
 pub mod server;
 pub mod suite;
 pub mod why;

@@ -2,7 +2,7 @@
 //! there are no words but errors, and of a report its verdict alone; with `--json -` stdout has JSON and nothing else.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,8 +30,8 @@ pub fn set_quiet(is_quiet: bool) {
 }
 
 /// From now on `--json -` holds, if that was given.
-pub fn set_json(json: Option<&PathBuf>) {
-    IS_JSON.store(json.is_some_and(|path| is_stdout(path)), Ordering::Relaxed);
+pub fn set_json(json: Option<&Path>) {
+    IS_JSON.store(json.is_some_and(is_stdout), Ordering::Relaxed);
 }
 
 /// Whether `path`, of a flag `--json`, stands for stdout.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Result;
-use infergate_core::{build_info, settings};
+use infergate_core::build_info;
 use infergate_receipts::BuiltWith;
 
 use super::workspace::Workspace;
@@ -59,23 +59,36 @@ pub struct Wanted {
     pub target_folder: PathBuf,
 }
 
-settings! {
-    /// The bench target that is the worker, `[bench]`.
-    BenchTarget {
-        /// Its package; `None`: the one of the current folder.
-        package: Option<String> = None, "bench.package";
-        /// Its name.
-        target: String = "inference".into(), "bench.target";
-        /// Whether somebody said so.
-        is_named: bool = false;
-        /// Features to build both with.
-        features: Vec<String> = Vec::new(), "bench.features";
-        /// Whether both are built with their package's default features.
-        default_features: bool = true, "bench.default_features";
-        /// Profile to build both with; `None`: cargo's own for benches.
-        profile: Option<String> = None, "bench.profile";
-        /// What it reads and git ignores, linked into each checkout: paths below the current folder.
-        carry: Vec<String> = Vec::new(), "bench.carry";
+/// The bench target that is the worker, `[bench]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BenchTarget {
+    /// Its package; `None`: the one of the current folder.
+    pub package: Option<String>,
+    /// Its name.
+    pub target: String,
+    /// Whether the user named it.
+    pub is_named: bool,
+    /// Features to build both with.
+    pub features: Vec<String>,
+    /// Whether both are built with their package's default features.
+    pub default_features: bool,
+    /// Profile to build both with; `None`: cargo's own for benches.
+    pub profile: Option<String>,
+    /// What it reads and git ignores, linked into each checkout: paths below the current folder.
+    pub carry: Vec<String>,
+}
+
+impl Default for BenchTarget {
+    fn default() -> Self {
+        Self {
+            package: None,
+            target: "inference".into(),
+            is_named: false,
+            features: Vec::new(),
+            default_features: true,
+            profile: None,
+            carry: Vec::new(),
+        }
     }
 }
 

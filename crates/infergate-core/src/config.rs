@@ -1,17 +1,14 @@
-//! `infergate.toml`, environment variables and flags: one table of keys, and what a bench target takes of it.
+//! `infergate.toml` and the environment, as a bench target takes them.
 //!
-//! A key `runs` can be given as `runs = 5` in `infergate.toml`, as `INFERGATE_RUNS=5` and as `--runs 5`; the later wins. A
-//! key of a table, `bench.package`, is `INFERGATE_BENCH_PACKAGE` and `--bench-package`.
-//!
-//! The table holds the keys of the gate too, so that a bench target refuses a misspelt one; it takes its own and leaves the
-//! others to the gate. Both are [`Settings`].
+//! A key `threads` can be given as `threads = 5` in `infergate.toml` and as `INFERGATE_THREADS=5`; the variable wins. A key of a
+//! table, `memory.runs`, is `INFERGATE_MEMORY_RUNS`. Values are words until they are put where they belong: a file, a variable and a
+//! flag of the command follow the same rules.
 
-mod fields;
 mod file;
-pub mod keys;
 
 use std::collections::BTreeMap;
 use std::env;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
@@ -20,11 +17,9 @@ use anyhow::{Context, Result, bail};
 use crate::case::Case;
 use crate::engine::LoadRequest;
 use crate::prompt;
-use crate::settings;
 use crate::text_file::read_text;
-use keys::{KEYS, Key, Kind, Value};
 
-pub use fields::FromValue;
+pub use file::{Entry, KEYS, entries};
 
 /// The file's name.
 pub const FILE_NAME: &str = "infergate.toml";
@@ -34,39 +29,77 @@ pub const MAX_FILE_BYTES: u64 = 64 << 10;
 /// A prompt beyond this is no prompt of any model's context, bytes.
 const MAX_PROMPT_BYTES: u64 = 64 << 20;
 
-/// Something that keys set.
-pub trait Settings: Default {
-    /// Takes `value`, which is of the key's kind and in its range. A key that belongs to others is left alone.
-    ///
-    /// # Errors
-    /// A value that its kind allows and its meaning does not.
-    fn set(&mut self, key: &Key, value: Value) -> Result<()>;
+/// The keys that a bench target takes.
+const OWN_KEYS: [&str; 9] =
+    ["model", "dtype", "threads", "seed", "options", "prompt", "cases", "memory.case", "memory.runs"];
 
-    /// The folder of the file that was found, before its keys are set: defaults that are paths count from there.
-    fn found_in(&mut self, _folder: &Path) {}
+/// Allowed threads.
+pub const THREADS: RangeInclusive<u64> = 1..=4096;
+/// Allowed seeds.
+pub const SEEDS: RangeInclusive<u64> = 0..=i64::MAX as u64;
+/// Allowed runs of the memory phase.
+pub const MEMORY_RUNS: RangeInclusive<u64> = 0..=5000;
 
-    /// Takes the tables of the file `path` that are no keys, of `text`. Whoever has no use for them leaves them alone.
-    ///
-    /// # Errors
-    /// A table that is not sound.
-    fn set_tables(&mut self, _path: &Path, _text: &str) -> Result<()> {
-        Ok(())
+/// What a bench target takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// The model's spec, for the engine to read.
+    pub model: String,
+    /// The compute type; `None`: as the model's file has it.
+    pub dtype: Option<String>,
+    /// Threads to compute with, at least 1.
+    pub threads: usize,
+    /// Seed of synthetic weights and prompts.
+    pub seed: u64,
+    /// What else the engine understands, by name.
+    pub options: BTreeMap<String, String>,
+    /// The text file that prompts are cut from; `None`: the text that comes with the crate.
+    pub prompt: Option<PathBuf>,
+    /// Case ids or globs; empty: the suite of whoever asks.
+    pub cases: Vec<String>,
+    /// The memory phase.
+    pub memory: MemoryConfig,
+}
+
+/// The memory phase, `[memory]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemoryConfig {
+    /// The case that is repeated.
+    pub case: Case,
+    /// How often it runs in one process; 0 leaves the phase out of the gate.
+    pub runs: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            model: "synthetic:gpt2".into(),
+            dtype: None,
+            threads: available_parallelism().map_or(1, usize::from),
+            seed: 1,
+            options: BTreeMap::new(),
+            prompt: None,
+            cases: Vec::new(),
+            memory: MemoryConfig { case: Case::Generate { prompt_tokens: 128, output_tokens: 16 }, runs: 100 },
+        }
     }
+}
 
+impl Config {
     /// The file in `folder` or the nearest above it (up to the repository's root), then the environment.
     ///
     /// # Errors
     /// A file that cannot be read or is not TOML (with line and column), an unknown key (with the nearest known one), a
     /// value out of range.
-    fn load(folder: &Path) -> Result<Self> {
-        let mut settings = Self::default();
+    pub fn load(folder: &Path) -> Result<Self> {
+        let mut config = Self::default();
         if let Some(path) = find_file(folder) {
-            let text = read_text(&path, MAX_FILE_BYTES)?;
-            settings.found_in(path.parent().unwrap_or(Path::new("")));
-            settings.apply_file(&path, &text)?;
+            for entry in entries(&path, &read_text(&path, MAX_FILE_BYTES)?)? {
+                config.set(entry.key, &entry.words).with_context(|| format!("{}: {}", entry.place, entry.key))?;
+            }
         }
-        settings.apply_environment()?;
-        Ok(settings)
+        config.apply_environment()?;
+        Ok(config)
     }
 
     /// The environment alone. A worker is told everything by the program that starts it: the file it would find may be a
@@ -74,101 +107,43 @@ pub trait Settings: Default {
     ///
     /// # Errors
     /// As [`load`](Self::load).
-    fn from_environment() -> Result<Self> {
-        let mut settings = Self::default();
-        settings.apply_environment()?;
-        Ok(settings)
+    pub fn from_environment() -> Result<Self> {
+        let mut config = Self::default();
+        config.apply_environment()?;
+        Ok(config)
     }
 
-    /// Overlays the environment variables that are set and not empty.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
     fn apply_environment(&mut self) -> Result<()> {
-        for key in KEYS {
-            let name = key.environment();
-            if let Some(value) = env::var_os(&name).filter(|value| !value.is_empty()) {
-                let value = value.into_string().ok().with_context(|| format!("{name}: is not UTF-8"))?;
-                self.apply_text(key, &[value]).with_context(|| name.clone())?;
+        for key in OWN_KEYS {
+            if let Some(value) = variable(key)? {
+                self.set(key, &[value]).with_context(|| variable_name(key))?;
             }
         }
         Ok(())
     }
 
-    /// Overlays the keys of `text`, which stands in the file `path`; paths in it are relative to its folder.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    fn apply_file(&mut self, path: &Path, text: &str) -> Result<()> {
-        let folder = path.parent().unwrap_or(Path::new(""));
-        for entry in file::parse(path, text)? {
-            let key = entry.key;
-            let value = match key.kind {
-                Kind::Path => entry.value.relative_to(folder),
-                // A spec is the engine's business; one that is a path counts from here, whether the file is there or not.
-                _ if key.name == "model" && entry.value.is_a_path_from(folder) => entry.value.relative_to(folder),
-                _ => entry.value,
-            };
-            key.check(&value).and_then(|()| self.set(key, value)).with_context(|| entry.place)?;
+    /// Sets `key` from its words. A key of the command alone is not for a bench target.
+    fn set(&mut self, key: &str, words: &[String]) -> Result<()> {
+        let word = words.first().map_or("", |word| word.trim());
+        match key {
+            "options" => self.options = options(&list(words))?,
+            "cases" => self.cases = list(words).iter().map(|pattern| case_pattern(pattern)).collect::<Result<_>>()?,
+            _ if !OWN_KEYS.contains(&key) => {}
+            _ if word.is_empty() => bail!("give a text that is not empty"),
+            "model" => self.model = word.into(),
+            "dtype" => self.dtype = Some(word.into()),
+            "threads" => self.threads = number(word, THREADS)? as usize,
+            "seed" => self.seed = number(word, SEEDS)?,
+            "prompt" => self.prompt = Some(word.into()),
+            "memory.case" => self.memory.case = word.parse()?,
+            _ => self.memory.runs = number(word, MEMORY_RUNS)? as usize,
         }
-        self.set_tables(path, text)
+        Ok(())
     }
 
-    /// Sets `key` from a flag's or variable's words. A list is several words, or one with commas between its entries.
-    ///
-    /// # Errors
-    /// A value that is not of the key's kind or out of its range, by the key's name.
-    fn apply_text(&mut self, key: &Key, words: &[String]) -> Result<()> {
-        let value = key.parse_words(words)?;
-        key.check(&value)?;
-        self.set(key, value)
-    }
-}
-
-settings! {
-    /// What a bench target takes. Each field with a key is that key in [`keys::KEYS`], which has its range.
-    Config {
-        /// The model's spec, for the engine to read.
-        model: String = "synthetic:gpt2".into(), "model";
-        /// The compute type; `None`: as the model's file has it.
-        dtype: Option<String> = None, "dtype";
-        /// Threads to compute with, at least 1.
-        threads: usize = available_parallelism().map_or(1, usize::from), "threads";
-        /// Seed of synthetic weights and prompts.
-        seed: u64 = 1, "seed";
-        /// What else the engine understands, by name.
-        options: BTreeMap<String, String> = BTreeMap::new(), "options";
-        /// The text file that prompts are cut from; `None`: the text that comes with the crate.
-        prompt: Option<PathBuf> = None, "prompt";
-        /// Case ids or globs; empty: the suite of whoever asks.
-        cases: Vec<String> = Vec::new(), "cases";
-        /// The memory phase.
-        memory: MemoryConfig = MemoryConfig::default();
-    }
-}
-
-settings! {
-    /// The memory phase, `[memory]`.
-    MemoryConfig {
-        /// The case that is repeated.
-        case: Case = Case::Generate { prompt_tokens: 128, output_tokens: 16 }, "memory.case";
-        /// How often it runs in one process; 0 leaves the phase out of the gate.
-        runs: usize = 100, "memory.runs";
-    }
-}
-
-impl Settings for Config {
-    fn set(&mut self, key: &Key, value: Value) -> Result<()> {
-        // A key that is neither's belongs to the gate.
-        let _ = self.put(key, &value)? || self.memory.put(key, &value)?;
-        ensure_cases(&self.cases)
-    }
-}
-
-impl Config {
     /// What an engine factory is asked for. A model that is a path is whole: a worker runs in the folder of its package.
     pub fn load_request(&self) -> LoadRequest {
-        let is_path = Value::Text(self.model.clone()).is_a_path_from(Path::new(""));
+        let is_path = is_a_path_from(&self.model, Path::new(""));
         let whole = is_path.then(|| std::path::absolute(&self.model).ok()).flatten();
         LoadRequest {
             model: whole.map_or_else(|| self.model.clone(), |path| path.to_string_lossy().into_owned()),
@@ -179,17 +154,22 @@ impl Config {
         }
     }
 
+    /// The text of the key `prompt`; `None` where it is not set.
+    ///
+    /// # Errors
+    /// A file that cannot be read. The text itself never shows in an error.
+    pub fn own_prompt_text(&self) -> Result<Option<String>> {
+        let read =
+            |path| read_text(path, MAX_PROMPT_BYTES).context("the prompt cannot be read; give a UTF-8 text file");
+        self.prompt.as_deref().map(read).transpose()
+    }
+
     /// The text prompts are cut from.
     ///
     /// # Errors
-    /// When the file of the key `prompt` cannot be read. The text itself never shows in an error.
+    /// As [`own_prompt_text`](Self::own_prompt_text).
     pub fn prompt_text(&self) -> Result<String> {
-        match &self.prompt {
-            None => Ok(prompt::TEXT.to_owned()),
-            Some(path) => {
-                read_text(path, MAX_PROMPT_BYTES).context("the prompt cannot be read; give a UTF-8 text file")
-            }
-        }
+        Ok(self.own_prompt_text()?.unwrap_or_else(|| prompt::TEXT.to_owned()))
     }
 
     /// Where receipts go that nobody named a place for.
@@ -199,27 +179,88 @@ impl Config {
     }
 }
 
-/// A pattern, or the name of a bench, is checked where the cases are known; an id of ours can be checked now.
-fn ensure_cases(list: &[String]) -> Result<()> {
-    let of_ours = |id: &str| ["prefill/", "decode/", "generate/"].iter().any(|phase| id.starts_with(phase));
-    let mut ids = list.iter().filter(|id| of_ours(id) && !id.contains(['*', '?']));
-    ids.try_for_each(|id| id.parse::<Case>().map(drop))
+fn number(word: &str, range: RangeInclusive<u64>) -> Result<u64> {
+    let number = word.parse().ok().filter(|number| range.contains(number));
+    number.with_context(|| format!("'{word}' is no whole number from {} to {}", range.start(), range.end()))
 }
 
-/// `NAME=VALUE` each. Flags and variables are split at commas: a piece without a name belongs to the value before it. No value
-/// shows in an error, since it can be a secret.
-impl FromValue for BTreeMap<String, String> {
-    fn from_value(value: &Value) -> Result<Self> {
-        let mut options: Vec<(String, String)> = Vec::new();
-        for entry in value.to::<Vec<String>>()? {
-            match (entry.split_once('='), options.last_mut()) {
-                (Some((name, value)), _) if !name.trim().is_empty() => options.push((name.trim().into(), value.into())),
-                (None, Some((_, value))) => *value += &format!(",{entry}"),
-                _ => bail!("options are NAME=VALUE each, and one has no name"),
+/// The environment variable of a key: `INFERGATE_MEMORY_RUNS`.
+pub fn variable_name(key: &str) -> String {
+    format!("INFERGATE_{}", key.replace('.', "_").to_uppercase())
+}
+
+/// The value of that variable; `None` where it is not set, or empty.
+///
+/// # Errors
+/// A value that is no text.
+pub fn variable(key: &str) -> Result<Option<String>> {
+    let name = variable_name(key);
+    let Some(value) = env::var_os(&name).filter(|value| !value.is_empty()) else { return Ok(None) };
+    value.into_string().ok().map(Some).with_context(|| format!("{name}: is not UTF-8"))
+}
+
+/// The entries of a list: each word's, between its commas.
+pub fn list(words: &[String]) -> Vec<String> {
+    let entries = words.iter().flat_map(|word| between_commas(word)).map(str::trim);
+    entries.filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
+}
+
+/// The entries between commas. One within brackets, as in a bench's name `mul/(16, 32)`, parts nothing, where each bracket has its other.
+fn between_commas(word: &str) -> Vec<&str> {
+    let (mut found, mut from, mut depth) = (Vec::new(), 0, 0_i32);
+    for (at, c) in word.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                found.push(&word[from..at]);
+                from = at + 1;
             }
+            _ => {}
         }
-        Ok(options.into_iter().collect())
+        if depth < 0 {
+            break;
+        }
     }
+    if depth != 0 {
+        return word.split(',').collect();
+    }
+    found.push(&word[from..]);
+    found
+}
+
+/// A name or pattern of cases. One is checked where the cases are known; an id of ours can be checked now.
+///
+/// # Errors
+/// An id of ours that is none.
+pub fn case_pattern(text: &str) -> Result<String> {
+    let is_ours = ["prefill/", "decode/", "generate/"].iter().any(|phase| text.starts_with(phase));
+    if is_ours && !text.contains(['*', '?']) {
+        text.parse::<Case>()?;
+    }
+    Ok(text.to_owned())
+}
+
+/// `NAME=VALUE` each. Lists are split at commas: an entry without a name belongs to the value before it. No value shows in an error,
+/// since it can be a secret.
+///
+/// # Errors
+/// A first entry without a name.
+pub fn options(entries: &[String]) -> Result<BTreeMap<String, String>> {
+    let mut options: Vec<(String, String)> = Vec::new();
+    for entry in entries {
+        match (entry.split_once('='), options.last_mut()) {
+            (Some((name, value)), _) if !name.trim().is_empty() => options.push((name.trim().into(), value.into())),
+            (None, Some((_, value))) => *value += &format!(",{entry}"),
+            _ => bail!("options are NAME=VALUE each, and one has no name"),
+        }
+    }
+    Ok(options.into_iter().collect())
+}
+
+/// Whether `text` is a path that counts from `folder`: it looks like one, or names a file or folder there.
+fn is_a_path_from(text: &str, folder: &Path) -> bool {
+    !text.is_empty() && (looks_like_a_path(text) || folder.join(text).exists())
 }
 
 /// Whether a model spec can only mean a file or a folder: it ends as a model file does, or begins as a path does. Everything

@@ -6,10 +6,10 @@ use anyhow::Result;
 use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys, Workers};
+use super::machine_lock::{self, Wait};
 use super::memory::Follower;
-use super::outputs::{Files, Kept, Written};
-use super::turn::{self, Wait};
-use super::{bench_target, early, memory, output, outputs, progress};
+use super::outputs::{Kept, Written};
+use super::{bench_target, memory, output, outputs, preflight, progress};
 use crate::config::Config;
 use crate::suite::{self, SuiteRequest};
 use infergate_receipts::{Outcome, Receipt, ensure_writable, write_json};
@@ -25,10 +25,10 @@ pub struct Bench {
     #[command(flatten)]
     keys: Keys<Self>,
     /// Where the receipt goes [default: target/infergate/receipt.json]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     out: Option<PathBuf>,
     /// Write the receipt here as well; - is stdout, which then has nothing else
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     json: Option<PathBuf>,
     #[command(flatten)]
     wait: Wait,
@@ -46,11 +46,11 @@ impl TakesKeys for Bench {
 }
 
 /// Measures, writes the receipt, prints it.
-pub fn run(asked: &Bench) -> Result<i32> {
-    let Bench { out, json, wait, keep_text, keys, workers } = asked;
+pub fn run(options: &Bench) -> Result<i32> {
+    let Bench { out, json, wait, keep_text, keys, workers } = options;
     progress::cancelled_by_ctrl_c()?;
     let read = [("--worker", workers.worker.as_slice()), ("--memory-worker", workers.memory_worker.as_slice())];
-    Files { read: &read, out: out.as_ref(), json: json.as_ref(), ..Files::default() }.begin()?;
+    outputs::begin(&read, out.as_deref(), json.as_deref())?;
     let how = How { out: out.as_deref(), workers, wait, keep_text: *keep_text };
     let Measured { receipt, out } = measure(&keys.config()?, how, 0)?;
     output::report(&terminal::receipt(&receipt));
@@ -92,10 +92,10 @@ pub fn measure(config: &Config, how: How<'_>, memory_runs: usize) -> Result<Meas
     let out = how.out.map_or_else(|| config.measured.target_folder().join("receipt.json"), Path::to_owned);
     outputs::fresh(&out)?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
-    early::check(config)?;
-    let prompt_text = config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?;
+    preflight::check(config)?;
+    let prompt_text = config.measured.own_prompt_text()?;
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let _turn = turn::take(how.wait)?;
+    let _lock = machine_lock::take(how.wait)?;
     let worker = bench_target::worker(&config.bench, how.workers.worker.clone())?;
     let memory_worker = memory::worker(config, how.workers, &worker, memory_runs)?;
     let is_followed = memory_runs > 0 && memory_worker.as_ref().is_some_and(Follower::is_asked_for);
@@ -104,8 +104,8 @@ pub fn measure(config: &Config, how: How<'_>, memory_runs: usize) -> Result<Meas
         prober: Some(infergate_core::process::this_program()?),
         load: config.measured.load_request(),
         cases: config.measured.cases.clone(),
-        runs: config.runs,
-        seconds_per_case: config.seconds_per_case,
+        runs: config.session.runs as usize,
+        seconds_per_case: config.session.seconds_per_case,
         prompt_text,
         keep_text: how.keep_text,
         memory_case: is_followed.then_some(config.measured.memory.case),

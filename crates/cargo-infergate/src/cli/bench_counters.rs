@@ -11,7 +11,7 @@ use infergate_core::printable::{first_of, printable_within};
 use infergate_core::progress::Progress;
 use infergate_core::worker::{Capability, Client, Patience, WorkerError};
 
-use super::memory::ensure_said;
+use super::memory::ensure_same_output;
 use super::{output, progress, sources};
 use crate::paired::{PairedRequest, Program};
 use infergate_receipts::{CountedCase, Counter, Note, PairedReceipt, Side, Unit, clause};
@@ -61,7 +61,7 @@ pub fn attach(
         Ok((counts, has_comparable_bytes(base, head), run.left))
     });
     line.finish();
-    let said = match counted {
+    let messages = match counted {
         Ok((counts, with_bytes, left)) => [keep(receipt, counts, with_bytes), uncounted(&left)],
         Err(_) if progress::is_cancelled() => {
             receipt.partial = true;
@@ -69,7 +69,7 @@ pub fn attach(
         }
         Err(error) => [Some(format!("allocations are not counted: {}", clause(&error))), None],
     };
-    for why in said.into_iter().flatten() {
+    for why in messages.into_iter().flatten() {
         output::line(&why);
         receipt.notes.push(Note::from(why));
     }
@@ -110,14 +110,14 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn all(&mut self, cases: &[Case], line: &progress::Line) -> Result<[Counts; 2]> {
         let mut counts = [Counts::new(), Counts::new()];
-        let mut said = [BTreeMap::new(), BTreeMap::new()];
+        let mut outputs = [BTreeMap::new(), BTreeMap::new()];
         let mut tools = [String::new(), String::new()];
         for done_steps in 0..2 * PROCESSES {
             let side = done_steps % 2;
             line.show(&Progress { label: "allocations".to_owned(), done_steps, total_steps: 2 * PROCESSES });
             // What is left out later was not looked at as often as the others.
             let share = MOST.mul_f64((done_steps + 1) as f64 / (2 * PROCESSES) as f64);
-            tools[side] = self.process(cases, side, share, &mut counts[side], &mut said[side])?;
+            tools[side] = self.process(cases, side, share, &mut counts[side], &mut outputs[side])?;
             let [base, head] = &tools;
             ensure!(
                 base.is_empty() || head.is_empty() || base == head,
@@ -137,7 +137,7 @@ impl<'a> Run<'a> {
         side: usize,
         share: Duration,
         counts: &mut Counts,
-        said: &mut BTreeMap<Case, Vec<TokenId>>,
+        outputs: &mut BTreeMap<Case, Vec<TokenId>>,
     ) -> Result<String> {
         let (mut client, tool) = self.start(side)?;
         for case in cases {
@@ -148,9 +148,9 @@ impl<'a> Run<'a> {
                 self.left.insert(*case, format!("all would take longer than {} s", MOST.as_secs()));
                 continue;
             }
-            let known = said.get(case).cloned();
+            let known = outputs.get(case).cloned();
             let found = client.prepare(*case, known).and_then(|reply| {
-                said.insert(*case, reply.output.ids);
+                outputs.insert(*case, reply.output.ids);
                 client.count(*case, LOOKS)
             });
             match found {
@@ -204,8 +204,8 @@ fn keep(receipt: &mut PairedReceipt, [mut base, mut head]: [Counts; 2], with_byt
         one.values().filter(|case| !case.counters.is_empty() && other.contains_key(&case.id)).cloned().collect()
     };
     let (was, is) = (both(&base, &head), both(&head, &base));
-    ensure_said(receipt, Side::Base, &was);
-    ensure_said(receipt, Side::Head, &is);
+    ensure_same_output(receipt, Side::Base, &was);
+    ensure_same_output(receipt, Side::Head, &is);
     (receipt.base.counted, receipt.head.counted) = (was, is);
     let named = || first_of(&unrepeated, MOST_NAMED, ", ");
     (!unrepeated.is_empty()).then(|| format!("these do not repeat and are not compared: {}", named()))

@@ -13,14 +13,14 @@ use anyhow::{Context, Error, Result, bail, ensure};
 use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
-use super::outputs::{Files, Written};
-use super::paired_gate::{self, Asked};
+use super::outputs::{self, Written};
+use super::paired_gate::{self, GateOptions};
 use infergate_build::commits::{self, Commits, Next, Tried};
 use infergate_build::git::{commit_of, git};
 use infergate_build::revision::{Slot, Tree, short};
 
-use super::turn::{self, Wait};
-use super::{early, output, progress};
+use super::machine_lock::{self, Wait};
+use super::{output, preflight, progress};
 use crate::config::Config;
 use crate::paired::{Program, ensure_not};
 use infergate_core::case::{BenchName, Case};
@@ -54,39 +54,37 @@ pub struct Bisect {
     #[arg(long, value_name = "ID")]
     case: String,
     /// Write what was found here; - is stdout, which then has nothing else
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     json: Option<PathBuf>,
     #[command(flatten)]
     wait: Wait,
     /// Measure each step for at most this long: 90s, 5m (builds not counted)
-    #[arg(long, value_name = "TIME")]
-    budget: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = paired_gate::duration)]
+    budget: Option<Duration>,
     #[command(flatten)]
     keys: Keys<Self>,
 }
 
 impl TakesKeys for Bisect {
     fn keys() -> Vec<Arg> {
-        let pairs = flags::measure_pairs().into_iter().filter(|arg| arg.get_id() != "cases");
-        pairs.chain(["base_folder", "bench.carry"].into_iter().flat_map(flags::one)).collect()
+        flags::measure_pairs().into_iter().filter(|arg| arg.get_id() != "cases").collect()
     }
 }
 
 /// Builds, measures and halves until one commit is left.
 pub fn run(flags: &Bisect) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let json = flags.json.as_ref();
-    Files { json, ..Files::default() }.begin()?;
+    let json = flags.json.as_deref();
+    outputs::begin(&[], None, json)?;
     let mut config = flags.keys.config()?;
-    let case = asked(&flags.case)?;
+    let case = options(&flags.case)?;
     config.measured.cases = vec![case.id()];
-    let budget = flags.budget.as_deref().map(paired_gate::duration).transpose()?;
-    early::check(&config)?;
-    early::calibrations(&config)?;
-    let _turn = turn::take(&flags.wait)?;
+    preflight::check(&config)?;
+    preflight::calibrations(&config)?;
+    let _lock = machine_lock::take(&flags.wait)?;
     if flags.versions.is_asked() {
         flags.versions.check()?;
-        let outcome = versions::run(&flags.versions, &config, budget, !flags.no_explain, &cancelled);
+        let outcome = versions::run(&flags.versions, &config, flags.budget, !flags.no_explain, &cancelled);
         return finish(json, &case, unless_found(outcome, &cancelled)?, "version");
     }
     let good = flags.good.as_deref().context("--good is missing")?;
@@ -97,7 +95,7 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     ensure!(base.commit != tree.commit, "--good and --bad are the same commit, {}; name two", short(&base.commit));
     let outcome = base.build(wanted, false).and_then(|good| {
         tree.take_packages(wanted, Some(&base));
-        let mut search = Search::new(&config, good, budget, !flags.no_explain, &cancelled);
+        let mut search = Search::new(&config, good, flags.budget, !flags.no_explain, &cancelled);
         let found = search.run(&mut base, &mut tree);
         Ok((found?, search))
     });
@@ -113,7 +111,7 @@ fn unless_found<T>(outcome: Result<T>, cancelled: &AtomicBool) -> Result<Result<
 
 /// A case of ours, or else a criterion bench. What begins like a case of ours and is none is a slip; a bench of such a name
 /// is `bench:NAME`.
-fn asked(text: &str) -> Result<Case> {
+fn options(text: &str) -> Result<Case> {
     let slip = ["prefill/", "decode/", "generate/"].iter().any(|phase| text.starts_with(phase));
     match text.parse() {
         Err(_) if !slip && text.contains('/') => Ok(Case::Bench(BenchName::new(text)?)),
@@ -122,7 +120,7 @@ fn asked(text: &str) -> Result<Case> {
 }
 
 fn finish(
-    json: Option<&PathBuf>,
+    json: Option<&Path>,
     case: &Case,
     outcome: Result<(BisectionEnd, Search)>,
     searched: &'static str,
@@ -138,7 +136,7 @@ fn finish(
             let found = Bisection { schema, case: case.id(), searched, end, steps, confirmed, explained };
             output::print_verdict(&bisection(&found));
             let mut written = Written::default();
-            written.json(json.map(PathBuf::as_path), &found);
+            written.json(json, &found);
             Ok(written.code(code))
         }
         Err(error) if matches!(WorkerError::find(&error), Some(WorkerError::NotComparable(_))) => {
@@ -284,7 +282,7 @@ impl<'a> Search<'a> {
             Ok(head) => head,
             Err(error) => return Ok(self.skip(name, &error)),
         };
-        let request = paired_gate::request(self.config, self.good.clone(), head, &self.asked(None))?;
+        let request = paired_gate::request(self.config, self.good.clone(), head, &self.options(None))?;
         let bar = progress::Line::default();
         let measured = paired_gate::measure(&request, self.config, None, None, None, &bar, self.cancelled);
         bar.finish();
@@ -311,20 +309,8 @@ impl<'a> Search<'a> {
     }
 
     /// How two builds are measured.
-    fn asked(&self, code: Option<CodeRecord>) -> Asked {
-        Asked {
-            shard: None,
-            quick: false,
-            explain: None,
-            budget: self.budget,
-            allow_output_change: true,
-            other_outputs: false,
-            memory: false,
-            users: false,
-            code,
-            terms: None,
-            notes: Vec::new(),
-        }
+    fn options(&self, code: Option<CodeRecord>) -> GateOptions {
+        GateOptions { budget: self.budget, allow_output_change: true, code, ..GateOptions::default() }
     }
 }
 

@@ -1,43 +1,81 @@
-//! `bless`: write or refresh this machine class's baseline, after showing what changes.
+//! `bless`: write or refresh this machine class's baseline, of a suite or of a load, after showing what changes.
 
 use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use clap::{Arg, Args};
+use serde::Serialize;
 
 use super::bench::{self, How};
-use super::outputs::{Files, Written};
-use super::sessions::{Bless, alone, is_marked, write};
-use super::{early, flags, load_gate, output};
+use super::flags::{self, Keys, TakesKeys, Workers};
+use super::machine_lock::{self, Kind, Wait};
+use super::outputs::{self, Written};
+use super::{load_gate, output, preflight};
 use crate::machine;
 use infergate_receipts::{Baseline, Receipt, ensure_writable, read};
 use infergate_report::blessing;
 
+/// Add a session to this machine class's baseline
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  cargo xtask bless\n  cargo xtask bless --receipt target/infergate/receipt.json --dry-run\n\n\
+    Time is judged from sessions of 8 days on: those of one day share its luck and count once"
+)]
+pub struct Bless {
+    #[command(flatten)]
+    pub keys: Keys<Self>,
+    /// Where the receipt goes [default: target/infergate/receipt.json]
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+    /// Bless this receipt, of a suite or of a load run, instead of measuring; repeatable
+    #[arg(long, conflicts_with_all = flags::measure_ids())]
+    pub receipt: Vec<PathBuf>,
+    /// A change moved the times on purpose: later runs are compared with this session and newer ones alone
+    #[arg(long)]
+    pub step: bool,
+    /// Show what would change, write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Write the new baseline here as well; - is stdout, which then has nothing else
+    #[arg(long)]
+    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub wait: Wait,
+    #[command(flatten)]
+    pub workers: Workers,
+}
+
+impl TakesKeys for Bless {
+    fn keys() -> Vec<Arg> {
+        [flags::measure(), flags::some(&["baselines"])].concat()
+    }
+}
+
 /// Measures or reads, shows, and writes only when every receipt is good.
-pub fn run(asked: &Bless) -> Result<i32> {
-    let Bless { out, receipt: given, step, dry_run, json, wait, keys, workers } = asked;
-    Files {
-        read: &[
-            ("--receipt", given),
+pub fn run(options: &Bless) -> Result<i32> {
+    let Bless { out, receipt: given, step, dry_run, json, wait, keys, workers } = options;
+    outputs::begin(
+        &[
+            ("--receipt", &given[..]),
             ("--worker", workers.worker.as_slice()),
             ("--memory-worker", workers.memory_worker.as_slice()),
         ],
-        out: out.as_ref(),
-        json: json.as_ref(),
-        ..Files::default()
-    }
-    .begin()?;
+        out.as_deref(),
+        json.as_deref(),
+    )?;
     let config = keys.config()?;
     if let Some(first) = given.first()
         && load_gate::is_load(first)?
     {
-        return load_gate::bless(asked, &config);
+        return load_gate::bless(options, &config);
     }
     let mut written = Written::default();
     let mut receipts: Vec<Receipt> = match given.is_empty() {
         false => given.iter().map(|path| read::<Receipt>(path)).collect::<Result<_>>()?,
         true => {
-            early::baselines(&config)?;
+            preflight::baselines(&config)?;
             if !dry_run {
                 ensure_writable(&config.baselines.join(machine::detect().class).join("baseline.json"))?;
             }
@@ -48,7 +86,7 @@ pub fn run(asked: &Bless) -> Result<i32> {
     };
     receipts.sort_by(|a, b| a.created.cmp(&b.created));
     receipts.iter().try_for_each(Receipt::ensure_blessable)?;
-    let _alone = alone(asked, &config.baselines)?;
+    let _alone = alone(options, &config.baselines)?;
     let mut refreshed: BTreeMap<PathBuf, Baseline> = BTreeMap::new();
     for receipt in &receipts {
         let path = config.baselines.join(Baseline::file_name(&receipt.machine.class, &receipt.engine));
@@ -61,7 +99,7 @@ pub fn run(asked: &Bless) -> Result<i32> {
         output::report(&blessing::changes(before.as_ref(), &after, receipt, &config.policy, &path));
         refreshed.insert(path, after);
     }
-    Ok(write(asked, &refreshed, written))
+    Ok(write(options, &refreshed, written))
 }
 
 fn added(before: Option<&Baseline>, receipt: &Receipt, step: bool, path: &Path) -> Result<Baseline> {
@@ -81,4 +119,53 @@ fn added(before: Option<&Baseline>, receipt: &Receipt, step: bool, path: &Path) 
     );
     after.add(receipt, step);
     Ok(after)
+}
+
+/// From before the baselines are read until they are written no other command may do the same, or one of two sessions would be
+/// lost. It is the folder that is locked, so that no file comes beside those that are committed.
+pub fn alone(options: &Bless, folder: &Path) -> Result<Option<File>> {
+    // Elsewhere folders are not opened, and two at once are their user's to keep apart.
+    if options.dry_run || !cfg!(unix) {
+        return Ok(None);
+    }
+    let cannot = || format!("{}: cannot be written", folder.display());
+    fs::create_dir_all(folder).with_context(cannot)?;
+    let file = File::open(folder).with_context(cannot)?;
+    let message = format!("waiting: another command writes baselines in {}", folder.display());
+    machine_lock::wait_for(&file, Kind::Alone, &message)?;
+    Ok(Some(file))
+}
+
+/// Writes the baselines, each where it belongs, unless this is a dry run; gives the exit code.
+pub fn write<T: Serialize>(options: &Bless, refreshed: &BTreeMap<PathBuf, T>, mut written: Written) -> i32 {
+    if options.dry_run {
+        output::say("dry run: no baseline was written");
+    } else {
+        for (path, baseline) in refreshed {
+            written.json(Some(path), baseline);
+        }
+    }
+    if let Some(last) = refreshed.values().last() {
+        written.json(options.json.as_deref(), last);
+    }
+    written.code(0)
+}
+
+/// Marks the session that was `created` then as the first behind a step, where it is there; whether it is. Each of `sessions` comes
+/// with its mark.
+///
+/// # Errors
+/// A mark that is there, or sessions that are newer than one that is not: they would be taken for ones behind the step.
+pub fn is_marked<'a>(sessions: impl Iterator<Item = (&'a str, &'a mut bool)>, created: &str) -> Result<bool> {
+    let mut is_newest = true;
+    for (known, step) in sessions {
+        if known == created {
+            ensure!(!*step, "--step: the session of {created} has its step already; leave it as it is");
+            *step = true;
+            return Ok(true);
+        }
+        is_newest &= known < created;
+    }
+    ensure!(is_newest, "--step: it has newer sessions than that of {created}, maybe without the change; measure again");
+    Ok(false)
 }

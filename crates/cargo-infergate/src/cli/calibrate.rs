@@ -7,9 +7,10 @@ use anyhow::{Result, bail, ensure};
 use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
-use super::outputs::{Files, Written};
-use super::turn::{self, Wait};
-use super::{early, output, progress};
+use super::machine_lock::{self, Wait};
+use super::outputs::{self, Written};
+use super::paired_gate::{self, GateOptions};
+use super::{output, preflight, progress};
 use crate::config::Config;
 use crate::machine;
 use crate::paired::{Alike, PairedRequest, PairedRun, Program};
@@ -34,54 +35,54 @@ pub struct Calibrate {
     #[command(flatten)]
     keys: Keys<Self>,
     /// Gates between builds that do the same, beside those that were measured before: hours differ, so spread them over some
-    #[arg(long, value_name = "N", default_value = "3")]
+    #[arg(long, default_value = "3")]
     gates: usize,
     /// A revision that does the same work by other code: every second gate compares with it, laid out alike
     #[arg(long, value_name = "REV", conflicts_with = "worker")]
     against: Option<String>,
     /// Where it is kept [default: baselines/CLASS/calibration/ENGINE-MODEL.json, which later gates quote]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     out: Option<PathBuf>,
     /// Write the summary here; - is stdout, which then has nothing else
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     json: Option<PathBuf>,
     #[command(flatten)]
     wait: Wait,
     /// Bench binary that was built already
-    #[arg(long, value_name = "PATH", help_heading = "Bench target")]
+    #[arg(long, help_heading = "Bench target")]
     worker: Option<PathBuf>,
     /// Another build of the same: every second gate compares with it
-    #[arg(long, value_name = "PATH", help_heading = "Bench target", requires = "worker")]
+    #[arg(long, help_heading = "Bench target", requires = "worker")]
     other_worker: Option<PathBuf>,
 }
 
 impl TakesKeys for Calibrate {
     fn keys() -> Vec<Arg> {
-        let checkout = ["base_folder", "bench.carry"].into_iter().flat_map(flags::one);
-        flags::measure_pairs().into_iter().chain(checkout).collect()
+        flags::measure_pairs()
     }
 }
 
 /// Measures, keeps what there is after every step, prints what it says.
-pub fn run(asked: &Calibrate) -> Result<i32> {
+pub fn run(options: &Calibrate) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    Files {
-        read: &[("--worker", asked.worker.as_slice()), ("--other-worker", asked.other_worker.as_slice())],
-        out: asked.out.as_ref(),
-        json: asked.json.as_ref(),
-        keeps_out: true,
+    outputs::begin(
+        &[("--worker", options.worker.as_slice()), ("--other-worker", options.other_worker.as_slice())],
+        None,
+        options.json.as_deref(),
+    )?;
+    let config = options.keys.config()?;
+    ensure!(options.gates > 0, "--gates 0 leaves nothing to measure; ask for some");
+    preflight::check(&config)?;
+    preflight::calibrations(&config)?;
+    if options.out.is_none() {
+        ensure_writable(&preflight::calibration_folder(&config, &machine::detect().class).join("calibration.json"))?;
     }
-    .begin()?;
-    let config = asked.keys.config()?;
-    ensure!(asked.gates > 0, "--gates 0 leaves nothing to measure; ask for some");
-    early::check(&config)?;
-    early::calibrations(&config)?;
-    if asked.out.is_none() {
-        ensure_writable(&early::calibration_folder(&config, &machine::detect().class).join("calibration.json"))?;
-    }
-    let _turn = turn::take(&asked.wait)?;
-    let builds = Builds::of(&config, asked, &cancelled)?;
-    let request = request(&config, &builds.head)?;
+    let _lock = machine_lock::take(&options.wait)?;
+    let builds = Builds::of(&config, options, &cancelled)?;
+    let program = builds.head.program().clone();
+    // Builds that do the same are what it measures: their code is not compared.
+    let gate_options = GateOptions { other_outputs: true, ..GateOptions::default() };
+    let request = paired_gate::request(&config, program.clone(), program, &gate_options)?;
     let line = progress::Line::default();
     let mut session = Session::begin(&request, &builds, &line, &cancelled)?;
     let cases = session.calibration.cases.len();
@@ -90,15 +91,15 @@ pub fn run(asked: &Calibrate) -> Result<i32> {
         "{cases} cases are more than the {MAX_CALIBRATED_CASES} that one calibration holds; name some with --cases"
     );
     let class = session.calibration.machine.class.clone();
-    let out = asked
+    let out = options
         .out
         .clone()
-        .unwrap_or_else(|| early::calibration_file(&config, &class, &session.calibration.subject.engine));
+        .unwrap_or_else(|| preflight::calibration_file(&config, &class, &session.calibration.subject.engine));
     ensure_writable(&out)?;
     if out.is_file() {
         session.take_up(read(&out)?, &out)?;
     }
-    let outcome = session.measure(asked.gates, &out, &line);
+    let outcome = session.measure(options.gates, &out, &line);
     line.finish();
     let is_whole = match outcome {
         Ok(()) => true,
@@ -110,7 +111,7 @@ pub fn run(asked: &Calibrate) -> Result<i32> {
     output::report(&calibration::text(&session.calibration, &summary));
     output::line(&format!("calibration: {}", out.display()));
     let mut written = Written::default();
-    written.json(asked.json.as_deref(), &summary);
+    written.json(options.json.as_deref(), &summary);
     Ok(written.code(if is_whole { 0 } else { Outcome::Partial.exit_code() }))
 }
 
@@ -122,15 +123,15 @@ struct Builds {
 }
 
 impl Builds {
-    fn of(config: &Config, asked: &Calibrate, cancelled: &AtomicBool) -> Result<Self> {
+    fn of(config: &Config, options: &Calibrate, cancelled: &AtomicBool) -> Result<Self> {
         let wanted = &config.wanted();
-        if let Some(worker) = &asked.worker {
-            let other = asked.other_worker.as_deref().map(WorkerFile::open).transpose()?;
+        if let Some(worker) = &options.worker {
+            let other = options.other_worker.as_deref().map(WorkerFile::open).transpose()?;
             return Ok(Self { head: WorkerFile::open(worker)?, other: other.map(|other| (other, None)) });
         }
         let head = Source::here(wanted)?;
         let built = Program { commit: None, dirty: None, ..head.build()? };
-        let Some(revision) = &asked.against else { return Ok(Self { head: built.open()?, other: None }) };
+        let Some(revision) = &options.against else { return Ok(Self { head: built.open()?, other: None }) };
         let (tree, _) = Trees::default().base(revision, wanted)?;
         let base = tree.build(wanted, false)?;
         let sources = Sources { base: Some(tree.source(wanted)?), head: Some(head) };
@@ -138,21 +139,6 @@ impl Builds {
         note.iter().for_each(|note| output::line(note));
         Ok(Self { head: built.open()?, other: Some((base.open()?, alike)) })
     }
-}
-
-fn request(config: &Config, build: &WorkerFile) -> Result<PairedRequest> {
-    let program = build.program().clone();
-    Ok(PairedRequest {
-        cases: config.measured.cases.clone(),
-        prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
-        threshold: config.threshold,
-        mean_threshold: config.mean_threshold,
-        widest: config.widest,
-        drift_tolerance: config.policy.drift_tolerance,
-        // Builds that do the same are what it measures: their code is not compared.
-        built_with: config.bench.built_with(),
-        ..PairedRequest::new(program.clone(), program, config.measured.load_request())
-    })
 }
 
 struct Session<'a> {

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 
 use crate::command_worker::{self, COMMAND, Job};
-use crate::config::WorkerCommand;
+use crate::config::Config;
 use crate::paired::Program;
 use infergate_build::build_command::{find, of_side, run};
 use infergate_build::watcher;
@@ -15,14 +15,15 @@ use infergate_core::case::BenchName;
 
 /// Builds the command in `folder` and gives it as a worker. `side` is how messages name it: `base`.
 pub fn program(
-    asked: &WorkerCommand,
+    config: &Config,
     folder: &Path,
     side: &str,
     commit: Option<String>,
     dirty: Option<bool>,
 ) -> Result<Program> {
-    run(&asked.build, folder, side, "worker.build")?;
-    let command = of_side(&asked.command, side);
+    let worker = &config.worker;
+    run(&worker.build, folder, side, "worker.build")?;
+    let command = of_side(&worker.command, side);
     let (first, arguments) = command.split_first().context("worker.command names no program")?;
     let path = find(first, folder).with_context(|| {
         format!(
@@ -32,7 +33,7 @@ pub fn program(
     })?;
     let name = Path::new(first).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut words: Vec<OsString> = vec![COMMAND.into(), "--name".into(), name.into()];
-    if asked.check_output {
+    if worker.check_output {
         words.push("--check-output".into());
     }
     words.extend(["--".into(), path.clone().into_os_string()]);
@@ -53,8 +54,8 @@ pub struct CommandWorker {
     command: Vec<OsString>,
 }
 
-pub fn serve(asked: CommandWorker) -> Result<i32> {
-    let CommandWorker { name, check_output, mut command } = asked;
+pub fn serve(options: CommandWorker) -> Result<i32> {
+    let CommandWorker { name, check_output, mut command } = options;
     // What every worker is told, which is not for the program.
     if command.last().is_some_and(|word| word == infergate_core::worker::WORKER_ARGUMENT) {
         command.pop();

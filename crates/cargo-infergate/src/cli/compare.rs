@@ -7,8 +7,9 @@ use anyhow::Result;
 use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
-use super::outputs::{Files, Written};
+use super::outputs::{self, Written};
 use super::{load_gate, output, pages};
+use crate::config::Judging;
 use infergate_judge::compare;
 use infergate_receipts::{ReceiptOrBaseline, read_receipt_or_baseline};
 use infergate_report::inputs::Inputs;
@@ -27,20 +28,20 @@ pub struct Compare {
     /// Receipt or baseline to judge
     head: PathBuf,
     /// Write the verdict here; - is stdout, which then has nothing else
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     json: Option<PathBuf>,
 }
 
 impl TakesKeys for Compare {
     fn keys() -> Vec<Arg> {
-        flags::judge().into_iter().filter(|arg| arg.get_id() != "baselines").collect()
+        flags::of::<Judging>().into_iter().filter(|arg| arg.get_id() != "baselines").collect()
     }
 }
 
-pub fn run(asked: &Compare) -> Result<i32> {
-    let Compare { base, head, json, keys } = asked;
+pub fn run(options: &Compare) -> Result<i32> {
+    let Compare { base, head, json, keys } = options;
     let read = [("BASE", slice::from_ref(base)), ("HEAD", slice::from_ref(head))];
-    Files { read: &read, json: json.as_ref(), ..Files::default() }.begin()?;
+    outputs::begin(&read, None, json.as_deref())?;
     let config = keys.config()?;
     if load_gate::is_load(base)? || load_gate::is_load(head)? {
         load_gate::ensure_no_targets(keys)?;
@@ -55,8 +56,6 @@ pub fn run(asked: &Compare) -> Result<i32> {
         }
     };
     output::print_verdict(&terminal::verdict(&verdict, &subject));
-    let (code, mut written) = (verdict.exit_code, Written::default());
     let inputs = Inputs { verdict: Some(verdict), ..pages::inputs() };
-    pages::verdict(&inputs, json.as_deref(), &mut written);
-    Ok(written.code(code))
+    Ok(pages::conclude(&inputs, json.as_deref(), None, Written::default()))
 }

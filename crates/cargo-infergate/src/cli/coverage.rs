@@ -7,17 +7,13 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use infergate_core::printable::printable_within;
 
+use super::same_code::shown_names;
 use crate::coverage::Watched;
 use crate::paired::{PairedRequest, ensure_not};
 use infergate_build::code::{Changed, ChangedFunction};
 use infergate_core::case::Case;
 use infergate_receipts::{CodeRuns, PairedCase, clause};
-
-/// As many names as a line has room for.
-const NAMED: usize = 4;
-const MOST_CHARACTERS: usize = 60;
 
 /// What each of `cases` runs of what changed, in either build. Nothing where not all that changed is known.
 ///
@@ -50,10 +46,7 @@ pub fn trace(
             };
             let runs = |function: &&ChangedFunction| is_in(base, function.base) || is_in(head, function.head);
             let functions: Vec<&ChangedFunction> = changed.functions.iter().filter(runs).collect();
-            let shown = |name: &&ChangedFunction| printable_within(&name.name, MOST_CHARACTERS).into_owned();
-            let mut named: Vec<String> = functions.iter().map(shown).collect();
-            named.dedup();
-            named.truncate(NAMED);
+            let named = shown_names(&functions);
             CodeRuns { id: case.id, functions: Some(functions.len()), changed: None, named, why: None }
         }
         Err(error) => {
@@ -81,14 +74,14 @@ pub struct Coverage {
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub fn serve(asked: &Coverage) -> Result<i32> {
+pub fn serve(options: &Coverage) -> Result<i32> {
     infergate_core::process::end_with_parent();
-    let places = std::fs::read_to_string(&asked.functions).context("the functions to watch cannot be read")?;
+    let places = std::fs::read_to_string(&options.functions).context("the functions to watch cannot be read")?;
     let functions: Vec<u64> =
         places.lines().map(|line| u64::from_str_radix(line, 16)).collect::<Result<_, _>>().context("no place")?;
-    let (program, arguments) = asked.command.split_first().context("no program was named")?;
-    let package = asked.package.as_ref().map(|folder| folder.as_os_str());
-    crate::coverage::trace(program.as_ref(), arguments, package, &functions, &asked.seen)
+    let (program, arguments) = options.command.split_first().context("no program was named")?;
+    let package = options.package.as_ref().map(|folder| folder.as_os_str());
+    crate::coverage::trace(program.as_ref(), arguments, package, &functions, &options.seen)
 }
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]

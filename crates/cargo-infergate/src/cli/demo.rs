@@ -10,7 +10,7 @@ use std::thread;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
-use super::outputs::{Files, Written};
+use super::outputs::{self, Written};
 use super::{output, progress};
 use crate::paired::ensure_not;
 use infergate_build::criterion_front::own_source;
@@ -68,22 +68,22 @@ pub struct Demo {
     #[arg(long)]
     keep: bool,
     /// Write what was found here; - is stdout, which then has nothing else
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     json: Option<PathBuf>,
 }
 
 /// Makes the engine, changes it, gates each change. Exit code 0 only if all came out right.
-pub fn run(asked: &Demo) -> Result<i32> {
+pub fn run(options: &Demo) -> Result<i32> {
     // Before there is a folder: it is removed when this function returns, and not when a signal ends the process.
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    Files { json: asked.json.as_ref(), ..Files::default() }.begin()?;
+    outputs::begin(&[], None, options.json.as_deref())?;
     let folder = tempfile::Builder::new().prefix("infergate-demo-").tempdir();
     let mut folder = folder.context("there is no folder for temporary files; name one with TMPDIR")?;
-    folder.disable_cleanup(asked.keep);
+    folder.disable_cleanup(options.keep);
     let engine = folder.path().join("engine");
     let mut changes = Vec::new();
     let outcome = try_all(&engine, &cancelled, &mut changes);
-    if asked.keep {
+    if options.keep {
         output::line(&format!("kept: {}", engine.display()));
     }
     if cancelled.load(Ordering::Relaxed) {
@@ -95,7 +95,7 @@ pub fn run(asked: &Demo) -> Result<i32> {
     let found = Found { schema: DEMO_SCHEMA, all_right: changes.iter().all(DemoChange::is_right), changes };
     output::print_verdict(&demo::text(&found));
     let mut written = Written::default();
-    written.json(asked.json.as_deref(), &found);
+    written.json(options.json.as_deref(), &found);
     Ok(written.code(if found.all_right { 0 } else { 1 }))
 }
 
@@ -161,8 +161,8 @@ fn lock(engine: &Path) -> Result<()> {
     if !output.status.success() {
         output = metadata(&[])?;
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let why = said.lines().find(|line| line.starts_with("error")).unwrap_or("no reason given");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    let why = printed.lines().find(|line| line.starts_with("error")).unwrap_or("no reason given");
     ensure!(output.status.success(), "the demo's dependencies cannot be found: {why}");
     Ok(())
 }
@@ -212,10 +212,10 @@ fn tried(change: &Change, engine: &Path, cancelled: &AtomicBool) -> Result<DemoC
     }
     let mut gate = Group::spawn(&mut gate).context("the gate cannot be started")?;
     let (_, words, _) = gate.take_pipes();
-    let said = thread::spawn(|| words.map(std::io::read_to_string).transpose());
+    let printed = thread::spawn(|| words.map(std::io::read_to_string).transpose());
     let ended = progress::until_ended(&mut gate, &|| false).context("the gate cannot be waited for")?;
     ensure_not(cancelled)?;
-    let said = said.join().ok().and_then(Result::ok).flatten().unwrap_or_default();
+    let printed = printed.join().ok().and_then(Result::ok).flatten().unwrap_or_default();
     let exit_code = ended.code();
     if exit_code == Some(Outcome::Failed.exit_code()) {
         bail!("{}: the gate failed; its own words are above", change.name);
@@ -228,7 +228,7 @@ fn tried(change: &Change, engine: &Path, cancelled: &AtomicBool) -> Result<DemoC
     let tried =
         DemoChange { change: change.name, expected: change.expected, found: verdict.as_ref().map(names), exit_code };
     if !tried.is_right() {
-        output::report(&said);
+        output::report(&printed);
     }
     Ok(tried)
 }

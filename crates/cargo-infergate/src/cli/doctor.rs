@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
-use super::outputs::{Files, Written};
-use super::{early, output};
+use super::outputs::{self, Written};
+use super::{output, preflight};
 use crate::config::Config;
 use crate::machine::{self, doctor};
 use infergate_judge::paired::{block_noise, smallest_called};
@@ -22,37 +22,36 @@ pub struct Doctor {
     #[command(flatten)]
     keys: Keys<Self>,
     /// Write the findings here; - is stdout, which then has nothing else
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     json: Option<PathBuf>,
 }
 
 impl TakesKeys for Doctor {
     fn keys() -> Vec<Arg> {
-        let read = ["baselines", "threshold"];
-        read.into_iter().flat_map(flags::one).collect()
+        flags::some(&["baselines", "threshold"])
     }
 }
 
 /// Looks, prints. Noise is advice, not a failure.
-pub fn run(asked: &Doctor) -> Result<i32> {
-    Files { json: asked.json.as_ref(), ..Files::default() }.begin()?;
-    let config = asked.keys.config()?;
+pub fn run(options: &Doctor) -> Result<i32> {
+    outputs::begin(&[], None, options.json.as_deref())?;
+    let config = options.keys.config()?;
     let machine = machine::detect();
     let sight = sight(&config, &machine.class)?;
     let paired = paired_sight(&config, &machine.class)?;
     let checkup = Checkup { schema: CHECKUP_SCHEMA, machine, findings: doctor::examine(), sight, paired };
     output::report(&checkup::text(&checkup));
     let mut written = Written::default();
-    written.json(asked.json.as_deref(), &checkup);
+    written.json(options.json.as_deref(), &checkup);
     Ok(written.code(0))
 }
 
 /// What the paired channel sees here, by the calibrations of this machine class.
 fn paired_sight(config: &Config, class: &str) -> Result<Vec<PairedSight>> {
     let mut sight = Vec::new();
-    for path in flags::json_files(&early::calibration_folder(config, class))? {
+    for path in flags::json_files(&preflight::calibration_folder(config, class))? {
         let calibration = read::<Calibration>(&path)?;
-        let smallest = smallest_called(&calibration, config.threshold);
+        let smallest = smallest_called(&calibration, config.paired.threshold);
         sight.extend(block_noise(&calibration).iter().zip(smallest).map(|(noise, ratio)| PairedSight {
             calibration: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             case: noise.case.to_string(),

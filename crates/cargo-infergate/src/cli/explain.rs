@@ -48,15 +48,15 @@ pub fn attach(
     policy: &Policy,
     request: &PairedRequest,
     changed: Option<&Changed>,
-    asked: &Explaining,
+    options: &Explaining,
     cancelled: &AtomicBool,
 ) {
-    let left = asked.left.get() + receipt.took.measured();
-    asked.left.set(left);
+    let left = options.left.get() + receipt.took.measured();
+    options.left.set(left);
     if receipt.partial || receipt.blocks.is_empty() || receipt.servers.is_some() {
         return;
     }
-    let chosen = chosen(receipt, policy, &asked.named);
+    let chosen = chosen(receipt, policy, &options.named);
     if chosen.is_empty() {
         return;
     }
@@ -67,7 +67,7 @@ pub fn attach(
         Err(error) => return output::say_why("no functions are named", &error.into()),
     };
     let prompt_text = request.prompt_text.as_deref();
-    let edited = |name: &str| asked.edited.as_ref().is_some_and(|edited| edited.has(last_part(name)));
+    let edited = |name: &str| options.edited.as_ref().is_some_and(|edited| edited.has(last_part(name)));
     let sides =
         Sides { base: &base, head: &head, load: &request.load, prompt_text, changed, edited: &edited, cancelled };
     let line = progress::Line::default();
@@ -77,13 +77,13 @@ pub fn attach(
     for (at, (case, difference)) in chosen.iter().enumerate() {
         // What is left is shared by the cases that are left.
         let share = until.saturating_duration_since(Instant::now()) / (chosen.len() - at) as u32;
-        let most = asked.named.is_empty().then_some(share);
+        let most = options.named.is_empty().then_some(share);
         let explained = if case.load.is_some() {
             Explained::not(case.id, "a server's threads are not looked at".into())
         } else {
             let mut begun = |block: usize| line.show(&step(case, block, (before + block, total_steps)));
             match why::explain(case, *difference, most, &sides, &mut begun) {
-                Ok(explained) => with_edited(explained, asked.edited.as_ref()),
+                Ok(explained) => with_edited(explained, options.edited.as_ref()),
                 // Who ends it has a verdict, and wants that.
                 Err(_) => break,
             }
@@ -91,7 +91,7 @@ pub fn attach(
         receipt.explained.push(explained);
         before += difference.blocks();
     }
-    asked.left.set(until.saturating_duration_since(Instant::now()));
+    options.left.set(until.saturating_duration_since(Instant::now()));
     line.finish();
 }
 
@@ -108,7 +108,7 @@ pub fn between(
         Ok(Comparison::Differ(changed)) => changed,
         _ => None,
     });
-    let prompt_text = config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?;
+    let prompt_text = config.measured.own_prompt_text()?;
     let sides = Sides {
         base: &base.open()?,
         head: &head.open()?,

@@ -1,53 +1,47 @@
-//! Flags made from the table of keys, and back into a [`Config`]; and flags that several commands have.
+//! Flags of the keys of infergate.toml, and flags that several commands have.
 
+use std::fs;
 use std::io::ErrorKind;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 use anyhow::{Context, Result};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use crate::config::keys::{Group, KEYS, Key, Kind};
-use crate::config::{Config, Settings as _};
-
-/// The heading of what says how a run is judged.
-pub const JUDGING: &str = "How to judge";
+use super::current_folder;
+use crate::config::{self, BENCH_TARGET, Config, KEYS, Layer};
 
 /// A command that takes some of the keys as flags.
 pub trait TakesKeys {
     fn keys() -> Vec<Arg>;
 }
 
-/// The keys that were given as flags of the command `C`, each with its words.
+/// The keys that were given as flags of the command `C`.
 pub struct Keys<C> {
-    /// With the name of its flag, which a command may have shortened.
-    given: Vec<(&'static Key, String, Vec<String>)>,
+    given: Layer,
     command: PhantomData<C>,
 }
 
 impl<C> Keys<C> {
     /// `infergate.toml`, then the environment, then these flags.
     pub fn config(&self) -> Result<Config> {
-        self.over(Config::load(&env::current_dir().context("the current folder cannot be read")?)?)
+        Config::load(&current_folder()?, &self.given)
     }
 
-    /// `config`, and over it these flags.
-    pub fn over(&self, mut config: Config) -> Result<Config> {
-        for (key, flag, words) in &self.given {
-            config.apply_text(key, words).with_context(|| format!("--{flag}"))?;
-        }
-        Ok(config)
+    /// What the flags say.
+    pub fn layer(&self) -> &Layer {
+        &self.given
     }
 
     /// Whether the key of this name was given as a flag.
     pub fn has(&self, name: &str) -> bool {
-        self.given.iter().any(|(key, ..)| key.name == name)
+        self.given.get(name).is_some()
     }
 }
 
-// By hand, since which flags there are is in the table of keys.
+// By hand, since each command takes other keys.
 impl<C: TakesKeys> Args for Keys<C> {
     fn augment_args(command: Command) -> Command {
         command.args(C::keys())
@@ -60,12 +54,19 @@ impl<C: TakesKeys> Args for Keys<C> {
 
 impl<C: TakesKeys> FromArgMatches for Keys<C> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = |flag: &Arg| {
-            let key = Key::find(flag.get_id().as_str())?;
-            let words = matches.get_many::<String>(key.name)?.cloned().collect();
-            Some((key, flag.get_long()?.to_owned(), words))
-        };
-        Ok(Self { given: C::keys().iter().filter_map(given).collect(), command: PhantomData })
+        let mut given = Layer::default();
+        for flag in C::keys() {
+            let id = flag.get_id().as_str();
+            let key =
+                KEYS.into_iter().find(|key| *key == id && matches.value_source(id) == Some(ValueSource::CommandLine));
+            let (Some(key), Some(words)) = (key, matches.get_many::<String>(id)) else { continue };
+            let words: Vec<String> = words.cloned().collect();
+            given.set_words(key, &words).map_err(|error| {
+                let text = format!("--{}: {error:#}\n", flag.get_long().unwrap_or_default());
+                clap::Error::raw(clap::error::ErrorKind::ValueValidation, text)
+            })?;
+        }
+        Ok(Self { given, command: PhantomData })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -76,61 +77,58 @@ impl<C: TakesKeys> FromArgMatches for Keys<C> {
 
 /// Bench binaries that were built already.
 #[derive(Args)]
-#[command(next_help_heading = "Bench target")]
+#[command(next_help_heading = BENCH_TARGET)]
 #[group(skip)]
 pub struct Workers {
     /// Bench binary that was built already
-    #[arg(long, value_name = "PATH")]
+    #[arg(long)]
     pub worker: Option<PathBuf>,
     /// Memory bench binary that was built already
-    #[arg(long, value_name = "PATH")]
+    #[arg(long)]
     pub memory_worker: Option<PathBuf>,
 }
 
-/// The flags of the keys of a group.
-pub fn of(group: Group) -> Vec<Arg> {
-    let heading = match group {
-        Group::Measure | Group::Session => "What to measure",
-        Group::Build => "Bench target",
-        Group::Memory => "Memory phase",
-        Group::JudgeStored | Group::Judge => JUDGING,
-        Group::Paired => "Against a revision, on this machine",
+/// The flags of the keys of `T`. Their words are read with those of file and environment, not by the command's own parser.
+pub fn of<T: Args>() -> Vec<Arg> {
+    let words = |arg: Arg| {
+        let is_switch = arg.get_default_values().first().is_some_and(|word| word == "true" || word == "false");
+        let arg = arg.value_parser(value_parser!(String)).allow_hyphen_values(true);
+        if is_switch { arg.num_args(0..=1).require_equals(true).default_missing_value("true") } else { arg }
     };
-    KEYS.iter().filter(|key| key.group == group).map(|key| arg(key).help_heading(heading)).collect()
-}
-
-pub fn ids(groups: &[Group]) -> impl Iterator<Item = &'static str> {
-    KEYS.iter().filter(|key| groups.contains(&key.group)).map(|key| key.name)
+    config::flags_of::<T>().into_iter().map(words).collect()
 }
 
 /// Keys of a command that measures: what, and how it is built.
 pub fn measure() -> Vec<Arg> {
-    [of(Group::Measure), of(Group::Session), of(Group::Build)].concat()
+    [of::<config::Measure>(), of::<config::Session>(), of::<config::Bench>()].concat()
 }
 
-/// The ids of what makes no sense beside a receipt that exists already.
-pub fn measure_ids() -> impl Iterator<Item = &'static str> {
-    ids(&[Group::Measure, Group::Session, Group::Build]).chain(["worker", "out"])
+/// The ids of what makes no sense with a receipt that exists already.
+pub fn measure_ids() -> Vec<String> {
+    let ids = measure().into_iter().map(|arg| arg.get_id().to_string());
+    ids.chain(["worker", "out"].map(str::to_owned)).collect()
 }
 
 /// As [`measure`], for commands that compare two workers block by block.
 pub fn measure_pairs() -> Vec<Arg> {
-    [of(Group::Measure), of(Group::Build), one("threshold"), one("mean_threshold"), one("widest")].concat()
+    let more = ["threshold", "mean_threshold", "widest", "base_folder", "bench.carry"];
+    [of::<config::Measure>(), of::<config::Bench>(), some(&more)].concat()
 }
 
-/// The ids of what a stored run is measured and judged by, which has no meaning for a paired one.
-pub fn stored_ids() -> impl Iterator<Item = &'static str> {
-    ids(&[Group::Session, Group::JudgeStored])
+/// What a stored run is measured and judged by, which has no meaning for a paired one.
+pub const STORED: [&str; 3] = ["runs", "seconds_per_case", "require_baseline"];
+
+/// The flags of these keys.
+pub fn some(names: &[&str]) -> Vec<Arg> {
+    let all = of::<config::Keys>().into_iter().filter(|arg| names.contains(&arg.get_id().as_str()));
+    all.map(|arg| arg.help_heading("Settings")).collect()
 }
 
-/// Keys of a command that judges.
-pub fn judge() -> Vec<Arg> {
-    [of(Group::JudgeStored), of(Group::Judge)].concat()
-}
-
-/// The flag of one key.
-pub fn one(name: &'static str) -> Vec<Arg> {
-    Key::find(name).into_iter().map(|key| arg(key).help_heading("Settings")).collect()
+/// The words of a key's default.
+pub fn default_of(key: &str) -> Vec<String> {
+    let arg = config::flags_of::<config::Keys>().into_iter().find(|arg| arg.get_id() == key);
+    let default = |arg: Arg| arg.get_default_values().iter().map(|word| word.to_string_lossy().into()).collect();
+    arg.map(default).unwrap_or_default()
 }
 
 /// A flag's value that is one of these words, each with what it means.
@@ -142,18 +140,6 @@ where
         let found = words.iter().find(|(word, _)| *word == given);
         found.map(|(_, meaning)| meaning.clone()).ok_or("is none of these words")
     })
-}
-
-fn arg(key: &'static Key) -> Arg {
-    let default = key.default.filter(|default| *default != "[]").map(|default| format!(" [default: {default}]"));
-    let help = format!("{}{}", key.doc, default.unwrap_or_default());
-    let arg = Arg::new(key.name).long(key.flag()).visible_aliases(key.alias).value_name(key.value).help(help);
-    match key.kind {
-        Kind::Switch => arg.num_args(0..=1).require_equals(true).default_missing_value("true"),
-        Kind::List => arg.action(ArgAction::Append),
-        Kind::Text | Kind::Path => arg,
-        Kind::Count(..) | Kind::Number(..) | Kind::Ratio(..) => arg.allow_negative_numbers(true),
-    }
 }
 
 /// The `.json` files straight in `folder`, sorted; none where there is no such folder.

@@ -3,6 +3,7 @@
 use clap::Command;
 
 use super::output;
+use crate::config::with_value_name;
 
 /// What a command's exit code means.
 pub const EXIT_CODES: &str = "Exit codes:\n  \
@@ -64,11 +65,12 @@ const SHORT: [(&str, &[&str]); 9] = [
     ("doctor", &["baselines", "json"]),
 ];
 
-/// `command` with its name as it was started in what stands below its flags, and a short help where it has many of them.
+/// `command` with its values named, its name as it was started in what stands below its flags, and a short help where it has many of them.
 pub fn finish(command: Command) -> Command {
     if command.is_hide_set() {
         return command;
     }
+    let command = command.mut_args(with_value_name);
     let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let below = output::named(&below);
     let name = command.get_name().to_owned();

@@ -5,15 +5,13 @@
 mod ci;
 mod manifest;
 
-use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 
-use super::criterion_front;
 use super::flags::one_of;
-use super::outputs::Files;
+use super::{criterion_front, current_folder};
 use super::{flags, output, outputs};
 use ci::CiFile;
 use infergate_build::git::git;
@@ -52,16 +50,16 @@ pub struct Init {
     #[arg(value_parser = one_of([("github", &ci::GITHUB[..]), ("gitlab", &ci::GITLAB), ("none", &[])]))]
     ci: &'static [CiFile],
     /// Write what was done here; - is stdout, which then has nothing else
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     json: Option<PathBuf>,
 }
 
 /// Shows, then writes.
-pub fn run(asked: &Init) -> Result<i32> {
-    Files { json: asked.json.as_ref(), ..Files::default() }.begin()?;
-    let folder = env::current_dir().context("the current folder cannot be read")?;
-    let plan = plan(&folder, asked)?;
-    let dry_run = asked.dry_run;
+pub fn run(options: &Init) -> Result<i32> {
+    outputs::begin(&[], None, options.json.as_deref())?;
+    let folder = current_folder()?;
+    let plan = plan(&folder, options)?;
+    let dry_run = options.dry_run;
     let found =
         Found { schema: INIT_SCHEMA, dry_run, files: plan.files.iter().map(File::record).collect(), notes: plan.notes };
     let texts = plan.files.iter().map(|file| (file.record(), file.added.as_str()));
@@ -69,7 +67,7 @@ pub fn run(asked: &Init) -> Result<i32> {
     if !dry_run {
         write(&plan.files)?;
     }
-    if let Some(json) = &asked.json {
+    if let Some(json) = &options.json {
         outputs::put(json, &found)?;
     }
     Ok(0)
@@ -140,20 +138,20 @@ struct Plan {
     notes: Vec<String>,
 }
 
-fn plan(folder: &Path, asked: &Init) -> Result<Plan> {
+fn plan(folder: &Path, options: &Init) -> Result<Plan> {
     let path = folder.join("Cargo.toml");
     ensure!(flags::is_there(&path), "there is no Cargo.toml in this folder; run init in the folder of your package");
     let was = read_text(&path, MAX_FILE_BYTES)?;
     let manifest = Manifest::parse(&was)?;
     let has_benches = BENCH_CRATES.iter().any(|name| manifest.depends_on(name)) && !manifest.depends_on("infergate");
-    let ci_only = asked.ci_only || (has_benches && !asked.engine && asked.from.is_none());
+    let ci_only = options.ci_only || (has_benches && !options.engine && options.from.is_none());
     let mut plan = Plan { files: Vec::new(), notes: Vec::new() };
     if !ci_only {
         ensure!(
             manifest.is_package(),
             "Cargo.toml: has no package; run init in the folder of the package that holds the engine, or give --ci-only"
         );
-        add_engine(folder, (path, &was, &manifest), asked.from.as_deref(), &mut plan)?;
+        add_engine(folder, (path, &was, &manifest), options.from.as_deref(), &mut plan)?;
     }
     let mut branch = "main".to_owned();
     match git(folder, &["rev-parse", "--show-toplevel"]) {
@@ -161,7 +159,7 @@ fn plan(folder: &Path, asked: &Init) -> Result<Plan> {
             branch = merged_into(folder);
             let below = git(folder, &["rev-parse", "--show-prefix"])?;
             let below = if below.is_empty() { "." } else { below.trim_end_matches('/') };
-            add_ci(asked.ci, Path::new(&root), (below, &branch), &mut plan)?;
+            add_ci(options.ci, Path::new(&root), (below, &branch), &mut plan)?;
             if !ci_only && git(folder, &["check-ignore", "--quiet", "target/infergate"]).is_err() {
                 let path = folder.join(".gitignore");
                 let was = if flags::is_there(&path) { read_text(&path, MAX_FILE_BYTES)? } else { String::new() };
@@ -173,7 +171,7 @@ fn plan(folder: &Path, asked: &Init) -> Result<Plan> {
     }
     let against = shell::flag("against", &branch).unwrap_or_else(|| " --against BRANCH".into());
     if plan.files.iter().any(|file| file.change != InitChange::Kept) {
-        plan.notes.push(match (ci_only, asked.ci_only) {
+        plan.notes.push(match (ci_only, options.ci_only) {
             (false, _) => format!(
                 "next: put your engine into benches/engine/mod.rs; then run cargo bench, and: cargo infergate gate{against}"
             ),

@@ -4,27 +4,26 @@ mod drawer;
 mod flags;
 mod merge;
 mod settings;
-mod shard;
 mod target;
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::{Args, value_parser};
 use infergate_core::config::Config as Measured;
 use infergate_core::load::{Arrivals, Stop};
 use infergate_core::process::this_program;
 
-use super::load_gate::LoadGate;
-use super::outputs::{Files, Kept, Written};
-use super::{output, outputs, progress, turn};
+use super::load_gate::usual_baseline;
+use super::outputs::{Kept, Written};
+use super::{current_folder, machine_lock, output, outputs, pages, progress};
 use crate::machine;
 use drawer::Drawer;
+use infergate_judge::load::judge as judge_load;
 use infergate_load::client::audit::audit;
 use infergate_load::client::cpu::raise_connection_limit;
 use infergate_load::client::script_server::{self, Script};
@@ -37,10 +36,10 @@ use infergate_load::summary::slo::meets;
 use infergate_load::summary::summarise;
 use infergate_load::target::Target;
 use infergate_load::target::live::Live;
-use infergate_receipts::Limit;
-use infergate_receipts::{LOAD_SCHEMA, LoadReceipt, Outcome, read, timestamp, write_json};
+use infergate_receipts::{LOAD_SCHEMA, Limit, LoadBaseline, LoadReceipt, Outcome, read, timestamp, write_json};
+use infergate_report::inputs::Inputs;
 use merge::Commands;
-use settings::{Loads, Settings};
+use settings::{Loads, Settings, unix_ns};
 
 pub use flags::Load;
 
@@ -48,45 +47,53 @@ pub use flags::Load;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Measures, keeps what there is after every level, prints what it says.
-pub fn run(asked: &Load) -> Result<i32> {
-    if let Some(Commands::Merge(asked)) = &asked.command {
-        return merge::run(asked);
+pub fn run(options: &Load) -> Result<i32> {
+    if let Some(Commands::Merge(options)) = &options.command {
+        return merge::run(options);
     }
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    Files {
-        read: &[
-            ("--baseline", asked.baseline.as_slice()),
-            ("--worker", asked.worker.as_slice()),
-            ("--dataset", asked.prompts.dataset.as_slice()),
-            ("--api-key-file", &asked.target.api_key_file),
-            ("--earlier", asked.prompts.earlier.as_slice()),
+    let key_files: Vec<PathBuf> = options.target.api_key_file.iter().map(PathBuf::from).collect();
+    outputs::begin(
+        &[
+            ("--baseline", options.baseline.as_slice()),
+            ("--worker", options.worker.as_slice()),
+            ("--dataset", options.prompts.dataset.as_slice()),
+            ("--api-key-file", &key_files),
+            ("--earlier", options.prompts.earlier.as_slice()),
         ],
-        out: asked.out.as_ref(),
-        json: asked.json.as_ref(),
-        ..Files::default()
-    }
-    .begin()?;
-    let folder = env::current_dir().context("the current folder cannot be read")?;
-    let named = target::named(&asked.target.target)?;
-    let mut gate = LoadGate::new(
-        asked.keys.config()?,
-        asked.baseline.as_deref(),
-        asked.json.clone(),
-        asked.keys.has("require_baseline"),
+        options.out.as_deref(),
+        options.json.as_deref(),
     )?;
+    let folder = current_folder()?;
+    let named = target::named(&options.target.target)?;
+    let config = options.keys.config()?;
+    let mut baseline: Option<LoadBaseline> = options.baseline.as_deref().map(read).transpose()?;
+    let wants_verdict = options.keys.has("require_baseline") || baseline.is_some() || options.json.is_some();
     let targets = named.len();
     // Shards of one load may run on one machine.
-    let _turn = if asked.shards.start_at.is_some() { turn::share(&asked.wait)? } else { turn::take(&asked.wait)? };
-    let mut target = target::open(asked, named, &cancelled)?;
-    let settings = Settings::from(asked, &folder, targets, target.as_ref())?;
-    let earlier = asked.prompts.earlier.as_ref().map(|path| earlier(path, &settings)).transpose()?;
-    let out = match &asked.out {
+    let _lock = if options.shards.start_at.is_some() {
+        machine_lock::share(&options.wait)?
+    } else {
+        machine_lock::take(&options.wait)?
+    };
+    let mut target = target::open(options, named, &cancelled)?;
+    let settings = Settings::from(options, &folder, targets, target.as_ref())?;
+    let earlier = options.prompts.earlier.as_ref().map(|path| earlier(path, &settings)).transpose()?;
+    let out = match &options.out {
         Some(out) => out.clone(),
         None => default_out()?,
     };
     raise_connection_limit();
     let mut receipt = begin(&settings, target.as_ref())?;
-    gate.find(&receipt)?;
+    if !receipt.shards.is_empty() {
+        ensure!(
+            !wants_verdict,
+            "one shard of a load gets no verdict; leave out --baseline, --require-baseline and --json, put the shards \
+             together with `cargo xtask load merge`, and compare that receipt"
+        );
+    } else if baseline.is_none() {
+        baseline = usual_baseline(&config, &receipt)?;
+    }
     let drawer = Drawer::start();
     let levels = match &settings.loads {
         Loads::All(loads) => loads.len(),
@@ -113,13 +120,20 @@ pub fn run(asked: &Load) -> Result<i32> {
     receipt.notes.extend(repeats::warnings(&receipt, earlier.as_ref()));
     receipt.partial = cancelled.load(Ordering::Relaxed);
     receipt.invalid = judge::reasons(&receipt);
-    show(&receipt, gate.judges());
+    let is_judged = wants_verdict || baseline.is_some();
+    show(&receipt, is_judged);
     let mut written = Written::default();
-    let code = gate.finish(&receipt, &mut written)?.unwrap_or_else(|| exit_code(&receipt));
+    let verdict = is_judged.then(|| judge_load(&receipt, baseline.as_ref(), &config.policy)).transpose()?;
+    if let Some(verdict) = &verdict {
+        output::print_verdict(&infergate_report::terminal::load_verdict(verdict));
+    }
     if written.note(write_json(&out, &receipt)) {
         output::line(&format!("receipt: {}", out.display()));
     }
-    Ok(written.code(code))
+    if verdict.is_none() {
+        return Ok(written.code(exit_code(&receipt)));
+    }
+    Ok(pages::conclude(&Inputs { verdict, ..pages::inputs() }, options.json.as_deref(), None, written))
 }
 
 /// Prints what was measured, and the verdict of a run that is not to be used unless the gate says that.
@@ -201,7 +215,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn measure(&mut self) -> Result<()> {
-        if let Some(start_unix_ns) = self.settings.begin.start_unix_ns {
+        if let Some(start_unix_ns) = self.settings.start_unix_ns {
             self.begin_at(start_unix_ns)?;
         }
         for scenario in 0..self.settings.scenarios.len() {
@@ -225,19 +239,18 @@ impl Run<'_> {
             }
         }
         self.show("waiting for --start-at", None);
-        let now = || shard::unix_ns(SystemTime::now());
-        if now()? > start_unix_ns && !self.is_cancelled() {
+        if unix_ns()? > start_unix_ns && !self.is_cancelled() {
             bail!("--start-at: the self-audit was done after it; give a later time, for example in two minutes");
         }
         while !self.is_cancelled() {
-            let left = Duration::from_nanos(start_unix_ns.saturating_sub(now()?));
+            let left = Duration::from_nanos(start_unix_ns.saturating_sub(unix_ns()?));
             if left.is_zero() {
                 break;
             }
             thread::sleep(left.min(LOOK));
         }
         // Both clocks at once: what lies between the two calls is far below what clocks of machines differ by.
-        let clock_unix_ns = now()?.saturating_sub(self.target.now_ns());
+        let clock_unix_ns = unix_ns()?.saturating_sub(self.target.now_ns());
         for shard in &mut self.receipt.shards {
             shard.clock_unix_ns = clock_unix_ns;
         }
@@ -246,7 +259,7 @@ impl Run<'_> {
 
     /// Makes the client's accuracy under this shard's part of `arrivals` known.
     fn audit(&mut self, arrivals: Arrivals) -> Result<()> {
-        let own = self.settings.begin.shard.arrivals(arrivals);
+        let own = self.settings.shard.arrivals(arrivals);
         let is_known = self.receipt.audits.iter().any(|audit| audit.arrivals == own);
         if self.target.has_client() && !is_known && !self.is_cancelled() {
             let live = self.show(&format!("self-audit, {}", own.name()), None);
@@ -292,7 +305,7 @@ impl Run<'_> {
         if outcome.is_full {
             self.receipt
                 .notes
-                .push(format!("{label}: ended early, because the receipt holds no more; measure less in a run"));
+                .push(format!("{label}: ended preflight, because the receipt holds no more; measure less in a run"));
         }
         let seen = live.seen();
         self.room = self.room.saturating_sub(seen.pieces + REQUEST_WEIGHT * seen.issued);
@@ -322,8 +335,8 @@ pub struct ScriptServer {
     tokens: u32,
 }
 
-pub fn script_server(asked: &ScriptServer) -> Result<i32> {
-    let &ScriptServer { ttft_ns, itl_ns, tokens } = asked;
+pub fn script_server(options: &ScriptServer) -> Result<i32> {
+    let &ScriptServer { ttft_ns, itl_ns, tokens } = options;
     script_server::run(Script { ttft_ns, itl_ns, output_tokens: tokens })?;
     Ok(0)
 }

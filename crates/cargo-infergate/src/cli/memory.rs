@@ -12,11 +12,10 @@ use infergate_core::worker::{Patience, WorkerError};
 
 use self::looks::{Seen, look_again};
 use super::flags::{self, Keys, TakesKeys, Workers};
-use super::outputs::{Files, Kept, Written};
-use super::turn::{self, Wait};
-use super::{bench_target, early, output, outputs, pages, progress};
-use crate::config::Config;
-use crate::config::keys::Group;
+use super::machine_lock::{self, Wait};
+use super::outputs::{Kept, Written};
+use super::{bench_target, output, outputs, pages, preflight, progress};
+use crate::config::{self, Config};
 use crate::paired::Program;
 use infergate_judge::memory::judge;
 use infergate_receipts::{
@@ -33,15 +32,15 @@ pub struct Memory {
     #[command(flatten)]
     keys: Keys<Self>,
     /// Where the receipt goes [default: target/infergate/memory.json]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     out: Option<PathBuf>,
     /// Write the verdict here; - is stdout, which then has nothing else
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     json: Option<PathBuf>,
     #[command(flatten)]
     wait: Wait,
     /// Memory bench binary that was built already
-    #[arg(long, value_name = "PATH", help_heading = "Bench target")]
+    #[arg(long, help_heading = "Bench target")]
     worker: Option<PathBuf>,
 }
 
@@ -51,24 +50,24 @@ impl TakesKeys for Memory {
             let long = arg.get_long().unwrap_or_default().to_owned();
             arg.long(long.trim_start_matches("memory-").to_owned()).alias(long)
         };
-        let memory = flags::of(Group::Memory).into_iter().map(short);
-        let what = flags::of(Group::Measure).into_iter().map(|arg| arg.help_heading("What to follow"));
-        let build = flags::of(Group::Build).into_iter().filter(|arg| arg.get_id() != "bench.target");
+        let memory = flags::of::<config::Memory>().into_iter().map(short);
+        let what = flags::of::<config::Measure>().into_iter().map(|arg| arg.help_heading("What to follow"));
+        let build = flags::of::<config::Bench>().into_iter().filter(|arg| arg.get_id() != "bench.target");
         memory.chain(what).chain(build).collect()
     }
 }
 
 /// Follows, judges, prints.
-pub fn run(asked: &Memory) -> Result<i32> {
-    let Memory { out, json, wait, keys, worker } = asked;
+pub fn run(options: &Memory) -> Result<i32> {
+    let Memory { out, json, wait, keys, worker } = options;
     progress::cancelled_by_ctrl_c()?;
     let read = [("--worker", worker.as_slice())];
-    Files { read: &read, out: out.as_ref(), json: json.as_ref(), ..Files::default() }.begin()?;
+    outputs::begin(&read, out.as_deref(), json.as_deref())?;
     let config = keys.config()?;
     let out = out.clone().unwrap_or_else(|| config.measured.target_folder().join("memory.json"));
     outputs::fresh(&out)?;
-    early::check(&config)?;
-    let _turn = turn::take(wait)?;
+    preflight::check(&config)?;
+    let _lock = machine_lock::take(wait)?;
     let worker = match bench_target::memory_worker(&config.bench, worker.clone())? {
         Some(worker) => worker,
         // A timed worker is not counted, and its resident set shows all the same.
@@ -82,10 +81,8 @@ pub fn run(asked: &Memory) -> Result<i32> {
         let kept = if receipt.memory.partial { "cut short; what was seen is kept in" } else { "receipt:" };
         output::line(&format!("{kept} {}", out.display()));
     }
-    let code = verdict.exit_code;
     let inputs = Inputs { memory: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
-    pages::verdict(&inputs, json.as_deref(), &mut written);
-    Ok(written.code(code))
+    Ok(pages::conclude(&inputs, json.as_deref(), None, written))
 }
 
 /// Who is followed beside the workers that are timed.
@@ -125,7 +122,7 @@ impl Follower {
 /// As [`bench_target::build`].
 pub fn worker(config: &Config, given: &Workers, timed: &Program, runs: usize) -> Result<Option<Follower>> {
     if given.memory_worker.is_none() && given.worker.is_some() {
-        output::say("no counters and no memory phase: give --memory-worker beside --worker");
+        output::say("no counters and no memory phase: give --memory-worker in addition to --worker");
         return Ok(None);
     }
     Ok(Follower::or_timed(bench_target::memory_worker(&config.bench, given.memory_worker.clone())?, timed, runs))
@@ -185,11 +182,9 @@ pub fn attach_to_pair(
     if let Some(base) = base.clone() {
         match follow(config, base, &names(&cases), 0, Some(&out)) {
             Ok(phase) => {
-                ensure_said(receipt, Side::Base, &phase.counted);
-                receipt.base.counted = phase.counted;
-                receipt.base.held = phase.held;
-                receipt.partial |= phase.memory.partial;
-                receipt.invalid.extend(phase.memory.invalid.iter().map(|reason| format!("base: {reason}")));
+                add_faults(receipt, Side::Base, &phase);
+                ensure_same_output(receipt, Side::Base, &phase.counted);
+                (receipt.base.counted, receipt.base.held) = (phase.counted, phase.held);
             }
             Err(error) => output::say_why("base is not counted", &error),
         }
@@ -198,37 +193,39 @@ pub fn attach_to_pair(
     let programs = base.zip(Some(head.program().clone()));
     let context_tokens = receipt.head.engine.context_tokens;
     let Some(phase) = follow_judged(config, head, &cases, runs, context_tokens)? else { return Ok(()) };
-    ensure_said(receipt, Side::Head, &phase.counted);
-    receipt.head.counted = phase.counted;
-    receipt.head.held = phase.held;
-    if runs > 0 {
-        receipt.memory = Some(phase.memory);
-    } else {
-        receipt.partial |= phase.memory.partial;
-        receipt.invalid.extend(phase.memory.invalid.iter().map(|reason| format!("head: {reason}")));
+    ensure_same_output(receipt, Side::Head, &phase.counted);
+    if runs == 0 {
+        add_faults(receipt, Side::Head, &phase);
     }
+    (receipt.head.counted, receipt.head.held) = (phase.counted, phase.held);
+    receipt.memory = (runs > 0).then_some(phase.memory);
     let Some((base, head)) = programs else { return Ok(()) };
     let mut seen = [&mut receipt.base, &mut receipt.head]
         .map(|side| Seen { counted: std::mem::take(&mut side.counted), held: std::mem::take(&mut side.held) });
     look_again(&mut seen, config.policy.counter_tolerance, |side| {
-        let (program, name) = if side == 0 { (&base, "base") } else { (&head, "head") };
+        let (program, side) = if side == 0 { (&base, Side::Base) } else { (&head, Side::Head) };
         let again = match follow(config, program.clone(), &names(&cases), 0, None) {
             Ok(again) => again,
             // What was measured stays. A rise that is not looked into does not pass.
             Err(error) => {
-                output::say_why(&format!("{name} is not looked at again"), &error);
+                output::say_why(&format!("{} is not looked at again", side.name()), &error);
                 receipt.partial = true;
                 return None;
             }
         };
-        receipt.partial |= again.memory.partial;
-        receipt.invalid.extend(again.memory.invalid.iter().map(|reason| format!("{name}: {reason}")));
+        add_faults(receipt, side, &again);
         (!again.memory.partial).then_some(Seen { counted: again.counted, held: again.held })
     });
     for (side, seen) in [&mut receipt.base, &mut receipt.head].into_iter().zip(seen) {
         (side.counted, side.held) = (seen.counted, seen.held);
     }
     Ok(())
+}
+
+/// Why the counts of a side may not be used, where its phase ended early or is not sound.
+fn add_faults(receipt: &mut PairedReceipt, side: Side, phase: &MemoryReceipt) {
+    receipt.partial |= phase.memory.partial;
+    receipt.invalid.extend(phase.memory.invalid.iter().map(|reason| format!("{}: {reason}", side.name())));
 }
 
 /// Follows what is judged. `None` where nobody asked for it and it cannot be: said in a sentence, but for benches that are no
@@ -269,14 +266,14 @@ fn names(cases: &[Case]) -> Vec<String> {
 }
 
 /// A process that counts and says something else than the one that is timed does other work.
-pub fn ensure_said(receipt: &mut PairedReceipt, side: Side, counted: &[CountedCase]) {
+pub fn ensure_same_output(receipt: &mut PairedReceipt, side: Side, counted: &[CountedCase]) {
     for counted in counted {
         let id = counted.id;
-        let said = receipt.cases.iter().find(|case| case.id == id).map(|case| match side {
+        let timed_output = receipt.cases.iter().find(|case| case.id == id).map(|case| match side {
             Side::Base => &case.base_output.sha256,
             Side::Head => &case.head_output.sha256,
         });
-        if said.is_some_and(|said| *said != counted.output_sha256) {
+        if timed_output.is_some_and(|timed_output| *timed_output != counted.output_sha256) {
             let name = side.name();
             let reason = format!("{id}: {name}'s process that counts said something else than the one that is timed");
             receipt.invalid.push(reason);
@@ -301,7 +298,7 @@ fn follow(
         counted: counted.to_vec(),
         case: config.measured.memory.case,
         runs,
-        prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
+        prompt_text: config.measured.own_prompt_text()?,
         patience: Patience::default().with_least_load(config.server.least_load()),
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;

@@ -11,47 +11,24 @@ use serde::Serialize;
 use super::output;
 use infergate_receipts::{Outcome, ensure_writable, to_json, write_json};
 
-/// The files that a command was given.
-#[derive(Default)]
-pub struct Files<'a> {
-    /// Those that it reads, each with the flag that names it.
-    pub read: &'a [(&'a str, &'a [PathBuf])],
-    /// What `--out` names.
-    pub out: Option<&'a PathBuf>,
-    /// What `--json` names; `-` is stdout.
-    pub json: Option<&'a PathBuf>,
-    /// What is in `out` stays there until the new one is whole.
-    pub keeps_out: bool,
-}
-
-impl Files<'_> {
-    /// Before anything else is done, so that also a mistake in `infergate.toml` leaves no verdict of an earlier run for whoever
-    /// reads the file next. From now on `--json -` holds.
-    pub fn begin(&self) -> Result<()> {
-        output::set_json(self.json);
-        let mut seen: Vec<(&str, &PathBuf)> = Vec::new();
-        for (flag, paths) in self.read {
-            seen.extend(paths.iter().map(|path| (*flag, path)));
-        }
-        let json = self.json.filter(|path| !output::is_stdout(path));
-        for (flag, path) in [("--out", self.out), ("--json", json)] {
-            let Some(path) = path else { continue };
-            for (other, known) in &seen {
-                ensure!(
-                    !same_file(path, known),
-                    "{flag}: {} is what {other} names too; name another file",
-                    path.display()
-                );
-            }
-            seen.push((flag, path));
-            if self.keeps_out && flag == "--out" {
-                ensure_writable(path)?;
-            } else {
-                fresh(path)?;
-            }
-        }
-        Ok(())
+/// Refuses a file to write that is also read, or cannot be written, and removes what an earlier run left there. Before anything else
+/// is done, so that also a mistake in `infergate.toml` leaves no verdict of an earlier run for whoever reads the file next. From now on
+/// `--json -` holds. `read` are the files that the command reads, each with the flag that names it.
+pub fn begin(read: &[(&str, &[PathBuf])], out: Option<&Path>, json: Option<&Path>) -> Result<()> {
+    output::set_json(json);
+    let mut seen: Vec<(&str, &Path)> = Vec::new();
+    for (flag, paths) in read {
+        seen.extend(paths.iter().map(|path| (*flag, path.as_path())));
     }
+    for (flag, path) in [("--out", out), ("--json", json.filter(|path| !output::is_stdout(path)))] {
+        let Some(path) = path else { continue };
+        for (other, known) in &seen {
+            ensure!(!same_file(path, known), "{flag}: {} is what {other} names too; name another file", path.display());
+        }
+        seen.push((flag, path));
+        fresh(path)?;
+    }
+    Ok(())
 }
 
 /// Whether `path` can be written; what an earlier run left there is removed.
@@ -83,20 +60,20 @@ pub fn put<T: Serialize>(path: &Path, document: &T) -> Result<()> {
 /// Where what is measured is kept all along. A disk that is full is said once and ends no run: what is measured is in memory, too.
 pub struct Kept<'a> {
     path: &'a Path,
-    said: Cell<bool>,
+    has_warned: Cell<bool>,
     has_some: Cell<bool>,
 }
 
 impl<'a> Kept<'a> {
     /// In this file.
     pub fn at(path: &'a Path) -> Self {
-        Self { path, said: Cell::new(false), has_some: Cell::new(false) }
+        Self { path, has_warned: Cell::new(false), has_some: Cell::new(false) }
     }
 
     pub fn keep<T: Serialize>(&self, document: &T) {
         match write_json(self.path, document) {
             Ok(()) => self.has_some.set(true),
-            Err(_) if self.said.replace(true) => {}
+            Err(_) if self.has_warned.replace(true) => {}
             Err(error) => output::say_why("not kept yet", &error),
         }
     }

@@ -24,19 +24,17 @@ pub fn inputs() -> Inputs {
     Inputs::new(output::named("cargo xtask"))
 }
 
-/// Writes the verdict, if that was asked for, with what its comment says.
-pub fn verdict(inputs: &Inputs, json: Option<&Path>, written: &mut Written) {
-    if let Some(verdict) = inputs.verdict.as_ref().filter(|_| json.is_some()) {
+/// Writes the verdict of `inputs` to `json`, with what its comment says, and the usual report into `folder`, each where it is wanted.
+/// Gives the exit code.
+pub fn conclude(inputs: &Inputs, json: Option<&Path>, folder: Option<&Path>, mut written: Written) -> i32 {
+    let Some(verdict) = &inputs.verdict else { return written.code(0) };
+    if json.is_some() {
         written.json(json, &verdict_file(verdict, inputs));
     }
-}
-
-/// Writes the usual formats.
-///
-/// # Errors
-/// The first file that cannot be written, after all others were.
-pub fn usual(folder: &Path, inputs: &Inputs) -> Result<()> {
-    write(folder, inputs, &[], &[])
+    if let Some(folder) = folder {
+        written.note(write(folder, inputs, &[], &[]));
+    }
+    written.code(verdict.exit_code)
 }
 
 /// Writes the files of these formats, each as a whole.

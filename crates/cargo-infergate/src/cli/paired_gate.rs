@@ -1,4 +1,4 @@
-//! `gate --against REV`: base and head in turn, and a verdict that may block a merge.
+//! `gate --against REV`: base and head in machine_lock, and a verdict that may block a merge.
 
 mod measuring;
 mod part;
@@ -6,13 +6,13 @@ mod part;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 
 use super::explain::Explaining;
-use super::gate_flags::Gate;
+use super::gate::Gate;
 use super::outputs::Written;
-use super::terms::Agreed;
-use super::{bench_choice, early, explain, git, output, outputs, pages, progress, server_program, terms};
+use super::settings_policy::GateSettings;
+use super::{bench_choice, explain, git, output, outputs, pages, preflight, progress, server_program};
 use crate::config::{Config, Undecided};
 use crate::paired::{PairedRequest, Program, Shard, run_seed};
 use infergate_build::bench_choice::Chosen;
@@ -32,8 +32,8 @@ use infergate_report::words;
 pub use measuring::{find_calibration, measure};
 
 /// Builds both, measures, judges, prints. What cannot be compared is a verdict, not a failure.
-pub fn run(asked: &Gate, config: &Config) -> Result<i32> {
-    let outcome = if asked.receipt.is_empty() { compare(asked, config) } else { judge_receipts(asked, config) };
+pub fn run(options: &Gate, config: &Config) -> Result<i32> {
+    let outcome = if options.receipt.is_empty() { compare(options, config) } else { judge_receipts(options, config) };
     let Err(error) = outcome else { return outcome };
     let outcome = match WorkerError::find(&error) {
         Some(WorkerError::NotComparable(_)) => Outcome::NotComparable,
@@ -58,46 +58,40 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     if is_server {
         agreed.notes.extend(server_program::notes()?);
     }
-    ensure!(
-        cfg!(feature = "load") || !is_server,
-        "--server: this command was built without the feature 'load', which asks servers; install it with its default features"
-    );
     // Which cases there are depends on them.
     let is_of_benches = !is_server && agreed.config.worker.command.is_empty() && flags.base_bin.is_none();
     let here = Path::new(".");
-    early::check(&agreed.config)?;
-    let asked_bench = agreed.config.bench.clone();
+    preflight::check(&agreed.config)?;
+    let wanted_bench = agreed.config.bench.clone();
     let workspace = is_of_benches.then(|| bench_choice::ensure_in_package(here).and_then(|()| Workspace::load(here)));
     let workspace = workspace.transpose()?;
     let mut chosen = match &workspace {
-        Some(workspace) => bench_choice::choose(&asked_bench, here, workspace)?,
-        None => Chosen::one(asked_bench.clone()),
+        Some(workspace) => bench_choice::choose(&wanted_bench, here, workspace)?,
+        None => Chosen::one(wanted_bench.clone()),
     };
     let benches = chosen.benches.clone();
     agreed.config.bench.clone_from(benches.first().context("there is no bench target")?);
     let mut config = agreed.config;
     git::make_ignored(&config.measured.target_folder())?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
-    agreed.notes.extend(early::targets_unless(chosen.are_criterions, &mut config, !is_of_benches)?);
+    agreed.notes.extend(preflight::targets_unless(chosen.are_criterions, &mut config, !is_of_benches)?);
     if is_server {
         config.measured.memory.case = server_program::memory_case()?;
         config.measured.seed = run_seed(config.measured.seed);
     }
-    early::calibrations(&config)?;
+    preflight::calibrations(&config)?;
     let trees = Trees::default();
     if let (Some(head), Some(revision)) = (&workspace, &flags.against) {
         let base = trees.checkout(revision, Slot::Base, &config.wanted())?.workspace();
-        let removed = base.map(|base| bench_choice::removed_targets(&chosen, &asked_bench, &base, (here, head)));
+        let removed = base.map(|base| bench_choice::removed_targets(&chosen, &wanted_bench, &base, (here, head)));
         chosen.skipped.extend(removed.unwrap_or_default());
     }
     chosen.skipped.iter().for_each(|line| output::line(line));
-    let asked = Asked {
-        memory: false,
+    let options = GateOptions {
         users: is_server,
-        code: None,
         terms: agreed.terms,
         notes: agreed.notes,
-        budget: flags.budget.as_deref().map(duration).transpose()?,
+        budget: flags.budget,
         shard: flags.shard,
         allow_output_change: flags.allow_output_change,
         other_outputs: true,
@@ -106,15 +100,16 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
             let edited = |revision| Edited::between(Path::new("."), revision, None).ok();
             Explaining::new(flags.explain.clone(), flags.against.as_deref().and_then(edited))
         }),
+        ..GateOptions::default()
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let policy = Policy { allow_output_change: asked.allow_output_change, ..policy(&config) };
+    let policy = Policy { allow_output_change: options.allow_output_change, ..policy(&config) };
     let mut lost = part::Lost::default();
-    let parts = part::of_benches(gate, &config, (&benches, &trees), &asked, &mut lost, &cancelled)?;
+    let parts = part::of_benches(gate, &config, (&benches, &trees), &options, &mut lost, &cancelled)?;
     let (mut receipts, count, mut is_cut) = (Vec::new(), parts.len(), false);
     for (at, part) in parts.into_iter().enumerate() {
         let bench = part.bench().clone();
-        let receipt = match part.measure(&policy, &out, &asked, &cancelled) {
+        let receipt = match part.measure(&policy, &out, &options, &cancelled) {
             Ok(receipt) => receipt,
             Err(_) if progress::is_cancelled() && !receipts.is_empty() => {
                 is_cut = true;
@@ -144,7 +139,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         (receipt.base.engine.model, receipt.head.engine.model) = (names.join(","), names.join(","));
         if !is_partial {
             let share = receipt.share.take();
-            receipt.share = asked.shard.zip(share).map(|(shard, share)| shard.record(share.suite_cases));
+            receipt.share = options.shard.zip(share).map(|(shard, share)| shard.record(share.suite_cases));
         }
     }
     explain::unknown(&receipt, &flags.explain).iter().for_each(|line| output::line(line));
@@ -166,10 +161,10 @@ fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
     let base =
         receipt.base.build.commit.as_ref().filter(|_| receipt.terms.as_ref().is_some_and(|terms| !terms.by_head));
     let agreed = match base {
-        Some(commit) => terms::of(commit, gate, config).context(
+        Some(commit) => GateSettings::against(commit, gate, config).context(
             "base's settings judge this receipt; judge it in a clone of the repository that has base's commit",
         )?,
-        None => Agreed::by(config),
+        None => GateSettings::as_they_are(config),
     };
     let allow_output_change = gate.paired.allow_output_change;
     conclude(gate, receipt, &Policy { allow_output_change, ..policy(&agreed.config) }, None)
@@ -183,7 +178,7 @@ fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &Policy, out: Option<&P
     if out.is_some() {
         output::line(&paired::took(&receipt.took));
     }
-    let (code, mut written) = (verdict.exit_code, Written::default());
+    let mut written = Written::default();
     if let Some(out) = out
         && written
             .note(fit_to_upload(receipt.clone(), MOST_UPLOADED_BYTES).and_then(|receipt| write_json(out, &receipt)))
@@ -191,29 +186,25 @@ fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &Policy, out: Option<&P
         output::line(&format!("receipt: {}", out.display()));
     }
     let inputs = Inputs { paired: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
-    pages::verdict(&inputs, gate.json.as_deref(), &mut written);
-    if let Some(folder) = &gate.report {
-        written.note(pages::usual(folder, &inputs));
-    }
-    Ok(written.code(code))
+    Ok(pages::conclude(&inputs, gate.json.as_deref(), gate.report.as_deref(), written))
 }
 
 /// What a paired run is judged by.
 pub fn policy(config: &Config) -> Policy {
-    Policy { undecided_passes: config.undecided == Undecided::Warn, ..config.policy.clone() }
+    Policy { undecided_passes: config.paired.undecided == Undecided::Warn, ..config.policy.clone() }
 }
 
 /// What both sides are judged by. What head changes of it is said at once, too.
-fn agreed(gate: &Gate, config: &Config) -> Result<Agreed> {
-    let Some(revision) = &gate.paired.against else { return Ok(Agreed::by(config)) };
-    let agreed = terms::of(revision, gate, config)?;
+fn agreed(gate: &Gate, config: &Config) -> Result<GateSettings> {
+    let Some(revision) = &gate.paired.against else { return Ok(GateSettings::as_they_are(config)) };
+    let agreed = GateSettings::against(revision, gate, config)?;
     agreed.notes.iter().for_each(|note| output::line(&words::note(note)));
     Ok(agreed)
 }
 
 /// How a paired run is to go.
-#[derive(Clone)]
-pub struct Asked {
+#[derive(Clone, Default)]
+pub struct GateOptions {
     /// Time to measure in.
     pub budget: Option<Duration>,
     /// The share of the cases that this machine measures.
@@ -242,27 +233,27 @@ pub struct Asked {
 ///
 /// # Errors
 /// When the prompt's file cannot be read.
-pub fn request(config: &Config, base: Program, head: Program, asked: &Asked) -> Result<PairedRequest> {
+pub fn request(config: &Config, base: Program, head: Program, options: &GateOptions) -> Result<PairedRequest> {
     Ok(PairedRequest {
         cases: config.measured.cases.clone(),
-        memory_case: asked.memory.then_some(config.measured.memory.case),
-        shard: asked.shard,
-        quick: asked.quick,
-        prompt_text: config.measured.prompt.is_some().then(|| config.measured.prompt_text()).transpose()?,
-        threshold: config.threshold,
-        mean_threshold: config.mean_threshold,
-        widest: config.widest,
+        memory_case: options.memory.then_some(config.measured.memory.case),
+        shard: options.shard,
+        quick: options.quick,
+        prompt_text: config.measured.own_prompt_text()?,
+        threshold: config.paired.threshold,
+        mean_threshold: config.paired.mean_threshold,
+        widest: config.paired.widest,
         drift_tolerance: config.policy.drift_tolerance,
-        allow_output_change: asked.allow_output_change,
-        other_outputs: asked.other_outputs,
-        code: asked.code.clone(),
-        terms: asked.terms.clone(),
+        allow_output_change: options.allow_output_change,
+        other_outputs: options.other_outputs,
+        code: options.code.clone(),
+        terms: options.terms.clone(),
         built_with: config.bench.built_with(),
-        budget: asked.budget,
-        under_load: asked.users.then(|| server_program::under_load(config)).flatten(),
-        new_prompts: asked.users,
-        ready_within: asked.users.then(|| config.server.least_load()),
-        notes: asked.notes.clone(),
+        budget: options.budget,
+        under_load: options.users.then(|| server_program::under_load(config)).flatten(),
+        new_prompts: options.users,
+        ready_within: options.users.then(|| config.server.least_load()),
+        notes: options.notes.clone(),
         ..PairedRequest::new(base, head, config.measured.load_request())
     })
 }
@@ -270,5 +261,5 @@ pub fn request(config: &Config, base: Program, head: Program, asked: &Asked) -> 
 /// `90s`, `5m`, `1h30m`.
 pub fn duration(text: &str) -> Result<Duration> {
     let duration = humantime::parse_duration(text).ok().filter(|duration| !duration.is_zero());
-    duration.with_context(|| format!("--budget: '{text}' is no time to measure in; write 90s, 5m or 1h30m"))
+    duration.context("no time to measure in; write 90s, 5m or 1h30m")
 }

@@ -1,19 +1,28 @@
-//! `report`: files that were measured or judged before, as pages, pictures and other programs' formats.
+//! `report`: files that were measured or judged before, as pages, pictures and other programs' formats. What was not judged yet is
+//! judged here, by the gate's own functions.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail, ensure};
 use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
-use super::outputs::Written;
-use super::pages::{ensure_not_read, write};
-use super::{output, outputs};
+use super::outputs::{self, Written};
+use super::pages;
+use super::paired_gate::{self, find_calibration};
+use crate::config::Config;
+use infergate_judge::memory;
+use infergate_judge::paired::{Policy, judge, missing, own_errors};
+use infergate_receipts::{
+    BASELINE_SCHEMA, Evidence, LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, MEMORY_SCHEMA, Outcome, PAIRED_SCHEMA,
+    PairedReceipt, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline,
+    read_uploaded, schema_of,
+};
 use infergate_report::export::EXPORTERS;
 use infergate_report::export::json::document;
+use infergate_report::inputs::Inputs;
 use infergate_report::topics;
-
-mod load;
+use infergate_report::words::provenance::is_of_errors;
 
 /// Make pages, tables and pictures of receipts
 #[derive(Args)]
@@ -33,7 +42,7 @@ pub struct Report {
     #[arg(long)]
     pull_request: bool,
     /// Write the report's tables here, as JSON; - is stdout, which then has nothing else
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     json: Option<PathBuf>,
     #[command(flatten)]
     keys: Keys<Self>,
@@ -41,7 +50,7 @@ pub struct Report {
 
 impl TakesKeys for Report {
     fn keys() -> Vec<Arg> {
-        flags::one("targets")
+        flags::some(&["targets"])
     }
 }
 
@@ -58,21 +67,124 @@ fn below() -> String {
     )
 }
 
-pub fn run(asked: &Report) -> Result<i32> {
-    let Report { files, out, format, pull_request, json, keys } = asked;
-    output::set_json(json.as_ref());
+pub fn run(options: &Report) -> Result<i32> {
+    let Report { files, out, format, pull_request, json, keys } = options;
+    outputs::begin(&[("FILE", files)], None, json.as_deref())?;
     let config = keys.config()?;
-    if let Some(json) = json.as_deref().filter(|json| !output::is_stdout(json)) {
-        ensure_not_read(json, files)?;
-        outputs::fresh(json)?;
-    }
-    let inputs = load::inputs(files, &config, *pull_request)?;
+    let inputs = inputs(files, &config, *pull_request)?;
     let mut written = Written::default();
     if let Some(folder) = out {
-        written.note(write(folder, &inputs, format, files));
+        written.note(pages::write(folder, &inputs, format, files));
     }
     if let Some(json) = json {
         written.json(Some(json), &document(&topics::report(&inputs)));
     }
     Ok(written.code(0))
+}
+
+/// Reads all of them, and judges what can be. Those of a `pull_request` were written by whoever is judged.
+///
+/// # Errors
+/// A file that cannot be read or is of another format; more files of a kind than a report has room for; of a pull request
+/// anything but a paired receipt.
+fn inputs(files: &[PathBuf], config: &Config, pull_request: bool) -> Result<Inputs> {
+    let mut inputs = Inputs { pull_request, ..pages::inputs() };
+    let mut runs: Vec<ReceiptOrBaseline> = Vec::new();
+    let mut load_baseline: Option<LoadBaseline> = None;
+    for path in files {
+        if pull_request {
+            once(path, &mut inputs.paired, read_uploaded(path)?)?;
+            continue;
+        }
+        match schema_of(path)?.as_str() {
+            RECEIPT_SCHEMA | BASELINE_SCHEMA => runs.push(read_receipt_or_baseline(path)?),
+            PAIRED_SCHEMA => once(path, &mut inputs.paired, read(path)?)?,
+            MEMORY_SCHEMA => once(path, &mut inputs.memory, read(path)?)?,
+            VERDICT_SCHEMA => once(path, &mut inputs.verdict, read(path)?)?,
+            LOAD_SCHEMA => once(path, &mut inputs.load, read(path)?)?,
+            LOAD_BASELINE_SCHEMA => once(path, &mut load_baseline, read(path)?)?,
+            schema => bail!(
+                "{}: its schema is {schema}; a report takes receipts, paired receipts, memory receipts, load receipts, verdicts \
+                 and baselines",
+                path.display()
+            ),
+        }
+    }
+    ensure!(
+        runs.len() <= 2,
+        "{} receipts and baselines were given; a report has room for two, the earlier run first",
+        runs.len()
+    );
+    ensure!(
+        load_baseline.is_none() || inputs.load.is_some(),
+        "a load baseline is what a load run is judged by; give a load receipt, too"
+    );
+    if inputs.verdict.is_none() {
+        inputs.verdict = match (&inputs.load, &load_baseline) {
+            (Some(load), Some(base)) => Some(infergate_judge::load::judge(load, Some(base), &config.policy)?),
+            _ => judged(&runs, &inputs, config)?,
+        };
+    }
+    let mut runs = runs.iter().rev().map(as_run).collect::<Result<Vec<Receipt>>>()?.into_iter();
+    inputs.head = runs.next();
+    inputs.base = runs.next();
+    Ok(inputs)
+}
+
+fn once<T>(path: &Path, place: &mut Option<T>, document: T) -> Result<()> {
+    ensure!(place.is_none(), "{}: a report has room for one file of this kind; make a report of each", path.display());
+    *place = Some(document);
+    Ok(())
+}
+
+fn as_run(run: &ReceiptOrBaseline) -> Result<Receipt> {
+    match run {
+        ReceiptOrBaseline::Receipt(receipt) => Ok(receipt.as_ref().clone()),
+        ReceiptOrBaseline::Baseline(baseline) => infergate_judge::newest_session(baseline),
+    }
+}
+
+/// The verdict on files that came without one. `None` where there is nothing to decide.
+fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Result<Option<Verdict>> {
+    if let Some(paired) = &inputs.paired {
+        let policy = paired_gate::policy(config);
+        return Ok(Some(if inputs.pull_request { again(paired, config, policy)? } else { judge(paired, &policy) }));
+    }
+    let mut rows = Vec::new();
+    match runs {
+        [base, head] => return infergate_judge::compare(base, head, &config.policy).map(Some),
+        [run] => {
+            // Without a base only absolute limits decide: those that were asked for, and leaks.
+            let verdict = infergate_judge::judge(&as_run(run)?, None, &config.policy)?;
+            let absolute = |evidence: &Evidence| matches!(evidence, Evidence::Target(_) | Evidence::Memory(_));
+            rows.extend(verdict.rows.into_iter().filter(|row| absolute(&row.evidence)));
+        }
+        _ => {}
+    }
+    if let Some(receipt) = &inputs.memory {
+        rows.extend(memory::judge(&receipt.memory));
+    }
+    Ok((!rows.is_empty()).then(|| Verdict::of(rows, Vec::new())))
+}
+
+/// The verdict on the receipt of somebody else's run, by the settings here: none of the limits that it holds, no intended
+/// change that is declared here already, and how often the gate is wrong by the calibration here. What the settings ask for and the run has not passes
+/// nothing.
+fn again(receipt: &PairedReceipt, config: &Config, policy: Policy) -> Result<Verdict> {
+    let missing = missing(receipt, &config.measured.cases);
+    // Noise lets nothing pass beside what is missing.
+    let undecided_passes = policy.undecided_passes && missing.is_none();
+    let policy = Policy { accepted_before: config.accept.clone(), undecided_passes, ..policy };
+    let mut receipt = config.limits().set_in(receipt.clone());
+    let notes = receipt.notes.len();
+    receipt.notes.retain(|note| !is_of_errors(note));
+    if receipt.notes.len() < notes {
+        let calibration = find_calibration(config, &receipt)?;
+        receipt.notes.push(own_errors(calibration.as_ref(), &receipt));
+    }
+    let mut verdict = judge(&receipt, &policy);
+    let Some(missing) = missing else { return Ok(verdict) };
+    // The headline of what no row decides is the last note.
+    verdict.notes.push(missing);
+    Ok(verdict.at_best(Outcome::NotComparable))
 }

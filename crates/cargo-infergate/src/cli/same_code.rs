@@ -1,19 +1,19 @@
 //! What is looked at before anything is timed: whether base and head are the same program, and else what changed.
 
-mod beside;
+mod other_inputs;
 
 use std::path::Path;
 
 use anyhow::Result;
 
-use super::gate_flags::Paired;
+use super::gate::Paired;
 use super::memory::Follower;
 use super::output;
-use super::sides::Sides;
+use super::sides::BuiltPair;
 use crate::config::Config;
 use crate::paired::Program;
 use crate::why::names::last_part;
-use infergate_build::code::{self, Changed, Comparison};
+use infergate_build::code::{self, Changed, ChangedFunction, Comparison};
 use infergate_build::edited::Edited;
 use infergate_core::printable::printable_within;
 use infergate_receipts::{CodeRecord, Note};
@@ -31,7 +31,7 @@ pub struct Look {
 }
 
 /// Compares the machine code of both sides. What cannot be compared is timed, as what differs is.
-pub fn look(flags: &Paired, config: &Config, sides: &Sides) -> Look {
+pub fn look(flags: &Paired, config: &Config, sides: &BuiltPair) -> Look {
     let is_program = [&sides.base, &sides.head].iter().all(|side| side.launcher.is_none() && side.servers.is_empty());
     if !is_program || flags.time_same_code {
         return Look::default();
@@ -55,7 +55,7 @@ pub fn look(flags: &Paired, config: &Config, sides: &Sides) -> Look {
         return Look { code, notes: notes.collect(), changed: changed.filter(|_| why.is_none()), skip_leaks: false };
     }
     // What runs changed code is asked of traced processes otherwise, which tell that they start a program.
-    let other = || beside::other_program(&sides.base.programs, &sides.head.programs);
+    let other = || other_inputs::other_program(&sides.base.programs, &sides.head.programs);
     if let Some(why) = timed_all_the_same(flags, config, sides).or_else(other) {
         let note = Note::from(format!("base and head are the same machine code, and timed because {why}"));
         return Look { notes: vec![note], ..Look::default() };
@@ -71,21 +71,26 @@ pub fn look(flags: &Paired, config: &Config, sides: &Sides) -> Look {
 pub fn of_checkouts(base: &Program, head: &Program, commit: Option<&str>, folder: &Path) -> Look {
     let Ok(Comparison::Differ(changed)) = compare(base, head) else { return Look::default() };
     let code = Some(differs(changed.as_ref()));
-    let beside = beside::of_builds((base, head), commit, folder);
-    Look { code, changed: changed.filter(|_| beside.is_none()), ..Look::default() }
+    let why_all = other_inputs::difference((base, head), commit, folder);
+    Look { code, changed: changed.filter(|_| why_all.is_none()), ..Look::default() }
 }
 
-/// As many names as a line has room for.
 fn differs(changed: Option<&Changed>) -> CodeRecord {
-    const NAMED: usize = 4;
+    let functions = changed.map(|changed| changed.functions.iter().collect::<Vec<_>>());
+    let named = shown_names(functions.as_deref().unwrap_or_default());
+    let changed = functions.map(|functions| functions.len());
+    CodeRecord { same: false, same_cases: Vec::new(), changed, named, runs: Vec::new() }
+}
+
+/// As many names of functions as a line has room for.
+pub fn shown_names(functions: &[&ChangedFunction]) -> Vec<String> {
+    const MOST: usize = 4;
     const MOST_CHARACTERS: usize = 60;
-    let functions = changed.map(|changed| changed.functions.len());
-    let names = changed.iter().flat_map(|changed| &changed.functions).map(|function| function.name.clone());
-    let mut named: Vec<String> = names.collect();
-    named.dedup();
-    named.truncate(NAMED);
-    let named = named.iter().map(|name| printable_within(name, MOST_CHARACTERS).into_owned()).collect();
-    CodeRecord { same: false, same_cases: Vec::new(), changed: functions, named, runs: Vec::new() }
+    let name = |function: &&ChangedFunction| printable_within(&function.name, MOST_CHARACTERS).into_owned();
+    let mut names: Vec<String> = functions.iter().map(name).collect();
+    names.dedup();
+    names.truncate(MOST);
+    names
 }
 
 fn compare(base: &Program, head: &Program) -> Result<Comparison> {
@@ -97,7 +102,7 @@ fn is_same(base: &Program, head: &Program) -> bool {
 }
 
 /// Whether what is followed for leaks is the same program in base. Where there is no program for that, the timed one is followed.
-fn is_same_memory(sides: &Sides) -> bool {
+fn is_same_memory(sides: &BuiltPair) -> bool {
     match (&sides.base_memory, &sides.head_memory) {
         (_, None) => true,
         (Some(base), Some(head)) => is_same(base, head.program()),
@@ -106,9 +111,10 @@ fn is_same_memory(sides: &Sides) -> bool {
 }
 
 /// What can make the same code take another time, or asks for its time.
-fn timed_all_the_same(flags: &Paired, config: &Config, sides: &Sides) -> Option<String> {
+fn timed_all_the_same(flags: &Paired, config: &Config, sides: &BuiltPair) -> Option<String> {
     if let Some(target) = config.policy.targets.iter().find(|target| !target.metric().is_counted()) {
         return Some(format!("the target '{target}' asks for a time"));
     }
-    beside::difference(flags, sides)
+    let commit = sides.base.commit.as_deref().filter(|_| flags.against.is_some());
+    other_inputs::difference((&sides.base, &sides.head), commit, Path::new("."))
 }

@@ -4,7 +4,6 @@ use anyhow::Result;
 use clap::Args;
 
 use super::output;
-use crate::config::keys;
 
 /// Print the default infergate.toml
 #[derive(Args)]
@@ -12,6 +11,6 @@ use crate::config::keys;
 pub struct Schema {}
 
 pub fn run() -> Result<i32> {
-    output::document(&keys::commented_file());
+    output::document(include_str!("../../templates/infergate.toml"));
     Ok(0)
 }

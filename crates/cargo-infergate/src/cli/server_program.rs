@@ -1,12 +1,15 @@
-//! `[server]`: a server as a worker, started from each checkout or running at two addresses.
+//! `[server]`: a server as a worker, started from each checkout or running at given addresses, and the hidden command between the gate
+//! and a server.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use clap::Args;
+use serde::{Deserialize, Serialize};
 
-use super::scenarios::scenarios_of;
-use crate::config::{Config, ServerConfig};
+use super::current_folder;
+use crate::config::{Config, ServerConfig, scenarios_of};
 use crate::paired::{Program, UnderLoad};
 use infergate_build::build_command::{self, find};
 use infergate_build::watcher;
@@ -18,6 +21,15 @@ use infergate_receipts::{Note, Scenario};
 /// The hidden command that measures a server.
 pub const COMMAND: &str = "__server-worker";
 
+/// What that command is to do.
+#[derive(Serialize, Deserialize)]
+struct Work {
+    server: ServerConfig,
+    scenarios: Vec<Scenario>,
+    /// The server's address, where it runs already.
+    url: Option<String>,
+}
+
 /// Builds the server in `folder` and gives it as a worker. `side` is how messages name it: `base`.
 pub fn program(
     config: &Config,
@@ -26,10 +38,10 @@ pub fn program(
     commit: Option<String>,
     dirty: Option<bool>,
 ) -> Result<Program> {
-    let asked = &config.server;
-    let command = build_command::of_side(&asked.command, side);
-    build_command::run(&asked.build, folder, side, "server.build")?;
-    let first = command.first();
+    let server =
+        ServerConfig { command: build_command::of_side(&config.server.command, side), ..config.server.clone() };
+    build_command::run(&server.build, folder, side, "server.build")?;
+    let first = server.command.first();
     let first = first.context("--server: infergate.toml names no server.command; add [server] with one")?;
     let path = find(first, folder).with_context(|| {
         format!(
@@ -37,67 +49,73 @@ pub fn program(
             folder.display()
         )
     })?;
-    // One table for both sides: the work has to be the same.
-    let here = std::env::current_dir().context("the current folder cannot be read")?;
-    let mut words = words(asked, &scenarios(&here)?)?;
-    words.push("--".into());
-    words.extend(command.iter().map(OsString::from));
-    let launcher = watcher::launcher(words, folder.to_owned())?;
+    let launcher = watcher::launcher(arguments(server, None)?, folder.to_owned())?;
     Ok(Program { launcher: Some(launcher), ..Program::new(path, commit, dirty) })
 }
 
 /// The servers that run at `urls`; blocks take them in turn.
 pub fn running(config: &Config, urls: &[String]) -> Result<Program> {
-    #[cfg(feature = "load")]
-    for url in urls {
+    let (program, folder) = (this_program()?, current_folder()?);
+    let launcher = |url: &String| {
         infergate_load::client::url::Url::parse(url, config.server.api)?;
-    }
-    let here = std::env::current_dir().context("the current folder cannot be read")?;
-    let (program, words) = (this_program()?, words(&config.server, &scenarios(&here)?)?);
-    let asking = |url: &String| {
-        let arguments = words.iter().cloned().chain(["--url".into(), url.into()]).collect();
-        Launcher { program: program.clone(), arguments, folder: here.clone() }
+        let arguments = arguments(config.server.clone(), Some(url.clone()))?;
+        Ok(Launcher { program: program.clone(), arguments, folder: folder.clone() })
     };
-    let servers: Vec<Launcher> = urls.iter().map(asking).collect();
+    let servers: Vec<Launcher> = urls.iter().map(launcher).collect::<Result<_>>()?;
     Ok(Program { launcher: servers.first().cloned(), servers, ..Program::new(program.clone(), None, None) })
+}
+
+/// One table of scenarios for both sides: the work has to be the same.
+fn arguments(server: ServerConfig, url: Option<String>) -> Result<Vec<OsString>> {
+    let work = serde_json::to_string(&Work { server, scenarios: scenarios()?, url })?;
+    Ok(vec![COMMAND.into(), work.into()])
 }
 
 /// The case that a memory phase repeats.
 pub fn memory_case() -> Result<Case> {
-    let here = std::env::current_dir().context("the current folder cannot be read")?;
-    let first = scenarios(&here)?.first().map(|scenario| scenario.name.clone()).unwrap_or_default();
+    let first = scenarios()?.first().map(|scenario| scenario.name.clone()).unwrap_or_default();
     Ok(Case::Bench(BenchName::new(&format!("{first}/ttft"))?))
 }
 
-/// What of the scenarios the gate does not ask.
+/// Which turns of the scenarios the gate leaves out.
 pub fn notes() -> Result<Vec<Note>> {
-    let here = std::env::current_dir().context("the current folder cannot be read")?;
-    let said = |one: &Scenario| format!("{}: each request is a first turn; `load` measures conversations", one.name);
-    Ok(scenarios(&here)?.iter().filter(|one| one.turns > 1).map(said).map(Note::from).collect())
+    let note = |one: &Scenario| format!("{}: each request is a first turn; `load` measures conversations", one.name);
+    Ok(scenarios()?.iter().filter(|one| one.turns > 1).map(note).map(Note::from).collect())
 }
 
-/// The users that servers are measured under, where some were asked for.
+/// The users that servers are measured under; `None`: one request at a time.
 pub fn under_load(config: &Config) -> Option<UnderLoad> {
     let ServerConfig { users, window_s, .. } = config.server;
     users.map(|users| UnderLoad { users, window_s, limits: config.limits() })
 }
 
 /// Those of infergate.toml, or the first of those that `load` has.
-fn scenarios(folder: &Path) -> Result<Vec<Scenario>> {
-    let own = scenarios_of(folder)?;
+fn scenarios() -> Result<Vec<Scenario>> {
+    let own = scenarios_of(&current_folder()?)?;
     Ok(if own.is_empty() { Scenario::defaults().into_iter().take(1).collect() } else { own })
 }
 
-fn words(asked: &ServerConfig, scenarios: &[Scenario]) -> Result<Vec<OsString>> {
-    let mut words: Vec<OsString> = vec![COMMAND.into()];
-    words.extend(["--scenarios".into(), serde_json::to_string(scenarios)?.into()]);
-    words.extend(["--api".into(), asked.api.name().into(), "--model".into(), asked.model.clone().into()]);
-    words.extend(["--ready".into(), asked.ready.clone().into()]);
-    words.extend(["--ready-s".into(), asked.ready_s.to_string().into()]);
-    words.extend(asked.check_output.then(|| "--check-output".into()));
-    words.extend(asked.ignore_eos.then(|| "--ignore-eos".into()));
-    if let Some(users) = asked.users {
-        words.extend(["--users".into(), users.to_string().into()]);
-    }
-    Ok(words)
+/// The hidden command that measures a server.
+#[derive(Args)]
+pub struct ServerWorker {
+    work: String,
+    // The word that makes any program a worker comes after all others.
+    #[arg(long = infergate_core::worker::WORKER_ARGUMENT.trim_start_matches('-'))]
+    _is_worker: bool,
+}
+
+pub fn serve(options: &ServerWorker) -> Result<i32> {
+    use crate::server::{Start, worker};
+    use infergate_load::api::body::Wanted;
+
+    let work: Work = serde_json::from_str(&options.work).context("the work cannot be read")?;
+    let ServerConfig { command, ready, ready_s, model, api, ignore_eos, check_output, users, .. } = work.server;
+    let ready_within = std::time::Duration::from_secs(ready_s);
+    let server = match work.url {
+        Some(url) => worker::Where::Running(url),
+        None => worker::Where::Started(Start { command, ready, ready_within }),
+    };
+    let wanted = Wanted { api, model, limit_field: "max_tokens", ignore_eos, min_tokens: ignore_eos, usage: true };
+    worker::serve(worker::Job { server, wanted, scenarios: work.scenarios, check_output, users })?;
+    Ok(0)
 }

@@ -6,10 +6,11 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result, ensure};
 
-use super::gate_flags::Gate;
-use super::gate_flags::Paired;
+use super::gate::{Gate, Paired};
 use super::memory::Follower;
-use super::{bench_target, command_program, features, memory, output, progress, server_program, swap, toolchain};
+use super::{
+    bench_target, command_program, current_folder, features, memory, output, progress, server_program, swap, toolchain,
+};
 use crate::config::Config;
 use crate::paired::Program;
 use infergate_build::git::git;
@@ -27,7 +28,7 @@ const FRONT: &str =
     "both sides were built in checkouts in which infergate stands for criterion; nothing in the repository was changed";
 
 /// The workers of both sides; those that count their heap where there are some.
-pub struct Sides {
+pub struct BuiltPair {
     /// What is compared with.
     pub base: Program,
     /// What is judged.
@@ -44,33 +45,41 @@ pub struct Sides {
     pub trees: Vec<Rc<Tree>>,
 }
 
+impl BuiltPair {
+    /// These two, and nothing else to know of them.
+    fn of(base: Program, head: Program) -> Self {
+        let sources = Sources::default();
+        Self { base, head, base_memory: None, head_memory: None, sources, notes: Vec::new(), trees: Vec::new() }
+    }
+}
+
 /// Takes or builds all of them, as the flags ask. `trees` are those of other bench targets of the gate.
 ///
 /// # Errors
 /// What cannot be checked out, changed or built.
-pub fn build(gate: &Gate, config: &Config, trees: &Trees) -> Result<Sides> {
+pub fn build(gate: &Gate, config: &Config, trees: &Trees) -> Result<BuiltPair> {
     let flags = &gate.paired;
     if let (Some(base), Some(head)) = (&flags.base_bin, &flags.head_bin) {
-        return Ok(given(base, head, gate));
+        let head_memory = gate.workers.memory_worker.as_deref().map(program).map(Follower::counting);
+        return Ok(BuiltPair { head_memory, ..BuiltPair::of(program(base), program(head)) });
     }
     if !flags.base_url.is_empty() {
         ensure_pairs(flags)?;
-        return Ok(Sides {
-            base: server_program::running(config, &flags.base_url).context("--base-url")?,
-            head: server_program::running(config, &flags.head_url).context("--head-url")?,
-            base_memory: None,
-            head_memory: None,
-            sources: Sources::default(),
-            notes: Vec::new(),
-            trees: Vec::new(),
-        });
+        return Ok(BuiltPair::of(
+            server_program::running(config, &flags.base_url).context("--base-url")?,
+            server_program::running(config, &flags.head_url).context("--head-url")?,
+        ));
     }
     let revision = flags.against.as_deref();
     if flags.server {
-        return servers(revision.context("--server compares with a revision; give --against")?, config);
+        let revision = revision.context("--server compares with a revision; give --against")?;
+        let built = by_command(revision, config, &config.server.build, server_program::program)?;
+        // The same server, in a process of its own: its memory is followed from outside.
+        return Ok(BuiltPair { head_memory: Some(Follower::counting(built.head.clone())), ..built });
     }
     if !config.worker.command.is_empty() {
-        return commands(revision.context("a worker.command is compared with a revision; give --against")?, config);
+        let revision = revision.context("a worker.command is compared with a revision; give --against")?;
+        return by_command(revision, config, &config.worker.build, command_program::program);
     }
     if !flags.swap.is_empty() {
         let named: Vec<String> = flags.swap.iter().map(|swap| format!("--swap {swap}")).collect();
@@ -107,8 +116,8 @@ fn ensure_pairs(flags: &Paired) -> Result<()> {
 /// in head. `None` if nothing is built.
 pub fn builds(gate: &Gate, config: &Config, trees: &Trees) -> Option<(bool, bool)> {
     let wanted = &config.wanted();
-    let revision = gate.paired.against.as_deref().filter(|_| gate.workers.worker.is_none())?;
-    let head = head(gate, config, trees);
+    let revision = gate.paired.against.as_deref()?;
+    let head = head(config, trees);
     let replace = head.as_ref().is_ok_and(|(_, tree)| tree.is_some());
     let in_base = || -> Result<bool> {
         let base = trees.checkout(revision, Slot::Base, wanted)?;
@@ -121,10 +130,7 @@ pub fn builds(gate: &Gate, config: &Config, trees: &Trees) -> Option<(bool, bool
 
 /// Head's worker. Plain criterion is no worker: it is built in a checkout in which criterion is replaced, which is given, too. If a package has
 /// both criterion and infergate, its bench target itself says which it is.
-fn head(gate: &Gate, config: &Config, trees: &Trees) -> Result<(Program, Option<Rc<Tree>>)> {
-    if gate.workers.worker.is_some() {
-        return Ok((bench_target::worker(&config.bench, gate.workers.worker.clone())?, None));
-    }
+fn head(config: &Config, trees: &Trees) -> Result<(Program, Option<Rc<Tree>>)> {
     let (wanted, here) = (&config.wanted(), Place::here()?);
     if !bench_target::needs_replacement(&config.bench, &here) {
         let built = Source::at(here.clone(), wanted).build()?;
@@ -148,12 +154,6 @@ fn program(path: &Path) -> Program {
     Program::new(path.to_owned(), None, None)
 }
 
-fn given(base: &Path, head: &Path, gate: &Gate) -> Sides {
-    let head_memory = gate.workers.memory_worker.as_deref().map(program).map(Follower::counting);
-    let (base, head, sources) = (program(base), program(head), Sources::default());
-    Sides { base, head, base_memory: None, head_memory, sources, notes: Vec::new(), trees: Vec::new() }
-}
-
 /// That base has commits which head lacks, as a branch has once others worked on: what they changed differs, too. A shallow clone
 /// does not know it.
 fn ahead(revision: &str, commit: &str) -> Option<Note> {
@@ -169,7 +169,7 @@ fn ahead(revision: &str, commit: &str) -> Option<Note> {
 }
 
 /// The working tree, and a revision.
-fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Result<Sides> {
+fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Result<BuiltPair> {
     let wanted = &config.wanted();
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
     let (tree, laid) = trees.base(revision, wanted)?;
@@ -178,78 +178,74 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
         output::line(&laid);
         notes.push(Note::from(laid));
     }
-    let built_here = gate.workers.worker.is_none();
-    let profile = config.bench.profile.as_deref();
-    let left_behind =
-        if built_here { tree.settings_left_behind(profile.unwrap_or(profiles::OF_BENCHES))? } else { None };
-    let in_place = || Ok::<_, anyhow::Error>(!bench_target::needs_replacement(&config.bench, &Place::here()?));
+    let left_behind = tree.settings_left_behind(config.bench.profile.as_deref().unwrap_or(profiles::OF_BENCHES))?;
     if let Some(left) = left_behind.as_ref().filter(|left| left.compile)
-        && in_place()?
+        && !bench_target::needs_replacement(&config.bench, &Place::here()?)
     {
         // Head is built in place, with them.
         return Err(WorkerError::NotComparable(left.text.clone()).into());
     }
-    let (head, head_tree) = head(gate, config, trees)?;
-    if built_here {
-        tree.take_packages(wanted, head_tree.as_deref());
-    }
-    if let Some(head) = &head_tree {
-        notes.push(Note::from(FRONT.to_owned()));
-        tree.take_lock_file(&head.workspace()?.lock_file())?;
-    }
-    let base = tree.build(wanted, head_tree.is_some())?;
-    let runs = config.measured.memory.runs;
-    // A bench target of that name is one of benches, too, where head's are, and no memory phase.
-    let follows = head_tree.is_none();
-    let head_memory = if follows { memory::worker(config, &gate.workers, &head, runs)? } else { None };
-    // Also where head has none any more: what base counts must not escape the gate by a deleted bench.
-    let base_memory = if follows && (head_memory.is_some() || built_here) { tree.build_memory(wanted)? } else { None };
+    let (head, head_tree) = head(config, trees)?;
+    tree.take_packages(wanted, head_tree.as_deref());
     let head_place = match &head_tree {
-        Some(tree) => Some(tree.place()?),
-        None => built_here.then(Place::here).transpose()?,
+        Some(head) => {
+            notes.push(Note::from(FRONT.to_owned()));
+            tree.take_lock_file(&head.workspace()?.lock_file())?;
+            head.place()?
+        }
+        None => Place::here()?,
     };
-    if let Some(place) = &head_place {
-        let (was, is) = (tree.workspace()?, &place.workspace);
-        notes.extend(tree.dependencies(&is.lock_file())?.map(Note::from));
-        notes.extend(profiles::difference(&was.manifest(), &is.manifest(), profile).map(Note::from));
-        notes.extend(left_behind.map(|left| Note::from(left.text)));
-        notes.extend(feature_changes(config, &tree.place()?, place));
-    }
-    let head_source = head_place.map(|place| Source::at(place, wanted));
-    let sources = Sources { base: Some(tree.source(wanted)?), head: head_source };
+    let base = tree.build(wanted, head_tree.is_some())?;
+    // A bench target of that name is one of benches, too, where head's are, and no memory phase. Base's is built also where head has none
+    // any more: what base counts must not escape the gate by a deleted bench.
+    let (base_memory, head_memory) = match head_tree {
+        Some(_) => (None, None),
+        None => {
+            let head_memory = memory::worker(config, &gate.workers, &head, config.measured.memory.runs)?;
+            (tree.build_memory(wanted)?, head_memory)
+        }
+    };
+    notes.extend(build_notes(config, &tree, &head_place, left_behind)?);
+    let sources = Sources { base: Some(tree.source(wanted)?), head: Some(Source::at(head_place, wanted)) };
     let trees = std::iter::once(tree).chain(head_tree).collect();
-    Ok(Sides { base, head, base_memory, head_memory, sources, notes, trees })
+    Ok(BuiltPair { base, head, base_memory, head_memory, sources, notes, trees })
 }
 
-/// A program of the working tree, and of a revision, that is run once a sample.
-fn commands(revision: &str, config: &Config) -> Result<Sides> {
-    let wanted = &config.wanted();
-    let tree = Tree::checkout_to_build_in(revision, wanted)?;
-    let asked = &config.worker;
-    let settings = settings_of(&tree, &asked.build)?;
-    let base = command_program::program(asked, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
-    let here = std::env::current_dir().context("the current folder cannot be read")?;
-    let (commit, dirty) = infergate_core::build_info::git(&here);
-    let head = command_program::program(asked, &here, "head", commit, dirty)?;
-    let notes = settings.into_iter().chain(build_changes(&tree, &here)?).collect();
-    let sources = Sources::default();
-    Ok(Sides { base, head, base_memory: None, head_memory: None, sources, notes, trees: vec![Rc::new(tree)] })
+/// What differs in how both are built, where cargo does it: dependencies, profiles, settings, features.
+fn build_notes(
+    config: &Config,
+    base: &Tree,
+    head: &Place,
+    left_behind: Option<profiles::LeftBehind>,
+) -> Result<Vec<Note>> {
+    let (was, is) = (base.workspace()?, &head.workspace);
+    let profile = config.bench.profile.as_deref();
+    let of_base = features::of(&config.bench, &base.place()?);
+    let features = of_base.and_then(|of_base| Ok(features::difference(&of_base, &features::of(&config.bench, head)?)));
+    let found = [
+        base.dependencies(&is.lock_file())?,
+        profiles::difference(&was.manifest(), &is.manifest(), profile),
+        left_behind.map(|left| left.text),
+        features.unwrap_or_else(|error| Some(format!("features were not compared: {}", clause(&error)))),
+    ];
+    Ok(found.into_iter().flatten().map(Note::from).collect())
 }
 
-/// The server of the working tree, and of a revision.
-fn servers(revision: &str, config: &Config) -> Result<Sides> {
-    let wanted = &config.wanted();
-    let tree = Tree::checkout_to_build_in(revision, wanted)?;
-    let settings = settings_of(&tree, &config.server.build)?;
-    let base = server_program::program(config, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
-    let here = std::env::current_dir().context("the current folder cannot be read")?;
+/// A program of the working tree, and of a revision, which the user's own command `build` makes.
+fn by_command(
+    revision: &str,
+    config: &Config,
+    build: &[String],
+    program: impl Fn(&Config, &Path, &str, Option<String>, Option<bool>) -> Result<Program>,
+) -> Result<BuiltPair> {
+    let tree = Tree::checkout_to_build_in(revision, &config.wanted())?;
+    let settings = settings_of(&tree, build)?;
+    let base = program(config, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
+    let here = current_folder()?;
     let (commit, dirty) = infergate_core::build_info::git(&here);
-    let head = server_program::program(config, &here, "head", commit, dirty)?;
+    let head = program(config, &here, "head", commit, dirty)?;
     let notes = settings.into_iter().chain(build_changes(&tree, &here)?).collect();
-    // The same server, in a process of its own: its memory is followed from outside.
-    let head_memory = Some(Follower::counting(head.clone()));
-    let sources = Sources::default();
-    Ok(Sides { base, head, base_memory: None, head_memory, sources, notes, trees: vec![Rc::new(tree)] })
+    Ok(BuiltPair { notes, trees: vec![Rc::new(tree)], ..BuiltPair::of(base, head) })
 }
 
 /// Cargo's settings that base's checkout cannot have, where `build` calls cargo.
@@ -289,7 +285,7 @@ fn of_head(
     toolchain: Option<&String>,
     named: String,
     change: impl FnOnce(&Tree) -> Result<()>,
-) -> Result<Sides> {
+) -> Result<BuiltPair> {
     let wanted = &config.wanted();
     let mut notes = Vec::new();
     let status = git(Path::new("."), &["status", "--porcelain", "--untracked-files=no"]);
@@ -310,20 +306,8 @@ fn of_head(
     let head = changed.build(wanted, false)?;
     let base_memory = tree.build_memory(wanted)?;
     let head_memory = Follower::or_timed(changed.build_memory(wanted)?, &head, config.measured.memory.runs);
-    let locked = tree.dependencies(&changed.workspace()?.lock_file())?;
-    notes.extend(locked.map(Note::from));
     let profile = config.bench.profile.as_deref().unwrap_or(profiles::OF_BENCHES);
-    notes.extend(tree.settings_left_behind(profile)?.map(|left| Note::from(left.text)));
-    notes.extend(feature_changes(config, &tree.place()?, &changed.place()?));
+    notes.extend(build_notes(config, &tree, &changed.place()?, tree.settings_left_behind(profile)?)?);
     let sources = Sources { base: Some(tree.source(wanted)?), head: Some(changed.source(wanted)?) };
-    Ok(Sides { base, head, base_memory, head_memory, sources, notes, trees: vec![tree, changed] })
-}
-
-/// Features that one of both is built with and the other is not. That they cannot be compared is a note, too.
-fn feature_changes(config: &Config, base: &Place, head: &Place) -> Option<Note> {
-    let both = features::of(&config.bench, base).and_then(|base| Ok((base, features::of(&config.bench, head)?)));
-    match both {
-        Ok((base, head)) => features::difference(&base, &head).map(Note::from),
-        Err(error) => Some(Note::from(format!("features were not compared: {}", clause(&error)))),
-    }
+    Ok(BuiltPair { base, head, base_memory, head_memory, sources, notes, trees: vec![tree, changed] })
 }

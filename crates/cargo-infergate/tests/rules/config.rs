@@ -5,48 +5,47 @@ use std::fs;
 use std::path::Path;
 
 use cargo_infergate::cli;
-use cargo_infergate::config::keys::{KEYS, Key, Kind, commented_file};
-use cargo_infergate::config::{Config, Settings as _};
+use cargo_infergate::config::{self, Config, KEYS, Keys, Layer};
+use infergate_core::config::{Config as Measured, list};
 
 fn apply(text: &str) -> anyhow::Result<Config> {
-    let mut config = Config::default();
-    config.apply_file(Path::new("repo/infergate.toml"), text)?;
-    Ok(config)
+    Layer::of_file(Path::new("repo/infergate.toml"), text)?.config(Vec::new())
+}
+
+fn defaults() -> Config {
+    Layer::default().config(Vec::new()).expect("defaults")
+}
+
+fn load(folder: &Path) -> Config {
+    Config::load(folder, &Layer::default()).expect("a configuration")
 }
 
 #[test]
-fn every_key_has_a_doc_a_default_and_a_flag() {
+fn every_key_is_a_flag_of_a_command() {
     let command = cli::command("cargo xtask");
     let flags: BTreeSet<&str> = command
         .get_subcommands()
         .flat_map(|command| command.get_arguments())
-        .filter_map(|argument| argument.get_long())
+        .filter_map(|arg| arg.get_long())
         .collect();
-    for key in KEYS {
-        assert!(key.doc.len() > 10, "{} says what it does", key.name);
-        assert!(key.default.is_some() != key.doc.contains("left out: "), "{}: what is it when left out?", key.name);
-        assert!(flags.contains(key.flag().as_str()), "--{} is a flag of no command", key.flag());
+    let keys = config::flags_of::<Keys>();
+    let ids: BTreeSet<&str> = keys.iter().map(|key| key.get_id().as_str()).collect();
+    assert_eq!(ids, BTreeSet::from(KEYS));
+    for key in &keys {
+        let (id, flag) = (key.get_id(), key.get_long().expect("a flag"));
+        assert_eq!(flag, id.as_str().replace(['_', '.'], "-"));
+        assert!(flags.contains(flag), "--{flag} is a flag of no command");
     }
 }
 
 #[test]
 fn every_key_is_put_somewhere() {
-    for key in KEYS {
-        let value = match (key.name, key.kind) {
-            (_, Kind::Switch) => (key.default != Some("true")).to_string(),
-            (_, Kind::Count(_, most)) => most.to_string(),
-            (_, Kind::Number(_, most)) => format!("{most:?}"),
-            (_, Kind::Ratio(_, most)) => format!("'{}%'", (most - 1.0) * 100.0),
-            ("undecided", _) => "'warn'".into(),
-            ("server.api", _) => "'completions'".into(),
-            ("memory.case", _) => "'decode/p1'".into(),
-            ("options", _) => "['a=b']".into(),
-            ("targets", _) => "['decode/* tokens_per_s > 20']".into(),
-            (_, Kind::Text | Kind::Path) => "'/other'".into(),
-            (_, Kind::List) => "['other']".into(),
-        };
-        let before = apply("").expect("valid");
-        assert_ne!(apply(&format!("{} = {value}", key.name)).expect("valid"), before, "{}", key.name);
+    for key in config::flags_of::<Keys>() {
+        let id = key.get_id().as_str();
+        let words = ["'warn'", "'completions'", "['a=b']", "['decode/* tokens_per_s > 20']", "7", "false", "true"];
+        let words = words.into_iter().chain(["'50%'", "0.5", "'decode/p1'", "'/other'", "['other']"]);
+        let differs = |word: &str| apply(&format!("{id} = {word}")).is_ok_and(|set| set != apply("").expect("valid"));
+        assert!(words.into_iter().any(differs), "{id}");
     }
 }
 
@@ -54,9 +53,14 @@ fn every_key_is_put_somewhere() {
 fn the_committed_file_is_the_defaults() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../infergate.toml");
     let committed = fs::read_to_string(path).expect("committed").replace("\r\n", "\n");
-    assert_eq!(committed, commented_file(), "write it anew: cargo xtask schema > infergate.toml");
-    let config = apply(&committed).expect("valid");
-    assert_eq!(config, Config { baselines: "repo/baselines".into(), ..Config::default() });
+    let printed = include_str!("../../templates/infergate.toml").replace("\r\n", "\n");
+    assert_eq!(committed, printed, "write it anew: cargo xtask schema > infergate.toml");
+    assert_eq!(apply(&committed).expect("valid"), Config { baselines: "repo/baselines".into(), ..defaults() });
+    assert_eq!(defaults().measured, Measured::default());
+    for key in KEYS {
+        let name = key.rsplit('.').next().unwrap_or(key);
+        assert!(committed.lines().any(|line| line.trim_start_matches("# ").starts_with(&format!("{name} ="))), "{key}");
+    }
 }
 
 #[test]
@@ -64,10 +68,10 @@ fn a_file_sets_what_it_names_and_nothing_else() {
     let config =
         apply("model = 'a.gguf'\nseconds_per_case = 1\n[bench]\ntarget = 'speed'\nfeatures = ['cuda']\ndefault_features = false")
             .expect("valid");
-    assert_eq!((config.measured.model.as_str(), config.seconds_per_case), ("repo/a.gguf", 1.0));
+    assert_eq!((config.measured.model.as_str(), config.session.seconds_per_case), ("repo/a.gguf", 1.0));
     assert_eq!((config.bench.target.as_str(), config.bench.features), ("speed", vec!["cuda".to_owned()]));
-    assert!(!config.bench.default_features && Config::default().bench.default_features);
-    assert_eq!(config.runs, Config::default().runs);
+    assert!(!config.bench.default_features && defaults().bench.default_features);
+    assert_eq!(config.session, config::Session { seconds_per_case: 1.0, ..defaults().session });
     assert_eq!(apply("bench.target = 'speed'").expect("dotted").bench.target, "speed");
 }
 
@@ -80,13 +84,7 @@ fn paths_are_relative_to_the_file() {
 
 #[test]
 fn a_comma_within_brackets_parts_no_list() {
-    let cases = |word: &str| {
-        let key = infergate_core::config::keys::Key::find("cases").expect("a key");
-        match key.parse_words(&[word.to_owned()]).expect("a list") {
-            infergate_core::config::keys::Value::List(entries) => entries,
-            other => panic!("{other:?}"),
-        }
-    };
+    let cases = |word: &str| list(&[word.to_owned()]);
     assert_eq!(cases("mul/(16, 32), add"), ["mul/(16, 32)", "add"]);
     assert_eq!(cases("a[1,{2,3}],b"), ["a[1,{2,3}]", "b"]);
     assert_eq!(cases("a(b,c"), ["a(b", "c"]);
@@ -102,42 +100,40 @@ fn the_nearest_file_counts_and_the_search_ends_at_the_repository() {
     fs::create_dir_all(&deep).expect("folders");
     fs::create_dir(repository.join(".git")).expect("a repository");
     fs::write(outside.join("infergate.toml"), "no such key").expect("a file");
-    assert_eq!(Config::load(&deep).expect("not from outside").measured.model, "synthetic:gpt2");
+    assert_eq!(load(&deep).measured.model, "synthetic:gpt2");
     fs::write(repository.join("infergate.toml"), "model = 'above.gguf'\nprompt = 'p.txt'").expect("a file");
-    let config = Config::load(&deep).expect("found above");
+    let config = load(&deep);
     assert_eq!(Path::new(&config.measured.model), repository.join("above.gguf"));
     assert_eq!(config.measured.prompt, Some(repository.join("p.txt")));
     fs::write(deep.join("infergate.toml"), "model = 'near.gguf'").expect("a file");
-    let near = Config::load(&deep).expect("found here").measured.model;
+    let near = load(&deep).measured.model;
     assert_eq!(Path::new(&near), deep.join("near.gguf"));
 }
 
 /// A worker runs elsewhere than the command that was told of the model.
 #[test]
 fn a_model_that_is_a_path_is_asked_for_by_its_whole_path() {
-    let asked = |model: &str| {
-        let mut config = Config::default();
-        config.apply_text(Key::find("model").expect("a key"), &[model.into()]).expect("valid");
-        config.measured.load_request().model
-    };
+    let requested = |model: &str| Measured { model: model.into(), ..Measured::default() }.load_request().model;
     let here = std::env::current_dir().expect("a folder");
-    assert_eq!(Path::new(&asked("models/tiny.gguf")), here.join("models/tiny.gguf"));
-    assert_eq!(Path::new(&asked("tests")), here.join("tests"), "a folder that is there");
+    assert_eq!(Path::new(&requested("models/tiny.gguf")), here.join("models/tiny.gguf"));
+    assert_eq!(Path::new(&requested("tests")), here.join("tests"), "a folder that is there");
     for spec in ["synthetic:tiny", "hf:org/name/q4.gguf", "org/name"] {
-        assert_eq!(asked(spec), spec);
+        assert_eq!(requested(spec), spec);
     }
 }
 
 #[test]
 fn options_are_names_with_values_and_no_value_shows_in_an_error() {
-    let options = Key::find("options").expect("a key");
-    let mut config = Config::default();
-    config.apply_text(options, &["url=http://h/?a=1,b".into(), "device=cuda,layers=12".into()]).expect("valid");
-    let pairs: Vec<_> = config.measured.load_request().options.into_iter().collect();
+    let set = |words: &[&str]| {
+        let mut layer = Layer::default();
+        layer.set_words("options", &words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())?;
+        Ok::<_, anyhow::Error>(layer.config(Vec::new())?.measured.load_request().options)
+    };
+    let pairs = set(&["url=http://h/?a=1,b", "device=cuda,layers=12"]).expect("valid");
     let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(pairs, [("device", "cuda"), ("layers", "12"), ("url", "http://h/?a=1,b")]);
     for wrong in ["sk-secret", "=sk-secret"] {
-        let error = format!("{:#}", config.apply_text(options, &[wrong.into()]).expect_err("has no name"));
+        let error = format!("{:#}", set(&[wrong]).expect_err("has no name"));
         assert!(error.contains("NAME=VALUE") && !error.contains("secret"), "{error}");
     }
 }

@@ -1,12 +1,11 @@
 //! What a request asks for, as JSON.
 
-use anyhow::{Result, bail};
-use infergate_core::config::FromValue;
-use infergate_core::config::keys::Value as Setting;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// Which of the two endpoints is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Api {
     /// `/chat/completions`.
     Chat,
@@ -29,14 +28,6 @@ impl Api {
             Self::Chat => "chat",
             Self::Completions => "completions",
         }
-    }
-}
-
-impl FromValue for Api {
-    fn from_value(value: &Setting) -> Result<Self> {
-        let word: String = value.to()?;
-        let found = [Self::Chat, Self::Completions].into_iter().find(|api| api.name() == word);
-        found.map_or_else(|| bail!("server.api takes chat or completions, not '{word}'"), Ok)
     }
 }
 

@@ -50,7 +50,7 @@ impl Search<'_> {
         let sources = Sources { base: Some(before.source(wanted)?), head: Some(found.source(wanted)?) };
         let commit = (before.commit != found.commit).then_some(before.commit.as_str());
         let look = same_code::of_checkouts(&base, &head, commit, &found.folder()?);
-        let request = paired_gate::request(self.config, base.clone(), head.clone(), &self.asked(look.code.clone()))?;
+        let request = paired_gate::request(self.config, base.clone(), head.clone(), &self.options(look.code.clone()))?;
         let (changed, line) = (look.changed.as_ref(), progress::Line::default());
         let receipt = paired_gate::measure(&request, self.config, Some(&sources), changed, None, &line, self.cancelled);
         line.finish();

@@ -53,7 +53,7 @@ impl Versions {
 
 /// Builds the first version, then halves until one is left.
 pub fn run<'a>(
-    asked: &Versions,
+    options: &Versions,
     config: &'a Config,
     budget: Option<Duration>,
     explains: bool,
@@ -61,9 +61,9 @@ pub fn run<'a>(
 ) -> Result<(BisectionEnd, Search<'a>)> {
     let wanted = &config.wanted();
     let mut base = Tree::checkout("HEAD", Slot::Base, wanted)?;
-    swap::apply(&asked.swaps(0)?, &base, true)?;
-    base.change = Some(asked.label(0));
-    output::line(&format!("good: {}", asked.label(0)));
+    swap::apply(&options.swaps(0)?, &base, true)?;
+    base.change = Some(options.label(0));
+    output::line(&format!("good: {}", options.label(0)));
     let good = base.build(wanted, false)?;
     let mut tree = Tree::checkout("HEAD", Slot::Step, wanted)?;
     tree.take_packages(wanted, Some(&base));
@@ -71,20 +71,20 @@ pub fn run<'a>(
     let stand = |tree: &mut Tree, at: usize| -> Result<()> {
         let commit = tree.commit.clone();
         tree.turn_to(&commit, wanted)?;
-        tree.change = Some(asked.label(at));
-        swap::apply(&asked.swaps(at)?, tree, true)
+        tree.change = Some(options.label(at));
+        swap::apply(&options.swaps(at)?, tree, true)
     };
     let step = |search: &mut Search, tree: &mut Tree, at: usize| -> Result<Tried> {
         ensure_not(cancelled)?;
         match stand(tree, at) {
-            Ok(()) => search.step_called(asked.label(at), tree),
+            Ok(()) => search.step_called(options.label(at), tree),
             Err(error) => {
                 ensure_not(cancelled)?;
-                Ok(search.skip(asked.label(at), &error))
+                Ok(search.skip(options.label(at), &error))
             }
         }
     };
-    let (mut good, mut bad) = (0, asked.versions.len() - 1);
+    let (mut good, mut bad) = (0, options.versions.len() - 1);
     if step(&mut search, &mut tree, bad)? != Tried::Bad {
         return Ok((search.bad_is_not(), search));
     }
@@ -101,10 +101,10 @@ pub fn run<'a>(
             return Ok(None);
         }
         let stood = stand(&mut tree, bad).and_then(|()| stand(&mut base, good));
-        search.confirm(asked.label(bad), stood.map(|()| (&base, &tree))).map(Some)
+        search.confirm(options.label(bad), stood.map(|()| (&base, &tree))).map(Some)
     };
     let found = find();
-    let names: Vec<String> = (good + 1..=bad).map(|at| asked.label(at)).collect();
+    let names: Vec<String> = (good + 1..=bad).map(|at| options.label(at)).collect();
     let end = match found {
         Err(_) if ensure_not(cancelled).is_err() => BisectionEnd::CutShort { names },
         found => found?.unwrap_or(BisectionEnd::OneOf { names }),

@@ -1,18 +1,20 @@
 //! The flags of `load`.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Arg, ArgAction, Args, value_parser};
 
 use super::merge::Commands;
-use crate::cli::flags::{self, JUDGING, Keys, TakesKeys, one_of};
-use crate::cli::turn::Wait;
-use crate::config::keys::Group;
+use crate::cli::flags::{self, Keys, TakesKeys, one_of};
+use crate::cli::machine_lock::Wait;
+use crate::config::{self, JUDGING, within};
+use infergate_core::load::Spacing;
 use infergate_load::api::body::Api;
 use infergate_load::client::stream::Http;
-use infergate_receipts::MAX_USERS;
-use infergate_receipts::{MAX_TOKENS, MAX_TURNS};
+use infergate_load::plan::shard::Shard;
+use infergate_receipts::{Limit, MAX_TOKENS, MAX_TURNS, MAX_USERS};
 
 /// What a local engine, or that of `--tokenizer`, is built and started by.
 const LOCAL: &str = "Local engine, or tokenizer";
@@ -30,10 +32,10 @@ const LOCAL: &str = "Local engine, or tokenizer";
     What is measured and how: https://github.com/infergate/infergate/blob/main/docs/reference/load.md")]
 pub struct Load {
     /// Where the receipt goes [default: target/infergate/load.json]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     pub out: Option<PathBuf>,
     /// Write the verdict here; - is stdout, which then has nothing else
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     pub json: Option<PathBuf>,
     #[command(flatten)]
     pub wait: Wait,
@@ -48,14 +50,14 @@ pub struct Load {
     #[command(flatten)]
     pub keys: Keys<Self>,
     /// Bench binary that was built already
-    #[arg(long, value_name = "PATH", help_heading = LOCAL)]
+    #[arg(long, help_heading = LOCAL)]
     pub worker: Option<PathBuf>,
     /// Requests that an open loop has room for at once; a closed one has room for each user
-    #[arg(long, value_name = "N", help_heading = LOCAL, default_value = "8", value_parser = value_parser!(u32).range(1..=4096))]
+    #[arg(long, help_heading = LOCAL, default_value = "8", value_parser = value_parser!(u32).range(1..=4096))]
     pub slots: u32,
     /// Load baseline to judge the run by [default: the one of this machine class and model, where there is one]
     // Before the keys below its heading.
-    #[arg(long, value_name = "FILE", help_heading = JUDGING, display_order = 0)]
+    #[arg(long, help_heading = JUDGING, display_order = 0)]
     pub baseline: Option<PathBuf>,
     #[command(subcommand)]
     pub command: Option<Commands>,
@@ -63,11 +65,10 @@ pub struct Load {
 
 impl TakesKeys for Load {
     fn keys() -> Vec<Arg> {
-        let local = ["threads", "dtype", "options"].into_iter().flat_map(flags::one);
-        let local = local.chain(flags::of(Group::Build)).map(|arg| arg.help_heading(LOCAL));
-        let judge =
-            ["require_baseline", "baselines"].into_iter().flat_map(flags::one).map(|arg| arg.help_heading(JUDGING));
-        local.chain(flags::one("seed")).chain(judge).collect()
+        let local = [flags::some(&["threads", "dtype", "options"]), flags::of::<config::Bench>()].concat();
+        let local = local.into_iter().map(|arg| arg.help_heading(LOCAL));
+        let judge = flags::some(&["require_baseline", "baselines"]).into_iter().map(|arg| arg.help_heading(JUDGING));
+        local.chain(flags::some(&["seed"])).chain(judge).collect()
     }
 }
 
@@ -95,7 +96,7 @@ pub struct Target {
     pub api_key_env: Vec<String>,
     /// File that holds the API key, of the target NAME where there are several
     #[arg(long, value_name = "[NAME=]FILE")]
-    pub api_key_file: Vec<PathBuf>,
+    pub api_key_file: Vec<String>,
     /// Send an API key over plain http to another machine, too: everybody on the way can read it
     #[arg(long)]
     pub key_over_http: bool,
@@ -127,7 +128,7 @@ pub struct Target {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub connect_timeout: Duration,
     /// Attempts of a request where the server says 429 or 5xx; a Retry-After in seconds is kept to, and the wait counts; one beyond --timeout is not begun
-    #[arg(long, value_name = "N", default_value = "3", value_parser = value_parser!(u32).range(1..=100))]
+    #[arg(long, default_value = "3", value_parser = value_parser!(u32).range(1..=100))]
     pub attempts: u32,
 }
 
@@ -141,31 +142,32 @@ pub struct Levels {
     #[arg(value_parser = value_parser!(u32).range(1..=i64::from(MAX_USERS)))]
     pub users: Vec<u32>,
     /// Open loop in place of users: so many requests a second; latency counts from the scheduled start
-    #[arg(long, value_name = "R,R,...", value_delimiter = ',', action = ArgAction::Set)]
+    #[arg(long, value_name = "R,R,...", value_delimiter = ',', action = ArgAction::Set, value_parser = within(1e-6..=1e6))]
     pub rate: Vec<f64>,
     /// Gaps of an open loop: poisson, constant, or gamma:SHAPE (below 1 burstier than poisson)
-    #[arg(long, value_name = "KIND", default_value = "poisson", requires = "rate")]
-    pub arrivals: String,
+    #[arg(long, value_name = "KIND", default_value = "poisson", requires = "rate", value_parser = spacing)]
+    pub arrivals: Spacing,
     /// Search for the most users that are shown to meet these limits, by the upper ends of their 95 % intervals, and run them once more;
     /// for example ttft_p95=500ms,itl_p95=70ms
     #[arg(long, value_name = "LIMIT,...", value_delimiter = ',', action = ArgAction::Set, conflicts_with_all = ["users", "rate"])]
-    pub until_slo: Vec<String>,
+    #[arg(value_parser = percentile_limit)]
+    pub until_slo: Vec<Limit>,
     /// The most users to search up to
-    #[arg(long, value_name = "N", default_value = "512", value_parser = value_parser!(u32).range(1..=i64::from(MAX_USERS)))]
+    #[arg(long, default_value = "512", value_parser = value_parser!(u32).range(1..=i64::from(MAX_USERS)))]
     pub max_users: u32,
     /// Goodput: requests a second that meet all of these, for example ttft=500ms,tpot=50ms,e2e=10s
-    #[arg(long, value_name = "LIMIT,...", value_delimiter = ',', action = ArgAction::Set)]
-    pub slo: Vec<String>,
+    #[arg(long, value_name = "LIMIT,...", value_delimiter = ',', action = ArgAction::Set, value_parser = request_limit)]
+    pub slo: Vec<Limit>,
     /// Measured requests of a level; ramp and warm-up are sent before them, and behind them about one of each user, until the last
     /// measured one has ended [default: 8 for each user, at least 40; with --until-slo at least 4 times what its percentile takes, 288
     /// for P95]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1_000_000), conflicts_with = "duration")]
+    #[arg(long, value_parser = value_parser!(u64).range(1..=1_000_000), conflicts_with = "duration")]
     pub requests: Option<u64>,
     /// Measured are the requests that start within this time, behind ramp and warm-up; more are sent until the last one has ended
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
     /// Requests of each user (of the schedule in an open loop) that end before measured ones start [default: 1 for each target]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(0..=1_000_000))]
+    #[arg(long, value_parser = value_parser!(u64).range(0..=1_000_000))]
     pub warm_up: Option<u64>,
     /// Before the measured requests: users begin one after the other over this time, or the rate rises from 0
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -181,23 +183,23 @@ pub struct Prompts {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub scenario: Vec<String>,
     /// One plain scenario in their place: tokens of a prompt
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(MAX_TOKENS)))]
+    #[arg(long, value_parser = value_parser!(u32).range(1..=i64::from(MAX_TOKENS)))]
     #[arg(requires = "output_tokens", conflicts_with = "scenario")]
     pub input_tokens: Option<u32>,
     /// Tokens of an answer, beside --input-tokens
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(MAX_TOKENS)), requires = "input_tokens")]
+    #[arg(long, value_parser = value_parser!(u32).range(1..=i64::from(MAX_TOKENS)), requires = "input_tokens")]
     pub output_tokens: Option<u32>,
     /// Requests of a conversation, beside --input-tokens; each begins with the prompt before it
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(MAX_TURNS)), requires = "input_tokens")]
+    #[arg(long, value_parser = value_parser!(u32).range(1..=i64::from(MAX_TURNS)), requires = "input_tokens")]
     pub turns: Option<u32>,
     /// Prompts from JSON lines, {"prompt": "...", "output_tokens": 64} each, in place of made-up ones
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     pub dataset: Option<PathBuf>,
     /// The model's context: scenarios beyond it are made smaller
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(MAX_TOKENS)))]
+    #[arg(long, value_parser = value_parser!(u32).range(1..=i64::from(MAX_TOKENS)))]
     pub context: Option<u32>,
     /// Tokens at the start that all prompts share, where a prefix cache is what is to be measured
-    #[arg(long, value_name = "N", default_value = "0", value_parser = value_parser!(u32).range(0..=i64::from(MAX_TOKENS)))]
+    #[arg(long, default_value = "0", value_parser = value_parser!(u32).range(0..=i64::from(MAX_TOKENS)))]
     pub shared_prefix: u32,
     /// Prompts by --seed alone: the same in each run, so that a second run may find them in a cache
     #[arg(long)]
@@ -212,18 +214,57 @@ pub struct Prompts {
 #[command(next_help_heading = "Many machines")]
 #[group(skip)]
 pub struct Shards {
-    /// This client does part K of N; load merge puts the receipts together [default with --start-at: from
-    /// SLURM_ARRAY_TASK_ID, or JOB_COMPLETION_INDEX and INFERGATE_SHARDS]
+    /// This client does part K of N; load merge puts the receipts together
     #[arg(long, value_name = "K/N", requires = "start_at")]
-    pub shard: Option<String>,
+    pub shard: Option<Shard>,
     /// When all shards begin: 2026-01-31T12:00:00Z, or seconds since 1970, with enough time for the self-audit
-    #[arg(long, value_name = "TIME")]
-    pub start_at: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = start_unix_ns)]
+    pub start_at: Option<u64>,
 }
 
 /// `30s`, `2min`, `500ms`.
-fn time(text: &str) -> Result<Duration, String> {
-    let time = humantime::parse_duration(text).map_err(|error| format!("{error}; write for example 30s or 2min"))?;
-    let within = time > Duration::ZERO && time <= Duration::from_secs(7 * 24 * 3600);
-    if within { Ok(time) } else { Err("give a time above 0 and up to 7 days".into()) }
+fn time(text: &str) -> Result<Duration> {
+    let time = humantime::parse_duration(text).context("write for example 30s or 2min")?;
+    let is_allowed = time > Duration::ZERO && time <= Duration::from_secs(7 * 24 * 3600);
+    ensure!(is_allowed, "give a time above 0 and up to 7 days");
+    Ok(time)
+}
+
+/// `poisson`, `constant` or `gamma:0.5`.
+fn spacing(text: &str) -> Result<Spacing> {
+    match (text, text.strip_prefix("gamma:")) {
+        ("poisson", _) => Ok(Spacing::Poisson),
+        ("constant", _) => Ok(Spacing::Constant),
+        (_, Some(shape)) => Ok(Spacing::Gamma { shape: within(0.01..=1e6)(shape)? }),
+        _ => bail!("write poisson, constant or gamma:SHAPE"),
+    }
+}
+
+/// A limit of each request: `ttft=500ms`.
+fn request_limit(text: &str) -> Result<Limit> {
+    let limit: Limit = text.parse()?;
+    ensure!(
+        limit.percentile.is_none(),
+        "each request is judged by itself; write for example ttft=500ms, or use --until-slo"
+    );
+    Ok(limit)
+}
+
+/// A limit of a level: `ttft_p95=500ms`.
+fn percentile_limit(text: &str) -> Result<Limit> {
+    let limit: Limit = text.parse()?;
+    ensure!(limit.percentile.is_some(), "a level is judged by percentiles; write for example ttft_p95=500ms");
+    Ok(limit)
+}
+
+/// Nanoseconds since 1970 of `2026-01-31T12:00:00Z`, or of seconds since 1970.
+fn start_unix_ns(text: &str) -> Result<u64> {
+    let time = match text.parse::<f64>().map(Duration::try_from_secs_f64) {
+        // Whole seconds do not go through a float, where they would lose their nanoseconds.
+        Ok(Ok(seconds)) => text.parse().map_or(seconds, Duration::from_secs),
+        _ => humantime::parse_rfc3339(text)
+            .context("write a time in UTC as 2026-01-31T12:00:00Z, or as seconds since 1970")?
+            .duration_since(SystemTime::UNIX_EPOCH)?,
+    };
+    u64::try_from(time.as_nanos()).context("is beyond the year 2554")
 }

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 use super::{exit_code, show};
 use crate::cli::output;
-use crate::cli::outputs::{Files, Written};
+use crate::cli::outputs::{self, Written};
 use infergate_load::merge::merge;
 use infergate_receipts::{LoadReceipt, read, write_json};
 
@@ -24,17 +24,17 @@ pub struct Merge {
     #[arg(value_name = "RECEIPT", required = true)]
     receipts: Vec<PathBuf>,
     /// Where the receipt of the whole load goes
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     out: PathBuf,
     /// Write that receipt here as well; - is stdout, which then has nothing else
-    #[arg(long, value_name = "FILE")]
+    #[arg(long)]
     json: Option<PathBuf>,
 }
 
 /// Reads, merges, keeps, prints what the whole load says.
-pub fn run(asked: &Merge) -> Result<i32> {
-    let Merge { receipts, out, json } = asked;
-    Files { read: &[("RECEIPTS", receipts)], out: Some(out), json: json.as_ref(), ..Files::default() }.begin()?;
+pub fn run(options: &Merge) -> Result<i32> {
+    let Merge { receipts, out, json } = options;
+    outputs::begin(&[("RECEIPTS", receipts)], Some(out), json.as_deref())?;
     let read = |path: &PathBuf| -> Result<(String, LoadReceipt)> { Ok((path.display().to_string(), read(path)?)) };
     let receipt = merge(receipts.iter().map(read).collect::<Result<_>>()?)?;
     show(&receipt, false);

@@ -4,16 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context as _, Result, bail, ensure};
-use infergate_core::load::{Arrivals, Spacing, Stop};
+use anyhow::{Context as _, Result, ensure};
+use infergate_core::load::{Arrivals, Stop};
 use infergate_core::stats::samples_needed;
 use serde::Serialize;
 
-use super::super::scenarios::scenarios_of;
-use super::flags::{self, Levels, Load};
-use super::shard::{self, Begin};
+use super::flags::{self, Levels, Load, Shards};
+use crate::config::scenarios_of;
 use infergate_load::plan::dataset::Dataset;
-use infergate_load::plan::shard::run_name;
+use infergate_load::plan::shard::{Shard, run_name};
 use infergate_load::plan::{LevelPlan, Prompts};
 use infergate_load::target::Target;
 use infergate_receipts::Limit;
@@ -38,8 +37,10 @@ pub struct Settings {
     pub limits: Vec<Limit>,
     /// What has to be said of them.
     pub notes: Vec<String>,
-    /// Which part of the load is this client's, and when it begins.
-    pub begin: Begin,
+    /// Which part of the load is this client's.
+    pub shard: Shard,
+    /// When all shards begin, nanoseconds since 1970 in UTC; `None`: at once.
+    pub start_unix_ns: Option<u64>,
     prompts: Prompts,
     stop: Option<Stop>,
     warm_up_requests: u64,
@@ -74,25 +75,33 @@ pub enum Loads {
 
 impl Settings {
     /// Reads them, for a run on `target`, which is so many in turn.
-    pub fn from(asked: &Load, folder: &Path, targets: usize, target: &dyn Target) -> Result<Self> {
-        let Load { levels, prompts: said, .. } = asked;
-        let seed = asked.keys.config()?.measured.seed;
-        let begin = shard::from(&asked.shards)?;
+    pub fn from(options: &Load, folder: &Path, targets: usize, target: &dyn Target) -> Result<Self> {
+        let Load { levels, prompts: prompt_flags, .. } = options;
+        let seed = options.keys.config()?.measured.seed;
+        // Without a common start there are no shards.
+        let Shards { shard, start_at: start_unix_ns } = options.shards;
+        let shard = shard.unwrap_or(Shard::WHOLE);
+        let late_ns = start_unix_ns.map_or(Ok(0), |start| unix_ns().map(|now| now.saturating_sub(start)))?;
+        ensure!(
+            late_ns == 0,
+            "--start-at: that was {} ago; give a time that every shard can reach, for example in two minutes",
+            humantime::format_duration(Duration::from_secs((late_ns / 1_000_000_000).max(1)))
+        );
         // All shards have the same prompts, and each sends its own of them.
-        let prompt_seed = match said.same_prompts {
+        let prompt_seed = match prompt_flags.same_prompts {
             true => seed,
-            false => seed ^ begin.start_unix_ns.unwrap_or_else(now_ns),
+            false => seed ^ start_unix_ns.map_or_else(unix_ns, Ok)?,
         };
-        let context_tokens = said.context.or(target.context_tokens());
-        let (scenarios, mut notes) = scaled(scenarios(said, folder)?, context_tokens);
+        let context_tokens = prompt_flags.context.or(target.context_tokens());
+        let (scenarios, mut notes) = scaled(scenarios(prompt_flags, folder)?, context_tokens);
         if !target.has_client() {
             ensure!(
-                begin.start_unix_ns.is_none() && levels.ramp.is_none(),
+                start_unix_ns.is_none() && levels.ramp.is_none(),
                 "--start-at and --ramp: a local engine begins at once, on one machine; leave them out, or serve the engine and name \
                  its URL"
             );
             ensure!(
-                said.dataset.is_none(),
+                prompt_flags.dataset.is_none(),
                 "--dataset: a local engine is given made-up tokens; leave it out, or serve the engine and name its URL"
             );
             let turns = scenarios.iter().filter(|scenario| scenario.turns > 1);
@@ -103,47 +112,38 @@ impl Settings {
                 )
             }));
         }
-        let prompts = match &said.dataset {
+        let prompts = match &prompt_flags.dataset {
             Some(path) => Prompts::File(Arc::new(Dataset::read(path)?)),
-            None => Prompts::Words { seed: prompt_seed, shared: said.shared_prefix },
+            None => Prompts::Words { seed: prompt_seed, shared: prompt_flags.shared_prefix },
         };
         let ramp_ns = levels.ramp.map_or(Ok(0), |time| u64::try_from(time.as_nanos()))?;
         let duration = levels.duration.map(|time| u64::try_from(time.as_nanos())).transpose()?;
         let duration = duration.map(|ns| Stop::Duration { ns });
         let count = levels.requests.map(|count| Stop::Requests { count });
-        let until = limits(&levels.until_slo, "until-slo")?;
-        let loads = match until.is_empty() {
-            true => Loads::All(arrivals(levels)?),
+        let loads = match levels.until_slo.is_empty() {
+            true => Loads::All(arrivals(levels)),
             false => Loads::UntilSlo { most: levels.max_users },
         };
-        ensure!(
-            until.iter().all(|limit| limit.percentile.is_some()),
-            "--until-slo: a level is judged by percentiles; write for example ttft_p95=500ms"
-        );
-        ensure_divisible(&loads, begin)?;
-        let each = limits(&levels.slo, "slo")?;
-        ensure!(
-            each.iter().all(|limit| limit.percentile.is_none()),
-            "--slo: each request is judged by itself; write for example ttft=500ms, or use --until-slo"
-        );
+        ensure_divisible(&loads, shard)?;
         Ok(Self {
             seed,
             prompt_seed,
             scenarios,
             loads,
-            limits: [each, until].concat(),
+            limits: [&levels.slo[..], &levels.until_slo].concat(),
             notes,
             prompts,
             stop: duration.or(count),
             warm_up_requests: levels.warm_up.unwrap_or(targets as u64),
             ramp_ns,
-            begin,
+            shard,
+            start_unix_ns,
         })
     }
 
     /// What the receipt of a shard says of it; `None` where this client does all of the load.
     pub fn shard_record(&self, targets: &[TargetRecord], machine: &str) -> Result<Option<ShardRecord>> {
-        let (shard, Some(start_unix_ns)) = (self.begin.shard, self.begin.start_unix_ns) else { return Ok(None) };
+        let (shard, Some(start_unix_ns)) = (self.shard, self.start_unix_ns) else { return Ok(None) };
         if shard.is_whole() {
             return Ok(None);
         }
@@ -179,7 +179,7 @@ impl Settings {
             stop: self.stop.unwrap_or_else(|| self.usual_stop(arrivals)),
             warm_up_requests: self.warm_up_requests,
             ramp_ns: self.ramp_ns,
-            shard: self.begin.shard,
+            shard: self.shard,
             seed: self.seed.wrapping_add(number as u64),
             prompts: self.prompts.clone(),
             max_kept,
@@ -196,8 +196,7 @@ impl Settings {
 }
 
 /// Refuses levels that cannot be shared among shards.
-fn ensure_divisible(loads: &Loads, begin: Begin) -> Result<()> {
-    let Begin { shard, .. } = begin;
+fn ensure_divisible(loads: &Loads, shard: Shard) -> Result<()> {
     let Loads::All(loads) = loads else {
         ensure!(shard.is_whole(), "--until-slo: each shard would search by itself; give --users");
         return Ok(());
@@ -213,54 +212,31 @@ fn ensure_divisible(loads: &Loads, begin: Begin) -> Result<()> {
     Ok(())
 }
 
-/// `ttft_p95=500ms,itl_p95=70ms`.
-fn limits(texts: &[String], flag: &str) -> Result<Vec<Limit>> {
-    texts.iter().map(|text| text.parse().with_context(|| format!("--{flag}"))).collect()
+/// The time, nanoseconds since 1970.
+pub fn unix_ns() -> Result<u64> {
+    let since = SystemTime::UNIX_EPOCH.elapsed().context("the clock stands before 1970; set it")?;
+    u64::try_from(since.as_nanos()).context("a time beyond the year 2554")
 }
 
-/// A number that no other run has.
-fn now_ns() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    since.as_nanos() as u64
-}
-
-fn arrivals(levels: &Levels) -> Result<Vec<Arrivals>> {
-    if levels.rate.is_empty() {
-        return Ok(levels.users.iter().map(|users| Arrivals::Closed { users: *users }).collect());
+fn arrivals(levels: &Levels) -> Vec<Arrivals> {
+    let Levels { users, rate, arrivals, .. } = levels;
+    if rate.is_empty() {
+        return users.iter().map(|users| Arrivals::Closed { users: *users }).collect();
     }
-    let kind = levels.arrivals.as_str();
-    let spacing = match kind.split_once(':').unwrap_or((kind, "1")) {
-        ("poisson", _) if kind == "poisson" => Spacing::Poisson,
-        ("constant", _) if kind == "constant" => Spacing::Constant,
-        ("gamma", shape) => {
-            let shape: f64 =
-                shape.parse().ok().context("--arrivals gamma:SHAPE takes a number, for example gamma:0.5")?;
-            ensure!((0.01..=1e6).contains(&shape), "--arrivals: a shape from 0.01 to 1e6 is needed");
-            Spacing::Gamma { shape }
-        }
-        _ => bail!("--arrivals takes poisson, constant or gamma:SHAPE"),
-    };
-    let open = |rate: &f64| -> Result<Arrivals> {
-        ensure!(
-            (1e-6..=1e6).contains(rate),
-            "--rate: {rate} is no number of requests a second from 0.000001 to 1000000"
-        );
-        Ok(Arrivals::Open { requests_per_s: *rate, spacing })
-    };
-    levels.rate.iter().map(open).collect()
+    rate.iter().map(|rate| Arrivals::Open { requests_per_s: *rate, spacing: *arrivals }).collect()
 }
 
 /// The scenarios of the run, before any is made smaller.
-fn scenarios(asked: &flags::Prompts, folder: &Path) -> Result<Vec<Scenario>> {
-    if let (Some(input), Some(output)) = (asked.input_tokens, asked.output_tokens) {
-        let turns = asked.turns.unwrap_or(1);
+fn scenarios(options: &flags::Prompts, folder: &Path) -> Result<Vec<Scenario>> {
+    if let (Some(input), Some(output)) = (options.input_tokens, options.output_tokens) {
+        let turns = options.turns.unwrap_or(1);
         return Ok(vec![Scenario { turns, turn_tokens: input.div_ceil(8), ..Scenario::plain("plain", input, output) }]);
     }
     let mut known = scenarios_of(folder)?;
     if known.is_empty() {
         known = Scenario::defaults();
     }
-    if asked.scenario.is_empty() {
+    if options.scenario.is_empty() {
         return Ok(known);
     }
     let find = |name: &String| {
@@ -268,7 +244,7 @@ fn scenarios(asked: &flags::Prompts, folder: &Path) -> Result<Vec<Scenario>> {
         let all: Vec<&str> = known.iter().map(|scenario| &*scenario.name).collect();
         found.cloned().with_context(|| format!("--scenario {name}: there is no such scenario, only {}", all.join(", ")))
     };
-    asked.scenario.iter().map(find).collect()
+    options.scenario.iter().map(find).collect()
 }
 
 fn scaled(scenarios: Vec<Scenario>, context_tokens: Option<u32>) -> (Vec<Scenario>, Vec<String>) {

@@ -4,12 +4,12 @@ use std::env;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use infergate_core::engine::LoadRequest;
 use infergate_core::text_file::read_text;
 
 use super::flags::{self, Load};
-use crate::cli::{bench_target, early};
+use crate::cli::{bench_target, preflight};
 use crate::paired::{Program, ensure_not};
 use infergate_load::api::body::Wanted;
 use infergate_load::api::text::Room;
@@ -55,35 +55,33 @@ pub fn named(texts: &[String]) -> Result<Vec<Named>> {
 }
 
 /// Opens the targets, and connects to nothing yet.
-pub fn open<'a>(asked: &Load, targets: Vec<Named>, cancelled: &'a AtomicBool) -> Result<Box<dyn Target + 'a>> {
+pub fn open<'a>(options: &Load, targets: Vec<Named>, cancelled: &'a AtomicBool) -> Result<Box<dyn Target + 'a>> {
     if let Some(spec) = targets.iter().find_map(Named::local) {
         ensure!(targets.len() == 1, "--target: a local engine is measured alone; leave out the other targets");
         ensure!(
-            asked.target.tokenizer.is_none(),
+            options.target.tokenizer.is_none(),
             "--tokenizer: a local engine's tokens are known one by one; leave it out"
         );
-        return Ok(Box::new(local(asked, spec, cancelled)?));
+        return Ok(Box::new(local(options, spec, cancelled)?));
     }
-    let flags = &asked.target;
-    let several = targets.len() > 1;
+    let flags = &options.target;
     let (mut endpoints, mut records) = (Vec::new(), Vec::new());
     for target in &targets {
-        let others = || targets.iter().filter(|other| other.name != target.name);
-        let models = &flags.model;
-        let bare = |model: &&String| !others().any(|other| own(model, &other.name).is_some());
-        let model = models.iter().find_map(|model| own(model, &target.name));
-        let model = model.or_else(|| models.iter().find(bare).map(|model| model.as_str()));
+        let of = (target, &targets[..]);
+        let model = value_for("model", &flags.model, of, true)?;
         let model = model.with_context(|| match target.name.as_str() {
             "" => "--model is missing: name the model as the server knows it".to_owned(),
             name => format!("--model: the target {name} has none; write {name}=MODEL"),
         })?;
-        let key = key(flags, &target.name, several)?;
-        let price = price(&flags.price, &targets, &target.name)?;
-        let (endpoint, record) = endpoint(flags, target, model, key.as_deref(), (asked.prompts.shared_prefix, price))?;
+        let key = key(flags, of)?;
+        let price = value_for("price", &flags.price, of, false)?;
+        let price = price.map(|text| text.parse().with_context(|| format!("--price {text}"))).transpose()?;
+        let (endpoint, record) =
+            endpoint(flags, target, model, key.as_deref(), (options.prompts.shared_prefix, price))?;
         endpoints.push(endpoint);
         records.push(record);
     }
-    let tokenizer = flags.tokenizer.as_ref().map(|spec| tokenizer_of(asked, spec, cancelled)).transpose()?;
+    let tokenizer = flags.tokenizer.as_ref().map(|spec| tokenizer_of(options, spec, cancelled)).transpose()?;
     if tokenizer.is_some() {
         endpoints.iter_mut().for_each(|endpoint| endpoint.keep_texts(Room::default()));
     }
@@ -136,90 +134,70 @@ impl Named {
 }
 
 /// The engine of the bench target, which is built, or was already.
-fn local<'a>(asked: &Load, spec: &str, cancelled: &'a AtomicBool) -> Result<LocalTarget<'a>> {
+fn local<'a>(options: &Load, spec: &str, cancelled: &'a AtomicBool) -> Result<LocalTarget<'a>> {
     ensure!(
-        asked.target.model.is_empty(),
+        options.target.model.is_empty(),
         "--model is the name at a server; a local engine's model stands behind local:, for example local:synthetic:gpt2"
     );
-    ensure!(asked.target.price.is_empty(), "--price: the tokens of a local engine have none; leave it out");
-    let (program, request) = worker(asked, spec, cancelled)?;
-    Ok(LocalTarget::open(&program, &request, asked.slots, cancelled)?)
+    ensure!(options.target.price.is_empty(), "--price: the tokens of a local engine have none; leave it out");
+    let (program, request) = worker(options, spec, cancelled)?;
+    Ok(LocalTarget::open(&program, &request, options.slots, cancelled)?)
 }
 
 /// The tokenizer of the model `spec`, by the engine of the bench target.
-fn tokenizer_of<'a>(asked: &Load, spec: &str, cancelled: &'a AtomicBool) -> Result<Tokenizer<'a>> {
-    let (program, request) = worker(asked, spec, cancelled)?;
+fn tokenizer_of<'a>(options: &Load, spec: &str, cancelled: &'a AtomicBool) -> Result<Tokenizer<'a>> {
+    let (program, request) = worker(options, spec, cancelled)?;
     Tokenizer::open(&program, &request, cancelled).context("--tokenizer")
 }
 
 /// The bench target as a worker, which is built, or was already, and what it is to load: `spec`, or the usual model where that is
 /// empty.
-fn worker(asked: &Load, spec: &str, cancelled: &AtomicBool) -> Result<(Program, LoadRequest)> {
-    let mut config = asked.keys.config()?;
+fn worker(options: &Load, spec: &str, cancelled: &AtomicBool) -> Result<(Program, LoadRequest)> {
+    let mut config = options.keys.config()?;
     if !spec.is_empty() {
         spec.clone_into(&mut config.measured.model);
     }
-    early::check(&config)?;
-    let program = bench_target::worker(&config.bench, asked.worker.clone())?;
+    preflight::check(&config)?;
+    let program = bench_target::worker(&config.bench, options.worker.clone())?;
     ensure_not(cancelled)?;
     Ok((program, config.measured.load_request()))
 }
 
-/// What stands behind `NAME=` in `text`; `None` where it is another one's, or nobody's.
-fn own<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    if name.is_empty() { None } else { text.strip_prefix(name)?.strip_prefix('=') }
+/// The value of `--flag` for `target`: of `[NAME=]VALUE`s the one with its name, else the one without a name, which several targets
+/// share where they `may_share` it.
+fn value_for<'a>(
+    flag: &str,
+    values: &'a [String],
+    (target, targets): (&Named, &[Named]),
+    may_share: bool,
+) -> Result<Option<&'a str>> {
+    fn named<'a>(value: &'a str, target: &Named) -> Option<&'a str> {
+        value.strip_prefix(&*target.name)?.strip_prefix('=').filter(|_| !target.name.is_empty())
+    }
+    let own: Vec<&str> = values.iter().filter_map(|value| named(value, target)).collect();
+    let is_nameless = |value: &&String| targets.iter().all(|target| named(value, target).is_none());
+    let shared: Vec<&String> = values.iter().filter(is_nameless).collect();
+    ensure!(own.len() <= 1 && shared.len() <= 1, "--{flag}: is given twice for one target; give one");
+    ensure!(
+        shared.is_empty() || may_share || targets.len() == 1,
+        "--{flag}: there are several targets; write NAME=... with the name of the one it belongs to"
+    );
+    Ok(own.first().copied().or_else(|| shared.first().map(|value| value.as_str())))
 }
 
-/// The API key of the target `name`. It comes from where no other user of this machine sees it, and goes to its target alone.
-fn key(flags: &flags::Target, name: &str, several: bool) -> Result<Option<String>> {
-    let mut found = Vec::new();
-    for variable in &flags.api_key_env {
-        if let Some(variable) = of_target(variable, name, several, "--api-key-env")? {
-            let key = env::var(variable).ok();
-            let key = key.with_context(|| format!("--api-key-env: {variable} is not set, or no text"))?;
-            found.push((key, variable.to_owned()));
+/// The API key of a target. It comes from where no other user of this machine sees it, and goes to its target alone.
+fn key(flags: &flags::Target, of: (&Named, &[Named])) -> Result<Option<String>> {
+    let variable = value_for("api-key-env", &flags.api_key_env, of, false)?;
+    let (key, place) = match (variable, value_for("api-key-file", &flags.api_key_file, of, false)?) {
+        (None, None) => return Ok(None),
+        (Some(variable), None) => {
+            let key = env::var(variable);
+            (key.ok().with_context(|| format!("--api-key-env: {variable} is not set, or no text"))?, variable)
         }
-    }
-    for path in &flags.api_key_file {
-        let path = path.to_str().context("--api-key-file: the path is no text")?;
-        if let Some(path) = of_target(path, name, several, "--api-key-file")? {
-            let key = read_text(Path::new(path), MAX_KEY_BYTES).context("the API key cannot be read")?;
-            found.push((key, path.to_owned()));
-        }
-    }
-    ensure!(found.len() <= 1, "a target has one API key; leave out all but one of --api-key-env and --api-key-file");
-    let Some((key, place)) = found.pop() else { return Ok(None) };
+        (None, Some(path)) => (read_text(Path::new(path), MAX_KEY_BYTES).context("the API key cannot be read")?, path),
+        _ => bail!("a target has one API key; leave out all but one of --api-key-env and --api-key-file"),
+    };
     let key = key.trim().to_owned();
     ensure!(!key.is_empty() && !key.contains(char::is_whitespace), "{place}: holds no API key; a key is one word");
     Ok(Some(key))
-}
-
-/// What the tokens of the target `name` cost, where a flag says it.
-fn price(prices: &[String], targets: &[Named], name: &str) -> Result<Option<Price>> {
-    let mut found = None;
-    for text in prices {
-        let whose = targets.iter().find(|target| own(text, &target.name).is_some());
-        ensure!(
-            whose.is_some() || (targets.len() == 1 && !text.contains('=')),
-            "--price {text}: it belongs to no target; write NAME=IN,OUT with the name of one"
-        );
-        if whose.is_none_or(|target| target.name == name) {
-            ensure!(found.is_none(), "--price {text}: this target has a price already; give one");
-            let price = whose.and_then(|target| own(text, &target.name)).unwrap_or(text);
-            found = Some(price.parse::<Price>().with_context(|| format!("--price {text}"))?);
-        }
-    }
-    Ok(found)
-}
-
-/// Where `text` says the key of the target `name` is. A key that is not given to one of several would go to all of them.
-fn of_target<'a>(text: &'a str, name: &str, several: bool, flag: &str) -> Result<Option<&'a str>> {
-    if let Some(own) = own(text, name) {
-        return Ok(Some(own));
-    }
-    ensure!(
-        !several || text.contains('='),
-        "{flag}: there are several targets; write NAME=... for the one the key belongs to"
-    );
-    Ok((!several).then_some(text))
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use super::super::outputs::Kept;
-use super::super::{coverage, early, flags, output, progress};
+use super::super::{coverage, flags, output, preflight, progress};
 use crate::config::Config;
 use crate::paired::{PairedRequest, PairedRun};
 use infergate_build::code::Changed;
@@ -64,8 +64,8 @@ pub fn measure(
     let blocks = run.blocks_in_budget().unwrap_or(MAX_BLOCKS).min(MAX_BLOCKS);
     line.above(|| output::say(&paired::thresholds(run.receipt())));
     let (broken, found) = (&run.receipt().broken, &run.receipt().notes[request.notes.len()..]);
-    for said in broken.iter().cloned().chain(found.iter().map(words::note)) {
-        line.above(|| output::line(&said));
+    for message in broken.iter().cloned().chain(found.iter().map(words::note)) {
+        line.above(|| output::line(&message));
     }
     if request.quick {
         let open = |receipt: &PairedReceipt| {
@@ -112,7 +112,7 @@ fn in_budget(run: &PairedRun<'_>, blocks: usize) -> String {
 
 /// This machine class's calibration of this model, of whatever threads, where there is one. One that cannot be read is an error, not a silence.
 pub fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<Calibration>> {
-    let path = early::calibration_file(config, &receipt.machine.class, &receipt.head.engine);
+    let path = preflight::calibration_file(config, &receipt.machine.class, &receipt.head.engine);
     if !flags::is_there(&path) {
         return Ok(None);
     }

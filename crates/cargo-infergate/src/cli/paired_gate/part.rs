@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
-use super::super::gate_flags::Gate;
+use super::super::gate::Gate;
 use super::super::memory::Follower;
 use super::super::outputs::Kept;
-use super::super::sides::{self, Sides};
+use super::super::sides::{self, BuiltPair};
 use super::super::{allocated, bench_counters, explain, memory, output, progress, same_code};
-use super::{Asked, request};
+use super::{GateOptions, request};
 use crate::config::{BenchTarget, Config};
 use crate::paired::{PairedRequest, Program, ensure_not};
 use infergate_build::code::Changed;
@@ -105,7 +105,7 @@ pub fn of_benches(
     gate: &Gate,
     config: &Config,
     (benches, trees): (&[BenchTarget], &Trees),
-    asked: &Asked,
+    options: &GateOptions,
     lost: &mut Lost,
     cancelled: &AtomicBool,
 ) -> Result<Vec<Part>> {
@@ -114,7 +114,7 @@ pub fn of_benches(
     for (at, bench) in benches.iter().enumerate() {
         let config = Config { bench: bench.clone(), ..config.clone() };
         let prefix = (!is_alone).then(|| prefix(bench, benches));
-        match Part::build(gate, &config, trees, asked, prefix.as_deref(), cancelled) {
+        match Part::build(gate, &config, trees, options, prefix.as_deref(), cancelled) {
             Ok(part) => parts.push(part),
             Err(error) => {
                 let is_last = parts.is_empty() && at + 1 == benches.len();
@@ -210,7 +210,7 @@ impl Part {
         gate: &Gate,
         config: &Config,
         trees: &Trees,
-        asked: &Asked,
+        options: &GateOptions,
         prefix: Option<&str>,
         cancelled: &AtomicBool,
     ) -> Result<Self> {
@@ -220,14 +220,14 @@ impl Part {
         let built = built?;
         let looked = same_code::look(&gate.paired, config, &built);
         let memory_runs = if looked.skip_leaks { 0 } else { config.measured.memory.runs };
-        let Sides { base, head, base_memory, head_memory, sources, notes, trees } = built;
+        let BuiltPair { base, head, base_memory, head_memory, sources, notes, trees } = built;
         let follows = memory_runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
-        let notes = [&asked.notes[..], &notes, &looked.notes].concat();
-        let asked = Asked { code: looked.code, memory: follows, notes, ..asked.clone() };
-        let request = request(config, base, head, &asked)?;
+        let notes = [&options.notes[..], &notes, &looked.notes].concat();
+        let options = GateOptions { code: looked.code, memory: follows, notes, ..options.clone() };
+        let request = request(config, base, head, &options)?;
         let is_same = request.code.as_ref().is_some_and(|code| code.same);
         let is_meant = prefix.is_none_or(|prefix| may_name(&request.cases, prefix));
-        let counts = memory_runs > 0 && !asked.quick && !is_same && is_meant;
+        let counts = memory_runs > 0 && !options.quick && !is_same && is_meant;
         let counting = counts.then(|| bench_counters::build(&sources, &request, cancelled)).flatten();
         ensure_not(cancelled)?;
         Ok(Self {
@@ -254,13 +254,19 @@ impl Part {
     ///
     /// # Errors
     /// As [`measure`].
-    pub fn measure(self, policy: &Policy, out: &Path, asked: &Asked, cancelled: &AtomicBool) -> Result<PairedReceipt> {
+    pub fn measure(
+        self,
+        policy: &Policy,
+        out: &Path,
+        options: &GateOptions,
+        cancelled: &AtomicBool,
+    ) -> Result<PairedReceipt> {
         let Self { config, request, sources, changed, counting, memory_runs, is_alone, builds_ns, _trees, .. } = self;
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
-        let place = if is_alone { out.to_owned() } else { beside(out, &file_word(&config.bench.name())) };
+        let place = if is_alone { out.to_owned() } else { sibling(out, &file_word(&config.bench.name())) };
         let kept = Kept::at(&place);
         let line = progress::Line::default();
-        if asked.quick {
+        if options.quick {
             return super::measure(&request, &config, None, None, None, &line, cancelled);
         }
         let measured =
@@ -298,7 +304,7 @@ impl Part {
         }
         receipt.took.counting_ns = begun.elapsed().as_nanos() as u64;
         let begun = Instant::now();
-        if let Some(explaining) = &asked.explain {
+        if let Some(explaining) = &options.explain {
             kept.keep(&receipt);
             if let Some((base, head)) = programs.filter(|_| !receipt.partial) {
                 allocated::attach(&mut receipt, policy, &request, (&base, &head), cancelled);
@@ -322,6 +328,6 @@ fn may_name(patterns: &[String], prefix: &str) -> bool {
 }
 
 /// `paired.parse.json`, or `paired.codec-parse.json` of one of several packages, beside `paired.json`.
-fn beside(out: &Path, bench: &str) -> PathBuf {
+fn sibling(out: &Path, bench: &str) -> PathBuf {
     out.with_extension(format!("{bench}.json"))
 }

@@ -121,7 +121,7 @@ fn a_key_goes_to_its_target_alone() {
     let (with_key, without) = (format!("--target=A={}", polite()), format!("--target=B={}", polite()));
     let both = [&with_key, &without, "--model=m", "--input-tokens=8", "--output-tokens=4"];
     let error = place.refused(&[&both[..], &["--api-key-file=key"]].concat());
-    assert!(error.contains("write NAME=... for the one the key belongs to"), "{error}");
+    assert!(error.contains("write NAME=... with the name of the one it belongs to"), "{error}");
     assert!(place.refused(&[&both[1..], &["--target=http://127.0.0.1:1"]].concat()).contains("NAME=URL for each"));
     assert!(place.refused(&[&both[..], &[&with_key]].concat()).contains("two are named A"));
     let (code, said, _) = place.run(

@@ -20,7 +20,7 @@ pub fn check(config: &Config) -> Result<()> {
         !looks_like_a_path(model) || Path::new(model).exists(),
         "model '{model}': there is no such file or folder; name one, or a spec such as synthetic:gpt2"
     );
-    config.measured.prompt_text().map(drop)
+    config.measured.own_prompt_text().map(drop)
 }
 
 /// Refuses a target that no case of the run can meet. Where the worker is `given`, or a bench target of the team's own, only it knows its

@@ -1,6 +1,6 @@
 //! One measuring command at a time on a machine: two would measure each other, and one that builds disturbs one that measures.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -30,16 +30,15 @@ pub struct Wait {
 }
 
 /// While this lives no other command measures here, but for those that may measure beside it.
-pub struct Turn(Option<File>);
+pub struct MachineLock(Option<File>);
 
 /// Waits until no other command measures on this machine, unless `--no-wait` was given.
-pub fn take(wait: &Wait) -> Result<Turn> {
+pub fn take(wait: &Wait) -> Result<MachineLock> {
     lock(wait, Kind::Alone)
 }
 
 /// As [`take`], for the parts of one load, which measure side by side.
-#[cfg(feature = "load")]
-pub fn share(wait: &Wait) -> Result<Turn> {
+pub fn share(wait: &Wait) -> Result<MachineLock> {
     lock(wait, Kind::Shared)
 }
 
@@ -49,17 +48,15 @@ pub enum Kind {
     /// Nobody.
     Alone,
     /// Others that share it.
-    #[cfg(feature = "load")]
     Shared,
 }
 
-/// Locks `file` until it is closed. Where another process has it, says `words` once and waits. A file system without locks counts as free.
-pub fn wait_for(file: &File, kind: Kind, words: &dyn Fn() -> String) -> Result<()> {
-    let mut said = false;
+/// Locks `file` until it is closed. Where another process has it, says `message` once and waits. A file system without locks counts as free.
+pub fn wait_for(file: &File, kind: Kind, message: &str) -> Result<()> {
+    let mut is_announced = false;
     loop {
         let locked = match kind {
             Kind::Alone => file.try_lock(),
-            #[cfg(feature = "load")]
             Kind::Shared => file.try_lock_shared(),
         };
         if !matches!(locked, Err(TryLockError::WouldBlock)) {
@@ -68,21 +65,21 @@ pub fn wait_for(file: &File, kind: Kind, words: &dyn Fn() -> String) -> Result<(
         if progress::is_cancelled() {
             return Err(WorkerError::by_user().into());
         }
-        if !said {
-            output::say(&words());
-            said = true;
+        if !is_announced {
+            output::say(message);
+            is_announced = true;
         }
         thread::sleep(LOOK);
     }
 }
 
-fn lock(wait: &Wait, kind: Kind) -> Result<Turn> {
+fn lock(wait: &Wait, kind: Kind) -> Result<MachineLock> {
     // Whoever ended the run before anything was measured is not to wait for it.
     if progress::is_cancelled() {
         return Err(WorkerError::by_user().into());
     }
     if wait.no_wait {
-        return Ok(Turn(None));
+        return Ok(MachineLock(None));
     }
     let place = place();
     let file = match open(&place) {
@@ -90,18 +87,15 @@ fn lock(wait: &Wait, kind: Kind) -> Result<Turn> {
         Err(error) => {
             let text = "is no lock, and whether others measure here is not known";
             output::say_why(&format!("{}: {text}", place.display()), &error.into());
-            return Ok(Turn(None));
+            return Ok(MachineLock(None));
         }
     };
-    let words = || {
-        let who = holder(&file).map_or_else(String::new, |process| format!(" (process {process})"));
-        format!("waiting: another infergate command measures on this machine{who}; --no-wait measures beside it")
-    };
-    wait_for(&file, kind, &words)?;
-    Ok(Turn(Some(file)))
+    let message = "waiting: another infergate command measures on this machine; --no-wait measures at the same time";
+    wait_for(&file, kind, message)?;
+    Ok(MachineLock(Some(file)))
 }
 
-impl Drop for Turn {
+impl Drop for MachineLock {
     fn drop(&mut self) {
         if let Some(file) = &self.0 {
             let _ = file.unlock();
@@ -131,30 +125,10 @@ fn open(place: &Path) -> std::io::Result<File> {
 #[cfg(unix)]
 fn share_with_all(file: &File) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
-    file.set_permissions(fs::Permissions::from_mode(0o644))
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
 }
 
 #[cfg(not(unix))]
 fn share_with_all(_: &File) -> std::io::Result<()> {
     Ok(())
-}
-
-/// The process that has locked `file`, where the system says it (Linux).
-fn holder(file: &File) -> Option<u32> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        let end = format!(":{}", file.metadata().ok()?.ino());
-        // `3: FLOCK  ADVISORY  WRITE 26803 fe:00:5439982 0 EOF`
-        let locks = fs::read_to_string("/proc/locks").ok()?;
-        let mut found = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let found =
-            found.find(|words| words.get(1) == Some(&"FLOCK") && words.get(5).is_some_and(|file| file.ends_with(&end)));
-        found?.get(4)?.parse().ok().filter(|process| *process > 0)
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        None
-    }
 }

@@ -8,23 +8,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::cli::gate_flags::Paired;
-use crate::cli::sides::Sides;
 use crate::paired::Program;
 use infergate_build::code::{self, Comparison};
 use infergate_build::git::git;
 use infergate_build::workspace::Workspace;
 use infergate_receipts::clause;
 
-/// Something that differs, as a clause; that it cannot be known counts, too.
-pub fn difference(flags: &Paired, sides: &Sides) -> Option<String> {
-    let commit = sides.base.commit.as_deref().filter(|_| flags.against.is_some());
-    of_builds((&sides.base, &sides.head), commit, Path::new("."))
-}
-
-/// The same of two builds: head's files lie in `here`, and base's are of `commit`, where it is not the same commit with another
-/// dependency or toolchain.
-pub fn of_builds((base, head): (&Program, &Program), commit: Option<&str>, here: &Path) -> Option<String> {
+/// Something that differs between two builds, as a clause; that it cannot be known counts, too. Head's files lie in `here`, and base's are
+/// of `commit`, where it is not the same commit with another dependency or toolchain.
+pub fn difference((base, head): (&Program, &Program), commit: Option<&str>, here: &Path) -> Option<String> {
     match other_library(&base.libraries, &head.libraries) {
         Ok(None) => {}
         Ok(Some(name)) => return Some(format!("the library '{name}' differs, which a build script made")),
@@ -152,22 +144,8 @@ fn packages(here: &Path) -> Result<Vec<Package>> {
 
 /// A text that says something of a repository or a package, for people.
 fn is_notice(name: &str) -> bool {
-    const NOTICES: [&str; 14] = [
-        "README",
-        "CHANGELOG",
-        "CHANGES",
-        "RELEASES",
-        "HISTORY",
-        "CONTRIBUTING",
-        "SECURITY",
-        "CODE_OF_CONDUCT",
-        "AUTHORS",
-        "NOTICE",
-        "ARCHITECTURE",
-        "ROADMAP",
-        "AGENTS",
-        "CLAUDE",
-    ];
+    const NOTICES: [&str; 7] =
+        ["README", "CHANGELOG", "CHANGES", "RELEASES", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT"];
     let stem = name.split('.').next().unwrap_or(name);
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     let is_named = NOTICES.contains(&stem) || stem.starts_with("LICENSE") || stem.starts_with("COPYING");
@@ -177,28 +155,22 @@ fn is_notice(name: &str) -> bool {
 /// Whether a bench may read this file while it runs. Source shows in the code, and so does what cargo reads; documentation is
 /// text in places that are for it. A worker gets its settings with each request, and both sides the same ones.
 fn may_be_data(file: &str, packages: &[Package]) -> bool {
-    const TOOLS: [&str; 14] = [
+    const TOOLS: [&str; 8] = [
         "Cargo.toml",
         "Cargo.lock",
         "infergate.toml",
         "rust-toolchain",
         "rust-toolchain.toml",
         "rustfmt.toml",
-        ".rustfmt.toml",
         "clippy.toml",
-        ".clippy.toml",
         "deny.toml",
-        ".gitignore",
-        ".gitattributes",
-        ".editorconfig",
-        "CODEOWNERS",
     ];
     let (folders, name) = file.rsplit_once('/').unwrap_or(("", file));
     let is_root = folders.is_empty() || packages.iter().any(|package| package.folder == Path::new(folders));
     let is_documentation = folders.split('/').next().is_some_and(|folder| ["doc", "docs"].contains(&folder));
     !(name.ends_with(".rs")
         || TOOLS.contains(&name)
-        || is_root && is_notice(name)
+        || is_root && (is_notice(name) || name.starts_with('.'))
         || file.starts_with(".github/")
         || is_documentation && name.ends_with(".md"))
 }

@@ -1,0 +1,171 @@
+//! By whose settings `gate --against` judges: what decides is base's, whatever head's `infergate.toml` says.
+//!
+//! A pull request may change that file, and must not loosen by it the gate that it has to pass. So limits, targets and which cases
+//! there are come from the file as base has it. What head changes is named in the verdict and takes effect after the merge.
+//! `--settings head` lets head's file count at once, for whoever calls the gate and trusts head. Flags and variables are
+//! the caller's and stay above both.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use infergate_core::text_file::read_text;
+use infergate_receipts::{Note, Side, Terms};
+
+use super::gate::Gate;
+use super::{current_folder, flags};
+use crate::config::{Config, FILE_NAME, KEYS, Layer, MAX_FILE_BYTES, accepts, find_file, scenarios};
+use infergate_build::git::{commit_of, file_of, git};
+
+/// Characters of a value that are shown.
+const SHOWN: usize = 300;
+
+/// Whose file sets a key where a revision is compared with.
+#[derive(PartialEq, Eq)]
+enum KeyOwner {
+    /// Head's.
+    Head,
+    /// Base's, or the default where base has no file: head must not loosen by it the gate that it has to pass.
+    Base,
+    /// Base's, or head's where base has no file.
+    BaseIfThere,
+    /// Head's. It does not decide how head is judged, so no note names a change of it.
+    HeadUnnoted,
+}
+
+fn owner(key: &str) -> KeyOwner {
+    match key {
+        "threshold"
+        | "mean_threshold"
+        | "widest"
+        | "undecided"
+        | "drift_tolerance"
+        | "counter_tolerance"
+        | "targets"
+        | "worker.check_output"
+        | "server.check_output"
+        | "server.throughput_limit"
+        | "server.latency_limit" => KeyOwner::Base,
+        "cases" | "memory.case" | "memory.runs" | "server.users" | "server.window_s" => KeyOwner::BaseIfThere,
+        "base_folder" => KeyOwner::HeadUnnoted,
+        _ => KeyOwner::Head,
+    }
+}
+
+fn is_of_base(key: &str, base_has_a_file: bool) -> bool {
+    owner(key) == KeyOwner::Base || (base_has_a_file && owner(key) == KeyOwner::BaseIfThere)
+}
+
+/// What a gate goes by.
+pub struct GateSettings {
+    /// Base's file in what decides, head's in the rest; above both variables and flags.
+    pub config: Config,
+    /// The same for the receipt, with what head declares as intended; `None` where no revision is compared with.
+    pub terms: Option<Terms>,
+    /// How head's file differs from base's.
+    pub notes: Vec<Note>,
+}
+
+impl GateSettings {
+    /// `config` as it is.
+    pub fn as_they_are(config: &Config) -> Self {
+        Self { config: config.clone(), terms: None, notes: Vec::new() }
+    }
+
+    /// Those of a gate against `revision`, where `config` is head's file, variables and flags.
+    pub fn against(revision: &str, gate: &Gate, config: &Config) -> Result<Self> {
+        let here = current_folder()?;
+        let prefix = match git(&here, &["rev-parse", "--show-prefix"]) {
+            // Outside git, or without it, the checkout that follows says so; a receipt is judged without one.
+            Err(_) if gate.receipt.is_empty() => return Ok(Self::as_they_are(config)),
+            prefix => prefix?,
+        };
+        let base = of_commit(&here, &commit_of(&here, revision)?, &prefix)?;
+        let base_text = base.as_deref().unwrap_or_default();
+        let head = find_file(&here);
+        let head_text = head.as_deref().map(|path| read_text(path, MAX_FILE_BYTES)).transpose()?;
+        let by_head = gate.paired.settings == Some(Side::Head);
+        let notes = match changes(base.as_deref(), head_text.as_deref(), by_head) {
+            Err(_) if by_head => {
+                vec![Note::from("base's infergate.toml cannot be understood, and head's counts".to_owned())]
+            }
+            notes => notes.context(
+                "base's settings cannot be understood; fix them there, or let head's file count with --settings head",
+            )?,
+        };
+        let accepted_before = accepts(Path::new(FILE_NAME), base_text);
+        let terms = |accepted_before| Terms { by_head, accept: config.accept.clone(), accepted_before };
+        if by_head {
+            // A note says what cannot be understood.
+            let terms = Some(terms(accepted_before.unwrap_or_default()));
+            return Ok(Self { config: config.clone(), terms, notes });
+        }
+        let is_of_base = |key: &str| is_of_base(key, base.is_some());
+        let of_base = Layer::of_file(Path::new(FILE_NAME), base_text)?.only(is_of_base);
+        let of_head = match (&head, &head_text) {
+            (Some(path), Some(text)) => Layer::of_file(path, text)?.only(|key| !is_of_base(key)),
+            _ => Layer::default(),
+        };
+        let layers = gate.keys.layer().clone().over(Layer::of_environment()?).over(of_base).over(of_head);
+        let config = layers.config(config.accept.clone())?;
+        Ok(Self { config, terms: Some(terms(accepted_before.context("base's settings")?)), notes })
+    }
+}
+
+/// The file that holds in the folder `prefix` of `commit`: its own, or the nearest above it.
+fn of_commit(here: &Path, commit: &str, prefix: &str) -> Result<Option<String>> {
+    let folder = Path::new(prefix.trim_end_matches('/'));
+    for folder in folder.ancestors() {
+        let path = folder.join(FILE_NAME).to_string_lossy().replace('\\', "/");
+        if let Some(text) = file_of(here, commit, &path, MAX_FILE_BYTES)? {
+            return Ok(Some(text));
+        }
+    }
+    Ok(None)
+}
+
+/// The keys whose values differ between the texts of both files; defaults count as given. Both are read as if they lay in the current
+/// folder, since two checkouts lie in other ones.
+fn changes(base: Option<&str>, head: Option<&str>, by_head: bool) -> Result<Vec<Note>> {
+    let path = Path::new(FILE_NAME);
+    let [base_text, head_text] = [base, head].map(Option::unwrap_or_default);
+    let (was, is) = (Layer::of_file(path, base_text)?, Layer::of_file(path, head_text)?);
+    let words = |layer: &Layer, key: &str| layer.get(key).map_or_else(|| flags::default_of(key), <[String]>::to_vec);
+    let change = |key: &&str| {
+        let (was, is) = (words(&was, key), words(&is, key));
+        let differs = was != is && owner(key) != KeyOwner::HeadUnnoted;
+        let after_merge = !by_head && is_of_base(key, base.is_some());
+        differs.then(|| Note::GateChanged {
+            key: (*key).into(),
+            was: shown(key, &was),
+            is: shown(key, &is),
+            after_merge,
+        })
+    };
+    let mut notes: Vec<Note> = KEYS.iter().filter_map(change).collect();
+    if scenarios(path, base_text).ok() != scenarios(path, head_text).ok() {
+        let text = "head changes the gate: the tables [[scenario]], which say what users do (head's hold here)";
+        notes.push(Note::from(text.to_owned()));
+    }
+    Ok(notes)
+}
+
+/// A value without what no receipt holds: what an engine is told by an option, which may be a key to a server, and folders.
+fn shown(key: &str, words: &[String]) -> String {
+    if words.is_empty() {
+        return "left out".to_owned();
+    }
+    let is_path = |word: &str| match key {
+        "model" => !word.starts_with("hf:") && !word.starts_with("synthetic:"),
+        _ => ["prompt", "baselines", "base_folder"].contains(&key),
+    };
+    let word = |word: &String| match word.split_once('=') {
+        _ if is_path(word) => {
+            word.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
+        }
+        Some((name, _)) if key == "options" => format!("{name}=..."),
+        None if key == "options" => "...".to_owned(),
+        _ => word.clone(),
+    };
+    let text = words.iter().map(word).collect::<Vec<_>>().join(", ");
+    if text.chars().count() > SHOWN { text.chars().take(SHOWN).chain(['…']).collect() } else { text }
+}

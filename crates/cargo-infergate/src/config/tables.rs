@@ -1,0 +1,109 @@
+//! The tables of infergate.toml that are no keys: `[[accept]]`, the changes that head declares as intended, and `[[scenario]]`, what
+//! users of a server do.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use infergate_core::config::{MAX_FILE_BYTES, find_file};
+use infergate_core::text_file::read_text;
+use serde::Deserialize;
+
+use infergate_receipts::{Accept, MAX_TOKENS, MAX_TURNS, Scenario, UpTo, validate_accepts};
+
+/// Both; the keys are read elsewhere.
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    accept: Vec<toml::Spanned<AcceptTable>>,
+    #[serde(default)]
+    scenario: Vec<ScenarioTable>,
+}
+
+/// A misspelt key would be a limit that nobody meant.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AcceptTable {
+    case: String,
+    metric: String,
+    up_to: Option<UpTo>,
+    reason: String,
+}
+
+/// In a receipt, a later version may have more fields.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScenarioTable {
+    name: String,
+    input_tokens: u32,
+    output_tokens: u32,
+    #[serde(default = "one")]
+    turns: u32,
+    #[serde(default)]
+    turn_tokens: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn place(path: &Path, text: &str, offset: usize) -> String {
+    let line = text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1;
+    format!("{}:{line}", path.display())
+}
+
+fn parse(path: &Path, text: &str) -> Result<File> {
+    toml::from_str(text).map_err(|error| {
+        let place = place(path, text, error.span().map_or(0, |span| span.start));
+        anyhow::anyhow!("{place}: {}", error.message().lines().next().unwrap_or_default())
+    })
+}
+
+/// The `[[accept]]` in `text`, which stands in the file `path`.
+///
+/// # Errors
+/// A table that is not sound, by its line.
+pub fn accepts(path: &Path, text: &str) -> Result<Vec<Accept>> {
+    let accept = |table: toml::Spanned<AcceptTable>| {
+        let offset = table.span().start;
+        let AcceptTable { case, metric, up_to, reason } = table.into_inner();
+        let case = case.parse().with_context(|| format!("case '{case}'"));
+        let accept = case.map(|case| Accept { case, metric, up_to, reason: reason.trim().to_owned() });
+        let place = || format!("{}: accept", place(path, text, offset));
+        accept.and_then(|accept| accept.validate().map(|()| accept)).with_context(place)
+    };
+    let accepts = parse(path, text)?.accept.into_iter().map(accept).collect::<Result<Vec<Accept>>>()?;
+    validate_accepts(&accepts).with_context(|| format!("{}: accept", path.display()))?;
+    Ok(accepts)
+}
+
+/// The `[[scenario]]` in `text`, which stands in the file `path`.
+///
+/// # Errors
+/// A table that is not sound.
+pub fn scenarios(path: &Path, text: &str) -> Result<Vec<Scenario>> {
+    let file = path.display();
+    let mut scenarios: Vec<Scenario> = Vec::new();
+    for table in parse(path, text)?.scenario {
+        let ScenarioTable { name, input_tokens, output_tokens, turns, turn_tokens } = table;
+        let tokens = [input_tokens, output_tokens];
+        ensure!(!name.is_empty(), "{file}: a scenario has no name; give it one");
+        ensure!(
+            tokens.iter().all(|tokens| (1..=MAX_TOKENS).contains(tokens)) && turn_tokens <= MAX_TOKENS,
+            "{file}: scenario {name}: tokens are numbers from 1 to {MAX_TOKENS}"
+        );
+        ensure!((1..=MAX_TURNS).contains(&turns), "{file}: scenario {name}: turns are from 1 to {MAX_TURNS}");
+        let is_there = scenarios.iter().any(|other| other.name == name);
+        ensure!(!is_there, "{file}: scenario {name} is there twice; rename one");
+        scenarios.push(Scenario { name, input_tokens, output_tokens, turns, turn_tokens });
+    }
+    Ok(scenarios)
+}
+
+/// Those of the `infergate.toml` that holds in `folder`; none where it has none.
+///
+/// # Errors
+/// As [`scenarios`], and a file that cannot be read.
+pub fn scenarios_of(folder: &Path) -> Result<Vec<Scenario>> {
+    let Some(path) = find_file(folder) else { return Ok(Vec::new()) };
+    scenarios(&path, &read_text(&path, MAX_FILE_BYTES)?)
+}
