@@ -54,17 +54,17 @@ macro_rules! settings_of_benches {
     };
 }
 
-mod afresh;
 #[cfg(feature = "async")]
 mod async_bencher;
 mod at_bench;
-mod before_groups;
 mod bencher;
 mod director;
 mod front;
 mod group;
 mod id;
+mod reexec;
 mod shared;
+mod v0_3_compat;
 
 use std::process::ExitCode;
 
@@ -82,11 +82,11 @@ pub use ::criterion::{
 
 #[cfg(feature = "async")]
 pub use async_bencher::AsyncBencher;
-pub use before_groups::{Benchmark, BenchmarkDefinition, Fun, ParameterizedBenchmark};
 pub use bencher::Bencher;
 pub use front::Criterion;
 pub use group::BenchmarkGroup;
 pub use id::{BenchmarkId, IntoBenchmarkId};
+pub use v0_3_compat::{Benchmark, BenchmarkDefinition, Fun, ParameterizedBenchmark};
 
 pub use crate::{criterion_group, criterion_main};
 

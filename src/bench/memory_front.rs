@@ -20,7 +20,7 @@ use infergate_core::printable::{printable, printable_report};
 use infergate_core::process::{outlive_file_limits, this_program};
 use infergate_core::progress::Progress;
 use infergate_core::receipt::{LeakSite, MemoryReceipt, write_json};
-use infergate_core::worker::{Patience, Program};
+use infergate_core::worker::{Program, Timeouts};
 
 /// The bench's name for criterion's filters.
 const NAME: &str = "memory";
@@ -69,7 +69,7 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
         case: config.memory.case,
         runs: if test { TEST_RUNS } else { config.memory.runs },
         prompt_text: config.own_prompt_text()?,
-        patience: Patience::default(),
+        timeouts: Timeouts::default(),
     };
     let path = config.target_folder().join("memory.json");
     let mut said = String::new();
@@ -80,15 +80,9 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
             said = stage.to_owned();
         }
     };
-    let mut unkept = false;
     // A disk that is full ends no run: what is measured is in memory, too.
     let mut keep = |partial: &MemoryReceipt| {
-        match write_json(&path, partial) {
-            Err(error) if !std::mem::replace(&mut unkept, true) => {
-                eprintln!("not kept yet: {}", printable(&format!("{error:#}")));
-            }
-            _ => {}
-        }
+        let _ = write_json(&path, partial);
         Ok(())
     };
     let receipt = run(&request, &mut keep, &mut say, &AtomicBool::new(false))?;

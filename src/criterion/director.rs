@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use ::criterion::measurement::Measurement;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
-use super::afresh;
 use super::at_bench::{AtBench, Closure, bench_of};
+use super::reexec;
 use crate::engine::{EngineInfo, LoadRequest};
 use crate::memory::heap;
 use crate::worker::{
@@ -85,7 +85,7 @@ fn fail(error: &anyhow::Error) -> ! {
 fn pass(mut director: Director, groups: &dyn Fn()) -> Result<Director> {
     let passes = director.passes;
     if passes > 0 && director.only_once {
-        return Err(director.afresh());
+        return Err(director.reexec());
     }
     director.passes += 1;
     director.seen.clear();
@@ -100,7 +100,7 @@ fn pass(mut director: Director, groups: &dyn Fn()) -> Result<Director> {
         }
         // A bench's own panic ends this process, and so does that of set-up which never worked.
         match DIRECTOR.take().filter(|_| passes > 0) {
-            Some(director) => return Err(director.afresh()),
+            Some(director) => return Err(director.reexec()),
             None => panic::resume_unwind(panicked),
         }
     }
@@ -155,7 +155,7 @@ type Requests = BufReader<Chain<Cursor<String>, standard_streams::Requests>>;
 struct Director {
     wire: Wire<Requests, BufWriter<standard_streams::Answers>>,
     between: Between,
-    beginning: afresh::Beginning,
+    beginning: reexec::Beginning,
     /// Passes of this process so far.
     passes: usize,
     /// Set-up beside the benches failed in a second pass, before this process began.
@@ -175,14 +175,14 @@ struct Director {
 impl Director {
     fn new() -> Result<Self> {
         BEGUN.store(true, Relaxed);
-        let handed = afresh::handed()?;
+        let handed = reexec::handed()?;
         let (input, output) = standard_streams::take().context("worker: stdin and stdout cannot be taken")?;
         let only_once = handed.is_some();
         let (left, benches, outputs, output) = match handed {
             Some(((left, benches, outputs), output)) => (left, Some(benches), outputs, output),
             None => (String::new(), None, Vec::new(), output),
         };
-        let beginning = afresh::Beginning::of(&input, &output)?;
+        let beginning = reexec::Beginning::of(&input, &output)?;
         let outputs = outputs.into_iter().filter_map(|(case, words)| match case {
             Case::Bench(name) => Some((name, words)),
             _ => None,
@@ -215,7 +215,7 @@ impl Director {
     }
 
     /// A new process in place of this one, which goes on where this one is. What comes back is why there is none.
-    fn afresh(self) -> anyhow::Error {
+    fn reexec(self) -> anyhow::Error {
         let left = self.wire.left_line().unwrap_or_default();
         let outputs = self.outputs.into_iter().map(|(name, words)| (Case::Bench(name), words)).collect();
         self.beginning.again(&(left, self.between.benches.unwrap_or_default(), outputs))

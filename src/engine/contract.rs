@@ -3,7 +3,6 @@
 use anyhow::{Context, Result, bail, ensure};
 
 use super::{Engine, EngineInfo, Event, Pacing, RequestId, Scheduler, TokenId};
-use infergate_core::receipt::validate::unsound_engine;
 
 /// Tokens the check generates after each prompt.
 const OUTPUT_TOKENS: usize = 6;
@@ -23,7 +22,7 @@ const NEAR_TIE_LOGITS: f32 = 0.01;
 /// The first rule that is broken, in one line.
 pub fn check_contract(engine: &mut dyn Engine) -> Result<()> {
     let info = engine.info();
-    if let Some(what) = unsound_engine(&info) {
+    if let Some(what) = info.unsound() {
         bail!("info: {what}");
     }
     ensure!(info.vocab_tokens > 0, "info: vocab_tokens must be above zero");

@@ -1,5 +1,5 @@
 #!/bin/sh
 # Answers every request twice.
 while read -r _; do
-    printf '%s\n%s\n' '{"ok":{"protocol":2,"tool":"0","machine":{"class":"c","os":"o","arch":"a","cpu_vendor":"v","cpu_model":"m","logical_cores":1,"memory_bytes":1},"build":{"rustc":"","flags":"","opt_level":"","target":""}}}' '{"ok":{"protocol":2,"tool":"0","machine":{"class":"c","os":"o","arch":"a","cpu_vendor":"v","cpu_model":"m","logical_cores":1,"memory_bytes":1},"build":{"rustc":"","flags":"","opt_level":"","target":""}}}'
+    printf '%s\n%s\n' '{"ok":{"protocol":2,"capabilities":["ttft","prepare","sample","turn","memory","inference","count","locate"],"tool":"0","machine":{"class":"c","os":"o","arch":"a","cpu_vendor":"v","cpu_model":"m","logical_cores":1,"memory_bytes":1},"build":{"rustc":"","flags":"","opt_level":"","target":""}}}' '{"ok":{"protocol":2,"capabilities":["ttft","prepare","sample","turn","memory","inference","count","locate"],"tool":"0","machine":{"class":"c","os":"o","arch":"a","cpu_vendor":"v","cpu_model":"m","logical_cores":1,"memory_bytes":1},"build":{"rustc":"","flags":"","opt_level":"","target":""}}}'
 done

@@ -21,7 +21,7 @@ use anyhow::{Context, Result, bail, ensure};
 use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
 use infergate_core::process::this_program;
-use infergate_core::worker::{Capability, Client, Launcher, Patience, Program, Sampling, ensure_not};
+use infergate_core::worker::{Capability, Client, Launcher, Program, Sampling, Timeouts, ensure_not};
 use infergate_receipts::PairedCase;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -100,7 +100,7 @@ impl Watched<'_> {
         let here = std::env::current_dir().context("the current folder cannot be found")?;
         let launcher = Launcher { program: this_program()?, arguments: words, folder: here };
         let file = self.program.open()?.behind(launcher);
-        let (mut client, _) = Client::spawn(&file, self.load, Patience::default(), cancelled)?;
+        let (mut client, _) = Client::spawn(&file, self.load, Timeouts::default(), cancelled)?;
         client.load(self.load, self.prompt_text)?;
         let text = || fs::read_to_string(&seen).context("what was seen cannot be read");
         let loading = read(&text()?)?;

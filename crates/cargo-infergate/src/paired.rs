@@ -29,7 +29,7 @@ use std::time::Duration;
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::{Clock as _, MonotonicClock};
 use infergate_core::progress::Progress;
-use infergate_core::worker::{Client, Patience, WorkerError, WorkerFile};
+use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 use infergate_judge::paired::{MAX_BLOCKS, QUICK_BLOCKS, computes_between, fewest_to_pass, head_computes_between};
 use infergate_receipts::{BlockRecord, CodeRuns, Noise, Note, PairedCase, PairedReceipt, Side};
 
@@ -77,7 +77,7 @@ struct Workers {
 
 struct Worker {
     file: WorkerFile,
-    patience: Patience,
+    timeouts: Timeouts,
     /// Its output in the pilot, which it has to give in every block.
     outputs: BTreeMap<Case, Vec<u32>>,
 }
@@ -353,10 +353,10 @@ impl<'a> PairedRun<'a> {
     }
 
     fn spawn(&self, side: Side, placement: Option<usize>) -> Result<Client<'a>, WorkerError> {
-        let Worker { file, patience, .. } = self.workers.of(side);
+        let Worker { file, timeouts, .. } = self.workers.of(side);
         let placed = self.alike.as_ref().zip(placement).and_then(|(alike, at)| alike.pairs.get(at));
         let placed = placed.map(|(base, head)| if side == Side::Base { base } else { head });
-        let spawned = Client::spawn(placed.unwrap_or(file), &self.request.load, patience.clone(), self.cancelled);
+        let spawned = Client::spawn(placed.unwrap_or(file), &self.request.load, timeouts.clone(), self.cancelled);
         Ok(spawned.map_err(|error| error.of(side.name()))?.0)
     }
 

@@ -13,7 +13,7 @@ use infergate_core::engine::{EngineInfo, LoadRequest};
 use infergate_core::iterations::{LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, fitting_iterations};
 use infergate_core::progress::Progress;
 use infergate_core::worker::{
-    Capability, Client, Patience, PreparedReply, Program, Sampling, WorkerError, WorkerFile, ensure_not,
+    Capability, Client, Timeouts, PreparedReply, Program, Sampling, WorkerError, WorkerFile, ensure_not,
 };
 use infergate_receipts::{Build, CaseRecord, Machine, ProbePair, ProcessSamples, RECEIPT_SCHEMA, Receipt, timestamp};
 
@@ -103,7 +103,7 @@ struct Suite<'a> {
     cancelled: &'a AtomicBool,
     worker: WorkerFile,
     /// What the processes so far took to answer.
-    patience: Patience,
+    timeouts: Timeouts,
     clock: MonotonicClock,
     /// Whether a process loaded; before that the receipt says nothing.
     is_loaded: bool,
@@ -138,7 +138,7 @@ impl<'a> Suite<'a> {
             request,
             cancelled,
             worker: request.worker.open()?,
-            patience: Patience::default(),
+            timeouts: Timeouts::default(),
             clock: MonotonicClock::new(),
             is_loaded: false,
             benches: Vec::new(),
@@ -174,7 +174,7 @@ impl<'a> Suite<'a> {
                 report(&label, run * cases.len() + index, self.steps(&cases));
                 self.measure_case(&mut client, case)?;
             }
-            self.patience = client.patience().clone();
+            self.timeouts = client.timeouts().clone();
             drop(client);
             keep(&self.receipt(true)?);
             // Once a process, so that a slow moment of the machine is not taken for its limit.
@@ -204,7 +204,7 @@ impl<'a> Suite<'a> {
     /// The cold start's load time stays in the worker until its first `ttft`.
     fn start_worker(&mut self) -> Result<Client<'a>, WorkerError> {
         let (mut client, hello) =
-            Client::spawn(&self.worker, &self.request.load, self.patience.clone(), self.cancelled)?;
+            Client::spawn(&self.worker, &self.request.load, self.timeouts.clone(), self.cancelled)?;
         let loaded = client.load(&self.request.load, self.request.prompt_text.as_deref())?;
         let receipt = &mut self.receipt;
         (receipt.tool, receipt.build) = (hello.tool, hello.build);

@@ -24,7 +24,7 @@ use anyhow::{Context, Result, bail, ensure};
 use infergate_build::code::{Changed, ChangedFunction};
 use infergate_core::engine::LoadRequest;
 use infergate_core::text_file::read_bytes;
-use infergate_core::worker::{Capability, Client, Patience, Profile, WorkerFile};
+use infergate_core::worker::{Capability, Client, Profile, Timeouts, WorkerFile};
 use infergate_receipts::{Explained, PairedCase, clause};
 
 pub use change::{edited_first, explained};
@@ -186,7 +186,7 @@ fn measure(
 }
 
 fn start<'a>(case: &PairedCase, file: &WorkerFile, sides: &Sides<'a>) -> Result<Client<'a>> {
-    let (mut client, _) = Client::spawn(file, sides.load, Patience::default(), sides.cancelled)?;
+    let (mut client, _) = Client::spawn(file, sides.load, Timeouts::default(), sides.cancelled)?;
     if !client.can(Capability::Profile) {
         bail!("its worker cannot say where its threads are (Linux on x86-64 or aarch64, and an engine in Rust)");
     }

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::receipt::limits::MAX_NUMBER;
+
 /// A token's number in the model's vocabulary.
 pub type TokenId = u32;
 
 /// Identity of an engine and its model, as it goes into a receipt.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct EngineInfo {
     /// The engine, for example `candle`.
     pub name: String,
@@ -19,24 +20,18 @@ pub struct EngineInfo {
     /// The model's name without local folders: `synthetic:gpt2`, `SmolLM2-135M-Instruct.Q4_1.gguf`, `hf:org/name`.
     pub model: String,
     /// Architecture family: `gpt2`, `llama`, `qwen2`, `qwen3`.
-    #[serde(default)]
     pub architecture: Option<String>,
     /// What the weights are stored in, and computed in unless `computes_in` says otherwise: `f32`, `q4_1`.
     pub dtype: String,
     /// `f32` where the weights are stored in f16 and widened as they are loaded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub computes_in: Option<String>,
     /// Number of weights.
-    #[serde(default)]
     pub parameters: Option<u64>,
     /// Bytes of the weights in memory.
-    #[serde(default)]
     pub weight_bytes: Option<u64>,
     /// SHA-256 over the weights' file (or over the seed and configuration that made them), hex.
-    #[serde(default)]
     pub weights_sha256: Option<String>,
     /// The commit a hub revision was resolved to.
-    #[serde(default)]
     pub revision: Option<String>,
     /// Prompt and output together must not exceed this many tokens.
     pub context_tokens: usize,
@@ -54,6 +49,22 @@ impl EngineInfo {
     /// The name of what is no engine but criterion benches.
     pub const CRITERION: &'static str = "criterion";
 
+    /// The first thing that no engine can say of itself.
+    pub fn unsound(&self) -> Option<String> {
+        if self.name.is_empty() || self.model.is_empty() {
+            return Some("engine or model has no name".into());
+        }
+        let sizes = [
+            ("parameters", self.parameters),
+            ("weight_bytes", self.weight_bytes),
+            ("context_tokens", Some(self.context_tokens as u64)),
+            ("vocab_tokens", Some(self.vocab_tokens as u64)),
+        ];
+        let (what, number) =
+            sizes.into_iter().find_map(|(what, number)| Some((what, number.filter(|n| *n > MAX_NUMBER)?)))?;
+        Some(format!("the engine's {what} is {number}, and {MAX_NUMBER} is the most"))
+    }
+
     /// Whether these are criterion benches: their model is the bench target, and they have no threads, seed or weights of their own.
     pub fn is_of_benches(&self) -> bool {
         self.name == Self::CRITERION
@@ -62,7 +73,6 @@ impl EngineInfo {
 
 /// What an engine does between two calls. A paired run takes turns by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pacing {
     /// Nothing: all work happens inside `Engine::start` and `Engine::next`, so
@@ -76,14 +86,12 @@ pub enum Pacing {
 
 /// Hardware an engine computes on besides the processor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Device {
     /// How it is reached: `cuda`, `metal`, `vulkan`.
     pub kind: String,
     /// The model its driver names: `NVIDIA H200`.
     pub name: String,
     /// Its own memory, bytes. `None`: not known, or shared with the processor.
-    #[serde(default)]
     pub memory_bytes: Option<u64>,
 }
 
@@ -131,7 +139,6 @@ pub struct LoadRequest {
     /// The model spec, for example `synthetic:gpt2`; what it means is the factory's business.
     pub model: String,
     /// Compute type, for example `f32`; `None` leaves it to the model's file.
-    #[serde(default)]
     pub dtype: Option<String>,
     /// Threads to compute with.
     pub threads: usize,

@@ -9,9 +9,9 @@ mod record;
 mod schedule;
 mod window;
 
-pub use level::LoadLevel;
-pub use phases::{Phases, Window, counted_until_ns, unmark};
-pub use plan::{LevelPlan, MOST_ANSWER_BYTES, MOST_SLOTS, RequestShape};
-pub use record::{Failure, FailureClass, RequestRecord};
-pub use schedule::{Arrivals, Spacing, Starts, Stop};
-pub use window::{LoadWindow, MOST_USERS, PLACES, REPEATED_PROMPTS, WindowPlan};
+pub use level::*;
+pub use phases::*;
+pub use plan::*;
+pub use record::*;
+pub use schedule::*;
+pub use window::*;

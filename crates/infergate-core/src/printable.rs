@@ -47,24 +47,49 @@ pub fn printable_report(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
-    let mut line = Line::Blank;
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        // A log has no colours: what stands around one is read as one word.
-        let colour = colour_code(rest);
-        if colour > 0 {
-            shown.push_str(&rest[..colour]);
-            rest = &rest[colour..];
-            continue;
-        }
-        rest = &rest[c.len_utf8()..];
-        match line.then(c) {
-            _ if c == '\n' => shown.push('\n'),
-            Line::Command => push_number(&mut shown, c),
-            _ => push(&mut shown, c),
-        }
+    for line in text.split_inclusive('\n') {
+        push_without_commands(&mut shown, &without_controls(line));
     }
     Cow::Owned(shown)
+}
+
+/// `line` with its end and its colours, and no other control character.
+fn without_controls(mut line: &str) -> String {
+    let mut clean = String::with_capacity(line.len());
+    while let Some(c) = line.chars().next() {
+        let colour = colour_code(line);
+        let (kept, rest) = line.split_at(colour.max(c.len_utf8()));
+        if colour > 0 || c == '\n' {
+            clean.push_str(kept)
+        } else {
+            push(&mut clean, c)
+        }
+        line = rest;
+    }
+    clean
+}
+
+/// Appends `line`, in which no CI finds a command: GitHub's `::error::` at its beginning or `##[error]` anywhere, Azure's `##vso[`,
+/// TeamCity's `##teamcity[`.
+fn push_without_commands(shown: &mut String, line: &str) {
+    let mut rest = line;
+    if let Some(command) = line.trim_start().strip_prefix("::") {
+        shown.push_str(&line[..line.len() - command.len() - 1]);
+        push_number(shown, ':');
+        rest = command;
+    }
+    while let Some(at) = rest.find("##") {
+        let end = rest[at..].trim_start_matches('#').trim_start_matches(|c: char| c.is_ascii_alphabetic());
+        shown.push_str(&rest[..rest.len() - end.len()]);
+        rest = match end.strip_prefix('[') {
+            Some(after) => {
+                push_number(shown, '[');
+                after
+            }
+            None => end,
+        };
+    }
+    shown.push_str(rest);
 }
 
 /// `text` of another process on lines of its own: as [`printable_report`], without its line ends and colours.
@@ -72,41 +97,6 @@ pub fn printable_line(text: &str) -> String {
     // Characters are never more than bytes.
     let line = printable_within(text, text.len());
     printable_report(&line).into_owned()
-}
-
-/// How far a line has come towards a command of a CI: GitHub's `::error::` at its beginning or `##[error]` anywhere, Azure's
-/// `##vso[`, TeamCity's `##teamcity[`.
-#[derive(Clone, Copy, PartialEq)]
-enum Line {
-    /// White space so far.
-    Blank,
-    /// That, and one colon.
-    Colon,
-    /// Anything else.
-    Words,
-    /// Ends in `#`.
-    Hash,
-    /// Ends in `##` and letters.
-    Hashes,
-    /// The character that makes it one was reached.
-    Command,
-}
-
-impl Line {
-    /// Goes on by `c`, and says where that leads.
-    fn then(&mut self, c: char) -> Self {
-        *self = match (*self, c) {
-            (_, '\n') => Self::Blank,
-            (Self::Blank, c) if c.is_whitespace() => Self::Blank,
-            (Self::Blank, ':') => Self::Colon,
-            (Self::Colon, ':') | (Self::Hashes, '[') => Self::Command,
-            (Self::Hash | Self::Hashes, '#') => Self::Hashes,
-            (Self::Hashes, c) if c.is_ascii_alphabetic() => Self::Hashes,
-            (_, '#') => Self::Hash,
-            _ => Self::Words,
-        };
-        *self
-    }
 }
 
 /// Bytes of the colour code (`ESC [ digits and semicolons m`) that `text` begins with; 0 where it begins otherwise.

@@ -87,9 +87,15 @@ pub fn end_with(parent: i32, signal: i32) -> bool {
 /// Processor time of all threads of this process since it began, nanoseconds; `None` where the system does not say.
 #[cfg(unix)]
 pub fn processor_ns() -> Option<u64> {
+    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// What a clock of the system says, nanoseconds; `None` where it does not say.
+#[cfg(unix)]
+pub fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a value of the type the call fills in.
-    let outcome = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    let outcome = unsafe { libc::clock_gettime(clock, &mut time) };
     let (seconds, ns) = (u64::try_from(time.tv_sec).ok()?, u64::try_from(time.tv_nsec).ok()?);
     seconds.checked_mul(1_000_000_000)?.checked_add(ns).filter(|_| outcome == 0)
 }

@@ -10,12 +10,12 @@ pub mod limits;
 mod memory;
 mod store;
 mod subject;
-pub mod validate;
 mod work;
 mod write;
 
 use std::collections::BTreeMap;
 
+use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Phase};
@@ -24,16 +24,13 @@ use crate::sha256;
 use crate::trace::Trace;
 
 pub use crate::metric::Metric;
-pub use fingerprint::{FINGERPRINT_POSITIONS, FINGERPRINT_TOP, Fingerprint, StepLogits};
-pub use idle::Idle;
-pub use memory::{
-    AllocationSite, CountedCase, InferenceMemory, LIVE_BYTES_AT_REST, LeakSite, LoadMemory, MEMORY_SCHEMA,
-    MemoryReceipt, MemoryRecord, MemorySample, MemorySeries, PEAK_LIVE_BYTES_LOADING, SYSTEM_COUNTERS,
-};
-pub use store::{Format, parse, read, schema_of};
-pub use subject::{Name, Subject};
-pub use work::Work;
-pub use write::{ensure_writable, to_json, write_bytes, write_json, write_new, write_text};
+pub use fingerprint::*;
+pub use idle::*;
+pub use memory::*;
+pub use store::*;
+pub use subject::*;
+pub use work::*;
+pub use write::*;
 
 /// Schema name of a [`Receipt`].
 pub const RECEIPT_SCHEMA: &str = "infergate.receipt/1";
@@ -63,7 +60,6 @@ pub struct Receipt {
     /// Seed of synthetic weights and prompts.
     pub seed: u64,
     /// What the hardware gave just before and after the suite.
-    #[serde(default)]
     pub probes: Option<ProbePair>,
     /// One per case, in suite order.
     pub cases: Vec<CaseRecord>,
@@ -74,13 +70,11 @@ pub struct Receipt {
     #[serde(default)]
     pub warm: Vec<TtftParts>,
     /// The memory phase, in a process of its own; `null` where there was none.
-    #[serde(default)]
     pub memory: Option<MemoryRecord>,
     /// As in [`MemoryReceipt`].
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub held: BTreeMap<String, Counter>,
     /// How long the suite took, nanoseconds; left out where nobody looked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_ns: Option<u64>,
 }
 
@@ -92,13 +86,11 @@ pub struct CaseRecord {
     /// The greedy output, computed twice before time was taken.
     pub output: Output,
     /// What the output says, where it was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Exact counters by name, for example `allocations_per_token`.
     #[serde(default)]
     pub counters: BTreeMap<String, Counter>,
     /// Least possible time on this hardware is derived from this work: bytes read and floating point operations of one sample.
-    #[serde(default)]
     pub work: Option<Work>,
     /// Raw samples, one entry per fresh process.
     pub processes: Vec<ProcessSamples>,
@@ -122,7 +114,6 @@ impl Default for ProcessSamples {
 
 /// What the model said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Output {
     /// SHA-256 of the greedy ids as little-endian u32, hex.
     pub sha256: String,
@@ -132,10 +123,8 @@ pub struct Output {
     #[serde(default)]
     pub top2_margins: Vec<Option<f32>>,
     /// The numbers behind it; `null` from an older worker.
-    #[serde(default)]
     pub fingerprint: Option<Fingerprint>,
     /// SHA-256 of the prompt's ids, made as `sha256`; `null` from an older worker.
-    #[serde(default)]
     pub prompt_sha256: Option<String>,
 }
 
@@ -203,7 +192,6 @@ impl TtftParts {
 
 /// The machine, without anything that names its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Operating system, architecture, CPU vendor and model, logical cores, in one file-name-safe word.
     pub class: String,
@@ -220,10 +208,8 @@ pub struct Machine {
     /// Installed memory.
     pub memory_bytes: u64,
     /// C library and version, for example `glibc 2.36`.
-    #[serde(default)]
     pub libc: Option<String>,
     /// Widest vector extension: `avx512`, `avx2`, `neon`...
-    #[serde(default)]
     pub instruction_set: Option<String>,
     /// Devices the engine computes on besides the processor, as it names them; part of the class.
     #[serde(default)]
@@ -232,13 +218,10 @@ pub struct Machine {
 
 /// What was built, from what.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Build {
     /// Commit of the working tree; `null` outside git.
-    #[serde(default)]
     pub commit: Option<String>,
     /// Whether the working tree had changes; `null` outside git.
-    #[serde(default)]
     pub dirty: Option<bool>,
     /// `rustc --version`.
     pub rustc: String,
@@ -249,7 +232,6 @@ pub struct Build {
     /// Target triple.
     pub target: String,
     /// SHA-256 of the worker's file, hex; `null` where no worker was started.
-    #[serde(default)]
     pub worker_sha256: Option<String>,
 }
 
@@ -272,7 +254,6 @@ pub struct ProbePair {
     /// After the last case; `null` when the run was cut short.
     pub after: Option<Probes>,
     /// Each rate the best of all probes around the cases: whatever disturbs a probe makes it slower.
-    #[serde(default)]
     pub best: Option<Probes>,
 }
 
@@ -293,6 +274,21 @@ impl ProbePair {
     pub fn best(&self) -> Probes {
         let ends = self.after.map_or(self.before, |after| self.before.best_of(after));
         self.best.map_or(ends, |best| best.best_of(ends))
+    }
+}
+
+impl Receipt {
+    /// Refuses a run that must not become a session of any baseline.
+    ///
+    /// # Errors
+    /// A run that was cut short, broke an invariant, or has no cases.
+    pub fn ensure_blessable(&self) -> Result<()> {
+        ensure!(!self.partial, "the run was cut short and cannot become a baseline; measure again");
+        if let Some(reason) = self.invalid.first() {
+            bail!("the run is invalid and cannot become a baseline: {reason}");
+        }
+        ensure!(!self.cases.is_empty(), "there are no cases in it; measure again");
+        Ok(())
     }
 }
 

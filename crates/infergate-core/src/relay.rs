@@ -13,7 +13,7 @@ use crate::printable::printable_line;
 /// A longer line is shown in pieces, so that one without an end takes no memory.
 const MOST_LINE_BYTES: u64 = 16 << 10;
 /// The words of a process that ended are waited for so long. One that it started may hold the pipe for ever.
-const PATIENCE: Duration = Duration::from_secs(1);
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// So many lines of all workers are shown: a gate starts dozens of processes, and each may write the same.
 const MOST_SHOWN: usize = 200;
@@ -29,11 +29,6 @@ pub fn missing_file(line: &str) -> Option<&'static str> {
     // A linker that is not installed is said in the same words.
     (is_missing && !line.contains("linker"))
         .then_some("a file that git ignores is in no checkout until infergate.toml names it: [bench] carry = [...]")
-}
-
-/// What can be done where the front for criterion says in `line` that nobody runs its benches.
-fn own_main(line: &str) -> Option<&'static str> {
-    line.contains("is not run by criterion_main!").then_some("main has to be criterion_main!, with all its groups")
 }
 
 /// Reads a pipe in a thread of its own until its end, so that nobody who writes into it has to wait.
@@ -53,7 +48,7 @@ impl Relay {
         let hint = Arc::<OnceLock<&'static str>>::default();
         let found = Arc::clone(&hint);
         let relay = Self::start(pipe, move |line| {
-            if let Some(hint) = missing_file(line).or_else(|| own_main(line)) {
+            if let Some(hint) = missing_file(line) {
                 found.get_or_init(|| hint);
             }
             match SHOWN.fetch_add(1, Relaxed) {
@@ -88,7 +83,7 @@ impl Relay {
 
     /// Waits until all is read that the process wrote, which has ended.
     pub fn wait(&self) {
-        let _ = self.ended.recv_timeout(PATIENCE);
+        let _ = self.ended.recv_timeout(LAST_WORDS);
     }
 
     /// The same of one that failed: its last lines are shown where they were not.

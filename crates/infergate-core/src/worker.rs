@@ -3,7 +3,7 @@
 //! # The line protocol, version 2
 //! Each line is one JSON object. A request has `op`; an answer is `{"ok": ...}` `{"error": "one line"}` or, when the run
 //! broke an invariant, `{"invalid": "one line"}`. Nothing else goes to stdout: one line for each request, at most 16 MiB long
-//! (lines that do not begin with `{` are passed over before the first answer, 1 MiB of them at the most); 64 KiB for `hello`, `ttft`, `memory` and `inference`, 1 MiB for `load`, `count` and `locate`. The worker ends at end of input, and has 2 s
+//! (lines that do not begin with `{` are passed over before the first answer, 1 MiB of them at the most). The worker ends at end of input, and has 2 s
 //! then to remove what it made. An engine in any language can be gated by speaking it.
 //!
 //! | request | answer in `ok` |
@@ -33,7 +33,7 @@
 //! # What a worker can do
 //! `capabilities` lists the requests it answers, by their `op`, and the additions it knows. Nobody is asked for what it does
 //! not list, and words that the other side does not know are passed over, so that workers and gates of different ages work
-//! together. A worker of protocol 2 that lists nothing can do what the table says, and none of the additions:
+//! together. The additions to the table above:
 //!
 //! | addition | what it means |
 //! |---|---|
@@ -64,12 +64,11 @@ mod file;
 mod honesty;
 mod level;
 mod measured;
-mod patience;
 mod pipe;
 pub mod profile;
 mod requests;
 mod reread;
-mod window;
+mod timeouts;
 mod wire;
 
 use std::path::PathBuf;
@@ -81,7 +80,6 @@ use crate::engine::{Device, EngineInfo, LoadRequest, TokenId};
 use crate::load::{LevelPlan, WindowPlan};
 use crate::receipt::{Build, Idle, Machine, MemorySample, Output, Throughput, Work, output_sha256};
 
-use capability::Abilities;
 pub use capability::Capability;
 pub use client::{Client, trust_virtual_clocks};
 pub use error::{WorkerError, ensure_not};
@@ -89,12 +87,12 @@ pub use exit::ending;
 pub use file::{Launcher, PACKAGE_FOLDER, Program, WorkerFile};
 pub use honesty::{Honesty, ensure_waited_for};
 pub use measured::{Ids, Measured};
-pub use patience::{Awake, Patience};
 pub use pipe::MOST_LINE_BYTES;
 #[doc(hidden)]
 pub use pipe::{Event as LineEvent, next_line};
 pub use profile::{Profile, ProfileModule};
 pub use reread::Reread;
+pub use timeouts::Timeouts;
 pub use wire::{Asked, Wire, hello};
 
 /// The protocol's version. It stays: what a worker can do beyond it is in [`Hello::capabilities`].
@@ -114,7 +112,6 @@ pub enum Request {
         /// Which.
         request: LoadRequest,
         /// The text prompts are cut from; `null` is the built-in one.
-        #[serde(default)]
         prompt_text: Option<String>,
     },
     /// Time to first token in parts.
@@ -127,10 +124,8 @@ pub enum Request {
         /// Which.
         case: Case,
         /// The output it must have, from an earlier process.
-        #[serde(default)]
         known: Option<Vec<TokenId>>,
         /// The tokens to follow while the fingerprint is taken; only for a worker that lists `fingerprint`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         feed: Option<Vec<TokenId>>,
     },
     /// Take samples of a prepared case.
@@ -151,7 +146,6 @@ pub enum Request {
     /// How much memory is in use?
     Memory {
         /// After one more run of this prepared case.
-        #[serde(default)]
         case: Option<Case>,
     },
     /// What does one generation take?
@@ -226,34 +220,21 @@ fn one() -> usize {
     1
 }
 
-fn is_one(iterations: &usize) -> bool {
-    *iterations == 1
-}
-
-fn is_false(mark: &bool) -> bool {
-    !mark
-}
-
 /// A line from the worker: one of `ok`, `error` and `invalid`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(bound(deserialize = "T: serde::de::DeserializeOwned"))]
 pub struct Answer<T> {
     /// The request's, where it had one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
     /// It worked.
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ok: Option<T>,
     /// It did not, and why, in one line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// It ran and broke an invariant, in one line: no verdict can rest on it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub invalid: Option<String>,
-}
-
-fn none<T>() -> Option<T> {
-    None
 }
 
 /// Answer to [`Request::Hello`].
@@ -261,11 +242,9 @@ fn none<T>() -> Option<T> {
 pub struct Hello {
     /// [`PROTOCOL`].
     pub protocol: u32,
-    /// Words of [`Capability`] and others; `null` is what protocol 2 could.
-    #[serde(default)]
-    pub capabilities: Option<Vec<String>>,
+    /// What it can do.
+    pub capabilities: Vec<Capability>,
     /// `virtual` where times are made up.
-    #[serde(default)]
     pub clock: Option<String>,
     /// infergate's version in the worker.
     pub tool: String,
@@ -286,7 +265,7 @@ pub struct Loaded {
     #[serde(default)]
     pub devices: Vec<Device>,
     /// The only cases there are, where they are benches; empty for an engine, which takes any case.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub benches: Vec<Case>,
 }
 
@@ -296,13 +275,10 @@ pub struct PreparedReply {
     /// The greedy output, the same twice.
     pub output: Output,
     /// The least work of one sample.
-    #[serde(default)]
     pub work: Option<Work>,
     /// What one iteration gets through, where a criterion bench says so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
     /// Tokens that a server's answer counts as; `None` where the output is its tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_tokens: Option<u64>,
 }
 
@@ -328,7 +304,6 @@ pub struct TurnReply {
     /// Time of each token, nanoseconds; the first of a generation includes the prompt.
     pub step_ns: Vec<u64>,
     /// What the worker computed between requests so far; `None` where it does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Idle>,
 }
 
@@ -338,10 +313,8 @@ pub struct MemoryState {
     /// Memory now.
     pub sample: MemorySample,
     /// The most that was live at once since the request before this one, or since the process began.
-    #[serde(default)]
     pub peak_live_bytes: Option<u64>,
     /// The largest resident set since the process began.
-    #[serde(default)]
     pub peak_rss_bytes: Option<u64>,
     /// What this system or this worker cannot say, one sentence each.
     #[serde(default)]
@@ -352,7 +325,6 @@ pub struct MemoryState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextReply {
     /// The text; `null` without a tokenizer.
-    #[serde(default)]
     pub text: Option<String>,
 }
 
@@ -362,10 +334,10 @@ pub struct Sampling {
     /// How many.
     pub count: usize,
     /// Iterations in each; more than one only for a worker that lists `iterations`.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "one")]
     pub iterations: usize,
     /// One more iteration before each, which does not count; only for a worker that lists `warm_up`.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default)]
     pub warm_up: bool,
 }
 
@@ -382,6 +354,5 @@ pub struct SampleReply {
     /// As [`samples_ns`](crate::receipt::ProcessSamples::samples_ns); how many iterations each holds was asked.
     pub samples_ns: Vec<Vec<u64>>,
     /// As [`TurnReply::idle`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Idle>,
 }

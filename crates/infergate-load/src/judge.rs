@@ -35,11 +35,9 @@ pub fn reasons(receipt: &LoadReceipt) -> Vec<String> {
         ));
     }
     for level in &receipt.levels {
-        let name = usize::try_from(level.scenario).ok().and_then(|index| receipt.scenarios.get(index));
-        let name = name.map_or("", |scenario| scenario.name.as_str());
         let audit = receipt.audits.iter().find(|audit| audit.shard.is_none() && audit.arrivals == level.arrivals);
         let found = of_level(level, &summarise(level), audit);
-        reasons.extend(found.into_iter().map(|reason| format!("{name}, {}: {reason}", level.arrivals.name())));
+        reasons.extend(found.into_iter().map(|reason| format!("{}: {reason}", receipt.level_name(level))));
     }
     reasons
 }
@@ -57,26 +55,22 @@ fn of_level(level: &LevelRecord, summary: &LevelSummary, audit: Option<&AuditRec
     // The fastest one is the one that takes the most care.
     let fastest_itl_ns = gaps.min_by(f64::total_cmp);
     let error = audit.and_then(|audit| audit.gap_error_ns.p99.or(audit.gap_error_ns.max));
-    if let (Some(error_ns), Some(itl_ns)) = (error, fastest_itl_ns)
-        && error_ns > MAX_ERROR_SHARE * itl_ns
-    {
-        reasons.push(format!(
-            "the client is off by {:.2} ms (p99 of the self-audit), which is above 10 % of the median gap of {:.2} ms; \
-             give the client an idle core, or fewer users",
-            error_ns / 1e6,
-            itl_ns / 1e6
-        ));
-    }
     let delay = level.received.and_then(|received| received.delay_ns.p99);
-    if let (Some(delay_ns), Some(itl_ns)) = (delay, fastest_itl_ns)
-        && delay_ns > MAX_ERROR_SHARE * itl_ns
-    {
-        reasons.push(format!(
-            "the client saw what had arrived up to {:.2} ms later (p99), which is above 10 % of the median gap of {:.2} ms; \
-             give the client an idle core, or fewer users",
-            delay_ns / 1e6,
-            itl_ns / 1e6
-        ));
+    let errors = [
+        (error, "the client is off by", "p99 of the self-audit"),
+        (delay, "the client saw what had arrived late by up to", "p99"),
+    ];
+    for (error, what, of) in errors {
+        if let (Some(error_ns), Some(itl_ns)) = (error, fastest_itl_ns)
+            && error_ns > MAX_ERROR_SHARE * itl_ns
+        {
+            reasons.push(format!(
+                "{what} {:.2} ms ({of}), which is above 10 % of the median gap of {:.2} ms; give the client an idle core, or fewer \
+                 users",
+                error_ns / 1e6,
+                itl_ns / 1e6
+            ));
+        }
     }
     if let Some(share) = summary.client_cpu_share.filter(|share| *share > MAX_CPU_SHARE) {
         reasons.push(format!(

@@ -8,8 +8,7 @@ use crate::judge;
 use crate::plan::shard::{Shard, note};
 use crate::plan::{MAX_KEPT, REQUEST_WEIGHT};
 use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, ReceiveRecord, ShardRecord};
-use crate::summary::repeats;
-use crate::summary::{counted_requests, steady_window};
+use crate::summary::{counted_requests, repeats, steady_window};
 
 /// One receipt that is to be merged.
 struct Part {
@@ -35,8 +34,7 @@ pub fn merge(files: Vec<(String, LoadReceipt)>) -> Result<LoadReceipt> {
     let mut costs = Vec::new();
     for index in 0..count {
         let (level, cost) = merge_level(&parts, index);
-        let scenario = usize::try_from(level.scenario).ok().and_then(|scenario| merged.scenarios.get(scenario));
-        let name = format!("{}, {}", scenario.map_or("", |scenario| &scenario.name), level.arrivals.name());
+        let name = merged.level_name(&level);
         if cost.is_none() && parts.iter().all(|part| steady_window(&part.receipt.levels[index]).is_some()) {
             merged.invalid.push(format!(
                 "{name}: the shards have no steady time in common; start them together by --start-at and let them run longer"
@@ -46,7 +44,7 @@ pub fn merge(files: Vec<(String, LoadReceipt)>) -> Result<LoadReceipt> {
         merged.levels.push(level);
     }
     merged.notes.insert(0, alignment(&parts, &costs));
-    merged.notes.extend(repeats::warnings(&merged, None));
+    merged.notes.extend(repeats::warnings(&merged));
     for reason in judge::reasons(&merged) {
         if !merged.invalid.contains(&reason) {
             merged.invalid.push(reason);
@@ -138,7 +136,7 @@ fn head(parts: &[Part]) -> LoadReceipt {
     for part in parts {
         let receipt = &part.receipt;
         // What is said of the whole is said again.
-        let own = [vec![note(&part.record)], repeats::warnings(receipt, None)].concat();
+        let own = [vec![note(&part.record)], repeats::warnings(receipt)].concat();
         for text in receipt.notes.iter().filter(|text| !own.contains(text)) {
             if !merged.notes.contains(text) {
                 merged.notes.push(text.clone());

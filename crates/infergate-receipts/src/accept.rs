@@ -32,7 +32,7 @@ pub struct Accept {
     /// The metric of a time (`itl_ns`, its median and its mean), a counter's name, or `output`.
     pub metric: String,
     /// The largest change that is accepted; `null` for an output.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub up_to: Option<UpTo>,
     /// Why it is meant.
@@ -184,7 +184,7 @@ pub fn validate_accepts(accepts: &[Accept]) -> Result<()> {
 }
 
 /// By whose settings `gate --against` judged, and what head declares as intended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
     /// Head's infergate.toml said limits, targets and cases, and not base's.
     #[serde(default)]

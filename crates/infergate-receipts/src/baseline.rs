@@ -26,7 +26,7 @@ pub struct Baseline {
     /// What must stay exactly the same.
     pub exact: Vec<ExactRecord>,
     /// What the model of the newest session holds, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub held: BTreeMap<String, Counter>,
     /// Oldest first.
     pub sessions: Vec<Session>,
@@ -56,10 +56,9 @@ pub struct Session {
     /// Threads asked for.
     pub threads: usize,
     /// A change moved the times on purpose: from here on they are compared among themselves.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub step: bool,
     /// What the hardware gave.
-    #[serde(default)]
     pub probes: Option<ProbePair>,
     /// One per case.
     pub cases: Vec<SessionCase>,

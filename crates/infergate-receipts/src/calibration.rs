@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::alike::AlikeRecord;
 use super::paired::validate_block;
-use super::{BlockRecord, Format, Machine, PairedCase, SideRecord};
+use super::{AlikeRecord, BlockRecord, Format, Machine, PairedCase, SideRecord};
 use infergate_core::case::Case;
 use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
 
@@ -45,7 +44,6 @@ pub struct CalibrationGate {
     /// SHA-256 of head's worker.
     pub head_sha256: String,
     /// The builds that were timed where both were laid out alike.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alike: Option<AlikeRecord>,
     /// The whole time of its blocks, nanoseconds.
     pub took_ns: u64,

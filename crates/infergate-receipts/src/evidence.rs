@@ -52,34 +52,27 @@ pub struct OutputEvidence {
     pub base_margin: Option<f32>,
     /// Positions at which numbers, or where there are none tokens, were compared: at least 16, fewer where the context ends or
     /// where both had said different things.
-    #[serde(default)]
     pub positions: Option<usize>,
     /// Positions that both reached over the same tokens and of which base alone gives logits.
     #[serde(default)]
     pub lost_positions: usize,
     /// Root mean square of the distances of head's logits from base's, each as a fraction of base's largest logit at its
     /// position: what the tolerance limits. `null` where the engine gives no logits.
-    #[serde(default)]
     pub relative_drift: Option<f64>,
     /// The largest `relative_drift` that is called rounding; `null` where the engine gives no logits.
-    #[serde(default)]
     pub drift_tolerance: Option<f64>,
     /// The same of all logits, not only the best, estimated from 16 signed sums of them: limited by three times the tolerance.
     /// `null` where a side has no such sums.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vocabulary_drift: Option<f64>,
     /// Logits a position of base and of head where they are not as many; `null` where they are, or it is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_logits: Option<(usize, usize)>,
     /// Some of head's logits are no finite numbers where all of base's are.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub no_numbers: bool,
     /// Largest distance of a logit of head from the same logit of base; `null` where the engine gives no logits.
-    #[serde(default)]
     pub max_abs_logit_delta: Option<f64>,
     /// Kullback-Leibler divergence of head's next-token distribution from base's, nats, the largest over the positions
     /// compared; `null` likewise.
-    #[serde(default)]
     pub kl_divergence: Option<f64>,
 }
 
@@ -136,12 +129,6 @@ pub enum Statistic {
     Mean,
 }
 
-impl Statistic {
-    fn is_median(&self) -> bool {
-        *self == Self::Median
-    }
-}
-
 /// An interval of the ratio head / base.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
@@ -168,7 +155,7 @@ pub struct TimeEvidence {
     /// What was timed.
     pub metric: Metric,
     /// Paired channel: which number of each block was compared.
-    #[serde(default, skip_serializing_if = "Statistic::is_median")]
+    #[serde(default)]
     pub statistic: Statistic,
     /// What head's time is compared with.
     pub against: Against,
@@ -192,26 +179,19 @@ pub struct TimeEvidence {
     /// Coefficient of variation of head's process medians.
     pub cv: Option<f64>,
     /// Fraction of the hardware's limit that head reaches; `null` when not known. Above 1 the work or a probe is wrong.
-    #[serde(default)]
     pub limit_fraction: Option<f64>,
     /// Stored channel: sessions of the baseline that measured it, since its last step.
-    #[serde(default)]
     pub sessions: Option<usize>,
     /// Stored channel: days, in UTC, that these sessions are of; the limit is from their spread.
-    #[serde(default)]
     pub days: Option<usize>,
     /// Stored channel, where there is a step: days, before it and since, whose spread the limit is from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread_days: Option<usize>,
     /// Paired channel: fresh processes of each side.
-    #[serde(default)]
     pub blocks: Option<usize>,
     /// Paired channel: the smallest slowdown (a ratio above 1) that a run with this noise calls in 19 of 20 runs; `null` when
     /// none up to a doubling is.
-    #[serde(default)]
     pub smallest_slowdown: Option<f64>,
     /// What an iteration of head gets through, where a criterion bench says so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
 }
 
@@ -281,7 +261,6 @@ pub struct CounterEvidence {
     /// What head counted; `null` where it did not.
     pub head: Option<Counter>,
     /// What two repeats of each of head's processes reach, where all that base counted is less and head's best is not more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_twice: Option<u64>,
     /// A rise by up to this fraction of base, of 1 where base has 0, passes.
     pub tolerance: f64,
@@ -318,6 +297,7 @@ pub struct TargetEvidence {
     #[schemars(with = "String")]
     pub target: Target,
     /// The metric that it limits.
+    #[schemars(with = "String")]
     pub metric: TargetMetric,
     /// The limit, in the unit of that metric.
     pub limit: f64,
@@ -331,27 +311,20 @@ pub struct MemoryEvidence {
     /// Whose growth it is: the heap's, as the worker's allocator counts it, the resident set's, or that of open files or threads.
     pub witness: Witness,
     /// Runs that were followed after those that warm up.
-    #[serde(default)]
     pub runs: Option<usize>,
     /// Growth, bytes a run; 0 for a heap that only moves, `null` where it was not seen.
     pub slope_bytes: Option<f64>,
     /// Open files or threads: growth, so many a run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count_per_run: Option<f64>,
     /// Resident set: growth from which on it counts, bytes a run.
-    #[serde(default)]
     pub floor_bytes: Option<f64>,
     /// Resident set: p value of "it rises".
-    #[serde(default)]
     pub p_rising: Option<f64>,
     /// The smallest leak these runs could have seen, bytes a run.
-    #[serde(default)]
     pub smallest_leak_bytes: Option<f64>,
     /// A plateau: what grew and was kept, bytes.
-    #[serde(default)]
     pub kept_bytes: Option<u64>,
     /// Heap: a leak of that size in each k-th run is certain to be called up to this k, and in rarer runs it depends on which.
-    #[serde(default)]
     pub certain_leak_interval: Option<usize>,
     /// Heap: how often leaks in a random k-th of the runs are called.
     #[serde(default)]

@@ -1,21 +1,15 @@
 //! The receipt of a paired run: base and head in turn, block by block.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::alike::AlikeRecord;
-use super::built_with::BuiltWith;
-use super::other_length::OtherLength;
-use super::paired_case::PairedCase;
-use super::share::ShareRecord;
-use super::side::Side;
-use super::window::WindowRecord;
+use super::window::{LoadCase, WindowRecord};
 use super::{
-    Allocated, Build, CodeRecord, CountedCase, Counter, Explained, Format, Machine, MemoryRecord, Note, Terms, Took,
-    validate_accepts,
+    Allocated, Build, CountedCase, Counter, Explained, Format, Machine, MemoryRecord, Metric, Note, Output, Terms,
+    Throughput, validate_accepts,
 };
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
@@ -27,7 +21,7 @@ use infergate_core::stats::{mean, median};
 pub const PAIRED_SCHEMA: &str = "infergate.paired/1";
 
 /// Everything one paired run measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairedReceipt {
     /// [`PAIRED_SCHEMA`].
     pub schema: String,
@@ -44,7 +38,7 @@ pub struct PairedReceipt {
     pub invalid: Vec<String>,
     /// Benches, bench targets and phases that fail in head, or fail there alone, one sentence each. The others are judged, and the run
     /// never passes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub broken: Vec<String>,
     /// infergate's own version, of the side that asked.
     pub tool: String,
@@ -61,7 +55,7 @@ pub struct PairedReceipt {
     /// The suite, fixed before the first block.
     pub cases: Vec<PairedCase>,
     /// What both sides say to prompts of lengths that no case has, untimed; empty of benches.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub other_lengths: Vec<OtherLength>,
     /// Where the time of the run went.
     #[serde(default)]
@@ -69,40 +63,263 @@ pub struct PairedReceipt {
     /// In the order they were measured.
     pub blocks: Vec<BlockRecord>,
     /// Head's memory phase, in a process of its own; `null` where there was none.
-    #[serde(default)]
     pub memory: Option<MemoryRecord>,
     /// Servers of each side that ran already, so that blocks started none: the i-th block, the first being 0, asked the one of
     /// each side whose number is i modulo this. `null` where each block started processes of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub servers: Option<usize>,
     /// The builds that were timed where both sides were laid out alike; `null` where each side was timed as it was linked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alike: Option<AlikeRecord>,
     /// How the machine code of both sides differs; `null` where it was not compared.
-    #[serde(default)]
     pub code: Option<CodeRecord>,
     /// By whose settings it is judged, and what head declares as intended; `null` where head was compared with no revision.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terms: Option<Terms>,
     /// How the bench target was chosen and built, beside its name.
-    #[serde(default, skip_serializing_if = "BuiltWith::is_nothing")]
+    #[serde(default)]
     pub built_with: BuiltWith,
     /// What the command found of both sides before and after it measured: how they were built, what head changes of the gate.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub notes: Vec<Note>,
     /// The share of a suite that this is; `null` where it is all of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<ShareRecord>,
     /// Which functions took the time of cases that are slower; empty where none was looked at.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub explained: Vec<Explained>,
     /// Where cases allocate that make more allocations, or larger ones; empty where none does.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub allocated: Vec<Allocated>,
 }
 
+/// One case of the suite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PairedCase {
+    /// Case id.
+    pub id: Case,
+    /// The ratio head / base from which on a slowdown fails, for example 1.02.
+    pub threshold: f64,
+    /// The ratio that has to be excluded where noise leaves the threshold undecided, for example 1.05; no more than the threshold: none.
+    pub widest: f64,
+    /// Pairs of samples in a block, chosen from the pilot.
+    pub pairs: usize,
+    /// Iterations in each sample, chosen from the pilot; more than one where a single iteration is shorter than a turn.
+    pub iterations_per_sample: usize,
+    /// Whether one more iteration goes before each sample and does not count, since the first one of a bench's closure takes longer.
+    #[serde(default)]
+    pub warm_up: bool,
+    /// Whether one thread computes it: its processes then take turns on one core.
+    #[serde(default)]
+    pub one_core: bool,
+    /// What base said.
+    pub base_output: Output,
+    /// What head said. Where it is not the same, the case was not timed unless that was allowed.
+    pub head_output: Output,
+    /// Whether time was taken of this case.
+    pub timed: bool,
+    /// Standard deviation expected of a block's ln ratio before the first block was measured, from a calibration of this
+    /// machine class or from the pilot; `null` where there was neither.
+    pub expected_std: Option<f64>,
+    /// The test of its means; `null` under load, which has none.
+    pub mean: Option<MeanTest>,
+    /// What an iteration of head gets through, where a criterion bench says so.
+    pub throughput: Option<Throughput>,
+    /// What it is where it is measured in windows of load; its samples are then one number of each window.
+    pub load: Option<LoadCase>,
+}
+
+impl PairedCase {
+    /// What is timed of it.
+    pub fn metric(&self) -> Metric {
+        self.load.as_ref().map_or_else(|| Metric::gated(self.id), |load| load.metric)
+    }
+}
+
+/// The second test of a case: by the means of its blocks, which a stall of few samples moves and their medians do not show.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MeanTest {
+    /// The ratio of the means from which on a slowdown fails, for example 1.05.
+    pub threshold: f64,
+    /// Standard deviation expected of a block's ln ratio of means before the first block was measured; `null` where it was not
+    /// known.
+    pub expected_std: Option<f64>,
+}
+
+/// Base or head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// What is compared with.
+    Base,
+    /// What is judged.
+    Head,
+}
+
+impl Side {
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Base => Self::Head,
+            Self::Head => Self::Base,
+        }
+    }
+
+    /// `base` or `head`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Head => "head",
+        }
+    }
+}
+
+/// One of several runs that measure a suite together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShareRecord {
+    /// Which one, from 1.
+    pub number: usize,
+    /// So many there are.
+    pub of: usize,
+    /// The cases of all of them that are timed.
+    pub suite_cases: usize,
+}
+
+/// What both sides say to a prompt that is not timed. A mask or a tail can be wrong at some lengths alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OtherLength {
+    /// The prefill of so many tokens: `prefill/p37`.
+    pub id: Case,
+    /// What base said.
+    pub base_output: Output,
+    /// What head said.
+    pub head_output: Output,
+}
+
+/// Wall time of each part of a gate, nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Took {
+    /// Checking out, building, comparing and linking both sides.
+    pub builds_ns: u64,
+    /// Comparing outputs, planning, and watching what cases run of what changed.
+    pub pilot_ns: u64,
+    /// Blocks.
+    pub timing_ns: u64,
+    /// Memory and allocations.
+    pub counting_ns: u64,
+    /// Looking for the functions that take the time.
+    pub explaining_ns: u64,
+}
+
+impl Took {
+    /// Adds the time of another bench target.
+    pub fn add(&mut self, other: Self) {
+        self.builds_ns += other.builds_ns;
+        self.pilot_ns += other.pilot_ns;
+        self.timing_ns += other.timing_ns;
+        self.counting_ns += other.counting_ns;
+        self.explaining_ns += other.explaining_ns;
+    }
+
+    /// All that measures.
+    pub fn measured(&self) -> Duration {
+        Duration::from_nanos(self.pilot_ns + self.timing_ns + self.counting_ns)
+    }
+
+    /// Each part with its name, in order.
+    pub fn parts(&self) -> [(&'static str, u64); 5] {
+        [
+            ("builds", self.builds_ns),
+            ("pilot", self.pilot_ns),
+            ("timing", self.timing_ns),
+            ("counting", self.counting_ns),
+            ("explaining", self.explaining_ns),
+        ]
+    }
+}
+
+/// What was timed: each side linked once for each placement of what changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AlikeRecord {
+    /// Functions of base that lie at the same address in head, with the same code.
+    pub same: usize,
+    /// Functions of base.
+    pub functions: usize,
+    /// SHA-256 of base's build for each placement, in hexadecimal digits.
+    pub base: Vec<String>,
+    /// The same of head's.
+    pub head: Vec<String>,
+}
+
+impl AlikeRecord {
+    /// Adds the builds of another bench target.
+    pub fn extend(&mut self, other: Self) {
+        self.same += other.same;
+        self.functions += other.functions;
+        self.base.extend(other.base);
+        self.head.extend(other.head);
+    }
+}
+
+/// What cargo was told of a bench target.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BuiltWith {
+    /// Its package; `null`: that of the folder.
+    pub package: Option<String>,
+    /// Features of the package.
+    pub features: Vec<String>,
+    /// Whether its default features were left out.
+    pub no_default_features: bool,
+    /// The profile; `null`: cargo's own for benches.
+    pub profile: Option<String>,
+}
+
+/// What was found before anything was timed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodeRecord {
+    /// Both load the same code and constants, and read the same files, so nothing was timed.
+    pub same: bool,
+    /// Cases that were not timed since nothing that changed can reach them: their program is the same, or they run none of it.
+    #[serde(default)]
+    pub same_cases: Vec<Case>,
+    /// At most so many functions are in one alone, or have other instructions or constants; `null` where that is not known.
+    pub changed: Option<usize>,
+    /// The names of some of them.
+    #[serde(default)]
+    pub named: Vec<String>,
+    /// Of each case, looked at before it was timed: how much of it it runs.
+    #[serde(default)]
+    pub runs: Vec<CodeRuns>,
+}
+
+/// What a case runs of the functions that changed: in each build's own process, from its start on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodeRuns {
+    /// The case.
+    pub id: Case,
+    /// So many; `null` where that could not be watched.
+    pub functions: Option<usize>,
+    /// Of at most so many that changed in its bench target; `null`: as many as of the whole run.
+    pub changed: Option<usize>,
+    /// The names of some of them.
+    #[serde(default)]
+    pub named: Vec<String>,
+    /// Why it could not be watched, as a clause.
+    pub why: Option<String>,
+}
+
+impl CodeRecord {
+    /// Nothing differs.
+    pub fn same() -> Self {
+        Self { same: true, same_cases: Vec::new(), changed: Some(0), named: Vec::new(), runs: Vec::new() }
+    }
+
+    /// Whether this case was watched, and not one of the functions that changed began in it.
+    pub fn runs_nothing_changed(&self, case: Case) -> bool {
+        self.runs.iter().any(|runs| runs.id == case && runs.functions == Some(0))
+    }
+}
+
 /// One side of a paired run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SideRecord {
     /// infergate's version in its worker.
     pub tool: String,
@@ -114,26 +331,25 @@ pub struct SideRecord {
     #[serde(default)]
     pub counted: Vec<CountedCase>,
     /// What the model holds, by name, from the same process.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub held: BTreeMap<String, Counter>,
     /// Criterion benches that were asked for and that the other side does not have, so that nothing was compared.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<String>")]
+    #[serde(default)]
     pub unmatched: Vec<Case>,
 }
 
 /// One fresh process of each side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BlockRecord {
     /// The side whose process was started first.
     pub started_first: Side,
     /// The side that ran first in the first pair of each case; they take turns from pair to pair.
     pub ran_first: Side,
     /// What base's process computed between its calls, while head had its turn; `null` where it does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub base_idle: Option<Idle>,
     /// The same of head's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub head_idle: Option<Idle>,
     /// The cases not settled when the block began.
     pub cases: Vec<BlockCase>,
@@ -143,10 +359,9 @@ pub struct BlockRecord {
 }
 
 /// One case in one block.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BlockCase {
     /// Case id.
-    #[schemars(with = "String")]
     pub id: Case,
     /// Gated time of base's samples, nanoseconds, each the sum over [`PairedCase::iterations_per_sample`]; the i-th is paired
     /// with head's i-th.
@@ -171,7 +386,7 @@ pub struct BlockCase {
 }
 
 /// Mean times of a pair of processes, nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Means {
     pub base_ns: f64,
     pub head_ns: f64,

@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use wildmatch::WildMatch;
 
@@ -61,15 +60,8 @@ impl FromStr for TargetMetric {
         if let Some(metric) = Self::ALL.into_iter().find(|metric| metric.name() == text) {
             return Ok(metric);
         }
-        let nearest = Self::ALL
-            .into_iter()
-            .max_by(|a, b| strsim::jaro_winkler(&a.name(), text).total_cmp(&strsim::jaro_winkler(&b.name(), text)));
         let names: Vec<_> = Self::ALL.iter().map(|metric| metric.name()).collect();
-        bail!(
-            "'{text}' is not a metric; did you mean {}? There are {}",
-            nearest.map_or("ttft_ms".into(), Self::name),
-            names.join(", ")
-        );
+        bail!("'{text}' is not a metric; there are {}", names.join(", "));
     }
 }
 
@@ -85,39 +77,15 @@ impl<'de> Deserialize<'de> for TargetMetric {
     }
 }
 
-impl JsonSchema for TargetMetric {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "TargetMetric".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "What a target limits, with its unit in its name.",
-            "type": "string",
-            "enum": Self::ALL.map(Self::name)
-        })
-    }
-}
-
-/// How the value must lie to the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Comparison {
-    Below,
-    AtMost,
-    Above,
-    AtLeast,
-}
-
 /// Longer signs first, so that `<=` is not read as `<`.
-const COMPARISONS: [(&str, Comparison); 4] =
-    [("<=", Comparison::AtMost), (">=", Comparison::AtLeast), ("<", Comparison::Below), (">", Comparison::Above)];
+const SIGNS: [&str; 4] = ["<=", ">=", "<", ">"];
 
 /// One absolute limit on one metric of the cases a glob names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     cases: String,
     metric: TargetMetric,
-    comparison: Comparison,
+    sign: &'static str,
     limit: f64,
 }
 
@@ -144,11 +112,11 @@ impl Target {
 
     /// Whether `value` meets the target.
     pub fn is_met_by(&self, value: f64) -> bool {
-        match self.comparison {
-            Comparison::Below => value < self.limit,
-            Comparison::AtMost => value <= self.limit,
-            Comparison::Above => value > self.limit,
-            Comparison::AtLeast => value >= self.limit,
+        match self.sign {
+            "<" => value < self.limit,
+            "<=" => value <= self.limit,
+            ">" => value > self.limit,
+            _ => value >= self.limit,
         }
     }
 }
@@ -164,8 +132,8 @@ impl FromStr for Target {
 }
 
 fn parse(text: &str) -> Result<Target> {
-    let found = COMPARISONS.iter().find_map(|(sign, comparison)| Some((text.split_once(sign)?, *comparison)));
-    let ((what, number), comparison) = found.context("it has none of < <= > >=")?;
+    let found = SIGNS.into_iter().find_map(|sign| Some((text.split_once(sign)?, sign)));
+    let ((what, number), sign) = found.context("it has none of < <= > >=")?;
     let words: Vec<&str> = what.split_whitespace().collect();
     let [cases, metric] = words[..] else { bail!("before the comparison there must be cases and a metric") };
     let metric = metric.parse()?;
@@ -173,14 +141,12 @@ fn parse(text: &str) -> Result<Target> {
         number.trim().parse().ok().filter(|limit: &f64| limit.is_finite() && *limit > 0.0).with_context(|| {
             format!("'{}' is not a number above zero; the unit is in the metric's name", number.trim())
         })?;
-    Ok(Target { cases: cases.into(), metric, comparison, limit })
+    Ok(Target { cases: cases.into(), metric, sign, limit })
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign =
-            COMPARISONS.iter().find(|(_, comparison)| *comparison == self.comparison).map_or("?", |(sign, _)| sign);
-        write!(f, "{} {} {sign} {}", self.cases, self.metric.name(), self.limit)
+        write!(f, "{} {} {} {}", self.cases, self.metric.name(), self.sign, self.limit)
     }
 }
 

@@ -68,7 +68,7 @@ fn ended(mut director: Director) -> Option<Error> {
     let bench = director.wire.left().and_then(bench_of);
     match director.passed(bench, begun) {
         Ok(()) if director.is_over() => None,
-        Ok(()) => Some(director.afresh()),
+        Ok(()) => Some(director.reexec()),
         Err(error) => Some(error),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use infergate_core::case::Case;
-use infergate_core::worker::{Capability, Client, Patience};
+use infergate_core::worker::{Capability, Client, Timeouts};
 
 use crate::paired::{PairedRequest, Program};
 use infergate_judge::paired::{Policy, decide};
@@ -45,7 +45,7 @@ fn sites(
     request: &PairedRequest,
     cancelled: &AtomicBool,
 ) -> Result<Vec<AllocationSite>> {
-    let (mut client, _) = Client::spawn(&program.open()?, &request.load, Patience::default(), cancelled)?;
+    let (mut client, _) = Client::spawn(&program.open()?, &request.load, Timeouts::default(), cancelled)?;
     anyhow::ensure!(client.can(Capability::Sites), "its worker cannot say where it allocates");
     client.load(&request.load, request.prompt_text.as_deref())?;
     client.prepare(case, None)?;

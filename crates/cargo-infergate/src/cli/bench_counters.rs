@@ -9,7 +9,7 @@ use infergate_core::case::{Case, Phase};
 use infergate_core::engine::TokenId;
 use infergate_core::printable::{first_of, printable_within};
 use infergate_core::progress::Progress;
-use infergate_core::worker::{Capability, Client, Patience, WorkerError};
+use infergate_core::worker::{Capability, Client, Timeouts, WorkerError};
 
 use super::memory::ensure_same_output;
 use super::{output, progress, sources};
@@ -171,7 +171,7 @@ impl<'a> Run<'a> {
     fn start(&self, side: usize) -> Result<(Client<'a>, String)> {
         let (program, load) = (self.programs[side], &self.request.load);
         let (mut client, hello) =
-            Client::spawn(&program.open()?, load, Patience::with_first(PATIENCE), self.cancelled)?;
+            Client::spawn(&program.open()?, load, Timeouts::with_first(PATIENCE), self.cancelled)?;
         ensure!(client.can(Capability::Count), "a bench target that was built to count cannot");
         client.load(load, self.request.prompt_text.as_deref()).context("a bench target that counts does not start")?;
         Ok((client, hello.tool))

@@ -59,7 +59,6 @@ pub fn run(options: &Load) -> Result<i32> {
             ("--worker", options.worker.as_slice()),
             ("--dataset", options.prompts.dataset.as_slice()),
             ("--api-key-file", &key_files),
-            ("--earlier", options.prompts.earlier.as_slice()),
         ],
         options.out.as_deref(),
         options.json.as_deref(),
@@ -78,7 +77,6 @@ pub fn run(options: &Load) -> Result<i32> {
     };
     let mut target = target::open(options, named, &cancelled)?;
     let settings = Settings::from(options, &folder, targets, target.as_ref())?;
-    let earlier = options.prompts.earlier.as_ref().map(|path| earlier(path, &settings)).transpose()?;
     let out = match &options.out {
         Some(out) => out.clone(),
         None => default_out()?,
@@ -117,7 +115,7 @@ pub fn run(options: &Load) -> Result<i32> {
     if target.has_client() && receipt.audits.is_empty() && !receipt.levels.is_empty() {
         receipt.notes.push("the client's error is not known: this system has no clock that two processes share".into());
     }
-    receipt.notes.extend(repeats::warnings(&receipt, earlier.as_ref()));
+    receipt.notes.extend(repeats::warnings(&receipt));
     receipt.partial = cancelled.load(Ordering::Relaxed);
     receipt.invalid = judge::reasons(&receipt);
     let is_judged = wants_verdict || baseline.is_some();
@@ -142,20 +140,6 @@ fn show(receipt: &LoadReceipt, is_judged: bool) {
         Some(_) if !is_judged => output::print_verdict(&infergate_report::terminal::load(receipt)),
         _ => output::report(&infergate_report::terminal::load_measured(receipt)),
     }
-}
-
-/// The receipt of a run that had the same prompts.
-fn earlier(path: &Path, settings: &Settings) -> Result<LoadReceipt> {
-    let earlier: LoadReceipt = read(path)?;
-    let same = (earlier.seed, earlier.prompt_seed) == (settings.seed, settings.prompt_seed)
-        && earlier.scenarios == settings.scenarios
-        && earlier.dataset_prompts == settings.dataset_prompts();
-    ensure!(
-        same,
-        "{}: had other prompts; --earlier takes a run with --same-prompts, the same --seed and the same scenarios",
-        path.display()
-    );
-    Ok(earlier)
 }
 
 fn default_out() -> Result<PathBuf> {

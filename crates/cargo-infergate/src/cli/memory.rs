@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::{Arg, Args};
 use infergate_core::case::{Case, Phase};
 use infergate_core::memory::{self, MemoryRequest};
-use infergate_core::worker::{Patience, WorkerError};
+use infergate_core::worker::{Timeouts, WorkerError};
 
 use self::looks::{Seen, look_again};
 use super::flags::{self, Keys, TakesKeys, Workers};
@@ -299,7 +299,7 @@ fn follow(
         case: config.measured.memory.case,
         runs,
         prompt_text: config.measured.own_prompt_text()?,
-        patience: Patience::default().with_least_load(config.server.least_load()),
+        timeouts: Timeouts::default().with_least_load(config.server.least_load()),
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let line = progress::Line::default();

@@ -20,7 +20,7 @@ use infergate_build::sources::{Source, Sources};
 use infergate_build::trees::Trees;
 use infergate_build::wanted::Place;
 use infergate_build::workspace::{Workspace, is_plain};
-use infergate_core::worker::{Client, Patience, WorkerError};
+use infergate_core::worker::{Client, Timeouts, WorkerError};
 use infergate_receipts::{Note, clause};
 
 /// What a verdict says where benches of plain criterion were gated.
@@ -147,7 +147,7 @@ fn head(config: &Config, trees: &Trees) -> Result<(Program, Option<Rc<Tree>>)> {
 fn is_worker(program: &Program, config: &Config) -> Result<bool> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let request = config.measured.load_request();
-    Ok(Client::spawn(&program.open()?, &request, Patience::default(), &cancelled).is_ok())
+    Ok(Client::spawn(&program.open()?, &request, Timeouts::default(), &cancelled).is_ok())
 }
 
 fn program(path: &Path) -> Program {

@@ -194,7 +194,7 @@ impl OtherOutputs {
         cancelled: &AtomicBool,
         say: &mut dyn FnMut(&str),
     ) -> Result<(), WorkerError> {
-        let took_s = pair.head.patience().prepared(longest).unwrap_or_default().as_secs_f64();
+        let took_s = pair.head.timeouts().prepared(longest).unwrap_or_default().as_secs_f64();
         let (begun, room_s) = (Instant::now(), request.budget.map(|budget| (budget / PART_OF_BUDGET).as_secs_f64()));
         let mut not_compared: Vec<(usize, String)> = Vec::new();
         for prompt_tokens in lengths(cases, context_tokens) {

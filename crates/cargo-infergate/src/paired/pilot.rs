@@ -109,7 +109,7 @@ fn attempt<'a>(
         };
         ensure_counted_alike(case, &in_base, &in_head)?;
         for client in [&head.client, &base.client] {
-            excluded.longest = client.patience().prepared(case).unwrap_or_default().max(excluded.longest);
+            excluded.longest = client.timeouts().prepared(case).unwrap_or_default().max(excluded.longest);
         }
         base.outputs.push(in_base);
         head.outputs.push(in_head);
@@ -195,8 +195,8 @@ fn attempt<'a>(
         cases.iter().zip(replies).map(|(case, reply)| (*case, reply.output.ids.clone())).collect()
     };
     let workers = Workers {
-        base: Worker { file: base.file, patience: pair.base.patience().clone(), outputs: outputs(&base.outputs) },
-        head: Worker { file: head.file, patience: pair.head.patience().clone(), outputs: outputs(&head.outputs) },
+        base: Worker { file: base.file, timeouts: pair.base.timeouts().clone(), outputs: outputs(&base.outputs) },
+        head: Worker { file: head.file, timeouts: pair.head.timeouts().clone(), outputs: outputs(&head.outputs) },
     };
     let context_tokens = head.record.engine.context_tokens.min(base.record.engine.context_tokens);
     let other = check_other_outputs(&mut pair, &cases, context_tokens, request, cancelled, &mut say)?;

@@ -7,7 +7,7 @@ use super::PairedRequest;
 use super::excluded_benches::ExcludedBenches;
 use infergate_core::case::{Case, choose_benches};
 use infergate_core::relay::missing_file;
-use infergate_core::worker::{Client, Patience, PreparedReply, WorkerError, WorkerFile, ensure_not};
+use infergate_core::worker::{Client, Timeouts, PreparedReply, WorkerError, WorkerFile, ensure_not};
 use infergate_receipts::{Machine, Side, SideRecord};
 
 /// A bench that was never run may take so long, or a fifth of the budget, and never less than the least.
@@ -41,14 +41,14 @@ pub fn start<'a>(
     let name = side.name();
     let program = if side == Side::Base { &request.base } else { &request.head };
     let file = program.open().map_err(|error| error.of(name))?;
-    let mut patience = Patience::default()
+    let mut timeouts = Timeouts::default()
         .with_first_of_bench(first_of_bench(request, excluded))
         .with_first_of_case(request.budget.map(|budget| budget.max(LEAST_OF_BENCH)));
     if let Some(within) = request.ready_within {
-        patience = patience.with_least_load(within);
+        timeouts = timeouts.with_least_load(within);
     }
     let begun = Instant::now();
-    let spawned = Client::spawn(&file, &request.load, patience, cancelled);
+    let spawned = Client::spawn(&file, &request.load, timeouts, cancelled);
     let (mut client, hello) = spawned.map_err(|error| match error {
         WorkerError::Died(why) | WorkerError::Protocol(why) | WorkerError::Hung(why) | WorkerError::Refused(why)
             if side == Side::Base =>

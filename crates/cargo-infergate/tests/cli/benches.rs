@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use cargo_infergate::paired::Program;
 use infergate::engine::LoadRequest;
 use infergate_core::case::Case;
-use infergate_core::worker::{Client, Loaded, Patience, WorkerFile};
+use infergate_core::worker::{Client, Loaded, Timeouts, WorkerFile};
 use infergate_receipts::{PairedReceipt, read};
 
 use crate::sandbox::{Sandbox, error, stdout};
@@ -25,7 +25,7 @@ fn load() -> (Client<'static>, Loaded) {
 fn load_of(program: &Path) -> (Client<'static>, Loaded) {
     let file = WorkerFile::open(program).expect("an example");
     let request = LoadRequest::default();
-    let (mut client, _) = Client::spawn(&file, &request, Patience::default(), &GOES_ON).expect("a worker");
+    let (mut client, _) = Client::spawn(&file, &request, Timeouts::default(), &GOES_ON).expect("a worker");
     let loaded = client.load(&request, None).expect("benches");
     (client, loaded)
 }
@@ -131,7 +131,7 @@ fn a_bench_runs_in_the_folder_of_its_package() {
         let program = Program::new(support::example("criterion_benches"), None, None);
         let file = Program { package: Some(package.path("")), ..program }.open().expect("an example");
         let request = LoadRequest::default();
-        let (mut client, _) = Client::spawn(&file, &request, Patience::default(), &GOES_ON).expect("a worker");
+        let (mut client, _) = Client::spawn(&file, &request, Timeouts::default(), &GOES_ON).expect("a worker");
         client.load(&request, None).expect("benches");
         client.prepare(case("manifest"), None).expect("prepared").output
     };

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use infergate::engine::LoadRequest;
 use infergate_core::case::Case;
-use infergate_core::worker::{Client, Launcher, Patience, WorkerError, WorkerFile};
+use infergate_core::worker::{Client, Launcher, Timeouts, WorkerError, WorkerFile};
 
 use crate::repositories::{commit, empty_repository};
 use crate::sandbox::{Sandbox, stderr};
@@ -17,7 +17,7 @@ static GOES_ON: AtomicBool = AtomicBool::new(false);
 fn an_engine_in_python_is_a_worker() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/worker.py");
     let file = WorkerFile::open(&path).expect("an example");
-    let spawned = Client::spawn(&file, &LoadRequest::default(), Patience::default(), &GOES_ON);
+    let spawned = Client::spawn(&file, &LoadRequest::default(), Timeouts::default(), &GOES_ON);
     let (mut client, hello) = spawned.expect("python3 runs it");
     assert_eq!(hello.machine.class, "python");
     assert_eq!(client.load(&LoadRequest::default(), None).expect("loaded").engine.name, "toy");
@@ -59,7 +59,7 @@ pub fn launched_until(
         folder: std::env::temp_dir(),
     };
     let file = WorkerFile::open(path).expect("a program").behind(launcher);
-    let spawned = Client::spawn(&file, &LoadRequest::default(), Patience::default(), cancelled);
+    let spawned = Client::spawn(&file, &LoadRequest::default(), Timeouts::default(), cancelled);
     let mut client = spawned.expect("a worker").0;
     let loaded = client.load(&LoadRequest::default(), None).expect("loaded");
     assert_eq!(loaded.benches.len(), 1);

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use infergate::engine::LoadRequest;
 use infergate_core::process::Group;
-use infergate_core::worker::{Client, Patience, WorkerError, WorkerFile};
+use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 
 use crate::command_worker::{launched, launched_until};
 use crate::interrupt::signal;
@@ -111,7 +111,7 @@ fn a_worker_of_another_language_ends_with_what_it_started() {
     let path = sandbox.write("worker.sh", &text);
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
     let file = WorkerFile::open(&path).expect("a program");
-    let client = Client::spawn(&file, &LoadRequest::default(), Patience::default(), &GOES_ON).expect("a worker").0;
+    let client = Client::spawn(&file, &LoadRequest::default(), Timeouts::default(), &GOES_ON).expect("a worker").0;
     holders.begin();
     drop(client);
     holders.end();

@@ -19,7 +19,7 @@ fn main() {
     for line in io::stdin().lock().lines() {
         let line = line.expect("a request");
         let answer = if line.contains("\"op\":\"hello\"") {
-            format!(r#"{{"protocol":2,"clock":"virtual","tool":"0","machine":{machine},"build":{build}}}"#)
+            format!(r#"{{"protocol":2,"capabilities":["ttft","prepare","sample","turn","memory","inference","count","locate"],"clock":"virtual","tool":"0","machine":{machine},"build":{build}}}"#)
         } else if line.contains("\"op\":\"load\"") {
             format!(r#"{{"engine":{engine},"load_ns":1}}"#)
         } else if line.contains("\"op\":\"prepare\"") {

@@ -14,7 +14,6 @@ mod merge_command;
 mod queue;
 mod ramp;
 mod receipt;
-mod repeats;
 mod runner;
 mod scenario;
 mod script;

@@ -10,7 +10,7 @@ use infergate_core::memory::leak::judge;
 use infergate_core::memory::{self, MemoryRequest};
 use infergate_core::progress::Progress;
 use infergate_core::worker;
-use infergate_core::worker::{Patience, Program};
+use infergate_core::worker::{Program, Timeouts};
 use infergate_receipts::{Outcome, Receipt};
 
 fn request(worker: &str, model: &str) -> SuiteRequest {
@@ -105,7 +105,7 @@ fn a_memory_that_is_no_longer_known_ends_the_phase() {
         case: "generate/p2-o2".parse().expect("a case"),
         runs: 20,
         prompt_text: None,
-        patience: Patience::default(),
+        timeouts: Timeouts::default(),
     };
     let phase = memory::run(&request, &mut |_| Ok(()), &mut |_| {}, &AtomicBool::new(false));
     let record = phase.expect("what was seen").memory;

@@ -1,5 +1,7 @@
 //! One level of a local load run as values: [`LevelPlan`].
 
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
@@ -129,25 +131,19 @@ impl LevelPlan {
         Some(count.saturating_add(around))
     }
 
-    /// Prompt and output tokens of [`requests`](Self::requests).
-    pub fn work_tokens(&self) -> Option<u64> {
-        let count = self.requests()?;
-        let scenarios = self.scenarios.len().max(1) as u64;
-        let total = |(at, shape): (usize, &RequestShape)| {
-            // The first ones come once more where the count does not divide.
-            let times = count / scenarios + u64::from((at as u64) < count % scenarios);
-            times.saturating_mul(shape.work_tokens())
-        };
-        Some(self.scenarios.iter().enumerate().map(total).fold(0, u64::saturating_add))
+    /// How long it takes by its stop rule and schedule; zero where only the engine's speed says.
+    pub fn planned(&self) -> Duration {
+        match (self.stop, self.arrivals) {
+            (Stop::Duration { ns }, _) => Duration::from_nanos(ns),
+            (Stop::Requests { count }, Arrivals::Open { requests_per_s, .. }) => {
+                Duration::try_from_secs_f64(count as f64 / requests_per_s).unwrap_or(Duration::MAX)
+            }
+            (Stop::Requests { .. }, Arrivals::Closed { .. }) => Duration::ZERO,
+        }
     }
 }
 
 impl RequestShape {
-    /// Prompt and output tokens.
-    pub fn work_tokens(&self) -> u64 {
-        (self.prompt_tokens as u64).saturating_add(self.output_tokens as u64)
-    }
-
     /// The most that the record of such a request takes in an answer.
     pub fn answer_bytes(&self) -> u64 {
         RECORD_BYTES.saturating_add(TIME_BYTES.saturating_mul(self.output_tokens as u64))

@@ -25,13 +25,13 @@ pub struct RequestRecord {
     /// When the client began to send it; never before `scheduled_ns`.
     pub sent_ns: u64,
     /// When its connection stood; `None` where an open one was used again, or there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub connected_ns: Option<u64>,
     /// When the first byte of the answer arrived; `None` without a network.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first_byte_ns: Option<u64>,
     /// When the first piece of the answer itself arrived, where reasoning came before it; `None` where none did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first_answer_ns: Option<u64>,
     /// When each piece of output arrived: one token each from an engine; from a server a piece can hold several, see
     /// `chunk_tokens`.
@@ -46,23 +46,23 @@ pub struct RequestRecord {
     /// Output tokens, by the server's usage or the engine; `None` where it says nothing.
     pub output_tokens: Option<u64>,
     /// Of `output_tokens`, reasoning that the server counted and did not send: no time of these is known. `None` where there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unsent_tokens: Option<u64>,
     /// Output tokens by a tokenizer's count of the answer's text; `None` where no tokenizer was named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub text_tokens: Option<u64>,
     /// Bytes of the output's text so far, UTF-8, however it was divided into pieces; `None` where no text was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub text_bytes: Option<u64>,
     /// SHA-256 of the output, hex: of the token ids as little-endian u32 where they are known, else of the text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_sha256: Option<String>,
     /// Attempts before this one that ended in 429 or 5xx, or met a connection that the server had just closed. The request's
     /// start never moves.
     #[serde(default)]
     pub retries: u32,
     /// Why it failed; `None` for one that completed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
 }
 
@@ -100,7 +100,7 @@ pub struct Failure {
     /// Its class.
     pub class: FailureClass,
     /// The HTTP status, where there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// One sentence without anything of the prompt, the key or the answer's text.
     pub detail: String,
@@ -108,7 +108,6 @@ pub struct Failure {
 
 /// Classes of failed requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
     /// No connection.

@@ -195,19 +195,11 @@ fn heap_finding(record: &MemoryRecord) -> Finding {
     };
     match confirmed_heap(record) {
         Some(heap) => risen(record, &heap, unclouded),
-        None if rises => unconfirmed(live_bytes),
+        None if rises => {
+            finding(Witness::Heap, Outcome::Inconclusive, Some("the heap rose and was not followed further".into()))
+        }
         None => unclouded,
     }
-}
-
-/// A heap that rose and was not followed further, as in receipts of earlier versions: a leak cannot be told from a plateau.
-fn unconfirmed(live_bytes: &[u64]) -> Finding {
-    let runs = live_bytes.len();
-    let rose = live_bytes.last().zip(live_bytes.first()).map_or(0, |(last, first)| last.saturating_sub(*first));
-    let grew = size(rose as f64);
-    let note = format!("the heap rose by {grew} over {runs} runs and was not followed further; measure again");
-    let row = finding(Witness::Heap, Outcome::Inconclusive, Some(note));
-    Finding { per_run_bytes: Some(rose as f64 / runs as f64), ..row }
 }
 
 /// What the runs that confirm made of a heap that rose.

@@ -13,7 +13,7 @@ use crate::receipt::{
     CountedCase, Counter, LIVE_BYTES_AT_REST, LoadMemory, MEMORY_SCHEMA, MemoryReceipt, MemoryRecord, MemorySeries,
     PEAK_LIVE_BYTES_LOADING, SYSTEM_COUNTERS, timestamp,
 };
-use crate::worker::{Client, Hello, MemoryState, Patience, Program, WorkerError, ensure_not};
+use crate::worker::{Client, Hello, MemoryState, Program, Timeouts, WorkerError, ensure_not};
 
 /// Runs before the first one that counts: pools start, buffers find their size.
 const WARM_UP_RUNS: usize = 5;
@@ -43,7 +43,7 @@ pub struct MemoryRequest {
     /// Text that prompts are cut from; `None` is the built-in one.
     pub prompt_text: Option<String>,
     /// How long its answers may take.
-    pub patience: Patience,
+    pub timeouts: Timeouts,
 }
 
 /// Runs the phase: the leak rule says after the runs asked for what else is needed. `keep` gets what there is so far now and then,
@@ -64,7 +64,7 @@ pub fn run(
     };
     show("memory, loading", 0);
     let file = request.worker.open()?;
-    let (mut client, hello) = Client::spawn(&file, &request.load, request.patience.clone(), cancelled)?;
+    let (mut client, hello) = Client::spawn(&file, &request.load, request.timeouts.clone(), cancelled)?;
     let mut receipt = load(request, &mut client, hello)?;
     let outcome = count(request, &mut client, &mut receipt, show, cancelled)
         .and_then(|()| follow(request, &mut client, &mut receipt, keep, show, cancelled));

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use anyhow::{Context, Error, Result, ensure};
+use anyhow::{Context, Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::Output;
@@ -22,20 +22,17 @@ const MOST_TOP: usize = 64;
 /// Position i is the choice of token i behind the prompt, from 0. A fingerprint has 16 positions: the first 16 tokens, also where
 /// the case itself has fewer, or 16 spread over a longer output, its first and its last token among them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Fingerprint {
     /// The engine's tokens behind those of the output, as many as it takes to have 16.
     #[serde(default)]
     pub more_ids: Vec<u32>,
     /// The tokens that were appended behind the prompt, where the engine was made to follow another output than its own.
-    #[serde(default)]
     pub fed: Option<Vec<u32>>,
     /// The numbers, by position; none where the engine gives no logits.
     #[serde(default)]
     pub steps: Vec<StepLogits>,
     /// Finite logits at each position of `steps`, the fewest where they are not as many; `null` where the engine gives none, and in an
     /// older file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logits: Option<usize>,
     /// For each of `steps` the sum of all its finite logits, about half of them with a minus: at one position always the same ones. On
     /// average the square of how far two such sums lie apart is the sum of the squares of how far their logits do. `null` in an
@@ -47,7 +44,6 @@ pub struct Fingerprint {
 /// The logits behind one token. In a file one line of text: the position, log-sum-exp as the bits of an f64, and for each of
 /// the best tokens its id and the bits of its f32, all bits in hexadecimal: `3 4002000000000000 1:40000000 0:3f000000`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema), schemars(with = "String"))]
 #[serde(try_from = "String", into = "String")]
 pub struct StepLogits {
     /// Which token behind the prompt, from 0.
@@ -173,28 +169,5 @@ impl Fingerprint {
     pub fn signed_sum(&self, position: usize) -> Option<Option<f64>> {
         let at = self.steps.iter().position(|step| step.position == position)?;
         self.signed_sums.get(at).copied()
-    }
-
-    /// Refuses a fingerprint that was not taken as [`Fingerprint`] says.
-    ///
-    /// # Errors
-    /// Too many positions, positions that do not rise, or one that no token of the output stands at.
-    pub fn validate(&self, output_tokens: usize) -> Result<()> {
-        let positions = self.fed.as_ref().map_or(output_tokens + self.more_ids.len(), |fed| fed.len() + 1);
-        let most = output_tokens.max(FINGERPRINT_POSITIONS);
-        ensure!(positions <= most, "a fingerprint of {positions} positions; {most} are the most");
-        ensure!(self.steps.len() <= FINGERPRINT_POSITIONS, "a fingerprint of {} steps", self.steps.len());
-        ensure!(
-            self.signed_sums.is_empty() || self.signed_sums.len() == self.steps.len(),
-            "a fingerprint of {} signed sums for {} steps; measure again",
-            self.signed_sums.len(),
-            self.steps.len()
-        );
-        ensure!(
-            self.steps.is_sorted_by(|a, b| a.position < b.position)
-                && self.steps.last().is_none_or(|step| step.position < positions),
-            "the positions of a fingerprint do not rise, or lie beyond its {positions} tokens; measure again"
-        );
-        Ok(())
     }
 }

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// Processor time of a process between its answer to a timed request and the next request, summed over all of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Idle {
     /// Processor time of all its threads, nanoseconds.
     pub cpu_ns: u64,

@@ -6,7 +6,6 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::limits::MAX_MEMORY_RUNS;
-use super::validate::validate_counters;
 use super::{Build, Counter, Machine};
 use crate::case::Case;
 use crate::engine::EngineInfo;
@@ -46,7 +45,7 @@ pub struct MemoryReceipt {
     pub counted: Vec<CountedCase>,
     /// What the model holds, by name: `live_bytes_loaded`, `peak_live_bytes_loading`, `live_bytes_at_rest` and [`SYSTEM_COUNTERS`],
     /// above what there was before it was loaded; empty where no generation was counted.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub held: BTreeMap<String, Counter>,
     /// The rest.
     pub memory: MemoryRecord,
@@ -54,7 +53,6 @@ pub struct MemoryReceipt {
 
 /// What a memory phase saw, counters aside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct MemoryRecord {
     /// The phase was cut short: it never passes.
     #[serde(default)]
@@ -68,10 +66,8 @@ pub struct MemoryRecord {
     /// Loading the model.
     pub load: LoadMemory,
     /// One generation.
-    #[serde(default)]
     pub inference: Option<InferenceMemory>,
     /// The generation that was repeated.
-    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub case: Case,
     /// Runs before the first one that counts.
     pub warm_up_runs: usize,
@@ -86,96 +82,71 @@ pub struct MemoryRecord {
 
 /// Memory of the process at one moment, bytes, and what else it holds. `null`: not known here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct MemorySample {
     /// Bytes the program has allocated and not freed, by its own counting allocator.
-    #[serde(default)]
     pub live_bytes: Option<u64>,
     /// Allocations it has not freed.
-    #[serde(default)]
     pub live_blocks: Option<u64>,
     /// Resident set, what was moved to swap included where the system says it.
-    #[serde(default)]
     pub rss_bytes: Option<u64>,
     /// Resident set with shared pages divided among those who share them. Linux only.
-    #[serde(default)]
     pub pss_bytes: Option<u64>,
     /// Resident and backed by no file: heaps, stacks, anonymous maps. Linux only.
-    #[serde(default)]
     pub anonymous_bytes: Option<u64>,
     /// Resident and backed by a file: mapped weights, the program itself. Linux only.
-    #[serde(default)]
     pub mapped_bytes: Option<u64>,
     /// Open file descriptors. Linux only.
-    #[serde(default)]
     pub open_files: Option<u64>,
     /// Threads. Linux only.
-    #[serde(default)]
     pub threads: Option<u64>,
 }
 
 /// Memory around the load of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct LoadMemory {
     /// Before.
     pub before: MemorySample,
     /// After, freed memory returned to the system.
     pub after: MemorySample,
     /// The largest resident set in between.
-    #[serde(default)]
     pub peak_rss_bytes: Option<u64>,
     /// The largest live heap in between.
-    #[serde(default)]
     pub peak_live_bytes: Option<u64>,
 }
 
 /// Memory of one generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct InferenceMemory {
     /// KV cache of all its tokens, from the engine's own cost per token of context.
-    #[serde(default)]
     pub cache_expected_bytes: Option<u64>,
     /// What a second sequence over the same weights takes before it has read anything: a cache that is reserved when it is
     /// made. `null` where the engine cannot fork.
-    #[serde(default)]
     pub sequence_bytes: Option<u64>,
     /// The largest live heap while the prompt was read, above what was live before.
-    #[serde(default)]
     pub prefill_peak_bytes: Option<u64>,
     /// How much the live heap grew from just before the prompt to after the last token; negative when it shrank.
-    #[serde(default)]
     pub growth_bytes: Option<i64>,
     /// How much of it came after the first token: a cache that grows with each step.
-    #[serde(default)]
     pub decode_growth_bytes: Option<i64>,
 }
 
 /// One column per kind of memory, and of what else a process holds, one entry per run. A column is empty where the system does not say.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+#[serde(default)]
 pub struct MemorySeries {
     /// As in [`MemorySample`].
-    #[serde(default)]
     pub live_bytes: Vec<u64>,
     /// As in [`MemorySample`].
-    #[serde(default)]
     pub live_blocks: Vec<u64>,
     /// As in [`MemorySample`].
-    #[serde(default)]
     pub rss_bytes: Vec<u64>,
     /// As in [`MemorySample`].
-    #[serde(default)]
     pub pss_bytes: Vec<u64>,
     /// As in [`MemorySample`].
-    #[serde(default)]
     pub anonymous_bytes: Vec<u64>,
     /// As in [`MemorySample`].
-    #[serde(default)]
     pub open_files: Vec<u64>,
     /// As in [`MemorySample`].
-    #[serde(default)]
     pub threads: Vec<u64>,
 }
 
@@ -234,7 +205,6 @@ impl MemorySeries {
 
 /// A place in the program whose allocations outlived the run that made them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct LeakSite {
     /// Bytes a run.
     pub bytes_per_run: f64,
@@ -257,10 +227,8 @@ pub struct AllocationSite {
 
 /// A case's exact counters and what it said meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct CountedCase {
     /// Case id.
-    #[cfg_attr(feature = "schemas", schemars(with = "String"))]
     pub id: Case,
     /// SHA-256 of the greedy output, as in [`Output`](super::Output).
     pub output_sha256: String,
@@ -268,7 +236,7 @@ pub struct CountedCase {
     pub counters: BTreeMap<String, Counter>,
     /// By name, what two of a process's repeats reach: its second largest value, and of several processes the least of theirs. Empty
     /// where it is not known.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub reached_twice: BTreeMap<String, u64>,
 }
 
@@ -297,20 +265,6 @@ impl CountedCase {
             *value = further.map_or(*value, |further| (*value).min(*further));
             further.is_some()
         });
-    }
-
-    /// Refuses counters that no process can have counted.
-    ///
-    /// # Errors
-    /// Naming the counter.
-    pub fn validate(&self) -> Result<()> {
-        let Self { id, counters, reached_twice, .. } = self;
-        validate_counters(id, counters)?;
-        for (name, value) in reached_twice {
-            let is_within = counters.get(name).is_some_and(|Counter { min, max }| (min..=max).contains(&value));
-            ensure!(is_within, "{id}: two runs of counter {name} reach what none did; the file was edited");
-        }
-        Ok(())
     }
 }
 

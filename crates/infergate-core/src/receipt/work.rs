@@ -12,10 +12,8 @@ pub struct Work {
     /// Floating point operations while reading the prompt.
     pub flops: f64,
     /// All bytes: also the weights, read once, and the cache of the prompt.
-    #[serde(default)]
     pub all_bytes: Option<f64>,
     /// All floating point operations: also those of decoded tokens.
-    #[serde(default)]
     pub all_flops: Option<f64>,
 }
 

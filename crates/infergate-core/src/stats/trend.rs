@@ -1,6 +1,5 @@
 //! Trends over equally spaced observations: is there one, how steep is it, and how much do neighbours resemble each other.
 
-use super::unkept::median_of;
 use super::{finite, mean, median};
 
 /// A straight line through a series.
@@ -67,13 +66,11 @@ fn tie_sizes(values: &[f64]) -> impl Iterator<Item = f64> {
 /// observations do not move it. `None` below two values, or when one is not finite.
 pub fn theil_sen(values: &[f64]) -> Option<Line> {
     let values = finite(values)?;
-    let slopes = || {
-        values.iter().enumerate().flat_map(move |(at, value)| {
-            let later = values[at + 1..].iter().enumerate();
-            later.map(move |(gap, later)| (later - value) / (gap + 1) as f64)
-        })
-    };
-    let slope = median_of(values.len() * values.len().saturating_sub(1) / 2, slopes)?;
+    let pairs = values.iter().enumerate().flat_map(|(at, value)| {
+        let later = values[at + 1..].iter().enumerate();
+        later.map(move |(gap, later)| (later - value) / (gap + 1) as f64)
+    });
+    let slope = median(&pairs.collect::<Vec<f64>>())?;
     let middle = (values.len() - 1) as f64 / 2.0;
     Some(Line { slope, intercept: median(values)? - slope * middle })
 }

@@ -1,77 +1,80 @@
 //! What a worker can do, by the words of its hello.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::{MOST_LINE_BYTES, PROTOCOL, Request, Sampling, profile};
+use super::{Request, Sampling, profile};
 
-macro_rules! capabilities {
-    ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
-        /// One thing a worker can do. Its word in `hello` is the request's `op`, or the name of an addition to one.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Capability {
-            $($(#[$doc])* $name,)*
-        }
-
-        impl Capability {
-            /// All that this infergate knows.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
-
-            /// Its word.
-            pub fn word(self) -> &'static str {
-                match self {
-                    $(Self::$name => $word,)*
-                }
-            }
-        }
-    };
-}
-
-capabilities! {
+/// One thing a worker can do. Its word in `hello` is the request's `op`, or the name of an addition to one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Capability {
     /// Time to first token in parts.
-    Ttft = "ttft",
+    Ttft,
     /// Verify a case's output and warm it up.
-    Prepare = "prepare",
+    Prepare,
     /// Take samples of a prepared case.
-    Sample = "sample",
+    Sample,
     /// Advance a generation by some tokens.
-    Turn = "turn",
+    Turn,
     /// Say how much memory is in use, after one more run where a case is named.
-    Memory = "memory",
+    Memory,
     /// Say what one generation takes.
-    Inference = "inference",
+    Inference,
     /// Count allocations.
-    Count = "count",
+    Count,
     /// Find where what outlives its run was allocated.
-    Locate = "locate",
+    Locate,
     /// A request's `id` comes back in its answer.
-    RequestId = "request_id",
+    RequestId,
     /// A sample can hold several iterations.
-    Iterations = "iterations",
+    Iterations,
     /// An output carries its fingerprint, and can be made to follow another one while it is taken.
-    Fingerprint = "fingerprint",
+    Fingerprint,
     /// Say what tokens are as text.
-    Text = "text",
+    Text,
     /// Serve many requests at once.
-    LoadLevel = "load_level",
+    LoadLevel,
     /// Count the tokens of texts.
-    CountTokens = "count_tokens",
+    CountTokens,
     /// Put users on a server.
-    Window = "window",
+    Window,
     /// Say where it allocates.
-    Sites = "sites",
+    Sites,
     /// Say where its threads are while it takes samples.
-    Profile = "profile",
+    Profile,
     /// Say how long a prompt takes that was just read, and a new one.
-    Reread = "reread",
+    Reread,
     /// One more iteration before each sample, of a bench whose state begins anew with it.
-    WarmUp = "warm_up",
+    WarmUp,
+    /// A word of a newer infergate's.
+    #[serde(other)]
+    Unknown,
 }
 
 impl Capability {
     /// What a bench target with an engine can: all but what a server's worker or a bench does, and what this system cannot.
     pub fn of_engines() -> Vec<Self> {
-        let others = [Self::Window, Self::WarmUp];
-        Self::ALL.iter().copied().filter(|known| !others.contains(known) && known.is_supported()).collect()
+        use Capability::*;
+        let all = [
+            Ttft,
+            Prepare,
+            Sample,
+            Turn,
+            Memory,
+            Inference,
+            Count,
+            Locate,
+            RequestId,
+            Iterations,
+            Fingerprint,
+            Text,
+            LoadLevel,
+            CountTokens,
+            Sites,
+            Profile,
+            Reread,
+        ];
+        all.into_iter().filter(|known| known.is_supported()).collect()
     }
 
     /// Whether this system lets a worker do it.
@@ -80,67 +83,7 @@ impl Capability {
     }
 }
 
-/// What protocol 2 could before workers said what they can.
-const BASE: [Capability; 8] = [
-    Capability::Ttft,
-    Capability::Prepare,
-    Capability::Sample,
-    Capability::Turn,
-    Capability::Memory,
-    Capability::Inference,
-    Capability::Count,
-    Capability::Locate,
-];
-
-/// What a hello says of its protocol, whatever else is in it.
-#[derive(Debug, Deserialize)]
-pub struct Abilities {
-    /// The version.
-    #[serde(default)]
-    pub protocol: Option<u64>,
-    #[serde(default)]
-    capabilities: Option<Vec<String>>,
-}
-
-impl Abilities {
-    /// The capabilities that both sides know. A word that is not known here belongs to a newer worker and is passed over.
-    /// `None`: it names none, and its protocol is not the one whose abilities are known.
-    pub fn known(&self) -> Option<Vec<Capability>> {
-        match &self.capabilities {
-            None => (self.protocol == Some(PROTOCOL.into())).then(|| BASE.to_vec()),
-            Some(words) => {
-                let said = |known: &Capability| words.iter().any(|word| word == known.word());
-                Some(Capability::ALL.iter().copied().filter(said).collect())
-            }
-        }
-    }
-}
-
-/// The longest answer to what a sound worker answers in a few kilobytes.
-const MOST_SHORT_BYTES: u64 = 64 << 10;
-/// A thousand benches, counters or call stacks, with long names.
-const MOST_NAMES_BYTES: u64 = 1 << 20;
-
 impl Request {
-    /// The longest answer that is looked into.
-    pub fn most_answer_bytes(&self) -> u64 {
-        match self {
-            Self::Hello | Self::Ttft { .. } | Self::Memory { .. } | Self::Inference { .. } | Self::Reread { .. } => {
-                MOST_SHORT_BYTES
-            }
-            Self::Load { .. } | Self::Count { .. } | Self::Locate { .. } | Self::Sites { .. } => MOST_NAMES_BYTES,
-            // A number for each token, sample, request or text that was asked for.
-            Self::Prepare { .. }
-            | Self::Sample { .. }
-            | Self::Profile { .. }
-            | Self::Turn { .. }
-            | Self::Text { .. }
-            | Self::LoadLevel { .. }
-            | Self::CountTokens { .. }
-            | Self::Window { .. } => MOST_LINE_BYTES,
-        }
-    }
-
     /// What a worker must be able to do to answer this; `None` where every worker can.
     pub fn capability(&self) -> Option<Capability> {
         Some(match self {

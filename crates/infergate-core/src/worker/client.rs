@@ -11,14 +11,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::pipe::{Event, Pipes};
 use super::wire::line;
-use super::{Abilities, ensure_not, exit};
 use super::{
-    Answer, Awake, Capability, Hello, Honesty, PROTOCOL, Patience, Request, WORKER_ARGUMENT, WorkerError, WorkerFile,
+    Answer, Capability, Hello, Honesty, PROTOCOL, Request, Timeouts, WORKER_ARGUMENT, WorkerError, WorkerFile,
 };
+use super::{ensure_not, exit};
 use crate::case::Case;
 use crate::engine::LoadRequest;
 use crate::process::Group;
@@ -52,7 +53,7 @@ pub struct Client<'a> {
     /// What it says to people.
     words: Option<Relay>,
     capabilities: Vec<Capability>,
-    patience: Patience,
+    timeouts: Timeouts,
     cancelled: &'a AtomicBool,
     /// It starts processes of its own, which it has to end.
     has_child: bool,
@@ -72,6 +73,12 @@ pub struct Client<'a> {
     pub(super) own_names: BTreeMap<Case, Case>,
 }
 
+/// The part of a hello that every protocol has.
+#[derive(Deserialize)]
+struct Spoken {
+    protocol: u32,
+}
+
 /// The line that answers a request.
 struct Said {
     text: String,
@@ -82,7 +89,7 @@ struct Said {
 
 impl<'a> Client<'a> {
     /// Starts `file` as a worker, whose hello then says what it was built of. `request` goes into its environment too, for what must
-    /// be set before it starts. No answer takes longer than `patience` says, and none is waited for once `cancelled` is set.
+    /// be set before it starts. No answer takes longer than `timeouts` says, and none is waited for once `cancelled` is set.
     ///
     /// # Errors
     /// When it cannot be started or does not speak this protocol.
@@ -90,7 +97,7 @@ impl<'a> Client<'a> {
     pub fn spawn(
         file: &WorkerFile,
         request: &LoadRequest,
-        patience: Patience,
+        timeouts: Timeouts,
         cancelled: &'a AtomicBool,
     ) -> Result<(Self, Hello), WorkerError> {
         ensure_not(cancelled)?;
@@ -110,7 +117,7 @@ impl<'a> Client<'a> {
             pipes: Pipes::new(input, output),
             words: words.map(Relay::to_stderr),
             capabilities: Vec::new(),
-            patience,
+            timeouts,
             cancelled,
             has_child: file.program().launcher.is_some(),
             lingers: Arc::clone(&file.program().lingers),
@@ -132,16 +139,16 @@ impl<'a> Client<'a> {
     #[inline]
     fn hello(&mut self) -> Result<Hello, WorkerError> {
         let said = self.say(&Request::Hello)?;
-        // What it can do first: the rest of another version's hello may look different.
-        let abilities: Abilities = self.answer(&said)?;
-        self.capabilities = abilities.known().ok_or_else(|| {
-            let protocol = abilities.protocol.map_or_else(|| "of no number".to_owned(), |number| number.to_string());
-            WorkerError::NotComparable(format!(
-                "{}: speaks worker protocol {protocol} without saying what it can do, and this infergate {PROTOCOL}; build both with the same infergate",
+        // The rest of another protocol's hello may look different.
+        let Spoken { protocol } = self.answer(&said)?;
+        if protocol != PROTOCOL {
+            return Err(WorkerError::NotComparable(format!(
+                "{}: speaks worker protocol {protocol}, and this infergate {PROTOCOL}; build both with the same infergate",
                 self.name
-            ))
-        })?;
+            )));
+        }
         let hello: Hello = self.answer(&said)?;
+        self.capabilities.clone_from(&hello.capabilities);
         self.virtual_clock = hello.clock.as_deref() == Some("virtual") && VIRTUAL_CLOCKS.load(Ordering::Relaxed);
         Ok(hello)
     }
@@ -162,29 +169,29 @@ impl<'a> Client<'a> {
     }
 
     /// The limits of its answers, with what was seen of them.
-    pub fn patience(&self) -> &Patience {
-        &self.patience
+    pub fn timeouts(&self) -> &Timeouts {
+        &self.timeouts
     }
 
     /// From now on a case that was never run may take so long.
     pub fn give_first_of_case(&mut self, limit: Duration) {
-        self.patience = self.patience.clone().with_first_of_case(Some(limit));
+        self.timeouts = self.timeouts.clone().with_first_of_case(Some(limit));
     }
 
     /// The answer to `request`, and how long it was waited for.
     pub(super) fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> Result<(T, Duration), WorkerError> {
         let said = self.say(request)?;
         let answer = self.answer(&said)?;
-        self.patience.saw(request, said.waited);
+        self.timeouts.saw(request, said.waited);
         Ok((answer, said.waited))
     }
 
     /// Sends `request` and waits for the line that answers it.
     fn say(&mut self, request: &Request) -> Result<Said, WorkerError> {
         if let Some(needed) = request.capability().filter(|needed| !self.can(*needed)) {
-            let word = needed.word();
+            let word = serde_json::to_string(&needed).unwrap_or_default();
             return Err(WorkerError::Refused(format!(
-                "{}: the worker does not know `{word}`; build it with a newer infergate",
+                "{}: the worker does not know {word}; build it with a newer infergate",
                 self.name
             )));
         }
@@ -198,17 +205,11 @@ impl<'a> Client<'a> {
         }
         let id = (!is_first && self.can(Capability::RequestId)).then(|| self.last_id + 1);
         self.last_id = id.unwrap_or(self.last_id);
-        let limit = self.patience.limit(request);
+        let limit = self.timeouts.limit(request);
         let start = Instant::now();
         self.pipes.send(line(request, id).map_err(|error| WorkerError::Failed(error.into()))?);
         let text = self.wait(start, limit, if is_first { MOST_PRINTED_BYTES } else { 0 })?;
-        let waited = start.elapsed();
-        let most_bytes = request.most_answer_bytes();
-        if text.len() as u64 > most_bytes {
-            let bytes = text.len();
-            return Err(self.broken(&format!("gave an answer of {bytes} bytes where {most_bytes} are the most")));
-        }
-        Ok(Said { text, id, waited })
+        Ok(Said { text, id, waited: start.elapsed() })
     }
 
     /// The value in an answer.
@@ -229,14 +230,13 @@ impl<'a> Client<'a> {
 
     /// The line that comes within `limit` of `start`. So many bytes may be printed before it, and are passed over.
     fn wait(&mut self, start: Instant, limit: Duration, mut printed_bytes: usize) -> Result<String, WorkerError> {
-        let mut awake = Awake::default();
         let mut has_ended = false;
         loop {
             if self.cancelled.load(Ordering::Relaxed) {
                 self.end();
                 return Err(WorkerError::by_user());
             }
-            let left = limit.saturating_sub(awake.at(start.elapsed()));
+            let left = limit.saturating_sub(start.elapsed());
             match self.pipes.events.recv_timeout(LOOK.min(left)) {
                 Ok(Event::Line { text, .. }) if text.len() < printed_bytes && is_printed(&text) => {
                     printed_bytes -= text.len() + 1;
@@ -278,12 +278,20 @@ impl<'a> Client<'a> {
     /// Ends it. At the end of its input it has a moment to remove what it made; an engine is not waited for when the user wants an end.
     fn end(&mut self) {
         let may_tidy = self.can(Capability::WarmUp) || !self.cancelled.load(Ordering::Relaxed);
-        if may_tidy && !self.lingers.load(Ordering::Relaxed) {
-            self.pipes.close();
-            self.process.wait_for(self.time_to_end());
-            self.lingers.fetch_or(!self.process.has_ended(), Ordering::Relaxed);
+        if may_tidy {
+            self.ends_by_itself();
         }
         let _ = self.kill();
+    }
+
+    fn ends_by_itself(&mut self) -> bool {
+        self.pipes.close();
+        if !self.lingers.load(Ordering::Relaxed) {
+            self.process.wait_for(self.time_to_end());
+        }
+        let ended = self.process.has_ended();
+        self.lingers.fetch_or(!ended, Ordering::Relaxed);
+        ended
     }
 
     fn time_to_end(&self) -> Duration {
@@ -292,13 +300,8 @@ impl<'a> Client<'a> {
 
     /// Ends it. How, where it did not end by itself, or not well: all it was asked for it has answered.
     pub fn finish(mut self) -> Option<String> {
-        self.pipes.close();
         let waits = !self.lingers.load(Ordering::Relaxed);
-        if waits {
-            self.process.wait_for(self.time_to_end());
-        }
-        let ended = self.process.has_ended();
-        self.lingers.fetch_or(!ended, Ordering::Relaxed);
+        let ended = self.ends_by_itself();
         let status = self.kill();
         self.is_over = true;
         match status {
@@ -328,8 +331,7 @@ impl<'a> Client<'a> {
     }
 
     fn died(&mut self) -> WorkerError {
-        let may_be_benches = self.capabilities.is_empty() || self.can(Capability::WarmUp);
-        exit::reason(&self.name, may_be_benches, &mut self.process, self.words.as_ref(), self.cancelled)
+        exit::reason(&self.name, &mut self.process, self.words.as_ref(), self.cancelled)
     }
 }
 

@@ -11,13 +11,7 @@ use crate::relay::Relay;
 
 /// Why `process`, which ended or closed its end, gives no more answers. It is over then, with its group, and all it wrote into `words`
 /// is shown.
-pub fn reason(
-    name: &str,
-    may_be_benches: bool,
-    process: &mut Group,
-    words: Option<&Relay>,
-    cancelled: &AtomicBool,
-) -> WorkerError {
+pub fn reason(name: &str, process: &mut Group, words: Option<&Relay>, cancelled: &AtomicBool) -> WorkerError {
     // It may have closed its end and live on; waiting for that one would take for ever.
     for _ in 0..20 {
         if process.has_ended() {
@@ -34,12 +28,10 @@ pub fn reason(
     let hint = heard().and_then(Relay::hint).map(|hint| format!("; {hint}")).unwrap_or_default();
     let how = match ended {
         Ok(status) if status.success() => {
-            let rule = if may_be_benches {
-                "main has to be criterion_main! or to end with final_summary(), and no bench may end the process"
-            } else {
-                "nothing in it may end the process"
-            };
-            return WorkerError::Died(format!("{name}: the program ended before it answered (exit status: 0); {rule}"));
+            return WorkerError::Died(format!(
+                "{name}: the program ended before it answered (exit status: 0); main has to be criterion_main! or to end with \
+                 final_summary(), and nothing in it may end the process"
+            ));
         }
         Ok(status) if interrupted(status) && is_set_soon(cancelled) => {
             return WorkerError::Interrupted(format!("{name}: interrupted"));

@@ -28,7 +28,6 @@ pub struct Wire<R, W> {
 /// What a request is answered with, whatever else is in it.
 #[derive(Deserialize)]
 struct Numbered {
-    #[serde(default)]
     id: Option<u64>,
 }
 
@@ -107,7 +106,7 @@ impl<R: BufRead, W: Write> Wire<R, W> {
 pub fn hello(capabilities: &[Capability], build: Build, is_virtual: bool) -> Hello {
     Hello {
         protocol: PROTOCOL,
-        capabilities: Some(capabilities.iter().map(|known| known.word().to_owned()).collect()),
+        capabilities: capabilities.to_vec(),
         clock: is_virtual.then(|| "virtual".to_owned()),
         tool: env!("CARGO_PKG_VERSION").into(),
         machine: machine::detect(),

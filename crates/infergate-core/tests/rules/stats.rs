@@ -68,29 +68,6 @@ fn a_series_without_change_has_no_trend() {
     assert_eq!(theil_sen(&[1.0]), None, "a point has no slope");
 }
 
-/// Of more pairs than are kept, the middle is looked for.
-#[test]
-fn a_slope_is_the_median_of_all_pairs_however_many_there_are() {
-    const VALUES: usize = 1_600;
-    let mut random = fastrand::Rng::with_seed(3);
-    let series: [&mut dyn FnMut(usize) -> f64; 6] = [
-        &mut |_| 7.0,
-        &mut |at| (at % 2) as f64,
-        &mut |at| if at < VALUES / 2 { 0.0 } else { -3.0 },
-        &mut |at| 1e15 - 3.5 * at as f64,
-        &mut |at| if at == 5 { 1e300 } else { (at * at % 97) as f64 },
-        &mut |at| 0.01 * at as f64 + random.f64(),
-    ];
-    for (number, series) in series.into_iter().enumerate() {
-        let values: Vec<f64> = (0..VALUES).map(series).collect();
-        let slope = |(at, value): (usize, &f64)| -> Vec<f64> {
-            values[at + 1..].iter().zip(1..).map(|(later, gap)| (later - value) / f64::from(gap)).collect()
-        };
-        let all: Vec<f64> = values.iter().enumerate().flat_map(slope).collect();
-        assert_eq!(theil_sen(&values).map(|line| line.slope), median(&all), "series {number}");
-    }
-}
-
 proptest! {
     #[test]
     fn a_trend_turned_round_falls_and_a_line_is_found(

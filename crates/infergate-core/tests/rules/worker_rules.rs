@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
-use infergate_core::worker::{Honesty, Patience, Request, Reread, Sampling, WorkerError, ensure_waited_for};
+use infergate_core::worker::{Honesty, Request, Reread, Sampling, Timeouts, WorkerError, ensure_waited_for};
 
 const S: Duration = Duration::from_secs(1);
 const MS: Duration = Duration::from_millis(1);
@@ -23,25 +23,25 @@ fn sample(count: usize, iterations: usize) -> Request {
 
 #[test]
 fn the_first_answer_may_take_long_and_later_ones_ten_times_what_was_seen() {
-    let mut patience = Patience::default();
-    assert_eq!(patience.limit(&Request::Hello), 120 * S);
-    assert_eq!(patience.limit(&prepare()), 1800 * S);
-    patience.saw(&prepare(), 3 * S);
-    patience.saw(&prepare(), S);
-    assert_eq!(patience.limit(&prepare()), 30 * S, "the longest counts");
-    assert_eq!(patience.limit(&sample(2, 5)), 300 * S, "10 iterations");
-    assert_eq!(patience.limit(&Request::Count { case: case(), repeats: 8 }), 240 * S);
-    assert_eq!(patience.limit(&Request::Memory { case: None }), 120 * S);
+    let mut timeouts = Timeouts::default();
+    assert_eq!(timeouts.limit(&Request::Hello), 120 * S);
+    assert_eq!(timeouts.limit(&prepare()), 1800 * S);
+    timeouts.saw(&prepare(), 3 * S);
+    timeouts.saw(&prepare(), S);
+    assert_eq!(timeouts.limit(&prepare()), 30 * S, "the longest counts");
+    assert_eq!(timeouts.limit(&sample(2, 5)), 300 * S, "10 iterations");
+    assert_eq!(timeouts.limit(&Request::Count { case: case(), repeats: 8 }), 240 * S);
+    assert_eq!(timeouts.limit(&Request::Memory { case: None }), 120 * S);
 }
 
 /// With a budget nothing is worth waiting for longer, but a model that is fetched.
 #[test]
 fn the_first_run_of_a_case_may_have_a_limit_of_its_own() {
-    let mut patience = Patience::default().with_first_of_case(Some(300 * S));
+    let mut timeouts = Timeouts::default().with_first_of_case(Some(300 * S));
     let load = Request::Load { request: LoadRequest::default(), prompt_text: None };
-    assert_eq!([patience.limit(&prepare()), patience.limit(&load)], [300 * S, 1800 * S]);
-    patience.saw(&prepare(), 60 * S);
-    assert_eq!(patience.limit(&prepare()), 600 * S);
+    assert_eq!([timeouts.limit(&prepare()), timeouts.limit(&load)], [300 * S, 1800 * S]);
+    timeouts.saw(&prepare(), 60 * S);
+    assert_eq!(timeouts.limit(&prepare()), 600 * S);
 }
 
 #[test]
@@ -54,15 +54,15 @@ fn an_error_names_its_case_once() {
 /// In a fresh process a late bench waits for the set-up of those before it.
 #[test]
 fn a_bench_may_take_as_long_as_the_set_up_of_all_besides() {
-    let mut patience = Patience::default();
+    let mut timeouts = Timeouts::default();
     let bench: Case = "bench:late".parse().expect("a bench");
     let prepare = Request::Prepare { case: bench, known: None, feed: None };
-    patience.saw(&Request::Load { request: LoadRequest::default(), prompt_text: None }, 60 * S);
-    patience.saw(&prepare, MS);
-    assert_eq!(patience.limit(&prepare), 610 * S);
-    assert_eq!(patience.limit(&Request::Sample { case: bench, sampling: Sampling::of(1, 1) }), 610 * S);
-    patience.saw(&self::prepare(), MS);
-    assert_eq!(patience.limit(&self::prepare()), 10 * S, "an engine's case needs no other");
+    timeouts.saw(&Request::Load { request: LoadRequest::default(), prompt_text: None }, 60 * S);
+    timeouts.saw(&prepare, MS);
+    assert_eq!(timeouts.limit(&prepare), 610 * S);
+    assert_eq!(timeouts.limit(&Request::Sample { case: bench, sampling: Sampling::of(1, 1) }), 610 * S);
+    timeouts.saw(&self::prepare(), MS);
+    assert_eq!(timeouts.limit(&self::prepare()), 10 * S, "an engine's case needs no other");
 }
 
 /// A server computes the output of a scenario for the first of its cases, whichever that is.
@@ -73,22 +73,22 @@ fn a_case_of_a_server_may_take_as_long_as_any_other() {
         known: None,
         feed: None,
     });
-    let seen = |mut patience: Patience| {
-        patience.saw(&first, 3 * S);
-        patience.saw(&second, MS);
-        patience.limit(&second)
+    let seen = |mut timeouts: Timeouts| {
+        timeouts.saw(&first, 3 * S);
+        timeouts.saw(&second, MS);
+        timeouts.limit(&second)
     };
-    assert_eq!(seen(Patience::default()), 30 * S);
-    assert_eq!(seen(Patience::default().with_first_of_bench(Some(120 * S))), 10 * S, "a bench computes its own");
+    assert_eq!(seen(Timeouts::default()), 30 * S);
+    assert_eq!(seen(Timeouts::default().with_first_of_bench(Some(120 * S))), 10 * S, "a bench computes its own");
 }
 
 #[test]
 fn a_limit_is_never_short_and_never_overflows() {
-    let mut patience = Patience::default();
-    patience.saw(&prepare(), MS);
-    assert_eq!(patience.limit(&sample(1, 1)), 10 * S);
-    assert_eq!(patience.limit(&sample(0, 0)), 10 * S);
-    assert!(patience.limit(&sample(usize::MAX, usize::MAX)) >= 10 * S);
+    let mut timeouts = Timeouts::default();
+    timeouts.saw(&prepare(), MS);
+    assert_eq!(timeouts.limit(&sample(1, 1)), 10 * S);
+    assert_eq!(timeouts.limit(&sample(0, 0)), 10 * S);
+    assert!(timeouts.limit(&sample(usize::MAX, usize::MAX)) >= 10 * S);
 }
 
 #[test]

@@ -2,22 +2,17 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Choices of an event, and tool calls of a choice. One choice is asked for.
-const MOST_ENTRIES: usize = 64;
-
 /// One event's JSON, for chat and for completions alike. Fields of others are passed over.
 #[derive(Debug, Default, Deserialize)]
 pub struct Chunk<'a> {
-    #[serde(borrow, default, deserialize_with = "few")]
-    choices: Vec<Choice<'a>>,
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
     /// Token counts so far, or of all; where they are sent differs.
-    #[serde(default)]
     pub usage: Option<Usage>,
     /// The server failed after it had answered 200.
     #[serde(borrow, default)]
@@ -47,8 +42,8 @@ struct Delta<'a> {
     /// Sent in place of content.
     #[serde(borrow)]
     refusal: Text<'a>,
-    #[serde(borrow, deserialize_with = "few")]
-    tool_calls: Vec<ToolCall<'a>>,
+    #[serde(borrow)]
+    tool_calls: Option<Vec<ToolCall<'a>>>,
     /// What tool calls were before there were several.
     #[serde(borrow)]
     function_call: Option<Function<'a>>,
@@ -137,7 +132,7 @@ pub struct Piece<'a> {
 impl Chunk<'_> {
     /// Every piece of output that is not empty, in order. A role alone, an empty text and a null are none.
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
-        self.choices.iter().flat_map(Choice::pieces).filter(|piece| !piece.text.is_empty())
+        self.choices.iter().flatten().flat_map(Choice::pieces).filter(|piece| !piece.text.is_empty())
     }
 
     /// The server failed after it had answered 200.
@@ -154,33 +149,8 @@ impl Chunk<'_> {
 
     /// Why it ended, if this event says so.
     pub fn finish_reason(&self) -> Option<Reason> {
-        self.choices.iter().find_map(|choice| choice.finish_reason)
+        self.choices.iter().flatten().find_map(|choice| choice.finish_reason)
     }
-}
-
-/// JSON in which escapes of half a character (`\ud83d`) without its other half are escapes of U+FFFD, as a text would show them: a server
-/// that counts in UTF-16 can end a piece within a character.
-pub fn without_lone_halves(json: &[u8]) -> Vec<u8> {
-    /// The code that an escape of four digits at `at` says.
-    fn code(json: &[u8], at: usize) -> Option<u16> {
-        let digits = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
-        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
-    }
-    let mut text = json.to_vec();
-    let mut at = 0;
-    while at < json.len() {
-        at += match code(json, at) {
-            Some(0xd800..=0xdbff) if matches!(code(json, at + 6), Some(0xdc00..=0xdfff)) => 12,
-            Some(0xd800..=0xdfff) => {
-                text[at + 2..at + 6].copy_from_slice(b"fffd");
-                6
-            }
-            // An escaped backslash begins no escape.
-            _ if json[at] == b'\\' => 2,
-            _ => 1,
-        };
-    }
-    text
 }
 
 /// One text under two names is sent once under each.
@@ -193,7 +163,8 @@ impl Choice<'_> {
         let answer = |text| Piece { text, is_reasoning: false };
         let reasoning = |text| Piece { text, is_reasoning: true };
         let delta = self.delta.iter().flat_map(move |delta| {
-            let calls = delta.tool_calls.iter().filter_map(|call| call.function.as_ref()).chain(&delta.function_call);
+            let calls =
+                delta.tool_calls.iter().flatten().filter_map(|call| call.function.as_ref()).chain(&delta.function_call);
             let calls = calls.flat_map(|call| [&*call.name.0, &*call.arguments.0]);
             let thought = first(&delta.reasoning_content, &delta.reasoning);
             // Beside a message its text can stand once more, as that of a plain completion.
@@ -262,34 +233,4 @@ fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Reason>, 
         "abort" | "error" => Some(Reason::Aborted),
         _ => Some(Reason::Other),
     })
-}
-
-/// A list of few entries; none where it is null. An entry that says nothing has two bytes, and takes two hundred here.
-fn few<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
-    deserializer.deserialize_any(Few(PhantomData))
-}
-
-struct Few<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Few<T> {
-    type Value = Vec<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Vec<T>, E> {
-        Ok(Vec::new())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
-        let mut entries = Vec::new();
-        while let Some(entry) = list.next_element()? {
-            if entries.len() == MOST_ENTRIES {
-                return Err(A::Error::custom(format_args!("a list of an event has more than {MOST_ENTRIES} entries")));
-            }
-            entries.push(entry);
-        }
-        Ok(entries)
-    }
 }

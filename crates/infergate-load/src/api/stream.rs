@@ -4,10 +4,9 @@ use infergate_core::load::{Failure, FailureClass, RequestRecord};
 use infergate_core::sha256;
 use sha2::{Digest, Sha256};
 
-use crate::api::chunk::{Chunk, Reason, ServerError, Usage, without_lone_halves};
+use crate::api::chunk::{Chunk, Reason, ServerError, Usage};
 use crate::api::events::{Event, Events, MAX_EVENT_BYTES, TooLarge};
 use crate::api::failures::failure;
-use crate::api::text::{Pieces, Room};
 
 /// Bytes that an answer may have beside its tokens.
 const MAX_SPARE_BYTES: u64 = 4 << 20;
@@ -27,8 +26,8 @@ const SUMMARY: f64 = 4.0;
 pub struct Completion {
     events: Events,
     hash: Sha256,
-    /// Each piece of the output so far, where they are kept and there is room.
-    texts: Option<Pieces>,
+    /// Each piece of the output so far, where they are kept.
+    texts: Option<Vec<String>>,
     asked_tokens: u64,
     read_bytes: u64,
     /// Tokens of the output by the usage of the last event that said it beside a piece.
@@ -64,13 +63,13 @@ impl Completion {
         }
     }
 
-    /// The same, and the texts of the output's pieces are kept, reasoning and tool calls included, as far as there is `room`.
-    pub fn keeping_texts(self, room: &Room) -> Self {
-        Self { texts: Pieces::new(room), ..self }
+    /// The same, and the texts of the output's pieces are kept, reasoning and tool calls included.
+    pub fn keeping_texts(self) -> Self {
+        Self { texts: Some(Vec::new()), ..self }
     }
 
     /// The texts of its pieces, where they were kept.
-    pub fn take_texts(&mut self) -> Option<Pieces> {
+    pub fn take_texts(&mut self) -> Option<Vec<String>> {
         self.texts.take()
     }
 
@@ -165,15 +164,7 @@ impl Completion {
             self.done = true;
             return Ok(());
         }
-        let mended;
-        let chunk = match serde_json::from_slice::<Chunk<'_>>(data) {
-            Ok(chunk) => Ok(chunk),
-            Err(_) => {
-                mended = without_lone_halves(data);
-                serde_json::from_slice(&mended)
-            }
-        };
-        let Ok(chunk) = chunk else {
+        let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) else {
             return Err(failure(
                 FailureClass::MalformedStream,
                 format!("an event of {} bytes is no completion chunk in JSON", data.len()),
@@ -192,7 +183,7 @@ impl Completion {
             self.hash.update(piece.text.as_bytes());
             *record.text_bytes.get_or_insert_default() += piece.text.len() as u64;
             is_answer |= !piece.is_reasoning;
-            self.texts = self.texts.take().and_then(|texts| texts.with(piece.text));
+            self.texts.iter_mut().for_each(|texts| texts.push(piece.text.to_owned()));
             if !piece.is_reasoning && record.first_answer_ns.is_none() {
                 record.first_answer_ns = Some(read_ns);
             }

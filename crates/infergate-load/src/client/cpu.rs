@@ -1,5 +1,8 @@
 //! Processor time of the thread that runs the client.
 
+#[cfg(unix)]
+use infergate_core::process::clock_ns;
+
 /// Nanoseconds this thread has computed for since it began; `None` where the system does not say.
 #[cfg(target_os = "linux")]
 pub fn thread_cpu_ns() -> Option<u64> {
@@ -22,18 +25,6 @@ pub fn shared_clock_ns() -> Option<u64> {
 #[cfg(not(unix))]
 pub fn shared_clock_ns() -> Option<u64> {
     None
-}
-
-#[cfg(unix)]
-fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a value of the type the call fills in.
-    let outcome = unsafe { libc::clock_gettime(clock, &mut time) };
-    if outcome != 0 {
-        return None;
-    }
-    let (seconds, ns) = (u64::try_from(time.tv_sec).ok()?, u64::try_from(time.tv_nsec).ok()?);
-    seconds.checked_mul(1_000_000_000)?.checked_add(ns)
 }
 
 /// Lets this process open as many connections as the system ever allows it: each user needs one. Where that is refused,

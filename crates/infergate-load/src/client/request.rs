@@ -1,6 +1,6 @@
 //! One request over HTTP: connect, send, read the stream; attempts and time limits. All of it is written into a record.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use crate::api::body::Wanted;
 use crate::api::failures::{failure, of_status};
 use crate::api::stream::Completion;
-use crate::api::text::{AnswerText, Room};
+use crate::api::text::{AnswerText, Texts};
 use crate::client::connection::{Connection, of_http};
 use crate::client::dial::Dial;
 use crate::client::kernel_time::ReceiveDelays;
@@ -69,7 +69,7 @@ pub struct Endpoint {
     /// The last answer that was looked at did not end soon [after `[DONE]`](AFTER_DONE).
     ends_late: Rc<Cell<bool>>,
     /// Those of answers so far, and the room for them, where they are kept.
-    texts: Option<(RefCell<Vec<AnswerText>>, Room)>,
+    texts: Option<Texts>,
 }
 
 /// How one attempt ended, if not well.
@@ -126,14 +126,14 @@ impl Endpoint {
         Ok(Self { dial, path, headers, http, wanted, limits, ends_late: Rc::default(), texts: None })
     }
 
-    /// From now on the texts of answers are kept until [`take_texts`](Self::take_texts), as far as there is `room`.
-    pub fn keep_texts(&mut self, room: Room) {
-        self.texts = Some((RefCell::default(), room));
+    /// From now on the texts of answers are kept until [`take_texts`](Self::take_texts), as far as there is room.
+    pub fn keep_texts(&mut self) {
+        self.texts = Some(Texts::default());
     }
 
     /// The texts of the answers since this was last asked, in the order of their ends; none where they are not kept.
     pub fn take_texts(&self) -> Vec<AnswerText> {
-        self.texts.as_ref().map(|(texts, _)| texts.take()).unwrap_or_default()
+        self.texts.as_ref().map(Texts::take).unwrap_or_default()
     }
 
     /// How long what was read lay in the system; `None` where there is no system.
@@ -243,16 +243,16 @@ impl Endpoint {
         }
         ensure_stream(response.status().as_u16(), response.headers())?;
         let mut completion = Completion::new(output_tokens);
-        if let Some((_, room)) = &self.texts {
-            completion = completion.keeping_texts(room);
+        if self.texts.as_ref().is_some_and(Texts::has_room) {
+            completion = completion.keeping_texts();
         }
         let mut body = response.into_body();
         let is_over = read_body(&mut body, &open.times, &mut completion, record, live).await?;
         record.ended_ns = open.times.last_ns();
         completion.finish(open.times.last_ns(), self.wanted.is_exact(), record)?;
-        if let Some(((texts, _), pieces)) = self.texts.as_ref().zip(completion.take_texts()) {
+        if let Some((texts, pieces)) = self.texts.as_ref().zip(completion.take_texts()) {
             let limit_tokens = completion.limit_tokens();
-            texts.borrow_mut().push(AnswerText { request: record.request, pieces, limit_tokens });
+            texts.add(AnswerText { request: record.request, pieces, limit_tokens });
         }
         *connection = if is_over { Some(open) } else { self.cleared(body, open).await };
         if let Some(open) = &connection {

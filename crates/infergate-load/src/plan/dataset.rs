@@ -18,7 +18,6 @@ pub struct Entry {
     /// The prompt, as it is sent.
     pub prompt: String,
     /// Output tokens to ask for; left out: the scenario's.
-    #[serde(default)]
     pub output_tokens: Option<u32>,
 }
 

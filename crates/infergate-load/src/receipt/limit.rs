@@ -15,7 +15,6 @@ pub struct Limit {
     #[serde(with = "limited")]
     pub metric: Metric,
     /// 0.95 for p95; `null`: each request by itself.
-    #[serde(default)]
     pub percentile: Option<f64>,
     /// The largest value that meets it, nanoseconds.
     pub limit_ns: u64,

@@ -50,11 +50,10 @@ pub struct LoadReceipt {
     /// What users did.
     pub scenarios: Vec<Scenario>,
     /// Prompts of the dataset, which requests take in turn by their number; `null` where prompts were made up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dataset_prompts: Option<u64>,
     /// Which part of a load this is, where several clients put it on together; all parts, where this was put together from
     /// them; empty for a load that one client put on alone.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub shards: Vec<ShardRecord>,
     /// How accurate the client is, by a server that wrote down what it sent: one entry for each number of users or rate.
     #[serde(default)]
@@ -87,7 +86,6 @@ pub enum TargetRecord {
         #[serde(default)]
         shared_prefix_tokens: u32,
         /// What its tokens cost; `null` where nobody said.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         price: Option<Price>,
     },
     /// The engine of a bench target, in a process of its own.
@@ -114,15 +112,12 @@ pub struct BatchRecord {
     /// Most requests that one step worked on.
     pub largest_batch: u32,
     /// Whether a step computes several requests together. `false`: they take turns. `null`: the engine does not say.
-    #[serde(default)]
     pub batches: Option<bool>,
     /// Memory for the keys and values of one request, bytes. `null`: the engine does not say.
-    #[serde(default)]
     pub kv_bytes_per_request: Option<u64>,
     /// Requests whose output was computed once more alone, and was the same.
     pub compared: u32,
     /// Why the level ended before its stop rule said so; `null` where it did not.
-    #[serde(default)]
     pub cut_short: Option<String>,
 }
 
@@ -135,18 +130,16 @@ pub struct LevelRecord {
     pub arrivals: Arrivals,
     /// Of a shard: the arrivals of all shards together. An open loop's requests are those of that schedule at this shard's
     /// places.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Arrivals>,
     /// Which requests were to be measured.
     pub stop: Stop,
     /// Requests that ended before these started: of each user in a closed loop, of the schedule in an open one.
     pub warm_up_requests: u64,
     /// How long the users' first starts were spread over, or the rate rose, before the steady window; nanoseconds.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub ramp_ns: u64,
     /// The time in which the load was what was asked for, until all measured requests had ended; of several shards, what they
     /// have in common, or no time at all. `null` where it never was, and in receipts of before: then the requests say it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Window>,
     /// When it began, nanoseconds after the run did.
     pub began_ns: u64,
@@ -154,18 +147,15 @@ pub struct LevelRecord {
     pub wall_ns: u64,
     /// Processor time of the client's thread meanwhile, of several shards the busiest one's; `null` where the system does not
     /// say.
-    #[serde(default)]
     pub client_cpu_ns: Option<u64>,
     /// What the system says of when it received what the client read, of several shards the worst; `null` where it says
     /// nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<ReceiveRecord>,
     /// Requests that were sent: completed, failed and cancelled ones together.
     pub issued: u64,
     /// Each of them, in the order of their starts.
     pub requests: Vec<RequestRecord>,
     /// What a local engine did with them; `null` for a server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchRecord>,
 }
 
@@ -182,7 +172,6 @@ pub struct ReceiveRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AuditRecord {
     /// Whose it is, in a receipt that was put together from shards.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<u32>,
     /// The load it was driven with.
     pub arrivals: Arrivals,
@@ -203,7 +192,6 @@ pub struct AuditRecord {
     /// The client's gap between two tokens less the server's, without its sign.
     pub gap_error_ns: ErrorNs,
     /// Processor time of the client's thread per time; `null` where the system does not say.
-    #[serde(default)]
     pub client_cpu_share: Option<f64>,
 }
 
@@ -226,10 +214,6 @@ impl ErrorNs {
     }
 }
 
-fn is_zero(ns: &u64) -> bool {
-    *ns == 0
-}
-
 impl Format for LoadReceipt {
     const SCHEMA: &'static str = LOAD_SCHEMA;
 
@@ -242,6 +226,14 @@ impl Format for LoadReceipt {
             ensure!(is_known, "level {index}: its scenario or a request's target is not in the file; measure again");
         }
         Ok(())
+    }
+}
+
+impl LoadReceipt {
+    /// How a level is named: `chatbot, 8 users`.
+    pub fn level_name(&self, level: &LevelRecord) -> String {
+        let scenario = self.scenarios.get(level.scenario as usize).map_or("", |scenario| &scenario.name);
+        format!("{scenario}, {}", level.arrivals.name())
     }
 }
 

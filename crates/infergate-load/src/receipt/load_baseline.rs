@@ -36,7 +36,7 @@ pub struct LoadSession {
     /// When it began, RFC 3339 in UTC.
     pub created: String,
     /// A change moved the times on purpose: from here on they are compared among themselves.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub step: bool,
     /// What may explain a change, by name: `rustc`, `threads`. The verdict names each that differs.
     #[serde(default)]

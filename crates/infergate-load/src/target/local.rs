@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Result;
 use infergate_core::engine::LoadRequest;
 use infergate_core::load::{Arrivals, LevelPlan as EnginePlan, LoadLevel, RequestRecord, RequestShape, Stop};
-use infergate_core::worker::{Capability, Client, Patience, Program, WorkerError};
+use infergate_core::worker::{Capability, Client, Timeouts, Program, WorkerError};
 
 use crate::plan::{LevelPlan, Prompts};
 use crate::receipt::{BatchRecord, LevelRecord, TargetRecord};
@@ -37,7 +37,7 @@ impl<'a> LocalTarget<'a> {
         open_slots: u32,
         cancelled: &'a AtomicBool,
     ) -> Result<Self, WorkerError> {
-        let (mut client, hello) = Client::spawn(&program.open()?, request, Patience::default(), cancelled)?;
+        let (mut client, hello) = Client::spawn(&program.open()?, request, Timeouts::default(), cancelled)?;
         if !client.can(Capability::LoadLevel) {
             return Err(WorkerError::Refused(format!(
                 "{}: the bench target cannot serve several requests; build it with a newer infergate",

@@ -204,9 +204,6 @@ pub struct Prompts {
     /// Prompts by --seed alone: the same in each run, so that a second run may find them in a cache
     #[arg(long)]
     pub same_prompts: bool,
-    /// Receipt of an earlier run with the same prompts: a warning says where a cache answered this one
-    #[arg(long, value_name = "RECEIPT", requires = "same_prompts")]
-    pub earlier: Option<PathBuf>,
 }
 
 /// Which part of a load.

@@ -12,7 +12,6 @@ use super::flags::{self, Load};
 use crate::cli::{bench_target, preflight};
 use crate::paired::{Program, ensure_not};
 use infergate_load::api::body::Wanted;
-use infergate_load::api::text::Room;
 use infergate_load::api::tokenizer::Tokenizer;
 use infergate_load::client::dial::Network;
 use infergate_load::client::endpoint::{Client, EndpointTarget};
@@ -83,7 +82,7 @@ pub fn open<'a>(options: &Load, targets: Vec<Named>, cancelled: &'a AtomicBool) 
     }
     let tokenizer = flags.tokenizer.as_ref().map(|spec| tokenizer_of(options, spec, cancelled)).transpose()?;
     if tokenizer.is_some() {
-        endpoints.iter_mut().for_each(|endpoint| endpoint.keep_texts(Room::default()));
+        endpoints.iter_mut().for_each(Endpoint::keep_texts);
     }
     Ok(Box::new(EndpointTarget { client: Client::new(endpoints)?, records, tokenizer }))
 }

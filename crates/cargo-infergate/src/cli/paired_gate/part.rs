@@ -21,7 +21,7 @@ use infergate_build::sources::Sources;
 use infergate_build::trees::Trees;
 use infergate_core::case::{Case, Phase, choose_benches};
 use infergate_core::receipt::file_word;
-use infergate_core::worker::{Client, Patience, WorkerError};
+use infergate_core::worker::{Client, Timeouts, WorkerError};
 use infergate_judge::paired::Policy;
 use infergate_receipts::{PairedReceipt, clause};
 
@@ -193,7 +193,7 @@ fn prefix(bench: &BenchTarget, benches: &[BenchTarget]) -> String {
 /// The benches that a side has.
 fn listed(side: &Program, request: &PairedRequest, name: &str, cancelled: &AtomicBool) -> Result<Vec<Case>> {
     let file = side.open().map_err(|error| error.of(name))?;
-    let spawned = Client::spawn(&file, &request.load, Patience::default(), cancelled);
+    let spawned = Client::spawn(&file, &request.load, Timeouts::default(), cancelled);
     let (mut client, _) = spawned.map_err(|error| error.of(name))?;
     let loaded = client.load(&request.load, request.prompt_text.as_deref()).map_err(|error| error.of(name))?;
     ensure!(

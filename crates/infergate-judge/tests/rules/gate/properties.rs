@@ -75,14 +75,6 @@ proptest! {
         if head.partial || !head.invalid.is_empty() || head.cases.is_empty() {
             prop_assert_ne!(verdict.exit_code, 0);
         }
-        for record in &head.cases {
-            let sound = record.validate(false).is_ok();
-            let passed = |row: &&VerdictRow| {
-                let good = matches!(row.outcome, Outcome::WithinLimit | Outcome::Improved);
-                row.subject == record.id.into() && good && row.time().is_some()
-            };
-            prop_assert!(sound || verdict.rows.iter().find(passed).is_none(), "an unsound case never passes");
-        }
         for time in verdict.rows.iter().filter_map(VerdictRow::time) {
             let ends = time.interval.map(|interval| interval.low).into_iter().chain(time.interval.map(|i| i.high));
             let numbers = [time.ratio, time.p_adjusted, time.cv].into_iter().flatten().chain(ends);

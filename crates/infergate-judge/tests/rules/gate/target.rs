@@ -54,9 +54,9 @@ fn a_target_reads_as_it_prints() {
 #[test]
 fn bad_text_says_what_is_wrong_and_how_to_write_it() {
     for (text, reason) in [
-        ("decode/* tokens_per_sec > 20", "'tokens_per_sec' is not a metric; did you mean tokens_per_s?"),
-        ("prefill/p128 tftt_ms < 2500", "did you mean ttft_ms?"),
-        ("prefill/p128 ttft < 2500", "did you mean ttft_ms?"),
+        ("decode/* tokens_per_sec > 20", "'tokens_per_sec' is not a metric; there are ttft_ms, "),
+        ("prefill/p128 tftt_ms < 2500", "is not a metric"),
+        ("prefill/p128 ttft < 2500", "is not a metric"),
         ("decode/p128 ITL_MS < 5", "'ITL_MS' is not a metric"),
         ("prefill/p128 ttft_ms 2500", "it has none of < <= > >="),
         ("ttft_ms < 2500", "there must be cases and a metric"),

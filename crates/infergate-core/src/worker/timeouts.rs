@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use super::{Request, Sampling};
 use crate::case::Case;
-use crate::load::{Arrivals, LevelPlan, RequestShape, Stop};
-use crate::receipt::FINGERPRINT_POSITIONS;
 
 /// A worker says who it is, or how much memory it has, before it does anything that takes time.
 const QUICK_LIMIT: Duration = Duration::from_secs(120);
@@ -14,19 +12,15 @@ const QUICK_LIMIT: Duration = Duration::from_secs(120);
 const FIRST_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// An answer may take this many times what the like of it took, and never less than [`LEAST_LIMIT`].
-const PATIENCE: f64 = 10.0;
+const FACTOR: f64 = 10.0;
 const LEAST_LIMIT: Duration = Duration::from_secs(10);
-/// The first requests that are served together may take so long at least.
-const LEAST_FIRST_LEVEL: Duration = Duration::from_secs(120);
-/// A machine that has much to do wakes a process up later than it asked for, and hardly ever by more than this.
-const MOST_BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 /// Walking the call stack at each allocation makes a run slower by about this much at the most.
 const STACKS_COST: f64 = 20.0;
 
 /// The limits of one worker's answers. They follow what was seen, by the asking side's own clock: of this process, and of
 /// earlier ones of the same program.
 #[derive(Debug, Clone)]
-pub struct Patience {
+pub struct Timeouts {
     first: Duration,
     /// The same of the first run of a criterion bench, where it is another,
     first_of_bench: Option<Duration>,
@@ -38,35 +32,15 @@ pub struct Patience {
     ttft: Option<Duration>,
     /// The longest `prepare` of each case, which computes its whole output at least once.
     cases: BTreeMap<Case, Duration>,
-    /// The most that a closed level took, seconds for each of its prompt and output tokens.
-    level_s_per_token: Option<f64>,
 }
 
-/// How long a process was awake while it waited for an answer. One that is suspended, or on a machine that sleeps, hears nothing
-/// meanwhile, and that is no silence of the one it waits for.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Awake {
-    looked: Duration,
-    away: Duration,
-}
-
-impl Awake {
-    /// The time awake until now, which is `passed` after the wait began. To be asked every fraction of a second: of what lies between
-    /// two times a second counts at the most.
-    pub fn at(&mut self, passed: Duration) -> Duration {
-        self.away += passed.saturating_sub(self.looked).saturating_sub(MOST_BETWEEN_LOOKS);
-        self.looked = passed;
-        passed.saturating_sub(self.away)
-    }
-}
-
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
         Self::with_first(FIRST_LIMIT)
     }
 }
 
-impl Patience {
+impl Timeouts {
     /// `first` is the limit for what nothing is known of yet.
     pub fn with_first(first: Duration) -> Self {
         Self {
@@ -77,7 +51,6 @@ impl Patience {
             load: None,
             ttft: None,
             cases: BTreeMap::new(),
-            level_s_per_token: None,
         }
     }
 
@@ -118,39 +91,13 @@ impl Patience {
             Request::Count { case, repeats } => self.runs(case, *repeats as f64),
             Request::Locate { case, runs } => self.runs(case, (*runs + 1) as f64 * STACKS_COST),
             Request::Sites { case } => self.runs(case, 2.0 * STACKS_COST),
-            Request::LoadLevel { plan } => self.level(plan),
+            Request::LoadLevel { plan } => {
+                let requests = u32::try_from(plan.requests().unwrap_or(1)).unwrap_or(u32::MAX);
+                self.first.saturating_mul(requests).saturating_add(plan.planned())
+            }
             Request::CountTokens { .. } => self.first,
             Request::Window { plan, .. } => Duration::from_nanos(plan.give_up_ns).saturating_add(QUICK_LIMIT),
         }
-    }
-
-    /// What the plan says that it takes by the clock, and for its tokens as long as those of earlier levels took. Many
-    /// requests at once never take longer than one after the other; a first level should therefore be a short one.
-    fn level(&self, plan: &LevelPlan) -> Duration {
-        let seconds = |s: f64| Duration::try_from_secs_f64(s).unwrap_or(Duration::MAX);
-        let planned_s = match (plan.stop, plan.arrivals) {
-            (Stop::Duration { ns }, _) => ns as f64 / 1e9,
-            (Stop::Requests { count }, Arrivals::Open { requests_per_s, .. }) => count as f64 / requests_per_s,
-            (Stop::Requests { .. }, Arrivals::Closed { .. }) => 0.0,
-        };
-        let each = || plan.scenarios.iter().map(RequestShape::work_tokens).max().unwrap_or(0);
-        // Before a stop by time there is the warm-up, and behind it what is in flight then.
-        let users = if let Arrivals::Closed { users } = plan.arrivals { u64::from(users) } else { 1 };
-        let around = users.saturating_mul(plan.warm_up_requests).saturating_add(plan.slots.into());
-        let tokens = plan.work_tokens().unwrap_or_else(|| around.saturating_mul(each()));
-        let alone = u64::from(plan.compared).saturating_mul(each());
-        let each_s = self.level_s_per_token.or_else(|| self.case_s_per_token());
-        let work = each_s.map(|each_s| seconds(each_s * tokens.saturating_add(alone) as f64));
-        // What serves several is made at the first one.
-        let least = if self.level_s_per_token.is_none() { LEAST_FIRST_LEVEL } else { LEAST_LIMIT };
-        self.scaled(work, 1.0).max(least).saturating_add(seconds(planned_s))
-    }
-
-    /// More than a token takes, by the prepared case that says least: a step takes no less than a token of the prompt, and there were as many
-    /// steps as a fingerprint has positions.
-    fn case_s_per_token(&self) -> Option<f64> {
-        let cases = self.cases.iter().filter(|(case, _)| case.prompt_tokens() > 0);
-        cases.map(|(_, took)| took.as_secs_f64() / FINGERPRINT_POSITIONS as f64).min_by(f64::total_cmp)
     }
 
     /// The longest that preparing `case` took, where it was prepared.
@@ -167,11 +114,6 @@ impl Patience {
                 let longest = self.cases.entry(*case).or_default();
                 *longest = took.max(*longest);
             }
-            Request::LoadLevel { plan } if matches!(plan.arrivals, Arrivals::Closed { .. }) => {
-                let Some(tokens) = plan.work_tokens().filter(|tokens| *tokens > 0) else { return };
-                let each_s = took.as_secs_f64() / tokens as f64;
-                self.level_s_per_token = Some(self.level_s_per_token.unwrap_or(0.0).max(each_s));
-            }
             _ => {}
         }
     }
@@ -185,7 +127,7 @@ impl Patience {
             (None, Some(first), Case::Bench(_)) => first,
             // In a fresh process the set-up of all benches before it may run first: no more than listing them took.
             (Some(_), _, Case::Bench(_)) => {
-                let set_up = self.load.map_or(Duration::ZERO, |load| load.saturating_mul(PATIENCE as u32));
+                let set_up = self.load.map_or(Duration::ZERO, |load| load.saturating_mul(FACTOR as u32));
                 self.scaled(seen, times.max(1.0)).saturating_add(set_up)
             }
             (None, _, _) => self.first_of_case.unwrap_or(self.first),
@@ -195,7 +137,7 @@ impl Patience {
 
     fn scaled(&self, seen: Option<Duration>, times: f64) -> Duration {
         let Some(seen) = seen else { return self.first };
-        let limit = Duration::try_from_secs_f64(seen.as_secs_f64() * times * PATIENCE).unwrap_or(Duration::MAX);
+        let limit = Duration::try_from_secs_f64(seen.as_secs_f64() * times * FACTOR).unwrap_or(Duration::MAX);
         limit.max(LEAST_LIMIT)
     }
 }
