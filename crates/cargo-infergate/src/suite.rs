@@ -13,7 +13,7 @@ use infergate_core::engine::{EngineInfo, LoadRequest};
 use infergate_core::iterations::{LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, fitting_iterations};
 use infergate_core::progress::Progress;
 use infergate_core::worker::{
-    Capability, Client, Timeouts, PreparedReply, Program, Sampling, WorkerError, WorkerFile, ensure_not,
+    Capability, Client, PreparedReply, Program, Sampling, Timeouts, WorkerError, WorkerFile, ensure_not,
 };
 use infergate_receipts::{Build, CaseRecord, Machine, ProbePair, ProcessSamples, RECEIPT_SCHEMA, Receipt, timestamp};
 

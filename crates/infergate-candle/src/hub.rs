@@ -1,7 +1,7 @@
-//! [`Hub`]: models from the Hugging Face hub, kept in hf-hub's cache.
+//! [`Hub`]: models from the Hugging Face hub, kept in hf-hub's cache, checked before they are used.
 //!
-//! hf-hub knows where the cache keeps what. Requests are made here: hf-hub 0.5 sends the token to the storage that a redirect
-//! leads to, and waits for a silent server for ever.
+//! hf-hub knows where the cache keeps what. Requests are made here: hf-hub 0.5 sends the token wherever a redirect leads,
+//! takes an ETag for a file name as it comes, and waits for a silent server for ever.
 
 mod client;
 mod download;
@@ -17,7 +17,9 @@ use infergate_core::text_file::read_text;
 use serde::Deserialize;
 
 use client::{Client, Failure};
-use download::download;
+use download::Download;
+
+pub use client::Limits;
 
 use crate::local::{self, CONFIG, ModelFiles, TOKENIZER, WEIGHTS, WEIGHTS_INDEX};
 use crate::spec::HubSpec;
@@ -86,8 +88,13 @@ impl Hub {
             set("HF_TOKEN").and_then(|t| t.into_string().ok()).or_else(|| read_text(&token_file, MAX_WORD_BYTES).ok());
         let token = token.map(|t| t.trim().to_owned()).filter(|t| !t.is_empty());
         let endpoint = set("HF_ENDPOINT").map_or_else(|| ENDPOINT.to_owned(), |e| e.to_string_lossy().into_owned());
-        let client = Client::new(&endpoint, token)?;
+        let client = Client::new(&endpoint, token, Limits::default())?;
         Ok(Self { client: Some(client), cache })
+    }
+
+    /// This hub with other limits than [`Limits::default`].
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { client: self.client.map(|client| client.with_limits(limits)), ..self }
     }
 
     /// Brings the files of `spec` into the cache, as far as they are not there.
@@ -177,14 +184,29 @@ impl Snapshot<'_> {
             return Ok(Some(pointer));
         }
         let Some(client) = &self.hub.client else { return Ok(None) };
-        let url_path = format!("/{}/resolve/{}/{name}", self.id, self.repo.revision());
-        let folder = self.hub.cache.path().join(self.repo.folder_name());
-        match download(client, &url_path, &folder, &pointer) {
+        let commit = self.repo.revision();
+        let download = Download {
+            client,
+            name,
+            url_path: format!("/{}/resolve/{commit}/{name}", self.id),
+            commit,
+            folder: self.hub.cache.path().join(self.repo.folder_name()),
+            pointer: pointer.clone(),
+            limit_bytes: limit_bytes(&client.limits, name),
+        };
+        match download.run() {
             Ok(()) => Ok(Some(pointer)),
             Err(Failure::Missing) => Ok(None),
-            Err(Failure::Other(error)) => Err(error.context(format!("cannot download {name}"))),
+            Err(Failure::Broken(error) | Failure::Other(error)) => {
+                Err(error.context(format!("cannot download {name}")))
+            }
         }
     }
+}
+
+fn limit_bytes(limits: &Limits, name: &str) -> u64 {
+    let weights = [".safetensors", ".gguf"].iter().any(|end| name.to_ascii_lowercase().ends_with(end));
+    if weights { limits.weights_bytes } else { limits.description_bytes }
 }
 
 /// Writes the commit a name stands for, whole or not at all.

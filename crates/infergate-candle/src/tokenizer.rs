@@ -1,5 +1,7 @@
 //! [`Text`]: text to tokens and back, from tokenizer.json or from GGUF metadata.
 
+mod sentencepiece;
+
 use std::path::Path;
 
 use anyhow::{Context, Error, Result, anyhow, bail};
@@ -44,21 +46,29 @@ impl Text {
         Self::new(tokenizer.with_context(|| format!("the tokenizer {} is damaged; download it again", path.display()))?)
     }
 
-    /// Builds the byte-level tokenizer a GGUF file describes, whose lists it takes out of `content`. `Ok(None)`: it describes none, or
-    /// one of another kind.
+    /// Builds the tokenizer a GGUF file describes, whose lists it takes out of `content`. `Ok(None)`: it describes none.
     ///
     /// # Errors
     /// When the description is damaged, or of a kind not known here: wrong tokens are worse than none.
     pub fn from_gguf(content: &mut Content) -> Result<Option<Self>> {
-        if !matches!(content.metadata.get("tokenizer.ggml.model"), Some(Value::String(kind)) if kind == "gpt2") {
-            return Ok(None);
-        }
+        let kind = match content.metadata.get("tokenizer.ggml.model") {
+            None => return Ok(None),
+            Some(Value::String(kind)) if kind == "none" || kind == "no_vocab" => return Ok(None),
+            Some(Value::String(kind)) => kind.clone(),
+            Some(_) => bail!("the GGUF metadata tokenizer.ggml.model is not a text"),
+        };
         let tokens = take_strings(content, "tokenizer.ggml.tokens")?;
         let types = types(content)?;
         // Control tokens and those of the model's maker are found in a text before it is cut.
         let whole: Vec<AddedToken> =
             tokens.iter().zip(&types).filter_map(|(token, kind)| added(token, *kind)).collect();
-        let mut tokenizer = byte_level(content, tokens)?;
+        let mut tokenizer = match kind.as_str() {
+            "gpt2" => byte_level(content, tokens)?,
+            "llama" => sentencepiece::tokenizer(content, tokens, &types)?,
+            other => bail!(
+                "tokenizer.ggml.model `{other}` is not supported, only `gpt2` and `llama` are; use the model's safetensors and tokenizer.json"
+            ),
+        };
         tokenizer.add_tokens(whole).map_err(one_line)?;
         Self::new(tokenizer).map(Some)
     }
@@ -160,6 +170,6 @@ fn take_strings(content: &mut Content, key: &str) -> Result<Vec<String>> {
 }
 
 /// An error of the tokenizers crate, without line breaks.
-fn one_line(error: impl std::fmt::Display) -> Error {
+pub(super) fn one_line(error: impl std::fmt::Display) -> Error {
     anyhow!("{}", error.to_string().lines().collect::<Vec<_>>().join(" "))
 }

@@ -6,7 +6,7 @@ mod merge;
 mod settings;
 mod target;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -7,7 +7,7 @@ use super::PairedRequest;
 use super::excluded_benches::ExcludedBenches;
 use infergate_core::case::{Case, choose_benches};
 use infergate_core::relay::missing_file;
-use infergate_core::worker::{Client, Timeouts, PreparedReply, WorkerError, WorkerFile, ensure_not};
+use infergate_core::worker::{Client, PreparedReply, Timeouts, WorkerError, WorkerFile, ensure_not};
 use infergate_receipts::{Machine, Side, SideRecord};
 
 /// A bench that was never run may take so long, or a fifth of the budget, and never less than the least.

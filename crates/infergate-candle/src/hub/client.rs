@@ -1,24 +1,52 @@
-//! [`Client`]: requests to the hub. Where it redirects to another server, that one does not get the token.
+//! [`Client`]: requests to the hub, with limits. The token goes to the configured endpoint and to nobody else.
 
+use std::io::{self, Read};
 use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result, anyhow, ensure};
 use infergate_core::machine::is_this_machine;
 use serde::de::DeserializeOwned;
-use ureq::config::RedirectAuthHeaders;
-use ureq::http::Uri;
-use ureq::http::header::AUTHORIZATION;
+use ureq::http::header::{ACCEPT_ENCODING, AUTHORIZATION, LOCATION, RANGE, USER_AGENT};
+use ureq::http::{HeaderMap, Uri};
 use ureq::{Agent, Body};
 
-/// The longest wait for a connection, and for the next byte of an answer.
-const CONNECT: Duration = Duration::from_secs(20);
-const SILENCE: Duration = Duration::from_secs(30);
+/// How long and how much the hub may make us wait, follow and store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest wait for a connection.
+    pub connect: Duration,
+    /// The longest wait for the next byte of an answer.
+    pub silence: Duration,
+    /// Redirects followed for one request.
+    pub redirects: usize,
+    /// The largest answer about a repository.
+    pub answer_bytes: u64,
+    /// The largest file that describes a model: config.json, tokenizer.json, the list of shards.
+    pub description_bytes: u64,
+    /// The largest file of weights.
+    pub weights_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(20),
+            silence: Duration::from_secs(30),
+            redirects: 5,
+            answer_bytes: 32 << 20,
+            description_bytes: 256 << 20,
+            weights_bytes: 512 << 30,
+        }
+    }
+}
 
 /// Why a request gave nothing.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// Status 404.
     Missing,
+    /// The connection broke or went silent: worth another attempt.
+    Broken(Error),
     /// Anything else.
     Other(Error),
 }
@@ -34,9 +62,26 @@ impl Failure {
     pub(super) fn into_error(self) -> Error {
         match self {
             Self::Missing => anyhow!("the hub has no such repository or revision; check its name"),
-            Self::Other(error) => error,
+            Self::Broken(error) | Self::Other(error) => error,
         }
     }
+}
+
+/// Fails with `why` unless `sound`.
+pub(super) fn require(sound: bool, why: impl FnOnce() -> String) -> Result<(), Failure> {
+    if sound { Ok(()) } else { Err(Failure::Other(anyhow!(why()))) }
+}
+
+/// A successful answer.
+pub(super) struct Reply {
+    /// 200, or 206 for a part.
+    pub(super) status: u16,
+    /// What the endpoint itself said, over all its redirects, before any other server was asked.
+    pub(super) from_endpoint: HeaderMap,
+    /// The headers that came with the body, from whichever server has it.
+    pub(super) headers: HeaderMap,
+    /// The body, unread.
+    pub(super) body: Body,
 }
 
 /// Access to one endpoint.
@@ -44,6 +89,7 @@ pub(super) struct Client {
     agent: Agent,
     endpoint: String,
     token: Option<String>,
+    pub(super) limits: Limits,
 }
 
 impl Client {
@@ -51,58 +97,157 @@ impl Client {
     ///
     /// # Errors
     /// When the endpoint is no address, or the token cannot be sent, or not without being read on the way. Neither is shown: both may be secret.
-    pub(super) fn new(endpoint: &str, token: Option<String>) -> Result<Self> {
+    pub(super) fn new(endpoint: &str, token: Option<String>, limits: Limits) -> Result<Self> {
         let endpoint = endpoint.trim_end_matches('/').to_owned();
-        let address: Option<Uri> = endpoint.parse().ok();
-        let scheme = address.as_ref().and_then(Uri::scheme_str);
-        let secure = scheme == Some("https");
-        ensure!(secure || scheme == Some("http"), "HF_ENDPOINT is no http or https address; mend or unset it");
+        let sound =
+            !endpoint.contains([' ', '?', '#']) && endpoint.parse::<Uri>().is_ok_and(|uri| origin(&uri).is_some());
+        ensure!(sound, "HF_ENDPOINT is no http or https address; mend or unset it");
         let plain = |token: &String| token.bytes().all(|b| b.is_ascii_graphic());
         ensure!(token.as_ref().is_none_or(plain), "the hub's token holds characters that no token has; mend HF_TOKEN");
-        let is_here = address.as_ref().and_then(Uri::host).is_some_and(is_this_machine);
+        let address = endpoint.parse::<Uri>().ok();
+        let read_on_the_way =
+            address.as_ref().and_then(origin).is_none_or(|(secure, host, _)| !secure && !is_this_machine(&host));
         ensure!(
-            token.is_none() || secure || is_here,
+            token.is_none() || !read_on_the_way,
             "HF_ENDPOINT is plain http, and everybody on the way could read the hub's token; name an https address, or send no token \
              (unset HF_TOKEN, and set HF_TOKEN_PATH=/dev/null)"
         );
-        let config = Agent::config_builder()
-            .https_only(secure)
-            .redirect_auth_headers(RedirectAuthHeaders::SameHost)
-            .http_status_as_error(false)
-            .user_agent(concat!("infergate/", env!("CARGO_PKG_VERSION")))
-            .timeout_resolve(Some(CONNECT))
-            .timeout_connect(Some(CONNECT))
-            .timeout_recv_response(Some(SILENCE))
-            .timeout_per_read(Some(SILENCE))
-            .timeout_per_write(Some(SILENCE));
-        Ok(Self { agent: Agent::new_with_config(config.build()), endpoint, token })
+        let agent = Self::agent(&limits);
+        Ok(Self { agent, endpoint, token, limits })
     }
 
-    /// What is at `path`, which begins with `/`.
-    pub(super) fn get(&self, path: &str) -> Result<Body, Failure> {
-        let mut request = self.agent.get(format!("{}{path}", self.endpoint));
-        if let Some(token) = &self.token {
-            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+    /// This client with other limits.
+    pub(super) fn with_limits(self, limits: Limits) -> Self {
+        Self { agent: Self::agent(&limits), limits, ..self }
+    }
+
+    fn agent(limits: &Limits) -> Agent {
+        let config = Agent::config_builder()
+            // Redirects are followed below, where the token can be left out.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .http_status_as_error(false)
+            .timeout_resolve(Some(limits.connect))
+            .timeout_connect(Some(limits.connect))
+            .timeout_recv_response(Some(limits.silence))
+            .timeout_per_read(Some(limits.silence))
+            .timeout_per_write(Some(limits.silence));
+        Agent::new_with_config(config.build())
+    }
+
+    /// Asks for `path` (which begins with `/`), from byte `from` on if given, up to and with byte `to` if given.
+    pub(super) fn get(&self, path: &str, range: Option<(u64, Option<u64>)>) -> Result<Reply, Failure> {
+        let mut uri: Uri =
+            format!("{}{path}", self.endpoint).parse().context("the hub's address cannot be asked for")?;
+        let home = origin(&uri);
+        let mut from_endpoint = HeaderMap::new();
+        let mut at_home = true;
+        for _ in 0..=self.limits.redirects {
+            let mut request = self.agent.get(&uri).header(ACCEPT_ENCODING, "identity");
+            request = request.header(USER_AGENT, concat!("infergate/", env!("CARGO_PKG_VERSION")));
+            if let Some((from, to)) = range {
+                request =
+                    request.header(RANGE, format!("bytes={from}-{}", to.map_or(String::new(), |to| to.to_string())));
+            }
+            if let Some(token) = self.token.as_ref().filter(|_| at_home) {
+                request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+            }
+            let (head, body) = request.call().map_err(failure)?.into_parts();
+            if at_home {
+                from_endpoint.extend(head.headers.clone());
+            }
+            let status = head.status.as_u16();
+            if !matches!(status, 301 | 302 | 303 | 307 | 308) {
+                refused(status)?;
+                return Ok(Reply { status, from_endpoint, headers: head.headers, body });
+            }
+            uri = follow(&uri, header(&head.headers, LOCATION.as_str()).unwrap_or_default())?;
+            // Another server may send us back to any address of the endpoint: what that says is no longer about `path`.
+            at_home = at_home && origin(&uri) == home;
         }
-        let answer = request.call().map_err(|error| match error {
-            ureq::Error::TooManyRedirects => anyhow!("the hub redirects again and again; given up"),
-            error => anyhow!("the hub cannot be asked ({error}); check the network, or set HF_HUB_OFFLINE=1 to use what is in the cache"),
-        })?;
-        Err(match answer.status().as_u16() {
-            200 => return Ok(answer.into_body()),
-            404 => Failure::Missing,
-            401 | 403 => anyhow!(
-                "the hub refused access: the model is gated or private, or does not exist; set HF_TOKEN to a token that may read it"
-            )
-            .into(),
-            429 => anyhow!("the hub asks to slow down (status 429); try again later or set HF_TOKEN").into(),
-            code => anyhow!("the hub answered with status {code}").into(),
-        })
+        Err(anyhow!("the hub redirects more than {} times; given up", self.limits.redirects).into())
     }
 
     /// The JSON at `path`.
     pub(super) fn json<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        let text = self.get(path)?.read_to_vec().context("the hub's answer broke off")?;
-        Ok(serde_json::from_slice(&text).map_err(|_| anyhow!("the hub's answer cannot be understood"))?)
+        let limit = self.limits.answer_bytes;
+        let mut bytes = Vec::new();
+        self.get(path, None)?.body.into_reader().take(limit + 1).read_to_end(&mut bytes).map_err(broken)?;
+        if bytes.len() as u64 > limit {
+            return Err(anyhow!("the hub's answer is longer than {limit} bytes; given up").into());
+        }
+        serde_json::from_slice(&bytes).map_err(|_| anyhow!("the hub's answer cannot be understood").into())
+    }
+}
+
+/// A header's text, if it is printable ASCII.
+pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Scheme, host and port: what has to be equal for a token to be sent. `None`: no web address.
+fn origin(uri: &Uri) -> Option<(bool, String, u16)> {
+    let secure = match uri.scheme_str()? {
+        "https" => true,
+        "http" => false,
+        _ => return None,
+    };
+    let host = uri.host().filter(|host| !host.is_empty())?.to_ascii_lowercase();
+    Some((secure, host, uri.port_u16().unwrap_or(if secure { 443 } else { 80 })))
+}
+
+/// Where `location` leads from `uri`. From https it may not lead to http.
+fn follow(uri: &Uri, location: &str) -> Result<Uri, Error> {
+    const STRANGE: &str = "the hub redirects to an address that cannot be followed; given up";
+    let next: Uri = location.parse().context(STRANGE)?;
+    if location.starts_with('/') && !location.starts_with("//") {
+        let mut parts = uri.clone().into_parts();
+        parts.path_and_query = next.into_parts().path_and_query;
+        return Uri::from_parts(parts).context(STRANGE);
+    }
+    let (here, there) = (origin(uri), origin(&next));
+    ensure!(there.is_some() && !next.authority().is_some_and(|a| a.as_str().contains('@')), STRANGE);
+    let downgrade = here.is_some_and(|(secure, ..)| secure) && there.is_some_and(|(secure, ..)| !secure);
+    ensure!(!downgrade, "the hub redirects from https to http; given up");
+    Ok(next)
+}
+
+fn refused(status: u16) -> Result<(), Failure> {
+    let why = match status {
+        200 | 206 => return Ok(()),
+        404 => return Err(Failure::Missing),
+        401 | 403 => {
+            "the hub refused access: the model is gated or private, or does not exist; set HF_TOKEN to a token that may read it".into()
+        }
+        429 => "the hub asks to slow down (status 429); try again later or set HF_TOKEN".into(),
+        code => format!("the hub answered with status {code}"),
+    };
+    let error = anyhow!(why);
+    Err(if status >= 500 { Failure::Broken(error) } else { Failure::Other(error) })
+}
+
+/// Why a request failed, without addresses: an endpoint may hold credentials.
+fn failure(error: ureq::Error) -> Failure {
+    match error {
+        ureq::Error::Io(io) if io.get_ref().is_none_or(|inner| !inner.is::<ureq::Error>()) => {
+            Failure::Broken(anyhow!("the connection to the hub failed ({}); check the network", io.kind()))
+        }
+        ureq::Error::Timeout(ureq::Timeout::PerRead | ureq::Timeout::RecvResponse) => {
+            Failure::Broken(anyhow!("the hub stopped sending; check the network"))
+        }
+        ureq::Error::HostNotFound | ureq::Error::ConnectionFailed | ureq::Error::Timeout(_) => {
+            Failure::Broken(anyhow!(
+                "the hub cannot be reached; check the network, or set HF_HUB_OFFLINE=1 to use what is in the cache"
+            ))
+        }
+        _ => Failure::Other(anyhow!("the hub's answer cannot be understood")),
+    }
+}
+
+/// Why a body ended early. ureq hides its own errors inside those of the reader.
+pub(super) fn broken(error: io::Error) -> Failure {
+    match failure(error.into()) {
+        Failure::Other(error) => Failure::Broken(error),
+        other => other,
     }
 }

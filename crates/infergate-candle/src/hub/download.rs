@@ -1,33 +1,191 @@
-//! One file into the cache: written beside its place, and only put there once it is whole.
+//! One file into the cache: described by the hub, written beside its place, checked, and only then put there.
 
-use std::io::{self, IsTerminal as _};
-use std::path::Path;
+use std::fs::{self, File, OpenOptions};
+use std::io::{IsTerminal as _, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result, anyhow, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use infergate_core::printable::printable;
-use tempfile::NamedTempFile;
 
-use super::client::{Client, Failure};
+use super::super::digest::file_sha256;
+use super::client::{Client, Failure, Reply, broken, header, require};
+use super::is_hex;
 
-/// Brings what is at `url_path` to `place`, a file in a snapshot of the repository in `folder`.
-pub(super) fn download(client: &Client, url_path: &str, folder: &Path, place: &Path) -> Result<(), Failure> {
-    let beside = place.parent().unwrap_or(folder);
-    std::fs::create_dir_all(beside).with_context(cache_broken)?;
-    // Other processes that want a file of this repository wait here, and then find it.
-    let lock = infergate_core::lock::open(&folder.join("download.lock")).with_context(cache_broken)?;
-    // A file system without locks is used without one.
-    let _ = lock.lock();
-    if place.is_file() {
-        return Ok(());
+/// How often a download is begun (each goes on where the last one stopped) before it is given up.
+const ATTEMPTS: usize = 3;
+
+/// What the hub says of a file.
+struct Described {
+    /// Names the content: SHA-256 of a large file, git's hash of a small one, in hex.
+    etag: String,
+    bytes: u64,
+}
+
+/// One file of one commit, and where the cache keeps it.
+pub(super) struct Download<'a> {
+    pub(super) client: &'a Client,
+    /// The file's name in its repository; it may have folders.
+    pub(super) name: &'a str,
+    /// What to ask the endpoint for; begins with `/`.
+    pub(super) url_path: String,
+    /// 40 hex digits.
+    pub(super) commit: &'a str,
+    /// The repository's folder in the cache.
+    pub(super) folder: PathBuf,
+    /// The file's place, in the snapshot of `commit`.
+    pub(super) pointer: PathBuf,
+    /// A larger file is refused.
+    pub(super) limit_bytes: u64,
+}
+
+impl Download<'_> {
+    /// Brings the file to its place.
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let described = self.describe()?;
+        let (bytes, limit) = (described.bytes, self.limit_bytes);
+        require(bytes <= limit, || format!("it has {bytes} bytes and no more than {limit} are downloaded"))?;
+        let blob = self.folder.join("blobs").join(&described.etag);
+        fs::create_dir_all(self.folder.join("blobs")).with_context(cache_broken)?;
+        // Other processes that want this file wait here, and then find it.
+        let lock = infergate_core::lock::open(&blob.with_extension("lock")).with_context(cache_broken)?;
+        // A file system without locks is used without one, as before there were any.
+        let _ = lock.lock();
+        if !blob.is_file() {
+            self.fetch(&blob, &described)?;
+        }
+        point(&self.pointer, &blob, self.name).with_context(cache_broken)?;
+        Ok(())
     }
-    let body = client.get(url_path)?;
-    let bar = bar(&place.file_name().unwrap_or_default().to_string_lossy(), body.content_length());
-    let mut file = NamedTempFile::new_in(beside).with_context(cache_broken)?;
-    io::copy(&mut bar.wrap_read(body.into_reader()), &mut file).context("the transfer broke off; run it again")?;
-    file.as_file().sync_all().with_context(cache_broken)?;
-    file.persist(place).with_context(cache_broken)?;
+
+    /// Asks for the first byte alone: its headers tell everything else.
+    fn describe(&self) -> Result<Described, Failure> {
+        let reply = self.client.get(&self.url_path, Some((0, Some(0))))?;
+        let about = &reply.from_endpoint;
+        let etag = header(about, "x-linked-etag").or_else(|| header(about, "etag")).unwrap_or_default();
+        let etag = etag.trim_start_matches("W/").trim_matches('"').to_owned();
+        // The etag becomes a file's name.
+        let sound = (is_hex(&etag, 40) || is_hex(&etag, 64)) && header(about, "x-repo-commit") == Some(self.commit);
+        require(sound, || "the hub's answer has an unusable ETag or another commit".into())?;
+        let named = header(about, "x-linked-size").map(|size| size.parse().ok());
+        let bytes =
+            named.unwrap_or_else(|| whole_bytes(&reply)).context("the hub's answer does not tell the file's size")?;
+        Ok(Described { etag, bytes })
+    }
+
+    fn fetch(&self, blob: &Path, described: &Described) -> Result<(), Failure> {
+        let part = blob.with_extension("part");
+        let progress = bar(self.name, described.bytes);
+        let mut last = anyhow!("the download was not begun");
+        for _ in 0..ATTEMPTS {
+            match self.fill(&part, described, &progress) {
+                Ok(()) => match verify(&part, described) {
+                    Ok(()) => {
+                        fs::rename(&part, blob).with_context(cache_broken)?;
+                        progress.finish_and_clear();
+                        return Ok(());
+                    }
+                    Err(error) => {
+                        let _ = fs::remove_file(&part);
+                        last = error;
+                    }
+                },
+                Err(Failure::Broken(error)) => last = error,
+                Err(other) => return Err(other),
+            }
+        }
+        Err(last.context(format!("given up after {ATTEMPTS} attempts; run it again to go on")).into())
+    }
+
+    /// Writes to `part` what it lacks, and never more than the file has.
+    fn fill(&self, part: &Path, described: &Described, progress: &ProgressBar) -> Result<(), Failure> {
+        let file = OpenOptions::new().create(true).append(true).open(part);
+        let mut file = file.with_context(cache_broken)?;
+        let mut have = file.seek(SeekFrom::End(0)).with_context(cache_broken)?;
+        if have >= described.bytes {
+            have = restart(&mut file)?;
+        }
+        let reply = self.client.get(&self.url_path, Some((have, None)))?;
+        let same = whole_bytes(&reply).is_none_or(|bytes| bytes == described.bytes);
+        require(same, || "the hub names two sizes for it; run it again".into())?;
+        if reply.status == 200 {
+            // A mirror that ignores ranges sends everything.
+            have = restart(&mut file)?;
+        } else {
+            let fits = first_byte(&reply) == Some(have);
+            require(fits, || "the hub sent another part than was asked for; run it again".into())?;
+        }
+        progress.set_position(have);
+        let mut body = reply.body.into_reader();
+        let mut buffer = vec![0_u8; 1 << 16];
+        loop {
+            let got = body.read(&mut buffer).map_err(broken)? as u64;
+            if got == 0 {
+                break;
+            }
+            if got > described.bytes - have {
+                let _ = restart(&mut file);
+                return Err(anyhow!("the hub sends more than the {} bytes it announced", described.bytes).into());
+            }
+            file.write_all(&buffer[..got as usize]).with_context(cache_broken)?;
+            have += got;
+            progress.set_position(have);
+        }
+        if have < described.bytes {
+            return Err(Failure::Broken(anyhow!("the transfer ended after {have} of {} bytes", described.bytes)));
+        }
+        file.sync_all().with_context(cache_broken)?;
+        Ok(())
+    }
+}
+
+fn restart(file: &mut File) -> Result<u64, Error> {
+    file.set_len(0).with_context(cache_broken)?;
+    Ok(0)
+}
+
+/// The size of the whole file, as the answer with (a part of) it says.
+fn whole_bytes(reply: &Reply) -> Option<u64> {
+    match reply.status {
+        206 => header(&reply.headers, "content-range")?.rsplit_once('/')?.1.parse().ok(),
+        _ => header(&reply.headers, "content-length")?.parse().ok(),
+    }
+}
+
+fn first_byte(reply: &Reply) -> Option<u64> {
+    header(&reply.headers, "content-range")?.strip_prefix("bytes ")?.split_once('-')?.0.parse().ok()
+}
+
+/// Large files have their SHA-256 as ETag, small ones a git hash: of those only the size is known here.
+fn verify(part: &Path, described: &Described) -> Result<()> {
+    if is_hex(&described.etag, 64) {
+        let found = file_sha256(part).with_context(cache_broken)?;
+        ensure!(found == described.etag, "the download's SHA-256 is not the one the hub names");
+    }
     Ok(())
+}
+
+/// Puts a link to `blob` at `pointer`, as every program on this cache does; a link that leads nowhere is replaced.
+fn point(pointer: &Path, blob: &Path, name: &str) -> std::io::Result<()> {
+    let folder = pointer.parent().unwrap_or(pointer);
+    fs::create_dir_all(folder)?;
+    let up = "../".repeat(name.matches('/').count() + 2);
+    let etag = blob.file_name().unwrap_or_default();
+    let beside = tempfile::Builder::new().prefix(".link").tempdir_in(folder)?;
+    let link = beside.path().join("link");
+    place(&Path::new(&up).join("blobs").join(etag), blob, &link)?;
+    fs::rename(link, pointer)
+}
+
+#[cfg(unix)]
+fn place(relative: &Path, _blob: &Path, link: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(relative, link)
+}
+
+/// Links need rights that not every user has there: the file itself is put in place.
+#[cfg(not(unix))]
+fn place(_relative: &Path, blob: &Path, link: &Path) -> std::io::Result<()> {
+    fs::hard_link(blob, link).or_else(|_| fs::copy(blob, link).map(|_| ()))
 }
 
 fn cache_broken() -> &'static str {
@@ -35,12 +193,12 @@ fn cache_broken() -> &'static str {
 }
 
 /// How far a download is, on a terminal.
-fn bar(name: &str, bytes: Option<u64>) -> ProgressBar {
-    if !io::stderr().is_terminal() {
+fn bar(name: &str, bytes: u64) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{msg} {wide_bar} {binary_bytes} of {binary_total_bytes}, {eta} left");
-    ProgressBar::new(bytes.unwrap_or(0))
+    ProgressBar::new(bytes)
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         .with_message(printable(name).into_owned())
 }

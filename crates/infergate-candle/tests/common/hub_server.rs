@@ -6,6 +6,8 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use infergate_candle::digest::file_sha256;
+
 /// The commit that `main` stands for.
 pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 /// The one repository.
@@ -14,18 +16,28 @@ pub const REPO: &str = "org/tiny";
 /// What the server has and how it misbehaves.
 #[derive(Default)]
 pub struct State {
-    /// Name to content.
-    pub files: BTreeMap<String, Vec<u8>>,
+    /// Name to content and ETag.
+    pub files: BTreeMap<String, (Vec<u8>, String)>,
     /// The token that must be sent.
     pub token: Option<String>,
-    /// Bodies end in the middle.
-    pub interrupts: bool,
+    /// So many bodies end in the middle.
+    pub interruptions: usize,
+    /// Range headers are ignored, as some mirrors do.
+    pub ignores_ranges: bool,
     /// Files are answered with a redirect to this server, which has them at the same path.
     pub redirects_to: Option<String>,
-    /// The path of each request.
+    /// Serves files to whoever asks for a path that ends in their name, and says nothing else: storage behind a hub.
+    pub only_storage: bool,
+    /// Bodies stop in the middle and the connection stays open.
+    pub stalls: bool,
+    /// So many bytes more than announced are sent with a file.
+    pub surplus_bytes: usize,
+    /// `METHOD PATH RANGE` of each request.
     pub log: Vec<String>,
     /// The `Authorization` header of each request.
     pub authorizations: Vec<Option<String>>,
+    /// Connections that are kept open.
+    held: Vec<TcpStream>,
 }
 
 pub struct HubServer {
@@ -41,8 +53,12 @@ impl HubServer {
         let mut files = BTreeMap::new();
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
+            let mut etag = file_sha256(&path).unwrap();
+            if path.extension().is_some_and(|e| e == "json") {
+                etag.truncate(40); // as git's hash of a small file
+            }
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            files.insert(name, std::fs::read(&path).unwrap());
+            files.insert(name, (std::fs::read(&path).unwrap(), etag));
         }
         let state = Arc::new(Mutex::new(State { files, ..State::default() }));
         let shared = state.clone();
@@ -70,7 +86,8 @@ fn answer(mut stream: TcpStream, state: &mut State) -> std::io::Result<()> {
         headers.insert(name.to_lowercase(), value.trim().to_owned());
     }
     let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
-    state.log.push(path.clone());
+    let range = headers.get("range").cloned();
+    state.log.push(format!("{path} {}", range.as_deref().unwrap_or("-")));
     state.authorizations.push(headers.get("authorization").cloned());
     let allowed = state.token.as_ref().is_none_or(|t| headers.get("authorization") == Some(&format!("Bearer {t}")));
     if !allowed {
@@ -81,17 +98,47 @@ fn answer(mut stream: TcpStream, state: &mut State) -> std::io::Result<()> {
         return respond(&mut stream, "200 OK", &[], body.as_bytes());
     }
     let prefix = format!("/{REPO}/resolve/{COMMIT}/");
-    let Some(content) = path.strip_prefix(&prefix).and_then(|name| state.files.get(name)) else {
+    let Some((content, etag)) = path.strip_prefix(&prefix).and_then(|name| state.files.get(name)) else {
         return respond(&mut stream, "404 Not Found", &[], b"");
     };
+    let mut common = vec![format!("x-repo-commit: {COMMIT}"), format!("etag: \"other\"\r\nx-linked-etag: \"{etag}\"")];
     if let Some(storage) = &state.redirects_to {
-        return respond(&mut stream, "302 Found", &[format!("location: {storage}{path}")], b"");
+        common.push(format!("location: {storage}{path}"));
+        return respond(&mut stream, "302 Found", &common, b"");
     }
-    if state.interrupts {
-        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", content.len())?;
-        return stream.write_all(&content[..content.len() / 2]);
+    if state.only_storage {
+        // What storage says of commit and ETag must not be believed.
+        common = vec!["x-repo-commit: main\r\nx-linked-etag: \"../../escaped\"".to_owned()];
     }
-    respond(&mut stream, "200 OK", &[], content)
+    let (from, to) = match range.as_deref().and_then(|r| r.strip_prefix("bytes=")).and_then(|r| r.split_once('-')) {
+        Some((from, to)) => (from.parse().unwrap_or(0), to.parse().map_or(content.len(), |to: usize| to + 1)),
+        None => (0, content.len()),
+    };
+    if from >= content.len() {
+        return respond(&mut stream, "416 Range Not Satisfiable", &common, b"");
+    }
+    let only_asks = to == 1;
+    let part = format!("content-range: bytes {from}-{}/{}", to - 1, content.len());
+    let body = &content[from..to];
+    if state.interruptions > 0 && !only_asks {
+        state.interruptions -= 1;
+        write!(stream, "HTTP/1.1 206 Partial Content\r\n{part}\r\ncontent-length: {}\r\n\r\n", body.len())?;
+        return stream.write_all(&body[..body.len() / 2]);
+    }
+    if state.stalls && !only_asks {
+        write!(stream, "HTTP/1.1 206 Partial Content\r\n{part}\r\ncontent-length: {}\r\n\r\n", body.len())?;
+        stream.write_all(&body[..body.len() / 2])?;
+        state.held.push(stream);
+        return Ok(());
+    }
+    if state.surplus_bytes > 0 && !only_asks {
+        let body = [body, &vec![b'x'; state.surplus_bytes]].concat();
+        return respond(&mut stream, "206 Partial Content", &[part], &body);
+    }
+    if state.ignores_ranges && !only_asks {
+        return respond(&mut stream, "200 OK", &common, content);
+    }
+    respond(&mut stream, "206 Partial Content", &[common.as_slice(), &[part]].concat(), body)
 }
 
 fn respond(stream: &mut TcpStream, status: &str, headers: &[String], body: &[u8]) -> std::io::Result<()> {

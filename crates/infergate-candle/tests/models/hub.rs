@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::common::hub_server::{COMMIT, HubServer, REPO};
 use crate::common::{fixture, ids, json, request};
 use infergate::engine::EngineFactory;
-use infergate_candle::hub::{Fetched, Files, Hub};
+use infergate_candle::hub::{Fetched, Files, Hub, Limits};
 use infergate_candle::spec::ModelSpec;
 use infergate_candle::{Candle, ModelSpec as Spec};
 use tempfile::TempDir;
@@ -77,13 +77,15 @@ fn loadable(home: &TempDir) -> Vec<String> {
             let path = entry.path();
             if path.is_dir() {
                 walk(&path, found);
-            } else if path.exists() && !path.extension().is_some_and(|e| e == "lock") {
+            } else if path.exists() && !path.extension().is_some_and(|e| e == "part" || e == "lock") {
                 found.push(path.display().to_string());
             }
         }
     }
     let mut found = Vec::new();
-    walk(&home.path().join("hub/models--org--tiny/snapshots"), &mut found);
+    let cache = home.path().join("hub/models--org--tiny");
+    walk(&cache.join("blobs"), &mut found);
+    walk(&cache.join("snapshots"), &mut found);
     found
 }
 
@@ -108,7 +110,7 @@ fn a_sharded_model_is_fetched_once_and_then_offline() {
     assert!(
         again
             .iter()
-            .all(|l| l.contains("/revision/main") || l.ends_with("/model.safetensors") || l.contains("tokenizer")),
+            .all(|l| l.contains("/revision/main") || l.contains("/model.safetensors ") || l.contains("tokenizer")),
         "{again:?}"
     );
 
@@ -169,26 +171,73 @@ fn what_the_hub_does_not_have_is_named() {
 }
 
 #[test]
+fn an_interrupted_download_goes_on_where_it_stopped() {
+    let (server, home, spec) = gguf();
+    server.with(|s| s.interruptions = 1);
+    let fetched = fetch(&hub(&server.endpoint, &home, &[]), &spec).unwrap();
+    let whole = std::fs::read(fixture("llama/model.gguf")).unwrap();
+    assert_eq!(std::fs::read(gguf_path(&fetched)).unwrap(), whole);
+    let log = server.with(|s| s.log.clone());
+    let half = format!("bytes={}-", whole.len() / 2);
+    assert!(log.iter().any(|line| line.ends_with(&half)), "{log:?}");
+}
+
+#[test]
 fn an_interrupted_download_leaves_nothing_that_loads() {
     let (server, home, spec) = gguf();
-    server.with(|s| s.interrupts = true);
+    server.with(|s| s.interruptions = usize::MAX);
     let online = hub(&server.endpoint, &home, &[]);
     let message = error(&online, &spec);
     assert!(message.contains("cannot download model.gguf") && message.contains("run it again"), "{message}");
     assert_eq!(loadable(&home), Vec::<String>::new());
     assert!(error(&hub(&server.endpoint, &home, &[("HF_HUB_OFFLINE", "1")]), &spec).contains("not in the cache"));
 
-    server.with(|s| s.interrupts = false);
+    server.with(|s| s.interruptions = 0);
     let fetched = fetch(&online, &spec).unwrap();
     assert_eq!(std::fs::read(gguf_path(&fetched)).unwrap(), std::fs::read(fixture("llama/model.gguf")).unwrap());
 }
 
 #[test]
+fn leftovers_of_a_download_never_spoil_the_next() {
+    let whole = std::fs::read(fixture("llama/model.gguf")).unwrap();
+    for leftover in [b"wrong from the start".to_vec(), whole.clone(), [whole.clone(), whole.clone()].concat()] {
+        let (server, home, spec) = gguf();
+        let etag = server.with(|s| s.files["model.gguf"].1.clone());
+        let blobs = home.path().join("hub/models--org--tiny/blobs");
+        std::fs::create_dir_all(&blobs).unwrap();
+        std::fs::write(blobs.join(etag).with_extension("part"), leftover).unwrap();
+        let fetched = fetch(&hub(&server.endpoint, &home, &[]), &spec).unwrap();
+        assert_eq!(std::fs::read(gguf_path(&fetched)).unwrap(), whole);
+    }
+}
+
+#[test]
+fn a_mirror_that_ignores_ranges_still_works() {
+    let (server, home, spec) = gguf();
+    server.with(|s| (s.interruptions, s.ignores_ranges) = (1, true));
+    let fetched = fetch(&hub(&server.endpoint, &home, &[]), &spec).unwrap();
+    assert_eq!(std::fs::read(gguf_path(&fetched)).unwrap(), std::fs::read(fixture("llama/model.gguf")).unwrap());
+}
+
+#[test]
+fn content_that_is_not_what_the_hub_names_is_removed() {
+    let (server, home, spec) = gguf();
+    server.with(|s| s.files.get_mut("model.gguf").unwrap().0[1000] ^= 1);
+    let message = error(&hub(&server.endpoint, &home, &[]), &spec);
+    assert!(message.contains("SHA-256"), "{message}");
+    assert_eq!(loadable(&home), Vec::<String>::new());
+}
+
+#[test]
 fn a_hostile_hub_cannot_write_elsewhere() {
+    let (server, home, spec) = gguf();
+    server.with(|s| s.files.get_mut("model.gguf").unwrap().1 = "../../../escaped".into());
+    assert!(error(&hub(&server.endpoint, &home, &[]), &spec).contains("ETag"));
+
     let (server, home) = (HubServer::start(&fixture("qwen2")), TempDir::new().unwrap());
     server.with(|s| {
         let index = s.files.get_mut("model.safetensors.index.json").unwrap();
-        *index = br#"{"weight_map": {"a": "../../../escaped.safetensors"}}"#.to_vec();
+        index.0 = br#"{"weight_map": {"a": "../../../escaped.safetensors"}}"#.to_vec();
     });
     assert!(error(&hub(&server.endpoint, &home, &[]), &format!("hf:{REPO}")).contains("no plain file name"));
 }
@@ -196,7 +245,7 @@ fn a_hostile_hub_cannot_write_elsewhere() {
 #[test]
 fn an_unsupported_architecture_is_refused_before_its_weights_are_downloaded() {
     let (server, home) = (HubServer::start(&fixture("llama")), TempDir::new().unwrap());
-    server.with(|s| *s.files.get_mut("config.json").unwrap() = br#"{"model_type": "mamba"}"#.to_vec());
+    server.with(|s| s.files.get_mut("config.json").unwrap().0 = br#"{"model_type": "mamba"}"#.to_vec());
     let message = error(&hub(&server.endpoint, &home, &[]), &format!("hf:{REPO}"));
     assert!(message.contains("`mamba`") && message.contains("llama"), "{message}");
     assert!(server.with(|s| s.log.iter().all(|line| !line.contains("safetensors"))));
@@ -207,6 +256,7 @@ fn with_storage() -> (HubServer, HubServer, TempDir, String) {
     let (server, home, spec) = gguf();
     let storage = HubServer::start(&fixture("llama"));
     server.with(|s| (s.token, s.redirects_to) = (Some(TOKEN.into()), Some(storage.endpoint.clone())));
+    storage.with(|s| s.only_storage = true);
     (server, storage, home, spec)
 }
 
@@ -215,7 +265,29 @@ fn the_token_goes_to_the_endpoint_alone() {
     let (server, storage, home, spec) = with_storage();
     let fetched = fetch(&hub(&server.endpoint, &home, &[("HF_TOKEN", TOKEN)]), &spec).unwrap();
     assert_eq!(std::fs::read(gguf_path(&fetched)).unwrap(), std::fs::read(fixture("llama/model.gguf")).unwrap());
-    assert_eq!(storage.with(|s| s.authorizations.clone()), [None]);
+    let bearer = Some(format!("Bearer {TOKEN}"));
+    assert!(server.with(|s| s.authorizations.iter().all(|sent| *sent == bearer)));
+    assert_eq!(storage.with(|s| s.authorizations.clone()), [None, None], "one look and one download, both without it");
+}
+
+#[test]
+fn another_server_cannot_send_the_token_back_for_its_own_purpose() {
+    let (server, storage, home, spec) = with_storage();
+    // Back to an address of the endpoint that the storage chose.
+    storage.with(|s| (s.only_storage, s.redirects_to) = (false, Some(server.endpoint.clone())));
+    let message = error(&hub(&server.endpoint, &home, &[("HF_TOKEN", TOKEN)]), &spec);
+    assert!(message.contains("refused access"), "{message}");
+    let sent = server.with(|s| s.authorizations.clone());
+    assert_eq!(sent.last().unwrap(), &None, "{sent:?}");
+}
+
+#[test]
+fn what_storage_says_of_commit_and_etag_is_not_believed() {
+    let (server, storage, home, spec) = with_storage();
+    server.with(|s| s.files.get_mut("model.gguf").unwrap().1 = "/etc/infergate-escaped".into());
+    let message = error(&hub(&server.endpoint, &home, &[("HF_TOKEN", TOKEN)]), &spec);
+    assert!(message.contains("ETag"), "{message}");
+    assert_eq!(storage.with(|s| s.log.len()), 1, "nothing is downloaded under such a name");
 }
 
 #[test]
@@ -223,7 +295,53 @@ fn endless_redirects_end() {
     let (server, home, spec) = gguf();
     server.with(|s| s.redirects_to = Some(String::new()));
     let message = error(&hub(&server.endpoint, &home, &[]), &spec);
-    assert!(message.contains("redirects again and again"), "{message}");
+    assert!(message.contains("redirects more than 5 times"), "{message}");
+    assert_eq!(server.with(|s| s.log.len()), 1 + 6, "the revision, the file and five more");
+    for nowhere in ["ftp://127.0.0.1", "http://user:password@127.0.0.1", "//127.0.0.1", "file://"] {
+        server.with(|s| s.redirects_to = Some(nowhere.into()));
+        let message = error(&hub(&server.endpoint, &home, &[]), &spec);
+        assert!(message.contains("cannot be followed") && !message.contains("password"), "{message}");
+    }
+}
+
+#[test]
+fn a_silent_server_is_given_up() {
+    let (server, home, spec) = gguf();
+    server.with(|s| s.stalls = true);
+    let online = hub(&server.endpoint, &home, &[]);
+    let limits = Limits { silence: std::time::Duration::from_millis(20), ..Limits::default() };
+    let message = error(&online.with_limits(limits), &spec);
+    assert!(message.contains("stopped sending") && message.contains("run it again"), "{message}");
+    assert_eq!(loadable(&home), Vec::<String>::new());
+}
+
+#[test]
+fn more_than_was_announced_is_neither_stored_nor_loaded() {
+    let (server, home, spec) = gguf();
+    server.with(|s| s.surplus_bytes = 1);
+    let message = error(&hub(&server.endpoint, &home, &[]), &spec);
+    assert!(message.contains("more than the"), "{message}");
+    assert_eq!(loadable(&home), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_beyond_the_limit_is_not_begun() {
+    let (server, home, spec) = gguf();
+    let online = hub(&server.endpoint, &home, &[]);
+    let limits = Limits { weights_bytes: 1000, ..Limits::default() };
+    let message = error(&online.with_limits(limits), &spec);
+    assert!(message.contains("no more than 1000 are downloaded"), "{message}");
+    assert!(server.with(|s| s.log.iter().all(|line| !line.contains("model.gguf") || line.ends_with("bytes=0-0"))));
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_replaced() {
+    let (server, home, spec) = gguf();
+    let online = hub(&server.endpoint, &home, &[]);
+    let fetched = fetch(&online, &spec).unwrap();
+    std::fs::remove_dir_all(home.path().join("hub/models--org--tiny/blobs")).unwrap();
+    assert_eq!(fetch(&online, &spec).unwrap(), fetched);
+    assert!(gguf_path(&fetched).is_file());
 }
 
 /// Whoever opens a pipe waits for whoever writes into it.

@@ -51,6 +51,24 @@ fn gguf_pre_tokenizers_give_hugging_face_ids() {
     }
 }
 
+/// Llama 2's kind, against SentencePiece itself.
+#[test]
+fn gguf_sentencepiece_gives_its_ids() {
+    let spm = json("tokenizer/spm.json");
+    let file = GgufFile::default()
+        .with("tokenizer.ggml.model", Value::Text("llama".into()))
+        .with("tokenizer.ggml.tokens", Value::Texts(serde_json::from_value(spm["tokens"].clone()).unwrap()))
+        .with("tokenizer.ggml.token_type", Value::Numbers(serde_json::from_value(spm["types"].clone()).unwrap()));
+    assert!(text(&file).map(|_| ()).unwrap_err().to_string().contains("tokenizer.ggml.scores"));
+    let scores = Value::Floats(serde_json::from_value(spm["scores"].clone()).unwrap());
+    let text = text(&file.with("tokenizer.ggml.scores", scores)).unwrap().unwrap();
+    for case in spm["cases"].as_array().unwrap() {
+        let (source, wanted) = (case["text"].as_str().unwrap(), ids(&case["ids"]));
+        assert_eq!(text.tokenize(source).unwrap(), wanted, "{source:?}");
+        assert_eq!(text.detokenize(&wanted).unwrap(), source);
+    }
+}
+
 #[test]
 fn tokenizer_json_gives_hugging_face_ids() {
     assert_cases(&Text::from_file(&fixture("tokenizer/gpt-2.json")).unwrap(), "gpt-2");
@@ -59,8 +77,6 @@ fn tokenizer_json_gives_hugging_face_ids() {
 #[test]
 fn a_file_without_a_tokenizer_is_none() {
     assert!(text(&GgufFile::default()).unwrap().is_none());
-    let other = metadata("gpt-2").with("tokenizer.ggml.model", Value::Text("llama".into()));
-    assert!(text(&other).unwrap().is_none(), "another kind");
     let engine = Candle.load(&request(fixture("qwen3/model.gguf"), None)).unwrap();
     assert_eq!(engine.tokenize("text").unwrap(), None);
     assert_eq!(engine.detokenize(&[1]).unwrap(), None);
@@ -71,6 +87,7 @@ fn what_is_not_known_is_an_error_that_names_it() {
     let error = |file: GgufFile| format!("{:#}", text(&file).map(|_| ()).unwrap_err());
     let unknown = error(metadata("tekken"));
     assert!(unknown.contains("`tekken`") && unknown.contains("smollm"), "{unknown}");
+    assert!(error(metadata("gpt-2").with("tokenizer.ggml.model", Value::Text("rwkv".into()))).contains("`rwkv`"));
     assert!(error(metadata("gpt-2").without("tokenizer.ggml.pre")).contains("tokenizer.ggml.pre"));
     assert!(error(metadata("gpt-2").without("tokenizer.ggml.merges")).contains("tokenizer.ggml.merges"));
     let merges = Value::Texts(vec!["no-such token".into()]);

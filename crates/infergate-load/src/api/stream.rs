@@ -4,7 +4,7 @@ use infergate_core::load::{Failure, FailureClass, RequestRecord};
 use infergate_core::sha256;
 use sha2::{Digest, Sha256};
 
-use crate::api::chunk::{Chunk, Reason, ServerError, Usage};
+use crate::api::chunk::{Chunk, Reason, ServerError, Usage, without_lone_halves};
 use crate::api::events::{Event, Events, MAX_EVENT_BYTES, TooLarge};
 use crate::api::failures::failure;
 
@@ -164,7 +164,15 @@ impl Completion {
             self.done = true;
             return Ok(());
         }
-        let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) else {
+        let mended;
+        let chunk = match serde_json::from_slice::<Chunk<'_>>(data) {
+            Ok(chunk) => Ok(chunk),
+            Err(_) => {
+                mended = without_lone_halves(data);
+                serde_json::from_slice(&mended)
+            }
+        };
+        let Ok(chunk) = chunk else {
             return Err(failure(
                 FailureClass::MalformedStream,
                 format!("an event of {} bytes is no completion chunk in JSON", data.len()),

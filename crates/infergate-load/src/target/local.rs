@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Result;
 use infergate_core::engine::LoadRequest;
 use infergate_core::load::{Arrivals, LevelPlan as EnginePlan, LoadLevel, RequestRecord, RequestShape, Stop};
-use infergate_core::worker::{Capability, Client, Timeouts, Program, WorkerError};
+use infergate_core::worker::{Capability, Client, Program, Timeouts, WorkerError};
 
 use crate::plan::{LevelPlan, Prompts};
 use crate::receipt::{BatchRecord, LevelRecord, TargetRecord};
