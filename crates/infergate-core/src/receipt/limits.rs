@@ -12,4 +12,4 @@ pub const MAX_CALIBRATED_CASES: usize = 64;
 /// Blocks of one case: an estimate takes the square of them.
 pub const MAX_BLOCKS: usize = 2_000;
 /// Runs that a memory phase can be asked for (the key `memory.runs`): a trend takes the square of them.
-pub const MAX_MEMORY_RUNS: usize = 2_000;
+pub const MAX_MEMORY_RUNS: usize = 5_000;
