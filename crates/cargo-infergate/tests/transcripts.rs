@@ -1,4 +1,4 @@
-//! Runs every transcript of this folder. README.md says how to read, write and refresh them.
+//! Runs every transcript of tests/transcripts. README.md says how to read, write and refresh them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,7 @@ use regex::Regex;
 use snapbox::{Assert, Data, Redactions};
 use tempfile::TempDir;
 
-#[path = "../../../../tests/support/mod.rs"]
+#[path = "../../../tests/support/mod.rs"]
 mod support;
 
 /// What differs between two runs or two machines, and the placeholder that stands for it.
@@ -23,7 +23,7 @@ const PLACEHOLDERS: &[(&str, &str)] = &[
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let entries = fs::read_dir(folder()).expect("the folder of this file");
+    let entries = fs::read_dir(folder()).expect("the transcripts");
     let mut transcripts: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     transcripts.retain(|path| path.extension().is_some_and(|ending| ending == "md") && !path.ends_with("README.md"));
     transcripts.sort();
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/transcripts")
 }
 
 /// Runs the commands of a transcript and compares what they print with what it has.
