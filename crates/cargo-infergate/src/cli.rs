@@ -14,6 +14,7 @@ mod doctor;
 mod explain;
 mod flags;
 mod gate;
+mod gate_options;
 mod help;
 mod init;
 mod load;
@@ -34,13 +35,11 @@ mod sides;
 use std::env::ArgsOs;
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-
-pub use flags::one_of;
 
 use crate::command_worker;
 use crate::config::one_line;
@@ -70,7 +69,7 @@ struct CommandLine {
 #[derive(Subcommand)]
 #[expect(clippy::large_enum_variant, reason = "there is one, made once")]
 enum Request {
-    Gate(gate::Gate),
+    Gate(gate_options::Gate),
     Bench(bench::Bench),
     Compare(compare::Compare),
     Memory(memory::Memory),
@@ -176,10 +175,6 @@ fn long_version() -> String {
     let build = infergate_core::build_info::build();
     let flags = if build.flags.is_empty() { "none" } else { &build.flags };
     format!("{}\n{}, {}, flags: {flags}", env!("CARGO_PKG_VERSION"), build.rustc, build.target)
-}
-
-fn current_folder() -> Result<PathBuf> {
-    std::env::current_dir().context("the current folder cannot be read")
 }
 
 /// cargo passes a subcommand its own name: `cargo infergate gate` starts `cargo-infergate infergate gate`.

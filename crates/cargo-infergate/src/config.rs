@@ -6,7 +6,7 @@
 
 mod tables;
 
-pub use infergate_build::wanted::BenchTarget;
+pub use infergate_build::workspace::BenchTarget;
 pub use infergate_core::config::{FILE_NAME, KEYS, MAX_FILE_BYTES, find_file};
 pub use tables::{accepts, scenarios, scenarios_of};
 
@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _, ValueEnum, value_parser};
 use infergate_core::case::Case;
 use infergate_core::config::{
@@ -27,7 +28,6 @@ use infergate_core::text_file::read_text;
 use infergate_load::api::body::Api;
 use serde::{Deserialize, Serialize};
 
-use crate::cli::one_of;
 use infergate_build::wanted::Wanted;
 use infergate_judge::Policy;
 use infergate_judge::paired::Limits;
@@ -514,4 +514,23 @@ impl Config {
             latency: self.server.latency_limit,
         }
     }
+}
+
+/// A flag's value that is one of these words, each with what it means.
+pub fn one_of<T, const N: usize>(words: [(&'static str, T); N]) -> impl TypedValueParser<Value = T>
+where
+    T: Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(words.each_ref().map(|(word, _)| *word)).try_map(move |given| {
+        let found = words.iter().find(|(word, _)| *word == given);
+        found.map(|(_, meaning)| meaning.clone()).ok_or("is none of these words")
+    })
+}
+
+/// Where relative paths count from.
+///
+/// # Errors
+/// When the folder is gone or cannot be read.
+pub fn current_folder() -> Result<PathBuf> {
+    std::env::current_dir().context("the current folder cannot be read")
 }

@@ -11,7 +11,7 @@ use wildmatch::WildMatch;
 use super::git::git;
 use super::manifest;
 use super::workspace::{Package, Workspace, is_infergate, is_plain};
-use crate::wanted::{BenchTarget, MEMORY_TARGET};
+use crate::workspace::{BenchTarget, MEMORY_TARGET};
 use infergate_core::printable::first_of;
 use infergate_core::worker::WorkerError;
 

@@ -12,8 +12,8 @@ use toml::{Table, Value as Toml};
 
 use super::manifest::{MAX_FILE_BYTES, dependency_sections, table};
 use super::workspace::{CODSPEED, CRITERION, Package, REPLACEMENTS, Workspace, replacement};
-use super::{checkout_folder, swap, toolchain};
-use crate::wanted::BenchTarget;
+use super::{checkout_folder, lock_file, toolchain};
+use crate::workspace::BenchTarget;
 use infergate_core::text_file::read_text;
 
 /// The front's feature that takes profilers of other versions of criterion, which a worker leaves alone anyway.
@@ -60,7 +60,7 @@ pub fn put(files: &Path, folder: &Path, workspace: &Workspace) -> Result<()> {
             checkout_folder::write(files, manifest, &table.to_string())?;
         }
     }
-    swap::resolve(folder, "").with_context(|| {
+    lock_file::resolve(folder, "").with_context(|| {
         let why = if toolchain::is_older_than(OLDEST_RUST, folder) {
             format!(", which needs Rust 1.{OLDEST_RUST} or newer")
         } else {

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result};
 
 use super::{bench_target, run_captured, toolchain};
-use crate::wanted::{BenchTarget, Place};
+use crate::wanted::Place;
+use crate::workspace::BenchTarget;
 use infergate_core::printable::first_of;
 
 /// As many packages are named; the others are counted.

@@ -14,7 +14,7 @@ use super::lock_file::{self, field, packages, versions};
 use super::manifest::{entry, table};
 use super::revision::Tree;
 use super::workspace::{Package, Workspace};
-use super::{checkout_folder, outside_paths, swap};
+use super::{checkout_folder, outside_paths};
 use infergate_core::worker::WorkerError;
 
 /// Lays the benches of `head`'s package `own` over the same package of the checkout `base`.
@@ -30,7 +30,7 @@ pub fn lay(own: &Package, head: &Workspace, base: &Tree) -> Result<()> {
         return not_comparable(&format!("base has no package where head's {} is", own.name));
     };
     let before = Workspace::load(&folder)?;
-    swap::resolve(&folder, "").context("base")?;
+    lock_file::resolve(&folder, "").context("base")?;
     let locked = versions(&before.lock_file())?;
     for name in bench_files(own)? {
         copy(&own.folder().join(&name), &folder, &name)?;
@@ -50,7 +50,7 @@ pub fn lay(own: &Package, head: &Workspace, base: &Tree) -> Result<()> {
     }
     outside_paths::keep(&base.files, &base.repository)?;
     add_packages(&head.lock_file(), &before.lock_file(), base)?;
-    swap::resolve(&folder, "")
+    lock_file::resolve(&folder, "")
         .or_else(|error| not_comparable(&format!("head's benches do not fit base: {error:#}")))?;
     let now = versions(&before.lock_file())?;
     let upgraded = locked.iter().find(|(name, versions)| now.get(*name).is_none_or(|now| !now.is_superset(versions)));

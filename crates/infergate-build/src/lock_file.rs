@@ -1,4 +1,4 @@
-//! Which dependencies two checkouts are built with, by their `Cargo.lock`.
+//! A checkout's `Cargo.lock`: which dependencies two are built with, and cargo's own changes of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,6 +7,8 @@ use anyhow::{Context, Result};
 use infergate_core::printable::{first_of, printable_within};
 use infergate_core::text_file::read_text;
 use toml::{Table, Value};
+
+use super::{run_captured, toolchain};
 
 /// A lock file of a thousand crates has 300 KB.
 pub const MAX_BYTES: u64 = 16 << 20;
@@ -58,4 +60,17 @@ pub fn versions(path: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
         versions.entry(name).or_default().insert(version + &revision.unwrap_or_default());
     }
     Ok(versions)
+}
+
+/// Lets cargo write Cargo.lock as the manifests ask for it; what fits them already stays as it is. What is new there, this compiler can
+/// build. `hint` stands behind a conflict of versions.
+pub fn resolve(folder: &Path, hint: &str) -> Result<()> {
+    cargo(folder, &["metadata", "--format-version", "1"], hint)
+}
+
+/// Runs cargo on the lock file of `folder`.
+pub fn cargo(folder: &Path, arguments: &[&str], hint: &str) -> Result<()> {
+    let mut cargo = toolchain::cargo_in(folder);
+    cargo.args(arguments).env("CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS", "fallback");
+    run_captured::cargo(cargo, hint).map(drop)
 }

@@ -6,11 +6,11 @@ use anyhow::{Context, Result, bail, ensure};
 use semver::{Version, VersionReq};
 use toml::{Table, Value};
 
-use super::lock_file::{field, packages, read};
+use super::checkout_folder;
+use super::lock_file::{cargo, field, packages, read, resolve};
 use super::manifest::{self, dependency_sections, table};
 use super::revision::Tree;
 use super::workspace::Workspace;
-use super::{checkout_folder, run_captured, toolchain};
 
 /// Times that crates are moved back; one can hold another.
 const MOST_ROUNDS: usize = 10;
@@ -230,16 +230,4 @@ fn is_unused(lock: &Table, name: &str) -> bool {
     unused.is_some_and(|unused| unused.iter().any(|patch| field(patch, "name") == Some(name)))
 }
 
-/// Lets cargo write Cargo.lock as the manifests ask for it; what fits them already stays as it is. What is new there, this compiler can
-/// build. `hint` stands behind a conflict of versions.
-pub fn resolve(folder: &Path, hint: &str) -> Result<()> {
-    cargo(folder, &["metadata", "--format-version", "1"], hint)
-}
-
 const TOGETHER: &str = "; crates that need each other's versions are swapped together, with a --swap each";
-
-fn cargo(folder: &Path, arguments: &[&str], hint: &str) -> Result<()> {
-    let mut cargo = toolchain::cargo_in(folder);
-    cargo.args(arguments).env("CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS", "fallback");
-    run_captured::cargo(cargo, hint).map(drop)
-}

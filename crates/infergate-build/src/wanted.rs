@@ -5,12 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use infergate_core::build_info;
-use infergate_receipts::BuiltWith;
 
-use super::workspace::Workspace;
-
-/// The bench target that counts its heap, for the memory phase.
-pub const MEMORY_TARGET: &str = "memory";
+use super::workspace::{BenchTarget, Workspace};
 
 /// Where one side is built: the working tree or a checkout.
 #[derive(Debug, Clone)]
@@ -57,50 +53,4 @@ pub struct Wanted {
     pub base_folder: Option<PathBuf>,
     /// Folder of what the working tree builds.
     pub target_folder: PathBuf,
-}
-
-/// The bench target that is the worker, `[bench]`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BenchTarget {
-    /// Its package; `None`: the one of the current folder.
-    pub package: Option<String>,
-    /// Its name.
-    pub target: String,
-    /// Whether the user named it.
-    pub is_named: bool,
-    /// Features to build both with.
-    pub features: Vec<String>,
-    /// Whether both are built with their package's default features.
-    pub default_features: bool,
-    /// Profile to build both with; `None`: cargo's own for benches.
-    pub profile: Option<String>,
-    /// What it reads and git ignores, linked into each checkout: paths below the current folder.
-    pub carry: Vec<String>,
-}
-
-impl Default for BenchTarget {
-    fn default() -> Self {
-        Self {
-            package: None,
-            target: "inference".into(),
-            is_named: false,
-            features: Vec::new(),
-            default_features: true,
-            profile: None,
-            carry: Vec::new(),
-        }
-    }
-}
-
-impl BenchTarget {
-    /// `parse`, or `codec/parse` where its package was named or is one of several.
-    pub fn name(&self) -> String {
-        self.package.as_ref().map_or_else(|| self.target.clone(), |package| format!("{package}/{}", self.target))
-    }
-
-    /// What cargo is told beside the target's name.
-    pub fn built_with(&self) -> BuiltWith {
-        let Self { package, features, default_features, profile, .. } = self.clone();
-        BuiltWith { package, features, no_default_features: !default_features, profile }
-    }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use infergate_receipts::BuiltWith;
 use serde::Deserialize;
 
 use super::{run_captured, toolchain};
-use crate::wanted::BenchTarget;
 
 /// The drop-in replacement of criterion.
 pub const CRITERION: &str = "infergate-criterion";
@@ -24,6 +24,55 @@ pub const REPLACEMENTS: [(&str, &str); 6] = [
     ("codspeed-divan-compat", DIVAN),
     ("codspeed-divan-compat-walltime", DIVAN),
 ];
+
+/// The bench target that counts its heap, for the memory phase.
+pub const MEMORY_TARGET: &str = "memory";
+
+/// The bench target that is the worker, `[bench]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BenchTarget {
+    /// Its package; `None`: the one of the current folder.
+    pub package: Option<String>,
+    /// Its name.
+    pub target: String,
+    /// Whether the user named it.
+    pub is_named: bool,
+    /// Features to build both with.
+    pub features: Vec<String>,
+    /// Whether both are built with their package's default features.
+    pub default_features: bool,
+    /// Profile to build both with; `None`: cargo's own for benches.
+    pub profile: Option<String>,
+    /// What it reads and git ignores, linked into each checkout: paths below the current folder.
+    pub carry: Vec<String>,
+}
+
+impl Default for BenchTarget {
+    fn default() -> Self {
+        Self {
+            package: None,
+            target: "inference".into(),
+            is_named: false,
+            features: Vec::new(),
+            default_features: true,
+            profile: None,
+            carry: Vec::new(),
+        }
+    }
+}
+
+impl BenchTarget {
+    /// `parse`, or `codec/parse` where its package was named or is one of several.
+    pub fn name(&self) -> String {
+        self.package.as_ref().map_or_else(|| self.target.clone(), |package| format!("{package}/{}", self.target))
+    }
+
+    /// What cargo is told beside the target's name.
+    pub fn built_with(&self) -> BuiltWith {
+        let Self { package, features, default_features, profile, .. } = self.clone();
+        BuiltWith { package, features, no_default_features: !default_features, profile }
+    }
+}
 
 /// The packages around a folder.
 #[derive(Debug, Deserialize)]

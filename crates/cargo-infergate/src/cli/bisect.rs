@@ -59,7 +59,7 @@ pub struct Bisect {
     #[command(flatten)]
     wait: Wait,
     /// Measure each step for at most this long: 90s, 5m (builds not counted)
-    #[arg(long, value_name = "TIME", value_parser = paired_gate::duration)]
+    #[arg(long, value_name = "TIME", value_parser = super::gate_options::duration)]
     budget: Option<Duration>,
     #[command(flatten)]
     keys: Keys<Self>,

@@ -13,8 +13,9 @@ use super::flags::{self, Keys, TakesKeys, Workers};
 use super::machine_lock::{self, Kind, Wait};
 use super::outputs::{self, Written};
 use super::{load_gate, output, preflight};
+use crate::config::Config;
 use crate::machine;
-use infergate_receipts::{Baseline, Receipt, ensure_writable, read};
+use infergate_receipts::{Baseline, LoadBaseline, LoadReceipt, Receipt, ensure_writable, read};
 use infergate_report::blessing;
 
 /// Add a session to this machine class's baseline
@@ -69,7 +70,7 @@ pub fn run(options: &Bless) -> Result<i32> {
     if let Some(first) = given.first()
         && load_gate::is_load(first)?
     {
-        return load_gate::bless(options, &config);
+        return bless_load(options, &config);
     }
     let mut written = Written::default();
     let mut receipts: Vec<Receipt> = match given.is_empty() {
@@ -123,7 +124,7 @@ fn added(before: Option<&Baseline>, receipt: &Receipt, step: bool, path: &Path) 
 
 /// From before the baselines are read until they are written no other command may do the same, or one of two sessions would be
 /// lost. It is the folder that is locked, so that no file comes beside those that are committed.
-pub fn alone(options: &Bless, folder: &Path) -> Result<Option<File>> {
+fn alone(options: &Bless, folder: &Path) -> Result<Option<File>> {
     // Elsewhere folders are not opened, and two at once are their user's to keep apart.
     if options.dry_run || !cfg!(unix) {
         return Ok(None);
@@ -137,7 +138,7 @@ pub fn alone(options: &Bless, folder: &Path) -> Result<Option<File>> {
 }
 
 /// Writes the baselines, each where it belongs, unless this is a dry run; gives the exit code.
-pub fn write<T: Serialize>(options: &Bless, refreshed: &BTreeMap<PathBuf, T>, mut written: Written) -> i32 {
+fn write<T: Serialize>(options: &Bless, refreshed: &BTreeMap<PathBuf, T>, mut written: Written) -> i32 {
     if options.dry_run {
         output::say("dry run: no baseline was written");
     } else {
@@ -156,7 +157,7 @@ pub fn write<T: Serialize>(options: &Bless, refreshed: &BTreeMap<PathBuf, T>, mu
 ///
 /// # Errors
 /// A mark that is there, or sessions that are newer than one that is not: they would be taken for ones behind the step.
-pub fn is_marked<'a>(sessions: impl Iterator<Item = (&'a str, &'a mut bool)>, created: &str) -> Result<bool> {
+fn is_marked<'a>(sessions: impl Iterator<Item = (&'a str, &'a mut bool)>, created: &str) -> Result<bool> {
     let mut is_newest = true;
     for (known, step) in sessions {
         if known == created {
@@ -168,4 +169,42 @@ pub fn is_marked<'a>(sessions: impl Iterator<Item = (&'a str, &'a mut bool)>, cr
     }
     ensure!(is_newest, "--step: it has newer sessions than that of {created}, maybe without the change; measure again");
     Ok(false)
+}
+
+/// `bless --receipt`: each receipt as a session.
+fn bless_load(options: &Bless, config: &Config) -> Result<i32> {
+    let mut receipts: Vec<LoadReceipt> = options.receipt.iter().map(|path| read(path)).collect::<Result<_>>()?;
+    receipts.sort_by(|a, b| a.created.cmp(&b.created));
+    receipts.iter().try_for_each(LoadReceipt::ensure_blessable)?;
+    let _alone = alone(options, &config.baselines)?;
+    let mut refreshed: BTreeMap<PathBuf, LoadBaseline> = BTreeMap::new();
+    for receipt in &receipts {
+        let path = config.baselines.join(LoadBaseline::file_name(receipt));
+        let is_first = !refreshed.contains_key(&path);
+        let before = match refreshed.remove(&path) {
+            Some(before) => Some(before),
+            None => flags::is_there(&path).then(|| read::<LoadBaseline>(&path)).transpose()?,
+        };
+        let after = added_load(before.as_ref(), receipt, options.step && is_first)
+            .with_context(|| format!("{}: not blessed", path.display()))?;
+        output::report(&blessing::load_changes(before.as_ref(), &after, &path));
+        refreshed.insert(path, after);
+    }
+    Ok(write(options, &refreshed, Written::default()))
+}
+
+fn added_load(before: Option<&LoadBaseline>, receipt: &LoadReceipt, step: bool) -> Result<LoadBaseline> {
+    let after = match before {
+        None => LoadBaseline::from_receipt(receipt),
+        Some(before) => {
+            let mut after = before.clone();
+            let steps = after.sessions.iter_mut().map(|session| (session.created.as_str(), &mut session.step));
+            if !(step && is_marked(steps, &receipt.created)?) {
+                before.ensure_accepts(receipt)?;
+                after.add(receipt, step);
+            }
+            after
+        }
+    };
+    Ok(after)
 }

@@ -6,12 +6,10 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use super::current_folder;
-use crate::config::{self, BENCH_TARGET, Config, KEYS, Layer};
+use crate::config::{self, BENCH_TARGET, Config, KEYS, Layer, current_folder};
 
 /// A command that takes some of the keys as flags.
 pub trait TakesKeys {
@@ -129,17 +127,6 @@ pub fn default_of(key: &str) -> Vec<String> {
     let arg = config::flags_of::<config::Keys>().into_iter().find(|arg| arg.get_id() == key);
     let default = |arg: Arg| arg.get_default_values().iter().map(|word| word.to_string_lossy().into()).collect();
     arg.map(default).unwrap_or_default()
-}
-
-/// A flag's value that is one of these words, each with what it means.
-pub fn one_of<T, const N: usize>(words: [(&'static str, T); N]) -> impl TypedValueParser<Value = T>
-where
-    T: Clone + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(words.each_ref().map(|(word, _)| *word)).try_map(move |given| {
-        let found = words.iter().find(|(word, _)| *word == given);
-        found.map(|(_, meaning)| meaning.clone()).ok_or("is none of these words")
-    })
 }
 
 /// The `.json` files straight in `folder`, sorted; none where there is no such folder.

@@ -1,151 +1,16 @@
 //! `gate`: measure, compare with the committed baseline or a revision, decide.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use clap::{Arg, ArgGroup, Args};
 
-use super::flags::{self, Keys, TakesKeys, Workers};
-use super::machine_lock::{self, Wait};
+use super::gate_options::Gate;
 use super::outputs::{self, Written};
-use super::paired_gate::{self, duration};
-use super::{bench, load_gate, output, pages, preflight, progress};
-use crate::config::{self, Config, Judging};
-use crate::paired::Shard;
-use infergate_receipts::{Baseline, PAIRED_SCHEMA, Receipt, Side, read, schema_of};
+use super::{bench, flags, load_gate, machine_lock, output, pages, paired_gate, preflight, progress};
+use crate::config::Config;
+use infergate_receipts::{Baseline, PAIRED_SCHEMA, Receipt, read, schema_of};
 use infergate_report::inputs::Inputs;
 use infergate_report::{terminal, words};
-
-/// Measure, compare with a baseline or revision, decide
-#[derive(Args)]
-// What every command has stands before the first of these.
-#[command(next_display_order = 1)]
-#[command(after_help = "Examples:\n  cargo xtask gate\n  cargo xtask gate --against origin/main\n  \
-    cargo xtask gate --against HEAD~1 --budget 5m\n  cargo xtask gate --model model.gguf --runs 3 --json verdict.json\n  \
-    cargo xtask gate --receipt target/infergate/receipt.json\n  \
-    cargo xtask gate --targets 'prefill/p128 ttft_ms < 2500' --targets 'decode/* tokens_per_s > 20'")]
-pub struct Gate {
-    /// Where the receipt goes [default: target/infergate/receipt.json; with --against paired.json beside it]
-    #[arg(long)]
-    pub out: Option<PathBuf>,
-    /// Judge this receipt instead of measuring; repeatable: the shares of one gate are one suite
-    #[arg(long, conflicts_with_all = flags::measure_ids(), conflicts_with = PAIRED)]
-    pub receipt: Vec<PathBuf>,
-    /// Write the verdict here; - is stdout, which then has nothing else
-    #[arg(long)]
-    pub json: Option<PathBuf>,
-    #[command(flatten)]
-    pub wait: Wait,
-    /// Write a report here too: comment, Markdown, HTML, JSON, CSV, pictures, JUnit, annotations
-    #[arg(long, value_name = "DIR")]
-    pub report: Option<PathBuf>,
-    #[command(flatten)]
-    pub paired: Paired,
-    #[command(flatten)]
-    pub keys: Keys<Self>,
-    #[command(flatten)]
-    pub workers: Workers,
-}
-
-impl TakesKeys for Gate {
-    fn keys() -> Vec<Arg> {
-        [paired_keys(), flags::measure(), flags::of::<Judging>(), flags::of::<config::Memory>()].concat()
-    }
-}
-
-/// Flags that make a gate a paired one, and flags that make it one of servers.
-const PAIRED: &str = "paired";
-const SERVERS: &str = "servers";
-
-/// Flags that make a gate a paired one, and those that only make sense then.
-#[derive(Args)]
-#[command(next_help_heading = "Against a revision, on this machine")]
-#[command(group = ArgGroup::new(PAIRED).args(["against", "swap", "toolchain", "base_bin", "base_url"])
-    .conflicts_with_all(flags::STORED).conflicts_with("worker"))]
-#[group(skip)]
-pub struct Paired {
-    /// Build this git revision too and compare with it, process by process in turn
-    #[arg(long, value_name = "REV")]
-    pub against: Option<String>,
-    /// Compare HEAD as it is locked with HEAD on another version of a dependency; once for each that moves
-    #[arg(long, value_name = "CRATE=VERSION|PATH|URL")]
-    pub swap: Vec<String>,
-    /// Compare HEAD as it is with HEAD built by another toolchain of rustup: beta, nightly, 1.95.0
-    #[arg(long, value_name = "NAME")]
-    pub toolchain: Option<String>,
-    /// Bench binary to compare with, built elsewhere
-    #[arg(long, requires = "head_bin")]
-    pub base_bin: Option<PathBuf>,
-    /// Compare the server of [server] in infergate.toml, started from both revisions
-    #[arg(long, requires = PAIRED, group = SERVERS)]
-    #[arg(conflicts_with_all = ["base_bin", "base_url", "swap", "toolchain"])]
-    pub server: bool,
-    /// Server to compare with, started elsewhere; repeatable: time is judged from 4 of each side on
-    #[arg(long, value_name = "URL", group = SERVERS, requires = "head_url")]
-    pub base_url: Vec<String>,
-    /// Server to judge, started elsewhere; as often as --base-url
-    #[arg(long, value_name = "URL", requires = "base_url")]
-    pub head_url: Vec<String>,
-    /// Bench binary to judge, built elsewhere
-    #[arg(long, requires = "base_bin")]
-    pub head_bin: Option<PathBuf>,
-    /// Time both sides for at most this long: 90s, 5m, 1h. Builds, counting, the memory phase and explaining come on top
-    #[arg(long, value_name = "TIME", requires = PAIRED, value_parser = duration)]
-    pub budget: Option<Duration>,
-    /// Measure a few blocks only and say what they show: no verdict, exit code 0
-    #[arg(long, requires = PAIRED, conflicts_with_all = ["json", "report", "budget", "shard"])]
-    pub quick: bool,
-    /// Measure this share of the cases: 2/8 is the second of eight; `gate --receipt` judges the receipts of all
-    #[arg(long, value_name = "K/N", requires = PAIRED, value_parser = shard)]
-    pub shard: Option<Shard>,
-    /// Whose infergate.toml says limits, targets and cases: base's, or head's [default: base]
-    #[arg(long, value_name = "SIDE", requires = PAIRED, requires = "against")]
-    #[arg(value_parser = flags::one_of([("base", Side::Base), ("head", Side::Head)]))]
-    pub settings: Option<Side>,
-    /// Time also what the machine code says is the same: to see how this machine's noise is judged
-    #[arg(long, requires = PAIRED)]
-    pub time_same_code: bool,
-    /// Show a changed output and judge time all the same
-    #[arg(long)]
-    pub allow_output_change: bool,
-    /// Say which functions take the time of these cases, whatever their verdict, and not of those that regressed; globs, repeatable
-    #[arg(long, value_name = "CASE", requires = PAIRED, conflicts_with_all = ["no_explain", "quick"])]
-    pub explain: Vec<String>,
-    /// Do not look for the functions that take the time of a case that regressed
-    #[arg(long, requires = PAIRED)]
-    pub no_explain: bool,
-}
-
-impl Paired {
-    /// Whether a paired gate is asked for.
-    pub fn is_asked(&self) -> bool {
-        self.against.is_some()
-            || self.base_bin.is_some()
-            || self.toolchain.is_some()
-            || !(self.swap.is_empty() && self.base_url.is_empty())
-    }
-
-    pub fn is_of_servers(&self) -> bool {
-        self.server || !self.base_url.is_empty()
-    }
-}
-
-/// Flags of the keys that hold for a paired gate alone.
-fn paired_keys() -> Vec<Arg> {
-    let paired = [flags::of::<config::PairedKeys>(), flags::of::<config::WorkerCommand>()].concat();
-    let server = flags::of::<config::ServerConfig>().into_iter().map(|arg| arg.requires(SERVERS));
-    paired.into_iter().chain(server).map(|arg| arg.requires(PAIRED)).collect()
-}
-
-/// `2/8`: the second of eight.
-fn shard(text: &str) -> Result<Shard, String> {
-    let parsed = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
-    match parsed {
-        Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
-        _ => Err("a share is its number, from 1, and how many there are, such as 2/8".to_owned()),
-    }
-}
 
 /// Measures or reads, judges, prints.
 pub fn run(options: &Gate) -> Result<i32> {

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 
-use super::flags::one_of;
-use super::{criterion_front, current_folder};
+use super::criterion_front;
 use super::{flags, output, outputs};
+use crate::config::{current_folder, one_of};
 use ci::CiFile;
 use infergate_build::git::git;
 use infergate_core::text_file::read_text;

@@ -20,7 +20,8 @@ use infergate_core::process::this_program;
 
 use super::load_gate::usual_baseline;
 use super::outputs::{Kept, Written};
-use super::{current_folder, machine_lock, output, outputs, pages, progress};
+use super::{machine_lock, output, outputs, pages, progress};
+use crate::config::current_folder;
 use crate::machine;
 use drawer::Drawer;
 use infergate_judge::load::judge as judge_load;

@@ -1,11 +1,9 @@
 //! Load receipts in the commands that bless and judge.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
-use super::bless::{self, Bless};
 use super::flags::Keys;
 use super::outputs::Written;
 use super::{flags, output, pages};
@@ -13,7 +11,7 @@ use crate::config::Config;
 use infergate_judge::load::{compare as compare_runs, judge};
 use infergate_receipts::{LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, LoadReceipt, Verdict, read, schema_of};
 use infergate_report::inputs::Inputs;
-use infergate_report::{blessing, terminal};
+use infergate_report::terminal;
 
 /// Whether the file at `path` is a load receipt or a baseline of them.
 pub fn is_load(path: &Path) -> Result<bool> {
@@ -42,44 +40,6 @@ fn conclude(receipt: LoadReceipt, verdict: Verdict, json: Option<&Path>, folder:
     output::print_verdict(&format!("\n{}\n{}", terminal::load_targets(&receipt), terminal::load_verdict(&verdict)));
     let inputs = Inputs { load: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
     pages::conclude(&inputs, json, folder, Written::default())
-}
-
-/// `bless --receipt`: each receipt as a session.
-pub fn bless(options: &Bless, config: &Config) -> Result<i32> {
-    let mut receipts: Vec<LoadReceipt> = options.receipt.iter().map(|path| read(path)).collect::<Result<_>>()?;
-    receipts.sort_by(|a, b| a.created.cmp(&b.created));
-    receipts.iter().try_for_each(LoadReceipt::ensure_blessable)?;
-    let _alone = bless::alone(options, &config.baselines)?;
-    let mut refreshed: BTreeMap<PathBuf, LoadBaseline> = BTreeMap::new();
-    for receipt in &receipts {
-        let path = config.baselines.join(LoadBaseline::file_name(receipt));
-        let is_first = !refreshed.contains_key(&path);
-        let before = match refreshed.remove(&path) {
-            Some(before) => Some(before),
-            None => flags::is_there(&path).then(|| read::<LoadBaseline>(&path)).transpose()?,
-        };
-        let after = added(before.as_ref(), receipt, options.step && is_first)
-            .with_context(|| format!("{}: not blessed", path.display()))?;
-        output::report(&blessing::load_changes(before.as_ref(), &after, &path));
-        refreshed.insert(path, after);
-    }
-    Ok(bless::write(options, &refreshed, Written::default()))
-}
-
-fn added(before: Option<&LoadBaseline>, receipt: &LoadReceipt, step: bool) -> Result<LoadBaseline> {
-    let after = match before {
-        None => LoadBaseline::from_receipt(receipt),
-        Some(before) => {
-            let mut after = before.clone();
-            let steps = after.sessions.iter_mut().map(|session| (session.created.as_str(), &mut session.step));
-            if !(step && bless::is_marked(steps, &receipt.created)?) {
-                before.ensure_accepts(receipt)?;
-                after.add(receipt, step);
-            }
-            after
-        }
-    };
-    Ok(after)
 }
 
 /// The baseline at the usual place, where there is one.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::explain::Explaining;
-use super::gate::Gate;
+use super::gate_options::Gate;
 use super::outputs::Written;
 use super::settings_policy::GateSettings;
 use super::{bench_choice, explain, git, output, outputs, pages, preflight, progress, server_program};
@@ -256,10 +256,4 @@ pub fn request(config: &Config, base: Program, head: Program, options: &GateOpti
         notes: options.notes.clone(),
         ..PairedRequest::new(base, head, config.measured.load_request())
     })
-}
-
-/// `90s`, `5m`, `1h30m`.
-pub fn duration(text: &str) -> Result<Duration> {
-    let duration = humantime::parse_duration(text).ok().filter(|duration| !duration.is_zero());
-    duration.context("no time to measure in; write 90s, 5m or 1h30m")
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::gate::Paired;
+use super::gate_options::Paired;
 use super::memory::Follower;
 use super::output;
 use super::sides::BuiltPair;

@@ -8,8 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::current_folder;
-use crate::config::{Config, ServerConfig, scenarios_of};
+use crate::config::{Config, ServerConfig, current_folder, scenarios_of};
 use crate::paired::{Program, UnderLoad};
 use infergate_build::build_command::{self, find};
 use infergate_build::watcher;

@@ -11,9 +11,9 @@ use anyhow::{Context, Result};
 use infergate_core::text_file::read_text;
 use infergate_receipts::{Note, Side, Terms};
 
-use super::gate::Gate;
-use super::{current_folder, flags};
-use crate::config::{Config, FILE_NAME, KEYS, Layer, MAX_FILE_BYTES, accepts, find_file, scenarios};
+use super::flags;
+use super::gate_options::Gate;
+use crate::config::{Config, FILE_NAME, KEYS, Layer, MAX_FILE_BYTES, accepts, current_folder, find_file, scenarios};
 use infergate_build::git::{commit_of, file_of, git};
 
 /// Characters of a value that are shown.

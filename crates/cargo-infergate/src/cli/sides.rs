@@ -6,12 +6,10 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result, ensure};
 
-use super::gate::{Gate, Paired};
+use super::gate_options::{Gate, Paired};
 use super::memory::Follower;
-use super::{
-    bench_target, command_program, current_folder, features, memory, output, progress, server_program, swap, toolchain,
-};
-use crate::config::Config;
+use super::{bench_target, command_program, features, memory, output, progress, server_program, swap, toolchain};
+use crate::config::{Config, current_folder};
 use crate::paired::Program;
 use infergate_build::git::git;
 use infergate_build::profiles;

@@ -7,9 +7,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Arg, ArgAction, Args, value_parser};
 
 use super::merge::Commands;
-use crate::cli::flags::{self, Keys, TakesKeys, one_of};
+use crate::cli::flags::{self, Keys, TakesKeys};
 use crate::cli::machine_lock::Wait;
-use crate::config::{self, JUDGING, within};
+use crate::config::{self, JUDGING, one_of, within};
 use infergate_core::load::Spacing;
 use infergate_load::api::body::Api;
 use infergate_load::client::stream::Http;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
-use super::super::gate::Gate;
+use super::super::gate_options::Gate;
 use super::super::memory::Follower;
 use super::super::outputs::Kept;
 use super::super::sides::{self, BuiltPair};
