@@ -74,8 +74,10 @@ pub fn make_ignored(folder: &Path) -> Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
-    let made = fs::create_dir_all(folder).and_then(|()| fs::write(folder.join(".gitignore"), "*\n"));
-    made.with_context(|| format!("{}: cannot be made", folder.display()))
+    fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+    // A full disk costs no verdict.
+    let _ = fs::write(folder.join(".gitignore"), "*\n");
+    Ok(())
 }
 
 /// The files that differ from HEAD, staged or not, and those that git does not know and does not ignore, counted from the root.
