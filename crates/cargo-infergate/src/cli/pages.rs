@@ -10,6 +10,7 @@ use infergate_receipts::write_text;
 use infergate_report::export::{USUAL_FILES, chosen};
 use infergate_report::inputs::Inputs;
 use infergate_report::topics;
+use infergate_report::units::many;
 use infergate_report::verdict_file::verdict_file;
 
 /// Empties the folder of `--report` of the pages of an earlier run: a comment that says "pass" must not outlive a gate that
@@ -61,15 +62,10 @@ pub fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf
             }
         }
     }
-    let (pictures, pages): (Vec<&String>, Vec<&String>) = written.iter().partition(|name| name.contains('/'));
-    let pages: Vec<&str> = pages.into_iter().map(String::as_str).collect();
-    let pictures = match pictures.len() {
-        0 => String::new(),
-        1 => " and 1 picture".into(),
-        count => format!(" and {count} pictures"),
-    };
-    if !written.is_empty() {
-        output::line(&format!("report: {} ({}{pictures})", folder.display(), pages.join(", ")));
+    let (pictures, mut shown): (Vec<String>, Vec<String>) = written.into_iter().partition(|name| name.contains('/'));
+    shown.extend((!pictures.is_empty()).then(|| many(pictures.len(), "picture")));
+    if !shown.is_empty() {
+        output::line(&format!("report: {} ({})", folder.display(), shown.join(", ")));
     }
     failed.map_or(Ok(()), Err)
 }

@@ -194,7 +194,7 @@ mod scripts {
     fn an_old_worker_is_refused_before_the_run() {
         let place = Place::new();
         let (target, old) =
-            (format!("--target={}", without_usage("stop")), format!("--worker={}", script("silent").display()));
+            (format!("--target={}", without_usage("stop")), format!("--worker={}", script("forgets").display()));
         let line = place.refused(&[&["--tokenizer=m", &target, &old], &SMALL[..]].concat());
         assert!(line.contains("does not know \"count_tokens\"; build it with a newer infergate"), "{line}");
     }
