@@ -126,8 +126,11 @@ impl Place {
         for program in ["fake_engine", "leaky_engine", "criterion_benches", "serve", "fake_load"] {
             shell.env(program.to_uppercase(), support::example(program));
         }
-        shell.env("FILES", folder().join("files")).env("GOLDEN", folder().join("../../../../tests/golden"));
-        shell.env("WORKER_WITHOUT_DEPENDENCIES", folder().join("../programs/worker_without_dependencies.rs"));
+        shell.env("FILES", folder().join("files")).env("GOLDEN", folder().join("../golden"));
+        shell.env(
+            "WORKER_WITHOUT_DEPENDENCIES",
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/worker_without_dependencies.rs"),
+        );
         // Fixed dates make fixed commits.
         shell.env("GIT_CONFIG_GLOBAL", folder().join("files/gitconfig"));
         shell.env("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z").env("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z");

@@ -15,7 +15,7 @@ use crate::digest::Digest;
 use crate::engine::Tokenize;
 use crate::gguf::Gguf;
 use crate::gpt2::{Gpt2, Gpt2Config};
-use crate::heap::prefer_huge_pages;
+use crate::heap::make_room;
 use crate::hub::{Files, Hub};
 use crate::local::{self, ModelFiles};
 use crate::model::{Model, gpt2_info, only_f32};
@@ -60,7 +60,7 @@ fn read_gguf(mut file: Gguf, path: &Path, request: &LoadRequest) -> Result<Model
         Family::Llama if as_stored => config.context.min(llama::QUANTIZED_CONTEXT_TOKENS),
         _ => config.context,
     };
-    prefer_huge_pages(file.weight_bytes(&config, as_stored));
+    make_room(&request.model, &file.needs(&LlamaConfig { context: context_tokens, ..config.clone() }, as_stored))?;
     let computes_in = file.computes_in().filter(|_| as_stored);
     let decoder = if as_stored { file.quantized(&config)? } else { f32_decoder(&config, file.dequantized(&config)?)? };
     let info = EngineInfo { context_tokens, computes_in, ..llama_info(&config, dtype) };
@@ -80,7 +80,7 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
             let config = LlamaConfig::from_hf(family, &json).with_context(in_config)?;
             let hf_name: fn(&Weight) -> &str = |w| &w.hf;
             weights::check(&config, hf_name, &|n| weights.shape(n), weights.names()).with_context(do_not_fit)?;
-            prefer_huge_pages(f32_bytes(weights::parameters(&config)));
+            make_room(&request.model, &config.needs(f32_bytes(weights::parameters(&config)), 0, false))?;
             let tied = config.tied;
             // Qwen2 of candle would prefer a stored head to a tied one.
             let is_hidden = move |name: &str| tied && name == "lm_head.weight";
@@ -90,7 +90,7 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
         None => {
             let config = Gpt2Config::deserialize(&json).with_context(in_config)?;
             config.validate().with_context(in_config)?;
-            prefer_huge_pages(f32_bytes(config.parameters()));
+            make_room(&request.model, &config.needs(config.cut_bytes(1)))?;
             let decoder = Gpt2::load(&config, weights.weights(), request.threads).with_context(do_not_fit)?;
             (Box::new(decoder) as Box<dyn Decoder>, gpt2_info(&config))
         }
@@ -102,7 +102,9 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
 fn synthetic_smollm2(request: &LoadRequest) -> Result<Model> {
     only_f32(request)?;
     let config = LlamaConfig::smollm2_135m();
-    prefer_huge_pages(f32_bytes(weights::parameters(&config)));
+    let embedding = f32_bytes((config.vocab * config.hidden) as u64);
+    let needs = config.needs(f32_bytes(weights::parameters(&config)), embedding, false);
+    make_room(&request.model, &needs)?;
     let decoder = f32_decoder(&config, synthetic::var_builder(request.seed, DType::F32))?;
     let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
     Ok(Model { decoder, info: llama_info(&config, "f32".into()), text: None, digest })

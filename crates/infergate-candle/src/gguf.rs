@@ -14,6 +14,7 @@ use candle_nn::VarBuilder;
 use crate::adapter::{Adapter, Facts, settings};
 use crate::config::{Family, LlamaConfig};
 use crate::decoder::Decoder;
+use crate::fits::Needs;
 use crate::weights::{self, Weight};
 use crate::{OneLine as _, llama, qwen};
 
@@ -146,9 +147,18 @@ impl Gguf {
         (stored - embedding + embedding_f32 + head_copy, stored - embedding + head_copy)
     }
 
-    /// Bytes that the weights take in memory, as [`quantized`](Self::quantized) or else [`dequantized`](Self::dequantized).
-    pub fn weight_bytes(&self, config: &LlamaConfig, as_stored: bool) -> u64 {
-        if as_stored { self.quantized_bytes(config).0 } else { 4 * weights::parameters(config) }
+    /// The memory this model takes, as [`quantized`](Self::quantized) or else [`dequantized`](Self::dequantized). Call
+    /// [`config`](Self::config) first.
+    pub fn needs(&self, config: &LlamaConfig, as_stored: bool) -> Needs {
+        let largest = |bytes: fn(&TensorInfo) -> u64| self.content.tensor_infos.values().map(bytes).max().unwrap_or(0);
+        // Each weight is read as bytes, and then made into blocks.
+        let read = 2 * largest(stored_bytes);
+        if as_stored {
+            return config.needs(self.quantized_bytes(config).0, read, true);
+        }
+        // Rows that change places are copied once more.
+        let reordered = 2 * largest(|info| 4 * info.shape.elem_count() as u64);
+        config.needs(4 * weights::parameters(config), read + reordered, false)
     }
 
     /// The weights in f32 under their names in Hugging Face's safetensors.

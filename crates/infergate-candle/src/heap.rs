@@ -1,5 +1,9 @@
 //! Where weights and buffers live: glibc's heap, kept instead of given back, and in huge pages.
 
+use anyhow::Result;
+
+use crate::fits::Needs;
+
 /// glibc's allocator keeps large buffers for the next operation. As it comes, each one is mapped from the kernel and given
 /// back, and faults in page by page (some 30,000 faults for a prompt of 512); only the one main arena may grow beyond 64 MB.
 ///
@@ -11,12 +15,22 @@ pub(super) const ALLOCATOR: &str = "glibc.malloc.arena_max=1:\
 /// Buffers of a pass and the cache, beside weights that are held twice while they are put where they are used.
 const BUFFERS_BYTES: usize = 256 << 20;
 
+/// Refuses a `model` that does not fit the memory there is, then makes the heap ready for its weights.
+///
+/// # Errors
+/// As [`Needs::ensure_fits_memory`].
+pub(super) fn make_room(model: &str, needs: &Needs) -> Result<()> {
+    needs.ensure_fits_memory(model)?;
+    prefer_huge_pages(needs.weights);
+    Ok(())
+}
+
 /// Lets the heap grow by what a model of `weight_bytes` needs to load and run, and asks the kernel for huge pages there: a
 /// token reads every weight, and pages of 4 KiB cost more look-ups than the processor remembers. No memory is taken yet.
 ///
 /// Nothing happens in a process that has huge pages switched off, with another allocator than glibc's or other settings than
 /// [`ALLOCATOR`], or where the kernel has none: everything works, slower.
-pub(super) fn prefer_huge_pages(weight_bytes: u64) {
+fn prefer_huge_pages(weight_bytes: u64) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     if let Ok(weight_bytes) = usize::try_from(weight_bytes) {
         advise(weight_bytes.saturating_mul(2).saturating_add(BUFFERS_BYTES));

@@ -9,6 +9,7 @@ pub mod digest;
 pub mod engine;
 #[cfg(feature = "models")]
 mod files;
+pub mod fits;
 #[cfg(feature = "models")]
 pub mod gguf;
 pub mod gpt2;

@@ -7,7 +7,7 @@ use candle_core::DType;
 
 use crate::digest::Digest;
 use crate::gpt2::{Gpt2, Gpt2Config};
-use crate::heap::prefer_huge_pages;
+use crate::heap::make_room;
 use crate::local::{self, ModelFiles};
 use crate::model::{Model, gpt2_info, only_f32};
 use crate::spec::ModelSpec;
@@ -80,7 +80,7 @@ fn from_files(spec: &ModelSpec, _: &LoadRequest) -> Result<Model> {
 /// GPT-2's architecture with seeded weights.
 fn synthetic_gpt2(config: &Gpt2Config, request: &LoadRequest) -> Result<Model> {
     only_f32(request)?;
-    prefer_huge_pages(4 * config.parameters());
+    make_room(&request.model, &config.needs(config.cut_bytes(1)))?;
     let decoder = Gpt2::load(config, synthetic::var_builder(request.seed, DType::F32), request.threads)?;
     let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
     Ok(Model { decoder: Box::new(decoder), info: gpt2_info(config), text: None, digest })

@@ -43,13 +43,14 @@ impl FromStr for ModelSpec {
     /// Reads a spec. A bare word is a directory only if there is one of that name.
     ///
     /// # Errors
-    /// When it has no known form.
+    /// When it has no known form; the error names the nearest.
     fn from_str(spec: &str) -> Result<Self> {
         ensure!(!spec.contains(char::is_control), "the model's name has control characters in it; a model is {FORMS}");
         if let Some(name) = spec.strip_prefix("synthetic:") {
             ensure!(
                 SYNTHETIC.contains(&name),
-                "unknown model `{spec}`; the synthetic models are {}",
+                "unknown model `{spec}`; did you mean `synthetic:{}`? The synthetic models are {}",
+                nearest(name),
                 SYNTHETIC.join(", ")
             );
             return Ok(Self::Synthetic(name.to_owned()));
@@ -64,7 +65,8 @@ impl FromStr for ModelSpec {
         if path.is_dir() || spec.contains(['/', '\\']) {
             return Ok(Self::Directory(path.to_owned()));
         }
-        bail!("unknown model `{spec}`; a model is {FORMS}")
+        let name = spec.rsplit(':').next().unwrap_or(spec);
+        bail!("unknown model `{spec}`; did you mean `synthetic:{}`? A model is {FORMS}", nearest(name))
     }
 }
 
@@ -101,6 +103,13 @@ fn split_after(path: &str, segments: usize) -> (&str, Option<&str>) {
         Some((at, _)) => (&path[..at], Some(&path[at + 1..])),
         None => (path, None),
     }
+}
+
+fn nearest(name: &str) -> &'static str {
+    SYNTHETIC
+        .into_iter()
+        .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)))
+        .unwrap_or(SYNTHETIC[0])
 }
 
 /// The model's name as it goes into a receipt: without local folders and without the revision.

@@ -3,11 +3,13 @@
 //! here and a line in `TOPICS`.
 
 mod blocks;
+mod comparison;
 mod configuration;
 mod explained;
 pub mod latency;
 pub mod load;
 pub mod memory;
+mod recommendations;
 pub mod request;
 mod scaling;
 mod targets;
@@ -30,10 +32,12 @@ type Topic = fn(&Inputs) -> Option<Section>;
 
 const TOPICS: &[Topic] = &[
     verdict::topic,
+    recommendations::topic,
     targets::topic,
     latency::topic,
     request::topic,
     scaling::topic,
+    comparison::topic,
     explained::topic,
     blocks::topic,
     memory::topic,

@@ -80,7 +80,7 @@ pub fn change(time: &TimeEvidence) -> Cell {
 /// What a row says in addition to its numbers, without its subject; `None` where that is nothing.
 pub fn sentence(row: &VerdictRow) -> Option<String> {
     let found = match &row.evidence {
-        Evidence::Output(output) => differs(output),
+        Evidence::Output(output) => differs(row, output),
         Evidence::Counter(counter) => counted(row, counter),
         Evidence::Target(target) => Some(aimed(row, target)),
         Evidence::Time(_) | Evidence::Memory(_) => None,
@@ -312,9 +312,13 @@ pub fn by_design() -> String {
 
 /// `it runs 1 of the 2 functions that changed: engine::decode`.
 fn runs(functions: usize, changed: usize, named: &[String]) -> String {
-    let some = if functions > 0 { functions.to_string() } else { "none".into() };
-    let changed = units::many(changed, "function");
-    format!("it runs {some} of the {changed} that changed{}", names(functions, named))
+    let which = match (functions, changed) {
+        (0, 1) => "does not run the function that changed".into(),
+        (_, 1) => "runs the function that changed".into(),
+        (0, _) => format!("runs none of the {changed} functions that changed"),
+        _ => format!("runs {functions} of the {changed} functions that changed"),
+    };
+    format!("it {which}{}", names(functions, named))
 }
 
 /// `: engine::decode, engine::step and 2 more` of so many functions.

@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 
+use crate::fits::{COUNTED_TOKENS, Needs, f32s};
 use infergate::engine::Cost;
 
 /// The nonlinearity between the two halves of the MLP.
@@ -117,6 +118,12 @@ impl Gpt2Config {
         (self.vocab_size + self.n_positions) as u64 * e + self.n_layer as u64 * block + 2 * e
     }
 
+    /// Bytes of the weights of `layers` blocks that are copied while they are cut into shards.
+    pub fn cut_bytes(&self, layers: usize) -> u64 {
+        let (e, f) = (self.n_embd as u64, self.inner() as u64);
+        4 * layers as u64 * (3 * e * e + e * f)
+    }
+
     /// The unavoidable work with f32 weights.
     ///
     /// - Bytes of a decoded token: every weight once but the position table, of which one row is read; plus keys and
@@ -137,7 +144,23 @@ impl Gpt2Config {
 
     /// Bytes of the keys and values of one sequence.
     pub fn cache_bytes(&self) -> u64 {
-        (size_of::<f32>() * 2 * self.n_layer * self.n_positions * self.n_embd) as u64
+        f32s(&[2, self.n_layer, self.n_positions, self.n_embd])
+    }
+
+    /// The memory that it takes in f32, beside `loading` bytes while its weights are read and cut into shards.
+    pub fn needs(&self, loading: u64) -> Needs {
+        let c = self;
+        let tokens = COUNTED_TOKENS.min(c.n_positions);
+        let row = 8 * c.n_embd + 3 * c.inner();
+        Needs {
+            weights: 4 * c.parameters(),
+            loading,
+            running: f32s(&[64, c.n_positions + 64])
+                + c.cache_bytes()
+                + f32s(&[tokens, row])
+                + f32s(&[3, c.n_head, 64, tokens])
+                + f32s(&[2, c.vocab_size]),
+        }
     }
 
     /// Refuses what this implementation would compute wrongly.

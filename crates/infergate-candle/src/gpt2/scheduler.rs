@@ -12,6 +12,7 @@ use super::together::{self, Part};
 use super::{Weights, caches};
 use crate::OneLine as _;
 use crate::engine::{copy, greedy};
+use crate::fits::Needs;
 
 /// Prompt tokens that one step reads; more only where a single prompt has more. Everybody's next token waits for them.
 const PROMPT_TOKENS_A_STEP: usize = 512;
@@ -45,6 +46,9 @@ struct Running {
 impl Gpt2Scheduler {
     pub(super) fn new(weights: Arc<Weights>, requests: usize) -> Result<Self> {
         ensure!(requests > 0, "a scheduler for zero requests serves nobody; ask for room for at least one");
+        let running = weights.shared.config.cache_bytes() * requests as u64;
+        let needs = Needs { weights: 0, loading: 0, running };
+        needs.ensure_fits_memory(&format!("room for {requests} requests"))?;
         let slot = |_| Ok(Slot { cache: caches(&weights)?, logits: Vec::new(), running: None });
         let slots = (0..requests).map(slot).collect::<Result<_>>()?;
         Ok(Self { weights, slots, submitted: 0 })

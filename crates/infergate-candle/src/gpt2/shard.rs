@@ -101,7 +101,7 @@ pub(super) fn load(config: &Gpt2Config, vb: &VarBuilder, ranks: usize) -> Result
         let words = share(config.vocab_size, ranks, rank);
         shards.push(Shard {
             heads: share(config.n_head, ranks, rank).len(),
-            blocks: Vec::new(),
+            blocks: Vec::with_capacity(config.n_layer),
             head: wte.narrow(0, words.start, words.len())?,
         });
     }

@@ -144,3 +144,12 @@ fn weights_that_do_not_fit_the_config() {
     assert_says(&change("rope_parameters", json!({"rope_type": "yarn", "factor": 4.0})), &["`yarn`"]);
     assert_says(&change("rope_parameters", json!({"rope_type": "llama3"})), &["factor"]);
 }
+
+#[test]
+fn a_model_larger_than_memory_is_refused_before_it_is_loaded() {
+    let copy = copy_of("gpt2-new");
+    let mut config = json("gpt2-new/config.json");
+    config["n_layer"] = json!(1_000_000_000);
+    fs::write(copy.path().join("config.json"), config.to_string()).unwrap();
+    assert_says(&error(copy.path(), None), &["GiB of memory", "GiB are free", "choose a smaller model"]);
+}

@@ -12,6 +12,7 @@ mod gpt2;
 mod gpt2_together;
 mod hub;
 mod match_transformers;
+mod memory;
 mod output_evidence;
 mod serve;
 mod spec;

@@ -49,12 +49,19 @@ fn the_name_in_a_receipt_has_no_local_folders() {
 }
 
 #[test]
-fn an_unknown_spec_names_what_there_is() {
-    assert!(error("synthetic:gtp2").contains("smollm2-135m"));
-    for spec in ["gpt2", "sythetic:tiny", "", "what-is-this"] {
+fn an_unknown_spec_names_the_nearest() {
+    for (spec, nearest) in [
+        ("synthetic:gtp2", "`synthetic:gpt2`"),
+        ("synthetic:distilgpt", "`synthetic:distilgpt2`"),
+        ("synthetic:smollm2", "`synthetic:smollm2-135m`"),
+        ("gpt2", "`synthetic:gpt2`"),
+        ("sythetic:tiny", "`synthetic:tiny`"),
+        ("", "`synthetic:"),
+    ] {
         let message = error(spec);
-        assert!(message.contains("hf:ORG/NAME") && !message.contains('\n'), "{spec}: {message}");
+        assert!(message.contains(nearest) && !message.contains('\n'), "{spec}: {message}");
     }
+    assert!(error("what-is-this").contains("hf:ORG/NAME"));
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn exact(verdict: &Verdict) -> Table {
         let case = Cell::text(row.subject.to_string());
         let cells = match &row.evidence {
             Evidence::Output(output) => {
-                let differs = Cell::text(words::differs(output).unwrap_or_default());
+                let differs = Cell::text(words::differs(row, output).unwrap_or_default());
                 vec![case, Cell::text("output"), Cell::text(""), differs, Cell::text(""), said_of_output(row, output)]
             }
             Evidence::Counter(counter) => {

@@ -86,7 +86,7 @@ fn clauses(verdict: &Verdict, rows: &[&VerdictRow]) -> Vec<String> {
             let name = name(verdict, &first.subject);
             // What it runs and where it is slower stand below.
             let changed = words::changed(&name, first).filter(|_| first.outcome.exit_code() == 1);
-            changed.unwrap_or_else(|| words::clause(&name, first)) + &more
+            changed.map_or_else(|| words::clause(&(name + &more), first), |changed| changed + &more)
         })
     };
     kinds.filter_map(clause).collect()

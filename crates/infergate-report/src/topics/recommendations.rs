@@ -1,0 +1,117 @@
+//! What to do about the numbers, by rules: each says the number it rests on, and there is none without.
+
+use infergate_core::stats::samples_needed;
+
+use super::request::middle_start;
+use super::scaling::families;
+use crate::figures::{self, Spread};
+use crate::inputs::Inputs;
+use crate::load::WAITED_FOR_NS;
+use crate::model::Section;
+use crate::units;
+use infergate_judge::{limit_fraction, summary_ns};
+use infergate_receipts::{Metric, Receipt};
+
+/// The rules, in the order they are read: what makes the others' numbers no measure comes first. A new one is a function and a line.
+const RULES: &[fn(&Receipt) -> Option<String>] =
+    &[varies, long_prompts, keep_it_warm, slowest_by_hardware, few_samples];
+
+/// Samples of a case that vary by more than this are not steady.
+const CV_LIMIT: f64 = 0.20;
+/// A cold start that takes this many times as long as a warm one is worth a process that stays.
+const COLD_TIMES: f64 = 1.5;
+/// Below this part of what the hardware gives there is something to gain.
+const ROOM: f64 = 0.5;
+
+pub fn topic(inputs: &Inputs) -> Option<Section> {
+    let receipt = inputs.head.as_ref()?;
+    let advice: Vec<String> = RULES.iter().filter_map(|rule| rule(receipt)).collect();
+    Some(Section::new("recommendations", "Recommendations").with([advice]))
+}
+
+fn time(ns: f64) -> String {
+    units::duration(Some(ns))
+}
+
+/// The case whose samples vary most, where that is too much.
+fn varies(receipt: &Receipt) -> Option<String> {
+    let all = receipt.cases.iter().filter_map(|case| {
+        let figure = Metric::gated(case.id);
+        let cv = Spread::of(figure, case).variation().quantity()?.value;
+        Some((case.id, figure, cv))
+    });
+    let (case, figure, cv) = all.filter(|(.., cv)| *cv > CV_LIMIT).max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let said = format!(
+        "Measure again on an idle machine, on cores of its own: {} of {case} varies by {} from sample to sample, and up to {} is \
+         steady",
+        figures::name(figure),
+        units::percent(Some(cv)),
+        units::percent(Some(CV_LIMIT))
+    );
+    Some(said)
+}
+
+/// Up to which prompt the first token is there at once.
+fn long_prompts(receipt: &Receipt) -> Option<String> {
+    let families = families(receipt);
+    let family = families.iter().find(|family| family.figure == Metric::Ttft)?;
+    let quick = family.cases.iter().rev().find(|(_, ttft_ns)| *ttft_ns <= WAITED_FOR_NS);
+    let (longest, most) = family.cases.last().filter(|(_, ttft_ns)| *ttft_ns > WAITED_FOR_NS)?;
+    let Some((shorter, least)) = quick else {
+        let (shortest, least) = family.cases.first()?;
+        let said = format!(
+            "Use a faster prefill or a smaller model where somebody waits for the first word: TTFT is {} at {} prompt tokens \
+             already, and up to {} it seems to come at once",
+            time(*least),
+            shortest.id.prompt_tokens(),
+            time(WAITED_FOR_NS)
+        );
+        return Some(said);
+    };
+    let said = format!(
+        "Keep prompts near {} tokens where somebody waits for the first word: TTFT is {} there and {} at {}, and up to {} \
+         it seems to come at once",
+        shorter.id.prompt_tokens(),
+        time(*least),
+        time(*most),
+        longest.id.prompt_tokens(),
+        time(WAITED_FOR_NS)
+    );
+    Some(said)
+}
+
+fn keep_it_warm(receipt: &Receipt) -> Option<String> {
+    let (cold, warm) = (middle_start(&receipt.cold)?, middle_start(&receipt.warm)?);
+    let (cold_ns, warm_ns) = (cold.ttft_ns() as f64, warm.ttft_ns() as f64);
+    if cold.prompt_tokens != warm.prompt_tokens || warm_ns <= 0.0 || cold_ns < COLD_TIMES * warm_ns {
+        return None;
+    }
+    let said = format!(
+        "Keep the process running: its very first token takes {}, {:.2} times as long as a warm one ({})",
+        time(cold_ns),
+        cold_ns / warm_ns,
+        time(warm_ns)
+    );
+    Some(said)
+}
+
+/// Where the hardware gives most that is not taken.
+fn slowest_by_hardware(receipt: &Receipt) -> Option<String> {
+    let shares = receipt.cases.iter().filter_map(|case| {
+        let share = limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), summary_ns(&case.processes))?;
+        (share < ROOM).then_some((case.id, share))
+    });
+    let (case, share) = shares.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let said = format!("Optimise {case} first: it reaches {} of what the hardware gives", units::percent(Some(share)));
+    Some(said)
+}
+
+/// The case with the fewest samples, where they are too few for a P95.
+fn few_samples(receipt: &Receipt) -> Option<String> {
+    let needed = samples_needed(0.95)?;
+    let samples = receipt.cases.iter().map(|case| (case.id, figures::samples(case)));
+    let (case, samples) = samples.min_by_key(|(_, samples)| *samples)?;
+    let said =
+        format!("Take more samples (--runs, --seconds-per-case): {case} has {samples}, and a P95 takes {needed}");
+    (samples < needed).then_some(said)
+}
