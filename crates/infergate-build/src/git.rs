@@ -75,8 +75,11 @@ pub fn make_ignored(folder: &Path) -> Result<()> {
         return Ok(());
     }
     fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+    let mark = folder.join(".gitignore");
     // A full disk costs no verdict.
-    let _ = fs::write(folder.join(".gitignore"), "*\n");
+    if fs::write(&mark, "*\n").is_err() {
+        let _ = fs::remove_file(&mark);
+    }
     Ok(())
 }
 

@@ -179,7 +179,7 @@ fn a_share_whose_only_bench_is_new_or_fails_costs_the_others_nothing() {
         share(2, base, 4);
         assert!(read::<PairedReceipt>(&sandbox.path("2.json")).expect("it can be read").cases.is_empty());
         let merged = stdout(&sandbox.run(&["gate", "--receipt=1.json", "--receipt=2.json"]).code(1));
-        assert!(merged.contains("square/7: output") && merged.contains(why), "{merged}");
+        assert!(merged.contains("square/7: returns something else") && merged.contains(why), "{merged}");
     }
 }
 
