@@ -46,10 +46,17 @@ pub struct Job {
 /// # Errors
 /// When a pipe breaks; a command that fails is answered.
 pub fn serve(job: Job) -> Result<()> {
+    answer(&mut Worker { job, prepared: None })
+}
+
+/// Answers requests on stdin until it ends, and ends what this process started with it.
+///
+/// # Errors
+/// When a pipe breaks.
+pub fn answer(measured: &mut dyn Measured) -> Result<()> {
     infergate_core::process::end_with_parent();
     take_over();
-    let mut wire = Wire::new(BufReader::new(stdin()), BufWriter::new(stdout()));
-    wire.serve(&mut Worker { job, prepared: None })
+    Wire::new(BufReader::new(stdin()), BufWriter::new(stdout())).serve(measured)
 }
 
 struct Worker {

@@ -9,7 +9,6 @@ mod tracer;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -21,7 +20,7 @@ use anyhow::{Context, Result, bail, ensure};
 use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
 use infergate_core::process::this_program;
-use infergate_core::worker::{Capability, Client, Launcher, Program, Sampling, Timeouts, ensure_not};
+use infergate_core::worker::{Client, Launcher, Program, Sampling, Timeouts, ensure_not};
 use infergate_receipts::PairedCase;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -54,12 +53,6 @@ pub struct Watched<'a> {
     pub functions: &'a [u64],
 }
 
-/// Where the functions begin that one process ran.
-struct Seen {
-    loading: Vec<u64>,
-    of_cases: Vec<(Case, Vec<u64>)>,
-}
-
 impl Watched<'_> {
     /// Which of the functions begin while a process loads, or prepares and runs each of `cases` as blocks do. Two processes do that, the second
     /// in reverse order: what a process does once, in whichever case comes first, is seen in two of them.
@@ -67,30 +60,26 @@ impl Watched<'_> {
     /// # Errors
     /// A clause that says why that is not known.
     pub fn run(&self, cases: &[PairedCase], cancelled: &AtomicBool) -> Result<BTreeMap<Case, BTreeSet<u64>>> {
-        let mut found: BTreeMap<Case, BTreeSet<u64>> = cases.iter().map(|case| (case.id, BTreeSet::new())).collect();
-        let forward: Vec<&PairedCase> = cases.iter().collect();
-        let backward: Vec<&PairedCase> = cases.iter().rev().collect();
-        for order in [forward, backward] {
-            let seen = self.in_one(&order, cancelled)?;
-            for (case, functions) in seen.of_cases {
-                found.entry(case).or_default().extend(seen.loading.iter().copied().chain(functions));
-            }
-        }
+        let mut found = BTreeMap::new();
+        self.in_one(cases.iter(), &mut found, cancelled)?;
+        self.in_one(cases.iter().rev(), &mut found, cancelled)?;
         Ok(found)
     }
 
-    /// What one process runs while it loads, and then of each case.
-    fn in_one(&self, cases: &[&PairedCase], cancelled: &AtomicBool) -> Result<Seen> {
+    /// Adds what one process runs while it loads, and then of each case.
+    fn in_one<'c>(
+        &self,
+        cases: impl Iterator<Item = &'c PairedCase>,
+        found: &mut BTreeMap<Case, BTreeSet<u64>>,
+        cancelled: &AtomicBool,
+    ) -> Result<()> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             bail!("functions are watched on Linux for x86-64 alone");
         }
         let folder = tempfile::tempdir().context("a folder for what is seen cannot be made")?;
         let (list, seen) = (folder.path().join("functions"), folder.path().join("seen"));
-        let lines = self.functions.iter().fold(String::new(), |mut lines, at| {
-            let _ = writeln!(lines, "{at:x}");
-            lines
-        });
-        fs::write(&list, lines).context("the functions to watch cannot be written")?;
+        let lines: Vec<String> = self.functions.iter().map(|at| format!("{at:x}")).collect();
+        fs::write(&list, lines.join("\n")).context("the functions to watch cannot be written")?;
         let mut words: Vec<OsString> =
             vec![COMMAND.into(), "--functions".into(), list.into(), "--seen".into(), seen.clone().into()];
         if let Some(package) = &self.program.package {
@@ -104,25 +93,21 @@ impl Watched<'_> {
         client.load(self.load, self.prompt_text)?;
         let text = || fs::read_to_string(&seen).context("what was seen cannot be read");
         let loading = read(&text()?)?;
-        let mut of_cases = Vec::new();
-        for (at, case) in cases.iter().enumerate() {
+        for (at, case) in cases.enumerate() {
             ensure_not(cancelled)?;
             let before = watch_again(client.process_id(), at + 1, &text)?;
             client.prepare(case.id, None)?;
-            let together = client.can(Capability::Iterations);
-            let (count, iterations) =
-                if together { (1, case.iterations_per_sample) } else { (case.iterations_per_sample, 1) };
             // What a bench does from its second iteration on alone is done behind the untimed one.
-            let sampling = Sampling { warm_up: case.warm_up, ..Sampling::of(count, iterations) };
+            let sampling = Sampling { warm_up: case.warm_up, ..Sampling::of(1, case.iterations_per_sample) };
             for _ in 0..case.pairs.div_ceil(PAIRS_SHARE).max(1) {
                 client.sample_as(case.id, sampling)?;
             }
             let all = text()?;
             read(&all)?;
-            of_cases.push((case.id, places(all.get(before..).unwrap_or_default())?));
+            let ran = places(all.get(before..).unwrap_or_default())?;
+            found.entry(case.id).or_default().extend(loading.iter().copied().chain(ran));
         }
-        drop(client);
-        Ok(Seen { loading, of_cases })
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@
 //! 2 ms where an iteration can be divided, so that both see the same swings of the machine. Which side is started first, and
 //! which runs first, is balanced over every two blocks. What settles a case is not decided here: see [`infergate_judge::paired`].
 
-pub mod alike;
+mod alike;
 mod benches;
 mod block;
 mod contract;
@@ -15,12 +15,10 @@ pub mod load_window;
 mod one_core;
 pub mod pairs;
 mod pilot;
-pub mod planning;
 mod request;
 mod started;
 mod windows;
 
-use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -49,46 +47,18 @@ pub struct PairedRun<'a> {
     /// What is no part of the time to measure in, as linking.
     unbudgeted_ns: u64,
     receipt: PairedReceipt,
-    workers: Workers,
-    /// Pairs of servers that run already.
-    servers: Vec<(WorkerFile, WorkerFile)>,
-    /// Tokens of one turn, by case.
-    turn_tokens: TurnTokens,
+    /// Base and head, once for each placement of what changed, or for each pair of servers that run already.
+    builds: Vec<(WorkerFile, WorkerFile)>,
+    /// How long answers of base and of head may take.
+    timeouts: (Timeouts, Timeouts),
     order: Order,
     pairs: Pairs,
-    /// What blocks start in place of the pilot's builds.
-    alike: Option<Alike>,
     /// The time that starting a process of each side takes, nanoseconds.
     starts_ns: u64,
     /// The longest block so far, or the pilot's estimate.
     block_ns: u64,
     /// The cases that the budget holds; `None`: all.
     in_budget: Option<Vec<Case>>,
-}
-
-/// How many tokens of a generation make a turn; a case that is not named is sampled as a whole.
-type TurnTokens = BTreeMap<Case, usize>;
-
-/// The files of both, and how long their answers may take.
-struct Workers {
-    base: Worker,
-    head: Worker,
-}
-
-struct Worker {
-    file: WorkerFile,
-    timeouts: Timeouts,
-    /// Its output in the pilot, which it has to give in every block.
-    outputs: BTreeMap<Case, Vec<u32>>,
-}
-
-impl Workers {
-    fn of(&self, side: Side) -> &Worker {
-        match side {
-            Side::Base => &self.base,
-            Side::Head => &self.head,
-        }
-    }
 }
 
 impl<'a> PairedRun<'a> {
@@ -106,7 +76,7 @@ impl<'a> PairedRun<'a> {
 
     /// The next blocks compare two other builds of the same thing, by the same plan.
     pub fn exchange(&mut self, base: WorkerFile, head: WorkerFile) {
-        (self.workers.base.file, self.workers.head.file) = (base, head);
+        (self.builds, self.receipt.alike) = (vec![(base, head)], None);
     }
 
     /// What is known so far.
@@ -120,7 +90,7 @@ impl<'a> PairedRun<'a> {
         for case in self.receipt.cases.iter_mut().filter(|case| case.timed && case.load.is_none()) {
             let known = noise.iter().find(|noise| noise.case == case.id);
             if let Some((std, noise)) = known.and_then(|noise| Some((noise.std?, noise))) {
-                planning::expect(case, std, noise.mean_std, self.request);
+                self.request.limits.expect(case, Some(std), noise.mean_std);
             }
         }
     }
@@ -240,13 +210,10 @@ impl<'a> PairedRun<'a> {
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<BlockRecord, WorkerError> {
         let start_ns = self.clock.now_ns();
-        if !self.servers.is_empty() {
-            let (base, head) = self.servers[done % self.servers.len()].clone();
-            self.exchange(base, head);
-        }
         let (started_first, ran_first) = self.order.next();
         let last = self.end_in_sight(done);
-        progress(&step(&label(done, last, cases, "loading"), (done, last), 0, cases.len()));
+        let mut show = |what: &str, at: usize| progress(&step(done, last, cases.len(), what, at));
+        show("loading", 0);
         let mut record = BlockRecord {
             started_first,
             ran_first,
@@ -261,21 +228,19 @@ impl<'a> PairedRun<'a> {
         let all: Vec<PairedCase> = self.timed().into_iter().filter(|case| case.load.is_none()).collect();
         let pairs = self.pairs.next(&all, cases);
         let planned = self.planned(cases);
-        let placements = self.placements(done);
-        for at in 0..placements.len().max(1) {
-            let placement = placements.get(at).copied();
+        let builds = self.builds_of(done);
+        for (at, build) in builds.iter().enumerate() {
             // From one pair of processes to the next both orders turn round.
             let turned = |side: Side| if at % 2 == 0 { side } else { side.other() };
-            let mut pair = self.start_pair(turned(started_first), cases, placement)?;
+            let mut pair = self.start_pair(turned(started_first), cases, *build)?;
             for (nth, case) in planned.iter().filter(|case| case.load.is_none()).enumerate() {
-                progress(&step(&label(done, last, cases, &case.id.to_string()), (done, last), nth, cases.len()));
+                show(&case.id.to_string(), nth);
                 let wanted = pairs.get(&case.id).copied().unwrap_or(case.pairs);
                 // An even number, so that each side runs first equally often.
-                let wanted = wanted.div_ceil(placements.len().max(1)).next_multiple_of(2);
-                let measured =
-                    pair.measure(&PairedCase { pairs: wanted, ..case.clone() }, turned(ran_first), &self.turn_tokens);
+                let wanted = wanted.div_ceil(builds.len()).next_multiple_of(2);
+                let measured = pair.measure(&PairedCase { pairs: wanted, ..case.clone() }, turned(ran_first));
                 let mut measured = measured.map_err(|error| error.about(case.id))?;
-                measured.placements.extend(placement);
+                measured.placements.extend(self.receipt.alike.is_some().then_some(*build));
                 match record.cases.iter_mut().find(|block| block.id == case.id) {
                     Some(block) => block.extend(measured),
                     None => record.cases.push(measured),
@@ -283,9 +248,8 @@ impl<'a> PairedRun<'a> {
             }
             (record.base_idle, record.head_idle) = (pair.base.idle(), pair.head.idle());
             for (at, level) in windows::by_level(&planned).into_iter().enumerate() {
-                let before = record.cases.len();
                 let what = level.first().map_or_else(String::new, |case| format!("{} and the like", case.id));
-                progress(&step(&label(done, last, cases, &what), (done, last), before, cases.len()));
+                show(&what, record.cases.len());
                 windows::measure(&mut pair, &level, at as u64, done, &mut record)?;
             }
             self.note_ends(pair);
@@ -333,15 +297,10 @@ impl<'a> PairedRun<'a> {
         self.receipt.cases.iter().filter(|case| cases.contains(&case.id)).cloned().collect()
     }
 
-    /// Fresh processes, loaded and warm. They load side by side: that takes less time, and treats all alike.
-    fn start_pair(
-        &self,
-        first: Side,
-        cases: &[Case],
-        placement: Option<usize>,
-    ) -> Result<block::Pair<'a>, WorkerError> {
+    /// Fresh processes of a build, loaded and warm. They load side by side: that takes less time, and treats all alike.
+    fn start_pair(&self, first: Side, cases: &[Case], build: usize) -> Result<block::Pair<'a>, WorkerError> {
         // Started by this thread: a worker ends with the thread that started it.
-        let (one, other) = (self.spawn(first, placement)?, self.spawn(first.other(), placement)?);
+        let (one, other) = (self.spawn(first, build)?, self.spawn(first.other(), build)?);
         let (one, other) = thread::scope(|scope| {
             let other = scope.spawn(|| self.warm(first.other(), other, cases));
             let one = self.warm(first, one, cases);
@@ -352,21 +311,23 @@ impl<'a> PairedRun<'a> {
         Ok(block::Pair { base, head, nth: self.receipt.blocks.len(), last_asked: Side::Head })
     }
 
-    fn spawn(&self, side: Side, placement: Option<usize>) -> Result<Client<'a>, WorkerError> {
-        let Worker { file, timeouts, .. } = self.workers.of(side);
-        let placed = self.alike.as_ref().zip(placement).and_then(|(alike, at)| alike.pairs.get(at));
-        let placed = placed.map(|(base, head)| if side == Side::Base { base } else { head });
-        let spawned = Client::spawn(placed.unwrap_or(file), &self.request.load, timeouts.clone(), self.cancelled);
+    fn spawn(&self, side: Side, build: usize) -> Result<Client<'a>, WorkerError> {
+        let (base, head) = &self.builds[build];
+        let (file, timeouts) = match side {
+            Side::Base => (base, &self.timeouts.0),
+            Side::Head => (head, &self.timeouts.1),
+        };
+        let spawned = Client::spawn(file, &self.request.load, timeouts.clone(), self.cancelled);
         Ok(spawned.map_err(|error| error.of(side.name()))?.0)
     }
 
+    /// Each case has to give its output of the pilot in every block.
     fn warm(&self, side: Side, mut client: Client<'a>, cases: &[Case]) -> Result<Client<'a>, WorkerError> {
-        let outputs = &self.workers.of(side).outputs;
         let load = self.request.load_in(Some(self.receipt.blocks.len()));
         let mut warm = || {
             client.load(&load, self.request.prompt_text.as_deref())?;
-            for case in self.planned(cases) {
-                let prepared = client.prepare(case.id, outputs.get(&case.id).cloned());
+            for case in self.receipt.cases.iter().filter(|case| cases.contains(&case.id)) {
+                let prepared = client.prepare(case.id, Some(case.output(side).ids.clone()));
                 prepared.map_err(|error| error.about(case.id))?;
             }
             Ok(())
@@ -412,15 +373,14 @@ impl Order {
 /// Steps of one block on a progress bar.
 const STEPS_OF_BLOCK: usize = 1000;
 
-/// `block 3 of 8, 5 cases open: decode/p128`.
-fn label(done: usize, last: usize, cases: &[Case], what: &str) -> String {
-    let open = if cases.len() == 1 { "1 case open".into() } else { format!("{} cases open", cases.len()) };
+/// `block 3 of 8, 5 cases open: decode/p128`, which is case number `at` of this many. Steps are fractions of a block, so that the time left
+/// is told by the blocks so far, however many cases they had.
+fn step(done: usize, last: usize, cases: usize, what: &str, at: usize) -> Progress {
+    let open = if cases == 1 { "1 case open".into() } else { format!("{cases} cases open") };
     let most = if done < fewest_to_pass() { "" } else { "at most " };
-    format!("block {} of {most}{last}, {open}: {what}", done + 1)
-}
-
-/// Steps are fractions of a block, so that the time left is told by the blocks so far, however many cases they had.
-fn step(label: &str, (done, last): (usize, usize), at: usize, cases: usize) -> Progress {
-    let done_steps = done * STEPS_OF_BLOCK + STEPS_OF_BLOCK * at / cases.max(1);
-    Progress { label: label.to_owned(), done_steps, total_steps: last * STEPS_OF_BLOCK }
+    Progress {
+        label: format!("block {} of {most}{last}, {open}: {what}", done + 1),
+        done_steps: done * STEPS_OF_BLOCK + STEPS_OF_BLOCK * at / cases.max(1),
+        total_steps: last * STEPS_OF_BLOCK,
+    }
 }

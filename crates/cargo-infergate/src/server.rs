@@ -5,7 +5,6 @@
 pub mod answer;
 pub mod memory;
 mod process;
-mod window;
 pub mod worker;
 
 pub use process::{Server, Start};

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{anyhow, ensure};
+use anyhow::anyhow;
 
 use crate::machine::probes;
 use infergate_core::case::{Case, choose, choose_benches};
 use infergate_core::clock::{Clock, MonotonicClock};
-use infergate_core::engine::{EngineInfo, LoadRequest};
+use infergate_core::engine::LoadRequest;
 use infergate_core::iterations::{LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, fitting_iterations};
 use infergate_core::progress::Progress;
 use infergate_core::worker::{
     Capability, Client, PreparedReply, Program, Sampling, Timeouts, WorkerError, WorkerFile, ensure_not,
 };
-use infergate_receipts::{Build, CaseRecord, Machine, ProbePair, ProcessSamples, RECEIPT_SCHEMA, Receipt, timestamp};
+use infergate_receipts::{CaseRecord, ProbePair, ProcessSamples, RECEIPT_SCHEMA, Receipt, timestamp};
 
 /// Samples of one case in one process, at the least and at the most, whatever the time they take.
 const SAMPLES_PER_PROCESS: std::ops::RangeInclusive<usize> = 3..=200;
@@ -72,7 +72,6 @@ pub fn run(
     progress: &mut dyn FnMut(&Progress),
     cancelled: &AtomicBool,
 ) -> Result<Receipt, WorkerError> {
-    check(request)?;
     let mut suite = Suite::new(request, cancelled)?;
     let outcome = suite.measure(keep, progress);
     // The worker may hear of Ctrl-C before we do.
@@ -87,15 +86,6 @@ pub fn run(
         }
         _ => suite.receipt(stopped),
     }
-}
-
-fn check(request: &SuiteRequest) -> anyhow::Result<()> {
-    ensure!(request.runs > 0, "zero runs measure nothing; ask for at least one");
-    ensure!(
-        request.seconds_per_case.is_finite() && request.seconds_per_case >= 0.0,
-        "seconds_per_case must be zero or more"
-    );
-    Ok(())
 }
 
 struct Suite<'a> {
@@ -118,21 +108,9 @@ impl<'a> Suite<'a> {
         let receipt = Receipt {
             schema: RECEIPT_SCHEMA.into(),
             created: timestamp(),
-            partial: true,
-            invalid: Vec::new(),
-            tool: String::new(),
-            machine: Machine::default(),
-            build: Build::default(),
-            engine: EngineInfo::default(),
             threads: request.load.threads,
             seed: request.load.seed,
-            probes: None,
-            cases: Vec::new(),
-            cold: Vec::new(),
-            warm: Vec::new(),
-            memory: None,
-            held: BTreeMap::new(),
-            wall_ns: None,
+            ..Receipt::default()
         };
         Ok(Self {
             request,

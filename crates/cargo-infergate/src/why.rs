@@ -16,7 +16,7 @@ mod tally;
 
 use std::collections::HashMap;
 use std::fs;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -116,11 +116,10 @@ pub fn explain(
     sides: &Sides,
     begun: &mut dyn FnMut(usize),
 ) -> Result<Explained> {
-    match measure(case, difference, most, sides, begun) {
-        Ok(explained) => Ok(explained),
-        Err(error) if sides.cancelled.load(std::sync::atomic::Ordering::Relaxed) => Err(error),
-        Err(error) => Ok(Explained::not(case.id, clause(&error))),
-    }
+    measure(case, difference, most, sides, begun).or_else(|error| match sides.cancelled.load(Ordering::Relaxed) {
+        true => Err(error),
+        false => Ok(Explained::not(case.id, clause(&error))),
+    })
 }
 
 fn measure(
@@ -136,13 +135,10 @@ fn measure(
     let block_ns = difference.looked_ns().min(most_ns * LOOKED_SHARE) / difference.blocks() as f64;
     let turns = ((block_ns / TURN_NS).round() as usize).clamp(FEWEST_TURNS, MOST_TURNS).next_multiple_of(2);
     let turn_ns = block_ns / turns as f64;
-    let programs = Programs::from([false, true].map(|is_head| {
-        let path = path(if is_head { sides.head } else { sides.base });
-        let program = Program::read(&path, starts(sides, is_head));
-        (path, program)
-    }));
+    let own = [path(sides.base), path(sides.head)];
+    let read = |path: &String, is_head| (path.clone(), Program::read(path, starts(sides, is_head)));
+    let programs = Programs::from([read(&own[0], false), read(&own[1], true)]);
     let mut seen = Seen { programs, file: folder.path().join("stacks") };
-    seen.match_functions(sides);
     let mut blocks: Vec<(Tally, Tally)> = Vec::new();
     for block in 0..difference.blocks() {
         let with_this_ns = begun_at.elapsed().as_nanos() as f64 * (block + 1) as f64 / block as f64;
@@ -168,9 +164,8 @@ fn measure(
         }
         blocks.push(pair);
     }
-    let own = [sides.base, sides.head].map(|file| seen.programs.get(&path(file)).and_then(Option::as_ref));
     ensure!(
-        own.iter().flatten().any(|program| program.has_names()),
+        own.iter().filter_map(|path| seen.programs.get(path)?.as_ref()).any(Program::has_names),
         "its program has no symbols (strip), so functions have no names"
     );
     let knows_changed = sides.changed.is_some_and(|changed| changed.is_all);
@@ -222,19 +217,6 @@ struct Seen {
 }
 
 impl Seen {
-    /// A function that one side inlined and the other did not is one function.
-    fn match_functions(&mut self, sides: &Sides) {
-        let (base, head) = (path(sides.base), path(sides.head));
-        for (own, other) in [(&base, &head), (&head, &base)] {
-            // One program against itself has nothing to match.
-            let Some(Some(mut program)) = self.programs.remove(own) else { continue };
-            if let Some(Some(other)) = self.programs.get(other) {
-                program.compare_with(other);
-            }
-            self.programs.insert(own.clone(), Some(program));
-        }
-    }
-
     /// Counts the stacks of a turn.
     fn count(&mut self, profile: &Profile, tally: &mut Tally) -> Result<()> {
         for module in &profile.modules {

@@ -35,7 +35,7 @@ pub use write::*;
 /// Schema name of a [`Receipt`].
 pub const RECEIPT_SCHEMA: &str = "infergate.receipt/1";
 /// Everything one run of the suite measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     /// [`RECEIPT_SCHEMA`].
     pub schema: String,

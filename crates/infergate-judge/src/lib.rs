@@ -60,31 +60,15 @@ pub use time::{limit_fraction, process_medians_ns, summary_ns, variation};
 
 /// Judges a run against the baseline of its machine class, or against none.
 pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result<Verdict> {
-    let mut notes = Vec::new();
-    if let Some(base) = base {
-        base.ensure_same_subject(head)?;
-        notes.extend(differences::notes(base, head));
-    } else {
-        notes.push(Note::NoBaseline { machine_class: head.machine.class.clone() });
-    }
+    base.map_or(Ok(()), |base| base.ensure_same_subject(head))?;
+    let no_baseline = || vec![Note::NoBaseline { machine_class: head.machine.class.clone() }];
+    let mut notes = base.map_or_else(no_baseline, |base| differences::of_baseline(base, head));
     notes.extend(differences::probe_drift(head.probes.as_ref()));
-    if head.partial {
-        notes.push(Note::CutShort { base: false });
-    }
-
-    let is_missing = notes.iter().any(|note| matches!(note, Note::NotRun { .. }));
     let mut rows = exact::judge(head, base, policy);
-    let times = stored::judge(head, base, policy, &rows);
-    rows.extend(times);
+    rows.extend(stored::judge(head, base, policy, &rows));
     rows.extend(target::judge(head, &policy.targets)?);
-    if let Some(record) = &head.memory {
-        rows.extend(memory::judge(record));
-    }
-    let verdict = decide((&head.invalid, head.partial), head.cases.is_empty(), rows, notes);
-    if is_missing && policy.require_baseline && verdict.exit_code == 0 {
-        return Ok(verdict.at_best(Outcome::NotComparable));
-    }
-    Ok(verdict)
+    rows.extend(head.memory.iter().flat_map(memory::judge));
+    Ok(decide((&head.invalid, head.partial), head.cases.is_empty(), policy, rows, notes))
 }
 
 /// Compares two files. A baseline as `base` is judged against as [`judge`] does; a receipt as `base` is one session, so
@@ -135,44 +119,48 @@ pub fn newest_session(baseline: &Baseline) -> Result<Receipt> {
             processes: case.processes.clone(),
         })
     };
-    let Session { created, tool, build, threads, probes, cases, .. } = session;
+    let Session { created, tool, build, threads, probes, cases, .. } = session.clone();
     Ok(Receipt {
         schema: RECEIPT_SCHEMA.into(),
-        created: created.clone(),
-        partial: false,
-        invalid: Vec::new(),
-        tool: tool.clone(),
+        created,
+        tool,
         machine: baseline.machine.clone(),
-        build: build.clone(),
+        build,
         engine: baseline.engine.clone(),
-        threads: *threads,
+        threads,
         seed: baseline.seed,
-        probes: *probes,
+        probes,
         cases: cases.iter().map(record).collect::<Result<_>>()?,
-        cold: Vec::new(),
-        warm: Vec::new(),
-        memory: None,
         held: baseline.held.clone(),
-        wall_ns: None,
+        ..Receipt::default()
     })
 }
 
 /// The worst row decides; a run that broke an invariant, was cut short or has no cases never passes, whatever the rows
-/// say.
+/// say, and neither does one that lacks what a required baseline has.
 fn decide(
     (invalid, partial): (&[String], bool),
     is_empty: bool,
+    policy: &Policy,
     rows: Vec<VerdictRow>,
     mut notes: Vec<Note>,
 ) -> Verdict {
+    let is_missing = notes.iter().any(|note| matches!(note, Note::NotRun { .. }));
+    notes.extend(partial.then_some(Note::CutShort { base: false }));
     notes.extend(invalid.iter().map(|what| Note::Broken { what: what.clone() }));
     let judged = Verdict::of(rows, notes);
-    match (invalid.is_empty(), partial) {
-        (false, _) => judged.at_best(Outcome::Invalid),
-        (true, true) => judged.at_best(Outcome::Partial),
-        (true, false) if is_empty => judged.at_best(Outcome::Failed),
-        (true, false) => judged,
-    }
+    let at_best = if !invalid.is_empty() {
+        Outcome::Invalid
+    } else if partial {
+        Outcome::Partial
+    } else if is_empty {
+        Outcome::Failed
+    } else if is_missing && policy.require_baseline && judged.exit_code == 0 {
+        Outcome::NotComparable
+    } else {
+        return judged;
+    };
+    judged.at_best(at_best)
 }
 
 /// What the run says is wrong with a record; `None` for a sound one.

@@ -8,12 +8,12 @@
 
 mod requests;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashSet;
 
 use anyhow::{Context, Result};
 
-use super::stored::{About, Ending, Stored};
-use super::{Policy, against_one_run, decide, differences::other_sessions, stretches};
+use super::stored::Stored;
+use super::{Policy, against_one_run, decide, differences, stretches};
 use infergate_receipts::{
     Against, Evidence, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Name, Note, Outcome, Reason, Remedy,
     Subject, TimeEvidence, Verdict, VerdictRow,
@@ -24,28 +24,14 @@ pub fn judge(head: &LoadReceipt, base: Option<&LoadBaseline>, policy: &Policy) -
     head.ensure_whole()?;
     let run = LoadBaseline::from_receipt(head);
     let levels: Vec<&LoadSessionLevel> = run.sessions.iter().flat_map(|session| &session.levels).collect();
-    let mut notes = match base {
-        Some(base) => differences(base, &run),
-        None => vec![Note::NoBaseline { machine_class: head.machine.class.clone() }],
-    };
-    if head.partial {
-        notes.push(Note::CutShort { base: false });
-    }
-    let missing = missing(base, &levels);
-    let is_missing = !missing.is_empty();
-    if is_missing {
-        notes.push(Note::NotRun { subjects: missing });
-    }
+    let no_baseline = || vec![Note::NoBaseline { machine_class: head.machine.class.clone() }];
+    let notes = base.map_or_else(no_baseline, |base| differences::of_load(base, &run, missing(base, &levels)));
     let judged = Run::new(head, base, &run, policy);
     let of_levels = levels.iter().zip(head.requests_of_levels());
     let requests = of_levels.flat_map(|(level, requests)| judged.requests(level, &requests));
     let times = levels.iter().flat_map(|level| judged.times(level));
     let rows = requests.chain(times).collect();
-    let verdict = decide((&head.invalid, head.partial), head.levels.is_empty(), rows, notes);
-    if is_missing && policy.require_baseline && verdict.exit_code == 0 {
-        return Ok(verdict.at_best(Outcome::NotComparable));
-    }
-    Ok(verdict)
+    Ok(decide((&head.invalid, head.partial), head.levels.is_empty(), policy, rows, notes))
 }
 
 /// Compares two runs. One session is no spread: time is advisory.
@@ -60,8 +46,6 @@ struct Run<'a> {
     head: &'a LoadReceipt,
     base: Option<&'a LoadBaseline>,
     stored: Stored<'a>,
-    /// The sessions' levels, by their keys.
-    known: HashMap<String, Vec<Known<'a>>>,
     /// Why nothing of the run can be compared.
     other_setup: Vec<Reason>,
     /// Counts that are judged together.
@@ -76,17 +60,12 @@ struct Known<'a> {
     level: &'a LoadSessionLevel,
 }
 
+/// How a row ends, why, and what mends it.
+type Ending = (Outcome, Vec<Reason>, Option<Remedy>);
+
 impl<'a> Run<'a> {
     fn new(head: &'a LoadReceipt, base: Option<&'a LoadBaseline>, run: &LoadBaseline, policy: &'a Policy) -> Self {
-        let mut known: HashMap<String, Vec<Known>> = HashMap::new();
-        let sessions = || base.into_iter().flat_map(|base| &base.sessions);
-        for (stretch, session) in stretches(sessions().map(|session| session.step)).zip(sessions()) {
-            for level in &session.levels {
-                known.entry(level.key()).or_default().push(Known { created: &session.created, stretch, level });
-            }
-        }
         let other_setup = base.into_iter().flat_map(|base| base.differing_setup(&run.setup));
-        let other_load = |(what, base, head)| Reason::OtherLoad { what, base, head };
         let levels = || run.sessions.iter().flat_map(|session| &session.levels);
         let stored = Stored {
             policy,
@@ -98,20 +77,25 @@ impl<'a> Run<'a> {
             head,
             base,
             stored,
-            known,
-            other_setup: other_setup.map(other_load).collect(),
+            other_setup: other_setup.map(|(what, base, head)| Reason::OtherLoad { what, base, head }).collect(),
             counts: requests::COUNTS.len() * levels().count(),
         }
     }
 
-    fn known(&self, level: &LoadSessionLevel) -> &[Known<'a>] {
-        self.known.get(&level.key()).map(Vec::as_slice).unwrap_or_default()
+    /// What the sessions have of a level.
+    fn known(&self, level: &LoadSessionLevel) -> Vec<Known<'a>> {
+        let (sessions, key) = (self.base.map_or(&[][..], |base| &base.sessions), &level.key());
+        let of_session = |(stretch, session): (usize, &'a LoadSession)| {
+            let same = session.levels.iter().filter(move |known| known.key() == *key);
+            same.map(move |level| Known { created: &session.created, stretch, level })
+        };
+        stretches(sessions.iter().map(|session| session.step)).zip(sessions).flat_map(of_session).collect()
     }
 
     /// The medians and the throughput.
     fn times(&self, level: &LoadSessionLevel) -> Vec<VerdictRow> {
         let known = self.known(level);
-        let unjudged = self.unjudged(known);
+        let unjudged = self.unjudged(&known);
         let mut rows = Vec::new();
         for (at, (metric, head_ns)) in level.times_ns().into_iter().enumerate() {
             let time_of = |known: &Known| known.level.times_ns()[at].1;
@@ -123,18 +107,15 @@ impl<'a> Run<'a> {
             if time.head_ns.is_none() && time.base_ns.is_none() {
                 continue;
             }
-            let (time, ending) = match (unjudged.clone(), head_ns) {
-                (Some(ending), _) => (time, ending),
-                (None, None) => {
-                    let ending = Ending::new(Outcome::Inconclusive, vec![Reason::NotTimed]);
-                    (time, ending.mended_by(Remedy::MeasureAgain))
-                }
-                (None, Some(_)) => {
-                    let notes = self.shorter(level).into_iter().collect();
-                    self.stored.judge(time, &past, About { notes, ..About::default() })
-                }
+            let row = |(outcome, reasons, remedy): Ending, time| {
+                let row = VerdictRow::new(subject(level), outcome, Evidence::Time(time));
+                VerdictRow { reasons, remedy, ..row }
             };
-            rows.push(ending.row(subject(level), Evidence::Time(time)));
+            rows.push(match (unjudged.clone(), head_ns) {
+                (Some(ending), _) => row(ending, time),
+                (None, None) => row((Outcome::Inconclusive, vec![Reason::NotTimed], Some(Remedy::MeasureAgain)), time),
+                (None, Some(_)) => self.stored.judge(subject(level), time, &past, None),
+            });
         }
         rows
     }
@@ -143,26 +124,19 @@ impl<'a> Run<'a> {
     fn unjudged(&self, known: &[Known]) -> Option<Ending> {
         let head = self.head;
         if let Some(what) = head.invalid.first() {
-            return Some(Ending::new(Outcome::Invalid, vec![Reason::Broken { what: what.clone() }]));
+            return Some((Outcome::Invalid, vec![Reason::Broken { what: what.clone() }], None));
         }
         if head.partial {
-            return Some(Ending::new(Outcome::Partial, vec![Reason::CutShort]));
+            return Some((Outcome::Partial, vec![Reason::CutShort], None));
         }
-        let ending = |reasons| Ending::new(self.stored.without_baseline(), reasons);
+        let outcome = self.stored.without_baseline();
         if self.base.is_none() {
-            return Some(ending(vec![Reason::NoBaseline]).mended_by(Remedy::Bless));
+            return Some((outcome, vec![Reason::NoBaseline], Some(Remedy::Bless)));
         }
         if !self.other_setup.is_empty() {
-            return Some(ending(self.other_setup.clone()));
+            return Some((outcome, self.other_setup.clone(), None));
         }
-        known.is_empty().then(|| ending(vec![Reason::NoSession]).mended_by(Remedy::Bless))
-    }
-
-    /// A level of far fewer requests scatters more than those the limit was made from.
-    fn shorter(&self, level: &LoadSessionLevel) -> Option<Reason> {
-        let usual = self.known(level).iter().map(|known| known.level.measured).min()?;
-        let requests = level.measured;
-        (requests < usual / 2).then_some(Reason::FewerRequests { requests, usual })
+        known.is_empty().then(|| (outcome, vec![Reason::NoSession], Some(Remedy::Bless)))
     }
 }
 
@@ -172,27 +146,8 @@ fn subject(level: &LoadSessionLevel) -> Subject {
 }
 
 /// Levels of the newest session that were not run.
-fn missing(base: Option<&LoadBaseline>, levels: &[&LoadSessionLevel]) -> Vec<Subject> {
+fn missing(base: &LoadBaseline, levels: &[&LoadSessionLevel]) -> Vec<Subject> {
     let run: HashSet<String> = levels.iter().map(|level| level.key()).collect();
-    let newest = base.and_then(|base| base.sessions.last()).into_iter().flat_map(|session| &session.levels);
+    let newest = base.sessions.last().into_iter().flat_map(|session| &session.levels);
     newest.filter(|level| !run.contains(&level.key())).map(subject).collect()
-}
-
-/// What may explain a change.
-fn differences(base: &LoadBaseline, run: &LoadBaseline) -> Vec<Note> {
-    fn value<'a>(session: &'a LoadSession, key: &str) -> &'a str {
-        session.conditions.get(key).map_or("none", String::as_str)
-    }
-    let mut notes = Vec::new();
-    let classes = (&base.machine.class, &run.machine.class);
-    if classes.0 != classes.1 {
-        notes.push(Note::OtherMachine { base: classes.0.clone(), head: classes.1.clone() });
-    }
-    let Some(head) = run.sessions.last() else { return notes };
-    let newest = base.sessions.last().into_iter().flat_map(|session| session.conditions.keys());
-    let keys: BTreeSet<&String> = head.conditions.keys().chain(newest).collect();
-    for key in keys {
-        notes.extend(other_sessions(key, value(head, key), base.sessions.iter().map(|session| value(session, key))));
-    }
-    notes
 }

@@ -1,9 +1,14 @@
 //! Are two outputs the same? Numbers first, then tokens: a wrong number shows long before another token wins.
 
+use infergate_core::case::Case;
 use infergate_core::engine::first_difference;
 
-use infergate_receipts::{Output, StepLogits};
+use infergate_receipts::{Evidence, Outcome, Output, Reason, StepLogits, VerdictRow};
 pub use infergate_receipts::{OutputComparison, OutputEvidence};
+
+/// On another platform (other SIMD width, other rounding) a first differing id whose two best logits lay closer than
+/// this is not an error.
+const NEAR_TIE_LOGITS: f32 = 1e-3;
 
 /// Where two best logits lay closer than so many times the drift that was seen, either can win.
 const NEAR_TIE_DRIFTS: f64 = 4.0;
@@ -27,6 +32,50 @@ struct Distance {
 
 pub use infergate_core::engine::default_tolerance;
 
+/// What another output means.
+#[derive(Default)]
+pub(super) struct Rule<'a> {
+    /// A relative drift up to this is rounding.
+    pub tolerance: f64,
+    /// Why exactness cannot be asked for across two platforms.
+    pub other_platform: Option<&'a Reason>,
+    /// The user allows it.
+    pub is_allowed: bool,
+    /// Both are the same code.
+    pub is_same_code: bool,
+    /// Its time was not taken because of a stricter tolerance, and it must not pass unseen.
+    pub is_untimed: bool,
+}
+
+/// The row of an output.
+pub(super) fn row(id: Case, base: &Output, head: &Output, rule: &Rule) -> VerdictRow {
+    use OutputComparison::{Changed, Drifted, Same};
+    let mut found = compare(base, head, rule.tolerance);
+    if rule.is_untimed && found.comparison == Drifted {
+        found.comparison = Changed;
+    }
+    // A margin that nobody knows is no near tie, and no clear choice either.
+    let near_tie = found.base_margin.is_some_and(|margin| margin < NEAR_TIE_LOGITS);
+    let are_numbers = found.other_logits.is_none() && !found.no_numbers;
+    let may_round = rule.other_platform.is_some() && are_numbers && (near_tie || found.position.is_none());
+    let is_lost = found.lost_positions > 0 && !rule.is_same_code;
+    let other_prompt = base.prompt_sha256.as_ref().zip(head.prompt_sha256.as_ref()).is_some_and(|(was, is)| was != is);
+    let elsewhere = rule.other_platform.cloned();
+    let (outcome, reason) = match found.comparison {
+        Changed if rule.is_allowed => (Outcome::Advisory, Some(Reason::Allowed)),
+        Changed if other_prompt => (Outcome::NotComparable, Some(Reason::OtherPrompt)),
+        Changed if may_round && is_lost => (Outcome::Inconclusive, Some(Reason::LogitsLost)),
+        // Elsewhere numbers may round by more than here; another token is another matter, and so is what is no number.
+        Changed if may_round => (Outcome::Advisory, elsewhere),
+        Changed => (Outcome::OutputChanged, elsewhere),
+        Drifted | Same if is_lost && rule.is_allowed => (Outcome::Advisory, Some(Reason::Allowed)),
+        Drifted | Same if is_lost => (Outcome::Inconclusive, Some(Reason::LogitsLost)),
+        Drifted => (Outcome::Drifted, elsewhere),
+        _ => (Outcome::Pass, None),
+    };
+    VerdictRow { reasons: reason.into_iter().collect(), ..VerdictRow::new(id, outcome, Evidence::Output(found)) }
+}
+
 /// Compares `head` with `base`. A relative drift up to `tolerance` is rounding.
 pub fn compare(base: &Output, head: &Output, tolerance: f64) -> OutputEvidence {
     let (base_tokens, head_tokens) = tokens(base, head);
@@ -48,7 +97,7 @@ pub fn compare(base: &Output, head: &Output, tolerance: f64) -> OutputEvidence {
         base_margin: position.and_then(|at| base.top2_margins.get(at).copied().flatten()),
         lost_positions,
         other_logits,
-        ..OutputEvidence::new(OutputComparison::Changed)
+        ..OutputEvidence::default()
     };
     if steps.is_empty() {
         let positions = base_tokens.len().min(head_tokens.len());

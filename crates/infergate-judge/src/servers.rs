@@ -6,7 +6,7 @@
 //! a change of some percent whatever it was; then time is shown and decides nothing.
 
 use super::paired::{LEVEL, PASS_LEVEL, Series};
-use infergate_core::stats::{mean, sample_std, student_t_quantile};
+use infergate_core::stats::{mean, sample_std, student_interval};
 use infergate_receipts::{Evidence, Interval, Outcome, Reason, Statistic, VerdictRow};
 
 /// Servers of each side from which on time is judged.
@@ -26,63 +26,31 @@ pub fn weigh(servers: Option<usize>, series: &Series, tests: usize, row: Verdict
         return advisory(row, Reason::FewServers { servers, needed: LEAST_SERVERS });
     }
     let blocks = row.time().and_then(|time| time.blocks).unwrap_or_default();
-    let Some(pairs) = Pairs::of(series, blocks, servers) else {
+    let of_pair = |pair: usize| {
+        let blocks = series.differences.get(..blocks)?.iter().skip(pair).step_by(servers);
+        mean(&blocks.copied().collect::<Vec<f64>>())
+    };
+    let pairs: Vec<f64> = (0..servers.min(blocks)).filter_map(of_pair).collect();
+    let (Some(centre), Some(std)) = (mean(&pairs), sample_std(&pairs)) else {
         return advisory(row, Reason::FewServers { servers: blocks.min(servers), needed: LEAST_SERVERS });
     };
     let level = LEVEL / tests.max(1) as f64;
+    let (of_suite, shown) = (student_interval(&pairs, level), student_interval(&pairs, PASS_LEVEL));
     let is_carried = match row.outcome {
-        Regressed => pairs.centre >= series.limit && pairs.low(level).is_some_and(|low| low > 0.0),
-        Improved => pairs.centre <= -series.limit && pairs.high(level).is_some_and(|high| high < 0.0),
-        WithinLimit => pairs.high(PASS_LEVEL).is_some_and(|high| high < series.limit),
+        Regressed => centre >= series.limit && of_suite.is_some_and(|(low, _)| low > 0.0),
+        Improved => centre <= -series.limit && of_suite.is_some_and(|(_, high)| high < 0.0),
+        WithinLimit => shown.is_some_and(|(_, high)| high < series.limit),
         _ => true,
     };
-    let row = pairs.shown_in(row);
-    let reason = Reason::ServersDiffer { servers: pairs.count, std: pairs.std, limit: series.limit.exp() - 1.0 };
+    let mut row = row;
+    // The change over the blocks leaves the pairs' luck out.
+    if let Evidence::Time(time) = &mut row.evidence {
+        time.ratio = Some(centre.exp());
+        time.interval = shown.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL));
+        time.smallest_slowdown = None;
+    }
+    let reason = Reason::ServersDiffer { servers: pairs.len(), std, limit: series.limit.exp() - 1.0 };
     if is_carried { row } else { advisory(row, reason) }
-}
-
-/// What each pair of servers showed.
-struct Pairs {
-    count: usize,
-    /// Mean over the pairs of ln(head / base).
-    centre: f64,
-    /// Their sample standard deviation.
-    std: f64,
-}
-
-impl Pairs {
-    /// Of the first `blocks`, of which the i-th asked pair i modulo `servers`. `None` below two pairs.
-    fn of(series: &Series, blocks: usize, servers: usize) -> Option<Self> {
-        let seen = series.differences.get(..blocks)?;
-        let of_pair = |pair: usize| mean(&seen.iter().skip(pair).step_by(servers).copied().collect::<Vec<f64>>());
-        let pairs: Vec<f64> = (0..servers.min(blocks)).filter_map(of_pair).collect();
-        Some(Self { count: pairs.len(), centre: mean(&pairs)?, std: sample_std(&pairs)? })
-    }
-
-    /// Half the interval whose ends are one-sided bounds at `level`.
-    fn half_width(&self, level: f64) -> Option<f64> {
-        let t = student_t_quantile(1.0 - level, self.count.checked_sub(1)? as f64)?;
-        Some(t * self.std / (self.count as f64).sqrt())
-    }
-
-    fn low(&self, level: f64) -> Option<f64> {
-        Some(self.centre - self.half_width(level)?)
-    }
-
-    fn high(&self, level: f64) -> Option<f64> {
-        Some(self.centre + self.half_width(level)?)
-    }
-
-    /// The row with the change over the pairs in place of that over the blocks, which leaves their luck out.
-    fn shown_in(&self, mut row: VerdictRow) -> VerdictRow {
-        if let Evidence::Time(time) = &mut row.evidence {
-            let ends = self.low(PASS_LEVEL).zip(self.high(PASS_LEVEL));
-            time.ratio = Some(self.centre.exp());
-            time.interval = ends.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL));
-            time.smallest_slowdown = None;
-        }
-        row
-    }
 }
 
 /// Shown, and without the numbers that rest on blocks alone.

@@ -120,29 +120,6 @@ impl StoredLimit {
     }
 }
 
-/// How a row ends, and why.
-#[derive(Clone)]
-pub(super) struct Ending {
-    outcome: Outcome,
-    reasons: Vec<Reason>,
-    remedy: Option<Remedy>,
-}
-
-impl Ending {
-    pub(super) fn new(outcome: Outcome, reasons: Vec<Reason>) -> Self {
-        Self { outcome, reasons, remedy: None }
-    }
-
-    pub(super) fn mended_by(self, remedy: Remedy) -> Self {
-        Self { remedy: Some(remedy), ..self }
-    }
-
-    pub(super) fn row(self, subject: impl Into<Subject>, evidence: Evidence) -> VerdictRow {
-        let Self { outcome, reasons, remedy } = self;
-        VerdictRow { reasons, remedy, ..VerdictRow::new(subject, outcome, evidence) }
-    }
-}
-
 /// The stored channel for one run, of a suite or of load.
 pub(super) struct Stored<'a> {
     pub policy: &'a Policy,
@@ -151,17 +128,6 @@ pub(super) struct Stored<'a> {
     pub is_elsewhere: bool,
     /// Times that are judged together.
     pub tests: usize,
-}
-
-/// What is known of one time besides itself and the sessions.
-#[derive(Default)]
-pub(super) struct About {
-    /// Its own processes scatter too much to be within a limit or improved.
-    pub noise: Option<Reason>,
-    /// What a reader of its verdict has to know.
-    pub notes: Vec<Reason>,
-    /// head / base as fractions of what the hardware gives, for another machine class.
-    pub normalised: Option<f64>,
 }
 
 impl Stored<'_> {
@@ -183,33 +149,37 @@ impl Stored<'_> {
         TimeEvidence { base_ns, ratio, sessions: Some(since.count()), days, spread_days, ..time }
     }
 
-    /// The verdict on `time`, which stands [`beside`](Self::beside) those of `sessions`.
+    /// The verdict on `time`, which stands [`beside`](Self::beside) those of `sessions`. `scatter` is what there is to say of how much
+    /// its own processes vary.
     pub(super) fn judge(
         &self,
+        subject: Subject,
         time: TimeEvidence,
         sessions: &[(usize, &str, f64)],
-        about: About,
-    ) -> (TimeEvidence, Ending) {
-        let About { noise, notes, normalised } = about;
+        scatter: Option<Reason>,
+    ) -> VerdictRow {
+        let row = |time, outcome, reasons: Vec<Reason>| VerdictRow {
+            reasons,
+            ..VerdictRow::new(subject, outcome, Evidence::Time(time))
+        };
         let (Some(head_ns), Some(_)) = (time.head_ns, time.base_ns) else {
             let reason = if self.has_base { Reason::NoSession } else { Reason::NoBaseline };
-            return (time, Ending::new(self.without_baseline(), vec![reason]).mended_by(Remedy::Bless));
+            return row(time, self.without_baseline(), vec![reason]).mended_by(Remedy::Bless);
         };
         if self.is_elsewhere {
-            let reason = Reason::OtherMachine { normalised: normalised.is_some() };
-            let ratio = normalised.or(time.ratio);
-            return (TimeEvidence { ratio, ..time }, Ending::new(self.without_baseline(), vec![reason]));
+            return row(time, self.without_baseline(), vec![Reason::OtherMachine]);
         }
+        let is_noisy = matches!(scatter, Some(Reason::Noisy { .. }));
         let stretches = between_steps(sessions.iter().copied());
         let Some(limit) = stored_limit(&stretches, self.tests) else {
             let days = stretches.iter().map(Vec::len).sum();
             let needed = MIN_SESSIONS + days - spread_days(&stretches);
             let few = Reason::TooFewSessions { sessions: sessions.len(), days, needed };
-            return (time, Ending::new(Outcome::Advisory, [Some(few), noise].into_iter().flatten().collect()));
+            return row(time, Outcome::Advisory, [few].into_iter().chain(scatter.filter(|_| is_noisy)).collect());
         };
         let (time, outcome) = limit.weigh(time, head_ns, self.tests);
-        let outcome = if noise.is_some() && outcome != Outcome::Regressed { Outcome::Unstable } else { outcome };
-        (time, Ending::new(outcome, noise.into_iter().chain(notes).collect()))
+        let outcome = if is_noisy && outcome != Outcome::Regressed { Outcome::Unstable } else { outcome };
+        row(time, outcome, scatter.into_iter().collect())
     }
 }
 
@@ -218,12 +188,10 @@ pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy, ex
     let is_elsewhere = base.is_some_and(|base| base.machine.class != head.machine.class);
     let stored = Stored { policy, has_base: base.is_some(), is_elsewhere, tests: head.cases.len() };
     let suite = Suite { head, sessions: base.map_or(&[][..], |base| &base.sessions), stored };
-    let output = |record: &CaseRecord| {
-        let is_output = |row: &&VerdictRow| matches!(row.evidence, Evidence::Output(_));
-        let row = exact.iter().filter(is_output).find(|row| row.subject == record.id.into());
-        row.map_or(Outcome::Invalid, |row| row.outcome)
+    let is_changed = |record: &CaseRecord| {
+        exact.iter().any(|row| row.outcome == Outcome::OutputChanged && row.subject == record.id.into())
     };
-    head.cases.iter().map(|record| suite.judge(record, output(record))).collect()
+    head.cases.iter().map(|record| suite.judge(record, is_changed(record))).collect()
 }
 
 /// Cases on the stored channel.
@@ -234,73 +202,44 @@ struct Suite<'a> {
 }
 
 impl Suite<'_> {
-    /// The time of one case, after its `output` was judged.
-    fn judge(&self, record: &CaseRecord, output: Outcome) -> VerdictRow {
+    /// The time of one case, whose output may have changed.
+    fn judge(&self, record: &CaseRecord, is_output_changed: bool) -> VerdictRow {
         let head_ns = time::summary_ns(&record.processes);
+        let time = TimeEvidence { head_ns, ..TimeEvidence::new(Metric::gated(record.id), Against::Baseline) };
+        if let Some(what) = super::invalid(self.head, record) {
+            let row = VerdictRow::new(record.id, Outcome::Invalid, Evidence::Time(time));
+            return row.because(Reason::Broken { what });
+        }
         let time = TimeEvidence {
-            head_ns,
             cv: time::variation(&record.processes),
             limit_fraction: time::limit_fraction(record.work.as_ref(), self.head.probes.as_ref(), head_ns),
-            ..TimeEvidence::new(Metric::gated(record.id), Against::Baseline)
+            ..time
         };
-        let (time, ending) = match (output, head_ns) {
-            (Outcome::Invalid, _) => {
-                let what = super::invalid(self.head, record).unwrap_or_else(|| "the run is invalid".into());
-                let time = TimeEvidence { cv: None, limit_fraction: None, ..time };
-                (time, Ending::new(Outcome::Invalid, vec![Reason::Broken { what }]))
-            }
-            (_, None) => {
-                let outcome = if self.head.partial { Outcome::Partial } else { Outcome::Invalid };
-                (time, Ending::new(outcome, vec![Reason::NotTimed]).mended_by(Remedy::MeasureAgain))
-            }
-            (_, Some(head_ns)) => {
-                let (time, ending) = self.compare(time, record, head_ns);
-                let ending = if self.head.partial {
-                    Ending::new(Outcome::Partial, vec![Reason::CutShort])
-                } else if output == Outcome::OutputChanged {
-                    Ending::new(Outcome::Advisory, vec![Reason::OutputChanged])
-                } else {
-                    ending
-                };
-                (time, ending)
-            }
+        if head_ns.is_none() {
+            let outcome = if self.head.partial { Outcome::Partial } else { Outcome::Invalid };
+            let row = VerdictRow::new(record.id, outcome, Evidence::Time(time));
+            return row.because(Reason::NotTimed).mended_by(Remedy::MeasureAgain);
+        }
+        let row = self.compare(time, record);
+        let (outcome, reason) = match (self.head.partial, is_output_changed) {
+            (true, _) => (Outcome::Partial, Reason::CutShort),
+            (false, true) => (Outcome::Advisory, Reason::OutputChanged),
+            (false, false) => return row,
         };
-        ending.row(record.id, Evidence::Time(time))
+        VerdictRow { outcome, reasons: vec![reason], remedy: None, ..row }
     }
 
-    fn compare(&self, time: TimeEvidence, record: &CaseRecord, head_ns: f64) -> (TimeEvidence, Ending) {
+    fn compare(&self, time: TimeEvidence, record: &CaseRecord) -> VerdictRow {
         // Of another number of threads times are others.
-        let has_as_many = |(_, session, _): &(usize, &Session, f64)| session.threads == self.head.threads;
-        let known: Vec<(usize, &Session, f64)> = known(self.sessions, record.id).filter(has_as_many).collect();
+        let known = known(self.sessions, record.id).filter(|(_, session, _)| session.threads == self.head.threads);
         let sessions: Vec<(usize, &str, f64)> =
-            known.iter().map(|(stretch, session, ns)| (*stretch, session.created.as_str(), *ns)).collect();
-        let (processes, limit) = (record.processes.len(), CV_LIMIT);
-        let few = time.cv.is_none().then_some(Reason::TooFewProcesses { processes });
-        let about = About {
-            noise: time.cv.filter(|cv| *cv > limit).map(|cv| Reason::Noisy { cv, limit }),
-            notes: few.into_iter().chain(self.shorter_than_sessions(record)).collect(),
-            normalised: self.normalised(record, head_ns, &known),
+            known.map(|(stretch, session, ns)| (stretch, session.created.as_str(), ns)).collect();
+        let scatter = match time.cv {
+            None => Some(Reason::TooFewProcesses { processes: record.processes.len() }),
+            Some(cv) => (cv > CV_LIMIT).then_some(Reason::Noisy { cv, limit: CV_LIMIT }),
         };
         let time = if sessions.is_empty() { time } else { self.stored.beside(time, &sessions) };
-        self.stored.judge(time, &sessions, about)
-    }
-
-    /// head / base, each a fraction of what its hardware gives.
-    fn normalised(&self, record: &CaseRecord, head_ns: f64, known: &[(usize, &Session, f64)]) -> Option<f64> {
-        let work = record.work.as_ref();
-        let head = head_ns / time::ideal_ns(work, self.head.probes.as_ref())?;
-        let newest = known.last()?.0;
-        let known = known.iter().filter(|(stretch, _, _)| *stretch == newest);
-        let base = known.filter_map(|(_, session, ns)| Some(ns / time::ideal_ns(work, session.probes.as_ref())?));
-        geometric_mean(&base.collect::<Vec<f64>>()).map(|base| head / base)
-    }
-
-    /// A session of fewer processes scatters more than those the limit was made from.
-    fn shorter_than_sessions(&self, record: &CaseRecord) -> Option<Reason> {
-        let processes = record.processes.len();
-        let cases = self.sessions.iter().flat_map(|session| &session.cases);
-        let usual = cases.filter(|case| case.id == record.id).map(|case| case.processes.len()).min()?;
-        (processes < usual).then_some(Reason::ShorterThanSessions { processes, usual })
+        self.stored.judge(record.id.into(), time, &sessions, scatter)
     }
 }
 

@@ -16,27 +16,37 @@ use infergate_receipts::{
 /// The value of `record`: the median over processes of each process's median, the variation of all samples, or the largest
 /// count seen. `None` where the metric is undefined for the case or nothing was timed or counted.
 pub fn value(metric: TargetMetric, record: &CaseRecord) -> Option<f64> {
-    if metric.is_counted() {
-        return count(metric, &record.counters);
-    }
-    let phase = record.id.phase();
-    if phase == Phase::Bench {
-        return None;
-    }
-    if metric == TargetMetric::CvPercent {
-        let time = TargetMetric::Of(Metric::gated(record.id));
-        return cv_percent(record.processes.iter().flat_map(|process| samples(time, phase, process)));
-    }
-    median(&time::medians(&record.processes, |process| samples(metric, phase, process)))
+    if metric.is_counted() { count(metric, &record.counters) } else { timed(metric, record.id, &record.processes) }
 }
 
 fn count(metric: TargetMetric, counters: &BTreeMap<String, Counter>) -> Option<f64> {
     counters.get(&metric.name()).map(|counter| counter.max as f64)
 }
 
-fn samples(metric: TargetMetric, phase: Phase, process: &ProcessSamples) -> Vec<f64> {
-    let TargetMetric::Of(metric) = metric else { return Vec::new() };
-    process.values(metric, phase).into_iter().map(|value| in_its_unit(metric, value)).collect()
+fn timed(metric: TargetMetric, case: Case, processes: &[ProcessSamples]) -> Option<f64> {
+    if case.phase() == Phase::Bench {
+        return None;
+    }
+    let TargetMetric::Of(metric) = metric else {
+        let all = processes.iter().flat_map(|process| values(Metric::gated(case), case, process));
+        return Some(100.0 * coefficient_of_variation(&all.collect::<Vec<f64>>())?);
+    };
+    median(&time::medians(processes, |process| values(metric, case, process)))
+}
+
+/// Milliseconds, or tokens a second.
+fn values(metric: Metric, case: Case, process: &ProcessSamples) -> Vec<f64> {
+    let tokens = case.output_tokens();
+    // Of a generation that was timed as a whole nothing is known of its tokens.
+    let is_whole =
+        case.phase() == Phase::Generate && tokens > 1 && process.samples_ns.iter().all(|sample| sample.len() == 1);
+    let values = match metric {
+        _ if !is_whole => process.values(metric, case.phase()),
+        Metric::E2e => process.times_ns(),
+        Metric::OutputThroughput => process.times_ns().iter().map(|ns| tokens as f64 * 1e9 / ns).collect(),
+        _ => Vec::new(),
+    };
+    values.into_iter().map(|value| if metric.is_rate() { value } else { value / 1e6 }).collect()
 }
 
 /// Whether a case has the metric, which is none that is counted.
@@ -50,38 +60,19 @@ fn is_defined(metric: TargetMetric, case: Case) -> bool {
     }
 }
 
-/// The value in a paired run: the median over head's processes of each one's median, or the variation of all samples.
-fn paired_value(metric: TargetMetric, case: Case, receipt: &PairedReceipt) -> Option<f64> {
+/// Head's samples in each block of a paired run.
+fn processes(receipt: &PairedReceipt, case: Case) -> Vec<ProcessSamples> {
     let suite = receipt.cases.iter().find(|known| known.id == case);
     let iterations = suite.map_or(1, |known| known.iterations_per_sample.max(1));
     let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
-    if metric == TargetMetric::CvPercent {
-        let time = TargetMetric::Of(Metric::gated(case));
-        return cv_percent(blocks.flat_map(|block| of_block(time, case, block, iterations)));
-    }
-    median(&blocks.filter_map(|block| median(&of_block(metric, case, block, iterations))).collect::<Vec<f64>>())
-}
-
-/// Head's values in one block, whose times are sums over `iterations_per_sample`; empty where only whole iterations were
-/// timed and this needs their tokens.
-fn of_block(metric: TargetMetric, case: Case, block: &BlockCase, iterations_per_sample: usize) -> Vec<f64> {
-    let whole = |value: fn(f64, f64) -> f64| {
-        let tokens = case.output_tokens() as f64;
-        block.head_ns.iter().map(|ns| value(*ns as f64 / iterations_per_sample as f64, tokens)).collect()
+    let of_block = |block: &BlockCase| match &block.head_tokens_ns {
+        tokens_ns if tokens_ns.is_empty() => ProcessSamples {
+            samples_ns: block.head_ns.iter().map(|ns| vec![*ns]).collect(),
+            iterations_per_sample: iterations,
+        },
+        tokens_ns => ProcessSamples { samples_ns: tokens_ns.clone(), iterations_per_sample: 1 },
     };
-    match (case.phase(), metric) {
-        (Phase::Generate, _) if !block.head_tokens_ns.is_empty() => {
-            let samples_ns = block.head_tokens_ns.clone();
-            samples(metric, Phase::Generate, &ProcessSamples { samples_ns, iterations_per_sample: 1 })
-        }
-        (Phase::Generate, TargetMetric::Of(Metric::E2e)) => whole(|ns, _| in_its_unit(Metric::E2e, ns)),
-        (Phase::Generate, TargetMetric::Of(Metric::OutputThroughput)) => whole(|ns, tokens| tokens * 1e9 / ns),
-        (Phase::Generate, _) => Vec::new(),
-        (phase, _) => {
-            let samples_ns = block.head_ns.iter().map(|ns| vec![*ns]).collect();
-            samples(metric, phase, &ProcessSamples { samples_ns, iterations_per_sample })
-        }
-    }
+    blocks.map(of_block).collect()
 }
 
 /// One row; `at_best` is how a run ends that was cut short or broke. What is not known never passes: a metric that the subject has not
@@ -165,7 +156,7 @@ pub(super) fn judge_pair(receipt: &PairedReceipt, targets: &[Target]) -> Vec<Ver
             let counted = receipt.head.counted.iter().find(|counted| counted.id == case);
             let (value, is_defined) = match (metric.is_counted(), is_defined(metric, case)) {
                 (true, _) => (counted.and_then(|counted| count(metric, &counted.counters)), counted.is_none()),
-                (false, true) => (paired_value(metric, case, receipt), true),
+                (false, true) => (timed(metric, case, &processes(receipt, case)), true),
                 (false, false) => (None, false),
             };
             row(target, case.into(), value, is_defined, at_best.clone())
@@ -176,13 +167,4 @@ pub(super) fn judge_pair(receipt: &PairedReceipt, targets: &[Target]) -> Vec<Ver
         }
     }
     rows
-}
-
-fn cv_percent(values: impl Iterator<Item = f64>) -> Option<f64> {
-    Some(100.0 * coefficient_of_variation(&values.collect::<Vec<f64>>())?)
-}
-
-/// Milliseconds, or tokens a second.
-fn in_its_unit(metric: Metric, value: f64) -> f64 {
-    if metric.is_rate() { value } else { value / 1e6 }
 }

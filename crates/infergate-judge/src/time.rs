@@ -30,18 +30,12 @@ pub(super) fn medians(processes: &[ProcessSamples], values: impl Fn(&ProcessSamp
     processes.iter().filter_map(|process| median(&values(process))).collect()
 }
 
-/// The least time this hardware could do `work` in, nanoseconds: flops / matrix rate + bytes / read bandwidth, each rate
-/// the best that was probed around the cases. `None` where the work or the probes are missing or not positive.
-pub(super) fn ideal_ns(work: Option<&Work>, probes: Option<&ProbePair>) -> Option<f64> {
-    let (work, best) = (work?, probes?.best());
-    let ns = (work.flops / best.fma_flops_per_s + work.bytes / best.memory_read_bytes_per_s) * 1e9;
-    (ns.is_finite() && ns > 0.0).then_some(ns)
-}
-
-/// The fraction of the hardware's limit a case reaches: least possible time / `measured_ns`.
+/// The fraction of the hardware's limit a case reaches: the least time this hardware could do `work` in / `measured_ns`. That least time
+/// is flops / matrix rate + bytes / read bandwidth, each rate the best that was probed around the cases.
 ///
 /// Above 1 the probes saw less than the hardware gives; a table says so and shows no fraction. `None` where work, probes or time are missing.
 pub fn limit_fraction(work: Option<&Work>, probes: Option<&ProbePair>, measured_ns: Option<f64>) -> Option<f64> {
-    let fraction = ideal_ns(work, probes)? / measured_ns?;
-    (fraction.is_finite() && fraction > 0.0).then_some(fraction)
+    let (work, best) = (work?, probes?.best());
+    let ideal_ns = (work.flops / best.fma_flops_per_s + work.bytes / best.memory_read_bytes_per_s) * 1e9;
+    Some(ideal_ns / measured_ns?).filter(|fraction| fraction.is_finite() && *fraction > 0.0)
 }

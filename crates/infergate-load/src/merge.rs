@@ -157,7 +157,9 @@ fn merge_level(parts: &[Part], index: usize) -> (LevelRecord, Option<f64>) {
     let first = &parts[0].receipt.levels[index];
     let levels = || parts.iter().map(|part| (part, &part.receipt.levels[index]));
     let mut requests: Vec<RequestRecord> = levels()
-        .flat_map(|(part, level)| level.requests.iter().map(|record| shifted(record, part.offset_ns)))
+        .flat_map(|(part, level)| {
+            level.requests.iter().map(|record| record.clone().with_times(|ns| ns.saturating_add(part.offset_ns)))
+        })
         .collect();
     requests.sort_by_key(|record| record.request);
     let begins_ns = levels().map(|(part, level)| level.began_ns + part.offset_ns);
@@ -229,19 +231,6 @@ fn common_window(parts: &[Part], index: usize) -> Option<Window> {
     let from_ns = windows.iter().map(|window| window.from_ns).max()?;
     let to_ns = windows.iter().map(|window| window.to_ns).min()?;
     (from_ns < to_ns).then_some(Window { from_ns, to_ns })
-}
-
-/// A record whose times count from an earlier moment.
-fn shifted(record: &RequestRecord, offset_ns: u64) -> RequestRecord {
-    let mut record = record.clone();
-    let RequestRecord {
-        scheduled_ns, sent_ns, connected_ns, first_byte_ns, first_answer_ns, chunk_ns, ended_ns, ..
-    } = &mut record;
-    let times = [scheduled_ns, sent_ns, ended_ns].into_iter();
-    for time_ns in times.chain(connected_ns).chain(first_byte_ns).chain(first_answer_ns).chain(chunk_ns) {
-        *time_ns = time_ns.saturating_add(offset_ns);
-    }
-    record
 }
 
 /// How well the shards began together, and what the worst level lost by it.

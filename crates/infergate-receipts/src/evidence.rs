@@ -22,7 +22,7 @@ pub enum Evidence {
 }
 
 /// How head's output relates to base's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputComparison {
     /// Bit for bit, as far as both are known.
@@ -32,13 +32,14 @@ pub enum OutputComparison {
     /// Other tokens, or numbers beyond the tolerance.
     Changed,
     /// There is nothing to compare with.
+    #[default]
     Unknown,
     /// Neither side says what it computed: a bench without `b.output`.
     NotGiven,
 }
 
 /// What the model said on both sides.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputEvidence {
     /// How the two outputs relate.
     pub comparison: OutputComparison,
@@ -74,28 +75,6 @@ pub struct OutputEvidence {
     /// Kullback-Leibler divergence of head's next-token distribution from base's, nats, the largest over the positions
     /// compared; `null` likewise.
     pub kl_divergence: Option<f64>,
-}
-
-impl OutputEvidence {
-    /// `comparison` and nothing more to say about it.
-    pub fn new(comparison: OutputComparison) -> Self {
-        Self {
-            comparison,
-            position: None,
-            base_id: None,
-            head_id: None,
-            base_margin: None,
-            positions: None,
-            lost_positions: 0,
-            relative_drift: None,
-            drift_tolerance: None,
-            vocabulary_drift: None,
-            other_logits: None,
-            no_numbers: false,
-            max_abs_logit_delta: None,
-            kl_divergence: None,
-        }
-    }
 }
 
 /// What a time is compared with.

@@ -21,7 +21,7 @@ use infergate_core::stats::{mean, median};
 pub const PAIRED_SCHEMA: &str = "infergate.paired/1";
 
 /// Everything one paired run measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PairedReceipt {
     /// [`PAIRED_SCHEMA`].
     pub schema: String,
@@ -108,6 +108,9 @@ pub struct PairedCase {
     /// Whether one thread computes it: its processes then take turns on one core.
     #[serde(default)]
     pub one_core: bool,
+    /// Tokens of a generation in one turn; `null` where each sample is a turn.
+    #[serde(default)]
+    pub turn_tokens: Option<usize>,
     /// What base said.
     pub base_output: Output,
     /// What head said. Where it is not the same, the case was not timed unless that was allowed.
@@ -129,6 +132,14 @@ impl PairedCase {
     /// What is timed of it.
     pub fn metric(&self) -> Metric {
         self.load.as_ref().map_or_else(|| Metric::gated(self.id), |load| load.metric)
+    }
+
+    /// What a side said.
+    pub fn output(&self, side: Side) -> &Output {
+        match side {
+            Side::Base => &self.base_output,
+            Side::Head => &self.head_output,
+        }
     }
 }
 
@@ -319,7 +330,7 @@ impl CodeRecord {
 }
 
 /// One side of a paired run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SideRecord {
     /// infergate's version in its worker.
     pub tool: String,

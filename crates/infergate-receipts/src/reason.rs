@@ -43,10 +43,7 @@ pub enum Reason {
         head: String,
     },
     /// Sides ran on different machine classes.
-    OtherMachine {
-        /// Whether the ratio is one of fractions of what the hardware gives.
-        normalised: bool,
-    },
+    OtherMachine,
     /// Sessions of fewer days than it takes to judge.
     TooFewSessions {
         /// Sessions that the baseline has of this subject.
@@ -67,20 +64,6 @@ pub enum Reason {
     TooFewProcesses {
         /// Processes of the run.
         processes: usize,
-    },
-    /// The run has fewer processes than the baseline's sessions.
-    ShorterThanSessions {
-        /// Processes of the run.
-        processes: usize,
-        /// Processes that each of the baseline's sessions has at least.
-        usual: usize,
-    },
-    /// The run has far fewer requests than the baseline's sessions.
-    FewerRequests {
-        /// Measured requests of the run.
-        requests: u64,
-        /// Measured requests that each of the baseline's sessions has at least.
-        usual: u64,
     },
     /// The load is another one than the baseline's.
     OtherLoad {

@@ -91,8 +91,6 @@ pub struct WindowRecord {
     pub length_ns: u64,
     /// Output tokens that came within it, each as many bytes of text as one of base's answers in this block.
     pub output_tokens: u64,
-    /// Requests in flight within it, in the mean.
-    pub in_flight: f64,
     /// Requests that were sent, before and behind it as well.
     pub issued: u64,
     /// Of these, the ones that failed, by class; `cancelled`: they began before its end and had none long after it.
@@ -100,14 +98,10 @@ pub struct WindowRecord {
     pub failures: BTreeMap<FailureClass, u64>,
     /// Requests that were in flight all the time and got no token.
     pub starved: u64,
-    /// Requests that started within it and did not end while all users were busy: their end ran at less load.
-    pub unfinished: u64,
     /// Time to first token of each request that started within it or waited at its begin, nanoseconds; of one that failed, or
     /// got none, to the window's end or its own.
     pub ttft_ns: Vec<u64>,
-    /// Gaps between pieces that ended within it.
-    pub gaps: u64,
-    /// Their P90, nanoseconds; `null` where there are none.
+    /// P90 of the gaps between pieces that ended within it, nanoseconds; `null` where there are none.
     pub itl_p90_ns: Option<u64>,
     /// Each user's longest one, nanoseconds, or the time since a last piece at the window's end where that is longer; of the
     /// users that have one.

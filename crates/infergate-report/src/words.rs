@@ -222,11 +222,7 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
         Reason::NoBaseline => "there is no baseline".into(),
         Reason::NoSession => "the baseline has no session of this case".into(),
         Reason::OtherPlatform { what, base, head } => other_platform(row, what, base, head),
-        Reason::OtherMachine { normalised } => {
-            let how =
-                if *normalised { "normalised by the probes" } else { "not normalised: probes or work are missing" };
-            format!("another machine class, {how}")
-        }
+        Reason::OtherMachine => "another machine class".into(),
         Reason::TooFewSessions { sessions, days, needed } => {
             let (sessions, of) = (units::many(*sessions, "session"), units::many(*days, "day"));
             format!("{sessions} of {of}: time is advisory, {}", days_needed(*days, *needed))
@@ -235,12 +231,6 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
             format!("CV {:.0} % is above the limit of {:.0} %", cv * 100.0, limit * 100.0)
         }
         Reason::TooFewProcesses { processes } => format!("{processes} processes: too few for a CV"),
-        Reason::ShorterThanSessions { processes, usual } => {
-            format!("{processes} processes against {usual} or more in the baseline's sessions: expect more scatter")
-        }
-        Reason::FewerRequests { requests, usual } => {
-            format!("{requests} requests against {usual} or more in the baseline's sessions: expect more scatter")
-        }
         Reason::OtherLoad { what, base, head } => {
             format!("another load: {what} is '{head}' here and '{base}' in the baseline, so nothing is judged")
         }

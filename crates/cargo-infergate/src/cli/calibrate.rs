@@ -20,10 +20,9 @@ use infergate_core::case::Case;
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
 use infergate_core::worker::{WorkerError, WorkerFile};
-use infergate_judge::paired::{of_another_setup, outcomes, series, summarise};
+use infergate_judge::paired::{of_another_setup, summarise, unsettled};
 use infergate_receipts::{
-    BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, ensure_writable, read,
-    timestamp, write_json,
+    CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, ensure_writable, read, timestamp, write_json,
 };
 use infergate_report::calibration;
 
@@ -174,7 +173,7 @@ impl<'a> Session<'a> {
             cases: receipt.cases.clone(),
             gates: Vec::new(),
         };
-        Ok(Self { run, builds, cancelled, calibration, threshold: request.threshold })
+        Ok(Self { run, builds, cancelled, calibration, threshold: request.limits.threshold })
     }
 
     /// Adds to an earlier calibration of the same thing.
@@ -215,7 +214,7 @@ impl<'a> Session<'a> {
         let start_ns = clock.now_ns();
         let mut blocks = Vec::new();
         loop {
-            let cases = open(&self.calibration.cases, &blocks);
+            let cases = unsettled(&self.calibration.cases, &blocks, false, 0);
             if cases.is_empty() {
                 return Ok(CalibrationGate {
                     base_sha256: base.sha256().to_owned(),
@@ -229,12 +228,6 @@ impl<'a> Session<'a> {
             blocks.push(self.run.block(&cases, blocks.len(), &mut renamed(name, line))?);
         }
     }
-}
-
-/// Cases that are not settled after `blocks`.
-pub fn open(cases: &[PairedCase], blocks: &[BlockRecord]) -> Vec<Case> {
-    let (ids, suite): (Vec<Case>, Vec<_>) = series(cases, blocks, false).into_iter().unzip();
-    ids.into_iter().zip(outcomes(&suite, 0)).filter(|(_, outcome)| outcome.is_none()).map(|(id, _)| id).collect()
 }
 
 fn renamed<'l>(name: &'l str, line: &'l progress::Line) -> impl FnMut(&infergate_core::progress::Progress) + 'l {

@@ -85,7 +85,7 @@ pub fn notes() -> Result<Vec<Note>> {
 /// The users that servers are measured under; `None`: one request at a time.
 pub fn under_load(config: &Config) -> Option<UnderLoad> {
     let ServerConfig { users, window_s, .. } = config.server;
-    users.map(|users| UnderLoad { users, window_s, limits: config.limits() })
+    users.map(|users| UnderLoad { users, window_s })
 }
 
 /// Those of infergate.toml, or the first of those that `load` has.

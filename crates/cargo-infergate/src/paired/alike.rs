@@ -24,25 +24,29 @@ fn record(alike: &Alike) -> AlikeRecord {
 }
 
 impl PairedRun<'_> {
-    /// From the next block on each starts these builds, or again those that the pilot saw. Linking is no part of the time to measure in.
+    /// From the next block on each starts these builds, where there are some. Linking is no part of the time to measure in.
     ///
     /// # Errors
     /// Those of `link`.
     pub fn lay_out(&mut self, link: impl FnOnce() -> Result<Option<Alike>>) -> Result<()> {
         let begun_ns = self.clock.now_ns();
-        self.alike = link()?;
-        self.receipt.alike = self.alike.as_ref().map(record);
+        let alike = link()?;
         self.unbudgeted_ns += self.clock.now_ns() - begun_ns;
-        let more = self.placements(0).len().saturating_sub(1) as u64;
-        self.block_ns += more * self.starts_ns;
+        if let Some(alike) = alike {
+            self.receipt.alike = Some(record(&alike));
+            self.builds = alike.pairs;
+            self.block_ns += (self.builds_of(0).len() - 1) as u64 * self.starts_ns;
+        }
         Ok(())
     }
 
-    /// The placements that the block of this number (from 0) visits; none where both sides are as cargo links them. All of them where
-    /// processes load quickly. Else one, drawn without replacement until all were visited.
-    pub(super) fn placements(&self, block: usize) -> Vec<usize> {
-        let count = self.alike.as_ref().map_or(0, |alike| alike.pairs.len());
-        if count == 0 || self.starts_ns < QUICK_TO_LOAD_NS {
+    /// The builds that the block of this number (from 0) starts, one pair of processes after the other. Of several placements all where
+    /// processes load quickly, else one, drawn without replacement until all were visited; of several servers one in turn.
+    pub(super) fn builds_of(&self, block: usize) -> Vec<usize> {
+        let count = self.builds.len();
+        if self.receipt.alike.is_none() {
+            vec![block % count]
+        } else if self.starts_ns < QUICK_TO_LOAD_NS {
             // Each block begins with another one.
             (0..count).map(|at| (at + block) % count).collect()
         } else {
@@ -53,7 +57,7 @@ impl PairedRun<'_> {
 
 /// One of `count`, without replacement until all were drawn. It rests on seed and block alone, never on what was measured, so
 /// that a block stays as symmetric about the change as its noise is.
-pub fn draw(seed: u64, block: usize, count: usize) -> usize {
+fn draw(seed: u64, block: usize, count: usize) -> usize {
     let count = count.max(1);
     let mut random = fastrand::Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut order: Vec<usize> = (0..count).collect();

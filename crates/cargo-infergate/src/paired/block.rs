@@ -1,10 +1,9 @@
 //! Two processes in turn.
 
-use super::TurnTokens;
 use super::one_core::Shared;
 use infergate_core::case::{Case, Phase};
-use infergate_core::worker::{Capability, Client, Sampling, WorkerError};
-use infergate_receipts::{BlockCase, PairedCase, Side};
+use infergate_core::worker::{Capability, Client, PreparedReply, Sampling, WorkerError};
+use infergate_receipts::{BlockCase, PairedCase, ProcessSamples, Side};
 
 /// A fresh process of each side.
 pub struct Pair<'a> {
@@ -14,6 +13,12 @@ pub struct Pair<'a> {
     pub nth: usize,
     /// The side that was asked last, which is the one that an error is of.
     pub last_asked: Side,
+}
+
+/// Why a case cannot be run, on each side that cannot.
+pub struct NotRun {
+    pub in_head: Option<WorkerError>,
+    pub in_base: Option<WorkerError>,
 }
 
 struct Sample {
@@ -42,45 +47,26 @@ impl<'a> Pair<'a> {
     }
 
     /// The pairs of one case; who runs first changes from pair to pair and from turn to turn.
-    pub fn measure(
-        &mut self,
-        case: &PairedCase,
-        ran_first: Side,
-        turn_tokens: &TurnTokens,
-    ) -> Result<BlockCase, WorkerError> {
+    pub fn measure(&mut self, case: &PairedCase, ran_first: Side) -> Result<BlockCase, WorkerError> {
         let _core = if case.one_core { Shared::core(self.processes(), self.nth) } else { None };
         let mut record = BlockCase::new(case.id, Vec::new(), Vec::new());
         for pair in 0..case.pairs {
             let first = if pair % 2 == 0 { ran_first } else { ran_first.other() };
-            for (side, sample) in self.samples(case, first, turn_tokens)? {
-                match side {
-                    Side::Base => {
-                        record.base_ns.push(sample.ns);
-                        record.base_tokens_ns.extend(sample.tokens_ns);
-                    }
-                    Side::Head => {
-                        record.head_ns.push(sample.ns);
-                        record.head_tokens_ns.extend(sample.tokens_ns);
-                    }
-                }
+            let sides = [first, first.other()];
+            let samples = match case.turn_tokens {
+                Some(tokens) => self.in_turns(case.id, tokens, sides)?,
+                None => sides.iter().map(|side| self.whole(case, *side)).collect::<Result<_, _>>()?,
+            };
+            for (side, sample) in sides.into_iter().zip(samples) {
+                let (times_ns, tokens_ns) = match side {
+                    Side::Base => (&mut record.base_ns, &mut record.base_tokens_ns),
+                    Side::Head => (&mut record.head_ns, &mut record.head_tokens_ns),
+                };
+                times_ns.push(sample.ns);
+                tokens_ns.extend(sample.tokens_ns);
             }
         }
         Ok(record)
-    }
-
-    /// One sample of each, the `first` side's first.
-    fn samples(
-        &mut self,
-        case: &PairedCase,
-        first: Side,
-        turn_tokens: &TurnTokens,
-    ) -> Result<Vec<(Side, Sample)>, WorkerError> {
-        let sides = [first, first.other()];
-        let samples = match turn_tokens.get(&case.id) {
-            Some(&tokens) => self.in_turns(case.id, tokens, sides)?,
-            None => sides.iter().map(|side| self.whole(case, *side)).collect::<Result<_, _>>()?,
-        };
-        Ok(sides.into_iter().zip(samples).collect())
     }
 
     /// One generation of each side, in turns of so many tokens, in the order of `sides`.
@@ -106,23 +92,33 @@ impl<'a> Pair<'a> {
         tokens_ns.into_iter().zip(sides).map(|(tokens_ns, side)| Sample::of_tokens(tokens_ns, case, side)).collect()
     }
 
-    /// One sample. A side that cannot time several iterations together is asked for as many single ones, and so is the other.
     fn whole(&mut self, case: &PairedCase, side: Side) -> Result<Sample, WorkerError> {
-        let (count, iterations) = if self.can(Capability::Iterations) {
-            (1, case.iterations_per_sample)
-        } else {
-            (case.iterations_per_sample, 1)
-        };
-        let sampling = Sampling { warm_up: case.warm_up, ..Sampling::of(count, iterations) };
-        let samples = self.client(side).sample_as(case.id, sampling);
-        let mut samples = samples.map_err(|error| error.of(side.name()))?.samples_ns;
+        let sample_ns = self.sample(side, case)?.samples_ns.pop().unwrap_or_default();
         if case.id.phase() == Phase::Generate && case.iterations_per_sample == 1 {
-            return Sample::of_tokens(samples.pop().unwrap_or_default(), case.id, side);
+            return Sample::of_tokens(sample_ns, case.id, side);
         }
-        let sum_ns = samples.iter().filter_map(|sample| sample.last()).fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+        let ns = sample_ns.last().copied().unwrap_or(0);
         // A bench may take less than a step of the clock.
-        let sum_ns = if case.id.phase() == Phase::Bench { sum_ns.max(1) } else { sum_ns };
-        Ok(Sample { ns: positive(sum_ns, case.id, side)?, tokens_ns: None })
+        let ns = if case.id.phase() == Phase::Bench { ns.max(1) } else { ns };
+        Ok(Sample { ns: positive(ns, case.id, side)?, tokens_ns: None })
+    }
+
+    /// One sample of a side, of as many iterations as are planned.
+    pub fn sample(&mut self, side: Side, case: &PairedCase) -> Result<ProcessSamples, WorkerError> {
+        let sampling = Sampling { warm_up: case.warm_up, ..Sampling::of(1, case.iterations_per_sample) };
+        self.client(side).sample_as(case.id, sampling).map_err(|error| error.of(side.name()))
+    }
+
+    /// What base and head give of a case. Base reads the text that head gives, so that their numbers can be compared at every position.
+    pub fn outputs(&mut self, case: Case) -> Result<(PreparedReply, PreparedReply), NotRun> {
+        let in_head = match self.head.prepare(case, None) {
+            Ok(in_head) => in_head,
+            Err(error) => return Err(NotRun { in_head: Some(error), in_base: self.base.prepare(case, None).err() }),
+        };
+        match self.base.prepare_beside(case, &in_head.output) {
+            Ok(in_base) => Ok((in_base, in_head)),
+            Err(error) => Err(NotRun { in_head: None, in_base: Some(error) }),
+        }
     }
 
     pub fn client(&mut self, side: Side) -> &mut Client<'a> {

@@ -4,13 +4,13 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::block::Pair;
+use super::block::{NotRun, Pair};
 use super::excluded_benches::is_answer;
 use super::{PairedRequest, ensure_not};
 use infergate_core::case::{Case, Phase};
 use infergate_core::load::{Arrivals, LevelPlan, RequestShape, Stop};
 use infergate_core::worker::{Capability, Client, WorkerError};
-use infergate_receipts::{FINGERPRINT_POSITIONS, Note, OtherLength, Side};
+use infergate_receipts::{FINGERPRINT_POSITIONS, Note, OtherLength, PairedCase, Side};
 
 /// A shorter prompt takes hardly longer than the first token of a longer one.
 const LEAST_REREAD_TOKENS: usize = 16;
@@ -45,19 +45,23 @@ pub fn check_prefix_cache(pair: &mut Pair<'_>, timed: impl Iterator<Item = Case>
     let longest = cases.get(1..).and_then(<[Case]>::last).copied();
     let mut notes = Vec::new();
     for case in cases.first().copied().into_iter().chain(longest) {
-        let mut times = |side: Side| times_as_fast(pair.client(side), case).map_err(|error| error.of(side.name()));
-        let (head, base) = (times(Side::Head)?, times(Side::Base)?);
-        let answers = |side: &str, times: f64| {
-            format!("{side} answers a prompt of {case} that it has just read {times:.1} times as fast as a new one")
+        let mut answers = |side: Side| {
+            let times = times_as_fast(pair.client(side), case).map_err(|error| error.of(side.name()))?;
+            let text = |times| {
+                format!(
+                    "{} answers a prompt of {case} that it has just read {times:.1} times as fast as a new one",
+                    side.name()
+                )
+            };
+            Ok::<_, WorkerError>(times.map(text))
         };
+        let (head, base) = (answers(Side::Head)?, answers(Side::Base)?);
         if let Some(head) = head {
-            let both = base.map(|base| format!("; base answers it {base:.1} times as fast")).unwrap_or_default();
-            let head = answers("head", head);
+            let both = base.map(|base| format!("; {base}")).unwrap_or_default();
             let text = format!("{head}{both}; Engine::start has to compute it anew (docs/reference/engine.md)");
             return Err(WorkerError::Invalid(text));
         }
-        let of_base = base.map(|times| format!("{}: its times are those of its cache", answers("base", times)));
-        notes.extend(of_base.map(Note::from));
+        notes.extend(base.map(|base| Note::from(format!("{base}: its times are those of its cache"))));
     }
     Ok(notes)
 }
@@ -97,30 +101,27 @@ pub struct OtherOutputs {
 /// The user's own end.
 pub fn check_other_outputs(
     pair: &mut Pair<'_>,
-    cases: &[Case],
+    cases: &[PairedCase],
     context_tokens: usize,
     request: &PairedRequest,
     cancelled: &AtomicBool,
-    say: &mut dyn FnMut(&str),
+    show: &mut dyn FnMut(&str),
 ) -> Result<OtherOutputs, WorkerError> {
     let mut found = OtherOutputs::default();
-    let longest = cases.iter().max_by_key(|case| case.prompt_tokens());
-    let Some(longest) = longest.filter(|_| cases.iter().all(|case| case.phase() != Phase::Bench)) else {
-        return Ok(found);
-    };
-    if !request.other_outputs || request.quick || request.shard.is_some_and(|shard| shard.number != 1) {
+    let is_asked = request.other_outputs && !request.quick && request.shard.is_none_or(|shard| shard.number == 1);
+    if !is_asked || cases.is_empty() || cases.iter().any(|case| case.id.phase() == Phase::Bench) {
         return Ok(found);
     }
-    let has_room = plan(0).validate(context_tokens).is_ok();
-    if has_room && !request.is_same_code() {
-        say("pilot: two requests together");
+    if !request.is_same_code() && plan(0).validate(context_tokens).is_ok() {
+        show("pilot: two requests together");
         if found.check_batch(pair, request, cancelled)? {
             let text = "outputs of other prompt lengths were not compared: a side ended at two requests together";
             found.notes.push(Note::from(text.to_owned()));
             return Ok(found);
         }
     }
-    found.check_lengths(pair, (cases, *longest), context_tokens, request, cancelled, say)?;
+    let cases: Vec<Case> = cases.iter().map(|case| case.id).collect();
+    found.check_lengths(pair, &cases, context_tokens, request, cancelled, show)?;
     Ok(found)
 }
 
@@ -147,60 +148,59 @@ impl OtherOutputs {
         request: &PairedRequest,
         cancelled: &AtomicBool,
     ) -> Result<bool, WorkerError> {
-        let mut worst: Option<(Batch, String)> = None;
+        let mut worse: Vec<(Batch, String)> = Vec::new();
+        let (mut is_shown, mut has_ended) = (false, false);
         for seed in [request.load.seed, request.load.seed ^ 1] {
             ensure_not(cancelled)?;
             let (in_head, why) = serve(&mut pair.head, &plan(seed))?.unwrap_or((Batch::AsAlone, String::new()));
             let of_base = if in_head == Batch::AsAlone { None } else { serve(&mut pair.base, &plan(seed))? };
             // What base cannot be asked is not known to be head's alone.
             let in_base = of_base.map_or(in_head, |(in_base, _)| in_base);
-            let has_ended = in_head == Batch::Ended || in_base == Batch::Ended;
-            let note = |whose: &str, why: &str| Note::from(format!("requests together in {whose}: {why}"));
-            match worst.take() {
-                None if in_head <= in_base => {
-                    if in_head > Batch::Refused {
-                        self.notes.push(note("head, and base is not known to do better", &why));
-                    }
-                    return Ok(has_ended);
+            has_ended = in_head == Batch::Ended || in_base == Batch::Ended;
+            if in_head <= in_base {
+                if worse.is_empty() && in_head > Batch::Refused {
+                    let text = format!("requests together in head, and base is not known to do better: {why}");
+                    self.notes.push(Note::from(text));
                 }
-                Some((_, first)) if in_head <= in_base => {
-                    self.notes.push(note("head alone, in one of two looks", &first));
-                    return Ok(has_ended);
-                }
-                first => worst = first.filter(|(first, _)| *first >= in_head).or(Some((in_head, why))),
+                break;
             }
+            is_shown = has_ended || !worse.is_empty();
+            worse.push((in_head, why));
             if has_ended {
-                self.broken.extend(worst.map(|(_, why)| format!("requests together in head alone: {why}")));
-                return Ok(true);
+                break;
             }
         }
-        if let Some((batch, why)) = worst {
-            let text = format!("requests together in head alone: {why}");
-            match request.allow_output_change && batch == Batch::Wrong {
-                true => self.notes.push(Note::from(text)),
-                false => self.broken.push(text),
-            }
+        let Some((batch, why)) = worse.into_iter().max_by_key(|(batch, _)| *batch) else { return Ok(has_ended) };
+        let is_allowed = request.allow_output_change && batch == Batch::Wrong;
+        if is_shown && !is_allowed {
+            self.broken.push(format!("requests together in head alone: {why}"));
+        } else {
+            let times = if is_shown { "" } else { ", in one of two looks" };
+            self.notes.push(Note::from(format!("requests together in head alone{times}: {why}")));
         }
-        Ok(false)
+        Ok(has_ended)
     }
 
     /// A mask, a tail or a table of positions can be wrong at some lengths alone.
     fn check_lengths(
         &mut self,
         pair: &mut Pair<'_>,
-        (cases, longest): (&[Case], Case),
+        cases: &[Case],
         context_tokens: usize,
         request: &PairedRequest,
         cancelled: &AtomicBool,
-        say: &mut dyn FnMut(&str),
+        show: &mut dyn FnMut(&str),
     ) -> Result<(), WorkerError> {
-        let took_s = pair.head.timeouts().prepared(longest).unwrap_or_default().as_secs_f64();
+        // Both sides take at least as much longer for a longest prompt as that is longer.
+        let token_s = cases.iter().max_by_key(|case| case.prompt_tokens()).map_or(0.0, |longest| {
+            let took = pair.head.timeouts().prepared(*longest).unwrap_or_default();
+            took.as_secs_f64() / longest.prompt_tokens() as f64
+        });
         let (begun, room_s) = (Instant::now(), request.budget.map(|budget| (budget / PART_OF_BUDGET).as_secs_f64()));
         let mut not_compared: Vec<(usize, String)> = Vec::new();
         for prompt_tokens in lengths(cases, context_tokens) {
             ensure_not(cancelled)?;
-            // Both sides take at least as much longer as the prompt is.
-            let expected_s = 2.0 * took_s * prompt_tokens as f64 / longest.prompt_tokens() as f64;
+            let expected_s = 2.0 * token_s * prompt_tokens as f64;
             if room_s.is_some_and(|room_s| expected_s > room_s - begun.elapsed().as_secs_f64()) {
                 not_compared.push((prompt_tokens, "they would take more than a tenth of the budget".into()));
                 continue;
@@ -208,7 +208,7 @@ impl OtherOutputs {
             // A path that hangs at some lengths is not waited for as the first run of a suite is.
             let limit = Duration::from_secs_f64(MOST_TIMES_EXPECTED * expected_s).max(LEAST_LIMIT);
             [&mut pair.base, &mut pair.head].into_iter().for_each(|client| client.give_first_of_case(limit));
-            say(&format!("pilot: prompt of {prompt_tokens} tokens"));
+            show(&format!("pilot: prompt of {prompt_tokens} tokens"));
             match outputs(pair, Case::Prefill { prompt_tokens }) {
                 Ok(both) => self.lengths.push(both),
                 Err(WorkerError::NotComparable(why)) => not_compared.push((prompt_tokens, why)),
@@ -276,23 +276,21 @@ fn lengths(cases: &[Case], context_tokens: usize) -> Vec<usize> {
 /// # Errors
 /// [`WorkerError::Invalid`] for what head alone cannot run, [`WorkerError::NotComparable`] for what base cannot, and what ended a process.
 fn outputs(pair: &mut Pair<'_>, id: Case) -> Result<OtherLength, WorkerError> {
-    let head_output = match pair.head.prepare(id, None) {
-        Ok(reply) => reply.output,
-        Err(error @ WorkerError::Interrupted(_)) => return Err(error),
-        Err(error) => {
-            return Err(match pair.base.prepare(id, None) {
-                Ok(_) => WorkerError::Invalid(format!("{id}: head alone cannot run it: {error}")),
-                Err(of_base) if !is_answer(&of_base) => of_base,
-                Err(_) if is_answer(&error) => {
-                    WorkerError::NotComparable(format!("head and base cannot run them ({error})"))
-                }
-                Err(_) => WorkerError::Invalid(format!("{id}: base refuses it, head ends: {error}")),
-            });
-        }
+    let NotRun { in_head, in_base } = match pair.outputs(id) {
+        Ok((base, head)) => return Ok(OtherLength { id, base_output: base.output, head_output: head.output }),
+        Err(error) => error,
     };
-    match pair.base.prepare_beside(id, &head_output) {
-        Ok(reply) => Ok(OtherLength { id, base_output: reply.output, head_output }),
-        Err(error) if is_answer(&error) => Err(WorkerError::NotComparable(format!("base cannot run them ({error})"))),
-        Err(error) => Err(error),
-    }
+    Err(match (in_head, in_base) {
+        (Some(error @ WorkerError::Interrupted(_)), _) => error,
+        (Some(error), None) => WorkerError::Invalid(format!("{id}: head alone cannot run it: {error}")),
+        (_, Some(error)) if !is_answer(&error) => error,
+        (Some(error), Some(_)) if !is_answer(&error) => {
+            WorkerError::Invalid(format!("{id}: base refuses it, head ends: {error}"))
+        }
+        (Some(error), _) => WorkerError::NotComparable(format!("head and base cannot run them ({error})")),
+        (None, error) => {
+            let error = error.map(|error| error.to_string()).unwrap_or_default();
+            WorkerError::NotComparable(format!("base cannot run them ({error})"))
+        }
+    })
 }

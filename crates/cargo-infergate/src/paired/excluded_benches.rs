@@ -1,7 +1,5 @@
 //! Benches that cannot be measured: each is named, and the others are compared without it.
 
-use std::time::Duration;
-
 use infergate_core::case::{Case, Phase};
 use infergate_core::printable::printable_within;
 use infergate_core::stats::median;
@@ -20,11 +18,7 @@ const LEAST_NS: f64 = 0.1;
 
 /// What attempts at the pilot showed so far.
 #[derive(Default)]
-pub struct ExcludedBenches {
-    benches: Vec<ExcludedBench>,
-    /// The longest time that a bench took which did not hang.
-    pub longest: Duration,
-}
+pub struct ExcludedBenches(Vec<ExcludedBench>);
 
 struct ExcludedBench {
     case: Case,
@@ -56,22 +50,17 @@ impl ExcludedBenches {
         if case.phase() != Phase::Bench || !request.is_of_bench_target() || !is_own(&error) || is_named {
             return Err(error);
         }
-        self.benches.push(ExcludedBench { case, fails, error });
+        self.0.push(ExcludedBench { case, fails, error });
         Ok(())
     }
 
     pub fn has(&self, case: Case) -> bool {
-        self.benches.iter().any(|bench| bench.case == case)
-    }
-
-    /// How many gave no answer within their limit.
-    pub fn hung(&self) -> usize {
-        self.benches.iter().filter(|bench| matches!(bench.error, WorkerError::Hung(_))).count()
+        self.0.iter().any(|bench| bench.case == case)
     }
 
     /// Adds to the receipt why each was excluded. What fails in head alone is no pass.
     pub fn note(&self, request: &PairedRequest, receipt: &mut PairedReceipt) {
-        for bench in &self.benches {
+        for bench in &self.0 {
             let text = bench.describe(request);
             match bench.fails {
                 Fails::HeadAlone => receipt.broken.push(text),
@@ -80,12 +69,12 @@ impl ExcludedBenches {
         }
     }
 
-    /// Refuses a run of which nothing is left in `cases`. What does not work in base either cannot be compared.
-    pub fn ensure_some_left(&mut self, request: &PairedRequest, cases: &[Case]) -> Result<(), WorkerError> {
-        let (true, Some(last)) = (cases.is_empty(), self.benches.last()) else { return Ok(()) };
+    /// Why nothing of a run is left, all of whose benches were excluded. What does not work in base either cannot be compared.
+    pub fn nothing_left(&mut self, request: &PairedRequest) -> Result<(), WorkerError> {
+        let Some(last) = self.0.last() else { return Ok(()) };
         let not_comparable = WorkerError::NotComparable(last.describe(request));
-        let of_head = self.benches.iter().position(|bench| bench.fails == Fails::HeadAlone);
-        Err(of_head.map_or(not_comparable, |at| self.benches.swap_remove(at).error))
+        let of_head = self.0.iter().position(|bench| bench.fails == Fails::HeadAlone);
+        Err(of_head.map_or(not_comparable, |at| self.0.swap_remove(at).error))
     }
 }
 

@@ -2,11 +2,10 @@
 
 use std::time::Instant;
 
-use super::TurnTokens;
 use super::block::Pair;
 use infergate_core::case::Phase;
 use infergate_core::stats::median;
-use infergate_core::worker::{Capability, Sampling, WorkerError};
+use infergate_core::worker::{Capability, WorkerError};
 use infergate_receipts::{PairedCase, Side};
 
 /// A turn of a generation takes about this long, or one token; a sample of a short case holds as many iterations as fit. That
@@ -34,32 +33,25 @@ const LOOKS: usize = 4;
 /// A bench whose second iteration takes less than this part of the first one, on one side or both, is warmed up. Most are not, since
 /// for a long one this costs as much as what is measured.
 const WARMER: f64 = 0.8;
-/// Iterations in a sample at the most, and where each has to be timed and told alone.
+/// Iterations in a sample at the most; one where a side cannot time several together.
 const MOST_ITERATIONS: usize = 1_000_000;
-const MOST_SINGLE_ITERATIONS: usize = 10_000;
+
 /// How a sample is made: of so many iterations, or of a generation in turns of so many tokens. By head's times, and of fewer iterations
 /// where base takes hundreds of times as long. After an error `plan` has the iterations that were asked for last.
 ///
 /// An engine that is not `stepwise` goes on while it waits, beside the other side: its smallest turn is a whole request.
-pub fn divide(
-    pair: &mut Pair,
-    plan: &mut PairedCase,
-    stepwise: bool,
-    turn_tokens: &mut TurnTokens,
-) -> Result<(), WorkerError> {
-    let wanted = by_head(pair, plan, stepwise, turn_tokens)?;
+pub fn divide(pair: &mut Pair, plan: &mut PairedCase, stepwise: bool) -> Result<(), WorkerError> {
+    let wanted = by_head(pair, plan, stepwise)?;
     plan.iterations_per_sample =
         bearable(wanted, |iterations| Ok::<_, WorkerError>(look(pair, Side::Base, plan, iterations)?.timed_ns))?;
     Ok(())
 }
 
-/// One sample of so many iterations, as many samples of one where a side cannot time several together.
+/// One sample of so many iterations.
 pub fn look(pair: &mut Pair, side: Side, plan: &mut PairedCase, iterations: usize) -> Result<Look, WorkerError> {
     plan.iterations_per_sample = iterations;
-    let (count, each) = if pair.can(Capability::Iterations) { (1, iterations) } else { (iterations, 1) };
-    let sampling = Sampling { warm_up: plan.warm_up, ..Sampling::of(count, each) };
     let begun = Instant::now();
-    let samples = pair.client(side).sample_as(plan.id, sampling).map_err(|error| error.of(side.name()))?;
+    let samples = pair.sample(side, plan)?;
     let waited_ns = begun.elapsed().as_nanos() as f64 / iterations as f64;
     Ok(Look { timed_ns: median(&samples.times_ns()).unwrap_or(1.0).max(1.0), waited_ns })
 }
@@ -86,14 +78,9 @@ pub fn bearable<E>(iterations: usize, mut sample: impl FnMut(usize) -> Result<f6
 }
 
 /// Iterations of a sample by head's times. The second time of an estimate by the first: what runs once is slow.
-fn by_head(
-    pair: &mut Pair,
-    plan: &mut PairedCase,
-    stepwise: bool,
-    turn_tokens: &mut TurnTokens,
-) -> Result<usize, WorkerError> {
+fn by_head(pair: &mut Pair, plan: &mut PairedCase, stepwise: bool) -> Result<usize, WorkerError> {
     let case = plan.id;
-    let most = if pair.can(Capability::Iterations) { MOST_ITERATIONS } else { MOST_SINGLE_ITERATIONS };
+    let most = if pair.can(Capability::Iterations) { MOST_ITERATIONS } else { 1 };
     let fitting = |iteration_ns: f64| match iteration_ns < SHORT_NS {
         true => ((TURN_NS / iteration_ns) as usize).clamp(1, most),
         false => 1,
@@ -118,12 +105,12 @@ fn by_head(
     }
     let mut iterations = fitting(seen.timed_ns);
     if case.phase() == Phase::Decode && !stepwise {
-        iterations = iterations.max(STREAMED_STEPS);
+        iterations = iterations.max(STREAMED_STEPS).min(most);
     }
     let divisible = stepwise && pair.can(Capability::Turn);
     if case.phase() == Phase::Generate && iterations == 1 && divisible {
         let token_ns = seen.timed_ns / case.output_tokens() as f64;
-        turn_tokens.insert(case, ((TURN_NS / token_ns) as usize).clamp(1, case.output_tokens()));
+        plan.turn_tokens = Some(((TURN_NS / token_ns) as usize).clamp(1, case.output_tokens()));
     }
     Ok(iterations)
 }

@@ -56,8 +56,7 @@ pub fn window(
     bytes_per_token: Option<f64>,
 ) -> Result<WindowRecord, String> {
     let WindowTimes { from_ns, to_ns, .. } = load.times;
-    let full_to_ns = full_to_ns(load.users, records);
-    if full_to_ns < to_ns {
+    if full_to_ns(load.users, records) < to_ns {
         return Err(format!(
             "{} users were not busy up to the end of a window of {:.1} s; ask for a longer one with server.window_s",
             load.users,
@@ -65,7 +64,6 @@ pub fn window(
         ));
     }
     let within = |ns: u64| from_ns < ns && ns <= to_ns;
-    let started = |record: &RequestRecord| (from_ns..to_ns).contains(&record.scheduled_ns);
     let is_its = |wait: &Wait| match wait.began_ns < from_ns {
         true => wait.ended_ns > from_ns && wait.first_ns.is_none_or(|ns| ns > from_ns),
         false => wait.began_ns < to_ns,
@@ -82,26 +80,22 @@ pub fn window(
     }
     // One that has nothing yet waits for ever as far as this window knows: to its end at least.
     let ttft = |wait: &Wait| wait.first_ns.unwrap_or(wait.ended_ns.max(to_ns)).saturating_sub(wait.began_ns);
-    let gaps = || {
-        let of_one = |record: &'_ RequestRecord| {
-            let user = record.user;
-            let pairs = record.chunk_ns.windows(2).filter(|pair| within(pair[1]));
-            pairs.map(|pair| (user, pair[1].saturating_sub(pair[0]))).collect::<Vec<_>>()
+    let (mut gaps, mut longest) = (Vec::new(), BTreeMap::<u32, u64>::new());
+    for record in records {
+        let mut note = |ns: u64| {
+            let known = longest.entry(record.user).or_default();
+            *known = ns.max(*known);
         };
-        records.iter().flat_map(of_one)
-    };
-    let all: Vec<f64> = gaps().map(|(_, ns)| ns as f64).collect();
-    let mut longest: BTreeMap<u32, u64> = BTreeMap::new();
-    for (user, ns) in gaps() {
-        let known = longest.entry(user).or_default();
-        *known = ns.max(*known);
-    }
-    // A gap that is still open is longer than this. It can only raise what a user saw, and is in no percentile of all gaps, where
-    // usual ones that the window's end cuts would make it look shorter.
-    for record in records.iter().filter(|record| record.ended_ns > to_ns) {
-        let Some(last_ns) = record.chunk_ns.iter().rfind(|ns| **ns <= to_ns) else { continue };
-        let known = longest.entry(record.user).or_default();
-        *known = (to_ns - last_ns).max(*known);
+        for pair in record.chunk_ns.windows(2).filter(|pair| within(pair[1])) {
+            let ns = pair[1].saturating_sub(pair[0]);
+            gaps.push(ns as f64);
+            note(ns);
+        }
+        // A gap that is still open is longer than this. It can only raise what a user saw, and is in no percentile of all gaps, where
+        // usual ones that the window's end cuts would make it look shorter.
+        if record.ended_ns > to_ns {
+            record.chunk_ns.iter().rfind(|ns| **ns <= to_ns).into_iter().for_each(|last_ns| note(to_ns - last_ns));
+        }
     }
     Ok(WindowRecord {
         side,
@@ -109,14 +103,11 @@ pub fn window(
         users: load.users,
         length_ns: load.times.length_ns(),
         output_tokens: records.iter().map(|r| tokens_within(r, bytes_per_token, within)).sum::<f64>().round() as u64,
-        in_flight: in_flight(records, from_ns, to_ns),
         issued: records.len() as u64,
         failures,
         starved: records.iter().filter(|r| all_the_time(r) && !r.chunk_ns.iter().any(|ns| within(*ns))).count() as u64,
-        unfinished: records.iter().filter(|r| started(r) && r.ended_ns > full_to_ns).count() as u64,
         ttft_ns: waits(records).iter().filter(|wait| is_its(wait)).map(ttft).collect(),
-        gaps: all.len() as u64,
-        itl_p90_ns: quantile(&all, 0.9).map(|ns| ns.round() as u64),
+        itl_p90_ns: quantile(&gaps, 0.9).map(|ns| ns.round() as u64),
         longest_gap_ns: longest.into_values().collect(),
         answers: WindowAnswers::default(),
     })
@@ -174,11 +165,4 @@ fn tokens_within(record: &RequestRecord, bytes_per_token: Option<f64>, within: i
         Some(_) => all,
     });
     shares().filter(|(ns, _)| within(*ns)).map(|(_, share)| share * tokens / all).sum()
-}
-
-/// Time in flight of all requests within the window / its length.
-fn in_flight(records: &[RequestRecord], from_ns: u64, to_ns: u64) -> f64 {
-    let within =
-        |record: &RequestRecord| record.ended_ns.min(to_ns).saturating_sub(record.scheduled_ns.max(from_ns)) as f64;
-    records.iter().map(within).sum::<f64>() / to_ns.saturating_sub(from_ns).max(1) as f64
 }

@@ -7,7 +7,7 @@ use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
 use infergate_core::load::PLACES;
 use infergate_core::worker::Program;
-use infergate_judge::paired::THRESHOLD;
+use infergate_judge::paired::Limits;
 use infergate_receipts::{Accept, BuiltWith, CodeRecord, Note, OUTPUT, ShareRecord, Terms};
 
 /// A seed that no other run of servers has, with zeros where its [places](PLACES) are. Below 2^53, as any program can read it from JSON.
@@ -39,12 +39,8 @@ pub struct PairedRequest {
     pub quick: bool,
     /// Text that prompts are cut from; `None` is the built-in one.
     pub prompt_text: Option<String>,
-    /// The ratio from which on a slowdown fails.
-    pub threshold: f64,
-    /// What has to be excluded where noise leaves that undecided; `None` chooses 1.05, and 1.10 for benches.
-    pub widest: Option<f64>,
-    /// The same of the means; `None` chooses 1.05 where they are quiet and 1.10 elsewhere, and more beside a wider threshold.
-    pub mean_threshold: Option<f64>,
+    /// The ratios from which on a slowdown fails.
+    pub limits: Limits,
     /// How far numbers may drift and still be the same output; `None` chooses by the dtype.
     pub drift_tolerance: Option<f64>,
     /// Take time of cases whose output differs, too.
@@ -106,9 +102,7 @@ impl PairedRequest {
             share_of_time: 1.0,
             quick: false,
             prompt_text: None,
-            threshold: THRESHOLD,
-            widest: None,
-            mean_threshold: None,
+            limits: Limits::default(),
             drift_tolerance: None,
             allow_output_change: false,
             other_outputs: true,

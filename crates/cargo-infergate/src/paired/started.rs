@@ -4,10 +4,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::PairedRequest;
-use super::excluded_benches::ExcludedBenches;
 use infergate_core::case::{Case, choose_benches};
 use infergate_core::relay::missing_file;
-use infergate_core::worker::{Client, PreparedReply, Timeouts, WorkerError, WorkerFile, ensure_not};
+use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile, ensure_not};
 use infergate_receipts::{Machine, Side, SideRecord};
 
 /// A bench that was never run may take so long, or a fifth of the budget, and never less than the least.
@@ -24,25 +23,19 @@ pub struct Started<'a> {
     pub start_ns: u64,
     /// The only cases there are, where they are criterion benches.
     pub benches: Vec<Case>,
-    pub outputs: Vec<PreparedReply>,
 }
 
 /// Starts a process of a side, and lets it load.
 ///
 /// # Errors
 /// What head cannot do is a failed run, what only base cannot do is not comparable.
-pub fn start<'a>(
-    request: &PairedRequest,
-    side: Side,
-    excluded: &ExcludedBenches,
-    cancelled: &'a AtomicBool,
-) -> Result<Started<'a>, WorkerError> {
+pub fn start<'a>(request: &PairedRequest, side: Side, cancelled: &'a AtomicBool) -> Result<Started<'a>, WorkerError> {
     ensure_not(cancelled)?;
     let name = side.name();
     let program = if side == Side::Base { &request.base } else { &request.head };
     let file = program.open().map_err(|error| error.of(name))?;
     let mut timeouts = Timeouts::default()
-        .with_first_of_bench(first_of_bench(request, excluded))
+        .with_first_of_bench(request.is_of_bench_target().then(|| first_of_bench(request.budget)))
         .with_first_of_case(request.budget.map(|budget| budget.max(LEAST_OF_BENCH)));
     if let Some(within) = request.ready_within {
         timeouts = timeouts.with_least_load(within);
@@ -63,25 +56,14 @@ pub fn start<'a>(
         Side::Head => error.of("head"),
     })?;
     let start_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let record = SideRecord {
-        tool: hello.tool,
-        build: hello.build,
-        engine: loaded.engine,
-        counted: Vec::new(),
-        held: std::collections::BTreeMap::new(),
-        unmatched: Vec::new(),
-    };
+    let record = SideRecord { tool: hello.tool, build: hello.build, engine: loaded.engine, ..SideRecord::default() };
     let machine = hello.machine.with_devices(loaded.devices);
-    Ok(Started { client, file, record, machine, start_ns, benches: loaded.benches, outputs: Vec::new() })
+    Ok(Started { client, file, record, machine, start_ns, benches: loaded.benches })
 }
 
-/// How long a bench may take that was never run: after each that hung half as long, so that some of them do not take the whole budget, and
-/// twice what others took. What is started behind a launcher may start something of its own first.
-fn first_of_bench(request: &PairedRequest, excluded: &ExcludedBenches) -> Option<Duration> {
-    let first = request.budget.map_or(FIRST_OF_BENCH, |budget| (budget / 5).min(FIRST_OF_BENCH));
-    let first = first.max(LEAST_OF_BENCH);
-    let left = (first / 2_u32.pow(excluded.hung().min(8) as u32)).max(LEAST_OF_BENCH);
-    request.is_of_bench_target().then(|| left.max(2 * excluded.longest).min(first))
+/// How long a bench may take that was never run.
+fn first_of_bench(budget: Option<Duration>) -> Duration {
+    budget.map_or(FIRST_OF_BENCH, |budget| (budget / 5).clamp(LEAST_OF_BENCH, FIRST_OF_BENCH))
 }
 
 /// What only base refuses cannot be compared; what breaks is a failed run on every side.

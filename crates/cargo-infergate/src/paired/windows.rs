@@ -7,10 +7,10 @@ use infergate_core::case::Case;
 use infergate_core::load::{LoadWindow, WindowPlan};
 use infergate_core::worker::WorkerError;
 
+use super::PairedRequest;
 use super::block::Pair;
 use crate::paired::load_window::{answers, bytes_per_token, window};
 use infergate_core::stats::quantile;
-use infergate_judge::paired::Limits;
 use infergate_receipts::window::of_case_name;
 use infergate_receipts::{BlockCase, BlockRecord, LoadCase, Metric, PairedCase, Side, WindowTimes};
 
@@ -61,8 +61,6 @@ pub struct UnderLoad {
     pub users: u32,
     /// How long a window is, seconds; `None`: chosen from the pilot.
     pub window_s: Option<f64>,
-    /// From which ratios on a slowdown fails.
-    pub limits: Limits,
 }
 
 impl UnderLoad {
@@ -87,42 +85,35 @@ impl UnderLoad {
     }
 }
 
-/// What the pilot knows of the levels so far.
-pub struct Levels<'a> {
-    under_load: Option<&'a UnderLoad>,
-    /// The windows of each scenario.
-    known: BTreeMap<String, WindowTimes>,
-}
-
-impl<'a> Levels<'a> {
-    pub fn new(under_load: Option<&'a UnderLoad>) -> Self {
-        Self { under_load, known: BTreeMap::new() }
-    }
-
-    /// Plans a case that is measured under load. Gives the time that this adds to a block, nanoseconds; `None` for another case.
-    pub fn plan(&mut self, pair: &mut Pair, case: &mut PairedCase) -> Result<Option<f64>, WorkerError> {
-        let Some(under_load) = self.under_load else { return Ok(None) };
-        let name = case.id.to_string();
-        let Some((scenario, metric)) = of_case_name(&name, under_load.users) else { return Ok(None) };
-        let (times, cost_ns) = match self.known.get(scenario) {
-            // All numbers of a level are of the same windows.
-            Some(times) => (*times, 0.0),
-            None => {
-                let request_ns = probe(pair, case.id, under_load, self.known.len() as u64)?;
-                let times = under_load.times(request_ns);
-                self.known.insert(scenario.to_owned(), times);
-                // What is in flight when users stop takes as long as a request.
-                let sides_ns = request_ns.map(|request_ns| times.stop_ns as f64 + request_ns);
-                (times, WINDOWS as f64 * sides_ns.iter().sum::<f64>())
-            }
-        };
-        // Of the longest gap the longer of both windows counts.
-        case.pairs = if metric == Metric::LongestGap { 1 } else { WINDOWS };
-        case.threshold = under_load.limits.under_load(metric);
-        case.expected_std = Some(expected_std(metric));
-        case.load = Some(LoadCase { scenario: scenario.to_owned(), users: under_load.users, metric, times });
-        Ok(Some(cost_ns))
-    }
+/// Plans a case that is measured under load; `known` are the windows of each scenario so far. Gives the time that this adds to a block,
+/// nanoseconds; `None` for another case.
+pub fn plan(
+    pair: &mut Pair,
+    case: &mut PairedCase,
+    request: &PairedRequest,
+    known: &mut BTreeMap<String, WindowTimes>,
+) -> Result<Option<f64>, WorkerError> {
+    let Some(under_load) = &request.under_load else { return Ok(None) };
+    let name = case.id.to_string();
+    let Some((scenario, metric)) = of_case_name(&name, under_load.users) else { return Ok(None) };
+    let (times, cost_ns) = match known.get(scenario) {
+        // All numbers of a level are of the same windows.
+        Some(times) => (*times, 0.0),
+        None => {
+            let request_ns = probe(pair, case.id, under_load, known.len() as u64)?;
+            let times = under_load.times(request_ns);
+            known.insert(scenario.to_owned(), times);
+            // What is in flight when users stop takes as long as a request.
+            let sides_ns = request_ns.map(|request_ns| times.stop_ns as f64 + request_ns);
+            (times, WINDOWS as f64 * sides_ns.iter().sum::<f64>())
+        }
+    };
+    // Of the longest gap the longer of both windows counts.
+    case.pairs = if metric == Metric::LongestGap { 1 } else { WINDOWS };
+    case.expected_std = Some(expected_std(metric));
+    case.load = Some(LoadCase { scenario: scenario.to_owned(), users: under_load.users, metric, times });
+    request.limits.set_of(case);
+    Ok(Some(cost_ns))
 }
 
 /// How long a request of base and of head takes while all users are there, nanoseconds.
@@ -158,7 +149,6 @@ pub fn measure(
     let Some((first, load)) = cases.first().and_then(|case| Some((case, case.load.as_ref()?))) else { return Ok(()) };
     let (one, other) = (block.ran_first, block.ran_first.other());
     let order = [one, other, other, one];
-    let known = |side: Side| &if side == Side::Base { &first.base_output } else { &first.head_output }.ids[..];
     let plan = |at: usize| WindowPlan {
         users: load.users,
         ramp_ns: load.times.ramp_ns,
@@ -178,7 +168,7 @@ pub fn measure(
         for case in cases {
             record.value_ns(case.metric()).ok_or_else(|| nothing(side, case.id, &seen[at]))?;
         }
-        record.answers = answers(plan(at), known(side), &seen[at].records, &seen[at ^ 1].records);
+        record.answers = answers(plan(at), &first.output(side).ids, &seen[at].records, &seen[at ^ 1].records);
         block.windows.push(record);
     }
     for (case, load) in cases.iter().filter_map(|case| Some((case, case.load.as_ref()?))) {

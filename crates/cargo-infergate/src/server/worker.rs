@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -14,15 +16,11 @@ use infergate_core::load::{
 };
 use infergate_core::outcome::InvariantBroken;
 use infergate_core::sha256::WORDS;
-use infergate_core::worker::{
-    Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Sampling, Wire, hello,
-};
+use infergate_core::worker::{Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Sampling, hello};
 
 use super::answer::{Part, sent_tokens, untimed, words_of};
 use super::memory::of_started;
 use super::process::{Server, Start};
-use super::window;
-use infergate_build::watcher::take_over;
 use infergate_load::api::body::Wanted;
 use infergate_load::client::dial::Network;
 use infergate_load::client::endpoint::Client;
@@ -48,8 +46,6 @@ const CAPABILITIES: [Capability; 6] = [
 /// So often a request beside the windows is sent again.
 const AGAIN: u32 = 4;
 const BEFORE_AGAIN: Duration = Duration::from_millis(100);
-
-const UNANSWERED: &str = "the server did not answer a request";
 
 /// So many answers of a process may have no token, and one of so many more.
 const MOST_SKIPPED: (u64, u64) = (2, 20);
@@ -102,10 +98,7 @@ pub enum Where {
 /// # Errors
 /// When a pipe breaks; a server that fails is answered.
 pub fn serve(job: Job) -> Result<()> {
-    infergate_core::process::end_with_parent();
-    take_over();
-    let mut wire = Wire::new(std::io::BufReader::new(std::io::stdin()), std::io::BufWriter::new(std::io::stdout()));
-    wire.serve(&mut Worker { job, loaded: None, requests: 0 })
+    crate::command_worker::answer(&mut Worker { job, loaded: None, requests: 0 })
 }
 
 struct Worker {
@@ -214,25 +207,46 @@ impl Measured for Worker {
     fn window(&mut self, case: Case, plan: WindowPlan) -> Result<LoadWindow> {
         let (scenario, _) = self.find(case)?;
         plan.validate()?;
-        let loaded = self.loaded.as_ref().context("worker: nothing is loaded; send load first")?;
+        let seed = self.loaded()?.seed;
         let text = |at| {
             let (text, _) =
-                self.level(loaded, scenario, repeated(at))?.ask(Turn { request: 0, conversation: 0, turn: 0 });
+                self.level(seed, scenario, repeated(at))?.ask(Turn { request: 0, conversation: 0, turn: 0 });
             Ok(text)
         };
         let texts = (0..REPEATED_PROMPTS).map(text).collect::<Result<_>>()?;
         let level = LevelPlan {
-            prompts: Prompts::Repeating { seed: loaded.seed, window: plan, texts },
+            prompts: Prompts::Repeating { seed, window: plan, texts },
             arrivals: Arrivals::Closed { users: plan.users },
             stop: Stop::Duration { ns: plan.length_ns - plan.ramp_ns },
             ramp_ns: plan.ramp_ns,
             max_kept: MAX_KEPT,
-            ..self.level(loaded, scenario, WINDOWS.saturating_add(plan.number))?
+            ..self.level(seed, scenario, WINDOWS.saturating_add(plan.number))?
         };
-        let seen = window::run(&loaded.client, &level, plan);
-        ensure!(self.ended().is_none(), "the server did not bear the load of {} users", plan.users);
+        let loaded = self.loaded()?;
+        let seen = window(&loaded.client, &level, plan);
+        let ended = loaded.server.as_mut().and_then(Server::ended);
+        ensure!(ended.is_none(), "the server did not bear the load of {} users", plan.users);
         Ok(seen)
     }
+}
+
+/// Runs `level`, which is that of `plan`. What takes longer than that gives it is ended.
+fn window(client: &Client, level: &LevelPlan, plan: WindowPlan) -> LoadWindow {
+    let late = Arc::new(AtomicBool::new(false));
+    let live = Arc::new(Live::new(late.clone()));
+    let (done, is_done) = mpsc::channel::<()>();
+    let limit = Duration::from_nanos(plan.give_up_ns);
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            late.store(is_done.recv_timeout(limit) == Err(RecvTimeoutError::Timeout), Ordering::Relaxed);
+        });
+        let outcome = client.run_level(level, &live);
+        drop(done);
+        outcome
+    });
+    let since = |ns: u64| ns.saturating_sub(outcome.level.began_ns);
+    let records = outcome.level.requests.iter().map(|record| record.clone().with_times(since)).collect();
+    LoadWindow { records, full: outcome.is_full }
 }
 
 impl Worker {
@@ -262,51 +276,33 @@ impl Worker {
     /// prompts that windows repeat are not asked (a server started anew is to read them under load first); else twice, too, since what
     /// a server says by chance would be a difference of both builds.
     fn verified(&mut self, case: Case, scenario: usize, known: Ids) -> Result<Texts> {
-        let computed = self.loaded.as_ref().and_then(|loaded| loaded.outputs.get(&scenario).cloned());
-        let mut output = match computed.clone() {
-            Some(output) => output,
-            None => self.output(scenario)?,
-        };
-        let is_same_as = |ids: &[u32]| output.ids.get(..WORDS) == ids.get(..WORDS);
-        let is_same = match (known, computed) {
-            (None, Some(_)) => true,
-            (Some(known), Some(_)) => is_same_as(&known),
-            (Some(known), None) => {
-                // Several servers can run: each is asked all of them.
-                let is_asked = self.job.users.is_none() && matches!(self.job.server, Where::Running(_));
-                let texts = known.get(WORDS..).filter(|texts| is_asked && !texts.is_empty());
-                let is_same = is_same_as(&known)
-                    && texts.map_or(Ok(true), |texts| {
-                        Ok::<_, anyhow::Error>(*texts == self.repeated_texts(scenario)?[..])
-                    })?;
-                output.ids = known;
-                is_same
+        let computed = self.loaded()?.outputs.get(&scenario).cloned();
+        let is_new = computed.is_none();
+        let mut output = computed.map_or_else(|| self.output(scenario), Ok)?;
+        let mut is_same = true;
+        if let Some(known) = known {
+            is_same = known.get(..WORDS) == output.ids.get(..WORDS);
+            output.ids = known;
+        } else if is_new {
+            is_same = self.output(scenario)?.ids == output.ids;
+            if is_same && self.job.check_output {
+                let texts = self.repeated_texts(scenario)?;
+                is_same = texts == self.repeated_texts(scenario)?;
+                output.ids.extend(texts);
             }
-            (None, None) => {
-                let mut is_same = is_same_as(&self.output(scenario)?.ids);
-                if is_same && self.job.check_output {
-                    let texts = self.repeated_texts(scenario)?;
-                    is_same = texts == self.repeated_texts(scenario)?;
-                    output.ids.extend(texts);
-                }
-                is_same
-            }
-        };
+        }
         if !is_same {
             let text = format!(
                 "{case}: the same prompt gives another text in another request; make the server deterministic, or set server.check_output = false"
             );
             return Err(InvariantBroken(text).into());
         }
-        if let Some(loaded) = &mut self.loaded {
-            loaded.outputs.insert(scenario, output.clone());
-        }
+        self.loaded()?.outputs.insert(scenario, output.clone());
         Ok(output)
     }
 
-    /// How the server ended by itself; `None` where it runs, or was not started here.
-    fn ended(&mut self) -> Option<String> {
-        self.loaded.as_mut()?.server.as_mut()?.ended()
+    fn loaded(&mut self) -> Result<&mut Loading> {
+        self.loaded.as_mut().context("worker: nothing is loaded; send load first")
     }
 
     /// What the server says to the prompt that is always the same, behind another one: a server that keeps the last prompt computes only
@@ -319,7 +315,7 @@ impl Worker {
     }
 
     /// The words of what the server says to each of the prompts that windows repeat.
-    fn repeated_texts(&self, scenario: usize) -> Result<Vec<u32>> {
+    fn repeated_texts(&mut self, scenario: usize) -> Result<Vec<u32>> {
         let text = |at| words_of(&self.ask(scenario, repeated(at))?);
         (0..REPEATED_PROMPTS).map(text).collect::<Result<Vec<_>>>().map(|texts| texts.concat())
     }
@@ -337,62 +333,53 @@ impl Worker {
         bail!("{case}: {why} ({MOST_UNTIMED} answers in a row)")
     }
 
-    /// One request of a scenario, whose prompt no other has and whose answer has a token.
+    /// One request of a scenario, whose prompt no other has and whose answer has a token. A prompt whose answer ends at once is left out,
+    /// as there is one now and then, of both builds; more of them are no accident.
     fn ask_next(&mut self, scenario: usize) -> Result<RequestRecord> {
         loop {
-            let record = self.request(scenario, self.requests)?;
             self.requests += 1;
-            match &record.failure {
-                Some(failure) if !self.ended_at_once(&record) => bail!("{UNANSWERED}: {}", failure.detail),
-                Some(failure) => self.skip(&failure.detail)?,
-                None => return Ok(record),
-            }
+            let requests = self.requests;
+            let record = self.ask(scenario, requests - 1)?;
+            let Some(failure) = &record.failure else { return Ok(record) };
+            let loaded = self.loaded()?;
+            loaded.skipped += 1;
+            ensure!(
+                loaded.skipped <= MOST_SKIPPED.0 + requests / MOST_SKIPPED.1,
+                "{} ({} of {requests} answers of one process)",
+                failure.detail,
+                loaded.skipped
+            );
         }
     }
 
-    /// Whether an answer has no token, where nothing keeps the model from ending it.
-    fn ended_at_once(&self, record: &RequestRecord) -> bool {
-        let is_short = record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::WrongLength);
-        is_short && record.chunk_ns.is_empty() && !self.job.wanted.ignore_eos && !self.job.wanted.min_tokens
-    }
-
-    /// Leaves out a prompt whose answer ends at once, as one does now and then, of both builds. More of them are no accident.
-    fn skip(&mut self, why: &str) -> Result<()> {
-        let loaded = self.loaded.as_mut().context("worker: nothing is loaded; send load first")?;
-        loaded.skipped += 1;
-        let most = MOST_SKIPPED.0 + self.requests / MOST_SKIPPED.1;
-        ensure!(loaded.skipped <= most, "{why} ({} of {} answers of one process)", loaded.skipped, self.requests);
-        Ok(())
-    }
-
-    /// One request of a scenario, whose prompt is that of the level `number`, and that is answered, be it by nothing.
-    fn ask(&self, scenario: usize, number: u64) -> Result<RequestRecord> {
-        let record = self.request(scenario, number)?;
-        let failure = record.failure.as_ref().filter(|_| !self.ended_at_once(&record));
-        failure.map_or(Ok(()), |failure| Err(anyhow!("{UNANSWERED}: {}", failure.detail)))?;
-        Ok(record)
-    }
-
-    /// The same, answered or not. Under load, where failures are counted, one that is refused or cut beside the windows is sent again: a
+    /// One request of a scenario, whose prompt is that of the level `number`, and that is answered, be it by nothing where nothing keeps the
+    /// model from ending at once. Under load, where failures are counted, one that is refused or cut beside the windows is sent again: a
     /// server may lose some.
-    fn request(&self, scenario: usize, number: u64) -> Result<RequestRecord> {
-        let loaded = self.loaded.as_ref().context("worker: nothing is loaded; send load first")?;
-        let plan = self.level(loaded, scenario, number)?;
+    fn ask(&mut self, scenario: usize, number: u64) -> Result<RequestRecord> {
         let mut left = if self.job.users.is_some() { AGAIN } else { 0 };
+        let seed = self.loaded()?.seed;
+        let plan = self.level(seed, scenario, number)?;
         loop {
-            let mut requests = loaded.client.run_level(&plan, &Arc::new(Live::default())).level.requests;
+            let mut requests = self.loaded()?.client.run_level(&plan, &Arc::new(Live::default())).level.requests;
             let record = requests.pop().context("the client sent no request")?;
-            let failed = record.failure.as_ref().map(|failure| failure.class);
-            if left == 0 || failed.is_none_or(|class| class == FailureClass::Timeout) {
+            let Some(failure) = &record.failure else { return Ok(record) };
+            let Wanted { ignore_eos, min_tokens, .. } = self.job.wanted;
+            let is_short = failure.class == FailureClass::WrongLength && record.chunk_ns.is_empty();
+            if is_short && !ignore_eos && !min_tokens {
                 return Ok(record);
             }
+            ensure!(
+                left > 0 && failure.class != FailureClass::Timeout,
+                "the server did not answer a request: {}",
+                failure.detail
+            );
             left -= 1;
             std::thread::sleep(BEFORE_AGAIN);
         }
     }
 
     /// One user and one request of a scenario, whose prompt is that of the level `number`.
-    fn level(&self, loaded: &Loading, scenario: usize, number: u64) -> Result<LevelPlan> {
+    fn level(&self, seed: u64, scenario: usize, number: u64) -> Result<LevelPlan> {
         Ok(LevelPlan {
             scenario: u32::try_from(scenario)?,
             shape: Scenario { turns: 1, ..self.job.scenarios[scenario].clone() },
@@ -402,7 +389,7 @@ impl Worker {
             ramp_ns: 0,
             shard: Shard::WHOLE,
             seed: number,
-            prompts: Prompts::Words { seed: seed_of(loaded.seed, number), shared: 0 },
+            prompts: Prompts::Words { seed: seed_of(seed, number), shared: 0 },
             max_kept: u64::MAX,
         })
     }

@@ -1,13 +1,12 @@
 //! Which functions changed, by how their time differs from block to block.
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 use super::flame::frames;
 use super::moved::{Pair, moved_of};
 use super::names::is_std;
 use super::program::Change;
-use super::tally::{Name, Tally};
+use super::tally::{Name, Part, Tally};
 use infergate_core::case::Case;
 use infergate_core::stats::holm_adjusted;
 use infergate_receipts::{CalledFunction, Explained, ExplainedFunction, MOST_CALLED, MOST_FUNCTIONS, Moved};
@@ -30,14 +29,10 @@ pub fn explained(id: Case, blocks: &[Pair], knows_changed: bool) -> Explained {
         .iter()
         .flat_map(|(base, head)| [base, head])
         .any(|tally| processor(tally) > tally.iteration_ns() * SIDE_BY_SIDE);
-    let of = |name: &Name| {
-        let count = |tally: &Tally| tally.functions.get(name).copied().unwrap_or(0) as f64 * tally.record_ns();
-        moved(blocks, count)
-    };
-    let names: BTreeSet<&Name> =
-        blocks.iter().flat_map(|(base, head)| base.functions.keys().chain(head.functions.keys())).collect();
+    let names: BTreeSet<&Name> = samples(blocks).map(|(name, _)| name).collect();
     let all = moved(blocks, processor).map(|(moved, _)| moved);
     let least_ns = all.map_or(0.0, |all| all.base_ns.max(all.head_ns) * LEAST_SHARE);
+    let of = |name: &Name| moved(blocks, |tally| tally.ns_of(name, &Part::All));
     let candidates = names.into_iter().filter_map(|name| of(name).map(|(moved, p)| (name, moved, p)));
     let candidates: Vec<(&Name, Moved, f64)> =
         candidates.filter(|(_, moved, _)| moved.base_ns.max(moved.head_ns) >= least_ns).collect();
@@ -86,50 +81,46 @@ fn function(name: &Name, time: Moved, blocks: &[Pair], knows_changed: bool) -> E
         Some(Change::Refers) => None,
         Some(Change::Instructions | Change::Edited) => Some(true),
     };
-    let below = |tally: &Tally, ran: &Name| {
-        let key = (name.clone(), ran.clone());
-        tally.called.get(&key).copied().unwrap_or(0) as f64 * tally.record_ns()
-    };
-    let ran: BTreeSet<&Name> = keys(blocks, name, |tally| &tally.called);
-    let called = ran.into_iter().filter(|ran| *ran != name).filter_map(|ran| {
-        let (time, _) = moved(blocks, |tally| below(tally, ran))?;
-        Some(CalledFunction { name: ran.to_string(), time })
+    let parts: BTreeSet<&Part> = samples(blocks).filter(|(of, _)| of == name).map(|(_, part)| part).collect();
+    let called = parts.iter().filter_map(|part| match part {
+        Part::Ran(ran) if ran != name => {
+            let (time, _) = moved(blocks, |tally| tally.ns_of(name, part))?;
+            Some(CalledFunction { name: ran.to_string(), time })
+        }
+        _ => None,
     });
     let share = |called: &CalledFunction| called.time.change_ns() / time.change_ns();
     let mut called: Vec<CalledFunction> =
         called.filter(|called| called.time.is_sure() && share(called) >= LEAST_OF_CHANGE).collect();
     called.sort_by(|a, b| share(b).total_cmp(&share(a)));
     called.truncate(MOST_CALLED);
+    // Of what is counted beside a function, what moved most in its direction.
+    let most_moved = |text: fn(&Part) -> Option<&Name>| {
+        let change_ns = |part: &Part| {
+            let ns = |tally: &Tally| tally.ns_of(name, part);
+            let sum: f64 = blocks.iter().map(|(base, head)| ns(head) - ns(base)).sum();
+            sum * time.change_ns().signum()
+        };
+        let all = parts.iter().filter_map(|part| Some((change_ns(part), text(part)?)));
+        all.max_by(|a, b| a.0.total_cmp(&b.0))
+            .filter(|(change_ns, _)| *change_ns > 0.0)
+            .map(|(_, text)| text.to_string())
+    };
+    let place = most_moved(|part| if let Part::At(place) = part { Some(place) } else { None });
+    let caller = most_moved(|part| if let Part::CalledBy(caller) = part { Some(caller) } else { None });
     ExplainedFunction {
         name: name.to_string(),
-        place: most_moved(blocks, name, &time, |tally| &tally.places),
+        place,
         changed: is_changed.filter(|_| knows_changed),
         edited: None,
-        caller: most_moved(blocks, name, &time, |tally| &tally.callers)
-            .filter(|_| is_changed != Some(true) || is_std(name)),
+        caller: caller.filter(|_| is_changed != Some(true) || is_std(name)),
         time,
         called,
     }
 }
 
-type Counts = std::collections::BTreeMap<(Name, Rc<str>), u64>;
-
-/// What is counted beside a function.
-fn keys<'a>(blocks: &'a [Pair], name: &Name, counts: fn(&Tally) -> &Counts) -> BTreeSet<&'a Rc<str>> {
-    let all = blocks.iter().flat_map(|(base, head)| counts(base).keys().chain(counts(head).keys()));
-    all.filter(|(function, _)| function == name).map(|(_, beside)| beside).collect()
-}
-
-/// Of what is counted beside a function, what moved most in its direction.
-fn most_moved(blocks: &[Pair], name: &Name, time: &Moved, counts: fn(&Tally) -> &Counts) -> Option<String> {
-    let change = |beside: &Rc<str>| {
-        let key = (name.clone(), beside.clone());
-        let ns = |tally: &Tally| counts(tally).get(&key).copied().unwrap_or(0) as f64 * tally.record_ns();
-        let sum: f64 = blocks.iter().map(|(base, head)| ns(head) - ns(base)).sum();
-        sum * time.change_ns().signum()
-    };
-    let all = keys(blocks, name, counts).into_iter().map(|beside| (change(beside), beside));
-    all.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(change, _)| *change > 0.0).map(|(_, beside)| beside.to_string())
+fn samples(blocks: &[Pair]) -> impl Iterator<Item = &(Name, Part)> {
+    blocks.iter().flat_map(|(base, head)| base.samples.keys().chain(head.samples.keys()))
 }
 
 fn moved(blocks: &[Pair], of: impl Fn(&Tally) -> f64) -> Option<(Moved, f64)> {

@@ -26,20 +26,6 @@ impl Lines {
         Some(Self(addr2line::Context::from_dwarf(gimli::Dwarf::load(section).ok()?).ok()?))
     }
 
-    /// The names of the functions that were inlined there, each without what it lies in, but for the standard library's.
-    pub fn inlined(&self, address: u64) -> Vec<String> {
-        let mut names = Vec::new();
-        let Ok(mut frames) = self.0.find_frames(address).skip_all_loads() else { return Vec::new() };
-        while let Ok(Some(frame)) = frames.next() {
-            let is_std = frame.location.is_some_and(|location| location.file.is_some_and(is_of_std));
-            let name = frame.function.and_then(|function| Some(readable(&function.raw_name().ok()?)));
-            names.push(name.filter(|_| !is_std).map(|name| last_part(&name).to_owned()));
-        }
-        // The last one is the function itself.
-        names.pop();
-        names.into_iter().flatten().collect()
-    }
-
     /// `src/step.rs:131`: of the innermost function there that is not the standard library's; `dot at src/step.rs:131` where that one
     /// was inlined into the function `around`.
     pub fn place(&self, address: u64, around: &str) -> Option<Rc<str>> {
@@ -68,16 +54,10 @@ fn is_of_std(file: &str) -> bool {
     file.contains("/library/") || file.starts_with("/rustc/")
 }
 
-/// A file as people know it: from the registry's name of its package on, or from the package's folder on, of which no more than
-/// three parts are shown: what lies above may be folders of this machine.
+/// A file as people know it: from the registry's name of its package on, or its last three parts: what lies above may be folders of this
+/// machine.
 fn shown(file: &str) -> &str {
     let registry = file.find("/registry/src/").and_then(|at| file[at + 14..].find('/').map(|more| at + 15 + more));
-    let known = ["/src/", "/benches/", "/examples/", "/tests/"];
-    let own = known.iter().filter_map(|folder| file.rfind(folder)).min().unwrap_or(0);
-    let last = file.rmatch_indices('/').nth(2).map_or(0, |(at, _)| at);
-    match registry {
-        Some(at) => &file[at..],
-        None if file.starts_with('/') => &file[own.max(last) + 1..],
-        None => file,
-    }
+    let last = file.rmatch_indices('/').nth(2).map_or(0, |(at, _)| at + 1);
+    &file[registry.unwrap_or(if file.starts_with('/') { last } else { 0 })..]
 }

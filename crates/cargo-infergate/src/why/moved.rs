@@ -1,7 +1,7 @@
 //! How a time differs from block to block.
 
 use super::tally::Tally;
-use infergate_core::stats::{mean, sample_std, student_t_quantile, student_t_upper_tail};
+use infergate_core::stats::{mean, sample_std, student_interval, student_t_upper_tail};
 use infergate_receipts::Moved;
 
 /// A block: base, head.
@@ -10,17 +10,14 @@ pub type Pair = (Tally, Tally);
 /// What a time did, with Student's interval over blocks, and the chance of as much where nothing did (two-sided).
 pub fn moved_of(base: &[f64], head: &[f64]) -> Option<(Moved, f64)> {
     let changes: Vec<f64> = head.iter().zip(base).map(|(head, base)| head - base).collect();
-    let (change_ns, std) = (mean(&changes)?, sample_std(&changes)?);
-    let freedom = (changes.len() - 1) as f64;
-    let error = std / (changes.len() as f64).sqrt();
-    let reach = error * student_t_quantile(0.975, freedom)?;
-    let p = match error > 0.0 {
-        true => (2.0 * student_t_upper_tail((change_ns / error).abs(), freedom)?).min(1.0),
+    let (low_ns, high_ns) = student_interval(&changes, 0.025)?;
+    let (change_ns, freedom) = (mean(&changes)?, (changes.len() - 1) as f64);
+    let error_ns = sample_std(&changes)? / (changes.len() as f64).sqrt();
+    let p = match error_ns > 0.0 {
+        true => (2.0 * student_t_upper_tail((change_ns / error_ns).abs(), freedom)?).min(1.0),
         // The same in all blocks.
         false if change_ns == 0.0 => 1.0,
         false => 0.0,
     };
-    let moved =
-        Moved { base_ns: mean(base)?, head_ns: mean(head)?, low_ns: change_ns - reach, high_ns: change_ns + reach };
-    Some((moved, p))
+    Some((Moved { base_ns: mean(base)?, head_ns: mean(head)?, low_ns, high_ns }, p))
 }

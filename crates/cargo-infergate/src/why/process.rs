@@ -64,7 +64,7 @@ mod native {
             let mut unwinder = UnwinderNative::new();
             for (module, base, program) in &self.modules {
                 let range = module.from..module.to;
-                unwinder.add_module(Module::new(module.path.clone(), range, *base, program.unwinding()));
+                unwinder.add_module(Module::new(module.path.clone(), range, *base, *program));
             }
             Unwinder { unwinder, cache: CacheNative::new() }
         }

@@ -1,23 +1,24 @@
 //! A program or library that code ran in: how its stack unwinds, and what its addresses are called.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 
-use framehop::ExplicitModuleSectionInfo;
+use framehop::ModuleSectionInfo;
 use infergate_core::worker::ProfileModule;
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use super::lines::Lines;
-use super::names::{is_std, last_part, readable};
+use super::names::readable;
 use infergate_build::code;
 
 /// One file of machine code.
 pub struct Program {
     /// Address and bytes of the sections that unwinding needs, by name.
-    sections: HashMap<String, (u64, Rc<[u8]>)>,
+    sections: HashMap<&'static [u8], (u64, Rc<[u8]>)>,
     /// What is loaded to run: address, place in the file, bytes.
     code: Vec<(u64, u64, u64)>,
     /// Functions by address, with their bytes and demangled names.
@@ -27,8 +28,6 @@ pub struct Program {
     /// Where functions begin that may have changed, and how.
     changed: HashMap<u64, Change>,
     lines: Option<Lines>,
-    /// Functions that the other side has, and this one has inlined into others, by what they are called without what they lie in.
-    lost: HashMap<String, Rc<str>>,
     known: RefCell<HashMap<u64, Frame>>,
 }
 
@@ -54,19 +53,6 @@ pub struct Frame {
     pub place: Option<Rc<str>>,
 }
 
-/// The functions that `other` has and `own` lacks, by their last part. Line tables say no more of an inlined function, so what may be
-/// one of several is left out; a function's closures are the function.
-fn lost(own: &BTreeSet<Rc<str>>, other: &BTreeSet<Rc<str>>) -> HashMap<String, Rc<str>> {
-    let mut known: HashMap<&str, Option<&Rc<str>>> = HashMap::new();
-    // In order: a function comes before its closures.
-    for name in own.union(other).filter(|name| !is_std(name)) {
-        let found = known.entry(last_part(name)).or_insert(Some(name));
-        *found = found.filter(|first| name.starts_with(&***first));
-    }
-    let lost = known.into_iter().filter_map(|(part, name)| Some((part.to_owned(), name?.clone())));
-    lost.filter(|(_, name)| !own.contains(name)).collect()
-}
-
 const UNWOUND_BY: [&str; 5] = [".text", ".eh_frame", ".eh_frame_hdr", ".got", ".debug_frame"];
 
 impl Program {
@@ -74,9 +60,9 @@ impl Program {
     pub fn read(path: &str, changed: HashMap<u64, Change>) -> Option<Self> {
         let bytes = code::read(Path::new(path)).ok()?;
         let file = ElfFile64::<LittleEndian>::parse(&*bytes).ok()?;
-        let section = |name: &str| {
+        let section = |name: &'static str| {
             let section = file.section_by_name(name)?;
-            Some((name.to_owned(), (section.address(), section.data().ok()?.into())))
+            Some((name.as_bytes(), (section.address(), section.data().ok()?.into())))
         };
         let sections = UNWOUND_BY.into_iter().filter_map(section).collect();
         let headers = file.elf_program_headers().iter();
@@ -107,15 +93,8 @@ impl Program {
             unnamed: format!("{own} (no name)").into(),
             changed,
             lines,
-            lost: HashMap::new(),
             known: RefCell::default(),
         })
-    }
-
-    /// What `other` does not inline counts to itself here, too, so that both sides have the same functions.
-    pub fn compare_with(&mut self, other: &Self) {
-        let names = |program: &Self| program.functions.iter().map(|(_, _, name)| name.clone()).collect();
-        self.lost = lost(&names(self), &names(other));
     }
 
     /// Whether it says what its functions are called.
@@ -134,27 +113,6 @@ impl Program {
         Some(module.from.wrapping_add(*offset).wrapping_sub(module.offset).wrapping_sub(*address))
     }
 
-    pub fn unwinding(&self) -> ExplicitModuleSectionInfo<Rc<[u8]>> {
-        let data = |name: &str| self.sections.get(name).map(|(_, bytes)| bytes.clone());
-        let place = |name: &str| self.sections.get(name).map(|(at, bytes)| *at..at.saturating_add(bytes.len() as u64));
-        ExplicitModuleSectionInfo {
-            base_svma: 0,
-            text_svma: place(".text"),
-            text: data(".text"),
-            got_svma: place(".got"),
-            eh_frame_svma: place(".eh_frame"),
-            eh_frame: data(".eh_frame"),
-            eh_frame_hdr_svma: place(".eh_frame_hdr"),
-            eh_frame_hdr: data(".eh_frame_hdr"),
-            debug_frame: data(".debug_frame"),
-            stubs_svma: None,
-            stub_helper_svma: None,
-            unwind_info: None,
-            text_segment_svma: None,
-            text_segment: None,
-        }
-    }
-
     /// What is at an address of the file.
     pub fn frame(&self, address: u64) -> Frame {
         if let Some(known) = self.known.borrow().get(&address) {
@@ -164,9 +122,6 @@ impl Program {
         let holds = |(begin, size, _): &&(u64, u64, Rc<str>)| address - begin < (*size).max(1) || *size == 0;
         let function = self.functions[..at].last().filter(holds);
         let name = function.map_or(&self.unnamed, |(_, _, name)| name).clone();
-        let inlined = self.lines.as_ref().filter(|_| !self.lost.is_empty()).map(|lines| lines.inlined(address));
-        let lost = inlined.iter().flatten().find_map(|inlined| self.lost.get(inlined));
-        let name = lost.cloned().unwrap_or(name);
         let frame = Frame {
             change: function.and_then(|(begin, ..)| self.changed.get(begin).copied()),
             place: self.lines.as_ref().and_then(|lines| lines.place(address, &name)),
@@ -177,26 +132,18 @@ impl Program {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::lost;
+/// How its stack unwinds.
+impl ModuleSectionInfo<Rc<[u8]>> for &Program {
+    fn base_svma(&self) -> u64 {
+        0
+    }
 
-    /// `next` of one type is not `next` of another, in line tables, though, it is called the same.
-    #[test]
-    fn an_inlined_function_is_known_by_a_name_that_one_function_has() {
-        let of = |names: &[&str]| names.iter().map(|name| (*name).into()).collect();
-        let base = of(&["engine::main", "<engine::Rows as core::iter::Iterator>::next", "engine::scan::{{closure}}"]);
-        let head = of(&[
-            "engine::main",
-            "<engine::Lines as core::iter::Iterator>::next",
-            "core::ops::sum",
-            "engine::dot",
-            "engine::dot::{{closure}}",
-            "engine::scan",
-        ]);
-        let mut found: Vec<(String, String)> =
-            lost(&base, &head).into_iter().map(|(part, name)| (part, name.to_string())).collect();
-        found.sort();
-        assert_eq!(found, [("dot".into(), "engine::dot".into()), ("scan".into(), "engine::scan".into())]);
+    fn section_svma_range(&mut self, name: &[u8]) -> Option<Range<u64>> {
+        let (begin, bytes) = self.sections.get(name)?;
+        Some(*begin..begin.saturating_add(bytes.len() as u64))
+    }
+
+    fn section_data(&mut self, name: &[u8]) -> Option<Rc<[u8]>> {
+        self.sections.get(name).map(|(_, bytes)| bytes.clone())
     }
 }

@@ -11,17 +11,23 @@ use super::program::{Change, Frame};
 /// A function and what is counted to it.
 pub type Name = Rc<str>;
 
+/// What of a function's samples is counted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    All,
+    /// Those in which this function ran, which it calls or is.
+    Ran(Name),
+    /// Those at this line.
+    At(Rc<str>),
+    /// Those in which this function calls it.
+    CalledBy(Name),
+}
+
 /// One side of one block.
 #[derive(Default)]
 pub struct Tally {
     /// By the function that a sample counts to.
-    pub functions: BTreeMap<Name, u64>,
-    /// By that function and the one that ran.
-    pub called: BTreeMap<(Name, Name), u64>,
-    /// By that function and its line.
-    pub places: BTreeMap<(Name, Rc<str>), u64>,
-    /// By that function and who calls it.
-    pub callers: BTreeMap<(Name, Name), u64>,
+    pub samples: BTreeMap<(Name, Part), u64>,
     /// By whole stack, outermost first.
     pub stacks: BTreeMap<Vec<Name>, u64>,
     /// Functions that may have changed that were seen anywhere in a stack, and how.
@@ -50,21 +56,15 @@ impl Tally {
         self.records += 1;
         let names = frames.iter().rev().map(|frame| frame.name.clone());
         *self.stacks.entry(names.collect()).or_default() += 1;
-        let Some(at) = whose(frames) else {
-            *self.functions.entry("(not in any file)".into()).or_default() += 1;
-            return;
-        };
+        let mut count = |name: &Name, part| *self.samples.entry((name.clone(), part)).or_default() += 1;
+        let Some(at) = whose(frames) else { return count(&"(not in any file)".into(), Part::All) };
         let owner = &frames[at];
-        *self.functions.entry(owner.name.clone()).or_default() += 1;
-        *self.called.entry((owner.name.clone(), frames[0].name.clone())).or_default() += 1;
-        if let Some(place) = &owner.place {
-            *self.places.entry((owner.name.clone(), place.clone())).or_default() += 1;
-        }
         // The standard library's `with` and `call_once` say nothing.
         let above = || frames[at + 1..].iter().filter(|caller| caller.name != owner.name);
-        if let Some(caller) = above().find(|caller| !is_std(&caller.name)).or_else(|| above().next()) {
-            *self.callers.entry((owner.name.clone(), caller.name.clone())).or_default() += 1;
-        }
+        let caller = above().find(|caller| !is_std(&caller.name)).or_else(|| above().next());
+        let caller = caller.map(|caller| Part::CalledBy(caller.name.clone()));
+        let parts = [Part::All, Part::Ran(frames[0].name.clone())].into_iter().chain(caller);
+        parts.chain(owner.place.clone().map(Part::At)).for_each(|part| count(&owner.name, part));
         for (frame, change) in frames.iter().filter_map(|frame| Some((frame, frame.change?))) {
             let known = self.changed.entry(frame.name.clone()).or_insert(change);
             *known = change.max(*known);
@@ -80,6 +80,11 @@ impl Tally {
         let times_ns = profile.samples_ns.iter().filter_map(|sample| sample.last());
         self.clock_ns = times_ns.fold(self.clock_ns, |sum, ns| sum.saturating_add(*ns));
         self.iterations += iterations;
+    }
+
+    /// Processor time of an iteration in a part of a function's samples, nanoseconds.
+    pub fn ns_of(&self, name: &Name, part: &Part) -> f64 {
+        self.samples.get(&(name.clone(), part.clone())).copied().unwrap_or(0) as f64 * self.record_ns()
     }
 
     /// Processor time of an iteration for each record, nanoseconds.

@@ -74,6 +74,16 @@ impl RequestRecord {
         counted.unwrap_or(if pieces > 0 { pieces } else { self.chunk_ns.len() as u64 })
     }
 
+    /// The same with each of its times as `time_ns` gives it.
+    #[must_use]
+    pub fn with_times(mut self, time_ns: impl Fn(u64) -> u64) -> Self {
+        let Self { scheduled_ns, sent_ns, connected_ns, first_byte_ns, first_answer_ns, chunk_ns, ended_ns, .. } =
+            &mut self;
+        let some = connected_ns.iter_mut().chain(first_byte_ns).chain(first_answer_ns).chain(chunk_ns);
+        some.chain([scheduled_ns, sent_ns, ended_ns]).for_each(|ns| *ns = time_ns(*ns));
+        self
+    }
+
     /// Of [`tokens`](Self::tokens) those that were sent.
     pub fn sent_tokens(&self) -> u64 {
         self.tokens().saturating_sub(self.unsent_tokens.unwrap_or(0))

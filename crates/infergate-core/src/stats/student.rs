@@ -1,6 +1,7 @@
 //! Student's t distribution.
 
 use super::beta::{beta_cdf, beta_quantile};
+use super::{mean, sample_std};
 
 /// P(T <= t) for `freedom` degrees of freedom. `None` when `t` is NaN, or for a `freedom` below 10^-5 or above 10^8.
 pub fn student_t_cdf(t: f64, freedom: f64) -> Option<f64> {
@@ -16,6 +17,14 @@ pub fn student_t_cdf(t: f64, freedom: f64) -> Option<f64> {
         beta_cdf(1.0 / (1.0 + share), freedom / 2.0, 0.5)? / 2.0
     };
     Some(if t < 0.0 { beyond } else { 1.0 - beyond })
+}
+
+/// Student's interval around the mean of `values`, of which each end leaves the true mean out with a chance of `tail`. `None` below two
+/// values.
+pub fn student_interval(values: &[f64], tail: f64) -> Option<(f64, f64)> {
+    let (centre, count) = (mean(values)?, values.len() as f64);
+    let reach = student_t_quantile(1.0 - tail, count - 1.0)? * sample_std(values)? / count.sqrt();
+    Some((centre - reach, centre + reach))
 }
 
 /// P(T > t) for `freedom` degrees of freedom, accurate in the far tail. `None` as for [`student_t_cdf`].

@@ -12,8 +12,7 @@
 
 use infergate_core::load::{FailureClass, RequestRecord};
 
-use super::{Run, subject};
-use crate::stored::Ending;
+use super::{Ending, Run, subject};
 use crate::{ALPHA, newest_of_each_day};
 use infergate_core::stats::{batches, is_more_frequent};
 use infergate_receipts::{Counter, CounterEvidence, Evidence, LoadSessionLevel, Outcome, Reason, Unit, VerdictRow};
@@ -42,7 +41,7 @@ impl Run<'_> {
     /// The rows of a level, which is of these requests.
     pub(super) fn requests(&self, level: &LoadSessionLevel, requests: &[&RequestRecord]) -> Vec<VerdictRow> {
         let known = self.known(level);
-        let unjudged = self.unjudged(known);
+        let unjudged = self.unjudged(&known);
         let row = |count: &Count| {
             let head = (count.of_level)(level);
             let of = |known: &LoadSessionLevel| ((count.of_level)(known), known.issued);
@@ -60,8 +59,8 @@ impl Run<'_> {
             let is_hit = |record: &&RequestRecord| record.failure.as_ref().is_some_and(|why| (count.is_one)(why.class));
             let hits = || requests.iter().map(is_hit).collect::<Vec<bool>>();
             let judged = || self.fails_more((head, level.issued), hits, &sessions);
-            let ending = unjudged.clone().unwrap_or_else(judged);
-            ending.row(subject(level), evidence)
+            let (outcome, reasons, remedy) = unjudged.clone().unwrap_or_else(judged);
+            VerdictRow { reasons, remedy, ..VerdictRow::new(subject(level), outcome, evidence) }
         };
         COUNTS.iter().map(row).collect()
     }
@@ -71,14 +70,12 @@ impl Run<'_> {
         let share = |(failed, issued): (u64, u64)| failed as f64 / issued.max(1) as f64;
         let most = sessions.iter().map(|(_, session)| share(*session)).fold(0.0, f64::max);
         if share(head) <= most {
-            return Ending::new(Outcome::Pass, Vec::new());
+            return (Outcome::Pass, Vec::new(), None);
         }
         let more = vec![Reason::MoreFail { failed: head.0, issued: head.1, most_before: most, blocks: None }];
         let days = newest_of_each_day(sessions.iter().copied());
         let level = ALPHA / self.counts.max(1) as f64;
-        if most == 0.0 || is_more_frequent(&batches(&hits()), &days, level) {
-            return Ending::new(Outcome::CounterRegressed, more);
-        }
-        Ending::new(Outcome::Advisory, more)
+        let is_more = most == 0.0 || is_more_frequent(&batches(&hits()), &days, level);
+        (if is_more { Outcome::CounterRegressed } else { Outcome::Advisory }, more, None)
     }
 }

@@ -63,25 +63,24 @@ fn live(calibration: &Calibration, are_separate: bool) -> LiveGates {
     let gates: Vec<&CalibrationGate> = gates(calibration, are_separate).collect();
     let ends: Vec<Vec<Option<Outcome>>> = gates.iter().map(|gate| ended(&calibration.cases, gate)).collect();
     let count = |what: fn(&[Option<Outcome>]) -> bool| ends.iter().filter(|end| what(end)).count() as u64;
-    let (all, settled, regressed, passed) =
-        (gates.len() as u64, count(all_settled), count(any_regressed), count(all_pass));
-    let interval = |hits: u64, of: u64| {
+    let (all, settled) = (gates.len() as u64, count(all_settled));
+    let (regressed, passed) = (count(any_regressed), count(all_pass));
+    let share = |hits: u64, of: u64| {
         let (low, high) = clopper_pearson(hits, of, 0.95)?;
         Some(Share { share: hits as f64 / of as f64, low, high })
     };
-    let of_gates = |number: &dyn Fn(&CalibrationGate) -> Option<f64>| {
-        median(&gates.iter().filter_map(|gate| number(gate)).collect::<Vec<f64>>())
-    };
+    let middle =
+        |number: fn(&CalibrationGate) -> f64| median(&gates.iter().map(|gate| number(gate)).collect::<Vec<f64>>());
     LiveGates {
         gates: all,
         settled,
         regressed,
         passed,
-        regressed_share: interval(regressed, settled),
-        passed_share: interval(passed, all),
-        blocks: of_gates(&|gate| Some(gate.blocks.len() as f64)),
-        timed_seconds: of_gates(&|gate| Some(gate.blocks.iter().flat_map(|block| &block.cases).map(seconds).sum())),
-        wall_seconds: of_gates(&|gate| Some(gate.took_ns as f64 / 1e9)),
+        regressed_share: share(regressed, settled),
+        passed_share: share(passed, all),
+        blocks: middle(|gate| gate.blocks.len() as f64),
+        timed_seconds: middle(|gate| gate.blocks.iter().flat_map(|block| &block.cases).map(seconds).sum()),
+        wall_seconds: middle(|gate| gate.took_ns as f64 / 1e9),
     }
 }
 

@@ -4,7 +4,7 @@
 use anyhow::Result;
 
 use super::mean::mean_test;
-use infergate_core::case::{Case, Phase, select};
+use infergate_core::case::{Phase, select};
 use infergate_receipts::{Metric, Note, PairedCase, PairedReceipt, to_json};
 
 /// The ratio from which on a slowdown fails, where nothing else was asked for.
@@ -32,9 +32,10 @@ pub struct Limits {
     pub latency: f64,
 }
 
-/// The ratio that has to be excluded where noise leaves `threshold` undecided: `asked`, or by what the case is. Under load none is.
-pub fn widest(asked: Option<f64>, case: Case, threshold: f64) -> f64 {
-    asked.unwrap_or(if case.phase() == Phase::Bench { WIDEST_OF_BENCHES } else { WIDEST }).max(threshold)
+impl Default for Limits {
+    fn default() -> Self {
+        Self { threshold: THRESHOLD, mean_threshold: None, widest: None, throughput: 1.05, latency: 1.10 }
+    }
 }
 
 impl Limits {
@@ -54,17 +55,24 @@ impl Limits {
         receipt
     }
 
-    fn set_of(&self, case: &mut PairedCase) {
+    /// The case with these limits in place of its own.
+    pub fn set_of(&self, case: &mut PairedCase) {
         if let Some(load) = &case.load {
             (case.threshold, case.mean) = (self.under_load(load.metric), None);
             case.widest = case.threshold;
             return;
         }
-        case.threshold = self.threshold;
-        case.widest = widest(self.widest, case.id, case.threshold);
         // A receipt without the second test had none to fail.
-        let expected_std = case.mean.and_then(|mean| mean.expected_std);
-        case.mean = Some(mean_test(self.mean_threshold, case.threshold, expected_std));
+        self.expect(case, case.expected_std, case.mean.and_then(|mean| mean.expected_std));
+    }
+
+    /// Notes the noise to expect of the medians and of the means of a case, which is not one under load, and sets its limits by it.
+    pub fn expect(&self, case: &mut PairedCase, std: Option<f64>, mean_std: Option<f64>) {
+        let usual = if case.id.phase() == Phase::Bench { WIDEST_OF_BENCHES } else { WIDEST };
+        case.expected_std = std;
+        case.threshold = self.threshold;
+        case.widest = self.widest.unwrap_or(usual).max(self.threshold);
+        case.mean = Some(mean_test(self.mean_threshold, self.threshold, mean_std));
     }
 }
 

@@ -71,9 +71,8 @@ struct Count {
 struct Bet {
     now: f64,
     most: f64,
-    /// Blocks in which this side alone was worse, and the other.
-    won: usize,
-    lost: usize,
+    /// Blocks in which this side alone was worse, less those in which the other one was.
+    lead: isize,
 }
 
 fn counts(receipt: &PairedReceipt) -> Vec<Count> {
@@ -84,29 +83,30 @@ fn counts(receipt: &PairedReceipt) -> Vec<Count> {
         }
     }
     let level = LEVEL / (levels.len() * COUNTS.len()).max(1) as f64;
-    let of_level = |(scenario, users): (&str, u32)| {
+    let of_level = |(scenario, users): (&str, u32), what: What| {
         let plural = if users == 1 { "" } else { "s" };
         let subject = Name::new("load", &format!("{scenario}/{users} user{plural}"));
         let subject = subject.map_or(Subject::Process, Subject::Named);
-        COUNTS.map(|what| {
-            let of_side = |side| {
-                let of_blocks = batches(&receipt.blocks, what, |window| {
-                    window.side == side && window.scenario == scenario && window.users == users
-                });
-                match receipt.servers {
-                    Some(pairs) => of_pairs(&of_blocks, pairs),
-                    None => of_blocks,
-                }
-            };
-            let (subject, is_of_pairs) = (subject.clone(), receipt.servers.is_some());
-            let count =
-                Count { subject, what, base: of_side(Side::Base), head: of_side(Side::Head), is_of_pairs, level };
-            (!count.is_length() || are_comparable(receipt, scenario)).then_some(count)
-        })
+        let of_side = |side| {
+            let is_its =
+                |window: &&WindowRecord| window.side == side && window.scenario == scenario && window.users == users;
+            let of_block = |block: &BlockRecord| block.windows.iter().filter(is_its).map(what.count).reduce(add);
+            let of_blocks: Vec<(u64, u64)> = receipt.blocks.iter().filter_map(of_block).collect();
+            // Blocks of each pair of servers, which take turns, are one.
+            receipt.servers.map_or(of_blocks.clone(), |pairs| {
+                let of_pair = |pair: usize| of_blocks.iter().skip(pair).step_by(pairs.max(1)).copied().reduce(add);
+                (0..pairs).map_while(of_pair).collect()
+            })
+        };
+        let is_of_pairs = receipt.servers.is_some();
+        Count { subject, what, base: of_side(Side::Base), head: of_side(Side::Head), is_of_pairs, level }
     };
-    let all = levels.into_iter().flat_map(of_level).flatten();
+    let all = levels.into_iter().flat_map(|level| COUNTS.map(|what| (level.0, of_level(level, what))));
     // Servers that need not repeat their answers have none that are compared.
-    all.filter(|count| total(&count.head).1 > 0).collect()
+    let is_compared = |(scenario, count): &(&str, Count)| {
+        total(&count.head).1 > 0 && (!count.is_length() || are_comparable(receipt, scenario))
+    };
+    all.filter(is_compared).map(|(_, count)| count).collect()
 }
 
 /// Whether answers should be of one length: another output that was allowed may have another, and of servers that run already the
@@ -141,12 +141,12 @@ impl Count {
         let worse: Vec<Side> = self.base.iter().zip(&self.head).filter_map(|pair| self.worse(pair)).collect();
         let sides = if self.is_length() { &[Side::Head, Side::Base][..] } else { &[Side::Head] };
         let on = |side: &Side| {
-            let mut bet = Bet { now: 1.0, most: 1.0, won: 0, lost: 0 };
+            let mut bet = Bet { now: 1.0, most: 1.0, lead: 0 };
             for found in &worse {
-                let is_won = found == side;
-                bet.now *= if is_won { 1.0 + BET } else { 1.0 - BET };
+                let (factor, won) = if found == side { (1.0 + BET, 1) } else { (1.0 - BET, -1) };
+                bet.now *= factor;
                 bet.most = bet.most.max(bet.now);
-                *if is_won { &mut bet.won } else { &mut bet.lost } += 1;
+                bet.lead += won;
             }
             bet
         };
@@ -158,11 +158,6 @@ impl Count {
         self.bets().len() as f64 / self.level
     }
 
-    /// So many blocks, or pairs of servers, can call it at the least.
-    fn fewest(&self) -> usize {
-        (self.needed().ln() / (1.0 + BET).ln()).ceil() as usize
-    }
-
     fn is_called(&self) -> bool {
         self.bets().iter().any(|bet| bet.most >= self.needed())
     }
@@ -171,7 +166,7 @@ impl Count {
     fn is_pending(&self) -> bool {
         let (blocks, left) = (self.head.len(), MAX_BLOCKS.saturating_sub(self.head.len()));
         let reach = |bet: &Bet| bet.now * (1.0 + BET).powi(i32::try_from(left).unwrap_or(i32::MAX)) >= self.needed();
-        let leads = |bet: &Bet| bet.won > bet.lost && 2 * (bet.won - bet.lost) >= blocks;
+        let leads = |bet: &Bet| bet.lead > 0 && 2 * bet.lead.unsigned_abs() >= blocks;
         !self.is_called() && self.bets().iter().any(|bet| leads(bet) && reach(bet))
     }
 
@@ -186,33 +181,32 @@ impl Count {
             head_twice: None,
             tolerance: if self.is_length() { OTHER_LENGTH } else { 0.0 },
         });
-        let row = |outcome| VerdictRow::new(self.subject.clone(), outcome, evidence.clone());
-        if self.is_length() {
+        let row = |outcome| VerdictRow::new(self.subject.clone(), outcome, evidence);
+        let (blocks, share) = (self.blocks_worse(), |(hits, issued): (u64, u64)| hits as f64 / issued.max(1) as f64);
+        let (is_more, is_other, reason) = if self.is_length() {
             let is_other = length_ratio(in_base, in_head).is_some_and(|ratio| ratio.abs() > OTHER_LENGTH);
-            return match (self.is_called(), is_other) {
-                (true, _) => row(Outcome::CounterRegressed).because(Reason::OtherLengths { answers: in_head.1 }),
-                (false, true) => row(Outcome::Advisory).because(Reason::OtherLengths { answers: in_head.1 }),
-                (false, false) => row(Outcome::Pass),
+            (self.is_called(), is_other, Reason::OtherLengths { answers: in_head.1 })
+        } else {
+            let reason = Reason::MoreFail {
+                failed: in_head.0,
+                issued: in_head.1,
+                most_before: share(in_base),
+                blocks: (!self.is_of_pairs).then_some(blocks),
             };
+            // One block of base in which all fails must not hide that some fail in each of head.
+            let is_other = blocks.head > blocks.base || share(in_head) > share(in_base);
+            (self.is_called() || is_more_frequent(&self.head, &self.base, self.level), is_other, reason)
+        };
+        match (is_more, is_other) {
+            (true, _) => row(Outcome::CounterRegressed).because(reason),
+            (false, true) => row(Outcome::Advisory).because(reason),
+            (false, false) => row(Outcome::Pass),
         }
-        let share = |(hits, issued): (u64, u64)| hits as f64 / issued.max(1) as f64;
+    }
+
+    fn blocks_worse(&self) -> BlocksWorse {
         let worse = |blocks: &[(u64, u64)]| blocks.iter().filter(|block| block.0 > 0).count();
-        let blocks = BlocksWorse { base: worse(&self.base), head: worse(&self.head), of: self.head.len() };
-        let is_more = self.is_called() || is_more_frequent(&self.head, &self.base, self.level);
-        // One block of base in which all fails must not hide that some fail in each of head.
-        if !is_more && blocks.head <= blocks.base && share(in_head) <= share(in_base) {
-            return row(Outcome::Pass);
-        }
-        let outcome = if is_more { Outcome::CounterRegressed } else { Outcome::Advisory };
-        let found = row(outcome).because(Reason::MoreFail {
-            failed: in_head.0,
-            issued: in_head.1,
-            most_before: share(in_base),
-            blocks: (!self.is_of_pairs).then_some(blocks),
-        });
-        let (servers, needed) = (self.head.len(), self.fewest());
-        let is_few = self.is_of_pairs && !is_more && servers < needed;
-        if is_few { found.because(Reason::FewServers { servers, needed }) } else { found }
+        BlocksWorse { base: worse(&self.base), head: worse(&self.head), of: self.head.len() }
     }
 }
 
@@ -246,21 +240,6 @@ pub(super) fn is_decided(receipt: &PairedReceipt) -> bool {
         series(&receipt.cases, &receipt.blocks, false).into_iter().map(|(_, series)| series).collect();
     outcomes(&suite, 0).contains(&Some(Outcome::Regressed))
         || rows(receipt).iter().any(|row| row.outcome == Outcome::CounterRegressed)
-}
-
-/// What is counted in each block that has such windows.
-fn batches(blocks: &[BlockRecord], what: What, is_its: impl Fn(&WindowRecord) -> bool) -> Vec<(u64, u64)> {
-    let of_block = |block: &BlockRecord| {
-        let own = block.windows.iter().filter(|window| is_its(window));
-        own.map(|window| (what.count)(window)).reduce(add)
-    };
-    blocks.iter().filter_map(of_block).collect()
-}
-
-/// The blocks of each pair of servers, which take turns.
-fn of_pairs(blocks: &[(u64, u64)], pairs: usize) -> Vec<(u64, u64)> {
-    let of_pair = |pair: usize| blocks.iter().skip(pair).step_by(pairs.max(1)).copied().reduce(add);
-    (0..pairs).map_while(of_pair).collect()
 }
 
 fn add((hits, issued): (u64, u64), other: (u64, u64)) -> (u64, u64) {

@@ -10,7 +10,7 @@ use crate::COUNTER_TOLERANCE;
 use crate::exact::holds_more;
 use crate::memory;
 use infergate_receipts::{
-    CodeRecord, CodeRuns, Counter, Format as _, MemoryRecord, Note, PairedCase, PairedReceipt, ShareRecord,
+    CodeRecord, Counter, Format as _, MemoryRecord, Note, PairedCase, PairedReceipt, ShareRecord,
 };
 
 /// All shares of a suite, from several machines.
@@ -192,37 +192,29 @@ fn worse_memory(ours: Option<MemoryRecord>, its: Option<MemoryRecord>) -> Option
     Some(if badness(its) > badness(ours) { its.clone() } else { ours.clone() })
 }
 
-/// How the machine code of two runs' programs differs.
+/// How the machine code of two runs' programs differs. What one bench target changed, or does not know, says nothing of another's cases.
 fn merge_code(
-    (cases, ours): (&[PairedCase], Option<CodeRecord>),
-    (its_cases, its): (&[PairedCase], Option<CodeRecord>),
+    ours: (&[PairedCase], Option<CodeRecord>),
+    its: (&[PairedCase], Option<CodeRecord>),
     functions: fn(usize, usize) -> usize,
 ) -> Option<CodeRecord> {
-    if ours.is_none() && its.is_none() {
+    if ours.1.is_none() && its.1.is_none() {
         return None;
     }
-    let unknown =
-        || CodeRecord { same: false, same_cases: Vec::new(), changed: None, named: Vec::new(), runs: Vec::new() };
-    let (ours, its) = (ours.unwrap_or_else(unknown), its.unwrap_or_else(unknown));
-    if ours.same && its.same {
-        return Some(ours);
-    }
-    let same_cases = |code: &CodeRecord, cases: &[PairedCase]| {
-        if code.same { cases.iter().map(|case| case.id).collect() } else { code.same_cases.clone() }
-    };
-    // What the other bench target changed, or does not know, says nothing of these.
-    let runs = |code: &CodeRecord| {
-        let of_target = |runs: &CodeRuns| CodeRuns { changed: runs.changed.or(code.changed), ..runs.clone() };
-        code.runs.iter().map(of_target).collect::<Vec<_>>()
-    };
-    let mut named = [ours.named.clone(), its.named.clone()].concat();
-    named.sort();
-    named.dedup();
-    Some(CodeRecord {
-        same: false,
-        same_cases: [same_cases(&ours, cases), same_cases(&its, its_cases)].concat(),
-        changed: ours.changed.zip(its.changed).map(|(ours, its)| functions(ours, its)),
-        named,
-        runs: [runs(&ours), runs(&its)].concat(),
-    })
+    let [mut ours, its] = [ours, its].map(|(cases, code)| {
+        let mut code = code.unwrap_or(CodeRecord { same: false, changed: None, ..CodeRecord::same() });
+        if code.same {
+            code.same_cases = cases.iter().map(|case| case.id).collect();
+        }
+        code.runs.iter_mut().for_each(|runs| runs.changed = runs.changed.or(code.changed));
+        code
+    });
+    ours.same &= its.same;
+    ours.same_cases.extend(its.same_cases);
+    ours.changed = ours.changed.zip(its.changed).map(|(ours, its)| functions(ours, its));
+    ours.runs.extend(its.runs);
+    ours.named.extend(its.named);
+    ours.named.sort();
+    ours.named.dedup();
+    Some(ours)
 }

@@ -1,25 +1,26 @@
 //! Outputs, which are compared before any time is: those of cases, and those of prompts whose length no case has.
 
 use crate::Policy;
-use crate::exact::other_prompt;
-use crate::output::{compare, default_tolerance};
-use infergate_core::case::Case;
+use crate::output::{self, Rule, default_tolerance};
 use infergate_receipts::{
-    Evidence, Note, OtherLength, Outcome, Output, OutputComparison, PairedCase, PairedReceipt, Reason, Remedy,
-    VerdictRow,
+    Evidence, Note, OtherLength, Outcome, Output, OutputComparison, PairedCase, PairedReceipt, Remedy, VerdictRow,
 };
 
 /// A row of each case, those of other lengths that decide something, and how all other lengths compare.
 pub(super) fn judge(receipt: &PairedReceipt, policy: &Policy) -> (Vec<VerdictRow>, Option<Note>) {
     let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&receipt.base.engine));
-    let judge = Judge { policy, tolerance };
+    let row = |id, base: &Output, head: &Output, is_same_code, is_untimed| {
+        let is_allowed = policy.allow_output_change;
+        let row =
+            output::row(id, base, head, &Rule { tolerance, is_allowed, is_same_code, is_untimed, ..Rule::default() });
+        if row.outcome == Outcome::OutputChanged { row.mended_by(Remedy::AllowOutputChange) } else { row }
+    };
     let of_case = |case: &PairedCase| {
         let is_same_code = receipt.is_same_code_of(case.id);
-        judge.row(case.id, (&case.base_output, &case.head_output), is_same_code, case.timed || is_same_code)
+        row(case.id, &case.base_output, &case.head_output, is_same_code, !case.timed && !is_same_code)
     };
-    let of_length = |length: &OtherLength| {
-        judge.row(length.id, (&length.base_output, &length.head_output), receipt.is_same_code(), true)
-    };
+    let of_length =
+        |length: &OtherLength| row(length.id, &length.base_output, &length.head_output, receipt.is_same_code(), false);
     let mut rows: Vec<VerdictRow> = receipt.cases.iter().map(of_case).collect();
     let lengths: Vec<VerdictRow> = receipt.other_lengths.iter().map(of_length).collect();
     let note = note(&lengths);
@@ -28,44 +29,6 @@ pub(super) fn judge(receipt: &PairedReceipt, policy: &Policy) -> (Vec<VerdictRow
         rows.extend(deciding(lengths));
     }
     (rows, note)
-}
-
-struct Judge<'a> {
-    policy: &'a Policy,
-    tolerance: f64,
-}
-
-impl Judge<'_> {
-    fn row(&self, id: Case, (base, head): (&Output, &Output), is_same_code: bool, may_drift: bool) -> VerdictRow {
-        let mut found = compare(base, head, self.tolerance);
-        if !may_drift && found.comparison == OutputComparison::Drifted {
-            // Its time was not taken because of a stricter tolerance, and must not pass unseen.
-            found.comparison = OutputComparison::Changed;
-        }
-        let is_allowed = self.policy.allow_output_change;
-        let outcome = match found.comparison {
-            OutputComparison::Changed if is_allowed => Outcome::Advisory,
-            OutputComparison::Changed if other_prompt(base, head) => Outcome::NotComparable,
-            OutputComparison::Changed => Outcome::OutputChanged,
-            OutputComparison::Drifted | OutputComparison::Same if found.lost_positions > 0 && !is_same_code => {
-                if is_allowed {
-                    Outcome::Advisory
-                } else {
-                    Outcome::Inconclusive
-                }
-            }
-            OutputComparison::Drifted => Outcome::Drifted,
-            OutputComparison::Same | OutputComparison::NotGiven | OutputComparison::Unknown => Outcome::Pass,
-        };
-        let row = VerdictRow::new(id, outcome, Evidence::Output(found));
-        match outcome {
-            Outcome::Advisory => row.because(Reason::Allowed),
-            Outcome::NotComparable => row.because(Reason::OtherPrompt),
-            Outcome::Inconclusive => row.because(Reason::LogitsLost),
-            Outcome::OutputChanged => row.mended_by(Remedy::AllowOutputChange),
-            _ => row,
-        }
-    }
 }
 
 /// Of other lengths each that neither passes nor drifted, so that it can be accepted by itself, or else the one that drifted furthest.

@@ -43,17 +43,17 @@ pub fn smallest_slowdown_of(limit: f64, differences: &[f64], blocks: usize, case
 
 fn smallest(limit: f64, noise: Blocks, blocks: usize, cases: usize) -> Option<f64> {
     let block_std = noise.std();
-    // A verdict asks for each of its cases, hundreds perhaps, so a share is known as soon as enough runs are missed.
-    let runs = runs(blocks);
-    let most_missed = ((1.0 - POWER_ASKED) * runs.len() as f64).floor() as usize;
-    let enough = |ln: f64| {
-        let missed = runs.iter().filter(|run| !run.is_called(ln, limit, noise, cases));
-        missed.take(most_missed + 1).count() <= most_missed
-    };
-    let (mut low, mut high) = (0.0, LARGEST.ln());
     if !(block_std.is_finite() && block_std >= 0.0) {
         return None;
     }
+    // A verdict asks for each of its cases, hundreds perhaps, so a share is known as soon as enough runs are missed.
+    let runs = noise.runs(blocks);
+    let most_missed = ((1.0 - POWER_ASKED) * runs.len() as f64).floor() as usize;
+    let enough = |ln: f64| {
+        let missed = runs.iter().filter(|run| !is_called(run, ln, limit, block_std, cases));
+        missed.take(most_missed + 1).count() <= most_missed
+    };
+    let (mut low, mut high) = (0.0, LARGEST.ln());
     // Near the answer: most halvings lie on one side of it, or below the limit, where the estimate decides.
     let near = (limit + NEAR * block_std).min(high);
     let is_near_enough = enough(near);
@@ -78,34 +78,21 @@ fn smallest(limit: f64, noise: Blocks, blocks: usize, cases: usize) -> Option<f6
 
 /// The blocks within which `POWER_ASKED` of unchanged cases pass `limit` (a ratio), whose blocks vary by `block_std`. `None` where they are more than a run has.
 pub fn blocks_to_pass(limit: f64, block_std: f64) -> Option<usize> {
-    let of_run = |run: &Run| {
-        let differences = run.blocks.iter().map(|z| block_std * z).collect();
+    let of_run = |differences| {
         let series = Series { limit, expected_std: Some(block_std), differences, ..Series::default() };
-        settled(&[series]).first().copied().flatten().filter(|(outcome, _)| outcome.exit_code() == 0)
+        let passed = settled(&[series])[0].filter(|(outcome, _)| outcome.exit_code() == 0);
+        passed.map_or(usize::MAX, |(_, blocks)| blocks)
     };
-    let mut blocks: Vec<usize> =
-        runs(MAX_BLOCKS).iter().map(|run| of_run(run).map_or(usize::MAX, |(_, at)| at)).collect();
+    let mut blocks: Vec<usize> = Blocks::Normal(block_std).runs(MAX_BLOCKS).into_iter().map(of_run).collect();
     blocks.sort_unstable();
     let asked = (POWER_ASKED * blocks.len() as f64).ceil() as usize;
     blocks.get(asked.saturating_sub(1)).copied().filter(|blocks| *blocks <= MAX_BLOCKS)
 }
 
-impl Run {
-    /// Whether a case that is slower by `slower` (ln) is called in it.
-    fn is_called(&self, slower: f64, limit: f64, noise: Blocks, cases: usize) -> bool {
-        let drawn = |(z, place)| match noise {
-            Blocks::Normal(std) => std * z,
-            Blocks::Own(deviations, _) => deviations[(place * deviations.len() as f64) as usize],
-        };
-        let blocks = self.blocks.iter().zip(&self.places).map(drawn);
-        let differences = blocks.map(|block| slower + block).collect();
-        is_called(differences, limit, noise.std(), cases)
-    }
-}
-
-fn is_called(differences: Vec<f64>, limit: f64, block_std: f64, cases: usize) -> bool {
-    let blocks = differences.len();
-    let quiet = || Series { limit, differences: vec![0.0; blocks], ..Series::default() };
+/// Whether a case is called whose blocks lie off by so much, and which is slower by `slower` (ln).
+fn is_called(run: &[f64], slower: f64, limit: f64, block_std: f64, cases: usize) -> bool {
+    let differences = run.iter().map(|block| slower + block).collect();
+    let quiet = || Series { limit, differences: vec![0.0; run.len()], ..Series::default() };
     // The means are the suite's tests, too, and what they add is left out.
     let tested = |series| Series { mean: Some(Box::new(quiet())), ..series };
     let slowed = tested(Series { limit, expected_std: Some(block_std), differences, ..Series::default() });
@@ -128,24 +115,23 @@ impl Blocks<'_> {
             Self::Normal(std) | Self::Own(_, std) => std,
         }
     }
-}
 
-/// One run in units of its deviations.
-struct Run {
-    blocks: Vec<f64>,
-    /// From 0 to 1, where each block lies among those that were seen.
-    places: Vec<f64>,
-}
+    /// By how much the blocks of each run lie off. Whole runs are drawn, so that fewer blocks see the beginning of the same runs.
+    fn runs(self, blocks: usize) -> Vec<Vec<f64>> {
+        let seed = SEED + u64::from(matches!(self, Self::Own(..)));
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut run = || {
+            let mut drawn: Vec<f64> = (0..MAX_BLOCKS).map(|_| self.draw(&mut random)).collect();
+            drawn.truncate(blocks);
+            drawn
+        };
+        (0..RUNS).map(|_| run()).collect()
+    }
 
-fn runs(blocks: usize) -> Vec<Run> {
-    let (mut random, mut among) = (fastrand::Rng::with_seed(SEED), fastrand::Rng::with_seed(SEED + 1));
-    let mut run = || {
-        // Whole runs are drawn, so that fewer blocks see the beginning of the same runs.
-        let mut drawn: Vec<f64> = (0..MAX_BLOCKS).map(|_| normal(&mut random)).collect();
-        drawn.truncate(blocks);
-        let mut places: Vec<f64> = (0..MAX_BLOCKS).map(|_| among.f64()).collect();
-        places.truncate(blocks);
-        Run { blocks: drawn, places }
-    };
-    (0..RUNS).map(|_| run()).collect()
+    fn draw(self, random: &mut fastrand::Rng) -> f64 {
+        match self {
+            Self::Normal(std) => std * normal(random),
+            Self::Own(deviations, _) => deviations[(random.f64() * deviations.len() as f64) as usize],
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::series::series;
 use infergate_core::case::Case;
-use infergate_core::stats::{mean, sample_std, student_t_quantile};
+use infergate_core::stats::{mean, student_interval};
 use infergate_receipts::PairedReceipt;
 
 /// Blocks of a quick look. With four, Student's t has three degrees of freedom: of dozens of cases each interval would hold everything.
@@ -36,15 +36,9 @@ pub fn quick_estimates(receipt: &PairedReceipt) -> Vec<QuickEstimate> {
     let all = series(&receipt.cases, &receipt.blocks, false);
     let tests = all.len().max(1) as f64;
     let of_case = |(case, series): &(Case, super::Series)| {
-        let blocks = series.differences.len() as f64;
-        let (middle, std) = (mean(&series.differences)?, sample_std(&series.differences)?);
-        let reach = student_t_quantile(1.0 - LEVEL / tests / 2.0, blocks - 1.0)? * std / blocks.sqrt();
-        Some(QuickEstimate {
-            case: *case,
-            ratio: middle.exp(),
-            low: (middle - reach).exp(),
-            high: (middle + reach).exp(),
-        })
+        let (low, high) = student_interval(&series.differences, LEVEL / tests / 2.0)?;
+        let ratio = mean(&series.differences)?.exp();
+        Some(QuickEstimate { case: *case, ratio, low: low.exp(), high: high.exp() })
     };
     all.iter().filter_map(of_case).collect()
 }

@@ -131,11 +131,8 @@ impl<'a> Case<'a> {
     }
 
     fn settle(&mut self, blocks: usize) {
-        self.median.settle(blocks);
-        let regressed = self.median.settled.is_some_and(|settled| settled.outcome == Outcome::Regressed);
-        if let Some(mean) = &mut self.mean {
-            mean.settle_mean(blocks, self.median.series, regressed);
-        }
+        self.median.settle(blocks, None);
+        self.mean.iter_mut().for_each(|mean| mean.settle(blocks, Some(&self.median)));
     }
 
     /// What the last block left open.

@@ -92,35 +92,30 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// The look at a case's median after `blocks` blocks.
-    pub fn settle(&mut self, blocks: usize) {
-        let limit = self.series.limit;
+    /// The look after `blocks` blocks: at a case's median, or at its mean beside its `median`. A mean ends with a median that regressed, since
+    /// the case has failed, and waits for no improvement, which the median is there to show.
+    pub fn settle(&mut self, blocks: usize, median: Option<&Self>) {
+        let (limit, is_mean) = (self.series.limit, median.is_some());
         let outcome = match self.estimate(blocks) {
-            Some(theta) if self.is_above(theta, limit) => self.above_limit(blocks),
-            Some(theta) if self.faster && theta <= -limit => Some(Outcome::Improved),
-            // It looks improved, and more blocks may show it.
-            Some(theta) if self.within && (theta > -limit || blocks == MAX_BLOCKS) => Some(Outcome::WithinLimit),
-            _ => None,
-        };
-        self.settle_as(outcome, blocks);
-    }
-
-    /// The look at a case's mean. It ends with a median that regressed, since the case has failed. It waits for no improvement,
-    /// which the median is there to show.
-    pub fn settle_mean(&mut self, blocks: usize, of_median: &Series, median_regressed: bool) {
-        let limit = self.series.limit;
-        let outcome = match self.estimate(blocks) {
-            // Luck moves all samples, and so the median as much. What the mean rose by beyond it is a stall, wherever the linker put what.
-            Some(theta) if self.is_above(theta, limit) => {
-                let median = of_median.differences.get(..blocks).and_then(hodges_lehmann);
-                let is_stall = median.is_some_and(|median| theta - median >= limit - of_median.limit);
+            Some(theta) if self.slower && !self.within && theta >= limit => {
+                let is_stall = median.is_some_and(|median| self.is_stall(theta, median.series, blocks));
                 if is_stall { Some(Outcome::Regressed) } else { self.above_limit(blocks) }
             }
-            Some(theta) if self.within && self.faster && theta <= -limit => Some(Outcome::Improved),
-            Some(_) if self.within => Some(Outcome::WithinLimit),
+            Some(theta) if self.faster && theta <= -limit && (self.within || !is_mean) => Some(Outcome::Improved),
+            // A median looks improved, and more blocks may show it.
+            Some(theta) if self.within && (theta > -limit || is_mean || blocks == MAX_BLOCKS) => {
+                Some(Outcome::WithinLimit)
+            }
             _ => None,
         };
-        self.settle_as(outcome.or(median_regressed.then_some(Outcome::Advisory)), blocks);
+        let has_failed = median.and_then(|median| median.settled).is_some_and(|end| end.outcome == Outcome::Regressed);
+        self.settle_as(outcome.or(has_failed.then_some(Outcome::Advisory)), blocks);
+    }
+
+    /// Luck moves all samples, and so the median as much. What the mean rose by beyond it is a stall, wherever the linker put what.
+    fn is_stall(&self, theta: f64, median: &Series, blocks: usize) -> bool {
+        let of_median = median.differences.get(..blocks).and_then(hodges_lehmann);
+        of_median.is_some_and(|of_median| theta - of_median >= self.series.limit - median.limit)
     }
 
     fn settle_as(&mut self, outcome: Option<Outcome>, blocks: usize) {
@@ -166,10 +161,6 @@ impl<'a> Test<'a> {
         if is_below && self.interval(blocks).is_some_and(|(_, high)| high < series.widest) {
             self.settled = Some(Settled { outcome: Outcome::WithinLimit, blocks, limit: series.widest });
         }
-    }
-
-    fn is_above(&self, theta: f64, limit: f64) -> bool {
-        self.slower && !self.within && theta >= limit
     }
 
     /// Work is slower wherever the linker puts it; luck is not. `None` while it is open which of both it is.

@@ -10,8 +10,8 @@ use crate::{differences, exact, servers, target};
 use infergate_core::case::Case;
 use infergate_core::printable::first_of;
 use infergate_receipts::{
-    Against, CodeRecord, Evidence, Metric, Note, Outcome, PairedCase, PairedReceipt, Reason, Shown, Statistic,
-    TimeEvidence, Verdict, VerdictRow,
+    Against, BlockRecord, CodeRecord, Evidence, Metric, Note, Outcome, PairedCase, PairedReceipt, Reason, Shown,
+    Statistic, TimeEvidence, Verdict, VerdictRow,
 };
 
 /// The cases that more blocks may settle. None once a load has shown that head is worse: a block of it takes most of a minute.
@@ -19,12 +19,21 @@ pub fn open(receipt: &PairedReceipt) -> Vec<Case> {
     if load::is_decided(receipt) {
         return Vec::new();
     }
-    let (ids, suite): (Vec<Case>, Vec<Series>) =
-        series(&receipt.cases, &receipt.blocks, receipt.out_of_time).into_iter().unzip();
-    let outcomes = outcomes(&suite, receipt.cases_elsewhere());
-    let open: Vec<Case> =
-        ids.iter().zip(outcomes).filter(|(_, outcome)| outcome.is_none()).map(|(id, _)| *id).collect();
-    if open.is_empty() && load::is_pending(receipt) { ids } else { open }
+    let open = unsettled(&receipt.cases, &receipt.blocks, receipt.out_of_time, receipt.cases_elsewhere());
+    if open.is_empty() && load::is_pending(receipt) {
+        return receipt.cases.iter().filter(|case| case.timed).map(|case| case.id).collect();
+    }
+    open
+}
+
+/// The timed cases that are not settled after these blocks, in a suite of which so many cases are measured elsewhere.
+pub fn unsettled(cases: &[PairedCase], blocks: &[BlockRecord], is_last: bool, elsewhere: usize) -> Vec<Case> {
+    let (ids, suite): (Vec<Case>, Vec<Series>) = series(cases, blocks, is_last).into_iter().unzip();
+    ids.into_iter()
+        .zip(outcomes(&suite, elsewhere))
+        .filter(|(_, outcome)| outcome.is_none())
+        .map(|(id, _)| id)
+        .collect()
 }
 
 /// Judges a paired run: outputs first, then time. The worst row decides; a run that broke an invariant or was cut short
@@ -58,8 +67,7 @@ fn judged(receipt: &PairedReceipt, policy: &Policy, with_power: bool) -> Verdict
     let (base, head) = (&receipt.base, &receipt.head);
     let (mut rows, of_lengths) = outputs::judge(receipt, policy);
     let counters = exact::Counters { tolerance: policy.counter_tolerance, other_platform: None };
-    rows.extend(counters.weights(base.engine.weight_bytes, head.engine.weight_bytes));
-    rows.extend(counters.sizes(&base.engine, &head.engine));
+    rows.extend(counters.of_engines(&base.engine, &head.engine));
     rows.extend(same_code(receipt));
     let elsewhere = receipt.cases_elsewhere();
     let (ids, suite): (Vec<Case>, Vec<Series>) =

@@ -135,8 +135,11 @@ impl Target for LocalTarget<'_> {
             compared: level.compared,
             cut_short: level.cut_short,
         };
-        let requests: Vec<RequestRecord> =
-            level.records.into_iter().map(|record| after(began_ns, plan.scenario, record)).collect();
+        let record = |record: RequestRecord| {
+            let record = record.with_times(|ns| ns.saturating_add(began_ns));
+            RequestRecord { scenario: plan.scenario, ..record }
+        };
+        let requests: Vec<RequestRecord> = level.records.into_iter().map(record).collect();
         let level = LevelRecord {
             scenario: plan.scenario,
             arrivals: plan.arrivals,
@@ -155,14 +158,4 @@ impl Target for LocalTarget<'_> {
         };
         Ok(Outcome { level, is_full: false })
     }
-}
-
-/// The record of a level that began `began_ns` after the run did.
-fn after(began_ns: u64, scenario: u32, mut record: RequestRecord) -> RequestRecord {
-    record.scenario = scenario;
-    let times = [&mut record.scheduled_ns, &mut record.sent_ns, &mut record.ended_ns];
-    for time_ns in times.into_iter().chain(&mut record.chunk_ns) {
-        *time_ns = time_ns.saturating_add(began_ns);
-    }
-    record
 }

@@ -35,9 +35,7 @@ fn a_window_holds_what_ran_at_full_load() {
     assert_eq!((seen.output_tokens, seen.length_ns), (5, 100));
     assert_eq!(seen.value_ns(Metric::SystemToken), Some(20));
     assert_eq!(seen.ttft_ns, [40, 10]);
-    assert_eq!((seen.gaps, &seen.longest_gap_ns[..]), (3, &[80, 50][..]));
-    assert_eq!((seen.starved, seen.unfinished), (0, 1));
-    assert!((seen.in_flight - 1.9).abs() < 1e-9, "{}", seen.in_flight);
+    assert_eq!((seen.starved, &seen.longest_gap_ns[..]), (0, &[80, 50][..]));
     // A user who stopped at 130 leaves half a load.
     assert!(window(Side::Head, &load, &records[..2], None).is_err());
     // One that got nothing is no number, and is counted.
@@ -71,7 +69,7 @@ fn a_stream_that_goes_no_further_starves_and_its_wait_is_a_gap() {
     let seen = window(Side::Head, &load, &records, None).expect("full");
     assert_eq!((seen.starved, seen.failures[&FailureClass::Cancelled]), (1, 2));
     assert_eq!(seen.longest_gap_ns, [110, 60]);
-    assert_eq!((seen.gaps, seen.itl_p90_ns), (2, Some(10)), "an open gap is in no percentile");
+    assert_eq!(seen.itl_p90_ns, Some(10), "an open gap is in no percentile");
     // A usual gap that the end cuts is shorter than what the user saw before.
     let usual = [record(0, 0, &[50, 110, 190, 230]), record(1, 10, &[120, 140, 150, 195, 205])];
     let seen = window(Side::Head, &load, &usual, None).expect("full");

@@ -3,12 +3,10 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 
-use cargo_infergate::paired::pairs::{Pairs, most_ns};
-use cargo_infergate::paired::planning::{decide, first_pairs, starts_ns};
-use cargo_infergate::paired::{PairedRequest, Program};
+use cargo_infergate::paired::pairs::{Pairs, first_pairs, most_ns};
 use infergate_core::case::Case;
 use infergate_core::clock::VirtualClock;
-use infergate_core::engine::LoadRequest;
+use infergate_judge::paired::Limits;
 use infergate_receipts::{BlockCase, Output, PairedCase};
 
 /// Pairs of 2 x 10 ms whose ratios jump by 10 %: more of them would help.
@@ -30,6 +28,7 @@ fn planned(id: Case) -> PairedCase {
         iterations_per_sample: 1,
         warm_up: false,
         one_core: false,
+        turn_tokens: None,
         base_output: output.clone(),
         head_output: output,
         timed: true,
@@ -44,29 +43,32 @@ fn next(cost: Option<f64>) -> usize {
     next_of(cost, 1.0)
 }
 
+/// Of a case of which the pilot saw pairs of 2 x 10 ms.
+fn piloted(share: f64, cost: f64) -> (Pairs, PairedCase) {
+    let (mut pairs, mut plan) = (Pairs::new(share), planned("decode/p128".parse().expect("a case")));
+    pairs.plan(&mut plan, &noisy(), cost, true, 1, &Limits::default());
+    (pairs, plan)
+}
+
+/// Twenty pairs, whose ratios jump by 10 %.
+fn noisy() -> BlockCase {
+    let base_ns = (0..20).map(|at| SAMPLE_NS + at % 2 * SAMPLE_NS / 10).collect();
+    BlockCase::new("decode/p128".parse().expect("a case"), base_ns, vec![SAMPLE_NS; 20])
+}
+
 fn next_of(cost: Option<f64>, share: f64) -> usize {
-    let id: Case = "decode/p128".parse().expect("a case");
-    let base_ns: Vec<u64> = (0..20).map(|at| SAMPLE_NS + at % 2 * SAMPLE_NS / 10).collect();
-    let mut pairs = Pairs::new(share);
-    if let Some(cost) = cost {
-        pairs.cost(id, cost);
-    }
-    pairs.note(&BlockCase::new(id, base_ns, vec![SAMPLE_NS; 20]));
-    pairs.next(&[planned(id)], &[id])[&id]
+    let (mut pairs, plan) = piloted(share, cost.unwrap_or(1.0));
+    pairs.note(&noisy());
+    pairs.next(&[PairedCase { pairs: 4, ..plan.clone() }], &[plan.id])[&plan.id]
 }
 
 /// Twelve pairs a block, as of any case of 60 ms, have none of such stalls in six blocks in 23 of 100 gates (0.98^72), which pass then.
 #[test]
 fn a_step_is_measured_so_often_that_six_blocks_have_one_of_fifty_stalls() {
-    let request = PairedRequest::new(
-        Program::new("base".into(), None, None),
-        Program::new("head".into(), None, None),
-        LoadRequest::default(),
-    );
     let pairs = |id: &str, sample_ns: u64, stepwise: bool, cost: f64| {
         let mut plan = planned(id.parse().expect("a case"));
         let seen = BlockCase::new(plan.id, vec![sample_ns; 16], vec![sample_ns; 16]);
-        decide(&mut plan, &seen, cost, stepwise, 5, &request);
+        Pairs::new(1.0).plan(&mut plan, &seen, cost, stepwise, 5, &Limits::default());
         plan.pairs
     };
     assert_eq!(pairs("decode/p128", 60_000_000, true, 1.0), 32);
@@ -98,36 +100,32 @@ fn bench_targets_of_one_gate_share_the_time_of_a_block() {
 
 #[test]
 fn what_a_pair_costs_stays_known_when_another_gate_begins() {
-    let id: Case = "decode/p128".parse().expect("a case");
-    let mut pairs = Pairs::new(1.0);
-    pairs.cost(id, 100.0);
-    let block =
-        BlockCase::new(id, (0..20).map(|at| SAMPLE_NS + at % 2 * SAMPLE_NS / 10).collect(), vec![SAMPLE_NS; 20]);
-    pairs.note(&block);
-    let before = pairs.next(&[planned(id)], &[id])[&id];
+    let (mut pairs, plan) = piloted(1.0, 100.0);
+    let plan = PairedCase { pairs: 4, ..plan };
+    let next = |pairs: &Pairs| pairs.next(std::slice::from_ref(&plan), &[plan.id])[&plan.id];
+    pairs.note(&noisy());
+    let before = next(&pairs);
     pairs.forget_blocks();
-    assert_eq!(pairs.next(&[planned(id)], &[id])[&id], 4, "as planned, since nothing was seen");
-    pairs.note(&block);
-    assert_eq!(pairs.next(&[planned(id)], &[id])[&id], before);
+    assert_eq!(next(&pairs), 4, "as planned, since nothing was seen");
+    pairs.note(&noisy());
+    assert_eq!(next(&pairs), before);
 }
 
 /// A budget of 60 s once held 7 blocks where a slow case takes 10, because noisy pairs got 5 s of each.
 #[test]
 fn a_block_that_a_budget_was_planned_with_grows_no_longer_than_it() {
-    let id: Case = "decode/p128".parse().expect("a case");
     let pair_ns = 2.0 * SAMPLE_NS as f64;
     for (room_ns, most) in [(0.0, 2), (3.0 * pair_ns, 4), (10.0 * pair_ns, 10), (1_000.0 * pair_ns, 1_000)] {
-        let (mut pairs, mut cases) = (Pairs::new(1.0), [PairedCase { pairs: 40, ..planned(id) }]);
-        pairs.plan(id, pair_ns, 0.1);
-        pairs.fit(&mut cases, room_ns);
+        let (mut pairs, plan) = piloted(1.0, 1.0);
+        let mut cases = [PairedCase { pairs: 40, ..plan.clone() }];
+        pairs.fit(&mut cases, room_ns, &Limits::default());
         assert!(
             (2..=most.max(2)).contains(&cases[0].pairs) && cases[0].pairs.is_multiple_of(2),
             "{room_ns}: {}",
             cases[0].pairs
         );
-        let base_ns: Vec<u64> = (0..20).map(|at| SAMPLE_NS + at % 2 * SAMPLE_NS / 10).collect();
-        pairs.note(&BlockCase::new(id, base_ns, vec![SAMPLE_NS; 20]));
-        let next = pairs.next(&cases, &[id])[&id];
+        pairs.note(&noisy());
+        let next = pairs.next(&cases, &[plan.id])[&plan.id];
         assert!(next >= cases[0].pairs && next <= most.max(cases[0].pairs), "{room_ns}: {next} pairs");
     }
 }
@@ -154,18 +152,4 @@ fn a_prompt_that_is_read_again_between_steps_is_a_part_of_what_a_pair_costs() {
     let (cost, pairs) = cost_of_rereading("decode/p128");
     assert!((2.5..3.5).contains(&cost) && pairs > 16, "{cost} of {pairs} pairs");
     assert_eq!(cost_of_rereading("generate/p128-o64").0, 1.0, "its prompt is timed");
-}
-
-#[test]
-fn a_slow_first_start_is_tried_once_more_where_a_block_has_no_room_for_it() {
-    const S: u64 = 1_000_000_000;
-    let never = || -> Result<u64, Infallible> { panic!("it fits") };
-    assert_eq!(starts_ns(180 * S, None, never), Ok(180 * S), "without a budget it is only an estimate");
-    assert_eq!(starts_ns(2 * S, Some(30e9), never), Ok(2 * S));
-    assert_eq!(starts_ns(180 * S, Some(30e9), || Ok::<_, Infallible>(4 * S)), Ok(4 * S));
-    assert_eq!(
-        starts_ns(20 * S, Some(30e9), || Ok::<_, Infallible>(21 * S)),
-        Ok(20 * S),
-        "it is no faster the second time"
-    );
 }

@@ -1,7 +1,7 @@
 //! A receipt judged again: no limit that it holds counts.
 
 use infergate_core::case::{BenchName, Case};
-use infergate_judge::paired::{Limits, Policy, judge, missing, widest};
+use infergate_judge::paired::{Limits, Policy, judge, missing};
 use infergate_receipts::{LoadCase, MeanTest, Metric, Outcome, PairedReceipt, WindowTimes};
 use proptest::prelude::*;
 
@@ -37,9 +37,13 @@ fn a_receipt_cannot_leave_out_the_mean() {
 fn what_noise_leaves_undecided_is_held_to_what_the_case_is_or_was_asked_for() {
     let bench = Case::Bench(BenchName::new("format/short").expect("a name"));
     let decode = slower(0.0).cases[0].id;
-    assert_eq!([bench, decode].map(|case| widest(None, case, 1.02)), [1.10, 1.05]);
-    assert_eq!([bench, decode].map(|case| widest(None, case, 1.2)), [1.2, 1.2], "never below the limit");
     let mut receipt = slower(0.0);
+    let mut widest = |id, threshold| {
+        receipt.cases[0].id = id;
+        Limits { threshold, ..LIMITS }.set_in(receipt.clone()).cases[0].widest
+    };
+    assert_eq!([bench, decode].map(|case| widest(case, 1.02)), [1.10, 1.05]);
+    assert_eq!([bench, decode].map(|case| widest(case, 1.2)), [1.2, 1.2], "never below the limit");
     receipt.cases[0].widest = 99.0;
     assert_eq!(LIMITS.set_in(receipt.clone()).cases[0].widest, 1.05);
     assert_eq!(Limits { widest: Some(1.03), ..LIMITS }.set_in(receipt).cases[0].widest, 1.03);

@@ -141,29 +141,14 @@ fn probes_do_not_move_a_limit_and_their_drift_is_named() {
 }
 
 #[test]
-fn on_another_machine_class_time_is_advisory_and_normalised() {
-    let mut sessions = QUIET.map(|ns| run(&[("decode/p128", &[ns, ns, ns])]));
-    for session in &mut sessions {
-        session.probes = Some(probes(40e9, 400e9));
-    }
+fn on_another_machine_class_time_is_advisory() {
     let mut head = run(&[("decode/p128", &[2000; 3])]);
     head.machine = machine("linux-x86_64-intel-4");
-    head.probes = Some(probes(20e9, 400e9));
-    head.cases[0].work = Some(infergate_receipts::Work { bytes: 20_000.0, ..Default::default() });
-    let policy = Policy::default();
-    let verdict = judge(&head, Some(&baseline(&sessions)), &policy).expect("a verdict");
+    let verdict = judge(&head, Some(&decode_baseline(&QUIET)), &Policy::default()).expect("a verdict");
     let elsewhere = row(&verdict, "decode/p128", "itl_ns");
     assert_eq!((elsewhere.outcome, verdict.exit_code), (Outcome::Advisory, 0));
-    // Twice the time on half the bandwidth is the same program.
-    assert!((time(elsewhere).ratio.expect("normalised") - 1.0).abs() < 0.01, "{elsewhere:?}");
-    assert!(note(elsewhere).contains("normalised by the probes"), "{elsewhere:?}");
     assert_eq!((time(elsewhere).threshold, time(elsewhere).p_adjusted), (None, None));
     assert!(notes(&verdict).iter().any(|note| note.contains("linux-x86_64-intel-4")), "{:?}", notes(&verdict));
-
-    head.probes = None;
-    let verdict = judge(&head, Some(&baseline(&sessions)), &policy).expect("a verdict");
-    let elsewhere = row(&verdict, "decode/p128", "itl_ns");
-    assert!(note(elsewhere).contains("not normalised") && time(elsewhere).ratio.expect("raw") > 1.9, "{elsewhere:?}");
 }
 
 #[test]

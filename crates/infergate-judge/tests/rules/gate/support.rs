@@ -171,6 +171,7 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         iterations_per_sample: 1,
         warm_up: false,
         one_core: false,
+        turn_tokens: None,
         base_output: said.clone(),
         head_output: said,
         timed: true,

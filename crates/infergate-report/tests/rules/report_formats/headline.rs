@@ -36,7 +36,7 @@ fn decode(outcome: Outcome, ratio: f64) -> VerdictRow {
 }
 
 fn output(subject: &str, outcome: Outcome, comparison: OutputComparison, position: Option<usize>) -> VerdictRow {
-    let output = OutputEvidence { position, ..OutputEvidence::new(comparison) };
+    let output = OutputEvidence { comparison, position, ..OutputEvidence::default() };
     row(subject, outcome, Evidence::Output(output))
 }
 
