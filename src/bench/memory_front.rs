@@ -13,7 +13,7 @@ use super::arguments::Arguments;
 use crate::engine::EngineFactory;
 use infergate_core::build_info;
 use infergate_core::config::Config;
-use infergate_core::memory::leak::{Finding, Witness, asked, judge};
+use infergate_core::memory::leak::{Finding, MemoryMeasure, asked, judge};
 use infergate_core::memory::{MemoryRequest, run, size};
 use infergate_core::outcome::Outcome;
 use infergate_core::printable::{printable, printable_report};
@@ -115,11 +115,11 @@ fn summary(receipt: &MemoryReceipt, findings: &[Finding], outcome: Outcome) -> S
     let model = printable(&receipt.engine.model);
     let mut text = format!("memory: {model}, {} runs of {}\n", memory.asked_runs, memory.case);
     for finding in findings {
-        let (name, column) = match finding.witness {
-            Witness::Heap => ("heap", &memory.runs.live_bytes),
-            Witness::Resident => ("resident set", &memory.runs.rss_bytes),
-            Witness::OpenFiles => ("open files", &memory.runs.open_files),
-            Witness::Threads => ("threads", &memory.runs.threads),
+        let (name, column) = match finding.measure {
+            MemoryMeasure::Heap => ("heap", &memory.runs.live_bytes),
+            MemoryMeasure::Resident => ("resident set", &memory.runs.rss_bytes),
+            MemoryMeasure::OpenFiles => ("open files", &memory.runs.open_files),
+            MemoryMeasure::Threads => ("threads", &memory.runs.threads),
         };
         let is_count = finding.count_per_run.is_some();
         let show = |seen: u64| if is_count { seen.to_string() } else { size(seen as f64) };

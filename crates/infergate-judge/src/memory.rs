@@ -4,14 +4,14 @@ use infergate_core::memory::leak::{self, Finding};
 
 use infergate_receipts::{Evidence, MemoryEvidence, MemoryRecord, Outcome, Reason, VerdictRow};
 
-/// A row of each witness.
+/// A row of each measure.
 pub fn judge(record: &MemoryRecord) -> Vec<VerdictRow> {
     leak::judge(record).into_iter().map(|finding| row(record, finding)).collect()
 }
 
 fn row(record: &MemoryRecord, finding: Finding) -> VerdictRow {
     let evidence = Evidence::Memory(MemoryEvidence {
-        witness: finding.witness,
+        measure: finding.measure,
         runs: Some(record.runs.len()),
         slope_bytes: finding.per_run_bytes,
         count_per_run: finding.count_per_run,

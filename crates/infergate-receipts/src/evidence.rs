@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counter, Metric, RandomLeak, Target, TargetMetric, Throughput, Witness};
+use super::{Counter, MemoryMeasure, Metric, RandomLeak, Target, TargetMetric, Throughput};
 
 /// What was compared, and what was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -288,7 +288,7 @@ pub struct TargetEvidence {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryEvidence {
     /// Whose growth it is: the heap's, as the worker's allocator counts it, the resident set's, or that of open files or threads.
-    pub witness: Witness,
+    pub measure: MemoryMeasure,
     /// Runs that were followed after those that warm up.
     pub runs: Option<usize>,
     /// Growth, bytes a run; 0 for a heap that only moves, `null` where it was not seen.

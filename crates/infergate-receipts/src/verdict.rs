@@ -14,7 +14,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Evidence, Note, Outcome, Reason, Remedy, Subject, TimeEvidence, Witness};
+use super::{Evidence, MemoryMeasure, Note, Outcome, Reason, Remedy, Subject, TimeEvidence};
 
 /// Schema name of a [`Verdict`].
 pub const VERDICT_SCHEMA: &str = "infergate.verdict/1";
@@ -71,7 +71,7 @@ impl VerdictRow {
     pub fn passes_undecided(&self) -> bool {
         let is_noise = match &self.evidence {
             Evidence::Time(time) => !time.is_above_limit(),
-            Evidence::Memory(memory) => memory.witness == Witness::Resident,
+            Evidence::Memory(memory) => memory.measure == MemoryMeasure::Resident,
             Evidence::Output(_) | Evidence::Counter(_) | Evidence::Target(_) => false,
         };
         self.is_undecided() && is_noise
@@ -199,7 +199,7 @@ pub struct Failure {
     /// How it ended.
     pub outcome: Outcome,
     /// By how much, where the true change lies, which limit it misses, and what mends it, in one sentence.
-    pub said: String,
+    pub message: String,
     /// Its place in `rows`, from 0: the numbers are in the `evidence` there, each with its unit in its name.
     pub row: usize,
 }

@@ -29,7 +29,7 @@ fn failures(verdict: &Verdict) -> Vec<Failure> {
             subject: row.subject.clone(),
             what: line(words::what(row)),
             outcome: row.outcome,
-            said: line(words::decided(row)),
+            message: line(words::decided(row)),
             row: at,
         })
         .collect()

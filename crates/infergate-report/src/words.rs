@@ -16,7 +16,7 @@ use infergate_core::printable::first_of;
 use infergate_core::stats::clopper_pearson;
 use infergate_judge::paired::LEVEL;
 
-pub use memory::{rarer_leaks, sites, sparkline, witness};
+pub use memory::{memory_measure, rarer_leaks, sites, sparkline};
 pub use output::{differs, output};
 
 use super::model::{Cell, Missing, Unit};
@@ -67,7 +67,7 @@ pub fn what(row: &VerdictRow) -> String {
         Evidence::Output(_) => "output".into(),
         Evidence::Counter(counter) => counter::name(&counter.name),
         Evidence::Target(target) => target.target.to_string(),
-        Evidence::Memory(memory) => witness(memory.witness).into(),
+        Evidence::Memory(memory) => memory_measure(memory.measure).into(),
     }
 }
 

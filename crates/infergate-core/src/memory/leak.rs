@@ -1,6 +1,6 @@
 //! The leak rule: does a process that does the same again and again need more and more memory?
 //!
-//! Two witnesses. The *heap*, counted by the worker's own allocator, is exact: a leak of one byte a run shows. The *resident
+//! Two measures. The *heap*, counted by the worker's own allocator, is exact: a leak of one byte a run shows. The *resident
 //! set* also sees what no allocator counts (maps, other languages' heaps), and is noisy: it needs a trend test and a floor.
 //! What rises for either is confirmed by as many runs again, because a cache that fills rises too. Open files and threads are
 //! counted as exactly as the heap, and are spoken of only where they leak.
@@ -34,7 +34,7 @@ const FEWEST_OF_A_TREND: usize = 6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Witness {
+pub enum MemoryMeasure {
     /// What the worker's own allocator counts.
     Heap,
     /// What the system says is resident.
@@ -45,11 +45,11 @@ pub enum Witness {
     Threads,
 }
 
-/// What one witness says.
+/// What one measure shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Which.
-    pub witness: Witness,
+    pub measure: MemoryMeasure,
     /// Its decision.
     pub outcome: Outcome,
     /// Growth, bytes a run; 0 for a heap that only moves, `None` for what is no bytes.
@@ -80,7 +80,7 @@ pub fn confirmed_heap(record: &MemoryRecord) -> Option<HeapTrend> {
     heap_trend(live_bytes, record.asked_runs).filter(|_| rose)
 }
 
-/// Whether any witness rose over the runs asked for, so that as many again must tell a leak from a plateau.
+/// Whether any measure rose over the runs asked for, so that as many again must tell a leak from a plateau.
 pub fn needs_confirmation(record: &MemoryRecord) -> bool {
     let MemorySeries { live_bytes, open_files, threads, .. } = &record.runs;
     [live_bytes, open_files, threads].iter().any(|column| heap_rises(asked(record, column)) == Some(true))
@@ -91,18 +91,18 @@ pub fn needs_confirmation(record: &MemoryRecord) -> bool {
 pub fn judge(record: &MemoryRecord) -> Vec<Finding> {
     let findings = [heap_finding(record), resident_finding(record)];
     let counted = [
-        count_finding(record, Witness::OpenFiles, "open files rise", &record.runs.open_files),
-        count_finding(record, Witness::Threads, "threads rise", &record.runs.threads),
+        count_finding(record, MemoryMeasure::OpenFiles, "open files rise", &record.runs.open_files),
+        count_finding(record, MemoryMeasure::Threads, "threads rise", &record.runs.threads),
     ];
     findings.into_iter().chain(counted.into_iter().flatten()).map(|finding| at_best(record, finding)).collect()
 }
 
 /// The heap's rule on what is counted one by one; `None` where it is no leak.
-fn count_finding(record: &MemoryRecord, witness: Witness, what: &str, column: &[u64]) -> Option<Finding> {
+fn count_finding(record: &MemoryRecord, measure: MemoryMeasure, what: &str, column: &[u64]) -> Option<Finding> {
     let trend = heap_trend(column, record.asked_runs)?;
     let leaks = trend.growth == HeapGrowth::Leak && trend.per_run >= LEAST_COUNT_PER_RUN;
     let note = Some(format!("{what} by {} a run", plain(trend.per_run)));
-    leaks.then(|| Finding { count_per_run: Some(trend.per_run), ..finding(witness, Outcome::Leak, note) })
+    leaks.then(|| Finding { count_per_run: Some(trend.per_run), ..finding(measure, Outcome::Leak, note) })
 }
 
 /// The runs the verdict is reached by, the confirmation left out.
@@ -130,9 +130,9 @@ fn at_best(record: &MemoryRecord, row: Finding) -> Finding {
     row
 }
 
-fn finding(witness: Witness, outcome: Outcome, note: Option<String>) -> Finding {
+fn finding(measure: MemoryMeasure, outcome: Outcome, note: Option<String>) -> Finding {
     Finding {
-        witness,
+        measure,
         outcome,
         per_run_bytes: None,
         count_per_run: None,
@@ -180,24 +180,26 @@ fn heap_finding(record: &MemoryRecord) -> Finding {
             Case::Bench(_) => "the heap is not counted: the program is followed from outside, by its resident memory",
             _ => "the heap is not counted, since infergate's CountingAllocator is not in the process",
         };
-        return finding(Witness::Heap, unseen(record), Some(note.into()));
+        return finding(MemoryMeasure::Heap, unseen(record), Some(note.into()));
     }
     let Some(rises) = heap_rises(live_bytes) else {
         let (verdict, note) = too_few(record);
-        return finding(Witness::Heap, verdict, note);
+        return finding(MemoryMeasure::Heap, verdict, note);
     };
     let unclouded = Finding {
         per_run_bytes: Some(0.0),
         smallest_leak_bytes: Some(1.0),
         certain_leak_interval: certain_leak_interval(live_bytes.len()),
         random_leaks: random_leaks(live_bytes.len()),
-        ..finding(Witness::Heap, Outcome::Pass, None)
+        ..finding(MemoryMeasure::Heap, Outcome::Pass, None)
     };
     match confirmed_heap(record) {
         Some(heap) => risen(record, &heap, unclouded),
-        None if rises => {
-            finding(Witness::Heap, Outcome::Inconclusive, Some("the heap rose and was not followed further".into()))
-        }
+        None if rises => finding(
+            MemoryMeasure::Heap,
+            Outcome::Inconclusive,
+            Some("the heap rose and was not followed further".into()),
+        ),
         None => unclouded,
     }
 }
@@ -253,7 +255,7 @@ fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding
     }
 }
 
-/// One blind witness is an advisory; two see nothing at all.
+/// One measure that sees nothing is an advisory; with two nothing is seen at all.
 fn unseen(record: &MemoryRecord) -> Outcome {
     let seen = [&record.runs.live_bytes, &record.runs.rss_bytes].iter().any(|column| !column.is_empty());
     if seen { Outcome::Advisory } else { Outcome::Inconclusive }
@@ -263,11 +265,11 @@ fn resident_finding(record: &MemoryRecord) -> Finding {
     let rss_bytes = asked(record, &record.runs.rss_bytes);
     if rss_bytes.is_empty() && !record.runs.is_empty() {
         let note = "this system does not say the resident set: what grows outside the heap is not seen";
-        return finding(Witness::Resident, unseen(record), Some(note.into()));
+        return finding(MemoryMeasure::Resident, unseen(record), Some(note.into()));
     }
     let Some(first) = resident_trend(rss_bytes) else {
         let (verdict, note) = too_few(record);
-        return finding(Witness::Resident, verdict, note);
+        return finding(MemoryMeasure::Resident, verdict, note);
     };
     let (verdict, note) = if first.rises() { confirmed(record, &first) } else { (Outcome::Pass, None) };
     let kept = resident_trend(&record.runs.rss_bytes).map(|all| all.growth_bytes.max(0.0) as u64);
@@ -277,7 +279,7 @@ fn resident_finding(record: &MemoryRecord) -> Finding {
         p_rising: Some(first.p_rising),
         smallest_leak_bytes: Some(first.smallest_leak_bytes()),
         kept_bytes: kept.filter(|_| verdict == Outcome::Plateau),
-        ..finding(Witness::Resident, verdict, note)
+        ..finding(MemoryMeasure::Resident, verdict, note)
     }
 }
 

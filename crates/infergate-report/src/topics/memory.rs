@@ -2,7 +2,7 @@
 
 use infergate_core::memory::leak::allocations;
 use infergate_receipts::{
-    Evidence, MemoryEvidence, MemoryReceipt, MemoryRecord, Unit as Counts, Verdict, VerdictRow, Witness,
+    Evidence, MemoryEvidence, MemoryMeasure, MemoryReceipt, MemoryRecord, Unit as Counts, Verdict, VerdictRow,
 };
 
 use super::verdict::{counter_cell, counter_name};
@@ -29,7 +29,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
 
 type Trend<'a> = (&'a VerdictRow, &'a MemoryEvidence);
 
-/// What the verdict says of each witness.
+/// What the verdict says of each measure.
 fn trends(verdict: Option<&Verdict>) -> Vec<Trend<'_>> {
     let rows = verdict.into_iter().flat_map(|verdict| &verdict.rows);
     rows.filter_map(|row| if let Evidence::Memory(memory) = &row.evidence { Some((row, memory)) } else { None })
@@ -122,7 +122,7 @@ fn series(record: &MemoryRecord) -> Table {
 /// How rare a leak of the heap is still seen.
 fn rarer_leaks(trends: &[Trend<'_>]) -> Vec<String> {
     let rarer = trends.iter().filter_map(|(_, memory)| words::rarer_leaks(memory));
-    rarer.map(|rarer| format!("{}: {rarer}", words::witness(Witness::Heap))).collect()
+    rarer.map(|rarer| format!("{}: {rarer}", words::memory_measure(MemoryMeasure::Heap))).collect()
 }
 
 /// Where memory that stays was allocated, innermost function first.
@@ -153,13 +153,13 @@ fn counters(receipt: &MemoryReceipt) -> Table {
 /// One chart of what grew or could not be decided, and of everything where nothing was judged. A flat line is a sentence.
 fn chart(trends: &[Trend<'_>], record: &MemoryRecord) -> Chart {
     let mut layers = Vec::new();
-    for (n, witness) in [Witness::Heap, Witness::Resident].into_iter().enumerate() {
-        let trend = trends.iter().find(|(_, memory)| memory.witness == witness);
+    for (n, measure) in [MemoryMeasure::Heap, MemoryMeasure::Resident].into_iter().enumerate() {
+        let trend = trends.iter().find(|(_, memory)| memory.measure == measure);
         let is_shown = trends.is_empty() || trend.is_some_and(|(row, _)| row.outcome.exit_code() != 0);
-        let runs = if witness == Witness::Heap { &record.runs.live_bytes } else { &record.runs.rss_bytes };
+        let runs = if measure == MemoryMeasure::Heap { &record.runs.live_bytes } else { &record.runs.rss_bytes };
         if is_shown && runs.len() > 1 {
             layers.extend(trend.and_then(|(_, memory)| limit(memory, runs.len())));
-            layers.push(line(words::witness(witness), runs, n));
+            layers.push(line(words::memory_measure(measure), runs, n));
         }
     }
     Chart {
@@ -184,7 +184,7 @@ fn line(name: &str, runs: &[u64], n: usize) -> Layer {
 /// Growth that counts, over as many runs.
 fn limit(memory: &MemoryEvidence, runs: usize) -> Option<Layer> {
     let each = memory.floor_bytes.or(memory.smallest_leak_bytes).filter(|bytes| bytes.is_finite())?;
-    let name = format!("{}: counts from {}", words::witness(memory.witness), Unit::BytesPerRun.show(each));
+    let name = format!("{}: counts from {}", words::memory_measure(memory.measure), Unit::BytesPerRun.show(each));
     let ends = [1, runs].map(|run| Place::new(run as f64, each * (run as f64 - 1.0), ""));
     Some(Layer::new(name, Look::ink(), Marks::Line(ends.into())))
 }

@@ -8,8 +8,8 @@ use crate::model::{Cell, Column, Missing, Section, Table, Tone, Unit};
 use crate::words::provenance;
 use crate::{units, words};
 use infergate_receipts::{
-    Counter, Evidence, MemoryEvidence, Metric, Outcome, OutputComparison, OutputEvidence, Statistic, TimeEvidence,
-    Unit as Counts, Verdict, VerdictRow, Witness,
+    Counter, Evidence, MemoryEvidence, MemoryMeasure, Metric, Outcome, OutputComparison, OutputEvidence, Statistic,
+    TimeEvidence, Unit as Counts, Verdict, VerdictRow,
 };
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
@@ -154,7 +154,7 @@ pub fn counter_cell(counter: Counter, unit: Unit) -> Cell {
 pub fn trends(verdict: &Verdict) -> Table {
     let columns = vec![
         Column::words("case", "case"),
-        Column::words("witness", "seen in"),
+        Column::words("measure", "seen in"),
         Column::numbers("slope", "growth"),
         Column::numbers("counts_from", "counts from").about("growth below this is not told apart from noise"),
         Column::numbers("smallest_leak", "smallest leak to be seen"),
@@ -173,11 +173,14 @@ fn trend(row: &VerdictRow, memory: &MemoryEvidence) -> Vec<Cell> {
     let bytes = |value: Option<f64>, missing| Cell::number(value, Unit::BytesPerRun, missing);
     vec![
         Cell::text(row.subject.to_string()),
-        Cell::text(words::witness(memory.witness)),
+        Cell::text(words::memory_measure(memory.measure)),
         memory
             .count_per_run
             .map_or(bytes(memory.slope_bytes, Missing::NotMeasured), |count| Cell::of(count, Unit::Plain)),
-        bytes(memory.floor_bytes, if memory.witness == Witness::Heap { Missing::Exact } else { Missing::NotGiven }),
+        bytes(
+            memory.floor_bytes,
+            if memory.measure == MemoryMeasure::Heap { Missing::Exact } else { Missing::NotGiven },
+        ),
         bytes(memory.smallest_leak_bytes, Missing::NotGiven),
         outcome(row),
     ]

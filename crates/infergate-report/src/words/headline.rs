@@ -8,8 +8,8 @@ use infergate_core::printable::printable;
 
 use crate::{units, words};
 use infergate_receipts::{
-    Against, Evidence, Note, Outcome, OutputComparison, Shown, Statistic, Subject, TimeEvidence, Verdict, VerdictRow,
-    Witness,
+    Against, Evidence, MemoryMeasure, Note, Outcome, OutputComparison, Shown, Statistic, Subject, TimeEvidence,
+    Verdict, VerdictRow,
 };
 
 /// The sentence, on one line and fit for a terminal.
@@ -68,7 +68,7 @@ fn size(row: &VerdictRow) -> f64 {
     match &row.evidence {
         Evidence::Time(time) => time.ratio.map_or(0.0, |ratio| ratio.ln().abs()),
         // Which is counted exactly.
-        Evidence::Memory(memory) => f64::from(u8::from(memory.witness == Witness::Heap)),
+        Evidence::Memory(memory) => f64::from(u8::from(memory.measure == MemoryMeasure::Heap)),
         Evidence::Counter(counter) => {
             counter.rise().zip(counter.base).map_or(0.0, |(rise, base)| rise as f64 / base.max as f64)
         }
@@ -228,12 +228,12 @@ fn memory(verdict: &Verdict) -> Option<String> {
     let memory =
         |row: &VerdictRow| if let Evidence::Memory(memory) = &row.evidence { Some(memory.clone()) } else { None };
     let followed = followed.filter_map(|row| Some((row, memory(row)?)));
-    let (row, memory) = followed.min_by_key(|(_, memory)| memory.witness != Witness::Heap)?;
+    let (row, memory) = followed.min_by_key(|(_, memory)| memory.measure != MemoryMeasure::Heap)?;
     if row.outcome == Outcome::Plateau {
         return words::sentence(row);
     }
     let runs = memory.runs.map_or_else(String::new, |runs| format!(" in {}", units::many(runs, "run")));
-    let what = if memory.witness == Witness::Heap { "" } else { " of resident memory" };
+    let what = if memory.measure == MemoryMeasure::Heap { "" } else { " of resident memory" };
     let seen =
         memory.smallest_leak_bytes.map(|leak| format!(" ({}{what} in each run would show)", units::bytes(Some(leak))));
     Some(format!("no leak{runs}{}", seen.unwrap_or_default()))

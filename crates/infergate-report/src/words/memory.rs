@@ -3,17 +3,17 @@
 use std::fmt::Write as _;
 
 use crate::units;
-use infergate_receipts::{MemoryEvidence, Outcome, Verdict, Witness};
+use infergate_receipts::{MemoryEvidence, MemoryMeasure, Outcome, Verdict};
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What a witness looks at, in a word.
-pub fn witness(witness: Witness) -> &'static str {
-    match witness {
-        Witness::Heap => "heap",
-        Witness::Resident => "resident",
-        Witness::OpenFiles => "open files",
-        Witness::Threads => "threads",
+/// What a measure looks at, in a word.
+pub fn memory_measure(measure: MemoryMeasure) -> &'static str {
+    match measure {
+        MemoryMeasure::Heap => "heap",
+        MemoryMeasure::Resident => "resident",
+        MemoryMeasure::OpenFiles => "open files",
+        MemoryMeasure::Threads => "threads",
     }
 }
 

@@ -1,6 +1,6 @@
 //! Open files and threads over many runs: those that leak are called, pools are not spoken of.
 
-use infergate_core::memory::leak::{Witness, judge, needs_confirmation};
+use infergate_core::memory::leak::{MemoryMeasure, judge, needs_confirmation};
 use infergate_receipts::{MemoryRecord, MemorySample, MemorySeries, Outcome};
 
 use super::memory::record;
@@ -23,15 +23,18 @@ fn counts(files: impl Fn(u64) -> u64, threads: impl Fn(u64) -> u64) -> MemoryRec
 
 #[test]
 fn open_files_and_threads_are_called_where_they_leak_and_left_out_where_they_do_not() {
-    let judged = |record: &MemoryRecord| -> Vec<(Witness, Option<f64>, Option<String>)> {
+    let judged = |record: &MemoryRecord| -> Vec<(MemoryMeasure, Option<f64>, Option<String>)> {
         let rows = judge(record);
-        rows.into_iter().skip(2).map(|row| (row.witness, row.count_per_run, row.note)).collect()
+        rows.into_iter().skip(2).map(|row| (row.measure, row.count_per_run, row.note)).collect()
     };
     let leaks = counts(|at| 9 + at, |at| 4 + at / 3);
     assert!(needs_confirmation(&leaks));
     let [(files, one, note), (threads, third, _)] = &judged(&leaks)[..] else { panic!("two rows") };
-    assert_eq!((*files, *one, note.as_deref()), (Witness::OpenFiles, Some(1.0), Some("open files rise by 1 a run")));
-    assert!(*threads == Witness::Threads && third.is_some_and(|third| (0.3..0.4).contains(&third)));
+    assert_eq!(
+        (*files, *one, note.as_deref()),
+        (MemoryMeasure::OpenFiles, Some(1.0), Some("open files rise by 1 a run"))
+    );
+    assert!(*threads == MemoryMeasure::Threads && third.is_some_and(|third| (0.3..0.4).contains(&third)));
     let worst = judge(&leaks).into_iter().map(|row| row.outcome).collect::<Vec<_>>();
     assert_eq!(worst, [Outcome::Pass, Outcome::Pass, Outcome::Leak, Outcome::Leak]);
 

@@ -3,7 +3,7 @@
 
 use infergate_core::case::Case;
 use infergate_core::memory::leak::{
-    Finding, HeapGrowth, MIN_RUNS, ResidentTrend, Witness, heap_rises, heap_trend, judge, needs_confirmation,
+    Finding, HeapGrowth, MIN_RUNS, MemoryMeasure, ResidentTrend, heap_rises, heap_trend, judge, needs_confirmation,
     resident_trend, smallest_leak_bytes,
 };
 use infergate_receipts::{LoadMemory, MemoryRecord, MemorySample, MemorySeries, Outcome};
@@ -46,13 +46,13 @@ pub fn record(runs: usize, mut run: impl FnMut(usize) -> (f64, f64)) -> MemoryRe
     record
 }
 
-fn row(record: &MemoryRecord, witness: Witness) -> Finding {
+fn row(record: &MemoryRecord, measure: MemoryMeasure) -> Finding {
     let rows = judge(record);
-    rows.into_iter().find(|row| row.witness == witness).expect("a row")
+    rows.into_iter().find(|row| row.measure == measure).expect("a row")
 }
 
 fn heap(run: impl Fn(usize) -> f64) -> Outcome {
-    row(&record(100, |at| (1e9 + run(at), 2e9)), Witness::Heap).outcome
+    row(&record(100, |at| (1e9 + run(at), 2e9)), MemoryMeasure::Heap).outcome
 }
 
 /// The resident set of a process that does not leak: pages come and go, and what came stays for a while.
@@ -78,7 +78,7 @@ fn one_byte_a_run_is_a_leak_also_under_bounded_noise() {
     let noise = [0.0, 4096.0, 512.0, 9.0, 70_000.0, 33.0, 0.0];
     assert_eq!(heap(|at| at as f64), Outcome::Leak);
     assert_eq!(heap(|at| at as f64 + noise[at % 7]), Outcome::Leak);
-    let row = row(&record(100, |at| (1e9 + at as f64, 2e9)), Witness::Heap);
+    let row = row(&record(100, |at| (1e9 + at as f64, 2e9)), MemoryMeasure::Heap);
     assert_eq!((row.per_run_bytes, row.kept_bytes, row.certain_leak_interval), (Some(1.0), None, Some(35)));
 }
 
@@ -100,7 +100,7 @@ fn a_heap_that_rose_and_was_not_followed_further_is_no_leak_yet() {
     for column in [&mut old.runs.live_bytes, &mut old.runs.live_blocks, &mut old.runs.rss_bytes] {
         column.truncate(100);
     }
-    let heap = row(&old, Witness::Heap);
+    let heap = row(&old, MemoryMeasure::Heap);
     assert_eq!(heap.outcome, Outcome::Inconclusive);
     assert!(heap.note.is_some_and(|note| note.contains("rose and was not followed further")));
 }
@@ -109,7 +109,7 @@ fn a_heap_that_rose_and_was_not_followed_further_is_no_leak_yet() {
 fn noise_of_pages_is_no_leak_in_a_thousand_phases() {
     for seed in 0..1000 {
         let mut pages = Pages::new(seed);
-        let row = row(&record(100, |_| (1e9, pages.next())), Witness::Resident);
+        let row = row(&record(100, |_| (1e9, pages.next())), MemoryMeasure::Resident);
         assert_eq!(row.outcome, Outcome::Pass, "seed {seed}: {row:?}");
     }
 }
@@ -118,7 +118,8 @@ fn noise_of_pages_is_no_leak_in_a_thousand_phases() {
 fn sixteen_kib_a_run_of_the_resident_set_are_called() {
     let called = |seed: u64| {
         let mut pages = Pages::new(seed);
-        row(&record(100, |at| (1e9, pages.next() + 16384.0 * at as f64)), Witness::Resident).outcome == Outcome::Leak
+        row(&record(100, |at| (1e9, pages.next() + 16384.0 * at as f64)), MemoryMeasure::Resident).outcome
+            == Outcome::Leak
     };
     let share = (0..200).filter(|seed| called(*seed)).count();
     assert!(share >= 190, "{share} of 200");
@@ -132,7 +133,7 @@ fn the_stated_smallest_leak_is_the_one_that_is_called_nineteen_times_of_twenty()
         record(100, |at| (1e9, 5e8 + 40.0 * (pages.next() - 5e8) + at_a_run * at as f64))
     };
     let stated: Vec<f64> =
-        (0..40).filter_map(|seed| row(&noisy(seed, 0.0), Witness::Resident).smallest_leak_bytes).collect();
+        (0..40).filter_map(|seed| row(&noisy(seed, 0.0), MemoryMeasure::Resident).smallest_leak_bytes).collect();
     let stated = stated.iter().sum::<f64>() / stated.len() as f64;
     // By the rule of the first look alone: that is what the formula speaks of.
     let share = |at_a_run: f64| {
@@ -150,42 +151,42 @@ fn a_rise_that_slows_down_is_inconclusive_and_says_how_many_runs_would_settle_it
     let slowing = |runs| {
         record(runs, |at| (1e9, 5e8 + PAGE * 20.0 * at.min(100) as f64 + PAGE * 5.0 * at.saturating_sub(100) as f64))
     };
-    let first = row(&slowing(100), Witness::Resident);
+    let first = row(&slowing(100), MemoryMeasure::Resident);
     assert_eq!(first.outcome, Outcome::Inconclusive, "{first:?}");
     let note = first.note.expect("a note");
     let words: Vec<&str> = note.strip_suffix(" runs may settle it").expect("an advice").split(' ').collect();
     let runs: usize = words.last().expect("a number").parse().expect("a number");
-    assert_eq!(row(&slowing(runs), Witness::Resident).outcome, Outcome::Leak, "it goes on rising; {note}");
+    assert_eq!(row(&slowing(runs), MemoryMeasure::Resident).outcome, Outcome::Leak, "it goes on rising; {note}");
 }
 
 #[test]
 fn what_was_cut_short_or_broke_a_rule_passes_nothing() {
     let partial = MemoryRecord { partial: true, ..record(100, |_| (1e9, 5e8)) };
     let invalid = MemoryRecord { invalid: vec!["another output".into()], ..record(100, |_| (1e9, 5e8)) };
-    for witness in [Witness::Heap, Witness::Resident] {
-        assert_eq!(row(&partial, witness).outcome, Outcome::Partial);
-        assert_eq!(row(&invalid, witness).outcome, Outcome::Invalid);
+    for measure in [MemoryMeasure::Heap, MemoryMeasure::Resident] {
+        assert_eq!(row(&partial, measure).outcome, Outcome::Partial);
+        assert_eq!(row(&invalid, measure).outcome, Outcome::Invalid);
     }
     let leaking = MemoryRecord { partial: true, ..record(100, |at| (1e9 + at as f64, 5e8)) };
-    assert_eq!(row(&leaking, Witness::Heap).outcome, Outcome::Leak, "what was shown stays shown");
+    assert_eq!(row(&leaking, MemoryMeasure::Heap).outcome, Outcome::Leak, "what was shown stays shown");
 }
 
 #[test]
 fn what_ended_before_its_time_shows_neither_a_leak_nor_the_lack_of_one() {
     // It rose over the hundred asked for, and ended a quarter into the hundred that would have confirmed it.
     let mut confirming = record(100, |at| (1e9, 5e8 + PAGE * 20.0 * at.min(100) as f64));
-    assert_eq!(row(&confirming, Witness::Resident).outcome, Outcome::Plateau);
+    assert_eq!(row(&confirming, MemoryMeasure::Resident).outcome, Outcome::Plateau);
     confirming.partial = true;
     for column in [&mut confirming.runs.live_bytes, &mut confirming.runs.live_blocks, &mut confirming.runs.rss_bytes] {
         column.truncate(125);
     }
-    let cut = row(&confirming, Witness::Resident);
+    let cut = row(&confirming, MemoryMeasure::Resident);
     assert_eq!(cut.outcome, Outcome::Partial);
     assert!(cut.note.is_some_and(|note| note.contains("after 125 of 200 runs")));
 
     let warming_up = record(24, |at| (1e9 + 1e5 * at as f64, 5e8));
-    assert_eq!(row(&warming_up, Witness::Heap).outcome, Outcome::Leak);
-    let cut = row(&MemoryRecord { partial: true, asked_runs: 100, ..warming_up }, Witness::Heap);
+    assert_eq!(row(&warming_up, MemoryMeasure::Heap).outcome, Outcome::Leak);
+    let cut = row(&MemoryRecord { partial: true, asked_runs: 100, ..warming_up }, MemoryMeasure::Heap);
     assert_eq!(cut.outcome, Outcome::Partial);
     assert!(cut.note.is_some_and(|note| note.contains("after 48 of 100 runs")));
 }
@@ -201,12 +202,12 @@ fn a_rise_has_to_be_likely_and_large_and_a_leak_in_both_halves_of_all_runs() {
     let stepped = |places: &'static [usize]| {
         record(100, move |at| (1e9, 5e8 + 64.0 * MIB * places.iter().filter(|place| at >= **place).count() as f64))
     };
-    let step = row(&stepped(&[50]), Witness::Resident);
+    let step = row(&stepped(&[50]), MemoryMeasure::Resident);
     assert_eq!((step.outcome, step.kept_bytes), (Outcome::Plateau, Some(64 << 20)), "{step:?}");
-    let two = row(&stepped(&[50, 150]), Witness::Resident);
+    let two = row(&stepped(&[50, 150]), MemoryMeasure::Resident);
     assert_eq!(two.outcome, Outcome::Inconclusive, "{two:?}");
     assert!(two.note.is_some_and(|note| note.ends_with("400 runs may settle it")));
-    let pool = row(&stepped(&[30, 60, 90, 120, 150, 180]), Witness::Resident);
+    let pool = row(&stepped(&[30, 60, 90, 120, 150, 180]), MemoryMeasure::Resident);
     assert_eq!(pool.outcome, Outcome::Leak, "{pool:?}");
 }
 
@@ -215,22 +216,22 @@ fn a_rise_has_to_be_likely_and_large_and_a_leak_in_both_halves_of_all_runs() {
 fn every_run_that_was_taken_is_looked_at() {
     let late = record(100, |at| (1e9 + 64.0 * at.saturating_sub(105) as f64, 5e8 + 65536.0 * at as f64));
     assert_eq!(late.runs.len(), 200);
-    assert_eq!(row(&late, Witness::Heap).outcome, Outcome::Leak);
+    assert_eq!(row(&late, MemoryMeasure::Heap).outcome, Outcome::Leak);
     let flat = record(100, |at| (1e9, 5e8 + 65536.0 * at as f64));
-    assert_eq!(row(&flat, Witness::Heap).outcome, Outcome::Pass);
+    assert_eq!(row(&flat, MemoryMeasure::Heap).outcome, Outcome::Pass);
 }
 
 #[test]
 fn what_is_not_seen_is_said() {
     let mut blind = record(100, |_| (1e9, 5e8));
     blind.runs.live_bytes.clear();
-    assert_eq!(row(&blind, Witness::Heap).outcome, Outcome::Advisory);
-    assert_eq!(row(&blind, Witness::Resident).outcome, Outcome::Pass);
+    assert_eq!(row(&blind, MemoryMeasure::Heap).outcome, Outcome::Advisory);
+    assert_eq!(row(&blind, MemoryMeasure::Resident).outcome, Outcome::Pass);
     blind.runs.rss_bytes.clear();
-    assert_eq!(row(&blind, Witness::Resident).outcome, Outcome::Inconclusive, "nobody saw anything");
+    assert_eq!(row(&blind, MemoryMeasure::Resident).outcome, Outcome::Inconclusive, "nobody saw anything");
     let few = record(MIN_RUNS - 1, |_| (1e9, 5e8));
-    assert_eq!(row(&few, Witness::Heap).outcome, Outcome::Inconclusive);
-    assert!(row(&few, Witness::Resident).note.is_some_and(|note| note.contains("at least 20")));
+    assert_eq!(row(&few, MemoryMeasure::Heap).outcome, Outcome::Inconclusive);
+    assert!(row(&few, MemoryMeasure::Resident).note.is_some_and(|note| note.contains("at least 20")));
 }
 
 #[test]

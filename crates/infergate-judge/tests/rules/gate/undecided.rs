@@ -95,8 +95,8 @@ fn a_run_that_was_cut_short_or_broke_an_invariant_does_not_pass() {
 /// It is counted exactly: more runs settle it, and a quieter machine does not.
 #[test]
 fn a_heap_that_still_grows_does_not_pass() {
-    let memory = |witness: &str| {
-        let evidence = serde_json::json!({ "witness": witness, "slope_bytes": 4096.0 });
+    let memory = |measure: &str| {
+        let evidence = serde_json::json!({ "measure": measure, "slope_bytes": 4096.0 });
         let evidence = Evidence::Memory(serde_json::from_value(evidence).expect("evidence"));
         Verdict::of(vec![VerdictRow::new(Subject::Process, Outcome::Inconclusive, evidence)], Vec::new())
     };

@@ -1,8 +1,9 @@
 //! What happened, in one sentence; and the verdict file, which says to a program what the comment says to a person.
 
 use infergate_receipts::{
-    Against, Counter, CounterEvidence, Evidence, Interval, MemoryEvidence, Metric, Note, Outcome, OutputComparison,
-    OutputEvidence, Reason, Subject, Target, TargetEvidence, Terms, TimeEvidence, Unit, Verdict, VerdictRow, Witness,
+    Against, Counter, CounterEvidence, Evidence, Interval, MemoryEvidence, MemoryMeasure, Metric, Note, Outcome,
+    OutputComparison, OutputEvidence, Reason, Subject, Target, TargetEvidence, Terms, TimeEvidence, Unit, Verdict,
+    VerdictRow,
 };
 use infergate_report::inputs::Inputs;
 use infergate_report::verdict_file::verdict_file;
@@ -49,9 +50,9 @@ fn counter(subject: &str, name: &str, base: u64, head: u64) -> VerdictRow {
     row(subject, outcome, Evidence::Counter(counter))
 }
 
-fn memory(witness: Witness, outcome: Outcome, slope_bytes: f64) -> VerdictRow {
+fn memory(measure: MemoryMeasure, outcome: Outcome, slope_bytes: f64) -> VerdictRow {
     let memory = MemoryEvidence {
-        witness,
+        measure,
         runs: Some(100),
         slope_bytes: Some(slope_bytes),
         count_per_run: None,
@@ -90,8 +91,8 @@ fn what_fails_comes_in_one_order_with_its_size() {
     let rows = vec![
         missed(),
         counter("decode/p128", "allocations_per_token", 1, 2),
-        memory(Witness::Resident, Leak, 20_000.0),
-        memory(Witness::Heap, Leak, 542.4),
+        memory(MemoryMeasure::Resident, Leak, 20_000.0),
+        memory(MemoryMeasure::Heap, Leak, 542.4),
         output("generate/p128-o64", OutputChanged, OutputComparison::Changed, Some(33)),
         decode(Regressed, 1.057),
         output("prefill/p128", Outcome::Pass, OutputComparison::Same, None),
@@ -117,7 +118,7 @@ fn what_fails_comes_in_one_order_with_its_size() {
 fn a_pass_says_what_would_have_shown_or_why_less_was_judged() {
     use Outcome::{Accepted, Advisory, Improved, Pass, SameCode, WithinLimit};
     let same = || output("decode/p128", Pass, OutputComparison::Same, None);
-    let followed = memory(Witness::Heap, Pass, 0.0);
+    let followed = memory(MemoryMeasure::Heap, Pass, 0.0);
     let rows = vec![same(), decode(WithinLimit, 0.995), followed];
     assert_says(rows, vec![], &["1 case with the same output", "none slower", "2.1 %", "no leak in 100 runs", "1 B"]);
     assert_says(vec![same(), decode(Improved, 0.88)], vec![], &["decode 12 % faster", "none slower"]);
@@ -205,7 +206,7 @@ fn any_row() -> impl Strategy<Value = VerdictRow> {
         let evidence = match kind {
             0 => time(subject, outcome, Metric::Itl, number).evidence,
             1 => output(subject, outcome, OutputComparison::Changed, at).evidence,
-            2 => memory(Witness::Heap, outcome, number).evidence,
+            2 => memory(MemoryMeasure::Heap, outcome, number).evidence,
             3 => counter(subject, "peak_live_bytes", 7, u64::from(count)).evidence,
             _ => Evidence::Time(TimeEvidence::new(Metric::TtftP90, Against::Base)),
         };
