@@ -187,12 +187,10 @@ fn merge_level(parts: &[Part], index: usize) -> (LevelRecord, Option<f64>) {
         requests,
         batch: None,
     };
-    let common = common_window(parts, index);
-    // Where there is none the requests alone would say another one: no time at all is kept.
-    merged.steady = common.or(Some(Window { from_ns: 0, to_ns: 0 }));
+    merged.steady = common_window(parts, index);
     let counted = mark(&mut merged);
     let own: usize = levels().map(|(_, level)| counted_requests(level, None).len()).sum();
-    let cost = common.filter(|_| own > 0).map(|_| 1.0 - counted as f64 / own as f64);
+    let cost = merged.steady.filter(|_| own > 0).map(|_| 1.0 - counted as f64 / own as f64);
     (merged, cost)
 }
 

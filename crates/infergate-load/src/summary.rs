@@ -10,7 +10,7 @@ pub mod values;
 use std::collections::BTreeMap;
 
 pub use infergate_core::load::Window;
-use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop, counted_until_ns};
+use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop};
 use infergate_core::metric::Metric;
 use infergate_core::stats::mean;
 use infergate_core::trace::per_second;
@@ -47,8 +47,7 @@ pub struct LevelSummary {
     pub retries: u64,
     /// The time in which the load was what was asked for, to the end of the last measured request; `None` where it never was.
     pub window: Option<Window>,
-    /// Requests that were to be measured; `None` where a time was asked for, for one of several targets, and in a receipt of
-    /// before requests were marked.
+    /// Requests that were to be measured; `None` where a time was asked for, and for one of several targets.
     pub asked: Option<u64>,
     /// Requests that count: they started in the window, and the load was kept until they had ended, well or not.
     pub started: usize,
@@ -112,20 +111,10 @@ impl LevelSummary {
 pub fn summarise(level: &LevelRecord) -> LevelSummary {
     LevelSummary {
         issued: level.issued,
-        asked: asked(level),
+        asked: if let Stop::Requests { count } = level.stop { Some(count) } else { None },
         little: steady_window(level).and_then(|window| little(level, window)),
         ..summarise_some(level, None)
     }
-}
-
-fn asked(level: &LevelRecord) -> Option<u64> {
-    let Stop::Requests { count } = level.stop else { return None };
-    is_marked(level).then_some(count)
-}
-
-/// Whether a level says which of its requests are measured: one that none is of, or of before there were marks, does not.
-pub fn is_marked(level: &LevelRecord) -> bool {
-    level.requests.iter().any(|record| record.measured)
 }
 
 /// Summarises what one of several targets did in a level. Users take the targets in turn, so that the slowest one decides how many
@@ -179,58 +168,15 @@ pub fn scaling_efficiency(level: &LevelSummary, single: &LevelSummary) -> Option
     Some(level.system_tokens_per_s? / (f64::from(level.users?) * alone))
 }
 
-/// The time in which the load was what was asked for: no ramp, no warm-up, and nothing behind the last measured request. A
-/// receipt of before requests were marked does not say it. Then it is, in a closed loop, from when the last user had ended its
-/// warm-up until the first user had no more to send; in an open loop from the first start behind the warm-up to the last. `None`
-/// where that is no time at all.
+/// The time in which the load was what was asked for: no ramp, no warm-up, and nothing behind the last measured request. `None` where
+/// that is no time at all.
 pub fn steady_window(level: &LevelRecord) -> Option<Window> {
-    if let Some(window) = level.steady {
-        return (window.from_ns < window.to_ns).then_some(window);
-    }
-    let warm_up = usize::try_from(level.warm_up_requests).ok()?;
-    // Before it not everybody had begun, or the rate was not reached.
-    let full_ns = level.began_ns.saturating_add(level.ramp_ns);
-    let (from_ns, to_ns) = match level.arrivals {
-        Arrivals::Open { .. } => {
-            let mut starts = level.requests.get(warm_up..)?.iter().map(|record| record.scheduled_ns);
-            (starts.find(|start_ns| *start_ns >= full_ns)?, level.requests.last()?.scheduled_ns)
-        }
-        Arrivals::Closed { users } => {
-            let mut ends: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-            for record in &level.requests {
-                ends.entry(record.user).or_default().push(record.ended_ns);
-            }
-            if users == 0 || ends.len() != users as usize {
-                return None;
-            }
-            let mut window = (full_ns, u64::MAX);
-            for ends in ends.values() {
-                // Who did warm-up alone leaves no window.
-                ends.get(warm_up)?;
-                let warm = warm_up.checked_sub(1).and_then(|last| ends.get(last)).copied().unwrap_or(full_ns);
-                window = (window.0.max(warm), window.1.min(*ends.last()?));
-            }
-            window
-        }
-    };
-    (from_ns < to_ns).then_some(Window { from_ns, to_ns })
+    level.steady.filter(|window| window.from_ns < window.to_ns)
 }
 
-/// The requests that count, of one target or of all, well ended or not, in the order of their starts. Chosen by their starts: those that are marked, or, in a
-/// receipt of before there were marks, those that started in the steady window before the first one that was not over at its end.
+/// The requests that count, of one target or of all, well ended or not, in the order of their starts: those that are marked.
 pub fn counted_requests(level: &LevelRecord, target: Option<u32>) -> Vec<&RequestRecord> {
-    let is_its = |record: &&RequestRecord| target.is_none_or(|target| record.target == target);
-    if is_marked(level) {
-        let mut marked: Vec<&RequestRecord> =
-            level.requests.iter().filter(|record| record.measured).filter(is_its).collect();
-        // Requests of shards are numbered by shard, not by start.
-        marked.sort_by_key(|record| record.scheduled_ns);
-        return marked;
-    }
-    let Some(window) = steady_window(level) else { return Vec::new() };
-    let began_within = || level.requests.iter().filter(|record| record.scheduled_ns >= window.from_ns);
-    let starts = window.from_ns..counted_until_ns(began_within(), window.to_ns).min(window.to_ns);
-    began_within().filter(|record| starts.contains(&record.scheduled_ns)).filter(is_its).collect()
+    by_start(level, target).into_iter().filter(|record| record.measured).collect()
 }
 
 /// Those of [`counted_requests`] that completed: the requests that a level's latencies are from.

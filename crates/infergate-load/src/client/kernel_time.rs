@@ -54,7 +54,7 @@ mod elsewhere {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::io::{self, IoSlice};
+    use std::io;
     use std::mem::{MaybeUninit, size_of, size_of_val, zeroed};
     use std::os::fd::{AsRawFd as _, RawFd};
     use std::pin::Pin;
@@ -180,18 +180,6 @@ mod linux {
 
         fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
             Pin::new(&mut self.inner).poll_shutdown(context)
-        }
-
-        fn poll_write_vectored(
-            mut self: Pin<&mut Self>,
-            context: &mut Context<'_>,
-            slices: &[IoSlice<'_>],
-        ) -> Poll<io::Result<usize>> {
-            Pin::new(&mut self.inner).poll_write_vectored(context, slices)
-        }
-
-        fn is_write_vectored(&self) -> bool {
-            self.inner.is_write_vectored()
         }
     }
 }

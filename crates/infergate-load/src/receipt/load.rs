@@ -139,7 +139,7 @@ pub struct LevelRecord {
     #[serde(default)]
     pub ramp_ns: u64,
     /// The time in which the load was what was asked for, until all measured requests had ended; of several shards, what they
-    /// have in common, or no time at all. `null` where it never was, and in receipts of before: then the requests say it.
+    /// have in common. `null` where it never was.
     pub steady: Option<Window>,
     /// When it began, nanoseconds after the run did.
     pub began_ns: u64,

@@ -70,7 +70,7 @@ pub struct LoadSessionLevel {
     /// Median end-to-end latency, nanoseconds; `null` likewise.
     pub e2e_p50_ns: Option<f64>,
     /// Output tokens of all users together that came in the steady window, per second; `null` without such a window, and for one
-    /// of several targets: the slowest one decides it for each. Files of before have it there, and it is not judged.
+    /// of several targets: the slowest one decides it for each.
     pub system_tokens_per_s: Option<f64>,
 }
 
@@ -157,8 +157,7 @@ impl LoadSessionLevel {
     /// What is gated, each as a time, so that slower is always more. `None` where it was not measured.
     pub fn times_ns(&self) -> [(Metric, Option<f64>); 4] {
         let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
-        let of_all = self.system_tokens_per_s.filter(|_| self.target.is_empty());
-        let token_ns = positive(of_all).map(|rate| 1e9 / rate);
+        let token_ns = positive(self.system_tokens_per_s).map(|rate| 1e9 / rate);
         [
             (Metric::Ttft, positive(self.ttft_p50_ns)),
             (Metric::Itl, positive(self.itl_p50_ns)),

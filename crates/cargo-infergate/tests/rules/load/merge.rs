@@ -1,6 +1,8 @@
 //! Receipts of shards, put together: what one client would have written, or a refusal that names a file.
 
-use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Spacing, Stop};
+use std::collections::BTreeMap;
+
+use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Spacing, Stop, unmark};
 use infergate_load::merge::merge;
 use infergate_load::plan::shard::Shard;
 use infergate_load::summary::{Window, counted_requests, steady_window, summarise};
@@ -9,6 +11,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::load::receipt::sound;
+use crate::load::text;
 
 const MS: u64 = 1_000_000;
 /// Levels begin so late that no shard's clock starts after them.
@@ -87,11 +90,44 @@ fn open(lengths: &[(u64, u64, bool)], warm_up_requests: u64) -> LevelRecord {
     level(arrivals, warm_up_requests, 0, requests.collect())
 }
 
+/// From when the last user had ended its warm-up until the first one had no more to send; in an open loop from the first start behind
+/// the warm-up to the last.
+fn window(level: &LevelRecord) -> Option<Window> {
+    let warm_up = usize::try_from(level.warm_up_requests).ok()?;
+    // Before it not everybody had begun, or the rate was not reached.
+    let full_ns = level.began_ns.saturating_add(level.ramp_ns);
+    let (from_ns, to_ns) = match level.arrivals {
+        Arrivals::Open { .. } => {
+            let mut starts = level.requests.get(warm_up..)?.iter().map(|record| record.scheduled_ns);
+            (starts.find(|start_ns| *start_ns >= full_ns)?, level.requests.last()?.scheduled_ns)
+        }
+        Arrivals::Closed { users } => {
+            let mut ends: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+            for record in &level.requests {
+                ends.entry(record.user).or_default().push(record.ended_ns);
+            }
+            if users == 0 || ends.len() != users as usize {
+                return None;
+            }
+            let mut window = (full_ns, u64::MAX);
+            for ends in ends.values() {
+                // Who did warm-up alone leaves no window.
+                ends.get(warm_up)?;
+                let warm = warm_up.checked_sub(1).and_then(|last| ends.get(last)).copied().unwrap_or(full_ns);
+                window = (window.0.max(warm), window.1.min(*ends.last()?));
+            }
+            window
+        }
+    };
+    (from_ns < to_ns).then_some(Window { from_ns, to_ns })
+}
+
 /// As the receipt of a client that kept its load to the end of `level`.
 fn marked(mut level: LevelRecord) -> LevelRecord {
-    let counted: Vec<u64> = counted_requests(&level, None).into_iter().map(|record| record.request).collect();
-    level.steady = steady_window(&level).or(Some(Window { from_ns: 0, to_ns: 0 }));
-    level.requests.iter_mut().for_each(|record| record.measured = counted.contains(&record.request));
+    level.steady = window(&level);
+    let from_ns = level.steady.map_or(u64::MAX, |window| window.from_ns);
+    level.requests.iter_mut().for_each(|record| record.measured = record.scheduled_ns >= from_ns);
+    unmark(&mut level.requests, level.steady);
     level
 }
 
@@ -191,7 +227,7 @@ fn the_tables_are_those_of_one_client() {
         merged.notes
     );
     let bare = |receipt: &LoadReceipt| LoadReceipt { notes: Vec::new(), invalid: Vec::new(), ..receipt.clone() };
-    assert_eq!(infergate_report::terminal::load(&bare(&merged)), infergate_report::terminal::load(&bare(&receipt)));
+    assert_eq!(text(&bare(&merged)), text(&bare(&receipt)));
 }
 
 #[test]
@@ -205,7 +241,7 @@ fn each_shard_keeps_its_audit_and_one_that_is_invalid_makes_all_invalid() {
     assert_eq!(whose, [Some(0), Some(1)]);
     assert!(merged.invalid.contains(&"shard 2 of 2: why".to_owned()), "{:?}", merged.invalid);
     assert!(merged.partial);
-    assert!(infergate_report::terminal::load(&merged).contains("shard"));
+    assert!(text(&merged).contains("shard"));
 }
 
 #[test]

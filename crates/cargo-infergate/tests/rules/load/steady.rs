@@ -71,19 +71,6 @@ fn the_medians_are_those_of_full_load() {
     }
 }
 
-#[test]
-fn a_receipt_of_before_says_nothing_that_ran_beside_fewer_users() {
-    let script = Script::new([sharing()]);
-    let mut old = measure(&script, &plan_of(Arrivals::Closed { users: 32 }, Stop::Requests { count: 80 }));
-    // As it was: 80 requests in all, and users stopped when these were given out.
-    old.steady = None;
-    old.requests.truncate(80);
-    old.requests.iter_mut().for_each(|record| record.measured = false);
-    old.issued = 80;
-    let summary = summarise(&old);
-    assert!(summary.e2e_ns.values.iter().all(|e2e_ns| *e2e_ns > 2_480e6), "{:?}", summary.e2e_ns);
-}
-
 /// What was in flight when the window began belongs to the rate: on an empty server its first latency would give few tokens.
 #[test]
 fn an_open_loop_is_measured_once_the_server_has_the_load() {

@@ -1,6 +1,6 @@
 //! Every number is derived from the records, and none from too few.
 
-use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Spacing, Stop};
+use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Stop};
 use infergate_load::judge;
 use infergate_load::summary::{Counted, Window, scaling_efficiency, steady_window, summarise};
 use infergate_receipts::{LevelRecord, LoadReceipt};
@@ -134,49 +134,6 @@ fn without_a_steady_window_nothing_is_said() {
         assert_eq!((summary.measured, summary.ttft_ns.at(0.5), summary.system_tokens_per_s), (0, None, None));
         assert_eq!((summary.in_flight, summary.little, summary.counted), (None, None, None));
     }
-}
-
-/// A receipt of before the load was kept: each user stops after its share, and the last requests run beside fewer and fewer.
-#[test]
-fn of_an_old_receipt_only_what_ran_at_full_load_counts() {
-    // Gaps of 20 ms for each request in flight; user 1 has no more to send after its third request, at 960 ms.
-    let request = |number, user, start_ms, ms: &[u64]| RequestRecord {
-        ended_ns: (start_ms + ms.iter().sum::<u64>()) * MS,
-        chunk_ns: ms
-            .iter()
-            .scan(start_ms, |at, gap| {
-                *at += gap;
-                Some(*at * MS)
-            })
-            .collect(),
-        ..request(number, user, start_ms)
-    };
-    let gaps = [80, 80, 80, 80];
-    let mut requests: Vec<RequestRecord> =
-        (0..6).map(|number| request(number, number as u32 % 2, 320 * (number / 2), &gaps)).collect();
-    requests.push(request(6, 0, 960, &[40, 40, 40, 40]));
-    requests.push(request(7, 0, 1_120, &[40, 40, 40, 40]));
-    let level = of(Arrivals::Closed { users: 2 }, requests);
-    assert_eq!(steady_window(&level), Some(Window { from_ns: 320 * MS, to_ns: 960 * MS }));
-    let summary = summarise(&level);
-    assert_eq!((summary.started, summary.asked), (4, None));
-    assert!(summary.itl_ns.values.iter().all(|gap_ns| *gap_ns == 80e6), "no gap of one user alone");
-    assert_eq!(summary.in_flight, Some(2.0));
-    // A long one that began early takes what began with or after it along: what is chosen by its end leaves out long answers.
-    let mut longer = level;
-    longer.requests[5].ended_ns = 2_000 * MS;
-    longer.requests[5].scheduled_ns = 700 * MS;
-    assert_eq!(summarise(&longer).started, 3);
-}
-
-#[test]
-fn an_open_loop_is_steady_from_the_first_start_behind_the_warm_up_to_the_last() {
-    let arrivals = Arrivals::Open { requests_per_s: 100.0, spacing: Spacing::Constant };
-    let requests = (0..20).map(|number| request(number, 0, 10 * number)).collect();
-    let level = of(arrivals, requests);
-    assert_eq!(steady_window(&level), Some(Window { from_ns: 10 * MS, to_ns: 190 * MS }));
-    let summary = summarise(&level);
-    assert_eq!((summary.users, summary.measured), (None, 3), "those that were over when the last one started");
 }
 
 #[test]

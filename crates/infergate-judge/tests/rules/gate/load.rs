@@ -284,11 +284,6 @@ fn each_of_several_targets_is_judged() {
     (2..=8).for_each(|day| base.add(&two(day, 0), false));
     let levels = || base.sessions.iter().flat_map(|session| &session.levels);
     assert!(levels().all(|level| level.system_tokens_per_s.is_none()), "the slowest one decides it for each");
-    // Files of before have it.
-    base.sessions
-        .iter_mut()
-        .flat_map(|session| &mut session.levels)
-        .for_each(|level| level.system_tokens_per_s = Some(9.0));
     let verdict = judged(&two(20, 50), &base);
     assert!(times(&verdict).iter().all(|row| row.time().is_some_and(|time| time.metric != Metric::SystemToken)));
     let regressed: Vec<String> = verdict

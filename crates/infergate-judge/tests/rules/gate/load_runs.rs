@@ -1,6 +1,6 @@
 //! Load runs whose times are known.
 
-use infergate_core::load::{Arrivals, RequestRecord, Stop};
+use infergate_core::load::{Arrivals, RequestRecord, Stop, Window};
 use infergate_receipts::Scenario;
 use infergate_receipts::{LOAD_SCHEMA, LevelRecord, LoadReceipt, Machine, TargetRecord};
 
@@ -51,6 +51,7 @@ fn level(percent: u64) -> LevelRecord {
             chunk_ns: after_ns.map(|ns| start_ns + ns).into(),
             ended_ns: start_ns + after_ns[3],
             output_tokens: Some(4),
+            measured: start_ns > 0,
             ..RequestRecord::default()
         }
     };
@@ -62,7 +63,7 @@ fn level(percent: u64) -> LevelRecord {
         stop: Stop::Requests { count: requests.len() as u64 },
         warm_up_requests: 1,
         ramp_ns: 0,
-        steady: None,
+        steady: Some(Window { from_ns: after_ns[3], to_ns: 20 * after_ns[3] }),
         began_ns: 0,
         wall_ns: 20 * after_ns[3],
         client_cpu_ns: None,

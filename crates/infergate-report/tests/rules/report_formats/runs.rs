@@ -1,6 +1,6 @@
 //! Load runs whose times are known.
 
-use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Stop};
+use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Stop, Window, unmark};
 use infergate_receipts::Scenario;
 use infergate_receipts::{AuditRecord, ErrorNs, LOAD_SCHEMA, LevelRecord, LoadReceipt, Machine, Price, TargetRecord};
 
@@ -55,17 +55,27 @@ pub fn level(scenario: u32, users: u32, each: u64, answers: impl Fn(u64) -> Answ
     of(scenario, users, requests)
 }
 
+/// Every user's first request is its warm-up, and the load is full until the first of them has no more to send.
 fn of(scenario: u32, users: u32, mut requests: Vec<RequestRecord>) -> LevelRecord {
     requests.sort_by_key(|request| (request.scheduled_ns, request.request));
+    let ends_ns = (0..users).map(|user| {
+        let own = requests.iter().filter(move |request| request.user == user);
+        own.map(|request| request.ended_ns).collect::<Vec<u64>>()
+    });
+    let from_ns = ends_ns.clone().filter_map(|ends_ns| ends_ns.first().copied()).max().unwrap_or(0);
+    let to_ns = ends_ns.filter_map(|ends_ns| ends_ns.last().copied()).min().unwrap_or(0);
+    let steady = Some(Window { from_ns, to_ns });
+    requests.iter_mut().for_each(|request| request.measured = request.scheduled_ns >= from_ns);
+    unmark(&mut requests, steady);
     LevelRecord {
         batch: None,
         scenario,
         arrivals: Arrivals::Closed { users },
-        stop: Stop::Requests { count: requests.len() as u64 },
+        stop: Stop::Requests { count: requests.iter().filter(|request| request.measured).count() as u64 },
         warm_up_requests: 1,
         whole: None,
         ramp_ns: 0,
-        steady: None,
+        steady,
         began_ns: 0,
         wall_ns: requests.iter().map(|request| request.ended_ns).max().unwrap_or(0),
         client_cpu_ns: Some(MS),

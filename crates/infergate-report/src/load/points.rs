@@ -1,0 +1,137 @@
+//! What a report says of a load run, derived once: raw times are many, and every section and picture needs the same few numbers
+//! of them.
+
+use infergate_core::load::{Arrivals, RequestRecord};
+use infergate_core::stats::Queue;
+use infergate_load::summary::{LevelSummary, summarise, summarise_target};
+use infergate_receipts::{LevelRecord, LoadReceipt, Metric};
+
+/// By scenario, closed loops before open ones, the lowest load first.
+pub fn points(receipt: &LoadReceipt) -> Vec<Point> {
+    let targets = receipt.targets.len();
+    let of = |level: (usize, &LevelRecord)| match targets {
+        0 | 1 => vec![Point::of(level, None)],
+        _ => (0..targets).map(|target| Point::of(level, Some(target))).collect(),
+    };
+    let mut points: Vec<Point> = receipt.levels.iter().enumerate().flat_map(of).collect();
+    points.sort_by(|a, b| {
+        let place = |point: &Point| (point.series.scenario, point.users().is_none());
+        place(a).cmp(&place(b)).then(a.load().total_cmp(&b.load()))
+    });
+    points
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rank {
+    P25,
+    P50,
+    P75,
+    P99,
+}
+
+impl Rank {
+    pub fn share(self) -> f64 {
+        match self {
+            Self::P25 => 0.25,
+            Self::P50 => 0.5,
+            Self::P75 => 0.75,
+            Self::P99 => 0.99,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Spread {
+    pub requests: usize,
+    /// Requests beside them that failed: infinitely slow, for a percentile.
+    pub failed: usize,
+    by_rank: [Option<f64>; 4],
+    /// Where the median lies, 95 %, by batch means; `None` where requests are too few for how much they depend on each other.
+    pub p50_within: Option<(f64, f64)>,
+}
+
+impl Spread {
+    fn of(metric: Metric, summary: &LevelSummary, queue: Queue) -> Self {
+        let values = summary.values(metric);
+        let by_rank = values.all_at([Rank::P25, Rank::P50, Rank::P75, Rank::P99].map(Rank::share));
+        let within = values.within(Rank::P50.share(), queue).filter(|(_, high)| high.is_finite());
+        Self { requests: values.requests, failed: values.failed, by_rank, p50_within: within }
+    }
+
+    pub fn at(&self, rank: Rank) -> Option<f64> {
+        self.by_rank[rank as usize]
+    }
+}
+
+/// Points that are joined by a line: a scenario, and the target where there are several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Series {
+    pub scenario: usize,
+    pub target: Option<usize>,
+}
+
+impl Series {
+    /// Whether a request went to its target.
+    pub fn has(self, record: &RequestRecord) -> bool {
+        self.target.is_none_or(|target| record.target as usize == target)
+    }
+}
+
+/// One level, or what one of several targets did in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    pub series: Series,
+    /// Its place in the receipt.
+    pub level: usize,
+    pub arrivals: Arrivals,
+    pub summary: LevelSummary,
+    spreads: [Spread; Metric::OF_REQUESTS.len()],
+}
+
+impl Point {
+    pub fn of((index, level): (usize, &LevelRecord), target: Option<usize>) -> Self {
+        let summary = target.map_or_else(|| summarise(level), |target| summarise_target(level, target as u32));
+        let queue = summary.queue();
+        Self {
+            series: Series { scenario: level.scenario as usize, target },
+            level: index,
+            arrivals: level.arrivals,
+            spreads: Metric::OF_REQUESTS.map(|metric| Spread::of(metric, &summary, queue)),
+            summary,
+        }
+    }
+
+    pub fn users(&self) -> Option<u32> {
+        self.summary.users
+    }
+
+    /// Users, or requests a second.
+    pub fn load(&self) -> f64 {
+        match self.arrivals {
+            Arrivals::Closed { users } => f64::from(users),
+            Arrivals::Open { requests_per_s, .. } => requests_per_s,
+        }
+    }
+
+    pub fn spread(&self, metric: Metric) -> &Spread {
+        &self.spreads[metric as usize]
+    }
+
+    pub fn p50(&self, metric: Metric) -> Option<f64> {
+        self.spread(metric).at(Rank::P50)
+    }
+
+    pub fn failed(&self) -> u64 {
+        self.summary.failures.values().sum()
+    }
+
+    /// Requests that were not given up when the run ended.
+    pub fn ended(&self) -> u64 {
+        self.summary.issued.saturating_sub(self.summary.cancelled)
+    }
+
+    /// The part of these that failed.
+    pub fn failed_share(&self) -> Option<f64> {
+        (self.ended() > 0).then(|| self.failed() as f64 / self.ended() as f64)
+    }
+}
