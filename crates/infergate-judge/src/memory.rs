@@ -19,8 +19,6 @@ fn row(record: &MemoryRecord, finding: Finding) -> VerdictRow {
         p_rising: finding.p_rising,
         smallest_leak_bytes: finding.smallest_leak_bytes,
         kept_bytes: finding.kept_bytes,
-        certain_leak_interval: finding.certain_leak_interval,
-        random_leaks: finding.random_leaks,
     });
     let row = VerdictRow::new(record.case, finding.outcome, evidence);
     match finding.note {

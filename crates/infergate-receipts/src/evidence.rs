@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counter, MemoryMeasure, Metric, RandomLeak, Target, TargetMetric, Throughput};
+use super::{Counter, MemoryMeasure, Metric, Target, TargetMetric, Throughput};
 
 /// What was compared, and what was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -303,9 +303,4 @@ pub struct MemoryEvidence {
     pub smallest_leak_bytes: Option<f64>,
     /// A plateau: what grew and was kept, bytes.
     pub kept_bytes: Option<u64>,
-    /// Heap: a leak of that size in each k-th run is certain to be called up to this k, and in rarer runs it depends on which.
-    pub certain_leak_interval: Option<usize>,
-    /// Heap: how often leaks in a random k-th of the runs are called.
-    #[serde(default)]
-    pub random_leaks: Vec<RandomLeak>,
 }

@@ -83,7 +83,7 @@ pub enum Reason {
         /// The largest share of requests that failed in base, or in any session of the baseline.
         most_before: f64,
         /// In how many blocks; `null` where there are none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         blocks: Option<BlocksWorse>,
     },
     /// Answers to the same prompts under load are of another length than base's.
@@ -173,7 +173,6 @@ pub enum Reason {
     /// Head's infergate.toml declares a change of this size as intended.
     Accepted {
         /// The largest change that is declared; `null` for an output.
-        #[serde(default)]
         #[schemars(with = "Option<String>")]
         up_to: Option<UpTo>,
         /// Why it is meant, in head's words.
@@ -182,7 +181,6 @@ pub enum Reason {
     /// Head's infergate.toml declares a change as intended, and this one is larger.
     BeyondAccepted {
         /// The largest change that is declared; `null` for an output.
-        #[serde(default)]
         #[schemars(with = "Option<String>")]
         up_to: Option<UpTo>,
     },
@@ -261,7 +259,6 @@ pub enum Note {
         /// What it is for head.
         head: String,
         /// Stored channel: in how many of the sessions, and how many there are.
-        #[serde(default)]
         sessions: Option<(usize, usize)>,
         /// Whether base is a revision, not a baseline.
         paired: bool,

@@ -194,7 +194,7 @@ pub struct Failure {
     /// What it is about: `decode/p128`, `model`, `bench:fib/20`.
     #[schemars(with = "String")]
     pub subject: Subject,
-    /// What is worse, as people say it: `ITL`, `output`, `allocations a token`, `heap`.
+    /// What is worse, as people say it: `ITL`, `output`, `allocations per token`, `heap`.
     pub what: String,
     /// How it ended.
     pub outcome: Outcome,

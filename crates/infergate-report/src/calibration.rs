@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::model::{Cell, Missing, Table};
+use super::model::{Cell, Rows, Unit};
 use super::terminal;
-use super::units::{self, MISSING, precise};
+use super::units::{self, MISSING, percent};
 use infergate_receipts::{Calibration, LiveGates, Share, Summary};
 
 pub fn text(calibration: &Calibration, summary: &Summary) -> String {
@@ -18,7 +18,7 @@ pub fn text(calibration: &Calibration, summary: &Summary) -> String {
 fn alarms(alarms: &Summary) -> String {
     let mut text = format!(
         "false alarms (intervals and bounds of 95 %)\nby design, over the whole suite: at most {}\n",
-        precise(alarms.design_level)
+        percent(alarms.design_level)
     );
     for (name, live) in
         [("one file against itself", alarms.same_file), ("two builds that do the same", alarms.separate_builds)]
@@ -32,10 +32,10 @@ fn alarms(alarms: &Summary) -> String {
 
 fn live_line(name: &str, live: &LiveGates) -> String {
     let interval = |share: Option<Share>| {
-        share.map_or_else(|| MISSING.into(), |s| format!("{} to {}", precise(s.low), precise(s.high)))
+        share.map_or_else(|| MISSING.into(), |s| format!("{} to {}", percent(s.low), percent(s.high)))
     };
     let seconds = |name: &str, seconds: Option<f64>| {
-        seconds.map_or_else(String::new, |seconds| format!(", {} {name}", units::duration(Some(seconds * 1e9))))
+        seconds.map_or_else(String::new, |seconds| format!(", {} {name}", units::duration(seconds * 1e9)))
     };
     format!(
         "live, {name}: {} of {} decided gates regressed ({}), {} of {} passed ({}), median {} blocks{}{}",
@@ -51,24 +51,17 @@ fn live_line(name: &str, live: &LiveGates) -> String {
     )
 }
 
-fn precise_cell(fraction: Option<f64>) -> Cell {
-    fraction.map_or(Cell::Missing(Missing::NotMeasured), |fraction| Cell::text(precise(fraction)))
-}
-
 fn noise(summary: &Summary) -> String {
     if summary.noise.iter().all(|noise| noise.std.is_none()) {
         return String::new();
     }
-    let mut table = Table::brief(&["case", "blocks", "std", "of means", "shows from"]);
-    for (noise, smallest) in summary.noise.iter().zip(&summary.smallest_called) {
-        table.row(vec![
-            Cell::text(noise.case.to_string()),
-            Cell::count(noise.blocks),
-            precise_cell(noise.std),
-            precise_cell(noise.mean_std),
-            terminal::change(smallest.map(|ratio| ratio - 1.0)),
-        ]);
-    }
+    let table = Rows::of("noise", "", summary.noise.iter().zip(&summary.smallest_called))
+        .words("case", "case", |(noise, _)| noise.case.to_string())
+        .numbers("blocks", "blocks", |(noise, _)| noise.blocks)
+        .numbers("std", "std", |(noise, _)| Cell::of(noise.std, Unit::Fraction))
+        .numbers("mean_std", "of means", |(noise, _)| Cell::of(noise.mean_std, Unit::Fraction))
+        .numbers("shows_from", "shows from", |(_, smallest)| Cell::of(smallest.map(|ratio| ratio - 1.0), Unit::Change))
+        .table();
     format!(
         "\nnoise: standard deviation of a block's median ratio, and of its ratio of means, within a gate; and the smallest slowdown that a gate \
          with this noise calls 19 times out of 20\n{}",

@@ -34,68 +34,72 @@ impl File {
     }
 }
 
+/// What an exporter cannot do without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    Nothing,
+    Verdict,
+    /// A receipt of a run or of a load run. These are other programs' formats, which are written where they are asked for alone.
+    Run,
+}
+
 #[derive(Clone, Copy)]
 pub struct Exporter {
     /// On the command line.
     pub name: &'static str,
     pub about: &'static str,
-    /// Whether it is written where no format is asked for.
-    pub is_usual: bool,
-    /// What it needs and is not there.
-    pub lacks: Lacks,
+    needs: Needs,
     pub export: Export,
 }
 
-type Lacks = fn(&Inputs) -> Option<&'static str>;
 type Export = fn(&Inputs, &Report) -> Result<Vec<File>>;
 
-const fn usual(name: &'static str, about: &'static str, lacks: Lacks, export: Export) -> Exporter {
-    Exporter { name, about, is_usual: true, lacks, export }
-}
+impl Exporter {
+    const fn new(name: &'static str, about: &'static str, needs: Needs, export: Export) -> Self {
+        Self { name, about, needs, export }
+    }
 
-const fn other(name: &'static str, about: &'static str, lacks: Lacks, export: Export) -> Exporter {
-    Exporter { name, about, is_usual: false, lacks, export }
+    /// What it needs and is not there.
+    pub fn lacks(&self, inputs: &Inputs) -> Option<&'static str> {
+        match self.needs {
+            Needs::Verdict if inputs.verdict.is_none() && inputs.load.is_some() => {
+                Some("a verdict, and a load receipt has none; take md, html, json, csv or svg")
+            }
+            Needs::Verdict if inputs.verdict.is_none() => {
+                Some("a verdict; give one, or files that can be judged: a paired receipt, or two receipts")
+            }
+            Needs::Run if inputs.head.is_none() && inputs.load.is_none() => Some("a receipt of a run; give one"),
+            _ => None,
+        }
+    }
 }
 
 pub const EXPORTERS: &[Exporter] = &[
-    usual("comment", "a pull-request comment, also for GITHUB_STEP_SUMMARY", no_verdict, comment::export),
-    usual("md", "the whole report as Markdown", nothing, markdown::export),
-    usual("html", "the whole report as one self-contained page", nothing, html::export),
-    usual("json", "the whole report as JSON, numbers to the last bit", nothing, json::export),
-    usual("csv", "every number, a line each, with its unit", nothing, csv::export),
-    usual("svg", "pictures", nothing, |_, report| Ok(pictures(report))),
-    usual("junit", "JUnit XML, a test a row of the verdict", no_verdict, junit::export),
-    usual(
+    Exporter::new("comment", "a pull-request comment, also for GITHUB_STEP_SUMMARY", Needs::Verdict, comment::export),
+    Exporter::new("md", "the whole report as Markdown", Needs::Nothing, markdown::export),
+    Exporter::new("html", "the whole report as one self-contained page", Needs::Nothing, html::export),
+    Exporter::new("json", "the whole report as JSON, numbers to the last bit", Needs::Nothing, json::export),
+    Exporter::new("csv", "every number, a line each, with its unit", Needs::Nothing, csv::export),
+    Exporter::new("svg", "pictures", Needs::Nothing, |_, report| Ok(pictures(report))),
+    Exporter::new("junit", "JUnit XML, a test a row of the verdict", Needs::Verdict, junit::export),
+    Exporter::new(
         "annotations",
         "workflow commands (::error) for GitHub Actions, to be printed",
-        no_verdict,
+        Needs::Verdict,
         annotations::export,
     ),
-    other("bencher", "Bencher metric format", no_run, trackers::bencher),
-    other("github-benchmark", "github-action-benchmark, customSmallerIsBetter", no_run, trackers::github_benchmark),
+    Exporter::new("bencher", "Bencher metric format", Needs::Run, trackers::bencher),
+    Exporter::new(
+        "github-benchmark",
+        "github-action-benchmark, customSmallerIsBetter",
+        Needs::Run,
+        trackers::github_benchmark,
+    ),
 ];
 
 /// The pages that are written where no format is asked for.
 pub const USUAL_FILES: &[&str] =
     &["comment.md", "report.md", "report.html", "report.json", "report.csv", "junit.xml", "annotations.txt"];
-
-fn nothing(_: &Inputs) -> Option<&'static str> {
-    None
-}
-
-/// What a format lacks that says nothing without a verdict.
-fn no_verdict(inputs: &Inputs) -> Option<&'static str> {
-    match (&inputs.verdict, &inputs.load) {
-        (Some(_), _) => None,
-        (None, Some(_)) => Some("a verdict, and a load receipt has none; take md, html, json, csv or svg"),
-        (None, None) => Some("a verdict; give one, or files that can be judged: a paired receipt, or two receipts"),
-    }
-}
-
-/// What a format lacks that takes a run or a load run.
-fn no_run(inputs: &Inputs) -> Option<&'static str> {
-    (inputs.head.is_none() && inputs.load.is_none()).then_some("a receipt of a run; give one")
-}
 
 /// Every picture as an SVG file.
 fn pictures(report: &Report) -> Vec<File> {
@@ -106,8 +110,8 @@ fn pictures(report: &Report) -> Vec<File> {
 /// The exporters of these names, or the usual ones that have what they need.
 pub fn chosen(names: &[String], inputs: &Inputs) -> Result<Vec<Exporter>> {
     if names.is_empty() {
-        let usual = EXPORTERS.iter().copied().filter(|exporter| exporter.is_usual);
-        return Ok(usual.filter(|exporter| (exporter.lacks)(inputs).is_none()).collect());
+        let usual = EXPORTERS.iter().copied().filter(|exporter| exporter.needs != Needs::Run);
+        return Ok(usual.filter(|exporter| exporter.lacks(inputs).is_none()).collect());
     }
     let mut chosen: Vec<Exporter> = Vec::new();
     for name in names {
@@ -116,7 +120,7 @@ pub fn chosen(names: &[String], inputs: &Inputs) -> Result<Vec<Exporter>> {
             let known: Vec<&str> = EXPORTERS.iter().map(|exporter| exporter.name).collect();
             bail!("--format: '{name}' is no format; there are {}", known.join(", "));
         };
-        if let Some(missing) = (exporter.lacks)(inputs) {
+        if let Some(missing) = exporter.lacks(inputs) {
             bail!("--format {name}: it needs {missing}");
         }
         if chosen.iter().all(|known| known.name != exporter.name) {

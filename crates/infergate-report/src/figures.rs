@@ -45,9 +45,9 @@ fn medians(metric: Metric, case: &CaseRecord) -> Vec<f64> {
 /// Coefficient of variation over the medians of processes.
 pub fn variation(metric: Metric, case: &CaseRecord) -> Cell {
     let medians = medians(metric, case);
-    let (needed, processes) = (MIN_PROCESSES_FOR_CV, medians.len());
-    let cv = coefficient_of_variation(&medians).filter(|_| processes >= needed);
-    Cell::number(cv, Unit::Fraction, Missing::TooFewProcesses { needed, processes })
+    let (needed, found) = (MIN_PROCESSES_FOR_CV, medians.len());
+    let cv = coefficient_of_variation(&medians).filter(|_| found >= needed);
+    Cell::number(cv, Unit::Fraction, Missing::TooFew { what: "processes", needed, found })
 }
 
 /// What a table says of one figure of one case, from all samples of all processes.
@@ -64,23 +64,16 @@ impl<'a> Spread<'a> {
     }
 
     /// Independent samples: requests, where a figure is of gaps.
-    fn independent(&self) -> usize {
-        if self.is_of_gaps() { samples(self.case) } else { self.values.len() }
-    }
-
-    fn is_of_gaps(&self) -> bool {
-        self.metric == Metric::Itl && self.case.id.phase() == Phase::Generate
+    fn independent(&self) -> (&'static str, usize) {
+        let is_of_gaps = self.metric == Metric::Itl && self.case.id.phase() == Phase::Generate;
+        if is_of_gaps { ("requests", samples(self.case)) } else { ("samples", self.values.len()) }
     }
 
     /// A number that takes `needed` independent samples.
     fn cell(&self, value: Option<f64>, unit: Unit, needed: usize) -> Cell {
-        let independent = self.independent();
-        let why = match self.is_of_gaps() {
-            _ if self.values.is_empty() => Missing::Undefined,
-            true => Missing::TooFewRequests { needed, requests: independent },
-            false => Missing::TooFewSamples { needed, samples: independent },
-        };
-        Cell::number(value, unit, why)
+        let (what, found) = self.independent();
+        let too_few = Missing::TooFew { what, needed, found };
+        Cell::number(value, unit, if self.values.is_empty() { Missing::Undefined } else { too_few })
     }
 
     fn own(&self, value: Option<f64>, needed: usize) -> Cell {
@@ -121,7 +114,7 @@ impl<'a> Spread<'a> {
     pub fn percentile(&self, p: f64) -> Cell {
         let found = percentile(&self.values, p);
         let needed = found.as_ref().map_or(1, |found| found.needed);
-        let value = found.and_then(|found| found.value).filter(|_| self.independent() >= needed);
+        let value = found.and_then(|found| found.value).filter(|_| self.independent().1 >= needed);
         self.own(value, needed)
     }
 }

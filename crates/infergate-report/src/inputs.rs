@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::load::Digest;
+use crate::load::{Point, points};
 use infergate_core::engine::EngineInfo;
 use infergate_receipts::{
     Build, LoadReceipt, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, TargetRecord, Verdict,
@@ -19,7 +19,7 @@ pub struct Inputs {
     pub memory: Option<MemoryReceipt>,
     pub load: Option<LoadReceipt>,
     /// What is derived of [`load`](Self::load) once somebody asks for it.
-    pub load_digest: OnceLock<Digest>,
+    pub load_points: OnceLock<Vec<Point>>,
     pub verdict: Option<Verdict>,
     /// Whoever is judged wrote the files; the verdict was reached here.
     pub pull_request: bool,
@@ -62,9 +62,9 @@ impl Inputs {
         Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool })
     }
 
-    pub fn load_digest(&self) -> Option<&Digest> {
+    pub fn load_points(&self) -> Option<&[Point]> {
         let receipt = self.load.as_ref()?;
-        Some(self.load_digest.get_or_init(|| Digest::of(receipt)))
+        Some(self.load_points.get_or_init(|| points(receipt)))
     }
 
     pub fn memory_record(&self) -> Option<&MemoryRecord> {

@@ -1,29 +1,67 @@
 //! What topics derive of a load run.
 
-mod digest;
+mod points;
 mod view;
 
-pub use digest::{Digest, Pair, Point, Rank, Series, Spread, Winners};
 pub use infergate_receipts::Metric;
-pub use view::{View, load_cell, median_cell, percentile_cell};
+pub use points::{Point, Rank, Series, points};
+pub use view::{View, median_cell, percentile_cell};
 
+use crate::model::Unit;
 use infergate_receipts::{LoadReceipt, Outcome};
 
-/// Gaps up to this look instant.
-pub const INSTANT_NS: f64 = 20e6;
-/// Gaps above this look sluggish.
-pub const SLUGGISH_NS: f64 = 70e6;
-/// Behind this a first token is waited for.
+/// Up to here a first token seems to come at once, or nearly so.
 pub const WAITED_FOR_NS: f64 = 300e6;
 
-/// How a stream with this gap feels to its reader.
-pub fn smoothness(itl_ns: f64) -> &'static str {
-    match itl_ns {
-        // Most pieces come together with the one before: what a reader waits for is no gap of the middle.
-        ns if ns <= 0.0 => "in bursts",
-        ns if ns < INSTANT_NS => "instant",
-        ns if ns <= SLUGGISH_NS => "acceptable",
-        _ => "sluggish",
+/// What a reader makes of a figure: each word holds below its limit, and the last one beyond.
+pub struct Feels {
+    steps: &'static [(f64, &'static str)],
+    last: &'static str,
+    /// The word that is bad news; empty for none.
+    pub bad: &'static str,
+}
+
+pub fn feels(metric: Metric) -> Option<&'static Feels> {
+    match metric {
+        // Where most pieces come together with the one before, a reader waits for no gap of the middle.
+        Metric::Itl => Some(&Feels {
+            steps: &[(1.0, "in bursts"), (20e6, "instant"), (70e6, "acceptable")],
+            last: "sluggish",
+            bad: "sluggish",
+        }),
+        Metric::Ttft => Some(&Feels {
+            steps: &[(200e6, "at once"), (WAITED_FOR_NS, "nearly at once")],
+            last: "waited for",
+            bad: "",
+        }),
+        // People read 200 to 300 words a minute.
+        Metric::DecodeSpeed => Some(&Feels {
+            steps: &[(4.0, "slower than reading"), (7.0, "as fast as reading")],
+            last: "faster than reading",
+            bad: "slower than reading",
+        }),
+        _ => None,
+    }
+}
+
+impl Feels {
+    pub fn word(&self, value: f64) -> &'static str {
+        self.steps.iter().find(|(limit, _)| value < *limit).map_or(self.last, |(_, word)| word)
+    }
+
+    pub fn words(&self) -> impl Iterator<Item = &'static str> {
+        self.steps.iter().map(|(_, word)| *word).chain([self.last])
+    }
+
+    /// Where the word changes: `instant below 20.0 ms`.
+    pub fn limits(&self, unit: Unit) -> impl Iterator<Item = (String, f64)> {
+        let steps = self.steps.iter().filter(|(limit, _)| *limit > 1.0);
+        steps.map(move |(limit, word)| (format!("{word} below {}", unit.show(*limit)), *limit))
+    }
+
+    pub fn about(&self, unit: Unit) -> String {
+        let limits: Vec<String> = self.limits(unit).map(|(name, _)| name).collect();
+        format!("{}, else {}", limits.join(", "), self.last)
     }
 }
 

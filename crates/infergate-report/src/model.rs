@@ -6,20 +6,20 @@ pub mod table;
 
 pub use chart::{Axis, Chart, Layer, Look, Marks, Place, Shape, Stretch};
 pub use quantity::{Amount, Quantity, Unit};
-pub use table::{Cell, Column, MAX_WORD_CHARS, Missing, Row, Rows, Table};
+pub use table::{Cell, Column, MAX_WORD_CHARS, Missing, NotShown, Row, Rows, Table, not_shown};
 
 use infergate_receipts::Outcome;
 use serde::Serialize;
 
 /// How something ended, for colours and shapes; never the only sign of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+/// What a reader has to see first comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tone {
-    #[default]
-    Plain,
-    Good,
     Bad,
     Warn,
+    Good,
+    Plain,
     /// Of less interest, where there are colours.
     Dim,
 }
@@ -40,16 +40,6 @@ impl Tone {
     /// Bad news where `is_bad`.
     pub fn bad_if(is_bad: bool) -> Self {
         if is_bad { Self::Bad } else { Self::Plain }
-    }
-
-    /// Its name in files and style sheets.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Plain | Self::Dim => "plain",
-            Self::Good => "good",
-            Self::Bad => "bad",
-            Self::Warn => "warn",
-        }
     }
 }
 
@@ -74,7 +64,7 @@ pub struct Section {
     pub id: &'static str,
     pub title: &'static str,
     pub folded: bool,
-    /// Whether a terminal shows its lists and findings; which of its tables, they say themselves.
+    /// Whether a terminal shows its sentences; which of its tables, they say themselves.
     #[serde(skip)]
     pub on_terminal: bool,
     pub blocks: Vec<Block>,
@@ -103,7 +93,7 @@ impl Section {
         Self { folded: true, ..self }
     }
 
-    /// The same, with its lists and findings on a terminal, too.
+    /// The same, with its sentences on a terminal, too.
     #[must_use]
     pub fn on_terminal(self) -> Self {
         Self { on_terminal: true, ..self }

@@ -1,13 +1,14 @@
 //! A paired run, for a person.
 
-use super::model::{Block, Cell, Missing, Table, Unit};
+use super::model::{Block, Cell, Missing, Rows};
 use super::terminal;
 use super::units::{self, MISSING};
 use super::words::{self, provenance};
 use infergate_core::printable::first_of;
 use infergate_judge::paired::{QuickEstimate, not_compared};
 use infergate_receipts::{
-    Allocated, Bisection, BisectionEnd, BisectionStep, Explained, PairedCase, PairedReceipt, Took, Verdict, VerdictRow,
+    Allocated, Bisection, BisectionEnd, BisectionStep, Explained, PairedReceipt, TimeEvidence, Took, Verdict,
+    VerdictRow,
 };
 
 /// The verdict: who was compared, a line a case, what else there is to say, and the decision last.
@@ -20,7 +21,7 @@ pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
         sides += &format!("; {work}");
     }
     let more = causes(&receipt.explained, &receipt.allocated) + &intended;
-    terminal::verdict_and(verdict, &format!("{subject}\n{sides}"), &more)
+    terminal::verdict(&format!("{subject}\n{sides}"), verdict, &more)
 }
 
 /// Where cases take their time, and where they allocate more.
@@ -38,23 +39,6 @@ fn causes(explained: &[Explained], allocated: &[Allocated]) -> String {
 /// As many cases of a limit are named.
 const NAMED: usize = 8;
 
-/// What the gate can honour, by what is expected to vary, said before the first block.
-pub fn thresholds(receipt: &PairedReceipt) -> String {
-    let timed: Vec<&PairedCase> = receipt.cases.iter().filter(|case| case.timed).collect();
-    let mut limits: Vec<f64> = timed.iter().map(|case| case.threshold).collect();
-    limits.sort_by(f64::total_cmp);
-    limits.dedup();
-    let lines: Vec<String> = limits
-        .iter()
-        .map(|limit| {
-            let cases = timed.iter().filter(|case| case.threshold == *limit).map(|case| case.id.to_string());
-            let cases: Vec<String> = cases.collect();
-            format!("fails from {}: {}", units::signed_percent(limit - 1.0), named(&cases))
-        })
-        .collect();
-    if lines.is_empty() { "nothing is timed".into() } else { lines.join("\n") }
-}
-
 /// `builds 92 s, pilot 3 s, timing 41 s, counting 12 s, explaining 0 s`.
 pub fn took(took: &Took) -> String {
     let part = |(name, ns): (&str, u64)| format!("{name} {:.0} s", ns as f64 / 1e9);
@@ -63,10 +47,10 @@ pub fn took(took: &Took) -> String {
 
 /// What a quick look shows: the widest that any case may have changed, or those that are slower.
 pub fn quick(receipt: &PairedReceipt, seen: &[QuickEstimate]) -> String {
-    let mut table = Table::brief(&["case", "change (all intervals together 95 %)"]);
-    for estimate in seen {
-        table.row(vec![Cell::text(estimate.case.to_string()), Cell::text(estimated(estimate))]);
-    }
+    let table = Rows::of("quick", "", seen)
+        .words("case", "case", |estimate| estimate.case.to_string())
+        .numbers("change", "change (all intervals together 95 %)", |estimate| estimated(estimate))
+        .table();
     let changed = receipt.cases.iter().filter(|case| !case.timed && !receipt.is_same_code_of(case.id));
     let changed: Vec<String> = changed.map(|case| case.id.to_string()).collect();
     let slower: Vec<String> =
@@ -82,7 +66,7 @@ pub fn quick(receipt: &PairedReceipt, seen: &[QuickEstimate]) -> String {
     } else if receipt.partial {
         format!("cut short after {}", units::many(receipt.blocks.len(), "block"))
     } else if most.is_finite() {
-        format!("nothing above {}", units::signed_percent(most - 1.0))
+        format!("nothing above {}", units::change(most - 1.0))
     } else if receipt.is_same_code() {
         "base and head are the same machine code: nothing was timed".to_owned()
     } else {
@@ -96,8 +80,7 @@ pub fn quick(receipt: &PairedReceipt, seen: &[QuickEstimate]) -> String {
 }
 
 fn estimated(estimate: &QuickEstimate) -> String {
-    let [ratio, low, high] =
-        [estimate.ratio, estimate.low, estimate.high].map(|ratio| units::signed_percent(ratio - 1.0));
+    let [ratio, low, high] = [estimate.ratio, estimate.low, estimate.high].map(|ratio| units::change(ratio - 1.0));
     format!("{ratio} ({low} to {high})")
 }
 
@@ -130,21 +113,18 @@ pub fn budget(blocks: usize, to_fail: usize, undecided: &[String], needed_s: Opt
 pub fn bisection(found: &Bisection) -> String {
     let Bisection { case, searched, end, steps, confirmed, explained, .. } = found;
     let mut text = format!("\n{}, each against the good {searched}\n\n", case.strip_prefix("bench:").unwrap_or(case));
-    let mut table = Table::brief(&[*searched, "change", "blocks", "verdict"]).left_aligned();
     let confirmed = confirmed
         .as_ref()
         .map(|step| BisectionStep { name: format!("{}, against the one before it", step.name), ..step.clone() });
-    for step in steps.iter().chain(&confirmed) {
-        let time = step.row.as_ref().and_then(VerdictRow::time);
-        let blocks = time.and_then(|time| time.blocks).map(|blocks| blocks as f64);
-        let skipped = || format!("skipped: {}", step.skipped.as_deref().unwrap_or(MISSING));
-        table.row(vec![
-            Cell::text(step.name.clone()),
-            time.map_or(Cell::Missing(Missing::NotMeasured), words::change),
-            Cell::number(blocks, Unit::Count, Missing::NotMeasured),
-            Cell::text(step.row.as_ref().map_or_else(skipped, words::ending)),
-        ]);
-    }
+    let table = Rows::of("steps", "", steps.iter().chain(&confirmed))
+        .words("step", *searched, |step| step.name.clone())
+        .words("change", "change", |step| time(step).map_or(Cell::Missing(Missing::NotMeasured), words::change))
+        .words("blocks", "blocks", |step| Cell::count(time(step).and_then(|time| time.blocks)))
+        .words("verdict", "verdict", |step| match &step.row {
+            Some(row) => words::ending(row),
+            None => format!("skipped: {}", step.skipped.as_deref().unwrap_or(MISSING)),
+        })
+        .table();
     text += &terminal::table(&table);
     text += &terminal::paragraph(causes(explained.as_slice(), &[]));
     text += &match end {
@@ -169,4 +149,8 @@ pub fn bisection(found: &Bisection) -> String {
         }
     };
     text
+}
+
+fn time(step: &BisectionStep) -> Option<&TimeEvidence> {
+    step.row.as_ref().and_then(VerdictRow::time)
 }

@@ -19,10 +19,9 @@ pub const STYLE: &str = include_str!("../templates/chart.css");
 const MAX_CHARS: usize = 160;
 /// Size of the heading, px.
 const TITLE_SIZE: f64 = 17.0;
-/// Size of the words of the legend, the caption and spans, px.
+/// Size of the words of the legend and of spans, px.
 const SIZE: f64 = 14.0;
-/// Height of a line of the caption and of the legend, px.
-const CAPTION_ROW: f64 = 19.0;
+/// Height of a line of the legend, px.
 const LEGEND_ROW: f64 = 24.0;
 /// Left and right of whatever stands outside of the axes, px.
 const MARGIN: f64 = 14.0;
@@ -31,21 +30,20 @@ const WORDS_WIDTH: f64 = WIDTH - 2.0 * MARGIN;
 /// Width of a character in the mean, as a part of the font's size.
 const CHAR_WIDTH: f64 = 0.56;
 
-/// A picture that stands alone: with its style, and its caption below it.
+/// A picture that stands alone: with its style.
 pub fn file(chart: &Chart) -> String {
-    let style = format!("<style>{STYLE}</style>\n");
-    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", draw(chart, &style, &lines(&chart.caption)))
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", draw(chart, &format!("<style>{STYLE}</style>\n")))
 }
 
-/// A part of a page that has [`STYLE`] already, and says the caption itself.
+/// A part of a page that has [`STYLE`] already.
 pub fn inline(chart: &Chart) -> String {
-    draw(chart, "", &[])
+    draw(chart, "")
 }
 
-fn draw(chart: &Chart, style: &str, caption: &[String]) -> String {
+fn draw(chart: &Chart, style: &str) -> String {
     let (legend, top) = legend(chart);
     let frame = Frame::of(chart, top);
-    let height = px(frame.height + caption.len() as f64 * CAPTION_ROW);
+    let height = px(frame.height);
     let (id, title) = (&chart.id, escape(&chart.title));
     let about = escape(&printable_within(&chart.caption, 4 * MAX_CHARS));
     let mut svg = format!(
@@ -57,9 +55,6 @@ fn draw(chart: &Chart, style: &str, caption: &[String]) -> String {
     svg += &legend;
     svg += &frame.draw(chart);
     svg.extend(chart.layers.iter().map(|layer| marks::draw(layer, &|x, y| (frame.x(x), frame.y(y)))));
-    for (at, line) in caption.iter().enumerate() {
-        svg += &text("ig-legend", MARGIN, frame.height + (at as f64 + 0.5) * CAPTION_ROW, line);
-    }
     svg + "</svg>\n"
 }
 
@@ -82,19 +77,6 @@ fn legend(chart: &Chart) -> (String, f64) {
         x += width;
     }
     (svg, if named.is_empty() { 44.0 } else { y + 14.0 })
-}
-
-/// A caption in lines that fit into a picture.
-fn lines(caption: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in printable_within(caption, 4 * MAX_CHARS).split(' ') {
-        let has_room = |line: &&mut String| width_of(line, SIZE) + width_of(word, SIZE) <= WORDS_WIDTH;
-        match lines.last_mut().filter(has_room) {
-            Some(line) => *line += &format!(" {word}"),
-            None => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 /// An outline, and the words that are shown where somebody points at it.

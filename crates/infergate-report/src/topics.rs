@@ -1,31 +1,30 @@
 //! What a report says, topic by topic. Each is a file that gives tables, pictures and sentences from the inputs, and marks what a
-//! terminal shows of it; where that is a line a case, which no page has, it says it in a table called `brief`. A new one is a file
-//! here and a line in `TOPICS`.
+//! terminal shows of it. A new one is a file here and a line in `TOPICS`.
 
-mod blocks;
+mod changes;
 mod comparison;
 mod configuration;
 mod explained;
-pub mod latency;
-pub mod load;
-pub mod memory;
+mod latency;
+mod load;
+mod memory;
 mod recommendations;
-pub mod request;
+mod request;
 mod scaling;
 mod targets;
 mod title;
-pub mod verdict;
+mod verdict;
 
 use std::collections::HashSet;
 
-use infergate_core::printable::printable;
 use infergate_core::receipt::file_word;
 
 use super::inputs::Inputs;
 use super::load::unusable;
-use super::model::{Block, Finding, Headline, Report, Section, Tone};
+use super::model::{Block, Finding, Headline, Report, Section};
 use super::{units, words};
 use infergate_receipts::{LoadReceipt, Verdict};
+pub use title::subject;
 
 /// A part of a report. One that has nothing to say is left out.
 type Topic = fn(&Inputs) -> Option<Section>;
@@ -39,7 +38,6 @@ const TOPICS: &[Topic] = &[
     scaling::topic,
     comparison::topic,
     explained::topic,
-    blocks::topic,
     memory::topic,
 ];
 /// Those behind the sections of a load run.
@@ -50,12 +48,9 @@ pub fn report(inputs: &Inputs) -> Report {
     let mut sections = [of(TOPICS), load::sections(inputs), of(LAST)].concat();
     findings_first(&mut sections);
     sections.retain(Section::says_something);
-    for section in &mut sections {
-        section.blocks.iter_mut().for_each(make_printable);
-    }
     one_id_a_chart(&mut sections);
     let headline = inputs.verdict.as_ref().map(headline).or_else(|| inputs.load.as_ref().and_then(of_load));
-    let subject = title::subject(inputs);
+    let subject = subject(inputs);
     let title = title::of(inputs, headline.as_ref()).map_or_else(|| subject.clone(), |said| units::sentence(&said));
     Report { title, subject, headline, sections }
 }
@@ -83,25 +78,8 @@ fn findings_first(sections: &mut Vec<Section>) {
             false
         });
     }
-    found.sort_by_key(|finding| match finding.tone {
-        Tone::Bad => 0,
-        Tone::Warn => 1,
-        Tone::Good | Tone::Plain | Tone::Dim => 2,
-    });
+    found.sort_by_key(|finding| finding.tone);
     sections.insert(0, Section::new("findings", "Findings").on_terminal().with([found]));
-}
-
-/// Sentences can quote a file of someone else's: one line each, and nothing that moves a cursor.
-fn make_printable(block: &mut Block) {
-    let said: Vec<&mut String> = match block {
-        Block::Said(said) => vec![said],
-        Block::List(list) => list.iter_mut().collect(),
-        Block::Findings(findings) => findings.iter_mut().map(|finding| &mut finding.said).collect(),
-        Block::Table(_) | Block::Chart(_) => Vec::new(),
-    };
-    for said in said {
-        *said = printable(said).into_owned();
-    }
 }
 
 fn headline(verdict: &Verdict) -> Headline {
@@ -111,5 +89,5 @@ fn headline(verdict: &Verdict) -> Headline {
 /// A load run that is not to be used says so first; `None` for any other.
 fn of_load(receipt: &LoadReceipt) -> Option<Headline> {
     let (outcome, why) = unusable(receipt)?;
-    Some(Headline { outcome, exit_code: outcome.exit_code(), said: printable(why).into_owned() })
+    Some(Headline { outcome, exit_code: outcome.exit_code(), said: why.into() })
 }

@@ -1,22 +1,21 @@
 //! Numbers as a person reads them. What is missing is an em dash, never 0.
 
-use infergate_core::memory::size;
-
+pub use infergate_core::memory::size as bytes;
 use infergate_receipts::{Throughput, ThroughputUnit};
 
 /// Stands for a number that does not exist.
 pub const MISSING: &str = "—";
 
 /// Nanoseconds in the unit that leaves three digits: `121 ms`, `1.48 s`.
-pub fn duration(ns: Option<f64>) -> String {
-    ns.map_or_else(|| MISSING.into(), |ns| scaled(ns, &["ns", "µs", "ms", "s"]))
+pub fn duration(ns: f64) -> String {
+    scaled(ns, &["ns", "µs", "ms", "s"])
 }
 
 /// In the unit that leaves three digits, each a thousand of the one before.
 fn scaled(mut value: f64, units: &[&str]) -> String {
     let mut at = 0;
     // What rounds to a thousand of one unit is one of the next.
-    while value >= 999.5 && at + 1 < units.len() {
+    while value.abs() >= 999.5 && at + 1 < units.len() {
         value /= 1e3;
         at += 1;
     }
@@ -31,31 +30,21 @@ pub fn from_to(from: &str, to: &str) -> String {
     }
 }
 
-pub fn tokens_per_s(rate: Option<f64>) -> String {
-    rate.map_or_else(|| MISSING.into(), |rate| format!("{} tok/s", three_digits(rate)))
+pub fn tokens_per_s(rate: f64) -> String {
+    format!("{} tok/s", three_digits(rate))
 }
 
 /// What was got through in a second, from the time of an iteration in nanoseconds: `1.31 GiB/s`, `5.20 M/s`.
-pub fn throughput(throughput: Option<Throughput>, iteration_ns: Option<f64>) -> String {
-    let Some((throughput, ns)) = throughput.zip(iteration_ns.filter(|ns| *ns > 0.0)) else { return MISSING.into() };
-    let rate = throughput.per_iteration as f64 * 1e9 / ns;
+pub fn throughput(throughput: Throughput, iteration_ns: f64) -> String {
+    let rate = throughput.per_iteration as f64 * 1e9 / iteration_ns;
     match throughput.unit {
-        ThroughputUnit::Bytes => format!("{}/s", bytes(Some(rate))),
+        ThroughputUnit::Bytes => format!("{}/s", bytes(rate)),
         ThroughputUnit::Elements => scaled(rate, &["/s", "k/s", "M/s", "G/s"]),
     }
 }
 
-/// A fraction as a percentage: `62 %`.
-pub fn percent(fraction: Option<f64>) -> String {
-    match fraction {
-        None => MISSING.into(),
-        Some(fraction) if fraction < 0.1 => format!("{:.1} %", fraction * 100.0),
-        Some(fraction) => format!("{:.0} %", fraction * 100.0),
-    }
-}
-
-/// A fraction as a percentage with its leading digits, however small, and none that are zero: `97.5 %`, `95 %`, `0.41 %`, `0.0001 %`.
-pub fn precise(fraction: f64) -> String {
+/// A fraction as a percentage with its leading digits, however small, and none that are zero: `62 %`, `97.5 %`, `0.41 %`, `0.0001 %`.
+pub fn percent(fraction: f64) -> String {
     let percent = fraction * 100.0;
     let digits = if percent > 0.0 && percent < 1.0 { (1.0 - percent.log10().floor()) as usize } else { 1 };
     let text = format!("{percent:.digits$}");
@@ -87,52 +76,26 @@ pub fn price(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// Bytes in the unit that leaves three digits: `4.00 KiB`, `475 MiB`.
-pub fn bytes(bytes: Option<f64>) -> String {
-    bytes.map_or_else(|| MISSING.into(), size)
-}
-
 /// Floating point operations a second: `240 GFLOP/s`.
 pub fn flops_per_s(rate: f64) -> String {
     scaled(rate / 1e6, &["MFLOP/s", "GFLOP/s", "TFLOP/s"])
 }
 
-/// From this change on it is said how many times as much something is: more than two digits of a percentage are hard to read.
+/// From this change on a factor is easier to read than a percentage.
 const MANY_TIMES: f64 = 9.0;
 
-/// A change with its sign, `+1.7 %`; of a large one how many times as much it is, `12.3 times`.
-pub fn signed_percent(change: f64) -> String {
-    if change >= MANY_TIMES { times(change + 1.0) } else { format!("{} %", signed(change * 100.0, 1)) }
-}
-
-/// How large a change is, whichever way: `5.7 %`, `12.3 times`.
-pub fn size_of_change(change: f64) -> String {
-    if change >= MANY_TIMES { times(change + 1.0) } else { percent(Some(change.abs())) }
+/// A change with its sign, but for what rounds to nothing: `+1.7 %`. A large one as a factor: `12.3 times`.
+pub fn change(change: f64) -> String {
+    if change >= MANY_TIMES {
+        return times(change + 1.0);
+    }
+    let text = format!("{:+.1} %", change * 100.0);
+    if &text[1..] == "0.0 %" { text[1..].into() } else { text }
 }
 
 /// `12.3 times`.
-fn times(factor: f64) -> String {
-    match factor {
-        factor if factor < 999.5 => format!("{} times", three_digits(factor)),
-        factor if factor < 1e15 => format!("{factor:.0} times"),
-        factor => format!("{factor:.1e} times"),
-    }
-}
-
-/// With a sign, but for what rounds to nothing.
-fn signed(value: f64, digits: usize) -> String {
-    let text = format!("{value:+.digits$}");
-    let is_zero = text.bytes().skip(1).all(|digit| matches!(digit, b'0' | b'.'));
-    if is_zero { text[1..].to_owned() } else { text }
-}
-
-/// A change of which no interval is known: a digit after the point below 10 % alone, `-7.8 %`, `+275 %`.
-pub fn change(change: f64) -> String {
-    if change.abs() < 0.0995 || change >= MANY_TIMES {
-        signed_percent(change)
-    } else {
-        format!("{:+.0} %", change * 100.0)
-    }
+pub fn times(factor: f64) -> String {
+    format!("{} times", three_digits(factor))
 }
 
 /// A count of things that are many: `124 million`.

@@ -6,8 +6,6 @@ pub mod allocated;
 pub mod counter;
 pub mod explained;
 pub mod headline;
-mod memory;
-pub mod missing;
 mod output;
 pub mod provenance;
 pub mod subject;
@@ -16,14 +14,13 @@ use infergate_core::printable::first_of;
 use infergate_core::stats::clopper_pearson;
 use infergate_judge::paired::LEVEL;
 
-pub use memory::{memory_measure, rarer_leaks, sites, sparkline};
 pub use output::{differs, output};
 
-use super::model::{Cell, Missing, Unit};
+use super::model::{Cell, Unit};
 use super::units;
 use infergate_receipts::{
-    Accept, Against, BlocksWorse, CounterEvidence, Evidence, Metric, NoEffect, Note, Outcome, Reason, Remedy,
-    SYSTEM_COUNTERS, Shown, Statistic, TargetEvidence, TimeEvidence, Verdict, VerdictRow,
+    Accept, Against, BlocksWorse, CounterEvidence, Evidence, MemoryMeasure, Metric, NoEffect, Note, Outcome, Reason,
+    Remedy, SYSTEM_COUNTERS, Shown, Statistic, TargetEvidence, TimeEvidence, Verdict, VerdictRow,
 };
 
 /// Subjects that one line names.
@@ -34,7 +31,8 @@ pub fn ending(row: &VerdictRow) -> String {
     let words = row.outcome.words();
     let open = matches!(row.outcome, Outcome::WithinLimit | Outcome::Inconclusive);
     match row.time().and_then(tendency).filter(|_| open) {
-        Some(shown) => format!("{}, {words}", direction(shown)),
+        Some(Shown::Slower) => format!("slower, {words}"),
+        Some(Shown::Faster) => format!("faster, {words}"),
         None => words.into(),
     }
 }
@@ -42,16 +40,11 @@ pub fn ending(row: &VerdictRow) -> String {
 /// What was shown or, short of the suite's level, what a reader takes from an interval that lies on one side of no change.
 fn tendency(time: &TimeEvidence) -> Option<Shown> {
     let interval = time.interval.filter(|_| time.against != Against::Baseline);
-    let is_slower = || interval.filter(|ends| ends.low > 1.0).map(|_| Shown::Slower);
-    let is_faster = || interval.filter(|ends| ends.high < 1.0).map(|_| Shown::Faster);
-    time.shown.or_else(is_slower).or_else(is_faster)
-}
-
-fn direction(shown: Shown) -> &'static str {
-    match shown {
-        Shown::Slower => "slower",
-        Shown::Faster => "faster",
-    }
+    time.shown.or_else(|| match interval? {
+        ends if ends.low > 1.0 => Some(Shown::Slower),
+        ends if ends.high < 1.0 => Some(Shown::Faster),
+        _ => None,
+    })
 }
 
 /// What was compared of a case, in words: `ITL`, `ITL, mean`.
@@ -60,7 +53,7 @@ pub fn measure(time: &TimeEvidence) -> String {
     format!("{}{mean}", time.metric.short())
 }
 
-/// What a row is of, in a word or two: `ITL`, `output`, `allocations a token`, `heap`.
+/// What a row is of, in a word or two: `ITL`, `output`, `allocations per token`, `heap`.
 pub fn what(row: &VerdictRow) -> String {
     match &row.evidence {
         Evidence::Time(time) => measure(time),
@@ -71,10 +64,20 @@ pub fn what(row: &VerdictRow) -> String {
     }
 }
 
+/// What a measure looks at, in a word.
+pub fn memory_measure(measure: MemoryMeasure) -> &'static str {
+    match measure {
+        MemoryMeasure::Heap => "heap",
+        MemoryMeasure::Resident => "resident",
+        MemoryMeasure::OpenFiles => "open files",
+        MemoryMeasure::Threads => "threads",
+    }
+}
+
 /// How much longer head takes, with its interval.
 pub fn change(time: &TimeEvidence) -> Cell {
     let ends = time.interval.map(|interval| (interval.low - 1.0, interval.high - 1.0));
-    Cell::number(time.ratio.map(|ratio| ratio - 1.0), Unit::Change, Missing::NoBase).within(ends)
+    Cell::known(time.ratio.map(|ratio| ratio - 1.0), Unit::Change).within(ends)
 }
 
 /// What a row says in addition to its numbers, without its subject; `None` where that is nothing.
@@ -97,10 +100,7 @@ pub fn remarks(verdict: &Verdict, is_wanted: impl Fn(&Note) -> bool) -> Vec<Stri
     let has_none = verdict.notes.iter().any(|note| matches!(note, Note::NoBaseline { .. }));
     let is_of_none = |reason: &Reason| matches!(reason, Reason::NoBaseline | Reason::NoReference);
     let rows = verdict.rows.iter().filter(|row| !has_none || !row.reasons.iter().all(is_of_none));
-    let mut remarks = grouped(rows, |row| {
-        let beyond = row.time().and_then(|time| missing::beyond_hardware(time.limit_fraction));
-        sentence(row).into_iter().chain(beyond).collect()
-    });
+    let mut remarks = grouped(rows, |row| sentence(row).into_iter().collect());
     remarks.extend(verdict.notes.iter().filter(|note| is_wanted(note)).map(note));
     remarks
 }
@@ -131,47 +131,32 @@ fn grouped<'a>(
 
 /// A row in a clause: its subject, its change and its limit, and what else there is to say of it.
 pub fn decided(row: &VerdictRow) -> String {
-    clause(&row.subject.to_string(), row)
-}
-
-/// `decode 5.7 % slower (15.5 to 16.2 ms; 95 %: +4.8 to +6.5 %; fails from +2.0 %)`; `None` where no change is known.
-pub fn changed(name: &str, row: &VerdictRow) -> Option<String> {
-    row.time().and_then(|time| moved(row, time)).map(|moved| format!("{name}{moved}"))
-}
-
-/// As [`changed`], and what else there is to say: `...; too noisy to judge in 24 blocks`.
-pub fn clause(name: &str, row: &VerdictRow) -> String {
-    match (changed(name, row), sentence(row)) {
+    match (changed(row), sentence(row)) {
         (Some(changed), None) => changed,
         (Some(changed), Some(sentence)) => format!("{changed}; {sentence}"),
-        (None, Some(sentence)) => format!("{name}: {sentence}"),
-        (None, None) => name.into(),
+        (None, Some(sentence)) => format!("{}: {sentence}", row.subject),
+        (None, None) => row.subject.to_string(),
     }
 }
 
-/// ` 5.7 % slower (15.5 to 16.2 ms; 95 %: +4.8 to +6.5 %; fails from +2.0 %)`, with the metric where it is not the usual one, and with
-/// the times where they moved as their pairs did.
-fn moved(row: &VerdictRow, time: &TimeEvidence) -> Option<String> {
+/// `decode/p8 +5.7 % (15.5 to 16.2 ms; 95 %: +4.8 to +6.5 %; fails from +2.0 %)`, with the metric where it is not the usual one, and
+/// with the times where they moved as their pairs did; `None` where no change is known.
+pub fn changed(row: &VerdictRow) -> Option<String> {
+    let time = row.time()?;
     let change = time.ratio.filter(|ratio| ratio.is_finite())? - 1.0;
-    let usual = row.subject.case().map(Metric::gated);
-    let is_usual = usual == Some(time.metric) && time.statistic == Statistic::Median;
+    let is_usual = row.subject.case().map(Metric::gated) == Some(time.metric) && time.statistic == Statistic::Median;
     let metric = if is_usual { String::new() } else { format!(" {}", measure(time)) };
-    let direction = direction(if change < 0.0 { Shown::Faster } else { Shown::Slower });
     let times = time.base_ns.zip(time.head_ns).filter(|(base, head)| (head > base) == (change > 0.0));
-    let times = times.map(|(base, head)| units::from_to(&units::duration(Some(base)), &units::duration(Some(head))));
+    let times = times.map(|(base, head)| units::from_to(&units::duration(base), &units::duration(head)));
     let interval = time.interval.map(|ends| {
-        format!(
-            "{}: {}",
-            units::precise(ends.level),
-            units::from_to(&units::signed_percent(ends.low - 1.0), &units::signed_percent(ends.high - 1.0))
-        )
+        let (low, high) = (units::change(ends.low - 1.0), units::change(ends.high - 1.0));
+        format!("{}: {}", units::percent(ends.level), units::from_to(&low, &high))
     });
-    let from = if time.against == Against::Baseline { "above" } else { "from" };
     let limit = time.threshold.filter(|_| row.outcome.exit_code() != 0);
-    let limit = limit.map(|limit| format!("fails {from} {}", units::signed_percent(limit - 1.0)));
+    let limit = limit.map(|limit| format!("fails from {}", units::change(limit - 1.0)));
     let details: Vec<String> = times.into_iter().chain(interval).chain(limit).collect();
     let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join("; ")) };
-    Some(format!("{metric} {} {direction}{details}", units::size_of_change(change)))
+    Some(format!("{}{metric} {}{details}", row.subject, units::change(change)))
 }
 
 fn counted(row: &VerdictRow, counter: &CounterEvidence) -> Option<String> {
@@ -213,7 +198,7 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
         Reason::OutputChanged => "the output changed, so its time is not judged".into(),
         Reason::Allowed => "allowed".into(),
         Reason::OtherPrompt => {
-            "base and head had different prompts (another text or tokenizer): outputs cannot be compared".into()
+            "base and head had different prompts (text or tokenizer), so outputs cannot be compared".into()
         }
         Reason::LogitsLost => {
             "head gives no logits where base does, so wrong numbers would not show; give them (`Engine::logits`)".into()
@@ -221,7 +206,7 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
         Reason::NoReference => "the baseline has no output of this case: nothing to compare".into(),
         Reason::NoBaseline => "there is no baseline".into(),
         Reason::NoSession => "the baseline has no session of this case".into(),
-        Reason::OtherPlatform { what, base, head } => other_platform(row, what, base, head),
+        Reason::OtherPlatform { what, base, head } => format!("other {what} ({head}, baseline {base})"),
         Reason::OtherMachine => "another machine class".into(),
         Reason::TooFewSessions { sessions, days, needed } => {
             let (sessions, of) = (units::many(*sessions, "session"), units::many(*days, "day"));
@@ -235,23 +220,18 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
             format!("another load: {what} is '{head}' here and '{base}' in the baseline, so nothing is judged")
         }
         Reason::MoreFail { failed, issued, most_before, blocks } => {
-            let before = units::percent(Some(*most_before));
-            match blocks {
-                Some(BlocksWorse { base, head, of }) => format!(
-                    "of {issued} requests {failed} ended so, in {head} of {of} blocks; of base's {before}, in {base}"
-                ),
-                None => format!("of {issued} requests {failed} ended so, before at most {before}"),
-            }
+            let blocks = blocks.map_or_else(String::new, |BlocksWorse { base, head, of }| {
+                format!(" (in {head} of {of} blocks, base's in {base})")
+            });
+            format!("of {issued} requests {failed} ended so, before at most {}{blocks}", units::percent(*most_before))
         }
         Reason::OtherLengths { answers } => {
             format!("of {answers} answers under load the text is not as long in sum as base's to the same prompts")
         }
-        Reason::SomeSlower => {
-            "some steps are much slower: the mean rose by more than its limit, and by much more than the median".into()
-        }
+        Reason::SomeSlower => "some steps are much slower: the mean rose by much more than the median".into(),
         Reason::TimeIsBetter => "shown and not judged, since its time is better".into(),
         Reason::TooNoisyFor { limit } => {
-            format!("the runner was too noisy for {}", units::percent(Some(limit - 1.0)))
+            format!("the runner was too noisy for {}", units::percent(limit - 1.0))
         }
         Reason::SlowerAt { placements, of } => {
             format!("slower at {placements} of {of} placements of the changed code: placement, not work")
@@ -275,14 +255,14 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
         ),
         Reason::ServersDiffer { servers, std, limit } => format!(
             "{servers} pairs of servers differ by {} (standard deviation), too much to judge {}",
-            units::percent(Some(*std)),
-            units::signed_percent(*limit)
+            units::percent(*std),
+            units::change(*limit)
         ),
         Reason::LoadDecided { blocks } => {
             format!("not measured beyond {blocks} blocks, for something else decided the verdict")
         }
-        Reason::NoSuchMetric => format!("{} has no {}", row.subject, limited(row)),
-        Reason::NotMeasured => format!("it cannot be judged, as this run did not measure {}", limited(row)),
+        Reason::NoSuchMetric => "there is no such metric of it".into(),
+        Reason::NotMeasured => "this run did not measure it, so it is not judged".into(),
         Reason::Accepted { up_to, reason } => {
             let up_to = up_to.map_or_else(String::new, |up_to| format!(" up to {up_to}"));
             format!("head declares this as intended{up_to}: {reason}")
@@ -297,7 +277,7 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
 
 /// How often the gate is wrong by design; what a calibration measured is another number.
 pub fn by_design() -> String {
-    format!("By design at most {} of suites where nothing changed fail, code placement aside.", units::precise(LEVEL))
+    format!("By design at most {} of suites where nothing changed fail, code placement aside.", units::percent(LEVEL))
 }
 
 /// `it runs 1 of the 2 functions that changed: engine::decode`.
@@ -321,22 +301,6 @@ fn names(functions: usize, named: &[String]) -> String {
 /// `6 more days needed`, where `days` of the `needed` have a session.
 pub fn days_needed(days: usize, needed: usize) -> String {
     format!("{} needed", units::many(needed.saturating_sub(days), "more day"))
-}
-
-/// The name of the metric that a target limits.
-fn limited(row: &VerdictRow) -> String {
-    if let Evidence::Target(target) = &row.evidence { target.metric.name() } else { "such metric".into() }
-}
-
-fn other_platform(row: &VerdictRow, what: &str, base: &str, head: &str) -> String {
-    let margin = match &row.evidence {
-        Evidence::Output(output) => match output.base_margin {
-            Some(margin) => format!("; base's two best logits lie {margin:.1e} apart"),
-            None => "; how near a tie this was is not known".into(),
-        },
-        _ => String::new(),
-    };
-    format!("other {what} ({head}, baseline {base}){margin}")
 }
 
 fn remedy(remedy: &Remedy) -> &'static str {
@@ -407,7 +371,7 @@ pub fn note(note: &Note) -> String {
                 "{} Measured here, calibrated {calibrated}: {regressed} of {gates} decided gates between two builds that do the same \
                  (at most {} with 95 % confidence).",
                 by_design(),
-                units::percent(most)
+                most.map_or_else(|| units::MISSING.into(), units::percent)
             )
         }
         Note::OwnErrorsUnknown { why } => {

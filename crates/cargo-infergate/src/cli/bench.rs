@@ -9,10 +9,11 @@ use super::flags::{self, Keys, TakesKeys, Workers};
 use super::machine_lock::{self, Wait};
 use super::memory::Follower;
 use super::outputs::{Kept, Written};
-use super::{bench_target, memory, output, outputs, preflight, progress};
+use super::{bench_target, memory, output, outputs, pages, preflight, progress};
 use crate::config::Config;
 use crate::suite::{self, SuiteRequest};
 use infergate_receipts::{Outcome, Receipt, ensure_writable, write_json};
+use infergate_report::inputs::Inputs;
 use infergate_report::terminal;
 
 /// Measure the suite and write a receipt
@@ -53,7 +54,7 @@ pub fn run(options: &Bench) -> Result<i32> {
     outputs::begin(&read, out.as_deref(), json.as_deref())?;
     let how = How { out: out.as_deref(), workers, wait, keep_text: *keep_text };
     let Measured { receipt, out } = measure(&keys.config()?, how, 0)?;
-    output::report(&terminal::receipt(&receipt));
+    output::report(&terminal::report(&Inputs { head: Some(receipt.clone()), ..pages::inputs() }));
     let mut written = Written::default();
     keep(&out, &receipt, &mut written);
     written.json(json.as_deref(), &receipt);

@@ -55,7 +55,7 @@ pub fn run(options: &Compare) -> Result<i32> {
             words::subject::engine(&baseline.engine, baseline.threads, &baseline.machine)
         }
     };
-    output::print_verdict(&terminal::verdict(&verdict, &subject));
+    output::print_verdict(&terminal::verdict(&subject, &verdict, ""));
     let inputs = Inputs { verdict: Some(verdict), ..pages::inputs() };
     Ok(pages::conclude(&inputs, json.as_deref(), None, Written::default()))
 }

@@ -77,7 +77,7 @@ pub fn run(options: &Gate) -> Result<i32> {
         bench::keep(out, &receipt, &mut written);
     }
     let verdict = judged?;
-    output::print_verdict(&terminal::verdict(&verdict, &words::subject::subject(&receipt)));
+    output::print_verdict(&terminal::verdict(&words::subject::subject(&receipt), &verdict, ""));
     if let Some(out) = out {
         bench::keep(&out, &receipt, &mut written);
     }

@@ -39,6 +39,7 @@ use infergate_load::target::Target;
 use infergate_load::target::live::Live;
 use infergate_receipts::{LOAD_SCHEMA, Limit, LoadBaseline, LoadReceipt, Outcome, read, timestamp, write_json};
 use infergate_report::inputs::Inputs;
+use infergate_report::terminal;
 use merge::Commands;
 use settings::{Loads, Settings, unix_ns};
 
@@ -120,27 +121,25 @@ pub fn run(options: &Load) -> Result<i32> {
     receipt.partial = cancelled.load(Ordering::Relaxed);
     receipt.invalid = judge::reasons(&receipt);
     let is_judged = wants_verdict || baseline.is_some();
-    show(&receipt, is_judged);
     let mut written = Written::default();
+    let is_kept = written.note(write_json(&out, &receipt));
     let verdict = is_judged.then(|| judge_load(&receipt, baseline.as_ref(), &config.policy)).transpose()?;
-    if let Some(verdict) = &verdict {
-        output::print_verdict(&infergate_report::terminal::load_verdict(verdict));
-    }
-    if written.note(write_json(&out, &receipt)) {
+    let code = exit_code(&receipt);
+    let inputs = Inputs { load: Some(receipt), verdict, ..pages::inputs() };
+    show(&inputs, is_judged || code != 0);
+    if is_kept {
         output::line(&format!("receipt: {}", out.display()));
     }
-    if verdict.is_none() {
-        return Ok(written.code(exit_code(&receipt)));
+    if !is_judged {
+        return Ok(written.code(code));
     }
-    Ok(pages::conclude(&Inputs { verdict, ..pages::inputs() }, options.json.as_deref(), None, written))
+    Ok(pages::conclude(&inputs, options.json.as_deref(), None, written))
 }
 
-/// Prints what was measured, and the verdict of a run that is not to be used unless the gate says that.
-fn show(receipt: &LoadReceipt, is_judged: bool) {
-    match infergate_report::load::unusable(receipt) {
-        Some(_) if !is_judged => output::print_verdict(&infergate_report::terminal::load(receipt)),
-        _ => output::report(&infergate_report::terminal::load_measured(receipt)),
-    }
+/// Prints what was measured; with `--quiet` what was decided alone.
+fn show(inputs: &Inputs, is_decided: bool) {
+    let text = terminal::report(inputs);
+    if is_decided { output::print_verdict(&text) } else { output::report(&text) }
 }
 
 fn default_out() -> Result<PathBuf> {

@@ -11,7 +11,7 @@ use crate::config::Config;
 use infergate_judge::load::{compare as compare_runs, judge};
 use infergate_receipts::{LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, LoadReceipt, Verdict, read, schema_of};
 use infergate_report::inputs::Inputs;
-use infergate_report::terminal;
+use infergate_report::{terminal, topics};
 
 /// Whether the file at `path` is a load receipt or a baseline of them.
 pub fn is_load(path: &Path) -> Result<bool> {
@@ -37,8 +37,9 @@ pub fn gate(config: &Config, receipt: &Path, json: Option<&Path>, folder: Option
 
 /// Prints a verdict on a run that was measured before, writes it and its report; gives the exit code.
 fn conclude(receipt: LoadReceipt, verdict: Verdict, json: Option<&Path>, folder: Option<&Path>) -> i32 {
-    output::print_verdict(&format!("\n{}\n{}", terminal::load_targets(&receipt), terminal::load_verdict(&verdict)));
-    let inputs = Inputs { load: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
+    let measured = Inputs { load: Some(receipt), ..pages::inputs() };
+    output::print_verdict(&terminal::verdict(&topics::subject(&measured), &verdict, ""));
+    let inputs = Inputs { verdict: Some(verdict), ..measured };
     pages::conclude(&inputs, json, folder, Written::default())
 }
 

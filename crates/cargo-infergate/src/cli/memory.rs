@@ -22,7 +22,7 @@ use infergate_receipts::{
     CountedCase, MemoryReceipt, PairedReceipt, Receipt, SYSTEM_COUNTERS, Side, Verdict, write_json,
 };
 use infergate_report::inputs::Inputs;
-use infergate_report::terminal::memory as text;
+use infergate_report::terminal;
 
 /// Follow memory over many runs and find leaks
 #[derive(Args)]
@@ -75,13 +75,14 @@ pub fn run(options: &Memory) -> Result<i32> {
     };
     let receipt = follow(&config, worker, &config.measured.cases, config.measured.memory.runs, Some(&out))?;
     let verdict = Verdict::of(judge(&receipt.memory), Vec::new());
-    output::print_verdict(&text(&receipt, &verdict));
     let mut written = Written::default();
-    if written.note(write_json(&out, &receipt)) {
-        let kept = if receipt.memory.partial { "cut short; what was seen is kept in" } else { "receipt:" };
+    let is_kept = written.note(write_json(&out, &receipt));
+    let kept = if receipt.memory.partial { "cut short; what was seen is kept in" } else { "receipt:" };
+    let inputs = Inputs { memory: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
+    output::print_verdict(&terminal::report(&inputs));
+    if is_kept {
         output::line(&format!("{kept} {}", out.display()));
     }
-    let inputs = Inputs { memory: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
     Ok(pages::conclude(&inputs, json.as_deref(), None, written))
 }
 

@@ -1,5 +1,6 @@
 //! The files of reports: which are written, and where.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
@@ -7,7 +8,7 @@ use anyhow::{Result, ensure};
 use super::outputs::Written;
 use super::{output, outputs};
 use infergate_receipts::write_text;
-use infergate_report::export::{USUAL_FILES, chosen};
+use infergate_report::export::{File, USUAL_FILES, chosen};
 use infergate_report::inputs::Inputs;
 use infergate_report::topics;
 use infergate_report::units::many;
@@ -41,25 +42,21 @@ pub fn conclude(inputs: &Inputs, json: Option<&Path>, folder: Option<&Path>, mut
 /// Writes the files of these formats, each as a whole.
 ///
 /// # Errors
-/// A format that is none or lacks what it needs; the first file that cannot be written, after all others were.
+/// Before anything is written: a format that is none or lacks what it needs, a file that the report is made from. The first file that
+/// cannot be written, after all others were.
 pub fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf]) -> Result<()> {
-    let exporters = chosen(formats, inputs)?;
     let report = topics::report(inputs);
+    let exported = chosen(formats, inputs)?.into_iter().map(|exporter| (exporter.export)(inputs, &report));
+    let mut files: Vec<File> = exported.collect::<Result<Vec<_>>>()?.concat();
+    // Pictures come with the page that shows them, too.
+    let mut names = HashSet::new();
+    files.retain(|file| names.insert(file.name.clone()));
+    files.iter().try_for_each(|file| ensure_not_read(&folder.join(&file.name), read))?;
     let (mut written, mut failed) = (Vec::<String>::new(), None);
-    for exporter in exporters {
-        let files = (exporter.export)(inputs, &report).unwrap_or_else(|error| {
-            failed.get_or_insert(error);
-            Vec::new()
-        });
-        for file in files {
-            let place = folder.join(&file.name);
-            if written.contains(&file.name) {
-                continue;
-            }
-            match ensure_not_read(&place, read).and_then(|()| write_text(&place, &file.text)) {
-                Ok(()) => written.push(file.name),
-                Err(error) => failed = failed.or(Some(error)),
-            }
+    for File { name, text } in files {
+        match write_text(&folder.join(&name), &text) {
+            Ok(()) => written.push(name),
+            Err(error) => failed = failed.or(Some(error)),
         }
     }
     let (pictures, mut shown): (Vec<String>, Vec<String>) = written.into_iter().partition(|name| name.contains('/'));
@@ -71,7 +68,7 @@ pub fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf
 }
 
 /// Refuses to write over what this report is made from.
-pub fn ensure_not_read(path: &Path, read: &[PathBuf]) -> Result<()> {
+fn ensure_not_read(path: &Path, read: &[PathBuf]) -> Result<()> {
     let place = path.display();
     ensure!(
         !read.iter().any(|read| outputs::same_file(path, read)),

@@ -85,7 +85,7 @@ fn a_build_folder_that_cargos_settings_name_is_not_shared() {
     let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
     process.arg("--base-folder").arg(elsewhere.path("cache"));
     let said = assert_cmd::Command::from_std(process).assert().code(1);
-    assert!(decision(&said).contains("regressed (exit 1): decode 5.0 % slower"), "{}", stdout(&said));
+    assert!(decision(&said).contains("regressed (exit 1): decode/p8 +5.0 %"), "{}", stdout(&said));
     assert!(elsewhere.path("cache/base").exists() && all.exists(), "the settings hold where the gate has no folder");
 }
 

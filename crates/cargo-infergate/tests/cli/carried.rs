@@ -74,7 +74,7 @@ fn each_side_reads_the_files_of_its_revision() {
     commit(&sandbox, "assets/step", "1000000", "a file");
     sandbox.write("assets/step", "1050000");
     let said = gate(&sandbox, "HEAD", &[]).code(1);
-    assert!(decision(&said).contains("regressed (exit 1): decode 5.0 % slower"), "{}", stdout(&said));
+    assert!(decision(&said).contains("regressed (exit 1): decode/p8 +5.0 %"), "{}", stdout(&said));
 }
 
 /// As `cargo bench` does.

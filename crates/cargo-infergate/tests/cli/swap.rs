@@ -79,7 +79,7 @@ fn base_builds_what_lies_in_its_repository_from_its_own_sources() {
     commit(&sandbox, "steps/src/lib.rs", "pub const STEP_NS: u64 = 1_000_000;\n", "steps");
     sandbox.write("steps/src/lib.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
     let said = run(&sandbox, &["gate", "--against=HEAD", "--cases=decode/p8"]).code(1);
-    assert!(decision(&said).contains("regressed (exit 1): decode 5.0 % slower"), "{}", stdout(&said));
+    assert!(decision(&said).contains("regressed (exit 1): decode/p8 +5.0 %"), "{}", stdout(&said));
 }
 
 /// Cargo's home with a registry of two crates, both in 1.0.0 and 1.0.1. `front` needs `back` of at least its own version; the
@@ -110,7 +110,7 @@ fn crates_that_move_together_are_swapped_together() {
     let (one, two) = (strsim("0.11.9", 2), another("libm", "0.2.99", "pub fn sqrt(_: f64) -> f64 {\n    3.0\n}\n"));
     let (one, two) = (format!("strsim={}", one.path("").display()), format!("libm={}", two.path("").display()));
     let said = run(&sandbox, &["gate", "--swap", &one, "--swap", &two, "--cases=decode/p8"]).code(1);
-    assert!(decision(&said).contains("decode 500 % slower"), "{}", stdout(&said));
+    assert!(decision(&said).contains("decode/p8 +500.0 %"), "{}", stdout(&said));
 }
 
 #[test]

@@ -370,8 +370,8 @@ criterion_main!(benches);
     gate.args(["--base-folder=cache", "--out=target/paired.json", "--no-explain"]);
     let said = assert_cmd::Command::from_std(gate).assert().code(1);
     let text = stdout(&said);
-    assert!(text.contains("allocations an iteration +2 (2 to 4)"), "{text}");
-    let line = text.lines().find(|line| line.contains("allocations an iteration +2")).unwrap_or_default();
+    assert!(text.contains("allocations per iteration +2 (2 to 4)"), "{text}");
+    let line = text.lines().find(|line| line.contains("allocations per iteration +2")).unwrap_or_default();
     assert!(line.contains("batched") && line.contains("told") && !line.contains("by_chance"), "{text}");
     assert!(!text.contains("by_chance: "), "{text}");
     assert!(decision(&said).contains("counter regressed (exit 1)"), "{text}");
@@ -399,7 +399,7 @@ fn new_bench_targets_cost_the_others_nothing(sandbox: &Sandbox) {
     sandbox.write("benches/wrong.rs", "use criterion::nothing;\n");
     let said = gate(sandbox, &["--cases=*/short"]).code(1);
     let report = stdout(&said);
-    assert!(decision(&said).contains("short 10 % slower") && decision(&said).ends_with(" and 1 more"), "{report}");
+    assert!(decision(&said).contains("short +10.0 %") && decision(&said).ends_with(" (and 1 more)"), "{report}");
     for case in ["- parse/parse/short: it runs", "- text/parse/short: it runs"] {
         assert!(report.contains(case), "{report}");
     }

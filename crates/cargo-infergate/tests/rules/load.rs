@@ -26,3 +26,11 @@ mod summary;
 mod targets;
 mod token_counts;
 mod url;
+
+use infergate_receipts::LoadReceipt;
+use infergate_report::inputs::Inputs;
+
+/// As a terminal shows it.
+fn text(receipt: &LoadReceipt) -> String {
+    infergate_report::terminal::report(&Inputs { load: Some(receipt.clone()), ..Inputs::default() })
+}

@@ -9,7 +9,7 @@ mod heap;
 mod resident;
 mod tail;
 
-pub use heap::{HeapGrowth, HeapTrend, RandomLeak, certain_leak_interval, heap_rises, heap_trend, random_leaks};
+pub use heap::{HeapGrowth, HeapTrend, heap_rises, heap_trend};
 pub use resident::{ResidentTrend, resident_trend, rises_in_each_quarter, smallest_leak_bytes};
 
 use serde::{Deserialize, Serialize};
@@ -64,10 +64,6 @@ pub struct Finding {
     pub smallest_leak_bytes: Option<f64>,
     /// What a plateau kept, bytes.
     pub kept_bytes: Option<u64>,
-    /// A heap leak in each k-th run is certain to be seen up to this k.
-    pub certain_leak_interval: Option<usize>,
-    /// How often heap leaks in a random k-th of the runs are found.
-    pub random_leaks: Vec<RandomLeak>,
     /// One sentence on why, where the numbers do not say it.
     pub note: Option<String>,
 }
@@ -140,8 +136,6 @@ fn finding(measure: MemoryMeasure, outcome: Outcome, note: Option<String>) -> Fi
         p_rising: None,
         smallest_leak_bytes: None,
         kept_bytes: None,
-        certain_leak_interval: None,
-        random_leaks: Vec::new(),
         note,
     }
 }
@@ -189,8 +183,6 @@ fn heap_finding(record: &MemoryRecord) -> Finding {
     let unclouded = Finding {
         per_run_bytes: Some(0.0),
         smallest_leak_bytes: Some(1.0),
-        certain_leak_interval: certain_leak_interval(live_bytes.len()),
-        random_leaks: random_leaks(live_bytes.len()),
         ..finding(MemoryMeasure::Heap, Outcome::Pass, None)
     };
     match confirmed_heap(record) {
@@ -213,11 +205,9 @@ fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding
     let in_steps =
         format!("the heap grew by {kept} in {} step{plural}, the last in run {}", heap.rises, heap.last_rise_run);
     // What still grows hides a leak that is smaller.
-    let clouded = || Finding {
+    let clouded = Finding {
         per_run_bytes: Some(heap.per_run),
         smallest_leak_bytes: Some(heap.last_per_run.max(1.0)),
-        certain_leak_interval: None,
-        random_leaks: Vec::new(),
         ..unclouded.clone()
     };
     match heap.growth {
@@ -241,16 +231,14 @@ fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding
                 format!("the heap grew by {kept} and slowed down to {last} a run: a smaller leak would not be seen")
             };
             let note = Some(note);
-            // What leaks in a few runs alone may have leaked while the cache still filled.
-            let still = || Finding { certain_leak_interval: None, random_leaks: Vec::new(), ..unclouded.clone() };
-            let row = if stopped { still() } else { clouded() };
+            let row = if stopped { unclouded } else { clouded };
             Finding { outcome: Outcome::Plateau, kept_bytes: Some(heap.kept), note, ..row }
         }
         HeapGrowth::Open => {
             let grew = if is_in_steps { in_steps } else { format!("the heap grew by {before} a run, then by {then}") };
             let settles = may_settle(Some(4 * record.asked_runs));
             let note = format!("{grew}: a leak is neither shown nor excluded; {settles}");
-            Finding { outcome: Outcome::Inconclusive, note: Some(note), ..clouded() }
+            Finding { outcome: Outcome::Inconclusive, note: Some(note), ..clouded }
         }
     }
 }

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use super::markup::{inline, prose, table};
+use super::markup::{heading, inline, line, prose};
 use super::{File, PICTURES, pictures};
 use crate::inputs::Inputs;
-use crate::model::{Block, Headline, Report};
+use crate::model::{Block, Headline, Report, Row};
 
 pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
     let mut text = format!("# {}\n", inline(&report.title));
@@ -41,22 +41,15 @@ fn block(block: &Block) -> String {
         Block::List(sentences) => list(&mut sentences.iter()),
         Block::Findings(findings) => list(&mut findings.iter().map(|finding| &finding.said)),
         Block::Table(found) => {
-            let mut text = String::new();
-            if !found.title.is_empty() {
-                let _ = write!(text, "\n### {}\n", inline(&found.title));
-            }
-            if let Some(note) = &found.note {
-                let _ = write!(text, "\n{}\n", prose(note));
-            }
+            let title =
+                if found.title.is_empty() { String::new() } else { format!("\n### {}\n", inline(&found.title)) };
+            let table = |rows: &[Row]| format!("\n{}{}", heading(found), rows.iter().map(line).collect::<String>());
             let (shown, rest) = found.parts();
-            if !shown.is_empty() {
-                let _ = write!(text, "\n{}", table(found, shown));
-            }
-            if !rest.is_empty() {
-                let summary = format!("Rows with nothing to look at: {}", rest.len());
-                text += &folded(&summary, &format!("\n{}", table(found, rest)));
-            }
-            text
+            let shown = if shown.is_empty() { String::new() } else { table(shown) };
+            let summary = format!("Rows with nothing to look at: {}", rest.len());
+            let rest = if rest.is_empty() { String::new() } else { folded(&summary, &table(rest)) };
+            let note = found.note.as_ref().map_or_else(String::new, |note| format!("\n{}\n", prose(note)));
+            title + &shown + &rest + &note
         }
         Block::Chart(chart) => {
             let (title, caption) = (inline(&chart.title), prose(&chart.caption));

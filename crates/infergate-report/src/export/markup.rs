@@ -3,8 +3,7 @@
 
 use infergate_core::printable::{printable, printable_within};
 
-use crate::model::{Cell, MAX_WORD_CHARS, Missing, Row, Table};
-use crate::words::missing;
+use crate::model::{Cell, MAX_WORD_CHARS, Row, Table};
 
 /// A sentence at the start of a line, where signs and numbers would begin a list or a heading.
 pub fn prose(words: &str) -> String {
@@ -75,37 +74,17 @@ pub fn code(word: &str, in_table: bool) -> String {
     format!("{fence}{room}{word}{room}{fence}")
 }
 
-/// These rows of a table; reasons for missing numbers stand below it.
-pub fn table(table: &Table, rows: &[Row]) -> String {
-    let mut reasons: Vec<Missing> = Vec::new();
-    let mut text = heading(table);
-    for row in rows {
-        text += &line(row, |why| {
-            let at = reasons.iter().position(|known| *known == why).unwrap_or_else(|| {
-                reasons.push(why);
-                reasons.len() - 1
-            });
-            format!(" ({})", at + 1)
-        });
-    }
-    let reasons =
-        reasons.iter().enumerate().map(|(at, why)| format!("({}) {}", at + 1, inline(&missing::reason(*why))));
-    let reasons: Vec<String> = reasons.collect();
-    if reasons.is_empty() { text } else { format!("{text}\n{}\n", reasons.join("  \n")) }
-}
-
-/// The titles of its columns, and the line below them.
+/// The titles of a table's columns, and the line below them.
 pub fn heading(table: &Table) -> String {
     let titles: Vec<String> = table.columns.iter().map(|column| inline(&column.title)).collect();
     let sides = table.columns.iter().map(|column| if column.numeric { "---:" } else { "---" });
     format!("| {} |\n|{}|\n", titles.join(" | "), sides.collect::<Vec<_>>().join("|"))
 }
 
-/// A row. `note` stands behind the dash of a missing number.
-pub fn line(row: &Row, mut note: impl FnMut(Missing) -> String) -> String {
+/// A row of a table.
+pub fn line(row: &Row) -> String {
     let cells = row.cells.iter().map(|cell| match cell {
         Cell::Foreign(word) => code(word, true),
-        Cell::Missing(why) => cell.shown() + &note(*why),
         _ => inline(&cell.shown()),
     });
     format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))

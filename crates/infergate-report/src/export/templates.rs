@@ -31,23 +31,8 @@ pub fn render(name: &str, values: impl Serialize) -> Result<String> {
     });
     templates.add_filter("prose", |text: &str| Value::from_safe_string(prose(text)));
     templates.add_filter("code", |text: &str| Value::from_safe_string(code(text, false)));
-    templates.add_filter("reasons", reasons);
     for (name, source) in TEMPLATES {
         templates.add_template(name, source).with_context(fault)?;
     }
     templates.get_template(name).and_then(|template| template.render(Serde(values))).with_context(fault)
-}
-
-/// Why cells of these rows have no number, each reason once.
-fn reasons(rows: &Value) -> Result<Vec<Value>, minijinja::Error> {
-    let mut reasons = Vec::new();
-    for row in rows.try_iter()? {
-        for cell in row.get_attr("cells")?.try_iter()? {
-            let why = cell.get_attr("why_missing")?;
-            if !why.is_none() && !reasons.contains(&why) {
-                reasons.push(why);
-            }
-        }
-    }
-    Ok(reasons)
 }

@@ -54,7 +54,7 @@ fn figures(inputs: &Inputs) -> Vec<Figure> {
         }
     }
     let Some(view) = View::of(inputs) else { return found };
-    for point in &view.digest.points {
+    for point in view.points {
         for metric in [Metric::Ttft, Metric::Itl, Metric::E2e, Metric::DecodeSpeed, Metric::OutputThroughput] {
             let [low, median, high] = [Rank::P25, Rank::P50, Rank::P75].map(|rank| point.spread(metric).at(rank));
             let subject = view.place_name(point);

@@ -5,25 +5,25 @@ use infergate_core::load::{Arrivals, RequestRecord};
 use infergate_core::stats::samples_needed;
 use infergate_load::summary::scaling_efficiency;
 
-use super::digest::{Digest, Point, Rank, Series};
+use super::points::{Point, Rank, Series};
 use crate::inputs::Inputs;
-use crate::model::{Axis, Cell, Column, Missing, Place, Rows, Unit};
+use crate::model::{Axis, Cell, Missing, Place, Rows, Unit};
 use infergate_receipts::{LevelRecord, LoadReceipt, Metric};
 
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     pub receipt: &'a LoadReceipt,
-    pub digest: &'a Digest,
+    pub points: &'a [Point],
 }
 
 impl<'a> View<'a> {
     pub fn of(inputs: &'a Inputs) -> Option<Self> {
-        Some(Self { receipt: inputs.load.as_ref()?, digest: inputs.load_digest()? })
+        Some(Self { receipt: inputs.load.as_ref()?, points: inputs.load_points()? })
     }
 
     /// The points of each level, one a target, the lowest load first.
     pub fn levels(&self) -> impl Iterator<Item = &'a [Point]> {
-        self.digest.points.chunk_by(|one, other| one.level == other.level)
+        self.points.chunk_by(|one, other| one.level == other.level)
     }
 
     pub fn record(&self, point: &Point) -> Option<&'a LevelRecord> {
@@ -31,7 +31,7 @@ impl<'a> View<'a> {
     }
 
     pub fn series(&self) -> Vec<Series> {
-        let mut series: Vec<Series> = self.digest.points.iter().map(|point| point.series).collect();
+        let mut series: Vec<Series> = self.points.iter().map(|point| point.series).collect();
         series.sort_unstable();
         series.dedup();
         series
@@ -81,11 +81,11 @@ impl<'a> View<'a> {
 
     pub fn charted(&self) -> impl Iterator<Item = &'a Point> + use<'a> {
         let closed = self.is_closed();
-        self.digest.points.iter().filter(move |point| point.users().is_some() == closed)
+        self.points.iter().filter(move |point| point.users().is_some() == closed)
     }
 
     fn is_closed(&self) -> bool {
-        self.digest.points.iter().any(|point| point.users().is_some())
+        self.points.iter().any(|point| point.users().is_some())
     }
 
     /// The loads of charts, the lowest first.
@@ -104,14 +104,14 @@ impl<'a> View<'a> {
 
     /// A row a point, that begins with its scenario, load and target.
     pub fn rows(&self, id: &str, title: &str) -> Rows<&'a Point> {
-        self.lead_of_point(Rows::of(id, title, &self.digest.points), |point| point)
+        self.lead_of_point(Rows::of(id, title, self.points), |point| point)
     }
 
     /// With the columns that name the level of the point that `of` finds: its scenario, where there are several, and its load.
     pub fn lead<R>(&self, rows: Rows<R>, of: impl Fn(&R) -> &Point) -> Rows<R> {
         let scenario = |row: &R| Cell::foreign(&self.scenario(of(row).series.scenario));
-        rows.with_if(self.has_scenarios(), |rows| rows.words("scenario", "scenario", scenario))
-            .column(self.load_column(), |row| load_cell(&of(row).arrivals))
+        let rows = rows.with_if(self.has_scenarios(), |rows| rows.words("scenario", "scenario", scenario));
+        self.loads_of(rows, |row| of(row).arrivals)
     }
 
     /// The same, and its target where there are several.
@@ -120,13 +120,18 @@ impl<'a> View<'a> {
         self.lead(rows, &of).with_if(self.has_targets(), |rows| rows.words("target", "target", target))
     }
 
-    pub fn load_column(&self) -> Column {
-        let open = self.digest.points.iter().any(|point| point.users().is_none());
-        match (self.is_closed(), open) {
-            (true, true) => Column::numbers("load", "users, or requests/s"),
-            (_, false) => Column::numbers("users", "users"),
-            (false, true) => Column::numbers("rate", "rate"),
-        }
+    /// With the column of users or rates.
+    pub fn loads_of<R>(&self, rows: Rows<R>, arrivals: impl Fn(&R) -> Arrivals) -> Rows<R> {
+        let open = self.points.iter().any(|point| point.users().is_none());
+        let (id, title) = match (self.is_closed(), open) {
+            (true, true) => ("load", "users, or requests/s"),
+            (_, false) => ("users", "users"),
+            (false, true) => ("rate", "rate"),
+        };
+        rows.numbers(id, title, |row| match arrivals(row) {
+            Arrivals::Closed { users } => Cell::count(users),
+            Arrivals::Open { requests_per_s, .. } => Cell::of(requests_per_s, Unit::RequestsPerS),
+        })
     }
 
     /// Where a point of a series is, in words: `chatbot, 8 users`; what all have in common is left out.
@@ -151,7 +156,7 @@ impl<'a> View<'a> {
 
     /// What one user alone gets out of a point's scenario.
     pub fn alone(&self, point: &Point) -> Option<&'a Point> {
-        let mut its = self.digest.points.iter().filter(|other| other.series == point.series);
+        let mut its = self.points.iter().filter(|other| other.series == point.series);
         its.find(|other| other.users() == Some(1) && other.summary.system_tokens_per_s.is_some())
     }
 
@@ -163,13 +168,6 @@ impl<'a> View<'a> {
     /// A place of a chart over loads, and what is said of it.
     pub fn place(&self, point: &Point, value: f64, unit: Unit) -> Place {
         Place::new(point.load(), value, format!("{}: {}", self.place_name(point), unit.show(value)))
-    }
-}
-
-pub fn load_cell(arrivals: &Arrivals) -> Cell {
-    match *arrivals {
-        Arrivals::Closed { users } => Cell::count(users),
-        Arrivals::Open { requests_per_s, .. } => Cell::of(requests_per_s, Unit::RequestsPerS),
     }
 }
 
@@ -185,10 +183,8 @@ pub fn percentile_cell(point: &Point, metric: Metric, rank: Rank) -> Cell {
         Missing::Undefined
     } else if requests + failed >= needed {
         Missing::AmongFailed { failed, requests: requests + failed }
-    } else if metric == Metric::Itl {
-        Missing::TooFewRequests { needed, requests }
     } else {
-        Missing::TooFewSamples { needed, samples: requests }
+        Missing::TooFew { what: "requests", needed, found: requests }
     };
     Cell::number(spread.at(rank), Unit::of(metric), why)
 }

@@ -16,21 +16,12 @@ pub struct Axis {
     pub logarithmic: bool,
     /// Values that are labelled in place of round numbers, in ascending order; empty for round numbers.
     pub marks: Vec<f64>,
-    /// A value that is on the axis in any case.
-    pub includes: Option<f64>,
 }
 
 impl Axis {
     pub fn new(label: impl Into<String>, unit: Unit) -> Self {
-        Self {
-            label: label.into(),
-            unit,
-            from_zero: false,
-            names: Vec::new(),
-            logarithmic: false,
-            marks: Vec::new(),
-            includes: None,
-        }
+        let (names, marks) = (Vec::new(), Vec::new());
+        Self { label: label.into(), unit, from_zero: false, names, logarithmic: false, marks }
     }
 
     /// An axis of names, one a position.
@@ -69,28 +60,22 @@ pub struct Look {
 
 /// Colours of series; after those they begin anew. Each further colour means one thing everywhere.
 const SERIES: usize = 4;
-const BASE: usize = 4;
-const INK: usize = 5;
-const GOOD: usize = 6;
-const WARN: usize = 7;
-const BAD: usize = 8;
+const INK: usize = 3;
+const GOOD: usize = 4;
+const WARN: usize = 5;
+const BAD: usize = 6;
 
 impl Look {
     /// The look of the n-th series: where colours begin anew the shape and the line are others.
     pub fn nth(n: usize) -> Self {
         let shapes = [Shape::Circle, Shape::Square, Shape::Diamond, Shape::Triangle];
-        let again = n / SERIES;
-        let (shape, dashed) = (shapes[(n + 2 * again) % shapes.len()], (n % 2 == 1) != (again % 2 == 1));
-        Self { colour: n % SERIES, shape, dashed }
+        let turn = n + n / SERIES;
+        Self { colour: n % SERIES, shape: shapes[turn % shapes.len()], dashed: turn % 2 == 1 }
     }
 
     /// What is looked at: head, or the only run.
     pub fn head() -> Self {
         Self::nth(0)
-    }
-
-    pub fn base() -> Self {
-        Self { colour: BASE, shape: Shape::Square, dashed: true }
     }
 
     /// A limit, or whatever else is no series.
@@ -139,8 +124,6 @@ pub enum Marks {
     /// The same with a shape at each place.
     MarkedLine(Vec<Place>),
     Points(Vec<Place>),
-    /// Points that are many, and of which nothing is said.
-    Dots(Vec<Place>),
     /// Everything between the low and the high ends.
     Area(Vec<Stretch>),
     /// A filled bar between two x at one y. Its label is written on it where there is room.

@@ -86,20 +86,19 @@ impl Unit {
     /// `value` as a person reads it.
     pub fn show(self, value: f64) -> String {
         match self {
-            Self::Ns if value < 0.0 => format!("-{}", units::duration(Some(-value))),
-            Self::Ns => units::duration(Some(value)),
-            Self::TokensPerS => units::tokens_per_s(Some(value)),
-            Self::BytesMore if value > 0.0 => format!("+{}", units::bytes(Some(value))),
-            Self::Bytes | Self::BytesMore => units::bytes(Some(value)),
+            Self::Ns => units::duration(value),
+            Self::TokensPerS => units::tokens_per_s(value),
+            Self::BytesMore if value > 0.0 => format!("+{}", units::bytes(value)),
+            Self::Bytes | Self::BytesMore => units::bytes(value),
             Self::CountMore => format!("{value:+.0}"),
-            Self::BytesPerRun => format!("{} a run", units::bytes(Some(value))),
+            Self::BytesPerRun => format!("{} a run", units::bytes(value)),
             Self::Tokens | Self::Count => format!("{value:.0}"),
             Self::Many => units::large(value),
             Self::Plain => units::number(value),
-            Self::Change => units::signed_percent(value),
-            Self::Fraction => units::percent(Some(value)),
-            Self::Times => format!("{value:.2} times"),
-            Self::BytesPerS => format!("{}/s", units::bytes(Some(value))),
+            Self::Change => units::change(value),
+            Self::Fraction => units::percent(value),
+            Self::Times => units::times(value),
+            Self::BytesPerS => format!("{}/s", units::bytes(value)),
             Self::FlopsPerS => units::flops_per_s(value),
             Self::RequestsPerS => format!("{} requests/s", units::number(value)),
             Self::Price => units::price(value),
@@ -132,11 +131,9 @@ impl Quantity {
     pub fn shown(&self) -> String {
         let value = self.unit.show(self.value);
         match self.interval.map(|(low, high)| (self.unit.show(low), self.unit.show(high))) {
-            // Bytes that differ behind the third digit.
-            Some((low, high)) if self.unit == Unit::Bytes && (&low, &high) == (&value, &value) => value,
-            Some((low, high)) => format!("{value} ({low} to {high})"),
-            // Nobody knows how exact it is.
-            None if self.unit == Unit::Change => units::change(self.value),
+            // Ends that differ behind the digits shown say nothing.
+            Some((low, high)) if (&low, &high) == (&value, &value) => value,
+            Some((low, high)) => format!("{value} ({})", units::from_to(&low, &high)),
             None => value,
         }
     }

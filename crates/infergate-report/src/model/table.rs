@@ -1,8 +1,10 @@
 //! Tables: columns that say what they hold, rows of cells, and a reason in each cell that has no number.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::discriminant;
+
 use super::{Amount, Quantity, Tone, Unit};
-use crate::units::MISSING;
-use crate::words::missing;
+use crate::units::{self, MISSING};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
@@ -10,41 +12,30 @@ use serde_json::json;
 pub const MAX_WORD_CHARS: usize = 200;
 
 /// Why there is no number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
-    TooFewSamples {
+    TooFew {
+        /// Requests, where the gaps of one request count once.
+        what: &'static str,
         needed: usize,
-        samples: usize,
-    },
-    /// As above, where the gaps of one request count once.
-    TooFewRequests {
-        needed: usize,
-        requests: usize,
+        found: usize,
     },
     /// It is above the time-out: so many requests failed that it falls among them.
     AmongFailed {
         failed: usize,
         requests: usize,
     },
-    TooFewProcesses {
-        needed: usize,
-        processes: usize,
-    },
     Undefined,
     NotMeasured,
     NotGiven,
-    NoLimit,
     EngineSilent,
     SystemSilent,
-    NotCounted,
     NoBase,
-    /// The hardware was not probed, or the engine does not say what work it does.
     NoProbes,
     BeyondHardware,
     NoTokenizer,
     AlreadyLoaded,
     NotKept,
-    /// It is counted to the byte, so every byte counts.
     Exact,
     NoWindow,
     NoSingleUser,
@@ -53,6 +44,38 @@ pub enum Missing {
     NoPrice,
     NoCrossing,
     NotAgreed,
+}
+
+impl Missing {
+    /// One sentence each.
+    pub fn reason(self) -> String {
+        let reason = match self {
+            Self::TooFew { what, needed, found } => return format!("takes {needed} {what}, there are {found}"),
+            Self::AmongFailed { failed, requests } => {
+                return format!("among the requests that failed, {failed} of {requests}");
+            }
+            Self::Undefined => "not defined here",
+            Self::NotMeasured => "not measured",
+            Self::NotGiven => "this kind of comparison does not give it",
+            Self::EngineSilent => "the engine does not say",
+            Self::SystemSilent => "this operating system does not say",
+            Self::NoBase => "nothing to compare with",
+            Self::NoProbes => "the hardware was not probed, or the engine does not say what work it does",
+            Self::BeyondHardware => "faster than the probes, which ran in a slower moment",
+            Self::NoTokenizer => "the prompt was given as tokens, without a tokenizer",
+            Self::AlreadyLoaded => "the model was loaded already",
+            Self::NotKept => "a receipt keeps the text with --keep-text alone",
+            Self::Exact => "counted to the byte, so any growth counts",
+            Self::NoWindow => "no request ran at full load to its end; give a longer --duration, or more --requests",
+            Self::NoSingleUser => "takes a level of one user, and there is none",
+            Self::Shared => "known for all targets together, which share the users",
+            Self::NoUsage => "the server sends no token counts",
+            Self::NoPrice => "no price was given",
+            Self::NoCrossing => "one of the two is faster for every length",
+            Self::NotAgreed => "it is not shown that the two cross",
+        };
+        reason.into()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -127,7 +150,7 @@ impl Cell {
 
     /// Why there is no number.
     pub fn why(&self) -> Option<String> {
-        if let Self::Missing(why) = self { Some(missing::reason(*why)) } else { None }
+        if let Self::Missing(why) = self { Some(why.reason()) } else { None }
     }
 
     pub fn quantity(&self) -> Option<&Quantity> {
@@ -185,33 +208,11 @@ pub struct Column {
     pub id: &'static str,
     pub title: String,
     /// What it means, in one sentence; empty where the heading says it.
-    pub about: &'static str,
+    pub about: String,
     pub numeric: bool,
     /// Whether a terminal leaves it out.
     #[serde(skip)]
     pub detail: bool,
-}
-
-impl Column {
-    pub fn words(id: &'static str, title: impl Into<String>) -> Self {
-        Self { id, title: title.into(), about: "", numeric: false, detail: false }
-    }
-
-    pub fn numbers(id: &'static str, title: impl Into<String>) -> Self {
-        Self { numeric: true, ..Self::words(id, title) }
-    }
-
-    /// The same with what it means.
-    #[must_use]
-    pub fn about(self, about: &'static str) -> Self {
-        Self { about, ..self }
-    }
-
-    /// The same, where there is room for it.
-    #[must_use]
-    pub fn detail(self) -> Self {
-        Self { detail: true, ..self }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -239,35 +240,15 @@ pub struct Table {
 }
 
 impl Table {
-    pub fn new(id: impl Into<String>, title: impl Into<String>, columns: Vec<Column>) -> Self {
-        Self {
-            id: id.into(),
-            title: title.into(),
-            note: None,
-            columns,
-            rows: Vec::new(),
-            folds: false,
-            on_terminal: false,
-        }
-    }
-
-    /// What a terminal shows: the first column is of words, the others of numbers.
-    pub fn brief(headings: &[&str]) -> Self {
-        let columns =
-            headings.iter().enumerate().map(|(at, title)| Column { numeric: at > 0, ..Column::words("", *title) });
-        Self::new("", "", columns.collect())
-    }
-
-    /// The same with every column on the left, for words.
-    #[must_use]
-    pub fn left_aligned(mut self) -> Self {
-        self.columns.iter_mut().for_each(|column| column.numeric = false);
-        self
-    }
-
     /// Two columns: what, and its value.
-    pub fn facts(id: impl Into<String>, title: impl Into<String>) -> Self {
-        Self::new(id, title, vec![Column::words("what", "what"), Column::words("value", "value")])
+    pub fn facts(id: &str, title: &str, facts: Vec<(&'static str, Cell)>) -> Self {
+        Rows::of(id, title, facts)
+            .words("what", "what", |(what, _)| *what)
+            .words("value", "value", |(_, value)| match value {
+                Cell::Missing(why) => Cell::text(why.reason()).toned(Tone::Dim),
+                known => known.clone(),
+            })
+            .table()
     }
 
     /// The same, for a terminal, too.
@@ -281,23 +262,10 @@ impl Table {
         Self { note: Some(note.into()), ..self }
     }
 
-    pub fn row(&mut self, cells: Vec<Cell>) {
-        self.rows.push(Row { cells, notable: false });
-    }
-
-    /// Adds a row that is shown where there is room for little.
-    pub fn notable_row(&mut self, cells: Vec<Cell>, notable: bool) {
-        self.rows.push(Row { cells, notable });
-    }
-
-    pub fn fact(&mut self, what: &str, value: impl Into<Cell>) {
-        self.row(vec![what.into(), value.into()]);
-    }
-
-    /// The same with the notable rows first and the others folded.
+    /// The same with the notable rows first, the worst of them before others, and the rest folded.
     #[must_use]
     pub fn folding(mut self) -> Self {
-        self.rows.sort_by_key(|row| !row.notable);
+        self.rows.sort_by_key(|row| (!row.notable, row.cells.last().map(Cell::tone)));
         Self { folds: true, ..self }
     }
 
@@ -307,27 +275,46 @@ impl Table {
         self.rows.split_at(shown)
     }
 
-    /// As pages show it: without the columns that say nothing in any row, whose reasons the note says.
+    /// As pages show it: without the columns that say nothing in any row. Its note says why numbers are missing.
     #[must_use]
     pub fn for_pages(&self) -> Self {
-        let is_empty = |at: &usize| self.rows.iter().all(|row| row.cells.get(*at).is_none_or(Cell::is_empty));
-        let (empty, said): (Vec<usize>, Vec<usize>) =
-            (0..self.columns.len()).partition(|at| !self.rows.is_empty() && is_empty(at));
-        let reasons = |at: usize| {
-            let cells = self.rows.iter().filter_map(move |row| row.cells.get(at));
-            cells.filter_map(|cell| if let Cell::Missing(why) = cell { Some(*why) } else { None }).collect::<Vec<_>>()
-        };
-        let named = empty.iter().filter_map(|at| Some((self.columns.get(*at)?.title.as_str(), reasons(*at))));
-        let left_out = missing::left_out(&named.collect::<Vec<_>>());
-        let note = [self.note.clone(), left_out].into_iter().flatten().reduce(|note, more| format!("{note} {more}"));
-        Self { note, ..self.of_columns(&said) }
+        let (note, missing) = (self.note.clone(), not_shown(&self.missing()));
+        Self { note: note.into_iter().chain(missing).reduce(|note, more| format!("{note} {more}")), ..self.filled() }
     }
 
-    /// As a terminal shows it: the same without details.
+    /// As a terminal shows it: without details, and with one line of all rows that fold. And what is missing in it.
     #[must_use]
-    pub fn for_terminal(&self) -> Self {
+    pub fn for_terminal(&self) -> (Self, NotShown) {
         let shown = self.columns.iter().enumerate().filter(|(_, column)| !column.detail);
-        self.of_columns(&shown.map(|(at, _)| at).collect::<Vec<_>>()).for_pages()
+        let table = self.of_columns(&shown.map(|(at, _)| at).collect::<Vec<_>>());
+        let (missing, mut table) = (table.missing(), table.filled());
+        let folded = table.rows.split_off(table.parts().0.len());
+        if !folded.is_empty() {
+            let mut cells: Vec<Cell> = (0..table.columns.len()).map(|at| together(&folded, at).into()).collect();
+            cells[0] = units::many(folded.len(), "other").into();
+            table.rows.push(Row { cells, notable: false });
+        }
+        (table, missing)
+    }
+
+    fn missing(&self) -> NotShown {
+        let mut titles = NotShown::new();
+        for (at, column) in self.columns.iter().enumerate() {
+            let missing = |row: &Row| if let Cell::Missing(why) = row.cells.get(at)? { Some(*why) } else { None };
+            let mut reasons: Vec<Missing> = self.rows.iter().filter_map(missing).collect();
+            // Of a kind the first one: each row has other numbers in it.
+            reasons.dedup_by_key(|why| discriminant(why));
+            for why in reasons {
+                titles.entry(why.reason()).or_default().insert(column.title.clone());
+            }
+        }
+        titles
+    }
+
+    /// The columns that say something in some row.
+    fn filled(&self) -> Self {
+        let says = |at: &usize| self.rows.iter().any(|row| row.cells.get(*at).is_some_and(|cell| !cell.is_empty()));
+        self.of_columns(&(0..self.columns.len()).filter(says).collect::<Vec<_>>())
     }
 
     fn of_columns(&self, wanted: &[usize]) -> Self {
@@ -343,6 +330,30 @@ impl Table {
     }
 }
 
+/// The columns in which numbers are missing, by the reason why.
+pub type NotShown = BTreeMap<String, BTreeSet<String>>;
+
+/// `Not shown: P99 (takes 368 requests, there are 20).`
+pub fn not_shown(missing: &NotShown) -> Option<String> {
+    let part = |(why, titles): (&String, &BTreeSet<String>)| {
+        format!("{} ({why})", titles.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
+    };
+    let parts: Vec<String> = missing.iter().map(part).collect();
+    (!parts.is_empty()).then(|| format!("Not shown: {}.", parts.join("; ")))
+}
+
+/// What cells of one column say: from the least to the most, or each word once.
+fn together(rows: &[Row], at: usize) -> String {
+    let cells: Vec<&Cell> = rows.iter().filter_map(|row| row.cells.get(at)).collect();
+    let mut numbers: Vec<&Quantity> = cells.iter().filter_map(|cell| cell.quantity()).collect();
+    numbers.sort_by(|one, other| one.value.total_cmp(&other.value));
+    if let [least, .., most] = numbers[..] {
+        return units::from_to(&least.unit.show(least.value), &most.unit.show(most.value));
+    }
+    let words: BTreeSet<String> = cells.iter().map(|cell| cell.shown()).collect();
+    words.into_iter().collect::<Vec<_>>().join(", ")
+}
+
 /// A table that is made column by column, each from the same rows.
 pub struct Rows<R> {
     rows: Vec<R>,
@@ -352,26 +363,31 @@ pub struct Rows<R> {
 impl<R> Rows<R> {
     pub fn of(id: impl Into<String>, title: impl Into<String>, rows: impl IntoIterator<Item = R>) -> Self {
         let rows: Vec<R> = rows.into_iter().collect();
-        let mut table = Table::new(id, title, Vec::new());
-        rows.iter().for_each(|_| table.row(Vec::new()));
-        Self { rows, table }
+        let (id, title, columns) = (id.into(), title.into(), Vec::new());
+        let cells = rows.iter().map(|_| Row { cells: Vec::new(), notable: false }).collect();
+        Self { table: Table { id, title, note: None, columns, rows: cells, folds: false, on_terminal: false }, rows }
     }
 
     /// A column of words, and the cell that each row has in it.
     #[must_use]
     pub fn words<C: Into<Cell>>(self, id: &'static str, title: impl Into<String>, cell: impl Fn(&R) -> C) -> Self {
-        self.column(Column::words(id, title), cell)
+        self.column(id, title, false, cell)
     }
 
     /// The same with numbers.
     #[must_use]
     pub fn numbers<C: Into<Cell>>(self, id: &'static str, title: impl Into<String>, cell: impl Fn(&R) -> C) -> Self {
-        self.column(Column::numbers(id, title), cell)
+        self.column(id, title, true, cell)
     }
 
-    #[must_use]
-    pub fn column<C: Into<Cell>>(mut self, column: Column, cell: impl Fn(&R) -> C) -> Self {
-        self.table.columns.push(column);
+    fn column<C: Into<Cell>>(
+        mut self,
+        id: &'static str,
+        title: impl Into<String>,
+        numeric: bool,
+        cell: impl Fn(&R) -> C,
+    ) -> Self {
+        self.table.columns.push(Column { id, title: title.into(), about: String::new(), numeric, detail: false });
         for (row, from) in self.table.rows.iter_mut().zip(&self.rows) {
             row.cells.push(cell(from).into());
         }
@@ -380,15 +396,19 @@ impl<R> Rows<R> {
 
     /// What the last column means.
     #[must_use]
-    pub fn about(mut self, about: &'static str) -> Self {
-        self.table.columns.last_mut().into_iter().for_each(|last| last.about = about);
+    pub fn about(mut self, about: impl Into<String>) -> Self {
+        if let Some(last) = self.table.columns.last_mut() {
+            last.about = about.into();
+        }
         self
     }
 
     /// The last column stands where there is room for it.
     #[must_use]
     pub fn detail(mut self) -> Self {
-        self.table.columns.last_mut().into_iter().for_each(|last| last.detail = true);
+        if let Some(last) = self.table.columns.last_mut() {
+            last.detail = true;
+        }
         self
     }
 

@@ -94,7 +94,7 @@ impl Frame {
 /// Every place that a layer has to have room for.
 fn corners(marks: &Marks) -> Vec<(f64, f64)> {
     match marks {
-        Marks::Line(places) | Marks::MarkedLine(places) | Marks::Points(places) | Marks::Dots(places) => {
+        Marks::Line(places) | Marks::MarkedLine(places) | Marks::Points(places) => {
             places.iter().map(|place| (place.x, place.y)).collect()
         }
         Marks::Area(stretches) => stretches.iter().flat_map(|at| [(at.x, at.low), (at.x, at.high)]).collect(),
@@ -148,7 +148,7 @@ impl Scale {
 /// The ends of an axis around all values, with some room beyond; of a logarithmic one their logarithms.
 fn ends(axis: &Axis, values: &[f64]) -> (f64, f64) {
     let zero = axis.from_zero.then_some(0.0);
-    let all = values.iter().copied().chain(axis.includes).chain(zero);
+    let all = values.iter().copied().chain(zero);
     let all = all.map(|value| if axis.logarithmic { value.ln() } else { value }).filter(|value| value.is_finite());
     let (low, high) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), at| (low.min(at), high.max(at)));
     if low > high {

@@ -17,23 +17,17 @@ pub fn draw(layer: &Layer, to_px: ToPx<'_>) -> String {
         Marks::Line(places) => line(layer, places, to_px),
         Marks::MarkedLine(places) => line(layer, places, to_px) + &points(places, look, to_px),
         Marks::Points(places) => points(places, look, to_px),
-        Marks::Dots(places) => {
-            // One path of lines so short that their ends are all that is seen: a file of a tenth of the size.
-            let dots: String = places.iter().map(|place| outline([to_px(place.x, place.y)]) + "h.1").collect();
-            let square = if look.shape == Shape::Circle { "" } else { " ig-square" };
-            path(&format!("ig-dots{square} ig-s{}", look.colour), &dots, "")
-        }
         Marks::Area(stretches) => {
             let upper = stretches.iter().map(|stretch| to_px(stretch.x, stretch.high));
             let lower = stretches.iter().rev().map(|stretch| to_px(stretch.x, stretch.low));
-            path(&format!("ig-area ig-b{}", look.colour), &(outline(upper.chain(lower)) + "Z"), &layer.name)
+            path(&format!("ig-area ig-c{}", look.colour), &(outline(upper.chain(lower)) + "Z"), &layer.name)
         }
         Marks::Span { from, to, y, label, hover } => {
             let ((left, y), (right, _)) = (to_px(*from, *y), to_px(*to, *y));
             let width = (right - left).max(1.0);
             let corners = [(left, -1.0), (left + width, -1.0), (left + width, 1.0), (left, 1.0)];
             let bar = outline(corners.map(|(x, side)| (x, y + side * HALF_SPAN))) + "Z";
-            let svg = path(&format!("ig-span ig-b{}", look.colour), &bar, hover);
+            let svg = path(&format!("ig-span ig-c{}", look.colour), &bar, hover);
             let fits = width_of(label, SIZE) + 12.0 <= width && !label.is_empty();
             if fits { svg + &text("ig-span-label", left + 7.0, y + 5.0, label) } else { svg }
         }
@@ -49,7 +43,6 @@ pub fn symbol(layer: &Layer, x: f64, y: f64) -> String {
         Marks::Line(_) => vec![line],
         Marks::MarkedLine(_) => vec![line, Marks::Points(middle)],
         Marks::Points(_) => vec![Marks::Points(middle)],
-        Marks::Dots(_) => vec![Marks::Dots(middle)],
         Marks::Area(_) | Marks::Span { .. } => {
             vec![Marks::Area([x, x + 24.0].map(|x| Stretch { x, low: y + 7.0, high: y - 7.0 }).into())]
         }
@@ -59,7 +52,7 @@ pub fn symbol(layer: &Layer, x: f64, y: f64) -> String {
 
 fn line(layer: &Layer, places: &[Place], to_px: ToPx<'_>) -> String {
     let dashed = if layer.look.dashed { " ig-dashed" } else { "" };
-    let class = format!("ig-line ig-s{}{dashed}", layer.look.colour);
+    let class = format!("ig-line ig-c{}{dashed}", layer.look.colour);
     path(&class, &outline(places.iter().map(|place| to_px(place.x, place.y))), &layer.name)
 }
 
@@ -67,7 +60,7 @@ fn points(places: &[Place], look: Look, to_px: ToPx<'_>) -> String {
     let size = if places.len() > MANY { 2.7 } else { 4.5 };
     let point = |place: &Place| {
         let shape = shape(look.shape, to_px(place.x, place.y), size);
-        path(&format!("ig-mark ig-f{}", look.colour), &shape, &place.hover)
+        path(&format!("ig-mark ig-c{}", look.colour), &shape, &place.hover)
     };
     places.iter().map(point).collect()
 }

@@ -4,9 +4,7 @@ use crate::inputs::Inputs;
 use crate::model::{Axis, Chart, Layer, Look, Marks, Place, Tone, Unit};
 use crate::words;
 use infergate_judge::paired::block_difference;
-use infergate_receipts::{
-    Against, Outcome, PairedCase, PairedReceipt, Statistic, TimeEvidence, Verdict, VerdictRow,
-};
+use infergate_receipts::{Against, Outcome, PairedCase, PairedReceipt, Statistic, TimeEvidence, Verdict, VerdictRow};
 
 /// Of more subjects those where nothing moved fold, and those that changed least are not drawn.
 pub const MOST_SUBJECTS: usize = 30;
@@ -30,7 +28,8 @@ pub fn changes(inputs: &Inputs) -> Option<Chart> {
         |outcome: Outcome| timed.iter().flat_map(|(_, test)| test).filter(|(row, _)| row.outcome == outcome).count();
     let (slower, faster) = (count(Outcome::Regressed), count(Outcome::Improved));
     if all > MOST_SUBJECTS {
-        let size = |test: &Option<(_, &TimeEvidence)>| test.and_then(|(_, time)| Some(time.ratio?.ln().abs())).unwrap_or(0.0);
+        let size =
+            |test: &Option<(_, &TimeEvidence)>| test.and_then(|(_, time)| Some(time.ratio?.ln().abs())).unwrap_or(0.0);
         timed.sort_by(|(_, one), (_, other)| size(other).total_cmp(&size(one)));
         timed.truncate(MOST_SUBJECTS);
     }

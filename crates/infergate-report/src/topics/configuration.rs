@@ -4,13 +4,9 @@ use infergate_core::case::Phase;
 use infergate_core::engine::EngineInfo;
 use infergate_receipts::Build;
 
-use crate::figures::samples;
 use crate::inputs::{Inputs, Subject};
 use crate::model::{Cell, Missing, Rows, Section, Table, Unit};
 use crate::words::provenance;
-
-/// Settings of an engine that a reader looks for, and what its receipt calls them.
-const SETTINGS: [(&str, &str); 2] = [("attention", "attention"), ("keys and values", "kv_cache")];
 
 /// How each case is warmed up.
 const WARM_UP: &str =
@@ -58,70 +54,56 @@ fn model(subject: &Subject<'_>) -> Table {
     let engine = subject.engine;
     let number = |value: Option<u64>, unit| Cell::number(value, unit, Missing::EngineSilent);
     let word = |value: Option<&String>| value.map_or(Cell::Missing(Missing::EngineSilent), |word| Cell::foreign(word));
-    let mut table = Table::facts("model", "Model");
-    table.fact("architecture", word(engine.architecture.as_ref()));
-    table.fact("dtype", Cell::foreign(&engine.dtype));
-    table.fact("weights", number(engine.parameters, Unit::Many));
-    table.fact("weights in memory", number(engine.weight_bytes, Unit::Bytes));
-    table.fact("longest context", Cell::of(engine.context_tokens, Unit::Tokens));
-    for (what, setting) in SETTINGS {
-        table.fact(what, word(engine.settings.get(setting)));
-    }
-    table
+    let facts = vec![
+        ("architecture", word(engine.architecture.as_ref())),
+        ("dtype", Cell::foreign(&engine.dtype)),
+        ("weights", number(engine.parameters, Unit::Many)),
+        ("weights in memory", number(engine.weight_bytes, Unit::Bytes)),
+        ("longest context", Cell::of(engine.context_tokens, Unit::Tokens)),
+        // Settings of an engine that a reader looks for.
+        ("attention", word(engine.settings.get("attention"))),
+        ("keys and values", word(engine.settings.get("kv_cache"))),
+    ];
+    Table::facts("model", "Model", facts)
 }
 
 fn machine(inputs: &Inputs, subject: &Subject<'_>) -> Table {
     let machine = subject.machine;
-    let mut table = Table::facts("machine", "Machine and build");
-    table.fact("processor", Cell::foreign(&machine.cpu_model));
-    table.fact("logical cores", machine.logical_cores);
-    table.fact("memory", Cell::of(machine.memory_bytes, Unit::Bytes));
+    let mut facts = vec![
+        ("processor", Cell::foreign(&machine.cpu_model)),
+        ("logical cores", machine.logical_cores.into()),
+        ("memory", Cell::of(machine.memory_bytes, Unit::Bytes)),
+    ];
     if machine.devices.is_empty() {
-        table.fact("device", "the processor");
+        facts.push(("device", "the processor".into()));
     }
-    for device in &machine.devices {
-        table.fact("device", Cell::foreign(&format!("{} ({})", device.name, device.kind)));
-    }
+    let devices = machine.devices.iter();
+    facts.extend(devices.map(|device| ("device", Cell::foreign(&format!("{} ({})", device.name, device.kind)))));
     // Two sides stand beside each other already.
     if inputs.base_build().is_none() {
-        for (what, value) in built(subject.engine, subject.threads, subject.build) {
-            table.fact(what, value);
-        }
+        facts.extend(built(subject.engine, subject.threads, subject.build));
     }
-    table
+    Table::facts("machine", "Machine and build", facts)
 }
 
 fn run(inputs: &Inputs, subject: &Subject<'_>) -> Table {
-    let mut table = Table::facts("run", "Run");
-    table.fact("began", Cell::foreign(subject.created));
-    table.fact("infergate", Cell::foreign(subject.tool));
-    if subject.engine.is_of_benches() {
-        table.fact("bench target", Cell::foreign(&subject.engine.model));
+    let mut facts = vec![("began", Cell::foreign(subject.created)), ("infergate", Cell::foreign(subject.tool))];
+    facts.push(if subject.engine.is_of_benches() {
+        ("bench target", Cell::foreign(&subject.engine.model))
     } else {
-        table.fact("seed", subject.seed.to_string());
+        ("seed", subject.seed.to_string().into())
+    });
+    if let Some(receipt) = &inputs.head {
+        facts.push(("cases", receipt.cases.len().into()));
+        facts.push(("fresh processes", Cell::count(receipt.cases.iter().map(|case| case.processes.len()).max())));
+        if receipt.cases.iter().any(|case| case.id.phase() != Phase::Bench) {
+            facts.push(("warm-up of a case", WARM_UP.into()));
+        }
+        facts.extend(receipt.wall_ns.map(|wall_ns| ("took", Cell::of(wall_ns, Unit::Ns))));
+        if let Some(probes) = receipt.probes.map(|probes| probes.best()) {
+            facts.push(("memory read, probed", Cell::of(probes.memory_read_bytes_per_s, Unit::BytesPerS)));
+            facts.push(("f32 multiply-adds, probed", Cell::of(probes.fma_flops_per_s, Unit::FlopsPerS)));
+        }
     }
-    let Some(receipt) = &inputs.head else { return table };
-    table.fact("cases", receipt.cases.len());
-    table.fact("fresh processes", Cell::count(receipt.cases.iter().map(|case| case.processes.len()).max()));
-    if receipt.cases.iter().any(|case| case.id.phase() != Phase::Bench) {
-        table.fact("warm-up of a case", WARM_UP);
-    }
-    let samples = || receipt.cases.iter().map(samples);
-    if let (Some(least), Some(most)) = (samples().min(), samples().max()) {
-        table.fact("samples of a case", if least == most { most.to_string() } else { format!("{least} to {most}") });
-    }
-    if let Some(wall_ns) = receipt.wall_ns {
-        table.fact("took", Cell::of(wall_ns, Unit::Ns));
-    }
-    if receipt.partial {
-        table.fact("partial", "the run was cut short");
-    }
-    for broken in &receipt.invalid {
-        table.fact("invalid", Cell::foreign(broken));
-    }
-    if let Some(probes) = receipt.probes.map(|probes| probes.best()) {
-        table.fact("memory read, probed", Cell::of(probes.memory_read_bytes_per_s, Unit::BytesPerS));
-        table.fact("f32 multiply-adds, probed", Cell::of(probes.fma_flops_per_s, Unit::FlopsPerS));
-    }
-    table
+    Table::facts("run", "Run", facts)
 }

@@ -3,16 +3,16 @@
 use super::verdict::of_hardware;
 use crate::figures::{self, Spread};
 use crate::inputs::Inputs;
-use crate::load::smoothness;
+use crate::load::feels;
 use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Tone, Unit};
 use crate::units;
 use infergate_core::case::{Case, Phase};
-use infergate_judge::{CV_LIMIT, limit_fraction, summary_ns, variation};
+use infergate_judge::{CV_LIMIT, limit_fraction, summary_ns};
 use infergate_receipts::{CaseRecord, Metric, Receipt};
 
 /// How figures of cases are made.
-const PERCENTILES: &str = "All samples of all processes. A percentile is printed from the number of samples on for which a 95 % interval of it \
-                           exists: 6 for the median, 72 for P95, 368 for P99.";
+const PERCENTILES: &str =
+    "All samples of all processes. Percentiles with too few samples for a 95 % interval are left out.";
 /// Up to this a case is steady: as much as a gate calls a change.
 const STEADY: f64 = 0.02;
 /// How far the roof goes on beyond the outermost case, as a factor.
@@ -28,7 +28,9 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     };
     let times = table(Rows::of("figures", "", all().filter(|spread| !is_rate(spread))))
         .numbers("p95", "P95", |spread| spread.percentile(0.95))
+        .detail()
         .numbers("p99", "P99", |spread| spread.percentile(0.99))
+        .detail()
         .numbers("of_hardware", "of hardware", |spread| {
             // It belongs to the whole case, whose first line says it.
             let is_first = figures::of_phase(spread.case.id.phase()).first() == Some(&spread.metric);
@@ -39,11 +41,15 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         .noted(PERCENTILES);
     let rates = table(Rows::of("rates", "Rates", all().filter(is_rate)))
         .numbers("p5", "P5", |spread| spread.percentile(0.05))
+        .detail()
         .numbers("p1", "P1", |spread| spread.percentile(0.01))
-        .table()
-        .noted("Of rates the slow tail is P5 and P1.");
-    let section = Section::new("latency", "Latency by case").with([times, rates]);
-    Some(section.with(steadiness(receipt)).with(middle_gap(receipt)).with(roofline(receipt)))
+        .detail()
+        .table();
+    let section = Section::new("latency", "Latency by case").with([times, rates].map(Table::on_terminal));
+    let broken = receipt.invalid.iter().map(|why| format!("invalid: {why}"));
+    let broken = broken.chain(receipt.partial.then(|| "partial: the run was cut short".into()));
+    let broken: Vec<Finding> = broken.map(|why| Finding::new(Tone::Bad, why)).collect();
+    Some(section.with([broken]).with(steadiness(receipt)).with(middle_gap(receipt)).with(roofline(receipt)))
 }
 
 fn table(rows: Rows<Spread<'_>>) -> Rows<Spread<'_>> {
@@ -53,8 +59,10 @@ fn table(rows: Rows<Spread<'_>>) -> Rows<Spread<'_>> {
         .numbers("mean", "mean", Spread::mean)
         .numbers("deviation", "std dev", Spread::deviation)
         .about("sample standard deviation, n - 1")
+        .detail()
         .numbers("cv", "CV", Spread::variation)
         .about("standard deviation / mean of all samples")
+        .detail()
         .numbers("cv_processes", "CV of processes", |spread| figures::variation(spread.metric, spread.case))
         .about("of the medians of fresh processes")
         .numbers("min", "min", Spread::min)
@@ -83,7 +91,7 @@ fn steadiness(receipt: &Receipt) -> Option<Finding> {
     let cases = variations(receipt);
     let (worst, cv) = *cases.first()?;
     let (above, cases) = (above_limit(&cases), cases.len());
-    let (shown, limit) = (units::percent(Some(cv)), units::percent(Some(CV_LIMIT)));
+    let (shown, limit) = (units::percent(cv), units::percent(CV_LIMIT));
     let most = format!("{worst} varies most, by {shown}");
     Some(match above {
         0 if cv <= STEADY => {
@@ -102,7 +110,7 @@ pub fn unusable(inputs: &Inputs) -> Option<String> {
     let (above, (_, cv)) = (above_limit(&cases), cases.first()?);
     let all = cases.len();
     let which = if above == all { "these times".into() } else { format!("the times of {above} of {all} cases") };
-    let cv = units::percent(Some(*cv));
+    let cv = units::percent(*cv);
     (above > 0).then(|| format!("Do not use {which}: between processes they vary by up to {cv}"))
 }
 
@@ -120,7 +128,7 @@ fn middle_gap(receipt: &Receipt) -> Option<Finding> {
     let streamed = receipt.cases.iter().filter(|case| case.id.phase() != Phase::Prefill);
     let case = streamed.max_by_key(|case| case.id.prompt_tokens())?;
     let gap_ns = Spread::of(Metric::Itl, case).median().quantity()?.value;
-    let (gap, feels) = (Unit::Ns.show(gap_ns), smoothness(gap_ns));
+    let (gap, feels) = (Unit::Ns.show(gap_ns), feels(Metric::Itl)?.word(gap_ns));
     Some(Finding::plain(format!("{}: the middle gap between tokens is {gap}: a stream feels {feels}", case.id)))
 }
 
@@ -162,30 +170,4 @@ fn under_the_roof(receipt: &Receipt, case: &CaseRecord) -> Option<Place> {
     let (speed, share) = (Unit::FlopsPerS.show(y), Unit::Fraction.show(share));
     let hover = format!("{}: {speed} at {x:.1} operations a byte, {share} of the hardware's limit", case.id);
     (y.is_finite() && y > 0.0).then(|| Place::new(x, y, hover))
-}
-
-/// For a terminal: every metric of every case. The numbers are those that targets are judged by: medians over processes of each
-/// process's median.
-pub fn brief(receipt: &Receipt) -> Table {
-    let value = |metric| {
-        move |case: &&CaseRecord| Cell::number(figures::summary(metric, case), Unit::of(metric), Missing::Undefined)
-    };
-    let generated = |metric| {
-        move |case: &&CaseRecord| match case.id.phase() {
-            Phase::Generate => value(metric)(case),
-            _ => Cell::Missing(Missing::Undefined),
-        }
-    };
-    Rows::of("", "", &receipt.cases)
-        .words("", "case", |case| case.id.to_string())
-        .numbers("", "time", |case| Cell::of(summary_ns(&case.processes), Unit::Ns))
-        .numbers("", "TTFT", value(Metric::Ttft))
-        .numbers("", "ITL p50", |case| Spread::of(Metric::Itl, case).percentile(0.5))
-        .numbers("", "TPOT", generated(Metric::Tpot))
-        .numbers("", "decode", value(Metric::DecodeSpeed))
-        .numbers("", "throughput", generated(Metric::OutputThroughput))
-        .numbers("", "CV", |case| Cell::number(variation(&case.processes), Unit::Fraction, Missing::Undefined))
-        .numbers("", "samples", |case| figures::samples(case))
-        .numbers("", "of hardware", |case| share(case, receipt))
-        .table()
 }

@@ -2,29 +2,24 @@
 
 use infergate_core::memory::leak::allocations;
 use infergate_receipts::{
-    Evidence, MemoryEvidence, MemoryMeasure, MemoryReceipt, MemoryRecord, Unit as Counts, Verdict, VerdictRow,
+    Evidence, MemoryEvidence, MemoryMeasure, MemoryReceipt, MemoryRecord, Outcome, Unit as Counts, Verdict, VerdictRow,
 };
 
-use super::verdict::{counter_cell, counter_name};
+use super::verdict::counter_cell;
 use crate::inputs::Inputs;
 use crate::model::{Axis, Block, Cell, Chart, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Unit};
-use crate::words;
-
-/// Blocks of a series drawn in a line of text.
-const PLOT_WIDTH: usize = 50;
-/// Such a line is at least this high: below it nothing is judged either.
-const PLOT_SPAN_BYTES: u64 = 1 << 20;
+use crate::words::{self, counter};
 
 /// What the phase saw: what many runs leave behind first.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let record = inputs.memory_record()?;
     let trends = trends(inputs.verdict.as_ref());
     let remarks: Vec<String> = record.invalid.iter().chain(&record.missing).cloned().collect();
-    let tables = [loading(record), loaded(inputs, record), one_run(record)];
-    let section = Section::new("memory", "Memory").with([series(record)]).with([rarer_leaks(&trends)]);
-    let section = section.with(places(record, inputs.verdict.as_ref())).with(tables);
-    let section = section.with(inputs.memory.as_ref().map(counters)).with([remarks]);
-    Some(section.with([chart(&trends, record)]))
+    let tables = [series(record), loading(record)].into_iter();
+    let tables = tables.chain(one_run(record)).chain(inputs.memory.as_ref().map(counters)).map(Table::on_terminal);
+    let section =
+        Section::new("memory", "Memory").on_terminal().with(places(record, inputs.verdict.as_ref())).with(tables);
+    Some(section.with([remarks]).with([chart(&trends, record)]))
 }
 
 type Trend<'a> = (&'a VerdictRow, &'a MemoryEvidence);
@@ -62,41 +57,19 @@ fn loading(record: &MemoryRecord) -> Table {
         .table()
 }
 
-/// Where the resident set of a loaded model comes from.
-fn loaded(inputs: &Inputs, record: &MemoryRecord) -> Table {
-    let (before, after) = (&record.load.before, &record.load.after);
-    let weights = inputs.subject().and_then(|subject| subject.engine.weight_bytes).filter(|bytes| *bytes > 0);
-    let (heap, mapped) = (grown(before.live_bytes, after.live_bytes), grown(before.mapped_bytes, after.mapped_bytes));
-    let resident = grown(before.rss_bytes, after.rss_bytes);
-    let other = resident.zip(heap).zip(mapped).map(|((resident, heap), mapped)| resident - heap - mapped);
-    let reserved = record.inference.and_then(|inference| inference.sequence_bytes);
-    let own = heap.zip(reserved).map(|(heap, reserved)| heap - reserved as f64);
-    let copies = |bytes: Option<f64>| {
-        let copies = bytes.zip(weights).map(|(bytes, weights)| bytes / weights as f64);
-        Cell::number(copies, Unit::Times, Missing::EngineSilent)
-    };
-    let transient = grown(after.live_bytes, record.load.peak_live_bytes).map(|bytes| bytes.max(0.0));
-    let mut table = Table::facts("loaded", "What loading keeps");
-    table.fact("weights", Cell::number(weights, Unit::Bytes, Missing::EngineSilent));
-    table.fact("heap, against the weights", copies(heap));
-    table.fact("without what is reserved for a sequence", copies(own));
-    table.fact("neither heap nor mapped files", Cell::number(other, Unit::Bytes, Missing::SystemSilent));
-    table.fact("given back after loading", Cell::of(transient, Unit::Bytes));
-    table
-}
-
-fn one_run(record: &MemoryRecord) -> Table {
-    let mut table = Table::facts("run", "One generation");
-    let Some(inference) = record.inference else { return table };
+fn one_run(record: &MemoryRecord) -> Option<Table> {
+    let inference = record.inference?;
     let silent = |value: Option<u64>| Cell::number(value, Unit::Bytes, Missing::EngineSilent);
-    let counted = |value: Option<i64>| Cell::number(value, Unit::Bytes, Missing::NotCounted);
-    table.fact("case", record.case.to_string());
-    table.fact("KV cache, expected", silent(inference.cache_expected_bytes));
-    table.fact("reserved for a sequence", silent(inference.sequence_bytes));
-    table.fact("peak of prefill above rest", bytes(inference.prefill_peak_bytes));
-    table.fact("growth of the live heap", counted(inference.growth_bytes));
-    table.fact("of it while decoding", counted(inference.decode_growth_bytes));
-    table
+    let counted = |value: Option<i64>| Cell::of(value, Unit::Bytes);
+    let facts = vec![
+        ("case", record.case.to_string().into()),
+        ("KV cache, expected", silent(inference.cache_expected_bytes)),
+        ("reserved for a sequence", silent(inference.sequence_bytes)),
+        ("peak of prefill above rest", bytes(inference.prefill_peak_bytes)),
+        ("growth of the live heap", counted(inference.growth_bytes)),
+        ("of it while decoding", counted(inference.decode_growth_bytes)),
+    ];
+    Some(Table::facts("run", "One generation", facts))
 }
 
 fn series(record: &MemoryRecord) -> Table {
@@ -111,7 +84,6 @@ fn series(record: &MemoryRecord) -> Table {
             let (first, last) = ends(runs);
             Cell::number(grown(first, last), Unit::Bytes, Missing::SystemSilent)
         })
-        .words("course", "run by run", |(_, runs)| words::sparkline(runs, PLOT_WIDTH, PLOT_SPAN_BYTES))
         .table()
         .noted(format!(
             "{} again and again in one process, after {} runs to warm up.",
@@ -119,15 +91,11 @@ fn series(record: &MemoryRecord) -> Table {
         ))
 }
 
-/// How rare a leak of the heap is still seen.
-fn rarer_leaks(trends: &[Trend<'_>]) -> Vec<String> {
-    let rarer = trends.iter().filter_map(|(_, memory)| words::rarer_leaks(memory));
-    rarer.map(|rarer| format!("{}: {rarer}", words::memory_measure(MemoryMeasure::Heap))).collect()
-}
-
 /// Where memory that stays was allocated, innermost function first.
 fn places(record: &MemoryRecord, verdict: Option<&Verdict>) -> Vec<Block> {
-    let heading = words::sites(verdict);
+    // A leak only where the verdict says so.
+    let is_leak = verdict.is_some_and(|verdict| verdict.rows.iter().any(|row| row.outcome == Outcome::Leak));
+    let heading = if is_leak { "Where it leaks" } else { "What stays allocated" };
     let places = record.sites.iter().flat_map(|site| {
         let (bytes, blocks) = (Unit::BytesPerRun.show(site.bytes_per_run), allocations(site.blocks_per_run));
         [Block::Said(format!("{heading}: {bytes} in {blocks}, allocated in")), Block::List(site.frames.clone())]
@@ -142,7 +110,7 @@ fn counters(receipt: &MemoryReceipt) -> Table {
         .flat_map(|(subject, counters)| counters.iter().map(move |(name, counter)| (subject.clone(), name, counter)));
     Rows::of("counters", "Exact counters", all)
         .words("case", "case", |(subject, ..)| subject.clone())
-        .words("counter", "counter", |(_, name, _)| counter_name(name))
+        .words("counter", "counter", |(_, name, _)| counter::name(name))
         .numbers("count", "count", |(_, name, counter)| {
             let unit = if Counts::of(name) == Counts::Bytes { Unit::Bytes } else { Unit::Count };
             counter_cell(**counter, unit)

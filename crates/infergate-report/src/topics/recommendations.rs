@@ -30,7 +30,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
 }
 
 fn time(ns: f64) -> String {
-    units::duration(Some(ns))
+    units::duration(ns)
 }
 
 /// The case whose samples vary most, where that is too much.
@@ -45,8 +45,8 @@ fn varies(receipt: &Receipt) -> Option<String> {
         "Measure again on an idle machine, on cores of its own: {} of {case} varies by {} from sample to sample, and up to {} is \
          steady",
         figures::name(figure),
-        units::percent(Some(cv)),
-        units::percent(Some(CV_LIMIT))
+        units::percent(cv),
+        units::percent(CV_LIMIT)
     );
     Some(said)
 }
@@ -102,7 +102,7 @@ fn slowest_by_hardware(receipt: &Receipt) -> Option<String> {
         (share < ROOM).then_some((case.id, share))
     });
     let (case, share) = shares.min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let said = format!("Optimise {case} first: it reaches {} of what the hardware gives", units::percent(Some(share)));
+    let said = format!("Optimise {case} first: it reaches {} of what the hardware gives", units::percent(share));
     Some(said)
 }
 

@@ -48,7 +48,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         section = section.with([chosen]).with([figures(&request), tokens(&request)]);
         section = section.with(timeline(&request)).with([gaps_chart(&request)]);
     }
-    Some(section.with([starts(receipt)]))
+    Some(section.with([starts(receipt).on_terminal()]))
 }
 
 fn figures(request: &Request<'_>) -> Table {
@@ -81,16 +81,17 @@ fn figures(request: &Request<'_>) -> Table {
 fn tokens(request: &Request<'_>) -> Table {
     let tokens = |count: usize| Cell::of(count, Unit::Tokens);
     let (prompt, output) = (tokens(request.record.id.prompt_tokens()), request.record.id.output_tokens());
-    let mut table = Table::facts("tokens", "Tokens");
-    table.fact("batch size", 1);
-    table.fact("input tokens of the sequence", prompt.clone());
-    table.fact("input tokens with padding", prompt.clone());
-    table.fact("input tokens without padding", prompt);
-    table.fact("new tokens asked for, at most", tokens(output));
-    table.fact("output tokens", tokens(request.trace.token_ns().len()));
     let text = request.record.text.as_ref().map_or(Cell::Missing(Missing::NotKept), |text| Cell::foreign(text));
-    table.fact("text produced", text);
-    table
+    let facts = vec![
+        ("batch size", 1.into()),
+        ("input tokens of the sequence", prompt.clone()),
+        ("input tokens with padding", prompt.clone()),
+        ("input tokens without padding", prompt),
+        ("new tokens asked for, at most", tokens(output)),
+        ("output tokens", tokens(request.trace.token_ns().len())),
+        ("text produced", text),
+    ];
+    Table::facts("tokens", "Tokens", facts)
 }
 
 /// A kind of start, and all of it.
@@ -101,7 +102,7 @@ struct Starts<'a> {
 }
 
 /// Cold and warm starts in parts.
-pub fn starts(receipt: &Receipt) -> Table {
+fn starts(receipt: &Receipt) -> Table {
     let kinds = [("cold", &receipt.cold), ("warm", &receipt.warm)];
     let kinds = kinds.into_iter().filter_map(|(name, all)| Some(Starts { name, all, middle: middle_start(all)? }));
     let ns = |value: Option<u64>, missing| Cell::number(value, Unit::Ns, missing);

@@ -7,9 +7,6 @@ use infergate_core::case::{Case, Phase};
 use infergate_judge::limit_fraction;
 use infergate_receipts::{CaseRecord, Metric, Receipt};
 
-/// More points than this hide each other, and make a file slow.
-const MOST_POINTS: usize = 600;
-
 /// Prompt lengths below this are a sentence.
 const LEAST: usize = 3;
 
@@ -112,22 +109,13 @@ fn chart(receipt: &Receipt) -> Option<Chart> {
         let tokens = case.id.prompt_tokens();
         Place::new(tokens as f64, ns, format!("{what} at {tokens} tokens: {}", Unit::Ns.show(ns)))
     };
-    // An equal part for each case, so that none goes without.
-    let each = (MOST_POINTS / known.len()).max(1);
-    let samples = known.iter().flat_map(|(case, _)| {
-        let times = figures::values(Metric::Ttft, case).into_iter().take(each);
-        times.map(|ns| place(case, ns, "sample")).collect::<Vec<Place>>()
-    });
     let medians = known.iter().map(|(case, ns)| place(case, *ns, "median")).collect();
     let least = known.iter().filter_map(|(case, ns)| {
         let fraction = limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), Some(*ns))?;
         Some(place(case, ns * fraction, "least possible"))
     });
     let least: Vec<Place> = least.collect();
-    let mut layers = vec![
-        Layer::new("samples", Look::head(), Marks::Dots(samples.collect())),
-        Layer::new("median", Look::head(), Marks::MarkedLine(medians)),
-    ];
+    let mut layers = vec![Layer::new("median", Look::head(), Marks::MarkedLine(medians))];
     let mut caption = String::from("The line joins medians over processes.");
     if least.len() > 1 {
         caption += " The hardware limit is the work that no implementation can avoid, at the rates the probes measured on this \

@@ -1,43 +1,33 @@
 //! Absolute limits of the team's own, met or missed.
 
 use crate::inputs::Inputs;
-use crate::model::{Cell, Column, Finding, Missing, Section, Table, Tone, Unit};
+use crate::model::{Cell, Finding, Missing, Rows, Section, Tone, Unit};
 use crate::{units, words};
-use infergate_receipts::{Evidence, Outcome, TargetMetric};
+use infergate_receipts::{Evidence, Outcome, TargetEvidence, VerdictRow};
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
-    let verdict = inputs.verdict.as_ref()?;
-    let columns = vec![
-        Column::words("target", "target"),
-        Column::words("case", "case"),
-        Column::numbers("limit", "limit"),
-        Column::numbers("achieved", "achieved").about("median over processes of each one's median"),
-        Column::words("verdict", "verdict"),
-    ];
-    let mut table = Table::new("targets", "", columns);
-    let mut met = 0;
-    for row in &verdict.rows {
-        let Evidence::Target(target) = &row.evidence else { continue };
-        met += usize::from(row.outcome == Outcome::Pass);
-        let cells = vec![
-            Cell::foreign(&target.target.to_string()),
-            Cell::text(row.subject.to_string()),
-            quantity(target.metric, Some(target.limit)),
-            quantity(target.metric, target.value),
-            Cell::text(words::ending(row)).toned(Tone::of(row.outcome)),
-        ];
-        table.notable_row(cells, row.outcome.exit_code() != 0);
-    }
-    let finding = finding(met, table.rows.len());
-    (!table.rows.is_empty()).then(|| Section::new("targets", "Targets").with([table]).with([finding]))
-}
-
-/// A value of `metric`, whose unit its name says, in this report's units.
-fn quantity(metric: TargetMetric, value: Option<f64>) -> Cell {
-    let (unit, factor) = Unit::of_target(metric);
-    Cell::number(value.map(|value| value * factor), unit, Missing::NotMeasured)
-}
-
-fn finding(met: usize, of: usize) -> Finding {
-    Finding::new(if met == of { Tone::Good } else { Tone::Bad }, format!("{met} of {} met", units::many(of, "target")))
+    let rows = inputs.verdict.as_ref()?.rows.iter();
+    let targets =
+        rows.filter_map(|row| if let Evidence::Target(target) = &row.evidence { Some((row, target)) } else { None });
+    let targets: Vec<(&VerdictRow, &TargetEvidence)> = targets.collect();
+    let (met, of) = (targets.iter().filter(|(row, _)| row.outcome == Outcome::Pass).count(), targets.len());
+    let value = |value: fn(&TargetEvidence) -> Option<f64>| {
+        move |(_, target): &(&VerdictRow, &TargetEvidence)| {
+            let (unit, factor) = Unit::of_target(target.metric);
+            Cell::number(value(target).map(|value| value * factor), unit, Missing::NotMeasured)
+        }
+    };
+    let table = Rows::of("targets", "", targets)
+        .words("target", "target", |(_, target)| Cell::foreign(&target.target.to_string()))
+        .words("case", "case", |(row, _)| row.subject.to_string())
+        .numbers("limit", "limit", value(|target| Some(target.limit)))
+        .numbers("achieved", "achieved", value(|target| target.value))
+        .about("median over processes of each one's median")
+        .words("verdict", "verdict", |(row, _)| Cell::text(words::ending(row)).toned(Tone::of(row.outcome)))
+        .notable(|(row, _)| row.outcome.exit_code() != 0)
+        .table()
+        .folding();
+    let tone = if met == of { Tone::Good } else { Tone::Bad };
+    let finding = Finding::new(tone, format!("{met} of {} met", units::many(of, "target")));
+    (of > 0).then(|| Section::new("targets", "Targets").with([table]).with([finding]))
 }

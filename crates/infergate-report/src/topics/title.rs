@@ -31,7 +31,7 @@ fn of_run(inputs: &Inputs) -> Option<String> {
     let shortest = |phase: Phase| {
         let of_phase = cases.iter().filter(|case| case.id.phase() == phase);
         let case = of_phase.min_by_key(|case| case.id.prompt_tokens())?;
-        Some((case.id.prompt_tokens(), units::duration(Some(summary_ns(&case.processes)?))))
+        Some((case.id.prompt_tokens(), units::duration(summary_ns(&case.processes)?)))
     };
     let first = shortest(Phase::Prefill).map(|(tokens, time)| format!("{time} after a prompt of {tokens} tokens"));
     match (first, shortest(Phase::Decode)) {

@@ -1,8 +1,7 @@
 //! What is said of intended changes, and the table that declares one, ready to copy.
 
-use std::fmt::Write as _;
-
 use infergate_core::printable::printable;
+use serde_json::json;
 
 use super::decided;
 use infergate_receipts::{Accept, Evidence, OUTPUT, Outcome, PairedReceipt, Subject, UpTo, Verdict, VerdictRow};
@@ -64,7 +63,9 @@ fn table(row: &VerdictRow) -> Option<Accept> {
         }
         _ => return None,
     };
-    Some(Accept { case: row.subject.clone(), metric, up_to, reason: String::new() })
+    // A name that nobody can read is not copied.
+    let is_readable = printable(&row.subject.id()) == row.subject.id() && printable(&metric) == metric;
+    is_readable.then(|| Accept { case: row.subject.clone(), metric, up_to, reason: String::new() })
 }
 
 /// Percent, with one digit that is rounded up.
@@ -74,26 +75,13 @@ fn tenths_up(percent: f64) -> f64 {
 
 /// An empty reason is refused, so that nobody declares a change by copying alone.
 fn text(accept: &Accept) -> String {
-    let mut text = format!("[[accept]]\ncase = {}\nmetric = {}\n", quoted(&accept.case.id()), quoted(&accept.metric));
+    // A string of JSON is one of TOML.
+    let (case, metric) = (json!(accept.case.id()), json!(accept.metric));
+    let mut text = format!("[[accept]]\ncase = {case}\nmetric = {metric}\n");
     match accept.up_to {
         Some(UpTo::Number(number)) => text += &format!("up_to = {number}\n"),
         Some(up_to) => text += &format!("up_to = \"{up_to}\"\n"),
         None => {}
     }
     text + "reason = \"\" # say why, for whoever reviews\n"
-}
-
-/// A basic string of TOML. Names are somebody else's: nothing in them ends the string or moves a cursor.
-fn quoted(word: &str) -> String {
-    let mut text = String::from("\"");
-    for c in word.chars() {
-        match c {
-            '"' | '\\' => text.extend(['\\', c]),
-            c if printable(c.encode_utf8(&mut [0; 4])) != *c.encode_utf8(&mut [0; 4]) => {
-                let _ = write!(text, "\\U{:08X}", u32::from(c));
-            }
-            c => text.push(c),
-        }
-    }
-    text + "\""
 }

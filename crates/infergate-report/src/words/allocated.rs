@@ -28,7 +28,7 @@ pub fn lines(allocated: &Allocated) -> Vec<String> {
         });
         let bytes = place.more_bytes().map(|more| {
             let how = if more < 0.0 { "less" } else { "more" };
-            format!("{} {how}", units::bytes(Some(more.abs())))
+            format!("{} {how}", units::bytes(more.abs()))
         });
         let said = match (number, bytes) {
             (Some(number), Some(bytes)) => format!("{number} {each}, {bytes}"),

@@ -7,8 +7,6 @@ use infergate_receipts::{CalledFunction, Explained, ExplainedFunction, Moved};
 
 /// Functions that are named.
 const MOST_NAMED: usize = 4;
-/// Functions that went the other way.
-const MOST_AGAINST: usize = 2;
 /// Characters of a function's name.
 const MOST_CHARACTERS: usize = 100;
 /// Of the whole change, what has to wait, or be left over, to be said.
@@ -43,12 +41,10 @@ pub fn lines(explained: &Explained) -> Vec<String> {
         .extend(waiting.map(|waiting| {
             format!("{} in which no thread works: it waits, sleeps, or reads a file", change(&waiting))
         }));
-    let (named, against): (Vec<&ExplainedFunction>, Vec<_>) =
-        functions.iter().partition(|function| is_with_it(&function.time));
+    let named: Vec<&ExplainedFunction> = functions.iter().filter(|function| is_with_it(&function.time)).collect();
     // Where threads work at the same time, their time together grows by more than the iteration's.
     let whose = if explained.waiting.is_none() { " of all threads' time" } else { "" };
-    let against = against.into_iter().filter(|against| is_worth_it(against.time.change_ns())).rev().take(MOST_AGAINST);
-    lines.extend(named.iter().copied().take(MOST_NAMED).chain(against).map(|named| function(named, whose)));
+    lines.extend(named.iter().take(MOST_NAMED).map(|named| function(named, whose)));
     if named.len() > MOST_NAMED {
         lines.push(format!("and {} more functions", named.len() - MOST_NAMED));
     }
@@ -83,12 +79,11 @@ fn function(function: &ExplainedFunction, whose: &str) -> String {
 
 /// `+0.81 ms (+0.74 ms to +0.88 ms)`.
 pub fn change(time: &Moved) -> String {
-    format!("{} ({} to {})", signed(time.change_ns()), signed(time.low_ns), signed(time.high_ns))
+    format!("{} ({})", signed(time.change_ns()), units::from_to(&signed(time.low_ns), &signed(time.high_ns)))
 }
 
 fn signed(ns: f64) -> String {
-    let sign = if ns < 0.0 { "-" } else { "+" };
-    format!("{sign}{}", units::duration(Some(ns.abs())))
+    format!("{}{}", if ns < 0.0 { "" } else { "+" }, units::duration(ns))
 }
 
 fn name(name: &str) -> String {

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use infergate_core::case::Phase;
 use infergate_core::printable::printable;
 
 use crate::{units, words};
@@ -15,7 +14,7 @@ use infergate_receipts::{
 /// The sentence, on one line and fit for a terminal.
 pub fn of(verdict: &Verdict) -> String {
     let shown = shown(verdict);
-    let mut parts = whole_run(verdict).map_or_else(|| clauses(verdict, &shown), |why| vec![why]);
+    let mut parts = whole_run(verdict).map_or_else(|| clauses(&shown), |why| vec![why]);
     if verdict.verdict.exit_code() == 0 {
         parts.extend(rests_on(verdict));
     } else if parts.is_empty() {
@@ -27,17 +26,6 @@ pub fn of(verdict: &Verdict) -> String {
     let sentence = if parts.is_empty() { "nothing was compared".into() } else { parts.join("; ") };
     let others = others(verdict, &shown).map_or_else(String::new, |others| format!(". {others}"));
     printable(&(sentence + &others)).into_owned()
-}
-
-/// The outcomes that the sentence is about: of a verdict that fails each one that fails, in the order of the sentence.
-pub fn outcomes(verdict: &Verdict) -> Vec<Outcome> {
-    let mut outcomes = Vec::new();
-    for row in shown(verdict).iter().filter(|row| row.outcome.exit_code() == 1) {
-        if !outcomes.contains(&row.outcome) {
-            outcomes.push(row.outcome);
-        }
-    }
-    if outcomes.is_empty() { vec![verdict.verdict] } else { outcomes }
 }
 
 /// The rows that it names: what fails; else what is open; else what a pass has that somebody has to know. By the kind of evidence, and
@@ -77,33 +65,17 @@ fn size(row: &VerdictRow) -> f64 {
 }
 
 /// The first row of each kind, and how many more subjects there are.
-fn clauses(verdict: &Verdict, rows: &[&VerdictRow]) -> Vec<String> {
+fn clauses(rows: &[&VerdictRow]) -> Vec<String> {
     let kinds = rows.chunk_by(|a, b| kind(a) == kind(b));
     let clause = |rows: &[&VerdictRow]| {
+        let first = *rows.first()?;
         let more = subjects(rows.iter().copied()).len() - 1;
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        rows.first().map(|first| {
-            let name = name(verdict, &first.subject);
-            // What it runs and where it is slower stand below.
-            let changed = words::changed(&name, first).filter(|_| first.outcome.exit_code() == 1);
-            changed.map_or_else(|| words::clause(&(name + &more), first), |changed| changed + &more)
-        })
+        let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+        // What it runs and where it is slower stand below.
+        let changed = words::changed(first).filter(|_| first.outcome.exit_code() == 1);
+        Some(changed.unwrap_or_else(|| words::decided(first)) + &more)
     };
     kinds.filter_map(clause).collect()
-}
-
-/// What people call a subject: `decode` for `decode/p128` where no other case of that phase was compared, a level without the word that
-/// says where its name comes from.
-fn name(verdict: &Verdict, subject: &Subject) -> String {
-    match subject {
-        Subject::Case(case) if case.phase() != Phase::Bench => {
-            let mut others = cases(verdict).filter_map(|row| row.subject.case()).filter(|other| other != case);
-            let is_alone = others.all(|other| other.phase() != case.phase());
-            if is_alone { case.phase().name().into() } else { case.to_string() }
-        }
-        Subject::Named(name) => name.name().into(),
-        other => other.to_string(),
-    }
 }
 
 fn subjects<'a>(rows: impl Iterator<Item = &'a VerdictRow>) -> HashSet<&'a Subject> {
@@ -188,8 +160,7 @@ fn times(verdict: &Verdict) -> Vec<String> {
     let is_slower = |row: &&VerdictRow| row.time().and_then(words::tendency) == Some(Shown::Slower);
     let mut slower: Vec<&VerdictRow> = of(Outcome::WithinLimit).filter(is_slower).collect();
     slower.sort_by(|a, b| size(b).total_cmp(&size(a)));
-    let mut parts: Vec<String> =
-        clauses(verdict, &slower).iter().map(|slower| format!("{slower}, within the limit")).collect();
+    let mut parts: Vec<String> = clauses(&slower).iter().map(|slower| format!("{slower}, within the limit")).collect();
     let judged = timed().filter(|row| matches!(row.outcome, Outcome::Pass | Outcome::WithinLimit | Outcome::Improved));
     let judged: Vec<&TimeEvidence> = judged.filter_map(VerdictRow::time).collect();
     if parts.is_empty() && !judged.is_empty() {
@@ -211,7 +182,7 @@ fn times(verdict: &Verdict) -> Vec<String> {
 fn would_show(judged: &[&TimeEvidence]) -> String {
     let medians = || judged.iter().filter(|time| time.statistic == Statistic::Median);
     let largest =
-        |ratios: Option<Vec<f64>>| ratios?.into_iter().reduce(f64::max).map(|ratio| units::percent(Some(ratio - 1.0)));
+        |ratios: Option<Vec<f64>>| ratios?.into_iter().reduce(f64::max).map(|ratio| units::percent(ratio - 1.0));
     if medians().all(|time| time.against == Against::Baseline) {
         let limit = largest(medians().map(|time| time.threshold).collect());
         return limit.map_or_else(String::new, |limit| format!(" by more than {limit}"));
@@ -234,7 +205,6 @@ fn memory(verdict: &Verdict) -> Option<String> {
     }
     let runs = memory.runs.map_or_else(String::new, |runs| format!(" in {}", units::many(runs, "run")));
     let what = if memory.measure == MemoryMeasure::Heap { "" } else { " of resident memory" };
-    let seen =
-        memory.smallest_leak_bytes.map(|leak| format!(" ({}{what} in each run would show)", units::bytes(Some(leak))));
+    let seen = memory.smallest_leak_bytes.map(|leak| format!(" ({}{what} in each run would show)", units::bytes(leak)));
     Some(format!("no leak{runs}{}", seen.unwrap_or_default()))
 }

@@ -41,7 +41,7 @@ fn logits(output: &OutputEvidence) -> Option<String> {
         }
         _ => ("", drift, tolerance),
     };
-    let (drift, tolerance) = (units::precise(drift), units::precise(tolerance));
+    let (drift, tolerance) = (units::percent(drift), units::percent(tolerance));
     Some(format!("logits{which} differ by {drift} of the largest ({tolerance} is rounding)"))
 }
 

@@ -28,7 +28,7 @@ const MOST_CASES: usize = 3;
 pub fn how_sure(inputs: &Inputs) -> Option<String> {
     let verdict = inputs.verdict.as_ref();
     let times = || verdict.into_iter().flat_map(|verdict| &verdict.rows).filter_map(VerdictRow::time);
-    let level = times().find_map(|time| time.interval).map(|interval| units::precise(interval.level));
+    let level = times().find_map(|time| time.interval).map(|interval| units::percent(interval.level));
     let Some(paired) = &inputs.paired else { return stored(times().find(|time| time.sessions.is_some())?) };
     if paired.blocks.is_empty() {
         return None;
@@ -59,7 +59,7 @@ pub fn timed_work(paired: &PairedReceipt) -> Option<String> {
     let is_server = paired.head.engine.name == "server";
     let all_ns: f64 = if is_server { windows.sum() } else { samples.sum() };
     let how = if is_server { "under load" } else { "timed" };
-    (all_ns > 0.0).then(|| format!("{} {how}", units::duration(Some(all_ns))))
+    (all_ns > 0.0).then(|| format!("{} {how}", units::duration(all_ns)))
 }
 
 fn stored(time: &TimeEvidence) -> Option<String> {
@@ -71,7 +71,7 @@ fn stored(time: &TimeEvidence) -> Option<String> {
     let level = time.interval.map_or_else(String::new, |interval| {
         format!(
             " An interval holds one more run of an unchanged program in {} of cases.",
-            units::precise(interval.level)
+            units::percent(interval.level)
         )
     });
     Some(format!("Head is one session, base is {sessions}{days}{step}, measured at other times.{level}"))
@@ -124,11 +124,8 @@ fn place(row: &VerdictRow, verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
 /// The command that gives this verdict again; `None` where it cannot be known.
 pub fn repeat(inputs: &Inputs) -> Option<String> {
     let paired = inputs.paired.as_ref()?;
-    let (base, head) = (commit(&paired.base.build)?, commit(&paired.head.build)?);
-    if base == head {
-        return None;
-    }
-    let target = bench_target(paired)?;
+    let (base, head) = commits(paired)?;
+    let target = bench_target(paired, &paired.head.engine.model)?;
     let named = if paired.cases.len() > MOST_CASES { &[] } else { paired.cases.as_slice() };
     let cases: Option<String> = named.iter().map(|case| one_of_many("cases", &case.id.id())).collect();
     // Without them it measures these and the others.
@@ -140,55 +137,26 @@ pub fn repeat(inputs: &Inputs) -> Option<String> {
     Some(format!("git checkout {head}\n{program} gate --against {base}{target}{server}{users}{cases}"))
 }
 
-/// The flags that name the bench target of criterion benches, and how it is built; for engines, whose target has the usual name, only the
-/// latter. `None` where a name cannot stand in a command.
-fn bench_target(paired: &PairedReceipt) -> Option<String> {
-    let engine = &paired.head.engine;
-    let target = if engine.is_of_benches() { flag("bench-target", &engine.model)? } else { String::new() };
-    Some(target + &built_with(&paired.built_with)?)
-}
-
-fn built_with(built: &BuiltWith) -> Option<String> {
-    let optional =
-        |name: &str, value: &Option<String>| value.as_ref().map_or(Some(String::new()), |value| flag(name, value));
-    let features: Option<String> =
-        built.features.iter().map(|feature| one_of_many("bench-features", feature)).collect();
-    let default = if built.no_default_features { " --bench-default-features=false" } else { "" };
-    let package = optional("bench-package", &built.package)?;
-    let flags = package + &features? + default + &optional("bench-profile", &built.profile)?;
-    (flags.len() <= MOST_FLAG_BYTES).then_some(flags)
-}
-
-/// One value of a flag that takes several with commas between them.
-fn one_of_many(name: &str, value: &str) -> Option<String> {
-    (!value.contains(',') && value.trim() == value).then(|| flag(name, value)).flatten()
-}
-
 /// The command that finds the commit, for the first case that got slower.
 pub fn bisect(inputs: &Inputs) -> Option<String> {
     let paired = inputs.paired.as_ref()?;
-    let slower =
-        inputs.verdict.as_ref()?.rows.iter().find(|row| row.outcome == Outcome::Regressed && row.time().is_some())?;
-    let case = slower.subject.case()?;
+    let mut rows = inputs.verdict.as_ref()?.rows.iter();
+    let slower = rows.find(|row| row.outcome == Outcome::Regressed && row.time().is_some())?;
+    let engine = &paired.head.engine;
     // A bisection builds bench targets alone.
-    if matches!(&*paired.head.engine.name, "server" | "command") {
+    if matches!(&*engine.name, "server" | "command") {
         return None;
     }
-    let (good, bad) = (commit(&paired.base.build)?, commit(&paired.head.build)?);
-    if good == bad {
-        return None;
-    }
-    let (target, case) = match paired.head.engine.model.split_once(',') {
+    let (good, bad) = commits(paired)?;
+    let (mut target, mut case) = (engine.model.as_str(), slower.subject.case()?.id());
+    if engine.is_of_benches() && target.contains(',') {
         // Of several bench targets the one whose name is in front; alone it has its own names.
-        Some(_) if paired.head.engine.is_of_benches() => {
-            let name = case.to_string();
-            let mut targets = paired.head.engine.model.split(',');
-            let own = targets.find_map(|target| Some((target, name.strip_prefix(target)?.strip_prefix('/')?)));
-            let (target, own) = own?;
-            (flag("bench-target", target)? + &built_with(&paired.built_with)?, flag("case", &format!("bench:{own}"))?)
-        }
-        _ => (bench_target(paired)?, flag("case", &case.id())?),
-    };
+        let name = slower.subject.to_string();
+        let own = target.split(',').find_map(|target| Some((target, name.strip_prefix(target)?.strip_prefix('/')?)));
+        target = own?.0;
+        case = format!("bench:{}", own?.1);
+    }
+    let (target, case) = (bench_target(paired, target)?, flag("case", &case)?);
     // The search's own is that of one build a side, which vary less than those that the gate drew.
     let limit = slower.time().and_then(|time| Some((time.statistic, time.threshold?)));
     let limit = limit.map_or_else(String::new, |(statistic, ratio)| {
@@ -196,4 +164,29 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
         format!(" --{name} {}", (ratio * 1e4).round() / 1e4)
     });
     Some(format!("{} bisect --good {good} --bad {bad}{target}{case}{limit}", inputs.program))
+}
+
+/// Base's and head's, where they can stand in a command and are not the same.
+fn commits(paired: &PairedReceipt) -> Option<(&str, &str)> {
+    let (base, head) = (commit(&paired.base.build)?, commit(&paired.head.build)?);
+    (base != head).then_some((base, head))
+}
+
+/// The flags that name a bench target of criterion benches, and how it is built; for engines, whose target has the usual name, only the
+/// latter. `None` where a name cannot stand in a command.
+fn bench_target(paired: &PairedReceipt, target: &str) -> Option<String> {
+    let BuiltWith { features, no_default_features, package, profile } = &paired.built_with;
+    let optional =
+        |name: &str, value: &Option<String>| value.as_ref().map_or(Some(String::new()), |value| flag(name, value));
+    let target = if paired.head.engine.is_of_benches() { flag("bench-target", target)? } else { String::new() };
+    let features: Option<String> = features.iter().map(|feature| one_of_many("bench-features", feature)).collect();
+    let default = if *no_default_features { " --bench-default-features=false" } else { "" };
+    let flags =
+        target + &optional("bench-package", package)? + &features? + default + &optional("bench-profile", profile)?;
+    (flags.len() <= MOST_FLAG_BYTES).then_some(flags)
+}
+
+/// One value of a flag that takes several with commas between them.
+fn one_of_many(name: &str, value: &str) -> Option<String> {
+    (!value.contains(',') && value.trim() == value).then(|| flag(name, value)).flatten()
 }

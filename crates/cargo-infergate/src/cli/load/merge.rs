@@ -6,10 +6,11 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 use super::{exit_code, show};
-use crate::cli::output;
 use crate::cli::outputs::{self, Written};
+use crate::cli::{output, pages};
 use infergate_load::merge::merge;
 use infergate_receipts::{LoadReceipt, read, write_json};
+use infergate_report::inputs::Inputs;
 
 /// What `load` does beside putting on load.
 #[derive(Subcommand)]
@@ -37,11 +38,12 @@ pub fn run(options: &Merge) -> Result<i32> {
     outputs::begin(&[("RECEIPTS", receipts)], Some(out), json.as_deref())?;
     let read = |path: &PathBuf| -> Result<(String, LoadReceipt)> { Ok((path.display().to_string(), read(path)?)) };
     let receipt = merge(receipts.iter().map(read).collect::<Result<_>>()?)?;
-    show(&receipt, false);
+    let code = exit_code(&receipt);
+    show(&Inputs { load: Some(receipt.clone()), ..pages::inputs() }, code != 0);
     let mut written = Written::default();
     if written.note(write_json(out, &receipt)) {
         output::line(&format!("receipt: {}", out.display()));
     }
     written.json(json.as_deref(), &receipt);
-    Ok(written.code(exit_code(&receipt)))
+    Ok(written.code(code))
 }

@@ -62,7 +62,6 @@ pub fn measure(
     }
     let builds_ns = begun.elapsed().as_nanos() as u64 - pilot_ns;
     let blocks = run.blocks_in_budget().unwrap_or(MAX_BLOCKS).min(MAX_BLOCKS);
-    line.above(|| output::say(&paired::thresholds(run.receipt())));
     let (broken, found) = (&run.receipt().broken, &run.receipt().notes[request.notes.len()..]);
     for message in broken.iter().cloned().chain(found.iter().map(words::note)) {
         line.above(|| output::line(&message));

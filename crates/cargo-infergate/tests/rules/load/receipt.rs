@@ -89,6 +89,6 @@ fn a_price_is_two_numbers_and_makes_a_cost() {
     let TargetRecord::Endpoint { price: own, .. } = &mut receipt.targets[0] else { panic!("a server") };
     *own = Some(price);
     // 100 tokens in for 0.5 and 4 out for 2 a million.
-    let text = infergate_report::terminal::load(&receipt);
+    let text = super::text(&receipt);
     assert!(text.contains("a million output tokens") && text.contains("0.0000580                     14.50"), "{text}");
 }

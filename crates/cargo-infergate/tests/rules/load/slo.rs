@@ -6,6 +6,7 @@ use infergate_load::summary::summarise;
 use infergate_receipts::{Limit, LoadReceipt};
 
 use crate::load::summary::level;
+use crate::load::text;
 
 const MS: u64 = 1_000_000;
 
@@ -81,18 +82,17 @@ fn the_most_users_are_those_that_met_the_limits_twice() {
         });
         let receipt = crate::load::receipt::sound();
         let levels = levels.collect();
-        let text =
-            infergate_report::terminal::load(&LoadReceipt { limits: vec![limit("ttft_p50=1s")], levels, ..receipt });
+        let text = text(&LoadReceipt { limits: vec![limit("ttft_p50=1s")], levels, ..receipt });
         text.lines().find(|line| line.contains("ttft_p50=1s")).expect("it is said").to_owned()
     };
     let confirmed = said(&[(1, true), (2, true), (4, true), (8, false), (6, false), (5, false), (4, true)]);
-    assert_eq!(confirmed, "- Most users that meet ttft_p50=1s, shown in two runs: 4 (5 do not).");
+    assert_eq!(confirmed, "- Most users that meet ttft_p50=1s, shown in two runs: 4; a run of 5 does not.");
     let luck = said(&[(1, true), (2, true), (4, true), (8, false), (6, true), (7, false), (6, false), (4, true)]);
-    assert_eq!(luck, "- Most users that meet ttft_p50=1s, shown in two runs: 4 (6 do not).");
+    assert_eq!(luck, "- Most users that meet ttft_p50=1s, shown in two runs: 4; a run of 6 does not.");
     let interrupted = said(&[(1, true), (2, true), (4, true), (8, false)]);
-    assert_eq!(interrupted, "- One run of 4 users meets ttft_p50=1s, and was not repeated (8 do not).");
+    assert_eq!(interrupted, "- In one run 4 users meet ttft_p50=1s; a run of 8 does not.");
     let all = said(&[(1, true), (2, true), (2, true)]);
-    assert_eq!(all, "- Most users that meet ttft_p50=1s, shown in two runs: 2, and no more were shown to.");
+    assert_eq!(all, "- Most users that meet ttft_p50=1s, shown in two runs: 2; no more were shown to.");
     let crossed = said(&[(1, false), (2, true)]);
-    assert_eq!(crossed, "- One run of 2 users meets ttft_p50=1s, and one of 1 does not: run it again.");
+    assert_eq!(crossed, "- In one run 2 users meet ttft_p50=1s; a run of 1 does not.");
 }

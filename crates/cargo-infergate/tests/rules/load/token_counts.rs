@@ -16,6 +16,7 @@ use crate::load::command::Place;
 use crate::load::faults::{answer, next_request, server};
 use crate::load::receipt::sound;
 use crate::load::script::{Act, END, HEAD, Script, chunk, done, endpoint, in_made_up_time, send, token};
+use crate::load::text;
 use crate::support;
 
 #[test]
@@ -85,12 +86,12 @@ fn a_tokenizer_counts_where_the_server_does_not() {
     let summary = summarise(&receipt.levels[0]);
     assert_eq!(summary.counted, Some(Counted::Tokenizer));
     assert_eq!(summary.tpot_ns.at(0.5), Some(10e6), "60 ms for the six tokens behind the first");
-    let text = infergate_report::terminal::load(&receipt);
+    let shown = text(&receipt);
     assert!(
-        text.contains("No usable count of tokens came from the server; they were counted in the texts of the answers by a tokenizer"),
-        "{text}"
+        shown.contains("No usable count of tokens came from the server; they were counted in the texts of the answers by a tokenizer"),
+        "{shown}"
     );
-    assert!(!text.contains("counted as pieces"), "{text}");
+    assert!(!shown.contains("counted as pieces"), "{shown}");
     // One answer that nobody counted: no number may look like a whole count.
     let partly = run(|number, record| {
         record.output_tokens = None;
@@ -105,8 +106,8 @@ fn the_servers_own_count_comes_first_and_both_have_to_agree() {
     assert_eq!(judge::reasons(&one_end_counted), Vec::<String>::new());
     let summary = summarise(&one_end_counted.levels[0]);
     assert_eq!((summary.counted, summary.tpot_ns.at(0.5)), (Some(Counted::Usage), Some(20e6)));
-    let text = infergate_report::terminal::load(&run(|_, _| {}));
-    assert!(text.contains("the same number in 40 of 40 answers, more than one apart in 0"), "{text}");
+    let shown = text(&run(|_, _| {}));
+    assert!(shown.contains("the same number in 40 of 40 answers, more than one apart in 0"), "{shown}");
     let another_model = run(|number, record| record.text_tokens = Some(if number == 0 { 9 } else { 4 }));
     let reasons = judge::reasons(&another_model);
     assert!(reasons[0].contains("more than one token apart on 1 of 40 answers, by up to 5"), "{reasons:?}");

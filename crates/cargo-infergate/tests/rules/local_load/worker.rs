@@ -47,7 +47,7 @@ fn every_level_is_run_in_turn() {
     let folder = tempfile::tempdir().expect("a folder");
     let said = load(folder.path(), "fake", &support::example("fake_load"), &["--users=1,4", "--requests=20"]).success();
     let text = stdout(&said);
-    assert!(text.contains("local: fake"), "{text}");
+    assert!(text.contains("fake on fake"), "{text}");
     assert!(text.contains("one request, in turn          3"), "{text}");
     let receipt = read::<LoadReceipt>(&folder.path().join("load.json")).expect("a receipt");
     assert!(!receipt.partial && receipt.invalid.is_empty() && receipt.audits.is_empty(), "{:?}", receipt.invalid);
@@ -98,7 +98,7 @@ fn a_run_is_judged_by_the_baseline_at_the_usual_place_or_the_one_that_is_named()
     }
     write_json(&folder.join("faster.json"), &baseline).expect("a file");
     let slower = run(&["--baseline=faster.json", "--json=verdict.json"]).code(1);
-    let expected = "verdict: regressed (exit 1): plain/4 users TTFT 100 % slower (";
+    let expected = "verdict: regressed (exit 1): load:plain/4 users TTFT +100.0 % (";
     assert!(last(&slower).starts_with(expected), "{}", last(&slower));
     assert_eq!(verdict("verdict.json").exit_code, 1);
 }

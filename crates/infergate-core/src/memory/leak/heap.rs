@@ -1,8 +1,6 @@
 //! The heap's rule. What is counted has no noise, but it may swing, and it may fill: caches are filled and emptied, buffers
 //! alternate. Whoever rises is followed for as many runs again, and those tell a leak from a plateau.
 
-use serde::{Deserialize, Serialize};
-
 use super::MIN_RUNS;
 use super::tail::{goes_on, keeps_its_pace, slows_down};
 use crate::stats::median;
@@ -55,16 +53,6 @@ pub struct HeapTrend {
     pub last_rise_run: usize,
     /// Runs from one rise of the low points to the next, on average.
     pub runs_between_rises: f64,
-}
-
-/// A leak in a random k-th of the runs, and how often it is found.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
-pub struct RandomLeak {
-    /// k: each run leaks with a chance of 1 / k.
-    pub interval: usize,
-    /// The share of phases in which it is called a leak.
-    pub chance: f64,
 }
 
 /// Whether the low points of the runs asked for rise, so that as many again have to tell why. `None` below [`MIN_RUNS`].
@@ -192,20 +180,6 @@ fn lowest_from(live: &[u64]) -> Vec<u64> {
         lows[at - 1] = lows[at - 1].min(lows[at]);
     }
     lows
-}
-
-/// The largest k for which a leak of one size in each k-th run is certain to be called, whichever run it starts in: seven
-/// quarters hold five of them, each in another one. `None` below [`MIN_RUNS`].
-pub fn certain_leak_interval(runs: usize) -> Option<usize> {
-    (runs >= MIN_RUNS).then(|| 7 * (runs / 4) / LEAST_RISING_STEPS)
-}
-
-/// How often leaks in a random k-th of the runs are found, for k of a tenth and of a fifth of the runs; nothing below
-/// [`MIN_RUNS`]. By simulation (`cargo test -p infergate-core --test rules leak_rule -- --nocapture` draws them again): what counts is the number of such
-/// runs, so that the chances hold for any number of runs.
-pub fn random_leaks(runs: usize) -> Vec<RandomLeak> {
-    let known = [(10, 0.94), (5, 0.6)].map(|(part, chance)| RandomLeak { interval: runs / part, chance });
-    if runs < MIN_RUNS { Vec::new() } else { known.to_vec() }
 }
 
 /// The first run of a quarter, from 0.

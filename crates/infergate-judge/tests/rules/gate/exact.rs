@@ -61,7 +61,7 @@ fn a_counter_is_compared_with_the_range_seen_before() {
     }
     let verdict = judged(&counted(16, 16), &base);
     let row = row(&verdict, "decode/p128", "allocations_per_token");
-    assert_eq!(note(row), "allocations a token +8 (8 to 16)");
+    assert_eq!(note(row), "allocations per token +8 (8 to 16)");
     let Evidence::Counter(counter) = &row.evidence else { panic!("{row:?}") };
     let (five_to_eight, sixteen) = (Counter { min: 5, max: 8 }, Counter { min: 16, max: 16 });
     assert_eq!((counter.base, counter.head), (Some(five_to_eight), Some(sixteen)));
@@ -76,9 +76,9 @@ fn a_shorter_context_and_another_vocabulary_fail() {
         judged(&head, &base())
     };
     for (context, vocab, name, said) in [
-        (512, 100, "context_tokens", "tokens of context -512 (1024 to 512)"),
-        (1024, 99, "vocab_tokens", "tokens of vocabulary -1 (100 to 99)"),
-        (1024, 164, "vocab_tokens", "tokens of vocabulary +64 (100 to 164)"),
+        (512, 100, "context_tokens", "context tokens -512 (1024 to 512)"),
+        (1024, 99, "vocab_tokens", "vocab tokens -1 (100 to 99)"),
+        (1024, 164, "vocab_tokens", "vocab tokens +64 (100 to 164)"),
     ] {
         let verdict = verdict(context, vocab);
         let row = row(&verdict, "model", name);
@@ -123,7 +123,7 @@ fn bytes_may_rise_by_the_tolerance_and_allocations_by_nothing() {
     }
     let verdict = judged(&head("peak_live_bytes", 899_084), &base("peak_live_bytes", 899_068));
     let said = note(row(&verdict, "decode/p128", "peak_live_bytes"));
-    assert_eq!(said, "live at the peak +16 B, within tolerance");
+    assert_eq!(said, "peak live bytes +16 B, within tolerance");
     let none = Policy { counter_tolerance: 0.0, ..Policy::default() };
     let strict = judge(&head("peak_live_bytes", 1001), Some(&base("peak_live_bytes", 1000)), &none);
     assert_eq!(strict.expect("a verdict").verdict, Outcome::CounterRegressed);
@@ -215,7 +215,7 @@ fn a_counter_that_two_runs_of_each_process_raise_is_a_regression() {
     assert_eq!(outcome(once, twice), Outcome::Pass, "base reached it, too");
     assert_eq!(outcome(low, twice), Outcome::CounterRegressed);
     let verdict = judged(low, twice);
-    assert!(of(&verdict).contains("live at the peak +256 MiB in some runs ("), "{}", of(&verdict));
+    assert!(of(&verdict).contains("peak live bytes +256 MiB in some runs ("), "{}", of(&verdict));
 }
 
 /// Of a few hundred bytes a longer path is a large part, and it is nothing.

@@ -1,6 +1,6 @@
 //! How accurate the client was, by a server that wrote down what it sent.
 
-use crate::load::{View, load_cell};
+use crate::load::View;
 use crate::model::{Cell, Missing, Rows, Section, Table, Tone, Unit};
 
 const ABOUT: &str = "Before each load the client is driven against a server that wrote down when it sent each token.";
@@ -25,8 +25,7 @@ fn ns(value: Option<f64>) -> Cell {
 fn audits(view: &View<'_>) -> Table {
     let audits = &view.receipt.audits;
     let has_shards = audits.iter().any(|audit| audit.shard.is_some());
-    Rows::of("audits", "Self-audit before the run", audits)
-        .column(view.load_column(), |audit| load_cell(&audit.arrivals))
+    view.loads_of(Rows::of("audits", "Self-audit before the run", audits), |audit| audit.arrivals)
         .with_if(has_shards, |rows| {
             let number =
                 |shard: Option<u32>| Cell::number(shard.map(|shard| shard + 1), Unit::Count, Missing::NotGiven);

@@ -11,7 +11,7 @@ use crate::model::{Cell, Missing, Section, Tone, Unit};
 /// A line a level and target with a failure or a request that was made again; nothing where all went well and one target was
 /// asked.
 pub fn topic(view: &View<'_>) -> Option<Section> {
-    let is_well = view.digest.points.iter().all(|point| point.failed() == 0 && point.summary.retries == 0);
+    let is_well = view.points.iter().all(|point| point.failed() == 0 && point.summary.retries == 0);
     if is_well && !view.has_targets() {
         return None;
     }

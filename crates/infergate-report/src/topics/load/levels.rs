@@ -11,7 +11,6 @@ use super::failures::classes;
 use super::{at_most_users, ends, lines, threshold};
 use crate::load::{Metric, Point, Rank, View, percentile_cell};
 use crate::model::{Axis, Cell, Chart, Finding, Missing, Section, Tone, Unit};
-use crate::words::missing;
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
     let no_output = |point: &Point| if point.series.target.is_some() { Missing::Shared } else { Missing::NoWindow };
@@ -98,7 +97,7 @@ fn chart(view: &View<'_>) -> Chart {
 /// What a row has no room for.
 fn remarks(view: &View<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
-    for point in &view.digest.points {
+    for point in view.points {
         let late = point.summary.late_ns.at(0.5).filter(|_| point.users().is_none()).map(|late| {
             let late = Unit::Ns.show(late);
             format!("the client sent requests {late} after their scheduled start (P50), which is in every latency")
@@ -106,7 +105,7 @@ fn remarks(view: &View<'_>) -> Vec<String> {
         let all = [failed(view, point), late, few(point)];
         remarks.extend(all.into_iter().flatten().map(|remark| format!("{}: {remark}", view.place_name(point))));
     }
-    let requests = view.digest.points.iter().flat_map(|point| view.requests(point));
+    let requests = view.points.iter().flat_map(|point| view.requests(point));
     remarks.extend(compare(requests).map(|TokenCounts { both, same, apart, .. }| {
         format!(
             "tokens by the server's usage and by the tokenizer: the same number in {same} of {both} answers, more than one apart \
@@ -119,7 +118,7 @@ fn remarks(view: &View<'_>) -> Vec<String> {
 /// That a level has too few requests; `None` where it has those that were asked for.
 fn few(point: &Point) -> Option<String> {
     match (point.summary.started, point.summary.asked) {
-        (0, _) => Some(missing::reason(Missing::NoWindow)),
+        (0, _) => Some(Missing::NoWindow.reason()),
         (started, Some(asked)) if (started as u64) < asked => {
             Some(format!("{started} of {asked} requests ran at full load to their ends: the level ended early"))
         }
@@ -141,7 +140,7 @@ fn failed(view: &View<'_>, point: &Point) -> Option<String> {
 
 /// The answers whose tokens no server counted, and what was done in its place.
 fn counted(view: &View<'_>, how: Counted, by: &str) -> Option<String> {
-    let points = || view.digest.points.iter().filter(|point| point.summary.counted == Some(how));
+    let points = || view.points.iter().filter(|point| point.summary.counted == Some(how));
     points().next()?;
     let targets: BTreeSet<String> =
         points().map(|point| view.target_name(point)).filter(|name| !name.is_empty()).collect();

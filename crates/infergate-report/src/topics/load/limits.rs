@@ -37,7 +37,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
             if view.has_scenarios() { format!("{}: {most}.", view.scenario(scenario)) } else { format!("{most}.") }
         });
         let most: Vec<String> = most.collect();
-        section = section.with([format!("Limits of a level: {limits}")]).with([most]).with([met(view, &judged)]);
+        section = section.with([most]).with([met(view, &judged)]);
     }
     if !of_requests.is_empty() {
         let note = format!("Limits of each request: {}.", spelt(&of_requests));
@@ -89,14 +89,11 @@ fn most_users(judged: &[Judged<'_>], scenario: usize, limits: &str) -> String {
     let met = tried.iter().filter(|(_, met)| *met).map(|(users, _)| *users).max();
     let missed = judged.iter().filter(|(_, met)| *met == Some(false)).map(|(users, _)| *users).min();
     let beyond =
-        missed.map_or_else(|| ", and no more were shown to".to_owned(), |missed| format!(" ({missed} do not)"));
+        missed.map_or_else(|| "; no more were shown to".to_owned(), |missed| format!("; a run of {missed} does not"));
     match (next_step(&tried, most), met, missed) {
         (Step::Found(Some(found)), ..) => format!("most users that meet {limits}, shown in two runs: {found}{beyond}"),
-        (_, Some(met), Some(missed)) if missed <= met => {
-            format!("one run of {met} users meets {limits}, and one of {missed} does not: run it again")
-        }
-        (Step::Run(_), Some(met), _) => format!("one run of {met} users meets {limits}, and was not repeated{beyond}"),
-        (_, _, Some(missed)) => format!("no number of users meets {limits}: {missed} do not"),
-        (_, _, None) => format!("no level has enough requests to say whether it meets {limits}"),
+        (_, Some(met), _) => format!("in one run {met} users meet {limits}{beyond}"),
+        (_, None, Some(missed)) => format!("no number of users meets {limits}: a run of {missed} does not"),
+        (_, None, None) => format!("no level has enough requests to say whether it meets {limits}"),
     }
 }

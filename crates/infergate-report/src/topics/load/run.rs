@@ -33,23 +33,24 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
 
 fn facts(view: &View<'_>) -> Table {
     let receipt = view.receipt;
-    let mut table = Table::facts("run", "Run");
-    table.fact("began", Cell::foreign(&receipt.created));
-    table.fact("infergate", Cell::foreign(&receipt.tool));
-    table.fact("client", Cell::foreign(&receipt.machine.class));
-    table.fact("client's processor", Cell::foreign(&receipt.machine.cpu_model));
-    table.fact("seed", receipt.seed.to_string());
     let mut loads: Vec<String> = receipt.levels.iter().map(|level| level.arrivals.name()).collect();
     loads.dedup();
-    table.fact("levels", Cell::foreign(&loads.join(", ")));
-    table
+    let facts = vec![
+        ("began", Cell::foreign(&receipt.created)),
+        ("infergate", Cell::foreign(&receipt.tool)),
+        ("client", Cell::foreign(&receipt.machine.class)),
+        ("client's processor", Cell::foreign(&receipt.machine.cpu_model)),
+        ("seed", receipt.seed.to_string().into()),
+        ("levels", Cell::foreign(&loads.join(", "))),
+    ];
+    Table::facts("run", "Run", facts)
 }
 
 fn targets(view: &View<'_>) -> Table {
     let price = |target: &TargetRecord, of: fn(Price) -> f64| {
         Cell::number(target.price().map(of), Unit::Price, Missing::NoPrice)
     };
-    Rows::of("targets", "Targets", view.receipt.targets.iter().enumerate())
+    let table = Rows::of("targets", "Targets", view.receipt.targets.iter().enumerate())
         .words("target", "target", |(index, _)| Cell::foreign(&view.target(*index)))
         .words("model", "model", |(_, target)| match target {
             TargetRecord::Endpoint { model, .. } => Cell::foreign(model),
@@ -76,12 +77,14 @@ fn targets(view: &View<'_>) -> Table {
         .about("of a million prompt tokens")
         .numbers("output_price", "price out", |(_, target)| price(target, |price| price.output_per_million))
         .about("of a million output tokens")
-        .table()
+        .table();
+    // The first line of a terminal names the only one.
+    if view.has_targets() { table.on_terminal() } else { table }
 }
 
 /// What a local engine did with many requests.
 fn batches(view: &View<'_>) -> Table {
-    let points = view.digest.points.iter();
+    let points = view.points.iter();
     let batches = points.filter_map(|point| Some((point, view.record(point)?.batch.as_ref()?)));
     view.lead_of_point(Rows::of("batches", "Batches of the local engine", batches), |(point, _)| point)
         .numbers("slots", "room for", |(_, batch)| batch.slots)

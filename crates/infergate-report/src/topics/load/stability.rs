@@ -1,13 +1,12 @@
-//! Whether a run was the same from its begin to its end: the medians of each quarter of a level's measured requests, and every
-//! request over the time of the run.
+//! Whether a run was the same from its begin to its end: the medians of each quarter of a level's measured requests.
 
 use infergate_core::load::RequestRecord;
 use infergate_core::stats::samples_needed;
 use infergate_load::summary::counted_requests;
 use infergate_load::summary::values::Values;
 
-use crate::load::{Metric, Point, Series, View};
-use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Tone, Unit};
+use crate::load::{Metric, Point, View};
+use crate::model::{Cell, Finding, Missing, Rows, Section, Tone, Unit};
 use crate::units;
 
 const ABOUT: &str = "The measured requests of each level in four parts of as many each, in the order of their starts.";
@@ -18,8 +17,6 @@ const QUARTERS: [(&str, &str); 4] =
     [("first", "first quarter"), ("second", "second"), ("third", "third"), ("fourth", "fourth")];
 /// Quarters whose medians differ by more than this part are worth a word.
 const STEADY: f64 = 0.10;
-/// More points than this hide each other, and make a file slow.
-const MOST_POINTS: usize = 900;
 
 /// A figure of a level in each quarter.
 struct Course<'a> {
@@ -42,7 +39,7 @@ impl Course<'_> {
 }
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
-    let measured = view.digest.points.iter().filter(|point| point.summary.started > 0);
+    let measured = view.points.iter().filter(|point| point.summary.started > 0);
     let courses = measured.flat_map(|point| {
         let quarters = quarters(view, point);
         FOLLOWED.map(|metric| Course {
@@ -66,7 +63,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         .notable(|course| course.is_notable())
         .table();
     let section = Section::new("load_stability", "Stability over the run").with([ABOUT]).with([table.folding()]);
-    Some(section.with(finding(view, &courses)).with([chart(view)]))
+    Some(section.with(finding(view, &courses)))
 }
 
 /// The measured requests of a point, by quarters of its level.
@@ -84,10 +81,10 @@ fn quarters<'a>(view: &View<'a>, point: &Point) -> [Vec<&'a RequestRecord>; QUAR
 
 fn median(quarter: &[&RequestRecord], metric: Metric) -> Cell {
     let values = Values::of_metric(quarter, metric);
-    let (needed, samples) = (samples_needed(0.5).unwrap_or(usize::MAX), values.requests);
-    let why = match samples < needed {
-        true => Missing::TooFewSamples { needed, samples },
-        false => Missing::AmongFailed { failed: values.failed, requests: samples + values.failed },
+    let (needed, found) = (samples_needed(0.5).unwrap_or(usize::MAX), values.requests);
+    let why = match found < needed {
+        true => Missing::TooFew { what: "requests", needed, found },
+        false => Missing::AmongFailed { failed: values.failed, requests: found + values.failed },
     };
     Cell::number(values.at(0.5), Unit::of(metric), why)
 }
@@ -104,39 +101,4 @@ fn finding(view: &View<'_>, courses: &[Course<'_>]) -> Option<Finding> {
         Unit::Fraction.show(STEADY)
     );
     Some(Finding::new(tone, said))
-}
-
-/// When each completed request started, and how long it took; so many that nothing is said of each.
-fn chart(view: &View<'_>) -> Chart {
-    let began_ns = view.receipt.levels.iter().map(|level| level.began_ns).min().unwrap_or(0);
-    let places = |series: Series| {
-        let levels = view.receipt.levels.iter().filter(|level| level.scenario as usize == series.scenario);
-        let completed = levels.flat_map(|level| &level.requests).filter(|record| record.failure.is_none());
-        let its = completed.filter(|record| series.has(record));
-        let places = its.filter_map(|record| {
-            let y = Metric::E2e.value(record).filter(|ns| *ns > 0.0)?;
-            Some(Place::new(record.scheduled_ns.saturating_sub(began_ns) as f64, y, ""))
-        });
-        places.collect::<Vec<Place>>()
-    };
-    let drawn: Vec<(Series, Vec<Place>)> = view.series().into_iter().map(|series| (series, places(series))).collect();
-    // As many of each part of the run.
-    let every = drawn.iter().map(|(_, places)| places.len()).sum::<usize>().div_ceil(MOST_POINTS).max(1);
-    let has_several = drawn.len() > 1;
-    let layers = drawn.into_iter().enumerate().filter(|(_, (_, places))| !places.is_empty());
-    let layers = layers.map(|(n, (series, places))| {
-        let name = if has_several { view.series_name(series) } else { "a request".to_owned() };
-        Layer::new(name, Look::nth(n), Marks::Dots(places.into_iter().step_by(every).collect()))
-    });
-    let some = if every > 1 { format!(" One in {every} requests is drawn.") } else { String::new() };
-    Chart {
-        id: "load-stability".into(),
-        title: "Every request over the run".into(),
-        caption: format!(
-            "A point a request that completed, where it started. Steps are levels; a slope or a cloud within a level is not steady.{some}"
-        ),
-        x: Axis::new("since the first level began", Unit::Ns).zero(),
-        y: Axis::new("E2E", Unit::Ns).logarithmic(),
-        layers: layers.collect(),
-    }
 }

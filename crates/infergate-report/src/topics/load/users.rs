@@ -4,9 +4,7 @@
 use infergate_core::stats::mean;
 
 use super::{at_load, ends, lines, threshold};
-use crate::load::{
-    INSTANT_NS, Metric, Point, Rank, SLUGGISH_NS, View, WAITED_FOR_NS, load_cell, percentile_cell, smoothness,
-};
+use crate::load::{Feels, Metric, Point, Rank, View, feels, percentile_cell};
 use crate::model::{
     Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Stretch, Table, Tone, Unit,
 };
@@ -20,57 +18,10 @@ const FIGURES: [(Metric, &str); 5] = [
     (Metric::DecodeSpeed, "Decode speed of a user: tokens a second once the first one is there (1 / TPOT)."),
     (Metric::OutputThroughput, "Output throughput of a request: its output tokens / E2E."),
 ];
-/// A first token up to here seems to be there at once.
-const AT_ONCE_NS: f64 = 200e6;
-/// Tokens a second that people read: 200 to 300 words a minute.
-const SLOW_READER: f64 = 4.0;
-const FAST_READER: f64 = 7.0;
 /// A threshold is drawn where a median is above this part of it: it would make the lines flat.
 const NEAR: f64 = 0.2;
 /// The figures whose range over the scenarios is told.
 const RANGES: [Metric; 2] = [Metric::DecodeSpeed, Metric::Ttft];
-
-/// What a reader makes of a figure.
-struct Feels {
-    about: &'static str,
-    word: fn(f64) -> &'static str,
-    /// The word that is bad news; empty for none.
-    bad: &'static str,
-    /// Values where the word changes, as a picture names them.
-    thresholds: &'static [(&'static str, f64)],
-}
-
-fn feels(metric: Metric) -> Option<Feels> {
-    match metric {
-        Metric::Itl => Some(Feels {
-            about: "by the P50: instant under 20 ms, acceptable up to 70 ms, sluggish above",
-            word: smoothness,
-            bad: "sluggish",
-            thresholds: &[("instant below 20 ms", INSTANT_NS), ("sluggish above 70 ms", SLUGGISH_NS)],
-        }),
-        Metric::Ttft => Some(Feels {
-            about: "by the P50: at once up to 200 ms, nearly so up to 300 ms",
-            word: |ttft_ns| match ttft_ns {
-                ns if ns <= AT_ONCE_NS => "at once",
-                ns if ns <= WAITED_FOR_NS => "nearly at once",
-                _ => "waited for",
-            },
-            bad: "",
-            thresholds: &[],
-        }),
-        Metric::DecodeSpeed => Some(Feels {
-            about: "by the P50: people read 4 to 7 tokens a second",
-            word: |tokens_per_s| match tokens_per_s {
-                speed if speed < SLOW_READER => "slower than reading",
-                speed if speed <= FAST_READER => "as fast as reading",
-                _ => "faster than reading",
-            },
-            bad: "slower than reading",
-            thresholds: &[("reading speed, 4 tokens/s", SLOW_READER), ("7 tokens/s", FAST_READER)],
-        }),
-        _ => None,
-    }
-}
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
     let definitions: Vec<String> = FIGURES.iter().map(|(_, about)| (*about).to_owned()).collect();
@@ -94,39 +45,33 @@ fn table(view: &View<'_>, metric: Metric) -> Table {
         .numbers("p99", "P99", percentile(Rank::P99));
     if let Some(feels) = feels(metric) {
         let word = |point: &&Point| match percentile_cell(point, metric, Rank::P50) {
-            Cell::Number(p50, _) => Cell::text((feels.word)(p50.value)),
+            Cell::Number(p50, _) => Cell::text(feels.word(p50.value)),
             missing => missing,
         };
-        rows = rows.words("feels", "feels", word).about(feels.about);
+        rows = rows.words("feels", "feels", word).about(format!("by the P50: {}", feels.about(Unit::of(metric))));
+        if metric == Metric::Itl {
+            rows = gaps(rows, feels);
+        }
     }
-    rows.with_if(metric == Metric::Itl, gaps).table().on_terminal()
+    rows.table().on_terminal()
 }
 
 /// What is said of all gaps together: their mean, and the part in each class.
-fn gaps(rows: Rows<&Point>) -> Rows<&Point> {
+fn gaps<'a>(rows: Rows<&'a Point>, feels: &Feels) -> Rows<&'a Point> {
     let of = |point: &Point, value: Option<f64>, unit| {
         let why = if point.summary.window.is_none() { Missing::NoWindow } else { Missing::Undefined };
         Cell::number(value, unit, why)
     };
-    let share = |is_in: fn(f64) -> bool| {
-        move |point: &&Point| {
+    let mean = |point: &&Point| of(point, mean(&point.summary.itl_ns.values), Unit::Ns);
+    let rows = rows.numbers("mean", "mean", mean).about("of all gaps of requests that completed").detail();
+    feels.words().fold(rows, |rows, word| {
+        let share = |point: &&Point| {
             let gaps_ns = &point.summary.itl_ns.values;
-            let within = gaps_ns.iter().filter(|ns| is_in(**ns)).count();
+            let within = gaps_ns.iter().filter(|ns| feels.word(**ns) == word).count();
             of(point, Some(within as f64 / gaps_ns.len() as f64), Unit::Fraction)
-        }
-    };
-    rows.numbers("mean", "mean", |point| of(point, mean(&point.summary.itl_ns.values), Unit::Ns))
-        .about("of all gaps of requests that completed")
-        .detail()
-        .numbers("instant", "instant", share(|ns| ns < INSTANT_NS))
-        .about("the part of gaps under 20 ms")
-        .detail()
-        .numbers("acceptable", "acceptable", share(|ns| (INSTANT_NS..=SLUGGISH_NS).contains(&ns)))
-        .about("from 20 to 70 ms")
-        .detail()
-        .numbers("sluggish", "sluggish", share(|ns| ns > SLUGGISH_NS))
-        .about("above 70 ms")
-        .detail()
+        };
+        rows.numbers(word, word, share).about("the part of all gaps").detail()
+    })
 }
 
 /// From the best to the worst median of all, and what a reader makes of both.
@@ -137,10 +82,10 @@ fn finding(view: &View<'_>, metric: Metric) -> Option<Finding> {
         (best, worst) = (worst, best);
     }
     let show = |(point, value): (&Point, f64)| {
-        format!("{} ({}: {})", Unit::of(metric).show(value), view.place_name(point), (feels.word)(value))
+        format!("{} ({}: {})", Unit::of(metric).show(value), view.place_name(point), feels.word(value))
     };
     let range = if best.0 == worst.0 { show(best) } else { format!("from {} to {}", show(best), show(worst)) };
-    let tone = if (feels.word)(worst.1) == feels.bad { Tone::Warn } else { Tone::Plain };
+    let tone = if feels.word(worst.1) == feels.bad { Tone::Warn } else { Tone::Plain };
     Some(Finding::new(tone, format!("The middle {} is {range}", metric.long())))
 }
 
@@ -159,10 +104,9 @@ fn chart(view: &View<'_>, metric: Metric) -> Chart {
         }
     }
     let largest = view.charted().filter_map(|point| point.p50(metric)).fold(0.0, f64::max);
-    let thresholds = feels(metric).map_or(&[][..], |feels| feels.thresholds).iter();
-    layers.extend(
-        thresholds.filter(|(_, value)| largest > NEAR * value).map(|(name, value)| threshold(view, name, *value)),
-    );
+    let limits = feels(metric).into_iter().flat_map(|feels| feels.limits(Unit::of(metric)));
+    layers
+        .extend(limits.filter(|(_, value)| largest > NEAR * value).map(|(name, value)| threshold(view, &name, value)));
     let better = if metric.is_rate() { "More is better." } else { "Less is better." };
     Chart {
         id: format!("load-{}", metric.key().replace('_', "-")),
@@ -220,8 +164,7 @@ fn range(view: &View<'_>, metric: Metric) -> Table {
     let scenario = |point: &Point| Cell::foreign(&view.series_name(point.series));
     let loads = view.loads().into_iter();
     let ranges = loads.filter_map(|load| ends(at_load(view, load), |point| point.p50(metric)));
-    Rows::of(metric.key(), capital(metric.long()), ranges)
-        .column(view.load_column(), |[(point, _), _]| load_cell(&point.arrivals))
+    view.loads_of(Rows::of(metric.key(), capital(metric.long()), ranges), |[(point, _), _]| point.arrivals)
         .numbers("least", "smallest P50", |[(_, least), _]| median(*least))
         .words("least_of", "of", |[(point, _), _]| scenario(point))
         .numbers("most", "largest P50", |[_, (_, most)]| median(*most))

@@ -5,13 +5,12 @@ use infergate_receipts::{Against, Evidence, LoadReceipt, Metric, Note, Outcome, 
 use infergate_report::inputs::Inputs;
 use infergate_report::model::Block;
 use infergate_report::terminal;
-use infergate_report::terminal::load as text;
 use infergate_report::topics::report;
 use infergate_report::verdict_file::verdict_file;
 
 use crate::report_formats::load::{cell, of, table};
 use crate::report_formats::runs::{Answers, in_turn, level, receipt, server};
-use crate::report_formats::support::file;
+use crate::report_formats::support::{file, load};
 
 const OUTCOMES: [Outcome; 13] = [
     Outcome::Accepted,
@@ -53,7 +52,7 @@ fn the_terminal_and_the_page_say_alike_who_is_faster() {
     ];
     for (first, second, moves_ms, expected, said) in cases {
         let receipt = two(first, second, moves_ms);
-        let on_terminal = text(&receipt);
+        let on_terminal = terminal::report(&load(receipt.clone()));
         assert!(on_terminal.contains(said), "{said} is not in {on_terminal}");
         let page = of(receipt);
         let pairs = table(&page, "load_winners", "pairs");
@@ -90,7 +89,7 @@ fn verdicts() -> Vec<Verdict> {
 #[test]
 fn a_verdict_is_the_same_on_the_terminal_in_a_comment_and_for_other_tools() {
     for verdict in verdicts() {
-        let on_terminal = terminal::verdict(&verdict, "who");
+        let on_terminal = terminal::verdict("who", &verdict, "");
         let (words, code) = (verdict.verdict.words(), verdict.exit_code);
         let decision = on_terminal.lines().last().expect("a decision").to_owned();
         let plain = anstream::adapter::strip_str(&decision).to_string();

@@ -103,7 +103,7 @@ fn commands_for_servers_and_programs_measure_these() {
 /// The table of infergate.toml that a comment offers says the same name, in a block that the name does not end.
 #[test]
 fn a_name_is_one_value_of_a_table() {
-    for name in NAMES.into_iter().chain(["a\u{202e}b", "a\u{ffff}b", "\"\"\"\\"]) {
+    for name in NAMES.into_iter().chain(["\"\"\"\\"]) {
         let mut inputs = bench(name);
         inputs.paired.as_mut().expect("a pair").terms =
             Some(Terms { by_head: false, accept: Vec::new(), accepted_before: Vec::new() });

@@ -4,7 +4,7 @@ use infergate_receipts::Outcome;
 use infergate_report::export::{EXPORTERS, chosen};
 use infergate_report::inputs::Inputs;
 use infergate_report::model::{
-    Axis, Block, Cell, Chart, Column, Finding, Layer, Look, Marks, Missing, Place, Quantity, Report, Section, Stretch,
+    Axis, Block, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Quantity, Report, Rows, Section, Stretch,
     Table, Tone, Unit,
 };
 use infergate_report::terminal;
@@ -24,43 +24,43 @@ fn assert_snapshot(name: &str, text: &str) {
 
 /// Each kind of cell, in columns with and without numbers, one of them empty; a row that is folded.
 fn cells() -> Table {
-    let columns = vec![
-        Column::words("case", "case"),
-        Column::numbers("time", "time").about("The median."),
-        Column::numbers("change", "change"),
-        Column::numbers("p99", "P99"),
-        Column::words("verdict", "verdict"),
-    ];
-    let mut table = Table::new("cases", "Cases", columns).noted("Words | that <mark> up.");
     let change = Quantity::new(0.021, Unit::Change).map(|change| Quantity { interval: Some((0.011, 0.031)), ..change });
-    let missing = || Cell::Missing(Missing::TooFewSamples { needed: 368, samples: 3 });
+    let change = Cell::Number(change.expect("a number"), Tone::Bad);
     let time = Cell::number(Some(1_234_567.0), Unit::Ns, Missing::NotMeasured).toned(Tone::Bad);
     let slower = Cell::text("slower").toned(Tone::Bad);
-    let change = Cell::Number(change.expect("a number"), Tone::Bad);
-    table.notable_row(vec![Cell::foreign("`a|b` <i>"), time, change, missing(), slower], true);
     let none = Cell::Missing(Missing::NoBase);
-    let count = Cell::count(3);
-    table.notable_row(vec![Cell::text("=decode"), count, none, missing(), Cell::text("")], false);
-    table.folding()
+    let rows = [
+        (Cell::foreign("`a|b` <i>"), time, change, slower),
+        (Cell::text("=decode"), Cell::count(3), none, Cell::text("")),
+    ];
+    Rows::of("cases", "Cases", rows)
+        .words("case", "case", |(case, ..)| case.clone())
+        .numbers("time", "time", |(_, time, ..)| time.clone())
+        .about("The median.")
+        .numbers("change", "change", |(_, _, change, _)| change.clone())
+        .numbers("p99", "P99", |_| Cell::Missing(Missing::TooFew { what: "samples", needed: 368, found: 3 }))
+        .words("verdict", "verdict", |(.., verdict)| verdict.clone())
+        .notable(|(.., verdict)| verdict.tone() == Tone::Bad)
+        .table()
+        .noted("Words | that <mark> up.")
+        .folding()
 }
 
-/// A line, a line with marks, dots and an area over numbers.
+/// A line, a line with marks and an area over numbers.
 fn curves() -> Chart {
     let places = || vec![Place::new(1.0, 10e6, "1 user: 10.0 ms"), Place::new(4.0, 40e6, "4 users: 40.0 ms")];
     let stretch = |x, low, high| Stretch { x, low, high };
     let stretches = vec![stretch(1.0, 5e6, 15e6), stretch(4.0, 30e6, 50e6)];
-    let dots = [1.0, 2.0, 4.0].map(|x| Place::new(x, 20e6, "")).into();
     Chart {
         id: "curves".into(),
         title: "Time <by> users".into(),
         caption: "It rises.".into(),
         x: Axis { marks: vec![1.0, 2.0, 4.0], ..Axis::new("users", Unit::Count).logarithmic() },
-        y: Axis { includes: Some(60e6), ..Axis::new("time", Unit::Ns).zero() },
+        y: Axis::new("time", Unit::Ns).zero(),
         layers: vec![
             Layer::new("P25 to P75", Look::head(), Marks::Area(stretches)),
             Layer::new("head", Look::head(), Marks::MarkedLine(places())),
-            Layer::new("base", Look::base(), Marks::Line(places())),
-            Layer::new("each", Look::nth(1), Marks::Dots(dots)),
+            Layer::new("base", Look::nth(1), Marks::Line(places())),
         ],
     }
 }
@@ -102,9 +102,8 @@ fn spans() -> Chart {
 fn small() -> Report {
     let finding = |tone, said: &str| Finding { tone, said: said.into() };
     let findings = vec![finding(Tone::Good, "It takes 1.23 ms"), finding(Tone::Warn, "It is *slow*")];
-    let mut facts = Table::facts("facts", "");
-    facts.fact("model", Cell::foreign("a <b> & c"));
-    facts.fact("tokens", Cell::Missing(Missing::Undefined));
+    let facts = vec![("model", Cell::foreign("a <b> & c")), ("tokens", Cell::Missing(Missing::Undefined))];
+    let facts = Table::facts("facts", "", facts);
     Report {
         title: "One case is slower".into(),
         subject: "an engine on a machine".into(),
@@ -170,12 +169,10 @@ fn every_format_to_the_letter() {
 /// A receipt, a verdict and a memory phase as a terminal shows them, without colours.
 #[test]
 fn a_terminal_to_the_letter() {
-    let (run, judged, memory) = (run().head.expect("a run"), two_runs().verdict.expect("judged"), memory());
-    let phase = memory.memory.expect("a phase");
     let texts = [
-        ("receipt", terminal::receipt(&run)),
-        ("verdict", terminal::verdict(&judged, "SUBJECT")),
-        ("memory", terminal::memory(&phase, &memory.verdict.expect("judged"))),
+        ("receipt", terminal::report(&run())),
+        ("verdict", terminal::verdict("SUBJECT", &two_runs().verdict.expect("judged"), "")),
+        ("memory", terminal::report(&memory())),
     ];
     for (name, text) in texts {
         assert_snapshot(&format!("terminal-{name}.txt"), &anstream::adapter::strip_str(&text).to_string());

@@ -73,7 +73,7 @@ pub fn load(receipt: LoadReceipt) -> Inputs {
 pub fn files(inputs: &Inputs) -> Vec<File> {
     let names: Vec<String> = EXPORTERS
         .iter()
-        .filter(|exporter| (exporter.lacks)(inputs).is_none())
+        .filter(|exporter| exporter.lacks(inputs).is_none())
         .map(|exporter| exporter.name.to_owned())
         .collect();
     let report = report(inputs);
