@@ -70,5 +70,5 @@ fn arguments() -> impl Iterator<Item = String> {
 fn work(factory: &dyn EngineFactory) -> Result<()> {
     process::ensure_environment(&factory.environment(&Config::from_environment()?.load_request()))?;
     process::end_with_parent();
-    worker::serve_here(factory, &MonotonicClock::new())
+    process::stack::placed(|| worker::serve_here(factory, &MonotonicClock::new()))
 }

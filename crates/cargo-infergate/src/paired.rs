@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::{Clock as _, MonotonicClock};
+use infergate_core::process::stack;
 use infergate_core::progress::Progress;
 use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 use infergate_judge::paired::{MAX_BLOCKS, QUICK_BLOCKS, computes_between, fewest_to_pass, head_computes_between};
@@ -55,6 +56,8 @@ pub struct PairedRun<'a> {
     pairs: Pairs,
     /// The time that starting a process of each side takes, nanoseconds.
     starts_ns: u64,
+    /// Whether a block starts all placements.
+    visits_all: bool,
     /// The longest block so far, or the pilot's estimate.
     block_ns: u64,
     /// The cases that the budget holds; `None`: all.
@@ -110,7 +113,7 @@ impl<'a> PairedRun<'a> {
         let unreached: Vec<Case> = unreached.collect();
         code.same_cases.extend(unreached);
         let timed = self.timed();
-        self.block_ns = self.block_ns.min(self.starts_ns + self.pairs.block_ns(&timed) as u64);
+        self.block_ns = self.block_ns.min(self.starts_ns + self.pairs.block_ns(&timed, 1) as u64);
     }
 
     /// Blocks of the whole suite that fit the budget; `None` without one.
@@ -126,19 +129,20 @@ impl<'a> PairedRun<'a> {
         let Some(blocks) = self.blocks_in_budget().filter(|blocks| *blocks < fewest_to_pass()) else { return 0 };
         let room_ns = (blocks as f64 + 1.0) * self.block_ns as f64 / fewest_to_pass() as f64;
         let mut timed = self.timed();
-        let starts_ns = self.block_ns as f64 - self.pairs.block_ns(&timed);
+        let builds = self.builds_of(0).len();
+        let starts_ns = self.block_ns as f64 - self.pairs.block_ns(&timed, builds);
         let all = timed.len();
-        let cost_ns = |case: &PairedCase| self.pairs.block_ns(std::slice::from_ref(case));
+        let cost_ns = |case: &PairedCase| self.pairs.block_ns(std::slice::from_ref(case), builds);
         timed.sort_by(|a, b| cost_ns(a).total_cmp(&cost_ns(b)));
         let mut taken = Vec::new();
         for case in timed {
             taken.push(case);
-            if starts_ns + self.pairs.block_ns(&taken) > room_ns && taken.len() > 1 {
+            if starts_ns + self.pairs.block_ns(&taken, builds) > room_ns && taken.len() > 1 {
                 taken.pop();
             }
         }
         self.in_budget = Some(taken.iter().map(|case| case.id).collect());
-        self.block_ns = (starts_ns + self.pairs.block_ns(&taken)).max(0.0) as u64;
+        self.block_ns = (starts_ns + self.pairs.block_ns(&taken, builds)).max(0.0) as u64;
         all - taken.len()
     }
 
@@ -232,13 +236,13 @@ impl<'a> PairedRun<'a> {
         for (at, build) in builds.iter().enumerate() {
             // From one pair of processes to the next both orders turn round.
             let turned = |side: Side| if at % 2 == 0 { side } else { side.other() };
-            let mut pair = self.start_pair(turned(started_first), cases, *build)?;
+            let offset_bytes = stack::offset_bytes(done * builds.len() + at);
+            let mut pair = self.start_pair(turned(started_first), cases, *build, offset_bytes)?;
             for (nth, case) in planned.iter().filter(|case| case.load.is_none()).enumerate() {
                 show(&case.id.to_string(), nth);
                 let wanted = pairs.get(&case.id).copied().unwrap_or(case.pairs);
-                // An even number, so that each side runs first equally often.
-                let wanted = wanted.div_ceil(builds.len()).next_multiple_of(2);
-                let measured = pair.measure(&PairedCase { pairs: wanted, ..case.clone() }, turned(ran_first));
+                let pairs = pairs::of_each_build(wanted, builds.len());
+                let measured = pair.measure(&PairedCase { pairs, ..case.clone() }, turned(ran_first));
                 let mut measured = measured.map_err(|error| error.about(case.id))?;
                 measured.placements.extend(self.receipt.alike.is_some().then_some(*build));
                 match record.cases.iter_mut().find(|block| block.id == case.id) {
@@ -298,9 +302,16 @@ impl<'a> PairedRun<'a> {
     }
 
     /// Fresh processes of a build, loaded and warm. They load side by side: that takes less time, and treats all alike.
-    fn start_pair(&self, first: Side, cases: &[Case], build: usize) -> Result<block::Pair<'a>, WorkerError> {
+    fn start_pair(
+        &self,
+        first: Side,
+        cases: &[Case],
+        build: usize,
+        offset_bytes: usize,
+    ) -> Result<block::Pair<'a>, WorkerError> {
         // Started by this thread: a worker ends with the thread that started it.
-        let (one, other) = (self.spawn(first, build)?, self.spawn(first.other(), build)?);
+        let spawn = |side| self.spawn(side, build, offset_bytes);
+        let (one, other) = (spawn(first)?, spawn(first.other())?);
         let (one, other) = thread::scope(|scope| {
             let other = scope.spawn(|| self.warm(first.other(), other, cases));
             let one = self.warm(first, one, cases);
@@ -311,13 +322,14 @@ impl<'a> PairedRun<'a> {
         Ok(block::Pair { base, head, nth: self.receipt.blocks.len(), last_asked: Side::Head })
     }
 
-    fn spawn(&self, side: Side, build: usize) -> Result<Client<'a>, WorkerError> {
+    fn spawn(&self, side: Side, build: usize, offset_bytes: usize) -> Result<Client<'a>, WorkerError> {
         let (base, head) = &self.builds[build];
         let (file, timeouts) = match side {
             Side::Base => (base, &self.timeouts.0),
             Side::Head => (head, &self.timeouts.1),
         };
-        let spawned = Client::spawn(file, &self.request.load, timeouts.clone(), self.cancelled);
+        let file = file.clone().with_variable(stack::VARIABLE, offset_bytes.to_string());
+        let spawned = Client::spawn(&file, &self.request.load, timeouts.clone(), self.cancelled);
         Ok(spawned.map_err(|error| error.of(side.name()))?.0)
     }
 

@@ -1,6 +1,7 @@
 //! What has to be true before a process starts, and that it ends.
 
 mod group;
+pub mod stack;
 pub mod standard_streams;
 
 use std::env;

@@ -6,6 +6,7 @@ use super::PairedRun;
 use infergate_build::sources::Alike;
 use infergate_core::clock::Clock;
 use infergate_core::worker::WorkerFile;
+use infergate_judge::paired::fewest_to_pass;
 use infergate_receipts::AlikeRecord;
 
 /// Both processes of a side load within this time, or a block visits one placement instead of all.
@@ -35,18 +36,26 @@ impl PairedRun<'_> {
         if let Some(alike) = alike {
             self.receipt.alike = Some(record(&alike));
             self.builds = alike.pairs;
-            self.block_ns += (self.builds_of(0).len() - 1) as u64 * self.starts_ns;
+            let (one_ns, timed, count) = (self.block_ns, self.timed(), self.builds.len());
+            let more_ns = self.pairs.block_ns(&timed, count) - self.pairs.block_ns(&timed, 1);
+            self.block_ns += (count as u64 - 1) * self.starts_ns + more_ns as u64;
+            let fits = self.blocks_in_budget().is_none_or(|blocks| blocks >= fewest_to_pass());
+            self.visits_all = self.starts_ns < QUICK_TO_LOAD_NS && fits;
+            if !self.visits_all {
+                self.block_ns = one_ns;
+            }
         }
         Ok(())
     }
 
     /// The builds that the block of this number (from 0) starts, one pair of processes after the other. Of several placements all where
-    /// processes load quickly, else one, drawn without replacement until all were visited; of several servers one in turn.
+    /// processes load quickly and the budget holds enough such blocks, else one, drawn without replacement until all were visited; of several
+    /// servers one in turn.
     pub(super) fn builds_of(&self, block: usize) -> Vec<usize> {
         let count = self.builds.len();
         if self.receipt.alike.is_none() {
             vec![block % count]
-        } else if self.starts_ns < QUICK_TO_LOAD_NS {
+        } else if self.visits_all {
             // Each block begins with another one.
             (0..count).map(|at| (at + block) % count).collect()
         } else {

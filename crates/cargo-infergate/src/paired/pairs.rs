@@ -53,11 +53,16 @@ const PREFILL_STD: f64 = 0.01;
 const MOST_FIRST_PAIRS: usize = 64;
 const LEAST_FIRST_PAIRS: usize = 4;
 /// The same of a case whose samples hold several iterations: each is a mean already, and later blocks correct the plan.
-const MOST_FIRST_PAIRS_OF_MANY: usize = 16;
+const MOST_FIRST_PAIRS_OF_MANY: usize = 8;
 
 /// The most that each of so many open cases takes of a block, of which they have this share, nanoseconds.
 pub fn most_ns(open: usize, share: f64) -> f64 {
     CASE_NS.min(BLOCK_NS * share / open.max(1) as f64)
+}
+
+/// The pairs that each of so many builds takes, of `pairs` in all: an even number, so that each side runs first equally often.
+pub fn of_each_build(pairs: usize, builds: usize) -> usize {
+    pairs.div_ceil(builds).next_multiple_of(2)
 }
 
 /// What the pairs of each case were like.
@@ -65,6 +70,8 @@ pub fn most_ns(open: usize, share: f64) -> f64 {
 pub struct Pairs {
     /// The share of a block's time that is for these cases.
     share: f64,
+    /// The time until a process can measure a case, nanoseconds.
+    prepares_ns: BTreeMap<Case, f64>,
     seen: BTreeMap<Case, Seen>,
     /// The time of a block that there is for all pairs, nanoseconds, where a budget has to hold so many blocks.
     room_ns: Option<f64>,
@@ -105,7 +112,12 @@ impl Seen {
 impl Pairs {
     /// Of cases for which there is this share of a block's time.
     pub fn new(share: f64) -> Self {
-        Self { share, seen: BTreeMap::new(), room_ns: None }
+        Self { share, prepares_ns: BTreeMap::new(), seen: BTreeMap::new(), room_ns: None }
+    }
+
+    /// A process can measure `case` after this time, nanoseconds.
+    pub fn prepares(&mut self, case: Case, ns: f64) {
+        self.prepares_ns.insert(case, ns);
     }
 
     /// Plans one of so many `cases` by what the pilot saw of it: its pairs of a block, the noise to expect of it and, where none were given,
@@ -143,8 +155,10 @@ impl Pairs {
     /// Takes fewer pairs of each case, so that they take `room_ns` of a block together, but no fewer than there have to be, and expects the
     /// noise that so many have.
     pub fn fit(&mut self, cases: &mut [PairedCase], room_ns: f64, limits: &Limits) {
+        let prepare_ns: f64 = cases.iter().filter_map(|case| self.prepares_ns.get(&case.id)).sum();
+        let room_ns = room_ns - prepare_ns;
         self.room_ns = Some(room_ns);
-        let all_ns = self.block_ns(cases);
+        let all_ns = self.block_ns(cases, 1) - prepare_ns;
         if all_ns <= room_ns {
             return;
         }
@@ -159,9 +173,14 @@ impl Pairs {
         }
     }
 
-    /// The time that a block of `cases` takes, nanoseconds, by what the pilot saw.
-    pub fn block_ns(&self, cases: &[PairedCase]) -> f64 {
-        cases.iter().filter_map(|case| Some(case.pairs as f64 * self.seen.get(&case.id)?.pilot.ns)).sum()
+    /// The time that a block of `cases` takes which starts so many builds, nanoseconds, by what the pilot saw; starting them comes on top.
+    pub fn block_ns(&self, cases: &[PairedCase], builds: usize) -> f64 {
+        let of_case = |case: &PairedCase| {
+            let pairs = of_each_build(case.pairs, builds) as f64;
+            let prepare_ns = self.prepares_ns.get(&case.id).copied().unwrap_or_default();
+            Some(builds as f64 * (prepare_ns + pairs * self.seen.get(&case.id)?.pilot.ns))
+        };
+        cases.iter().filter_map(of_case).sum()
     }
 
     /// Forgets the blocks: the next one is the first of another gate.

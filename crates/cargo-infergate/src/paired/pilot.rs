@@ -28,9 +28,10 @@ use infergate_receipts::{
     BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp,
 };
 
-/// The pilot samples a case for so long, or for its share of the second.
+/// The pilot samples a case for so long, or for its share of the second, or of this part of the budget.
 const PILOT_NS: f64 = 3e9;
 const PILOT_OF_ALL_NS: f64 = 3e10;
+const PILOT_OF_BUDGET: f64 = 0.2;
 
 /// A budget holds so many blocks more than the fewest that can call a slow case: the evidence of a block is seldom whole.
 const BLOCKS_TO_SPARE: usize = 4;
@@ -72,12 +73,16 @@ fn attempt<'a>(
     let context_tokens = engines[0].context_tokens.min(engines[1].context_tokens);
     let tolerance = request.drift_tolerance.unwrap_or_else(|| default_tolerance(engines[0]));
     let mut pair = Pair { base: base.client, head: head.client, nth: 0, last_asked: Side::Head };
+    let mut pairs = Pairs::new(request.share_of_time);
     let mut cases = Vec::new();
     for case in chosen {
         ensure_not(cancelled)?;
         show(&format!("pilot: {case}"));
+        let begun_ns = clock.now_ns();
         match pair.outputs(case) {
             Ok((in_base, in_head)) => {
+                // Both sides of a block prepare at the same time.
+                pairs.prepares(case, (clock.now_ns() - begun_ns) as f64 / 2.0);
                 ensure_counted_alike(case, &in_base, &in_head)?;
                 let is_meant = request.allow_output_change || request.accepts_output(case);
                 let is_changed =
@@ -123,10 +128,11 @@ fn attempt<'a>(
     // First: samples are sized by the faster side, and one that only looks a prompt up would have the other read it for minutes.
     show("pilot: reading new prompts");
     let of_cache = check_prefix_cache(&mut pair, cases.iter().filter(|case| case.timed).map(|case| case.id))?;
-    let mut pairs = Pairs::new(request.share_of_time);
     let (mut levels, mut levels_ns) = (BTreeMap::new(), 0.0);
     let count = cases.len();
-    let pilot_ns = PILOT_NS.min(PILOT_OF_ALL_NS * request.share_of_time / count as f64);
+    let of_budget_ns = request.budget.map_or(PILOT_OF_ALL_NS, |budget| PILOT_OF_BUDGET * budget.as_nanos() as f64);
+    let of_all_ns = of_budget_ns.min(PILOT_OF_ALL_NS * request.share_of_time);
+    let pilot_ns = PILOT_NS.min(of_all_ns / count as f64);
     for plan in cases.iter_mut().filter(|case| case.timed) {
         show(&format!("pilot: {}", plan.id));
         if let Some(cost_ns) = windows::plan(&mut pair, plan, request, &mut levels)? {
@@ -157,7 +163,7 @@ fn attempt<'a>(
     if let Some(room_ns) = if request.quick { Some(0.0) } else { left.map(room_ns) } {
         pairs.fit(&mut cases, room_ns, &request.limits);
     }
-    let block_ns = (levels_ns + pairs.block_ns(&cases)) as u64 + starts_ns;
+    let block_ns = (levels_ns + pairs.block_ns(&cases, 1)) as u64 + starts_ns;
     let behind = |file: &WorkerFile, server: &Launcher| file.clone().behind(server.clone());
     let servers = request.base.servers.iter().zip(&request.head.servers);
     let servers = servers.map(|(of_base, of_head)| (behind(&base.file, of_base), behind(&head.file, of_head)));
@@ -196,6 +202,7 @@ fn attempt<'a>(
         order: Order::new(request.load.seed),
         pairs,
         starts_ns,
+        visits_all: true,
         block_ns,
         in_budget: None,
     }))

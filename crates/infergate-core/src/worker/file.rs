@@ -161,6 +161,13 @@ impl WorkerFile {
         Self { program: Program { launcher: Some(launcher), ..self.program }, ..self }
     }
 
+    /// The same file, started with one variable more.
+    #[must_use]
+    pub fn with_variable(mut self, name: &str, value: String) -> Self {
+        self.program.variables.push((name.into(), value.into()));
+        self
+    }
+
     /// What it was opened as.
     pub fn program(&self) -> &Program {
         &self.program
