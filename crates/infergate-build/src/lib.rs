@@ -14,7 +14,6 @@ pub mod cargo_stderr;
 pub mod carried;
 pub mod checkout_folder;
 pub mod code;
-pub mod commits;
 pub mod criterion_front;
 pub mod edited;
 pub mod features;

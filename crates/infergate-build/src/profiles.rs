@@ -74,19 +74,6 @@ fn with_parents(profile: &str, tables: &[&Table]) -> Vec<String> {
     std::iter::successors(Some(profile.to_owned()), parent).take(MOST_PARENTS).collect()
 }
 
-/// The profile that a call of cargo's names.
-pub fn of_command(words: &[String]) -> &str {
-    let next = words.iter().skip_while(|word| *word != "--profile").nth(1);
-    let named = next.map(String::as_str).or_else(|| words.iter().find_map(|word| word.strip_prefix("--profile=")));
-    let has = |flags: &[&str]| words.iter().any(|word| flags.contains(&word.as_str()));
-    let usual = match words.iter().skip(1).find(|word| !word.starts_with(['-', '+'])).map(String::as_str) {
-        Some("bench") => OF_BENCHES,
-        Some("install") if !has(&["--debug"]) => "release",
-        _ => "dev",
-    };
-    named.unwrap_or(if has(&["--release", "-r"]) { "release" } else { usual })
-}
-
 /// Settings that a checkout cannot have.
 pub struct LeftBehind {
     /// In a sentence.
@@ -202,13 +189,5 @@ mod tests {
         assert_eq!(compiles("[env]\nA = '1'\n", "bench"), Some(false));
         let release = "[profile.release.package.a]\nopt-level = 1\n";
         assert_eq!([compiles(release, "own"), compiles(release, "dev")], [Some(true), None]);
-    }
-
-    #[test]
-    fn the_profile_of_a_call_is_the_one_it_names() {
-        let of = |words: &str| of_command(&words.split(' ').map(str::to_owned).collect::<Vec<_>>()).to_owned();
-        assert_eq!(of("cargo build"), "dev");
-        assert_eq!([of("cargo build -r"), of("cargo b --release")], ["release", "release"]);
-        assert_eq!([of("cargo build --profile fat"), of("cargo b --profile=fat -v")], ["fat", "fat"]);
     }
 }

@@ -49,12 +49,6 @@ pub fn choose(command: &mut Command, folder: &Path) {
     }
 }
 
-/// How the compilers differ that a program would find in two checkouts, where a file chooses them; `None` when they do not.
-pub fn difference(base: &Path, head: &Path) -> Option<String> {
-    let (was, is) = (version(base)?, version(head)?);
-    (was != is).then(|| format!("rustc differs: '{is}' in head, '{was}' in base"))
-}
-
 /// What a checkout's compiler says of itself: `rustc 1.85.0 (4d91de4e4 2025-02-17)`.
 fn version(folder: &Path) -> Option<String> {
     let mut rustc = Command::new("rustc");

@@ -1,9 +1,9 @@
-//! What commands write with `--json` beside verdicts: bisections, checkups, calibrations, the demo, what `init` did.
+//! What commands write with `--json` beside verdicts: bisections, checkups and calibrations.
 
 use infergate_core::case::Case;
 use serde::Serialize;
 
-use super::{Explained, Machine, Outcome, VerdictRow};
+use super::{Explained, Machine, VerdictRow};
 
 /// Schema name of a [`Bisection`].
 pub const BISECTION_SCHEMA: &str = "infergate.bisection/1";
@@ -221,75 +221,4 @@ pub struct Summary {
     pub smallest_called: Vec<Option<f64>>,
     /// By case.
     pub noise: Vec<Noise>,
-}
-
-/// Schema name of a [`Demo`].
-pub const DEMO_SCHEMA: &str = "infergate.demo/1";
-
-/// Changes to a tiny engine whose effect is known, and what the gate said of each.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Demo {
-    /// [`DEMO_SCHEMA`].
-    pub schema: &'static str,
-    /// Each change got the verdict it should.
-    pub all_right: bool,
-    /// The changes.
-    pub changes: Vec<DemoChange>,
-}
-
-/// One change.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct DemoChange {
-    /// What was changed.
-    pub change: &'static str,
-    /// What the gate has to name.
-    pub expected: Outcome,
-    /// The outcome it named, and the gate's verdict where it named none; `null` where it gave no verdict at all.
-    pub found: Option<Outcome>,
-    /// Exit code of the gate; `null` where a signal ended it.
-    pub exit_code: Option<i32>,
-}
-
-impl DemoChange {
-    /// Whether it came out right.
-    pub fn is_right(&self) -> bool {
-        self.found == Some(self.expected) && self.exit_code == Some(self.expected.exit_code())
-    }
-}
-
-/// Schema name of an [`Init`].
-pub const INIT_SCHEMA: &str = "infergate.init/1";
-
-/// What was done to a repository.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Init {
-    /// [`INIT_SCHEMA`].
-    pub schema: &'static str,
-    /// Nothing was written: only what would be done is here.
-    pub dry_run: bool,
-    /// Every file that is asked for.
-    pub files: Vec<InitFile>,
-    /// What to know or to do next.
-    pub notes: Vec<String>,
-}
-
-/// One file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct InitFile {
-    /// Below the package's folder.
-    pub path: String,
-    /// What happens to it.
-    pub change: InitChange,
-}
-
-/// What happens to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum InitChange {
-    /// It was not there.
-    New,
-    /// Lines are added.
-    Added,
-    /// It has what is needed already.
-    Kept,
 }

@@ -6,10 +6,8 @@
 pub mod blessing;
 pub mod calibration;
 pub mod checkup;
-pub mod demo;
 pub mod export;
 pub mod figures;
-pub mod init;
 pub mod inputs;
 pub mod load;
 pub mod model;

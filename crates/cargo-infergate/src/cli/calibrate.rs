@@ -9,7 +9,7 @@ use clap::{Arg, Args};
 use super::flags::{self, Keys, TakesKeys};
 use super::machine_lock::{self, Wait};
 use super::outputs::{self, Written};
-use super::paired_gate::{self, GateOptions};
+use super::paired_gate;
 use super::{output, preflight, progress};
 use crate::config::Config;
 use crate::machine;
@@ -80,8 +80,7 @@ pub fn run(options: &Calibrate) -> Result<i32> {
     let builds = Builds::of(&config, options, &cancelled)?;
     let program = builds.head.program().clone();
     // Builds that do the same are what it measures: their code is not compared.
-    let gate_options = GateOptions { other_outputs: true, ..GateOptions::default() };
-    let request = paired_gate::request(&config, program.clone(), program, &gate_options)?;
+    let request = paired_gate::request(&config, program.clone(), program)?;
     let line = progress::Line::default();
     let mut session = Session::begin(&request, &builds, &line, &cancelled)?;
     let cases = session.calibration.cases.len();

@@ -2,7 +2,7 @@
 //! this machine.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,7 +10,6 @@ use std::thread;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
-use super::outputs::{self, Written};
 use super::{output, progress};
 use crate::paired::ensure_not;
 use infergate_build::criterion_front::own_source;
@@ -19,8 +18,10 @@ use infergate_build::run_captured::run_captured;
 use infergate_build::toolchain;
 use infergate_build::watcher::watched;
 use infergate_core::process::Group;
-use infergate_receipts::{DEMO_SCHEMA, Demo as Found, DemoChange, Outcome, Verdict, read};
-use infergate_report::demo;
+use infergate_receipts::{Outcome, Verdict, read};
+use infergate_report::model::{Cell, Rows, Tone};
+use infergate_report::terminal;
+use infergate_report::units::MISSING;
 
 /// One case, so that it takes few minutes.
 const CASE: &str = "decode/p128";
@@ -33,7 +34,7 @@ struct Change {
     expected: Outcome,
 }
 
-const CHANGES: [Change; 5] = [
+static CHANGES: [Change; 5] = [
     Change { name: "a comment", edit: ("/// Speaks in bytes", "/// Says bytes"), expected: Outcome::Pass },
     Change {
         name: "10 % slower",
@@ -62,21 +63,33 @@ const CHANGES: [Change; 5] = [
 
 /// Show the gate on a tiny engine
 #[derive(Args)]
-#[command(after_help = "Examples:\n  cargo xtask demo\n  cargo xtask demo --json demo.json\n  cargo xtask demo --keep")]
+#[command(after_help = "Examples:\n  cargo xtask demo\n  cargo xtask demo --keep")]
 pub struct Demo {
     /// Keep the engine's folder and say where it is, to try changes of your own
     #[arg(long)]
     keep: bool,
-    /// Write what was found here; - is stdout, which then has nothing else
-    #[arg(long)]
-    json: Option<PathBuf>,
+}
+
+/// A change, and what the gate made of it.
+struct Tried {
+    change: &'static Change,
+    /// The outcome that was expected where the gate named it, else the gate's verdict; `None` where it gave none at all.
+    found: Option<Outcome>,
+    /// `None` where a signal ended the gate.
+    exit_code: Option<i32>,
+}
+
+impl Tried {
+    fn is_right(&self) -> bool {
+        let expected = self.change.expected;
+        self.found == Some(expected) && self.exit_code == Some(expected.exit_code())
+    }
 }
 
 /// Makes the engine, changes it, gates each change. Exit code 0 only if all came out right.
 pub fn run(options: &Demo) -> Result<i32> {
     // Before there is a folder: it is removed when this function returns, and not when a signal ends the process.
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    outputs::begin(&[], None, options.json.as_deref())?;
     let folder = tempfile::Builder::new().prefix("infergate-demo-").tempdir();
     let mut folder = folder.context("there is no folder for temporary files; name one with TMPDIR")?;
     folder.disable_cleanup(options.keep);
@@ -92,15 +105,26 @@ pub fn run(options: &Demo) -> Result<i32> {
         return Ok(Outcome::Partial.exit_code());
     }
     outcome?;
-    let found = Found { schema: DEMO_SCHEMA, all_right: changes.iter().all(DemoChange::is_right), changes };
-    output::print_verdict(&demo::text(&found));
-    let mut written = Written::default();
-    written.json(options.json.as_deref(), &found);
-    Ok(written.code(if found.all_right { 0 } else { 1 }))
+    output::print_verdict(&text(&changes));
+    Ok(i32::from(!changes.iter().all(Tried::is_right)))
+}
+
+fn text(changes: &[Tried]) -> String {
+    let table = Rows::of("demo", "", changes)
+        .words("is_right", "", |tried| {
+            let (mark, tone) = if tried.is_right() { ("right", Tone::Good) } else { ("wrong", Tone::Bad) };
+            Cell::text(mark).toned(tone)
+        })
+        .words("change", "change", |tried| tried.change.name)
+        .words("expected", "the gate has to say", |tried| tried.change.expected.words())
+        .words("found", "it said", |tried| tried.found.map_or(MISSING, |found| found.words()))
+        .table();
+    let right = changes.iter().filter(|tried| tried.is_right()).count();
+    format!("\n{}\n{right} of {} came out right\n", terminal::table(&table), changes.len())
 }
 
 /// Makes the engine and gates each change; `changes` holds what was tried.
-fn try_all(engine: &Path, cancelled: &AtomicBool, changes: &mut Vec<DemoChange>) -> Result<()> {
+fn try_all(engine: &Path, cancelled: &AtomicBool, changes: &mut Vec<Tried>) -> Result<()> {
     plant(engine)?;
     output::say("the first gate builds infergate and criterion: some minutes");
     for (at, change) in CHANGES.iter().enumerate() {
@@ -191,7 +215,7 @@ fn commit(engine: &Path, message: &str) -> Result<()> {
 }
 
 /// Commits the change on top of base and gates it, by this same command.
-fn tried(change: &Change, engine: &Path, cancelled: &AtomicBool) -> Result<DemoChange> {
+fn tried(change: &'static Change, engine: &Path, cancelled: &AtomicBool) -> Result<Tried> {
     git(engine, &["reset", "--quiet", "--hard", "base"])?;
     let (before, after) = change.edit;
     ensure!(ENGINE.contains(before), "the demo's engine has no '{before}'; this is a bug of infergate");
@@ -225,8 +249,7 @@ fn tried(change: &Change, engine: &Path, cancelled: &AtomicBool) -> Result<DemoC
         let named = verdict.verdict == change.expected || verdict.rows.iter().any(|row| row.outcome == change.expected);
         if named { change.expected } else { verdict.verdict }
     };
-    let tried =
-        DemoChange { change: change.name, expected: change.expected, found: verdict.as_ref().map(names), exit_code };
+    let tried = Tried { change, found: verdict.as_ref().map(names), exit_code };
     if !tried.is_right() {
         output::report(&printed);
     }

@@ -4,17 +4,15 @@ use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
 use infergate_core::case::{Case, choose_benches};
 use infergate_core::printable::printable;
 use infergate_core::progress::Progress;
 
 use super::{output, progress};
-use crate::config::Config;
-use crate::paired::{PairedRequest, Program};
+use crate::paired::PairedRequest;
 use crate::why::names::last_part;
 use crate::why::{self, Difference, Sides};
-use infergate_build::code::{self, Changed, Comparison};
+use infergate_build::code::Changed;
 use infergate_build::edited::Edited;
 use infergate_core::stats::sample_std;
 use infergate_judge::paired::{Policy, block_difference, decide};
@@ -95,36 +93,6 @@ pub fn attach(
     line.finish();
 }
 
-/// Explains one case between two programs.
-pub fn between(
-    (case, difference): (&PairedCase, Difference),
-    (base, head): (&Program, &Program),
-    config: &Config,
-    edited: Option<&Edited>,
-    cancelled: &AtomicBool,
-) -> Result<Explained> {
-    let changed = code::read(&base.path).ok().zip(code::read(&head.path).ok());
-    let changed = changed.and_then(|(base, head)| match code::compare(&base, &head) {
-        Ok(Comparison::Differ(changed)) => changed,
-        _ => None,
-    });
-    let prompt_text = config.measured.own_prompt_text()?;
-    let sides = Sides {
-        base: &base.open()?,
-        head: &head.open()?,
-        load: &config.measured.load_request(),
-        prompt_text: prompt_text.as_deref(),
-        changed: changed.as_ref(),
-        edited: &|name| edited.is_some_and(|edited| edited.has(last_part(name))),
-        cancelled,
-    };
-    let line = progress::Line::default();
-    let mut begun = |block: usize| line.show(&step(case, block, (block, difference.blocks())));
-    let explained = why::explain(case, difference, None, &sides, &mut begun);
-    line.finish();
-    explained.map(|explained| with_edited(explained, edited))
-}
-
 /// Says of each function whether the change edits it.
 fn with_edited(mut explained: Explained, edited: Option<&Edited>) -> Explained {
     for function in &mut explained.functions {
@@ -154,7 +122,7 @@ fn step(case: &PairedCase, block: usize, (done_steps, total_steps): (usize, usiz
 }
 
 /// How the time of a case differs, head / base being `ratio`.
-pub fn difference(receipt: &PairedReceipt, case: Case, ratio: f64, is_called: bool) -> Difference {
+fn difference(receipt: &PairedReceipt, case: Case, ratio: f64, is_called: bool) -> Difference {
     let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
     let differences: Vec<f64> = blocks.filter_map(block_difference).collect();
     Difference { change: ratio - 1.0, block_std: sample_std(&differences), is_called }

@@ -11,14 +11,14 @@ use anyhow::{Result, bail, ensure};
 use clap::Args;
 
 use super::criterion_front;
-use super::{flags, output, outputs};
+use super::{flags, output};
 use crate::config::{current_folder, one_of};
 use ci::CiFile;
 use infergate_build::git::git;
 use infergate_core::text_file::read_text;
-use infergate_receipts::shell;
-use infergate_receipts::{INIT_SCHEMA, Init as Found, InitChange, InitFile, ensure_writable, write_new, write_text};
-use infergate_report::init;
+use infergate_receipts::{ensure_writable, shell, write_new, write_text};
+use infergate_report::model::Tone;
+use infergate_report::terminal::{bold, paint};
 use manifest::{Manifest, new_lines};
 
 /// No file that is added to is larger.
@@ -49,26 +49,14 @@ pub struct Init {
     #[arg(long, value_name = "NAME", default_value = "github")]
     #[arg(value_parser = one_of([("github", &ci::GITHUB[..]), ("gitlab", &ci::GITLAB), ("none", &[])]))]
     ci: &'static [CiFile],
-    /// Write what was done here; - is stdout, which then has nothing else
-    #[arg(long)]
-    json: Option<PathBuf>,
 }
 
 /// Shows, then writes.
 pub fn run(options: &Init) -> Result<i32> {
-    outputs::begin(&[], None, options.json.as_deref())?;
-    let folder = current_folder()?;
-    let plan = plan(&folder, options)?;
-    let dry_run = options.dry_run;
-    let found =
-        Found { schema: INIT_SCHEMA, dry_run, files: plan.files.iter().map(File::record).collect(), notes: plan.notes };
-    let texts = plan.files.iter().map(|file| (file.record(), file.added.as_str()));
-    output::report(&init::text(&found, &texts.collect::<Vec<_>>()));
-    if !dry_run {
+    let plan = plan(&current_folder()?, options)?;
+    output::report(&plan.text(options.dry_run));
+    if !options.dry_run {
         write(&plan.files)?;
-    }
-    if let Some(json) = &options.json {
-        outputs::put(json, &found)?;
     }
     Ok(0)
 }
@@ -103,31 +91,38 @@ struct File {
     path: &'static str,
     /// Where it lies, below the repository's root and not the package's folder where that differs.
     place: PathBuf,
-    change: InitChange,
+    change: Change,
     /// The lines that come to it.
     added: String,
     /// What it is then.
     text: String,
 }
 
-impl File {
-    fn record(&self) -> InitFile {
-        InitFile { path: self.path.to_owned(), change: self.change }
-    }
+/// What happens to a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// It was not there.
+    New,
+    /// Lines are added.
+    Added,
+    /// It has what is needed already.
+    Kept,
+}
 
+impl File {
     /// One that is made where it is missing.
     fn whole(path: &'static str, place: PathBuf, text: String) -> Self {
         let there = flags::is_there(&place);
-        let change = if there { InitChange::Kept } else { InitChange::New };
+        let change = if there { Change::Kept } else { Change::New };
         Self { path, place, change, added: if there { String::new() } else { text.clone() }, text }
     }
 
     /// One that lines come to. An empty one is there, too.
     fn grown(path: &'static str, place: PathBuf, added: String, text: String) -> Self {
         let change = match (added.is_empty(), flags::is_there(&place)) {
-            (true, _) => InitChange::Kept,
-            (false, true) => InitChange::Added,
-            (false, false) => InitChange::New,
+            (true, _) => Change::Kept,
+            (false, true) => Change::Added,
+            (false, false) => Change::New,
         };
         Self { path, place, change, added, text }
     }
@@ -136,6 +131,28 @@ impl File {
 struct Plan {
     files: Vec<File>,
     notes: Vec<String>,
+}
+
+impl Plan {
+    /// Every file with the lines that come to it, and what to know or to do next.
+    fn text(&self, dry_run: bool) -> String {
+        let mut text = String::new();
+        for file in &self.files {
+            let what = match file.change {
+                Change::New => "new",
+                Change::Added => "lines added",
+                Change::Kept => "as it is",
+            };
+            text += &format!("{}\n", bold(&format!("{}: {what}", file.path)));
+            for line in file.added.lines() {
+                text += &format!("{}\n", paint(Tone::Good, &format!("+ {line}")));
+            }
+        }
+        if dry_run {
+            text += "\nnothing was written\n";
+        }
+        text + &self.notes.iter().map(|note| format!("- {note}\n")).collect::<String>()
+    }
 }
 
 fn plan(folder: &Path, options: &Init) -> Result<Plan> {
@@ -170,7 +187,7 @@ fn plan(folder: &Path, options: &Init) -> Result<Plan> {
         Err(error) => plan.notes.push(format!("the gate and CI need a git repository (git init): {error}")),
     }
     let against = shell::flag("against", &branch).unwrap_or_else(|| " --against BRANCH".into());
-    if plan.files.iter().any(|file| file.change != InitChange::Kept) {
+    if plan.files.iter().any(|file| file.change != Change::Kept) {
         plan.notes.push(match (ci_only, options.ci_only) {
             (false, _) => format!(
                 "next: put your engine into benches/engine/mod.rs; then run cargo bench, and: cargo infergate gate{against}"
@@ -206,7 +223,7 @@ fn add_engine(
     for &(_, path, text) in &missing {
         let file = whole(path, text);
         ensure!(
-            file.change == InitChange::New || read_text(&file.place, MAX_FILE_BYTES)?.contains("infergate::bench"),
+            file.change == Change::New || read_text(&file.place, MAX_FILE_BYTES)?.contains("infergate::bench"),
             "{path}: is another bench already; rename it"
         );
         plan.files.push(file);
@@ -253,14 +270,14 @@ fn add_ci(wanted: &[CiFile], root: &Path, (below, branch): (&str, &str), plan: &
 /// Each can be written before the first is. One that appeared meanwhile is not overwritten. What names the others comes last, so that
 /// a run that ends between two of them leaves a package that builds, and once more adds what is missing.
 fn write(files: &[File]) -> Result<()> {
-    let changed = || files.iter().filter(|file| file.change != InitChange::Kept);
+    let changed = || files.iter().filter(|file| file.change != Change::Kept);
     for file in changed() {
         ensure_writable(&file.place)?;
     }
     let mut last_first: Vec<&File> = changed().collect();
     last_first.reverse();
     last_first.into_iter().try_for_each(|file| match file.change {
-        InitChange::Added => write_text(&file.place, &file.text),
+        Change::Added => write_text(&file.place, &file.text),
         _ => write_new(&file.place, file.text.as_bytes()),
     })
 }

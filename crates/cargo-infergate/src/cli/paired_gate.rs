@@ -14,7 +14,7 @@ use super::outputs::Written;
 use super::settings_policy::GateSettings;
 use super::{bench_choice, explain, git, output, outputs, pages, preflight, progress, server_program};
 use crate::config::{Config, Undecided};
-use crate::paired::{PairedRequest, Program, Shard, run_seed};
+use crate::paired::{PairedRequest, Program, run_seed};
 use infergate_build::bench_choice::Chosen;
 use infergate_build::edited::Edited;
 use infergate_build::revision::Slot;
@@ -22,9 +22,7 @@ use infergate_build::trees::Trees;
 use infergate_build::workspace::Workspace;
 use infergate_core::worker::WorkerError;
 use infergate_judge::paired::{Policy, fit_to_upload, join, judge, merge, quick_estimates};
-use infergate_receipts::{
-    CodeRecord, MOST_UPLOADED_BYTES, Note, Outcome, PairedReceipt, Terms, ensure_writable, read, write_json,
-};
+use infergate_receipts::{MOST_UPLOADED_BYTES, Note, Outcome, PairedReceipt, ensure_writable, read, write_json};
 use infergate_report::inputs::Inputs;
 use infergate_report::paired;
 use infergate_report::words;
@@ -70,16 +68,16 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         None => Chosen::one(wanted_bench.clone()),
     };
     let benches = chosen.benches.clone();
-    agreed.config.bench.clone_from(benches.first().context("there is no bench target")?);
-    let mut config = agreed.config;
+    let config = &mut agreed.config;
+    config.bench.clone_from(benches.first().context("there is no bench target")?);
     git::make_ignored(&config.measured.target_folder())?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
-    agreed.notes.extend(preflight::targets_unless(chosen.are_criterions, &mut config, !is_of_benches)?);
+    agreed.notes.extend(preflight::targets_unless(chosen.are_criterions, config, !is_of_benches)?);
     if is_server {
         config.measured.memory.case = server_program::memory_case()?;
         config.measured.seed = run_seed(config.measured.seed);
     }
-    preflight::calibrations(&config)?;
+    preflight::calibrations(config)?;
     let trees = Trees::default();
     if let (Some(head), Some(revision)) = (&workspace, &flags.against) {
         let base = trees.checkout(revision, Slot::Base, &config.wanted())?.workspace();
@@ -87,29 +85,22 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         chosen.skipped.extend(removed.unwrap_or_default());
     }
     chosen.skipped.iter().for_each(|line| output::line(line));
-    let options = GateOptions {
-        users: is_server,
-        terms: agreed.terms,
-        notes: agreed.notes,
-        budget: flags.budget,
-        shard: flags.shard,
-        allow_output_change: flags.allow_output_change,
-        other_outputs: true,
-        quick: flags.quick,
-        explain: (!flags.no_explain).then(|| {
-            let edited = |revision| Edited::between(Path::new("."), revision, None).ok();
-            Explaining::new(flags.explain.clone(), flags.against.as_deref().and_then(edited))
-        }),
-        ..GateOptions::default()
-    };
+    let explaining = (!flags.no_explain).then(|| {
+        let edited = |revision| Edited::between(Path::new("."), revision, None).ok();
+        Explaining::new(flags.explain.clone(), flags.against.as_deref().and_then(edited))
+    });
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let policy = Policy { allow_output_change: options.allow_output_change, ..policy(&config) };
+    let policy = Policy { allow_output_change: flags.allow_output_change, ..policy(config) };
     let mut lost = part::Lost::default();
-    let parts = part::of_benches(gate, &config, (&benches, &trees), &options, &mut lost, &cancelled)?;
+    let parts = part::of_benches(gate, &agreed, (&benches, &trees), &mut lost, &cancelled)?;
     let (mut receipts, count, mut is_cut) = (Vec::new(), parts.len(), false);
+    let shares: Vec<f64> = parts.iter().map(part::Part::share_of_time).collect();
+    let mut left = flags.budget;
     for (at, part) in parts.into_iter().enumerate() {
         let bench = part.bench().clone();
-        let receipt = match part.measure(&policy, &out, &options, &cancelled) {
+        // What one bench target leaves is for those behind it.
+        let budget = left.map(|left| left.mul_f64(shares[at] / shares[at..].iter().sum::<f64>()));
+        let receipt = match part.measure(&policy, &out, budget, explaining.as_ref(), &cancelled) {
             Ok(receipt) => receipt,
             Err(_) if progress::is_cancelled() && !receipts.is_empty() => {
                 is_cut = true;
@@ -120,6 +111,8 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
                 continue;
             }
         };
+        let spent = Duration::from_nanos(receipt.took.pilot_ns + receipt.took.timing_ns);
+        left = left.map(|left| left.saturating_sub(spent));
         let ends_here = receipt.partial || progress::is_cancelled();
         receipts.push(receipt);
         if ends_here {
@@ -139,7 +132,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         (receipt.base.engine.model, receipt.head.engine.model) = (names.join(","), names.join(","));
         if !is_partial {
             let share = receipt.share.take();
-            receipt.share = options.shard.zip(share).map(|(shard, share)| shard.record(share.suite_cases));
+            receipt.share = flags.shard.zip(share).map(|(shard, share)| shard.record(share.suite_cases));
         }
     }
     explain::unknown(&receipt, &flags.explain).iter().for_each(|line| output::line(line));
@@ -202,56 +195,17 @@ fn agreed(gate: &Gate, config: &Config) -> Result<GateSettings> {
     Ok(agreed)
 }
 
-/// How a paired run is to go.
-#[derive(Clone, Default)]
-pub struct GateOptions {
-    /// Time to measure in.
-    pub budget: Option<Duration>,
-    /// The share of the cases that this machine measures.
-    pub shard: Option<Shard>,
-    /// Time cases whose output changed, too.
-    pub allow_output_change: bool,
-    /// Compare what no case asks for, too.
-    pub other_outputs: bool,
-    /// A quick look: no verdict.
-    pub quick: bool,
-    /// What to explain. `None` explains nothing.
-    pub explain: Option<Explaining>,
-    /// A memory phase follows.
-    pub memory: bool,
-    /// Servers are compared: under load, where the configuration names users.
-    pub users: bool,
-    /// How the machine code of both sides differs.
-    pub code: Option<CodeRecord>,
-    /// By whose settings, and what head declares as intended.
-    pub terms: Option<Terms>,
-    /// What has to be said of both sides.
-    pub notes: Vec<Note>,
-}
-
-/// What to measure, of these two workers.
+/// What `config` says of a comparison of these two.
 ///
 /// # Errors
 /// When the prompt's file cannot be read.
-pub fn request(config: &Config, base: Program, head: Program, options: &GateOptions) -> Result<PairedRequest> {
+pub fn request(config: &Config, base: Program, head: Program) -> Result<PairedRequest> {
     Ok(PairedRequest {
         cases: config.measured.cases.clone(),
-        memory_case: options.memory.then_some(config.measured.memory.case),
-        shard: options.shard,
-        quick: options.quick,
         prompt_text: config.measured.own_prompt_text()?,
         limits: config.limits(),
         drift_tolerance: config.policy.drift_tolerance,
-        allow_output_change: options.allow_output_change,
-        other_outputs: options.other_outputs,
-        code: options.code.clone(),
-        terms: options.terms.clone(),
         built_with: config.bench.built_with(),
-        budget: options.budget,
-        under_load: options.users.then(|| server_program::under_load(config)).flatten(),
-        new_prompts: options.users,
-        ready_within: options.users.then(|| config.server.least_load()),
-        notes: options.notes.clone(),
         ..PairedRequest::new(base, head, config.measured.load_request())
     })
 }

@@ -71,13 +71,13 @@ pub fn build(gate: &Gate, config: &Config, trees: &Trees) -> Result<BuiltPair> {
     let revision = flags.against.as_deref();
     if flags.server {
         let revision = revision.context("--server compares with a revision; give --against")?;
-        let built = by_command(revision, config, &config.server.build, server_program::program)?;
+        let built = by_command(revision, config, server_program::program)?;
         // The same server, in a process of its own: its memory is followed from outside.
         return Ok(BuiltPair { head_memory: Some(Follower::counting(built.head.clone())), ..built });
     }
     if !config.worker.command.is_empty() {
         let revision = revision.context("a worker.command is compared with a revision; give --against")?;
-        return by_command(revision, config, &config.worker.build, command_program::program);
+        return by_command(revision, config, command_program::program);
     }
     if !flags.swap.is_empty() {
         let named: Vec<String> = flags.swap.iter().map(|swap| format!("--swap {swap}")).collect();
@@ -229,51 +229,18 @@ fn build_notes(
     Ok(found.into_iter().flatten().map(Note::from).collect())
 }
 
-/// A program of the working tree, and of a revision, which the user's own command `build` makes.
+/// A program of the working tree, and of a revision, which the user's own command makes.
 fn by_command(
     revision: &str,
     config: &Config,
-    build: &[String],
     program: impl Fn(&Config, &Path, &str, Option<String>, Option<bool>) -> Result<Program>,
 ) -> Result<BuiltPair> {
     let tree = Tree::checkout_to_build_in(revision, &config.wanted())?;
-    let settings = settings_of(&tree, build)?;
     let base = program(config, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
     let here = current_folder()?;
     let (commit, dirty) = infergate_core::build_info::git(&here);
     let head = program(config, &here, "head", commit, dirty)?;
-    let notes = settings.into_iter().chain(build_changes(&tree, &here)?).collect();
-    Ok(BuiltPair { notes, trees: vec![Rc::new(tree)], ..BuiltPair::of(base, head) })
-}
-
-/// Cargo's settings that base's checkout cannot have, where `build` calls cargo.
-///
-/// # Errors
-/// Where the program is compiled by them: head, which is built in place, has them.
-fn settings_of(tree: &Tree, build: &[String]) -> Result<Option<Note>> {
-    let is_cargo = |program: &String| Path::new(program).file_stem().is_some_and(|name| name == "cargo");
-    if !build.first().is_some_and(is_cargo) {
-        return Ok(None);
-    }
-    match tree.settings_left_behind(profiles::of_command(build))? {
-        Some(left) if left.compile => Err(WorkerError::NotComparable(left.text).into()),
-        left => Ok(left.map(|left| Note::from(left.text))),
-    }
-}
-
-/// What differs between two builds of a program beside the commits, where cargo builds it.
-fn build_changes(tree: &Tree, here: &Path) -> Result<Vec<Note>> {
-    let base = tree.folder()?;
-    if ![here, &base].iter().all(|folder| folder.join("Cargo.toml").is_file()) {
-        return Ok(Vec::new());
-    }
-    // A program that something else builds can lie beside a manifest that cargo refuses.
-    let locks = [here, &base].map(|folder| Workspace::load(folder).ok().map(|workspace| workspace.lock_file()));
-    let locked = match locks {
-        [Some(head), Some(base)] if head.is_file() && base.is_file() => tree.dependencies(&head)?,
-        _ => None,
-    };
-    Ok([locked, toolchain::difference(&base, here)].into_iter().flatten().map(Note::from).collect())
+    Ok(BuiltPair { trees: vec![Rc::new(tree)], ..BuiltPair::of(base, head) })
 }
 
 /// HEAD twice: as it is, and changed or built by another toolchain. `named` is how that was asked for.

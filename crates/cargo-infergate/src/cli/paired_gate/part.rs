@@ -3,16 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
+use super::super::explain::Explaining;
 use super::super::gate_options::Gate;
 use super::super::memory::Follower;
 use super::super::outputs::Kept;
+use super::super::settings_policy::GateSettings;
 use super::super::sides::{self, BuiltPair};
-use super::super::{allocated, bench_counters, explain, memory, output, progress, same_code};
-use super::{GateOptions, request};
+use super::super::{allocated, bench_counters, explain, memory, output, progress, same_code, server_program};
+use super::request;
 use crate::config::{BenchTarget, Config};
 use crate::paired::{PairedRequest, Program, ensure_not};
 use infergate_build::code::Changed;
@@ -103,18 +105,17 @@ impl Lost {
 /// What cannot be built, where nothing else is left; cases that none of them has.
 pub fn of_benches(
     gate: &Gate,
-    config: &Config,
+    settings: &GateSettings,
     (benches, trees): (&[BenchTarget], &Trees),
-    options: &GateOptions,
     lost: &mut Lost,
     cancelled: &AtomicBool,
 ) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     let is_alone = benches.len() == 1;
     for (at, bench) in benches.iter().enumerate() {
-        let config = Config { bench: bench.clone(), ..config.clone() };
+        let config = Config { bench: bench.clone(), ..settings.config.clone() };
         let prefix = (!is_alone).then(|| prefix(bench, benches));
-        match Part::build(gate, &config, trees, options, prefix.as_deref(), cancelled) {
+        match Part::build(gate, &config, trees, settings, prefix.as_deref(), cancelled) {
             Ok(part) => parts.push(part),
             Err(error) => {
                 let is_last = parts.is_empty() && at + 1 == benches.len();
@@ -170,7 +171,6 @@ fn share_out(parts: &mut Vec<Part>, benches: &[BenchTarget], lost: &mut Lost, ca
         let request = &mut part.request;
         request.elsewhere = suite_cases - only.len();
         request.share_of_time = only.len() as f64 / all_mine as f64;
-        request.budget = request.budget.map(|budget| budget.mul_f64(request.share_of_time));
         // A pattern can name benches of another target alone.
         request.cases.retain(|pattern| choose_benches(std::slice::from_ref(pattern), &cases).is_ok());
         has_some.push(!only.is_empty());
@@ -210,7 +210,7 @@ impl Part {
         gate: &Gate,
         config: &Config,
         trees: &Trees,
-        options: &GateOptions,
+        GateSettings { terms, notes: known, .. }: &GateSettings,
         prefix: Option<&str>,
         cancelled: &AtomicBool,
     ) -> Result<Self> {
@@ -222,12 +222,23 @@ impl Part {
         let memory_runs = if looked.skip_leaks { 0 } else { config.measured.memory.runs };
         let BuiltPair { base, head, base_memory, head_memory, sources, notes, trees } = built;
         let follows = memory_runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
-        let notes = [&options.notes[..], &notes, &looked.notes].concat();
-        let options = GateOptions { code: looked.code, memory: follows, notes, ..options.clone() };
-        let request = request(config, base, head, &options)?;
+        let (flags, is_server) = (&gate.paired, gate.paired.is_of_servers());
+        let request = PairedRequest {
+            memory_case: follows.then_some(config.measured.memory.case),
+            shard: flags.shard,
+            quick: flags.quick,
+            allow_output_change: flags.allow_output_change,
+            code: looked.code,
+            terms: terms.clone(),
+            under_load: is_server.then(|| server_program::under_load(config)).flatten(),
+            new_prompts: is_server,
+            ready_within: is_server.then(|| config.server.least_load()),
+            notes: [&known[..], &notes, &looked.notes].concat(),
+            ..request(config, base, head)?
+        };
         let is_same = request.code.as_ref().is_some_and(|code| code.same);
         let is_meant = prefix.is_none_or(|prefix| may_name(&request.cases, prefix));
-        let counts = memory_runs > 0 && !options.quick && !is_same && is_meant;
+        let counts = memory_runs > 0 && !flags.quick && !is_same && is_meant;
         let counting = counts.then(|| bench_counters::build(&sources, &request, cancelled)).flatten();
         ensure_not(cancelled)?;
         Ok(Self {
@@ -245,12 +256,18 @@ impl Part {
         })
     }
 
+    /// The share of all bench targets' time that is for this one.
+    pub fn share_of_time(&self) -> f64 {
+        self.request.share_of_time
+    }
+
     /// Its bench target.
     pub fn bench(&self) -> &BenchTarget {
         &self.config.bench
     }
 
-    /// Measures it until every case is settled, and counts what it counts. What there is so far is kept at `out`, or beside it.
+    /// Measures it until every case is settled or `budget` ends, and counts what it counts. What there is so far is kept at `out`, or beside
+    /// it.
     ///
     /// # Errors
     /// As [`measure`].
@@ -258,15 +275,17 @@ impl Part {
         self,
         policy: &Policy,
         out: &Path,
-        options: &GateOptions,
+        budget: Option<Duration>,
+        explaining: Option<&Explaining>,
         cancelled: &AtomicBool,
     ) -> Result<PairedReceipt> {
         let Self { config, request, sources, changed, counting, memory_runs, is_alone, builds_ns, _trees, .. } = self;
+        let request = PairedRequest { budget, ..request };
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
         let place = if is_alone { out.to_owned() } else { sibling(out, &file_word(&config.bench.name())) };
         let kept = Kept::at(&place);
         let line = progress::Line::default();
-        if options.quick {
+        if request.quick {
             return super::measure(&request, &config, None, None, None, &line, cancelled);
         }
         let measured =
@@ -304,7 +323,7 @@ impl Part {
         }
         receipt.took.counting_ns = begun.elapsed().as_nanos() as u64;
         let begun = Instant::now();
-        if let Some(explaining) = &options.explain {
+        if let Some(explaining) = explaining {
             kept.keep(&receipt);
             if let Some((base, head)) = programs.filter(|_| !receipt.partial) {
                 allocated::attach(&mut receipt, policy, &request, (&base, &head), cancelled);

@@ -87,90 +87,58 @@ fn changed_file(commit: &str, here: &Path) -> Result<Option<String>> {
     let words = ["diff", "--name-only", "--no-relative", "--no-renames", "--ignore-submodules=none", "-z", commit];
     let changed = git(here, &words)?;
     let new = git(here, &["ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", ":/"])?;
-    let files = || changed.split('\0').chain(new.split('\0')).filter(|file| !file.is_empty());
-    let is_asked = |file: &str| is_source(file) || is_notice(name_of(file));
-    let packages = if files().any(is_asked) { packages(here)? } else { Vec::new() };
-    let why = |file: &str| {
-        if may_be_data(file, &packages) {
-            return Some("which a bench may read");
-        }
-        (name_of(file) == "build.rs" || may_build(&packages, Path::new(file)))
-            .then_some("source of a build script, which may make what a bench reads")
-    };
-    Ok(files().find_map(|file| Some(format!("'{}' differs, {}", file.escape_debug(), why(file)?))))
-}
-
-/// Whether it is a part of what cargo builds.
-fn is_source(file: &str) -> bool {
-    let name = name_of(file);
-    name.ends_with(".rs") || ["Cargo.toml", "Cargo.lock", "rust-toolchain", "rust-toolchain.toml"].contains(&name)
-}
-
-fn name_of(file: &str) -> &str {
-    file.rsplit('/').next().unwrap_or(file)
-}
-
-/// A package and its build script, if it has one; paths are counted from the root.
-struct Package {
-    folder: PathBuf,
-    script: Option<PathBuf>,
-}
-
-/// Whether a file of source is a build script of one of `packages`, or may be a module of one: what lies outside these folders cargo
-/// itself has no use for.
-fn may_build(packages: &[Package], file: &Path) -> bool {
-    let of_cargo = ["src", "tests", "benches", "examples"];
-    let around = packages.iter().filter(|package| file.starts_with(&package.folder));
-    let own = around.max_by_key(|package| package.folder.components().count());
-    let is_module = own.filter(|own| own.script.is_some()).is_some_and(|own| {
-        let inner = file.strip_prefix(&own.folder).unwrap_or(file);
-        inner.extension().is_some_and(|ending| ending == "rs") && !of_cargo.iter().any(|of| inner.starts_with(of))
-    });
-    is_module || packages.iter().any(|package| package.script.as_deref() == Some(file))
-}
-
-/// The packages of the working tree.
-fn packages(here: &Path) -> Result<Vec<Package>> {
     let root = PathBuf::from(git(here, &["rev-parse", "--show-toplevel"])?);
-    let packages = Workspace::load(here)?.packages;
-    let from_root = |path: &Path| path.strip_prefix(&root).ok().map(Path::to_owned);
-    let seen = packages.iter().filter_map(|package| {
-        let script = package.targets.iter().find(|target| target.is("custom-build"));
-        let script = script.and_then(|script| from_root(&script.src_path));
-        Some(Package { folder: from_root(package.manifest_path.parent()?)?, script })
+    let files = || changed.split('\0').chain(new.split('\0')).filter(|file| !file.is_empty());
+    let packages = if files().any(|file| file.ends_with(".rs")) { Workspace::load(here)?.packages } else { Vec::new() };
+    let has_script = |file: &Path| {
+        let around = packages.iter().filter(|package| file.starts_with(package.folder()));
+        let own = around.max_by_key(|package| package.folder().components().count());
+        own.is_some_and(|own| own.targets.iter().any(|target| target.is("custom-build")))
+    };
+    let found = files().find_map(|file| {
+        let path = root.join(file);
+        let is_beside_manifest = !file.contains('/') || path.with_file_name("Cargo.toml").is_file();
+        let why = match use_of(file, is_beside_manifest)? {
+            Use::Data => "which a bench may read",
+            Use::Script if has_script(&path) => "source of a build script, which may make what a bench reads",
+            Use::Script => return None,
+        };
+        Some(format!("'{}' differs, {why}", file.escape_debug()))
     });
-    Ok(seen.collect())
+    Ok(found)
+}
+
+/// What a file may be for that can change what the same code does.
+enum Use {
+    /// A bench may read it.
+    Data,
+    /// It is a build script, or may be a module of one.
+    Script,
+}
+
+/// How a file may change what the same code does; `None` for one that cannot. Source shows in the code. What stands in the folder of a
+/// package, or of the repository, for people and tools (`is_beside_manifest`) is no data, nor is documentation. A worker gets its settings
+/// with each request, and both sides the same ones.
+fn use_of(file: &str, is_beside_manifest: bool) -> Option<Use> {
+    let (folders, name) = file.rsplit_once('/').unwrap_or(("", file));
+    if name.ends_with(".rs") {
+        // What lies outside of these, cargo itself has no use for.
+        let is_of_cargo = folders.split('/').any(|folder| ["src", "tests", "benches", "examples"].contains(&folder));
+        let is_script = name == "build.rs" || !is_of_cargo;
+        return is_script.then_some(Use::Script);
+    }
+    let is_tools = name.starts_with('.') || name.ends_with(".toml") || ["Cargo.lock", "rust-toolchain"].contains(&name);
+    let first = folders.split('/').next().unwrap_or_default();
+    let is_documentation = ["doc", "docs"].contains(&first) && name.ends_with(".md");
+    let is_no_data = is_beside_manifest && (is_tools || is_notice(name)) || first == ".github" || is_documentation;
+    (!is_no_data).then_some(Use::Data)
 }
 
 /// A text that says something of a repository or a package, for people.
 fn is_notice(name: &str) -> bool {
     const NOTICES: [&str; 7] =
         ["README", "CHANGELOG", "CHANGES", "RELEASES", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT"];
-    let stem = name.split('.').next().unwrap_or(name);
-    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
     let is_named = NOTICES.contains(&stem) || stem.starts_with("LICENSE") || stem.starts_with("COPYING");
     is_named && ["", "md", "txt", "rst"].contains(&ending)
-}
-
-/// Whether a bench may read this file while it runs. Source shows in the code, and so does what cargo reads; documentation is
-/// text in places that are for it. A worker gets its settings with each request, and both sides the same ones.
-fn may_be_data(file: &str, packages: &[Package]) -> bool {
-    const TOOLS: [&str; 8] = [
-        "Cargo.toml",
-        "Cargo.lock",
-        "infergate.toml",
-        "rust-toolchain",
-        "rust-toolchain.toml",
-        "rustfmt.toml",
-        "clippy.toml",
-        "deny.toml",
-    ];
-    let (folders, name) = file.rsplit_once('/').unwrap_or(("", file));
-    let is_root = folders.is_empty() || packages.iter().any(|package| package.folder == Path::new(folders));
-    let is_documentation = folders.split('/').next().is_some_and(|folder| ["doc", "docs"].contains(&folder));
-    !(name.ends_with(".rs")
-        || TOOLS.contains(&name)
-        || is_root && (is_notice(name) || name.starts_with('.'))
-        || file.starts_with(".github/")
-        || is_documentation && name.ends_with(".md"))
 }
