@@ -80,7 +80,7 @@ fn an_interrupted_search_says_what_is_left() {
     let (code, said) = signal(search, &[("step 2: ", &|id| id.to_string())]);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("interrupted; the first slower commit is one of these 4: "), "{said}");
-    assert!(said.contains("+20.0 % (+19.9 % to +20.1 %)"), "what was measured is shown: {said}");
+    assert!(said.contains("+20.0 % (+19.9 to +20.1 %)"), "what was measured is shown: {said}");
 }
 
 #[test]

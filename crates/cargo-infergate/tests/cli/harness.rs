@@ -32,7 +32,7 @@ fn a_change_that_adds_the_bench_target_is_gated_by_it() {
     // What it changes beside the harness is measured: base keeps its own sources.
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_100_000;\n");
     let said = gate(&sandbox, "HEAD", &[]).code(1);
-    assert!(decision(&said).contains("regressed (exit 1): decode 10"), "{}", stdout(&said));
+    assert!(decision(&said).contains("regressed (exit 1): decode/p8 +10"), "{}", stdout(&said));
 }
 
 /// Beside the sources, or in a folder below theirs.
@@ -50,7 +50,7 @@ fn a_bench_target_among_the_sources_does_not_bring_heads_sources_into_base() {
         sandbox.write(engine, "pub const STEP_NS: u64 = 1_100_000;\n");
         let said = gate(&sandbox, "HEAD", &[]).code(1);
         assert!(stdout(&said).contains("head's benches were laid over it"), "{}", stdout(&said));
-        assert!(decision(&said).contains("regressed (exit 1): decode 10"), "{}", stdout(&said));
+        assert!(decision(&said).contains("regressed (exit 1): decode/p8 +10"), "{}", stdout(&said));
     }
 }
 
@@ -86,7 +86,7 @@ fn a_neighbour_in_the_repository_is_taken_from_base() {
     sandbox.write("gated/bench.rs", &WORKER.replace("engine::", "kernels::"));
     sandbox.write("kernels/src/lib.rs", "pub const STEP_NS: u64 = 1_100_000;\n");
     let said = gate_in(&sandbox, "gated", &[]).code(1);
-    assert!(decision(&said).contains("regressed (exit 1): decode 10"), "{}", stdout(&said));
+    assert!(decision(&said).contains("regressed (exit 1): decode/p8 +10"), "{}", stdout(&said));
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn a_git_dependency_that_head_updates_stays_where_it_is_in_base() {
     sandbox.write("benches/main.rs", &WORKER.replace("engine::", "kernels::"));
     cargo(&sandbox.path(""), &home, &["update"]);
     let said = gate(&sandbox, &home).code(1);
-    assert!(decision(&said).contains("regressed (exit 1): decode 10"), "{}", stdout(&said));
+    assert!(decision(&said).contains("regressed (exit 1): decode/p8 +10"), "{}", stdout(&said));
     let commits = git(&kernels, &["log", "--format=%h", "--abbrev=10"]);
     let [slow, fast] = commits.lines().take(2).collect::<Vec<_>>()[..] else { panic!("two commits: {commits}") };
     let note = format!("dependencies differ: kernels 1.0.0 ({slow}) in head, 1.0.0 ({fast}) in base");
