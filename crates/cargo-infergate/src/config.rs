@@ -28,7 +28,7 @@ use infergate_core::text_file::read_text;
 use infergate_load::api::body::Api;
 use serde::{Deserialize, Serialize};
 
-use infergate_build::wanted::Wanted;
+use infergate_build::bench_target::Wanted;
 use infergate_judge::Policy;
 use infergate_judge::paired::Limits;
 use infergate_receipts::{Accept, Target};

@@ -7,10 +7,9 @@
 
 mod constants;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -22,8 +21,8 @@ use object::{
 };
 
 use super::relink::Linker;
+use crate::code::functions::{self, Function};
 use crate::code::image::Image;
-use crate::code::{functions, readable};
 use constants::Named;
 
 /// Starts of the changed functions within a cache line, one link of each side for each.
@@ -35,124 +34,88 @@ const FUNCTION_ALIGN: u64 = 16;
 const PAGE_BYTES: u64 = 4096;
 
 /// The order of the functions of one side, for the linker.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Order {
+#[derive(Default)]
+struct Order {
     /// Names, mangled, first to last. Those of [`pads`](Self::pads) are among them.
-    pub names: Vec<String>,
+    names: Vec<String>,
     /// Bytes that are never run.
-    pub pads: Vec<Pad>,
+    pads: Vec<Pad>,
 }
 
 /// A stretch of bytes that stands for what the other side has there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pad {
-    pub name: String,
-    pub bytes: u64,
-    pub align: u64,
-}
-
-/// The functions of one side under one name: its symbols, where each copy starts, and its bytes.
-struct Group {
-    symbols: Vec<String>,
-    copies: usize,
+struct Pad {
+    name: String,
     bytes: u64,
     align: u64,
-    shape: u64,
 }
 
-/// The functions of both sides by name.
-pub struct Functions {
-    base: BTreeMap<String, Group>,
-    head: BTreeMap<String, Group>,
+/// The functions of base and head, by their keys.
+#[derive(Default)]
+struct Functions<'f, 'data> {
     /// Those that both have with the same code.
-    same: Vec<String>,
+    same: Vec<[&'f Function<'data>; 2]>,
     /// Those that differ, or that one side lacks.
-    rest: Vec<String>,
-    /// Names that stand for several functions: linkers order these by themselves.
-    several: Vec<String>,
+    rest: Vec<[Option<&'f Function<'data>>; 2]>,
+    /// Those whose key stands for several: linkers order these by themselves.
+    several: [Vec<&'f Function<'data>>; 2],
 }
 
-impl Functions {
-    pub fn of(base: &Image, head: &Image) -> Self {
-        let (base, head) = (groups(base, head), groups(head, base));
-        let all: BTreeSet<&String> = base.keys().chain(head.keys()).collect();
-        let (mut same, mut rest, mut several) = (Vec::new(), Vec::new(), Vec::new());
-        for key in all {
-            let (was, is) = (base.get(key), head.get(key));
-            let code = |group: &Group| (group.bytes, group.shape);
-            let list = if [was, is].into_iter().flatten().any(|group| group.copies > 1) {
-                &mut several
-            } else if was.map(code) == is.map(code) {
-                &mut same
-            } else {
-                &mut rest
-            };
-            list.push(key.clone());
+impl<'f, 'data> Functions<'f, 'data> {
+    fn of(base: &'f [Function<'data>], head: &'f [Function<'data>]) -> Self {
+        let sides = [base, head].map(functions::by_key);
+        let keys: BTreeSet<&str> = sides.iter().flat_map(|side| side.keys().copied()).collect();
+        let mut found = Self::default();
+        for key in keys {
+            let both = sides.each_ref().map(|side| side.get(key).map_or(&[][..], Vec::as_slice));
+            match both {
+                [[was], [is]] if (was.size, was.shape) == (is.size, is.shape) => found.same.push([*was, *is]),
+                [[] | [_], [] | [_]] => found.rest.push(both.map(|side| side.first().copied())),
+                _ => found.several.iter_mut().zip(both).for_each(|(several, side)| several.extend(side)),
+            }
         }
-        Self { base, head, same, rest, several }
+        found
     }
 
-    /// Base's order and head's: the same functions in an order drawn from `seed`, the filler, the rest by name, each padded to the longer
-    /// side, then names that stand for several functions.
-    pub fn orders(&self, seed: u64, placement: usize) -> (Order, Order) {
+    /// The order of base, which is side 0, or of head: the same functions in an order drawn from `seed`, the filler, the rest by name, each
+    /// padded to the longer side, then names that stand for several functions.
+    fn order(&self, side: usize, seed: u64, placement: usize) -> Order {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut same = self.same.clone();
         random.shuffle(&mut same);
+        let mut order = Order::default();
+        order.add(same.iter().map(|both| both[side]));
         let bytes = FUNCTION_ALIGN * placement as u64 + LINE_BYTES * random.u64(1..PAGE_BYTES / LINE_BYTES);
-        let filler = Pad { name: "infergate_filler".to_owned(), bytes, align: PAGE_BYTES };
-        let side = |own: &BTreeMap<String, Group>, other: &BTreeMap<String, Group>| {
-            let symbols = |key: &String| own.get(key).map(|group| &group.symbols).into_iter().flatten().cloned();
-            let mut order = Order { names: same.iter().flat_map(symbols).collect(), pads: Vec::new() };
-            order.add(filler.clone());
-            for (at, key) in self.rest.iter().enumerate() {
-                order.names.extend(symbols(key));
-                let bytes = |side: &BTreeMap<String, Group>| side.get(key).map_or(0, |group| group.bytes);
-                let missing = bytes(other).saturating_sub(bytes(own));
-                if missing > 0 {
-                    // Behind a function it goes on where that ends; in place of one it starts as that does.
-                    let align = if own.contains_key(key) { 1 } else { other[key].align };
-                    order.add(Pad { name: format!("infergate_pad_{at}"), bytes: missing, align });
-                }
+        order.pad(Pad { name: "infergate_filler".to_owned(), bytes, align: PAGE_BYTES });
+        for (at, both) in self.rest.iter().enumerate() {
+            let (own, other) = (both[side], both[1 - side]);
+            order.add(own.into_iter());
+            let bytes = |function: Option<&Function>| function.map_or(0, |function| function.size);
+            let missing = bytes(other).saturating_sub(bytes(own));
+            if missing > 0 {
+                // Behind a function it goes on where that ends; in place of one it starts as that does.
+                let align = other.filter(|_| own.is_none()).map_or(1, |other| 1 << other.address.trailing_zeros());
+                order.pad(Pad {
+                    name: format!("infergate_pad_{at}"),
+                    bytes: missing,
+                    align: align.min(FUNCTION_ALIGN),
+                });
             }
-            order.names.extend(self.several.iter().flat_map(symbols));
-            order
-        };
-        (side(&self.base, &self.head), side(&self.head, &self.base))
+        }
+        order.add(self.several[side].iter().copied());
+        order
     }
 }
 
 impl Order {
-    fn add(&mut self, pad: Pad) {
+    fn add<'f, 'data: 'f>(&mut self, functions: impl Iterator<Item = &'f Function<'data>>) {
+        let symbols = functions.flat_map(|function| &function.symbols);
+        self.names.extend(symbols.map(|name| String::from_utf8_lossy(name).into_owned()));
+    }
+
+    fn pad(&mut self, pad: Pad) {
         self.names.push(pad.name.clone());
         self.pads.push(pad);
     }
-}
-
-/// The functions of `own` by a name that both sides share: with its hash where `other` has it too, else without.
-fn groups(own: &Image, other: &Image) -> BTreeMap<String, Group> {
-    let theirs: HashSet<&[u8]> = other.symbols.iter().map(|symbol| symbol.name).collect();
-    let mut raw: HashMap<u64, Vec<&[u8]>> = HashMap::new();
-    for symbol in own.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Text) {
-        raw.entry(symbol.address).or_default().push(symbol.name);
-    }
-    let mut found: BTreeMap<String, Group> = BTreeMap::new();
-    for function in functions::all(own) {
-        let Some(symbols) = raw.get(&function.address) else { continue };
-        let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
-        let shared = function.names.iter().find(|name| theirs.contains(*name));
-        let key = shared.map_or_else(|| readable(function.names[0]), |name| text(name));
-        let group = found.entry(key).or_insert_with(|| Group {
-            symbols: Vec::new(),
-            copies: 0,
-            bytes: 0,
-            align: FUNCTION_ALIGN.min(1 << function.address.trailing_zeros()),
-            shape: function.shape,
-        });
-        group.symbols.extend(symbols.iter().map(|name| text(name)));
-        group.copies += 1;
-        group.bytes += function.size;
-    }
-    found
 }
 
 /// How many functions of base lie at the same address in head, with the same code; and how many base has.
@@ -201,40 +164,30 @@ pub struct Side<'a> {
 ///
 /// # Errors
 /// Why they cannot be laid out alike: no names of functions, a linker other than lld; and when it was cancelled.
-pub fn link(base: &Side, head: &Side, seed: u64, cancelled: &AtomicBool) -> Result<(usize, usize)> {
+pub fn link(base: &Side, head: &Side, seed: u64) -> Result<(usize, usize)> {
     for side in [base, head] {
         fs::create_dir_all(&side.folder).with_context(|| format!("{}: cannot be made", side.folder.display()))?;
     }
-    let images = [base, head].map(|side| side.linker.unstripped(&side.folder, cancelled));
-    let [was, is] = images;
-    let (was, is) = (was?, is?);
-    let parse = |bytes| Image::parse(bytes).map_err(anyhow::Error::msg);
-    let (was, is) = (parse(&was)?, parse(&is)?);
+    let (was, is) = (base.linker.built()?, head.linker.built()?);
+    let (was, is) = (Image::parse(&was)?, Image::parse(&is)?);
     ensure!(was.is_x86_64(), "functions are ordered on x86-64 alone");
-    let functions = Functions::of(&was, &is);
+    let (of_base, of_head) = functions::of_both(&was, &is);
+    let functions = Functions::of(&of_base, &of_head);
     ensure!(!functions.same.is_empty(), "the programs do not name their functions");
     let starts = starts(&was, &is).context("this linker puts constants behind the code (lld does not)")?;
     let (of_base, of_head) = both(|| base.named_inputs(), || head.named_inputs());
     let ((base_words, base_named), (head_words, head_named)) = (of_base?, of_head?);
-    let constants = |own: &Named, other: &Named| {
-        let (shared, rest) = own.shared_and_rest(other);
-        [shared, rest].concat()
+    let link = |side: &Side, number: usize, words: &[String], constants: &[String]| {
+        let orders = (0..side.files.len()).map(|placement| functions.order(number, seed, placement));
+        side.link_all(words, constants, orders, starts)
     };
-    let base_constants = constants(&base_named, &head_named);
-    let head_constants = constants(&head_named, &base_named);
-    let orders: Vec<(Order, Order)> =
-        (0..base.files.len()).map(|placement| functions.orders(seed, placement)).collect();
-    let of_base = || {
-        let orders = orders.iter().map(|(order, _)| order);
-        base.link_all(&base_words, &base_constants, orders, starts, cancelled)
-    };
-    let (of_base, of_head) = both(of_base, || {
-        let orders = orders.iter().map(|(_, order)| order);
-        head.link_all(&head_words, &head_constants, orders, starts, cancelled)
-    });
+    let (of_base, of_head) = both(
+        || link(base, 0, &base_words, &base_named.in_order(&head_named)),
+        || link(head, 1, &head_words, &head_named.in_order(&base_named)),
+    );
     of_head.and(of_base)?;
     let (first, second) = (crate::code::read(&base.files[0])?, crate::code::read(&head.files[0])?);
-    Ok(alike(&parse(&first)?, &parse(&second)?))
+    Ok(alike(&Image::parse(&first)?, &Image::parse(&second)?))
 }
 
 /// Does both at once.
@@ -302,13 +255,12 @@ impl Side<'_> {
         Ok((words, named))
     }
 
-    fn link_all<'o>(
+    fn link_all(
         &self,
         words: &[String],
         constants: &[String],
-        orders: impl Iterator<Item = &'o Order>,
+        orders: impl Iterator<Item = Order>,
         (rodata, text): (u64, u64),
-        cancelled: &AtomicBool,
     ) -> Result<()> {
         for (order, to) in orders.zip(&self.files) {
             let (list, pads) = (self.folder.join("order"), self.folder.join("pads.o"));
@@ -320,7 +272,7 @@ impl Side<'_> {
                 "-Wl,--no-warn-symbol-ordering,-z,separate-loadable-segments".to_owned(),
                 format!("-Wl,--section-start=.rodata={rodata:#x},--section-start=.text={text:#x}"),
             ];
-            if !self.linker.link(&[words, &more].concat(), &self.folder, to, cancelled)? {
+            if !self.linker.link(&[words, &more].concat(), &self.folder, to)? {
                 bail!("this linker does not order functions (lld does)");
             }
         }
@@ -378,7 +330,7 @@ mod tests {
             Side { linker, files, folder }
         };
         let (base, head) = (side(&was, "b"), side(&is, "h"));
-        let (same, functions) = link(&base, &head, 1, &AtomicBool::new(false)).expect("lld");
+        let (same, functions) = link(&base, &head, 1).expect("lld");
         assert!(same * 100 > functions * 97, "{same} of {functions}");
         let mut phases = Vec::new();
         for (base, head) in base.files.iter().zip(&head.files) {
@@ -387,8 +339,9 @@ mod tests {
                 let bytes = crate::code::read(path).expect("a program");
                 let image = Image::parse(&bytes).expect("an image");
                 let of = |name: &str| {
-                    let is_it =
-                        |symbol: &&crate::code::image::Symbol| readable(symbol.name) == format!("program::{name}");
+                    let is_it = |symbol: &&crate::code::image::Symbol| {
+                        crate::code::readable(symbol.name) == format!("program::{name}")
+                    };
                     image.symbols.iter().find(is_it).map(|symbol| symbol.address)
                 };
                 ["changed", "first", "last"].map(of)

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use toml::Value as Toml;
 use wildmatch::WildMatch;
 
@@ -56,59 +56,55 @@ struct Found {
 /// # Errors
 /// A name or glob that names none, with those there are and why others are skipped.
 pub fn choose(target: &BenchTarget, folder: &Path, workspace: &Workspace) -> Result<Chosen> {
-    let is_list = target.target.contains([',', '*', '?']);
+    let found = found(target, folder, workspace)?;
+    if target.target.contains([',', '*', '?']) {
+        return listed(&target.target, &found);
+    }
     let named = workspace.with_bench(target);
     let is_engine = named.iter().any(|package| is_engines(package, workspace));
-    let is_one = !is_list && (target.is_named || is_engine);
-    let own = innermost(&named, folder);
-    if is_one && named.len() > 1 && own.is_none() {
-        let packages: Vec<&str> = named.iter().map(|package| package.name.as_str()).collect();
-        bail!(
-            "bench target '{}' is one of several packages: {}; name one with --bench-package, or gate all with --bench-target '*'",
-            target.target,
-            first_of(&packages, MOST_NAMES, ", ")
-        );
+    // Where there is none base may have one. If it has none either, the error says so.
+    if !(target.is_named || is_engine || found.is_empty()) {
+        return listed("*", &found).map_err(|error| WorkerError::NotComparable(format!("{error:#}")).into());
     }
+    let own = innermost(&named, folder);
+    let packages: Vec<&str> = named.iter().map(|package| package.name.as_str()).collect();
+    ensure!(
+        named.len() < 2 || own.is_some(),
+        "bench target '{}' is one of several packages: {}; name one with --bench-package, or gate all with --bench-target '*'",
+        target.target,
+        first_of(&packages, MOST_NAMES, ", ")
+    );
     // Cargo would build all of that name.
     let package = own.filter(|_| named.len() > 1).map(|own| own.name.clone()).or_else(|| target.package.clone());
-    let one = Chosen::one(BenchTarget { package, ..target.clone() });
-    let mut found = found(target, folder, workspace)?;
-    if is_one && target.is_named {
-        let is_it = |one: &Found| one.bench.target == target.target && one.skipped == Some(NO_MAIN);
-        if found.iter().any(is_it) {
-            bail!("bench target '{}': {NO_MAIN}; add it to its [[bench]]", target.target);
-        }
-        return Ok(Chosen { are_criterions: !named.is_empty() && !is_engine, ..one });
+    let mut chosen = Chosen::one(BenchTarget { package, ..target.clone() });
+    if target.is_named {
+        let lacks_main = |one: &Found| one.bench.target == target.target && one.skipped == Some(NO_MAIN);
+        ensure!(!found.iter().any(lacks_main), "bench target '{}': {NO_MAIN}; add it to its [[bench]]", target.target);
+        chosen.are_criterions = !named.is_empty() && !is_engine;
+    } else {
+        let others = found.into_iter().filter(|one| one.skipped.is_none());
+        let others = others.filter(|one| ![&target.target, MEMORY_TARGET].contains(&one.bench.target.as_str()));
+        let others: Vec<Found> = others.map(|one| Found { skipped: Some(BESIDE_AN_ENGINE), ..one }).collect();
+        chosen.skipped = lines(&others.iter().collect::<Vec<_>>());
     }
-    if is_one {
-        found.retain(|one| {
-            one.skipped.is_none() && ![&target.target, MEMORY_TARGET].contains(&one.bench.target.as_str())
-        });
-        found.iter_mut().for_each(|one| one.skipped = Some(BESIDE_AN_ENGINE));
-        return Ok(Chosen { skipped: lines(&found.iter().collect::<Vec<_>>()), ..one });
-    }
-    if found.is_empty() && !is_list {
-        // Base may have one. If it has none either, the error says so.
-        return Ok(one);
-    }
-    let patterns = if is_list { target.target.as_str() } else { "*" };
+    Ok(chosen)
+}
+
+/// Those of `found` that a list of names and globs names.
+fn listed(patterns: &str, found: &[Found]) -> Result<Chosen> {
     let patterns: Vec<&str> = patterns.split(',').map(str::trim).filter(|pattern| !pattern.is_empty()).collect();
-    if patterns.is_empty() {
-        bail!("--bench-target: names no bench target; give a name or a glob such as '*'");
-    }
+    ensure!(!patterns.is_empty(), "--bench-target: names no bench target; give a name or a glob such as '*'");
     let (mut benches, mut skipped): (Vec<BenchTarget>, Vec<&Found>) = (Vec::new(), Vec::new());
     for pattern in &patterns {
         let glob = WildMatch::new(pattern);
-        let matching: Vec<&Found> = found.iter().filter(|one| glob.matches(&one.bench.target)).collect();
-        let is_usable = |one: &Found| one.skipped.is_none_or(|why| why == OFF && one.bench.target == *pattern);
-        let (usable, others): (Vec<&Found>, Vec<&Found>) = matching.into_iter().partition(|one| is_usable(one));
-        if usable.is_empty() {
-            let there = shown(if others.is_empty() { found.iter().collect() } else { others });
-            if is_list {
-                bail!("--bench-target: '{pattern}' names no bench target that can be gated; there are {there}");
-            }
-            return Err(WorkerError::NotComparable(format!("no bench target can be gated; there are {there}")).into());
-        }
+        let is_usable = |one: &&Found| one.skipped.is_none_or(|why| why == OFF && one.bench.target == *pattern);
+        let matching = found.iter().filter(|one| glob.matches(&one.bench.target));
+        let (usable, others): (Vec<&Found>, Vec<&Found>) = matching.partition(is_usable);
+        ensure!(
+            !usable.is_empty(),
+            "--bench-target: '{pattern}' names no bench target that can be gated; there are {}",
+            shown(if others.is_empty() { found.iter().collect() } else { others })
+        );
         for one in usable {
             if !benches.contains(&one.bench) {
                 benches.push(one.bench.clone());

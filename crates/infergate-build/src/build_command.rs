@@ -2,15 +2,14 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{cargo_settings, output, progress, toolchain};
+use super::run_captured::{self, Shown};
+use super::{cargo_settings, output, toolchain};
 use crate::watcher::watched;
-use infergate_core::process::Group;
-use infergate_core::relay::Relay;
-use infergate_core::worker::{WorkerError, ending};
+use infergate_core::worker::ending;
 use infergate_receipts::shell;
 
 /// What stands in a word of a command for the side it is of, `base` or `head`.
@@ -33,23 +32,12 @@ pub fn run(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()>
     command.args(arguments).current_dir(folder).env_remove("CARGO_TARGET_DIR");
     cargo_settings::keep_build_folder(&mut command, folder, "{workspace-root}/target");
     toolchain::choose(&mut command, folder);
-    let (printed, both) = std::io::pipe().context("no pipe for the build's output")?;
-    command.stdin(Stdio::null()).stdout(both.try_clone().context("no pipe for the build's output")?).stderr(both);
-    let started = Group::spawn(&mut command);
-    // Its copies of the pipe's end: while they are open there is always more to wait for.
-    drop(command);
-    let printed = Relay::to_stderr(printed);
-    let status = started.and_then(|mut build| progress::until_ended(&mut build, &|| false));
-    printed.finish();
+    let built = run_captured::run(command, Shown::All).with_context(|| format!("{side}: {key}"))?;
     let remedy = match program.contains(' ') {
         true => "; in a flag or variable a comma separates program and arguments",
         false => "",
     };
-    let status = status.with_context(|| format!("{side}: {key}: '{program}' cannot be started{remedy}"))?;
-    if progress::is_cancelled() {
-        return Err(WorkerError::by_user().into());
-    }
-    ensure!(status.success(), "{side}: {key} failed ({}); its output is above{remedy}", ending(status));
+    ensure!(built.status.success(), "{side}: {key} failed ({}); its output is above{remedy}", ending(built.status));
     Ok(())
 }
 

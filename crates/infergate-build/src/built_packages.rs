@@ -13,7 +13,6 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{checkout_folder, progress};
-use infergate_core::worker::WorkerError;
 
 /// In a target folder and in no folder below it.
 const TOP: &str = ".rustc_info.json";
@@ -26,7 +25,9 @@ const HASH_DIGITS: usize = 16;
 /// # Errors
 /// What cannot be read or written. `into` is then as it was.
 pub fn copy(messages: &[Value], repository: &Path, into: &Path) -> Result<()> {
-    let Some((top, built)) = hashes(messages, repository) else { return Ok(()) };
+    let built = hashes(messages, repository);
+    let mut above = built.keys().flat_map(|profile| profile.ancestors());
+    let Some(top) = above.find(|folder| folder.join(TOP).is_file()) else { return Ok(()) };
     let partial = into.with_extension("partial");
     checkout_folder::remove(&partial)?;
     fs::create_dir_all(&partial).with_context(|| format!("{}: cannot be made", partial.display()))?;
@@ -34,12 +35,12 @@ pub fn copy(messages: &[Value], repository: &Path, into: &Path) -> Result<()> {
         copy_all(&top.join(file), &partial.join(file))?;
     }
     for (profile, hashes) in &built {
+        let Ok(below) = profile.strip_prefix(top) else { continue };
         for kept in KEPT {
-            let folder = profile.join(kept);
-            for entry in fs::read_dir(top.join(&folder)).into_iter().flatten() {
+            for entry in fs::read_dir(profile.join(kept)).into_iter().flatten() {
                 let entry = entry?;
                 if hash(&entry.path()).is_some_and(|hash| hashes.contains(&hash)) {
-                    copy_all(&entry.path(), &partial.join(&folder).join(entry.file_name()))?;
+                    copy_all(&entry.path(), &partial.join(below).join(kept).join(entry.file_name()))?;
                 }
             }
         }
@@ -47,19 +48,17 @@ pub fn copy(messages: &[Value], repository: &Path, into: &Path) -> Result<()> {
     fs::rename(&partial, into).with_context(|| format!("{}: cannot be written", into.display()))
 }
 
-/// The target folder, and for each profile's folder below it the hashes of what was built there.
-fn hashes(messages: &[Value], repository: &Path) -> Option<(PathBuf, BTreeMap<PathBuf, BTreeSet<String>>)> {
+/// The hashes of what was built of packages outside `repository`, by the folder of its profile.
+fn hashes(messages: &[Value], repository: &Path) -> BTreeMap<PathBuf, BTreeSet<String>> {
     // A folder can be named with `..` or by a link, and what is taken for somebody else's is not built.
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let repository = real(repository);
     let mut others = BTreeSet::new();
-    let mut top = None;
     let mut built: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
     for message in messages {
         let package = message["package_id"].as_str().unwrap_or_default();
-        if let Some(manifest) = message["manifest_path"].as_str()
-            && !real(Path::new(manifest)).starts_with(&repository)
-        {
+        let manifest = message["manifest_path"].as_str().map(Path::new);
+        if manifest.is_some_and(|manifest| !real(manifest).starts_with(&repository)) {
             others.insert(package);
         }
         if !others.contains(package) {
@@ -67,18 +66,12 @@ fn hashes(messages: &[Value], repository: &Path) -> Option<(PathBuf, BTreeMap<Pa
         }
         let files = message["filenames"].as_array().into_iter().flatten().chain([&message["out_dir"]]);
         for file in files.filter_map(Value::as_str).map(Path::new) {
-            let top = top.get_or_insert_with(|| file.ancestors().find(|above| above.join(TOP).is_file()));
-            let Some(below) = top.and_then(|top| file.strip_prefix(top).ok()) else { continue };
-            let is_kept = |part: &Path| KEPT.iter().any(|kept| part.ends_with(kept));
-            let (Some(folder), Some(hash)) =
-                (below.ancestors().find(|part| is_kept(part)), below.ancestors().find_map(hash))
-            else {
-                continue;
-            };
-            built.entry(folder.parent()?.to_owned()).or_default().insert(hash);
+            if let Some(profile) = file.ancestors().find(|above| above.join(KEPT[0]).is_dir()) {
+                built.entry(profile.to_owned()).or_default().extend(file.ancestors().find_map(hash));
+            }
         }
     }
-    Some((top??.to_owned(), built))
+    built
 }
 
 /// The digits after the last `-` of a name, before its ending.
@@ -90,9 +83,7 @@ fn hash(path: &Path) -> Option<String> {
 /// A file, or a folder with all below it, with the times of change: by them cargo knows what is older than what it needs.
 fn copy_all(from: &Path, to: &Path) -> Result<()> {
     let cannot = || format!("{}: cannot be copied to {}", from.display(), to.display());
-    if progress::is_cancelled() {
-        return Err(WorkerError::by_user().into());
-    }
+    progress::ensure_not_cancelled()?;
     if from.is_dir() {
         fs::create_dir_all(to).with_context(cannot)?;
         for entry in fs::read_dir(from).with_context(cannot)? {

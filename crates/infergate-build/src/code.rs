@@ -15,7 +15,7 @@ mod sides;
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result};
 use infergate_core::text_file::read_bytes;
 
 pub use changed::Changed;
@@ -42,7 +42,7 @@ pub enum Comparison {
 
 /// Compares two executables, given as the bytes of their files.
 pub fn compare(base: &[u8], head: &[u8]) -> Result<Comparison> {
-    let parse = |name: &str, bytes| Image::parse(bytes).map_err(|why| anyhow!("{name}: {why}"));
+    let parse = |name, bytes| Image::parse(bytes).context(name);
     let (base, head) = (parse("base", base)?, parse("head", head)?);
     if loaded::is_same(&base, &head) {
         return Ok(Comparison::Same);

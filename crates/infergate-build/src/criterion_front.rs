@@ -3,7 +3,6 @@
 //!
 //! A dependency is renamed in the manifests and not patched for all packages: infergate's front needs criterion itself.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,19 +10,13 @@ use anyhow::{Context, Result};
 use toml::{Table, Value as Toml};
 
 use super::manifest::{MAX_FILE_BYTES, dependency_sections, table};
-use super::workspace::{CODSPEED, CRITERION, Package, REPLACEMENTS, Workspace, replacement};
-use super::{checkout_folder, lock_file, toolchain};
+use super::workspace::{CODSPEED, CRITERION, Dependency, Package, REPLACEMENTS, Workspace, replacement};
+use super::{checkout_folder, lock_file};
 use crate::workspace::BenchTarget;
 use infergate_core::text_file::read_text;
 
 /// The front's feature that takes profilers of other versions of criterion, which a worker leaves alone anyway.
 const ANY_PROFILER: &str = "any_profiler";
-
-/// The front builds with Rust 1.85 and newer.
-const OLDEST_RUST: u32 = 85;
-
-/// Keys of a dependency that say where it comes from.
-const PLACE: [&str; 9] = ["version", "path", "git", "branch", "tag", "rev", "registry", "registry-index", "package"];
 
 /// The feature of a bench target's dependency that counts its heap. `None` if criterion is not replaced.
 ///
@@ -34,8 +27,7 @@ pub fn counting_feature(target: &BenchTarget, folder: &Path) -> Result<Option<St
     let packages = workspace.with_bench(target);
     let mut dependencies = packages.iter().flat_map(|package| &package.dependencies);
     let front = dependencies.find(|dependency| dependency.name == CRITERION);
-    let name = front.map(|front| front.rename.as_ref().unwrap_or(&front.name));
-    Ok(name.map(|name| format!("{name}/counting")))
+    Ok(front.map(|front| format!("{}/counting", front.key())))
 }
 
 /// Replaces criterion and divan in every manifest of the checkout `files` that has the workspace. All other versions stay as its Cargo.lock
@@ -48,26 +40,15 @@ pub fn put(files: &Path, folder: &Path, workspace: &Workspace) -> Result<()> {
         // What cargo takes for the repository's users. The criterion that other packages take, such as a profiler, has to be the front's.
         Workspace::load_with_dependencies(folder)?;
     }
-    let paths = workspace.manifests();
-    let tables = paths.iter().map(|manifest| table(manifest)).collect::<Result<Vec<_>>>()?;
-    let shared = tables.iter().find_map(|table| table.get("workspace")?.get("dependencies")?.as_table().cloned());
-    for (manifest, mut table) in paths.iter().zip(tables) {
-        let own = workspace.packages.iter().find(|package| package.manifest_path == *manifest);
-        let before = table.clone();
-        rename(&mut table, shared.as_ref(), own.is_some_and(is_of_codspeed));
+    for package in &workspace.packages {
+        let mut manifest = table(&package.manifest_path)?;
         // A build script can run again for each file that is newer.
-        if table != before {
-            checkout_folder::write(files, manifest, &table.to_string())?;
+        if rename(&mut manifest, package) {
+            checkout_folder::write(files, &package.manifest_path, &manifest.to_string())?;
         }
     }
-    lock_file::resolve(folder, "").with_context(|| {
-        let why = if toolchain::is_older_than(OLDEST_RUST, folder) {
-            format!(", which needs Rust 1.{OLDEST_RUST} or newer")
-        } else {
-            String::new()
-        };
-        format!("criterion cannot be replaced by infergate's front{why}")
-    })
+    lock_file::resolve(folder, "")
+        .context("criterion cannot be replaced by infergate's front, which needs Rust 1.85 or newer")
 }
 
 /// Whether the benches of a package name CodSpeed's criterion and never criterion itself.
@@ -78,69 +59,42 @@ fn is_of_codspeed(package: &Package) -> bool {
         && !["criterion::", "crate criterion"].iter().any(|name| text.contains(name))
 }
 
-fn package_of(name: &str, value: &Toml) -> String {
-    value.get("package").and_then(Toml::as_str).unwrap_or(name).to_owned()
-}
-
-/// The front takes the place of what it stands for. `shared` are the dependencies that the workspace's root has for its members: there
-/// all are replaced, since each member takes its own.
-fn rename(manifest: &mut Table, shared: Option<&Table>, is_of_codspeed: bool) {
+/// The front takes the place of what it stands for; false where there is nothing. What a member inherits from its workspace is written out.
+fn rename(manifest: &mut Table, package: &Package) -> bool {
     let mut fronts = REPLACEMENTS;
+    let is_of_codspeed = is_of_codspeed(package);
     fronts.sort_by_key(|(name, _)| is_of_codspeed && *name != CODSPEED);
-    let mut of_members = manifest.get_mut("workspace").and_then(|own| own.as_table_mut()?.remove("dependencies"));
-    for (name, value) in of_members.iter_mut().filter_map(Toml::as_table_mut).flatten() {
-        if let Some(front) = replacement(&package_of(name, value)) {
-            *value = in_place(front, value);
-        }
-    }
-    let mut sections = dependency_sections(manifest);
-    let inherited = |name: &str, value: &Toml| shared?.get(name).filter(|_| value.get("workspace").is_some()).cloned();
-    let package = |name: &str, value: &Toml| package_of(name, inherited(name, value).as_ref().unwrap_or(value));
-    let all = sections.iter().flat_map(|section| section.iter());
-    let own: BTreeSet<String> = all.map(|(name, value)| package(name, value)).collect();
-    for (name, value) in sections.iter_mut().flat_map(|section| section.iter_mut()) {
-        let package = package(name, value);
-        let Some(front) = replacement(&package) else { continue };
-        // Cargo takes no package under two names: only the first of those that a manifest has is replaced.
-        let mut before = fronts.iter().take_while(|(before, _)| *before != package);
-        let is_second = before.any(|(other, of)| *of == front && own.contains(*other));
-        match inherited(name, value) {
-            Some(theirs) if is_second => *value = with_keys_of(value, theirs),
-            None if !is_second => *value = in_place(front, value),
-            _ => {}
-        }
-    }
-    if let (Some(of_members), Some(workspace)) =
-        (of_members, manifest.get_mut("workspace").and_then(Toml::as_table_mut))
-    {
-        workspace.insert("dependencies".into(), of_members);
-    }
-}
-
-/// A member's dependency with what it inherited written out.
-fn with_keys_of(own: &Toml, theirs: Toml) -> Toml {
-    let mut keys = match theirs {
-        Toml::Table(keys) => keys,
-        version => Table::from_iter([("version".to_owned(), version)]),
+    let has = |name: &str| package.dependencies.iter().any(|dependency| dependency.name == name);
+    // Cargo takes no package under two names: only the first of those that a manifest has is replaced.
+    let is_first = |name: &str, front: &str| {
+        let first = fronts.iter().find(|(other, of)| *of == front && has(other));
+        first.is_some_and(|(first, _)| *first == name)
     };
-    let own = own.as_table().into_iter().flatten().filter(|(key, _)| *key != "workspace");
-    keys.extend(own.map(|(key, value)| (key.clone(), value.clone())));
-    Toml::Table(keys)
-}
-
-/// A dependency of which the front takes the place.
-fn in_place(front: &str, value: &Toml) -> Toml {
-    let mut dependency = value.as_table().cloned().unwrap_or_default();
-    PLACE.iter().for_each(|key| drop(dependency.remove(*key)));
-    dependency.insert("package".into(), Toml::from(front));
-    dependency.extend(place(front).into_iter().map(|(key, value)| (key.to_owned(), Toml::from(value))));
-    if front == CRITERION {
-        let features = dependency.entry("features").or_insert_with(|| Toml::Array(Vec::new()));
-        if let Some(features) = features.as_array_mut() {
-            features.push(Toml::from(ANY_PROFILER));
+    let mut is_renamed = false;
+    // Other members take the workspace's own list.
+    let shared = manifest.remove("workspace");
+    for (key, value) in dependency_sections(manifest).into_iter().flat_map(|section| section.iter_mut()) {
+        let of_key = || package.dependencies.iter().filter(|dependency| dependency.key() == key);
+        let name = of_key().next().map_or("", |dependency| &dependency.name);
+        if let Some(front) = replacement(name).filter(|front| is_first(name, front)) {
+            *value = in_place(front, value.get("optional"), of_key());
+            is_renamed = true;
         }
     }
-    Toml::Table(dependency)
+    manifest.extend(shared.map(|shared| ("workspace".to_owned(), shared)));
+    is_renamed
+}
+
+/// The front for the dependencies of one name, with their features.
+fn in_place<'d>(front: &str, optional: Option<&Toml>, of_name: impl Iterator<Item = &'d Dependency> + Clone) -> Toml {
+    let any_profiler = (front == CRITERION).then_some(ANY_PROFILER);
+    let features = of_name.clone().flat_map(|dependency| &dependency.features).map(String::as_str);
+    let mut keys = Table::from_iter(place(front).into_iter().map(|(key, value)| (key.to_owned(), Toml::from(value))));
+    keys.insert("package".into(), front.into());
+    keys.insert("features".into(), features.chain(any_profiler).map(Toml::from).collect::<Vec<_>>().into());
+    keys.insert("default-features".into(), of_name.clone().any(|dependency| dependency.uses_default_features).into());
+    keys.extend(optional.map(|optional| ("optional".to_owned(), optional.clone())));
+    Toml::Table(keys)
 }
 
 /// Where the front comes from. Of a command that came as a file alone: of the commit that it was built from, or of its release.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use infergate_core::build_info::git_command;
@@ -11,11 +12,20 @@ pub fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&stdout(folder, arguments)?).trim_end_matches(['\n', '\r']).to_owned())
 }
 
+/// The same with `index` in place of the repository's own.
+pub fn with_index(index: &Path, folder: &Path, arguments: &[&str]) -> Result<String> {
+    let mut git = git_command(folder);
+    git.env("GIT_INDEX_FILE", index);
+    Ok(String::from_utf8_lossy(&stdout_of(git, arguments)?).trim_end().to_owned())
+}
+
 fn stdout(folder: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
-    let output = git_command(folder)
-        .args(arguments)
-        .output()
-        .context("git cannot be started; install it, or give --base-bin and --head-bin")?;
+    stdout_of(git_command(folder), arguments)
+}
+
+fn stdout_of(mut git: Command, arguments: &[&str]) -> Result<Vec<u8>> {
+    let output =
+        git.args(arguments).output().context("git cannot be started; install it, or give --base-bin and --head-bin")?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         bail!("git {}: {}", arguments.first().unwrap_or(&""), reason(&stderr));
@@ -39,21 +49,14 @@ fn reason(stderr: &str) -> String {
 }
 
 /// The text of the file `path`, counted from the root, as `commit` has it; `None` where it has none.
-pub fn file_of(folder: &Path, commit: &str, path: &str, max_bytes: u64) -> Result<Option<String>> {
-    let entry = git(folder, &["ls-tree", "--full-tree", "--long", commit, "--", &format!(":(literal){path}")])?;
+pub fn file_of(folder: &Path, commit: &str, path: &str) -> Result<Option<String>> {
+    // `100644 blob ID<tab>PATH`; a link has another mode.
+    let entry = git(folder, &["ls-tree", "--full-tree", commit, "--", &format!(":(literal){path}")])?;
     if entry.is_empty() {
         return Ok(None);
     }
-    // `100644 blob ID SIZE<tab>PATH`
-    let fields: Vec<&str> = entry.split_whitespace().take(4).collect();
-    let [mode, "blob", id, size] = fields[..] else { bail!("{path}: is no file in {commit}; make it one") };
-    ensure!(mode != "120000", "{path}: is a link in {commit}; put a file in its place");
-    let bytes: u64 = size.parse().with_context(|| format!("{path}: git does not say its size"))?;
-    ensure!(
-        bytes <= max_bytes,
-        "{path}: {bytes} bytes are too many, at most {max_bytes} are read; is this another file?"
-    );
-    let text = String::from_utf8(stdout(folder, &["cat-file", "blob", id])?).ok();
+    ensure!(entry.starts_with("100"), "{path}: is no file in {commit}; put one in its place");
+    let text = String::from_utf8(stdout(folder, &["cat-file", "blob", &format!("{commit}:{path}")])?).ok();
     text.map(Some).with_context(|| format!("{path}: cannot be read as text; is this another file?"))
 }
 

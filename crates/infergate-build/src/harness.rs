@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use toml::{Table, Value as Toml};
 
 use super::lock_file::{self, field, packages, versions};
@@ -84,18 +84,15 @@ fn bench_files(own: &Package) -> Result<Vec<PathBuf>> {
 
 /// Copies a file, or a folder with all below it, to the place `name` below `folder`.
 fn copy(from: &Path, folder: &Path, name: &Path) -> Result<()> {
-    let to = folder.join(name);
     let cannot = || format!("{}: cannot be copied over base", name.display());
-    // A link among base's files would be followed out of the checkout.
-    let linked = name.ancestors().any(|part| !part.as_os_str().is_empty() && folder.join(part).is_symlink());
-    ensure!(!linked, "{}: is a link in base; gate with --base-bin and --head-bin", name.display());
     if from.is_dir() {
         for entry in fs::read_dir(from).with_context(cannot)? {
             let entry = entry.with_context(cannot)?;
             copy(&entry.path(), folder, &name.join(entry.file_name()))?;
         }
     } else if from.is_file() {
-        to.parent().map_or(Ok(()), fs::create_dir_all).with_context(cannot)?;
+        let to = checkout_folder::place(folder, name).with_context(cannot)?;
+        checkout_folder::remove(&to)?;
         fs::copy(from, &to).with_context(cannot)?;
     }
     Ok(())
@@ -134,7 +131,7 @@ fn add_packages(head: &Path, base: &Path, tree: &Tree) -> Result<()> {
             ["name", "version", "source"].map(|name| field(package, name).unwrap_or_default().to_owned());
         (name, version, source.split('#').next().unwrap_or_default().to_owned())
     };
-    let (of_head, mut lock) = (lock_file::read(head)?, lock_file::read(base)?);
+    let (of_head, mut lock) = (table(head)?, table(base)?);
     let known = packages(&lock).to_vec();
     // A package of the repository has no source; base has its own.
     let is_missing =

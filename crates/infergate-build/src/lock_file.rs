@@ -3,32 +3,40 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use infergate_core::printable::{first_of, printable_within};
-use infergate_core::text_file::read_text;
+use anyhow::Result;
+use infergate_core::printable::first_of;
 use toml::{Table, Value};
 
+use super::manifest::table;
 use super::{run_captured, toolchain};
-
-/// A lock file of a thousand crates has 300 KB.
-pub const MAX_BYTES: u64 = 16 << 20;
 
 /// As many differences are named; the others are counted.
 const NAMED: usize = 8;
 
 /// How the dependencies in head's lock file differ from those in base's, in one sentence; `None` when they do not.
 pub fn difference(base: &Path, head: &Path) -> Result<Option<String>> {
-    let (was, is) = (versions(base)?, versions(head)?);
-    let text = |versions: Option<&BTreeSet<String>>| {
-        versions.map_or_else(|| "none".to_owned(), |all| all.iter().cloned().collect::<Vec<_>>().join(" and "))
+    let texts = |lock: &Path| -> Result<BTreeMap<String, String>> {
+        let all = versions(lock)?.into_iter();
+        Ok(all.map(|(name, versions)| (name, Vec::from_iter(versions).join(" and "))).collect())
     };
-    let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+    Ok(differences(&texts(base)?, &texts(head)?, "", "none"))
+}
+
+/// What head has otherwise than base, each in a clause: `NAME{verb} VALUE in head, VALUE in base`. `None` where there is nothing.
+pub fn differences(
+    base: &BTreeMap<String, String>,
+    head: &BTreeMap<String, String>,
+    verb: &str,
+    nothing: &str,
+) -> Option<String> {
+    let value = |values: &BTreeMap<String, String>, name| values.get(name).map_or(nothing, String::as_str).to_owned();
+    let names: BTreeSet<&String> = base.keys().chain(head.keys()).collect();
     let different: Vec<String> = names
         .into_iter()
-        .filter(|name| was.get(*name) != is.get(*name))
-        .map(|name| format!("{name} {} in head, {} in base", text(is.get(name)), text(was.get(name))))
+        .filter(|name| base.get(*name) != head.get(*name))
+        .map(|name| format!("{name}{verb} {} in head, {} in base", value(head, name), value(base, name)))
         .collect();
-    Ok((!different.is_empty()).then(|| first_of(&different, NAMED, "; ")))
+    (!different.is_empty()).then(|| first_of(&different, NAMED, "; "))
 }
 
 /// The packages that a lock file lists.
@@ -41,23 +49,16 @@ pub fn field<'p>(package: &'p Value, name: &str) -> Option<&'p str> {
     package.get(name).and_then(Value::as_str)
 }
 
-/// Reads a lock file.
-pub fn read(path: &Path) -> Result<Table> {
-    read_text(path, MAX_BYTES)?.parse().with_context(|| format!("{}: is no lock file of cargo", path.display()))
-}
-
 /// The versions of each package that comes from elsewhere. A package of the checkout itself is what is compared.
 pub fn versions(path: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
-    let lock = read(path)?;
+    let lock = table(path)?;
     let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for package in packages(&lock) {
-        let field = |name: &str| field(package, name).map(|text| printable_within(text, 200).into_owned());
-        let (Some(name), Some(version), Some(source)) = (field("name"), field("version"), field("source")) else {
-            continue;
-        };
+        let fields = ["name", "version", "source"].map(|name| field(package, name));
+        let [Some(name), Some(version), Some(source)] = fields else { continue };
         // Two commits of a git dependency have one version.
         let revision = source.split_once('#').map(|(_, commit)| format!(" ({})", commit.get(..10).unwrap_or(commit)));
-        versions.entry(name).or_default().insert(version + &revision.unwrap_or_default());
+        versions.entry(name.to_owned()).or_default().insert(version.to_owned() + &revision.unwrap_or_default());
     }
     Ok(versions)
 }

@@ -1,4 +1,4 @@
-//! `Cargo.toml`, read.
+//! `Cargo.toml` and other files of cargo, read.
 
 use std::path::Path;
 
@@ -6,17 +6,17 @@ use anyhow::{Context, Result};
 use infergate_core::text_file::read_text;
 use toml::Table;
 
-/// No manifest is larger.
-pub const MAX_FILE_BYTES: u64 = 1 << 20;
+/// None is larger: a lock file of a thousand crates has 300 KB.
+pub const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Sections of a manifest that name dependencies.
 const SECTIONS: [&str; 5] =
     ["dependencies", "dev-dependencies", "build-dependencies", "dev_dependencies", "build_dependencies"];
 
-/// The manifest as it is written.
-pub fn table(manifest: &Path) -> Result<Table> {
-    let text = read_text(manifest, MAX_FILE_BYTES)?;
-    text.parse().with_context(|| format!("{}: not TOML", manifest.display()))
+/// A file as it is written.
+pub fn table(file: &Path) -> Result<Table> {
+    let text = read_text(file, MAX_FILE_BYTES)?;
+    text.parse().with_context(|| format!("{}: not TOML", file.display()))
 }
 
 /// The table `name` of a table, made if it is missing.

@@ -1,6 +1,6 @@
 //! Dependencies by a path out of the repository: from a checkout elsewhere the same path leads nowhere.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use toml::{Table, Value};
@@ -20,21 +20,22 @@ pub fn keep(files: &Path, repository: &Path) -> Result<()> {
         // One that cannot be read is cargo's to complain about, and no bench may need it.
         let Ok(mut found) = table(&manifest) else { continue };
         let folder = Path::new(name).parent().unwrap_or(Path::new(""));
-        if keep_in(&mut found, folder, repository) {
+        if keep_in(&mut found, &files.join(folder), &repository.join(folder)) {
             checkout_folder::write(files, &manifest, &found.to_string())?;
         }
     }
     Ok(())
 }
 
-/// Whether there was one in the manifest in `folder`, counted from the repository's root.
-fn keep_in(manifest: &mut Table, folder: &Path, repository: &Path) -> bool {
+/// Whether there was one in the manifest in the folder `here` of a checkout, which is `there` in the repository.
+fn keep_in(manifest: &mut Table, here: &Path, there: &Path) -> bool {
     let mut found = false;
     let mut keep = |section: &mut Table| {
         for (_, dependency) in section.iter_mut() {
             let Some(Value::String(path)) = dependency.get_mut("path") else { continue };
-            if let Some(outside) = outside(&folder.join(&*path)) {
-                *path = repository.join(outside).to_string_lossy().into_owned();
+            let is_package = |folder: &Path| folder.join(&*path).join("Cargo.toml").is_file();
+            if !is_package(here) && is_package(there) {
+                *path = there.join(&*path).to_string_lossy().into_owned();
                 found = true;
             }
         }
@@ -45,43 +46,28 @@ fn keep_in(manifest: &mut Table, folder: &Path, repository: &Path) -> bool {
     found
 }
 
-/// `path` without needless steps, where it leads out of the folder that it counts from.
-fn outside(path: &Path) -> Option<PathBuf> {
-    let mut steps: Vec<Component<'_>> = Vec::new();
-    for step in path.components() {
-        match (step, steps.last()) {
-            (Component::ParentDir, Some(Component::Normal(_))) => drop(steps.pop()),
-            (Component::CurDir, _) => {}
-            (Component::Prefix(_) | Component::RootDir, _) => return None,
-            (step, _) => steps.push(step),
-        }
-    }
-    (steps.first() == Some(&Component::ParentDir)).then(|| steps.iter().collect())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
-    fn a_path_leads_out_or_does_not() {
-        let out = |path: &str| outside(Path::new(path)).map(|path| path.to_string_lossy().into_owned());
-        assert_eq!(out("../sibling").as_deref(), Some("../sibling"));
-        assert_eq!(out("crates/a/../../../sibling/./x").as_deref(), Some("../sibling/x"));
-        assert_eq!(out("crates/a/../b"), None);
-        assert_eq!(out("/elsewhere"), None);
-    }
-
-    #[test]
-    fn paths_of_dependencies_and_patches_are_made_absolute() {
+    fn paths_of_dependencies_and_patches_that_lead_nowhere_from_a_checkout_are_made_absolute() {
+        let place = tempfile::tempdir().expect("a folder");
+        let [here, there] = ["cache/base/tree/own", "home/repository/own"].map(|folder| place.path().join(folder));
+        for package in [&here, &there, &here.join("../near"), &there.join("../near"), &there.join("../../far")] {
+            fs::create_dir_all(package).expect("a folder");
+            fs::write(package.join("Cargo.toml"), "").expect("a file");
+        }
         let mut manifest: Table = "[dependencies]\nnear = { path = '../near' }\nfar = { path = '../../far' }\nfree = '1'\n\
             [target.'cfg(unix)'.dev-dependencies]\nfar2 = { path = '../../far' }\n[patch.crates-io]\nfar3 = { path = '../../far' }\n"
             .parse()
             .expect("TOML");
-        assert!(keep_in(&mut manifest, Path::new("crate"), Path::new("/home/repository")));
+        assert!(keep_in(&mut manifest, &here, &there));
         let text = manifest.to_string();
-        assert_eq!(text.matches("/home/repository/../far").count(), 3, "{text}");
+        assert_eq!(text.matches("home/repository/own/../../far").count(), 3, "{text}");
         assert!(text.contains("\"../near\""), "{text}");
-        assert!(!keep_in(&mut manifest, Path::new("crate"), Path::new("/home/repository")), "they are absolute now");
+        assert!(!keep_in(&mut manifest, &here, &there), "they are absolute now");
     }
 }

@@ -14,6 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use infergate_core::printable::printable;
 use infergate_core::process::Group;
 use infergate_core::progress::Progress;
+use infergate_core::worker::WorkerError;
 
 /// So often it is looked whether a build is to stop.
 const LOOK: Duration = Duration::from_millis(20);
@@ -139,11 +140,17 @@ pub fn is_cancelled() -> bool {
     CANCELLED.get().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
 }
 
+/// # Errors
+/// Once the user wants the run to end.
+pub fn ensure_not_cancelled() -> Result<(), WorkerError> {
+    if is_cancelled() { Err(WorkerError::by_user()) } else { Ok(()) }
+}
+
 /// Waits for a process that builds or runs something on the way to a measurement. It is ended, with all that it started, once the
-/// user wants the run to end, or `stop` says so.
-pub fn until_ended(process: &mut Group, stop: &dyn Fn() -> bool) -> io::Result<ExitStatus> {
+/// user wants the run to end.
+pub fn until_ended(process: &mut Group) -> io::Result<ExitStatus> {
     while !process.has_ended() {
-        if stop() || is_cancelled() {
+        if is_cancelled() {
             process.ask_to_end(END);
             break;
         }

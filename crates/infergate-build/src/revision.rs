@@ -12,15 +12,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
-use super::bench_target;
+use super::bench_target::{self, Source, Wanted};
 use super::git::{commit_of, dirty_submodule, git};
-use super::sources::Source;
+use super::manifest::MAX_FILE_BYTES;
 use super::workspace::Workspace;
 use super::{
     built_packages, cargo_settings, carried, checkout_folder, criterion_front, lock_file, output, outside_paths,
     profiles, submodules, working_tree,
 };
-use crate::wanted::{Place, Wanted};
 use infergate_core::receipt::file_word;
 use infergate_core::sha256;
 use infergate_core::text_file::read_text;
@@ -93,23 +92,12 @@ impl Tree {
     /// Outside git, for an unknown revision, a submodule with changes, another gate that uses the same folder now, or
     /// what `[bench] carry` names and is not there.
     pub fn checkout(revision: &str, slot: Slot, wanted: &Wanted) -> Result<Self> {
-        let tree = Self::bare(revision, slot, wanted, false)?;
+        let tree = Self::bare(revision, slot, wanted)?;
         tree.prepare_checkout(wanted)?;
         Ok(tree)
     }
 
-    /// As [`checkout`](Self::checkout), of a program that is built among the files: if the checkout is at `revision` already, what git ignores
-    /// stays, so that the build of the gate before serves again.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn checkout_to_build_in(revision: &str, wanted: &Wanted) -> Result<Self> {
-        let tree = Self::bare(revision, Slot::Base, wanted, true)?;
-        tree.prepare_checkout(wanted)?;
-        Ok(tree)
-    }
-
-    fn bare(revision: &str, slot: Slot, wanted: &Wanted, keeps_ignored: bool) -> Result<Self> {
+    fn bare(revision: &str, slot: Slot, wanted: &Wanted) -> Result<Self> {
         let here = env::current_dir().context("the current folder cannot be read")?;
         let root = git(&here, &["rev-parse", "--show-toplevel"]).with_context(|| {
             "--against needs a git repository; run it in one, or give --base-bin and --head-bin".to_owned()
@@ -145,7 +133,7 @@ impl Tree {
             is_replaced: Cell::new(false),
             _lock: lock,
         };
-        tree.go_to(&tree.commit, keeps_ignored)?;
+        tree.go_to(&tree.commit)?;
         Ok(tree)
     }
 
@@ -154,7 +142,7 @@ impl Tree {
     /// # Errors
     /// As [`checkout`](Self::checkout); a file that cannot be copied.
     pub fn of_working_tree(wanted: &Wanted) -> Result<Self> {
-        let mut tree = Self::bare("HEAD", Slot::Head, wanted, false)?;
+        let mut tree = Self::bare("HEAD", Slot::Head, wanted)?;
         tree.dirty = working_tree::lay(&tree.repository, &tree.files)?;
         if tree.dirty {
             tree.change = Some("what is not committed".into());
@@ -187,7 +175,7 @@ impl Tree {
     pub fn take_lock_file(&self, lock_file: &Path) -> Result<()> {
         let to = self.workspace()?.lock_file();
         if lock_file.is_file() && to.symlink_metadata().is_err() {
-            checkout_folder::write(&self.files, &to, &read_text(lock_file, lock_file::MAX_BYTES)?)?;
+            checkout_folder::write(&self.files, &to, &read_text(lock_file, MAX_FILE_BYTES)?)?;
         }
         Ok(())
     }
@@ -200,7 +188,7 @@ impl Tree {
         commit.clone_into(&mut self.commit);
         commit.clone_into(&mut self.revision);
         (self.workspace, self.is_replaced) = Default::default();
-        self.go_to(commit, false)?;
+        self.go_to(commit)?;
         self.prepare_checkout(wanted)
     }
 
@@ -213,32 +201,25 @@ impl Tree {
         carried::lay(&wanted.bench.carry, &self.repository.join(&self.prefix), &self.folder()?, &self.revision)
     }
 
-    /// Checks out `commit`. `keeps_ignored`: what git ignores stays if the commit is the same.
-    fn go_to(&self, commit: &str, keeps_ignored: bool) -> Result<()> {
-        let place = self.files.to_string_lossy().into_owned();
-        let is_made = Cell::new(false);
+    /// Checks out `commit`. What git ignores stays, as in a working tree: what build scripts made among the sources, and what other commands
+    /// built. But where the revision has no Cargo.lock, cargo chooses dependencies anew.
+    fn go_to(&self, commit: &str) -> Result<()> {
         let turn = || {
-            if !checkout_folder::is_worktree(&self.files) {
-                return false;
-            }
-            let is_there = git(&self.files, &["rev-parse", "HEAD"]).is_ok_and(|head| head == commit);
-            let keeps_ignored = keeps_ignored && is_there;
-            is_made.set(!keeps_ignored && checkout_folder::has_made(&self.files));
-            git(&self.files, &["checkout", "--quiet", "--detach", "--force", commit]).is_ok()
-                && git(&self.files, &["clean", if keeps_ignored { "-ffdq" } else { "-ffdxq" }]).is_ok()
+            git(&self.files, &["checkout", "--quiet", "--detach", "--force", commit])?;
+            git(&self.files, &["clean", "-ffdq"])?;
+            let ignored =
+                ["ls-files", "--others", "--ignored", "--exclude-standard", "--", "Cargo.lock", "*/Cargo.lock"];
+            git(&self.files, &ignored)?.lines().try_for_each(|lock| checkout_folder::remove(&self.files.join(lock)))
         };
-        let adopt = || checkout_folder::adopt(&self.files, &self.repository, commit).is_ok();
-        let is_turned = turn() || (adopt() && turn());
-        if let (true, true, Ok(folder)) = (is_turned, is_made.get(), self.folder()) {
-            checkout_folder::touch_build_scripts(&folder)?;
-        }
-        if !is_turned {
+        let connect = || checkout_folder::connect(&self.files, &self.repository, commit).and_then(|()| turn());
+        if !checkout_folder::is_worktree(&self.files) || turn().is_err() {
             // What a killed run or a moved repository left behind.
-            checkout_folder::remove(&self.files)?;
-            // Twice: also where git still knows a worktree of this name. Other worktrees are not ours to prune.
-            let add = ["worktree", "add", "--quiet", "--detach", "--force", "--force", &place, commit];
-            git(&self.repository, &add)
-                .with_context(|| format!("{place}: the revision cannot be checked out; is there space left?"))?;
+            connect().or_else(|_| {
+                checkout_folder::remove(&self.files)?;
+                connect().with_context(|| {
+                    format!("{}: the revision cannot be checked out; is there space left?", self.files.display())
+                })
+            })?;
         }
         submodules::fetch(&self.files, &self.repository, &self.revision)
     }
@@ -247,14 +228,6 @@ impl Tree {
     #[must_use]
     pub fn by_toolchain(self, toolchain: Option<&String>) -> Self {
         Self { toolchain: toolchain.cloned(), ..self }
-    }
-
-    /// Where its builds come from.
-    ///
-    /// # Errors
-    /// As [`place`](Self::place).
-    pub fn source(&self, wanted: &Wanted) -> Result<Source> {
-        Ok(Source::at(self.place()?, wanted))
     }
 
     /// Where this checkout has built nothing yet, copies what was built of other packages for `from`, or for the working tree.
@@ -276,29 +249,20 @@ impl Tree {
     /// criterion is replaced.
     ///
     /// # Errors
-    /// As [`bench_target::build`] and [`criterion_front::put`].
+    /// As [`Source::build`] and [`criterion_front::put`].
     pub fn build(&self, wanted: &Wanted, replace: bool) -> Result<Program> {
-        let place = self.place()?;
-        let replace = replace || bench_target::needs_replacement(&wanted.bench, &place);
-        if replace && !self.is_replaced.get() {
-            criterion_front::put(&self.files, &place.folder, &place.workspace)?;
+        let source = self.source(wanted)?;
+        if (replace || source.needs_replacement()) && !self.is_replaced.get() {
+            criterion_front::put(&self.files, &source.folder, &source.workspace)?;
             self.is_replaced.set(true);
         }
-        let built = self.source(wanted)?.build()?;
+        let built = source.build()?;
         // Benches keep files in `target`, which cargo makes in a working tree; what is built of this checkout lies beside it.
-        let folder = place.workspace.root.join("target");
+        let folder = source.workspace.root.join("target");
         if folder.starts_with(&self.files) && folder.symlink_metadata().is_err() {
             std::fs::create_dir(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
         }
         Ok(built)
-    }
-
-    /// Builds the bench target of this revision that counts its heap, if it has one.
-    ///
-    /// # Errors
-    /// As [`bench_target::build`].
-    pub fn build_memory(&self, wanted: &Wanted) -> Result<Option<Program>> {
-        bench_target::build_memory(&wanted.bench, &self.place()?)
     }
 
     /// After building: how its dependencies differ from those of the lock file `head`.
@@ -340,7 +304,7 @@ impl Tree {
     ///
     /// # Errors
     /// As [`workspace`](Self::workspace).
-    pub fn place(&self) -> Result<Place> {
+    pub fn source(&self, wanted: &Wanted) -> Result<Source> {
         let folder = self.folder()?;
         let named = self.revision == self.commit;
         let mut name =
@@ -348,9 +312,11 @@ impl Tree {
         if let Some(change) = &self.change {
             name = format!("{name} with {change}");
         }
-        Ok(Place {
+        Ok(Source {
+            bench: wanted.bench.clone(),
             name: Some(name),
             folder,
+            links: bench_target::links(&self.target, &wanted.bench),
             target: Some(self.target.clone()),
             locked: self.has_lock_file()?,
             toolchain: self.toolchain.clone(),
@@ -359,14 +325,14 @@ impl Tree {
         })
     }
 
-    /// Cargo's settings of the working tree, as far as a program of `profile` is compiled by them, that this checkout cannot have.
+    /// Cargo's settings of the working tree, as far as a program is compiled by them, that this checkout cannot have.
     ///
     /// # Errors
     /// As [`folder`](Self::folder).
-    pub fn settings_left_behind(&self, profile: &str) -> Result<Option<profiles::LeftBehind>> {
+    pub fn settings_left_behind(&self) -> Result<Option<profiles::LeftBehind>> {
         // git's prefix ends in a slash.
         let here: PathBuf = self.repository.join(&self.prefix).components().collect();
-        Ok(profiles::left_behind(&here, &self.repository, &self.folder()?, &self.files, profile))
+        Ok(profiles::left_behind(&here, &self.repository, &self.folder()?, &self.files))
     }
 
     /// Its files, for git.

@@ -1,38 +1,80 @@
 //! Programs whose output is read once they have ended. Cargo may wait for another cargo, and rustup for the network: none of that
 //! outlives the user's wish to end.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use anyhow::{Context, Result, bail};
 use infergate_core::process::Group;
-use infergate_core::worker::WorkerError;
+use infergate_core::relay::Relay;
 
-use super::progress;
+use super::{output, progress};
+
+/// As many lines of stderr are kept, and the last one.
+const MOST_LINES: usize = 10_000;
+
+/// What of a program is shown as it comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    Nothing,
+    /// In its colours.
+    Stderr,
+    /// Stdout, too, which is then given as stderr.
+    All,
+}
 
 /// Runs `command` without input. It is ended, with all that it started, once the user wants the run to end.
 ///
 /// # Errors
-/// A program that cannot be started; [`WorkerError::Interrupted`] if the user ended it.
-pub fn run_captured(mut command: Command) -> Result<Output> {
+/// A program that cannot be started; [`WorkerError::Interrupted`](infergate_core::worker::WorkerError::Interrupted) if the user ended it.
+pub fn run_captured(command: Command) -> Result<Output> {
+    run(command, Shown::Nothing)
+}
+
+/// The same of a program that is shown. What is given of stderr has no colours. With `--quiet` it is shown once the program has failed.
+///
+/// # Errors
+/// As [`run_captured`].
+pub fn run(mut command: Command, shown: Shown) -> Result<Output> {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process =
         Group::spawn(&mut command).with_context(|| format!("{name} cannot be started; is it installed?"))?;
-    let (_, stdout, stderr) = process.take_pipes();
-    let (stdout, stderr) = (thread::spawn(move || all(stdout)), thread::spawn(move || all(stderr)));
-    let status = progress::until_ended(&mut process, &|| false);
-    if progress::is_cancelled() {
-        return Err(WorkerError::by_user().into());
-    }
-    let read = |thread: JoinHandle<io::Result<Vec<u8>>>| {
-        let read = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        read.with_context(|| format!("the output of {name} cannot be read"))
+    let (_, mut stdout, stderr) = process.take_pipes();
+    let lines = Arc::<Mutex<Vec<String>>>::default();
+    let relay = |pipe: Box<dyn Read + Send>| {
+        let kept = lines.clone();
+        Relay::start(pipe, move |line| {
+            if shown != Shown::Nothing {
+                output::say(line);
+            }
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.truncate(MOST_LINES);
+            kept.push(anstream::adapter::strip_str(line).to_string());
+        })
     };
+    let mut relays: Vec<Relay> = stderr.into_iter().map(|pipe| relay(Box::new(pipe))).collect();
+    if shown == Shown::All {
+        relays.extend(stdout.take().map(|pipe| relay(Box::new(pipe))));
+    }
+    let stdout = thread::spawn(move || {
+        let mut bytes = Vec::new();
+        stdout.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut bytes)).map(|_| bytes)
+    });
+    let status = progress::until_ended(&mut process);
+    progress::ensure_not_cancelled()?;
     let status = status.with_context(|| format!("{name} cannot be waited for"))?;
-    Ok(Output { status, stdout: read(stdout)?, stderr: read(stderr)? })
+    let stdout = stdout.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let stdout = stdout.with_context(|| format!("the output of {name} cannot be read"))?;
+    relays.iter().for_each(Relay::wait);
+    let lines = std::mem::take(&mut *lines.lock().unwrap_or_else(PoisonError::into_inner));
+    if shown != Shown::Nothing && output::is_quiet() && !status.success() {
+        lines.iter().for_each(|line| output::eprint_always(line));
+    }
+    Ok(Output { status, stdout, stderr: lines.join("\n").into_bytes() })
 }
 
 /// The stdout of `cargo`. `hint` follows the reason if versions conflict.
@@ -59,10 +101,4 @@ pub fn cargo(cargo: Command, hint: &str) -> Result<Vec<u8>> {
             bail!("{error}{}", cause.map_or_else(String::new, |cause| format!(" ({cause})")))
         }
     }
-}
-
-fn all(pipe: Option<impl Read>) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    pipe.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut bytes))?;
-    Ok(bytes)
 }

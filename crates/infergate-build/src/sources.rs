@@ -2,83 +2,33 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow};
-use serde_json::Value;
 
 use super::alike::{self, PLACEMENTS, both};
-use super::relink::{self, Linker};
-use super::{bench_target, criterion_front};
-use crate::wanted::Place;
-use crate::wanted::Wanted;
-use crate::workspace::BenchTarget;
+use super::bench_target::Source;
+use super::relink::Linker;
+use super::{criterion_front, progress};
 use infergate_core::printable::printable_within;
-use infergate_core::receipt::file_word;
 use infergate_core::sha256;
-use infergate_core::worker::WorkerFile;
-use infergate_core::worker::{Program, ensure_not};
+use infergate_core::worker::{Program, WorkerFile};
 
 /// Characters of a compiler's error.
 const MOST_CHARACTERS: usize = 160;
 
-/// Where a side's builds come from.
-#[derive(Debug, Clone)]
-pub struct Source {
-    target: BenchTarget,
-    place: Place,
-    /// What links need.
-    folder: PathBuf,
-}
-
 impl Source {
-    /// The working tree.
-    ///
-    /// # Errors
-    /// As [`Place::here`].
-    pub fn here(wanted: &Wanted) -> Result<Self> {
-        Ok(Self::at(Place::here()?, wanted))
-    }
-
-    pub fn at(place: Place, wanted: &Wanted) -> Self {
-        let target_folder = place.target.as_ref().unwrap_or(&wanted.target_folder);
-        let folder = target_folder.join("alike").join(file_word(&wanted.bench.name()));
-        Self { target: wanted.bench.clone(), place, folder }
-    }
-
-    /// Its program, built so that it can be laid out in other ways.
-    ///
-    /// # Errors
-    /// As [`bench_target::build`].
-    pub fn build(&self) -> Result<Program> {
-        bench_target::build(&self.target, &self.place, &self.link_arguments()?)
-    }
-
-    /// Cargo's messages on each package of it, which is built already.
-    ///
-    /// # Errors
-    /// When cargo does not start.
-    pub fn messages(&self) -> Result<Vec<Value>> {
-        bench_target::messages(&self.target, &self.place, &self.link_arguments()?)
-    }
-
-    fn link_arguments(&self) -> Result<Vec<String>> {
-        relink::kept(&self.folder, &self.place.folder)
-    }
-
     /// `timed` built once more, so that it counts its heap.
     ///
     /// # Errors
-    /// If criterion is not replaced, or it does not build so; when `stop` says so before it ends, or cargo does not start.
-    pub fn counting(&self, timed: &Program, stop: &dyn Fn() -> bool) -> Result<Program> {
-        let feature = criterion_front::counting_feature(&self.target, &self.place.folder)?;
-        let mut target = self.target.clone();
-        target.features.push(feature.context("only benches on infergate-criterion are")?);
-        let built = bench_target::rebuild(&target, &self.place, &[], stop)?;
-        let built = built.map_err(|why| {
+    /// If criterion is not replaced, or it does not build so; when cargo does not start, or the user ends it.
+    pub fn counting(&self, timed: &Program) -> Result<Program> {
+        let feature = criterion_front::counting_feature(&self.bench, &self.folder)?;
+        let mut counting = self.clone();
+        counting.bench.features.push(feature.context("only benches on infergate-criterion are")?);
+        let built = counting.rebuild(&[])?.map_err(|why| {
             anyhow!(
                 "bench target '{}' does not build with an allocator that counts (it may have one of its own): {}",
-                target.target,
+                self.bench.target,
                 printable_within(&why, MOST_CHARACTERS)
             )
         })?;
@@ -86,16 +36,14 @@ impl Source {
     }
 
     /// How the program is linked.
-    fn linker(&self, cancelled: &AtomicBool) -> Result<Linker> {
-        let stop = || cancelled.load(Ordering::Relaxed);
-        let captured = Linker::capture(&self.target, &self.place, &self.folder, &stop)?;
-        captured.context("the last crate does not build with its object files kept (Rust 1.85 or newer does)")
+    fn linker(&self) -> Result<Linker> {
+        Linker::capture(self)?.context("the last crate does not build with its object files kept")
     }
 
     /// Beside the plain build: benches look for other files by where they lie themselves. Names of equal length, which a process finds
     /// on its stack, and others for each package, since bench targets of one name lie in one folder.
     fn path(&self, plain: &Path, placement: usize) -> PathBuf {
-        let (target, whose) = (&self.target.target, sha256::of(self.target.name()));
+        let (target, whose) = (&self.bench.target, sha256::of(self.bench.name()));
         plain.with_file_name(format!("{target}-alike{placement}-{}{}", &whose[..8], std::env::consts::EXE_SUFFIX))
     }
 }
@@ -129,11 +77,10 @@ pub fn alike(
     sources: &Sources,
     (base, head): (&Program, &Program),
     seed: u64,
-    cancelled: &AtomicBool,
 ) -> Result<(Option<Alike>, Option<String>)> {
     const LUCK: &str = "each side is timed as it was linked, so code placement is part of each change";
     let (Some(from), Some(to)) = (&sources.base, &sources.head) else { return Ok((None, Some(LUCK.to_owned()))) };
-    match link((from, base), (to, head), seed, cancelled) {
+    match link((from, base), (to, head), seed) {
         Ok(alike) => {
             let note = format!(
                 "base and head are laid out alike ({} of {} functions at the same address), and what changed is timed at {PLACEMENTS} placements",
@@ -142,30 +89,25 @@ pub fn alike(
             Ok((Some(alike), Some(note)))
         }
         Err(error) => {
-            ensure_not(cancelled)?;
+            progress::ensure_not_cancelled()?;
             Ok((None, Some(format!("{LUCK}: {error:#}"))))
         }
     }
 }
 
-fn link(
-    (base, was): (&Source, &Program),
-    (head, is): (&Source, &Program),
-    seed: u64,
-    cancelled: &AtomicBool,
-) -> Result<Alike> {
+fn link((base, was): (&Source, &Program), (head, is): (&Source, &Program), seed: u64) -> Result<Alike> {
     let (was, is) = (was.open()?, is.open()?);
-    let (of_base, of_head) = both(|| base.linker(cancelled), || head.linker(cancelled));
+    let (of_base, of_head) = both(|| base.linker(), || head.linker());
     let (of_base, of_head) = (of_base?, of_head?);
     let side = |source: &Source, plain: &WorkerFile, linker| alike::Side {
         linker,
         files: (0..PLACEMENTS).map(|placement| source.path(plain.path(), placement)).collect(),
-        folder: source.folder.join("links"),
+        folder: source.links.join("links"),
     };
     let (of_base, of_head) = (side(base, &was, &of_base), side(head, &is, &of_head));
-    let linked = alike::link(&of_base, &of_head, seed, cancelled);
+    let linked = alike::link(&of_base, &of_head, seed);
     for source in [base, head] {
-        drop(fs::remove_dir_all(source.folder.join("links")));
+        drop(fs::remove_dir_all(source.links.join("links")));
     }
     let (same, functions) = linked?;
     let open = |path: &Path, plain: &WorkerFile| Program { path: path.to_owned(), ..plain.program().clone() }.open();

@@ -1,19 +1,14 @@
 //! `--swap CRATE=VERSION|PATH|URL`: another version of one dependency, in a checkout of its own.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
-use semver::{Version, VersionReq};
 use toml::{Table, Value};
 
 use super::checkout_folder;
-use super::lock_file::{cargo, field, packages, read, resolve};
+use super::lock_file::{cargo, field, packages, resolve};
 use super::manifest::{self, dependency_sections, table};
 use super::revision::Tree;
-use super::workspace::Workspace;
-
-/// Times that crates are moved back; one can hold another.
-const MOST_ROUNDS: usize = 10;
 
 /// One dependency, and what comes in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,8 +57,11 @@ impl Swap {
         format!("--swap {}", self.spec)
     }
 
-    /// Makes the manifests require the version; `false` if none names the dependency.
+    /// Makes the manifests require the version; `false` if none names the dependency, or only one of its versions is swapped.
     fn require(&self, version: &str, tree: &Tree) -> Result<bool> {
+        if self.spec.contains('@') {
+            return Ok(false);
+        }
         let mut is_named = false;
         for manifest in tree.workspace()?.manifests() {
             let mut table = table(&manifest)?;
@@ -107,7 +105,26 @@ impl Swap {
 /// # Errors
 /// What no manifest names, or cargo does not choose.
 pub fn apply(swaps: &[Swap], tree: &Tree, may_be_there: bool) -> Result<()> {
-    let (was, now) = put(swaps, tree)?;
+    let (folder, lock) = (tree.folder()?, tree.workspace()?.lock_file());
+    let was = if lock.is_file() { table(&lock)? } else { Table::new() };
+    let mut unnamed = Vec::new();
+    for swap in swaps {
+        match &swap.to {
+            To::Path(path) => swap.patch(tree, "path", &path.to_string_lossy())?,
+            To::Git(url) => swap.patch(tree, "git", url)?,
+            To::Version(version) if !swap.require(version, tree)? => unnamed.push((swap, version)),
+            To::Version(_) => {}
+        }
+    }
+    let all = || swaps.iter().map(Swap::cannot).collect::<Vec<_>>().join(" ");
+    resolve(&folder, TOGETHER).with_context(all)?;
+    // What no manifest names is turned in Cargo.lock alone.
+    for (swap, version) in unnamed {
+        if cargo(&folder, &["update", "--package", &swap.spec, "--precise", version], "").is_err() {
+            bail!("{}: no manifest of this repository names it; name a direct dependency", swap.cannot());
+        }
+    }
+    let now = table(&lock)?;
     for swap in swaps {
         let name = swap.name();
         let is_chosen = match &swap.to {
@@ -123,93 +140,6 @@ pub fn apply(swaps: &[Swap], tree: &Tree, may_be_there: bool) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// The lock file before and after.
-fn put(swaps: &[Swap], tree: &Tree) -> Result<(Table, Table)> {
-    let (folder, lock) = (tree.folder()?, tree.workspace()?.lock_file());
-    let was = if lock.is_file() { read(&lock)? } else { Table::new() };
-    for swap in swaps {
-        match &swap.to {
-            To::Path(path) => swap.patch(tree, "path", &path.to_string_lossy())?,
-            To::Git(url) => swap.patch(tree, "git", url)?,
-            To::Version(_) => {}
-        }
-    }
-    turn(swaps, tree, &folder, &lock)?;
-    let all = || swaps.iter().map(Swap::cannot).collect::<Vec<_>>().join(" ");
-    resolve(&folder, TOGETHER).with_context(all)?;
-    move_back(swaps, &folder, &lock, &was)?;
-    Ok((was, read(&lock)?))
-}
-
-/// What cargo moved with the swapped crates goes back as far as it fits: to a swapped version where the crate has it, else to the lowest
-/// that is asked for.
-fn move_back(swaps: &[Swap], folder: &Path, lock: &Path, was: &Table) -> Result<()> {
-    let swapped = swaps.iter().filter_map(|swap| if let To::Version(to) = &swap.to { to.parse().ok() } else { None });
-    let swapped: Vec<Version> = swapped.collect();
-    for _ in 0..MOST_ROUNDS {
-        let (now, all) = (read(lock)?, Workspace::load_with_dependencies(folder)?);
-        let required = || all.packages.iter().flat_map(|package| &package.dependencies);
-        let is_moved = |name: &str, version: &str| {
-            let locked = locked(was, name);
-            !locked.is_empty() && locked.iter().all(|package| field(package, "version") != Some(version))
-        };
-        let mut is_done = true;
-        for package in packages(&now) {
-            let (Some(name), Some(version)) = (field(package, "name"), field(package, "version")) else { continue };
-            if !is_moved(name, version) || swaps.iter().any(|swap| swap.name() == name) {
-                continue;
-            }
-            let Ok(is) = version.parse::<Version>() else { continue };
-            // What a crate's own tests require binds nobody.
-            let of = required().filter(|required| required.name == name && required.kind.as_deref() != Some("dev"));
-            let lowest = of.filter_map(|required| lowest(&required.req)).max();
-            let package = format!("{name}@{version}");
-            is_done &= !swapped.iter().cloned().chain(lowest).filter(|lower| *lower < is).any(|lower| {
-                cargo(folder, &["update", "--package", &package, "--precise", &lower.to_string()], "").is_ok()
-            });
-        }
-        if is_done {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// The lowest released version that fits a requirement.
-fn lowest(required: &str) -> Option<Version> {
-    let of = VersionReq::parse(required).ok()?.comparators.into_iter();
-    let of = of.filter(|part| !matches!(part.op, semver::Op::Less | semver::Op::LessEq));
-    of.map(|part| Version::new(part.major, part.minor.unwrap_or(0), part.patch.unwrap_or(0))).max()
-}
-
-/// To a version within what the manifests ask for; else they are made to ask for it. One that no manifest names is tried
-/// again when the others are asked for.
-fn turn(swaps: &[Swap], tree: &Tree, folder: &Path, lock: &Path) -> Result<()> {
-    let mut open: Vec<(&Swap, &String)> = Vec::new();
-    open.extend(swaps.iter().filter_map(|swap| match &swap.to {
-        To::Version(version) => Some((swap, version)),
-        _ => None,
-    }));
-    loop {
-        let mut unnamed = Vec::new();
-        for &(swap, version) in &open {
-            let update = ["update", "--package", &swap.spec, "--precise", version];
-            // Of vendored packages cargo takes no version by this command, and says nothing.
-            let turned = cargo(folder, &update, TOGETHER).is_ok() && is_locked(&read(lock)?, swap.name(), version);
-            if !turned && !swap.require(version, tree)? {
-                unnamed.push((swap, version));
-            }
-        }
-        match unnamed.first() {
-            None => return Ok(()),
-            Some((swap, _)) if unnamed.len() == open.len() => {
-                bail!("{}: no manifest of this repository names it; name a direct dependency", swap.cannot())
-            }
-            Some(_) => open = unnamed,
-        }
-    }
 }
 
 fn is_locked(lock: &Table, name: &str, version: &str) -> bool {

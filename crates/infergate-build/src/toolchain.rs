@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 
 use super::git;
 use super::run_captured::run_captured;
@@ -47,23 +47,6 @@ pub fn choose(command: &mut Command, folder: &Path) {
     if is_chosen(folder) {
         command.env_remove(VARIABLE);
     }
-}
-
-/// What a checkout's compiler says of itself: `rustc 1.85.0 (4d91de4e4 2025-02-17)`.
-fn version(folder: &Path) -> Option<String> {
-    let mut rustc = Command::new("rustc");
-    choose(&mut rustc, folder);
-    // rustup may fetch it first.
-    rustc.arg("--version").current_dir(folder);
-    let output = run_captured(rustc).ok().filter(|output| output.status.success())?;
-    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-/// Whether a checkout's compiler is older than Rust 1.`minor`.
-pub fn is_older_than(minor: u32, folder: &Path) -> bool {
-    let version = version(folder);
-    let number = version.as_deref().and_then(|version| version.strip_prefix("rustc 1.")?.split('.').next());
-    number.and_then(|number| number.parse().ok()).is_some_and(|number: u32| number < minor)
 }
 
 fn is_chosen(folder: &Path) -> bool {
@@ -109,20 +92,16 @@ fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// Refuses a toolchain that cannot compile here. A compiler without rustup does not read the variable, and both sides would be
 /// built by it; neither does it know the argument that is asked with here.
-pub fn ensure(name: &str) -> Result<()> {
+pub fn ensure_installed(name: &str) -> Result<()> {
     let knows = |program: &str| {
         let mut program = Command::new(program);
         program.arg(format!("+{name}")).arg("--version");
         run_captured(program).is_ok_and(|output| output.status.success())
     };
-    if knows("cargo") && knows("rustc") {
-        return Ok(());
-    }
-    if Command::new("rustup").arg("--version").output().is_err() {
-        bail!(
-            "--toolchain '{name}': rustup is not installed, and only it has several toolchains; see https://rustup.rs"
-        )
-    }
     let word = shell::word(name).unwrap_or_else(|| "NAME".into());
-    bail!("--toolchain '{name}': there is none of this name; install it with `rustup toolchain install {word}`")
+    ensure!(
+        knows("cargo") && knows("rustc"),
+        "--toolchain '{name}': there is none of this name; install it with `rustup toolchain install {word}`"
+    );
+    Ok(())
 }

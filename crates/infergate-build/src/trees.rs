@@ -10,7 +10,7 @@ use anyhow::Result;
 use super::revision::{Slot, Tree};
 use super::workspace::Workspace;
 use super::{bench_choice, harness};
-use crate::wanted::Wanted;
+use crate::bench_target::Wanted;
 use infergate_core::worker::WorkerError;
 
 /// The checkouts of one gate. Each is made once for all its bench targets: who edits meanwhile changes none of them.

@@ -1,72 +1,38 @@
 //! What is not committed, in a checkout of HEAD.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::git::uncommitted;
+use super::git::{git, uncommitted, with_index};
 
 /// More is no change of somebody's but data that should be ignored.
-const MAX_FILES: usize = 10_000;
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Makes the checkout `to` hold what the working tree `from` holds; both are at one commit. Gives whether there was anything.
-pub fn lay(from: &Path, to: &Path) -> Result<bool> {
-    let files = uncommitted(from)?;
+/// Makes the checkout `files` hold what the working tree `repository` holds, but for what git ignores; both are at one commit. Gives whether
+/// anything was not committed.
+pub fn lay(repository: &Path, files: &Path) -> Result<bool> {
+    let names = uncommitted(repository)?;
+    let sizes = names.iter().filter_map(|name| repository.join(name).symlink_metadata().ok());
     ensure!(
-        files.len() <= MAX_FILES,
-        "{} files are not committed, more than {MAX_FILES}; commit or ignore them, or give --base-bin and --head-bin",
-        files.len()
+        sizes.map(|file| file.len()).sum::<u64>() <= MAX_BYTES,
+        "files that are not committed have more than {MAX_BYTES} bytes; commit or ignore them"
     );
-    let mut bytes = 0;
-    for name in &files {
-        let (source, place) = (from.join(name), to.join(name));
-        let cannot = || format!("{name}: cannot be copied into head's checkout");
-        // A folder of the commit can have been a link, which would lead out of the checkout.
-        for above in Path::new(name).ancestors().skip(1).filter(|above| to.join(above).is_symlink()) {
-            remove(&to.join(above)).with_context(cannot)?;
-        }
-        remove(&place).with_context(cannot)?;
-        let Ok(kind) = source.symlink_metadata() else { continue };
-        if !kind.is_dir() && place.is_dir() {
-            // Its files are named themselves; those named later are gone in the working tree.
-            fs::remove_dir_all(&place).with_context(cannot)?;
-        }
-        if kind.is_symlink() {
-            make_folder(&place).and_then(|()| link(&source, &place)).with_context(cannot)?;
-        } else if kind.is_file() {
-            bytes += kind.len();
-            ensure!(
-                bytes <= MAX_BYTES,
-                "files that are not committed have more than {MAX_BYTES} bytes; commit or ignore them"
-            );
-            make_folder(&place).and_then(|()| fs::copy(&source, &place).map(drop)).with_context(cannot)?;
-        }
+    if names.is_empty() {
+        return Ok(false);
     }
-    Ok(!files.is_empty())
-}
-
-fn make_folder(place: &Path) -> std::io::Result<()> {
-    place.parent().map_or(Ok(()), fs::create_dir_all)
-}
-
-/// A folder in its place stays where files below it are named themselves.
-fn remove(place: &Path) -> std::io::Result<()> {
-    match place.symlink_metadata() {
-        Ok(kind) if !kind.is_dir() => fs::remove_file(place),
-        _ => Ok(()),
-    }
-}
-
-#[cfg(unix)]
-fn link(source: &Path, place: &Path) -> std::io::Result<()> {
-    std::os::unix::fs::symlink(fs::read_link(source)?, place)
-}
-
-#[cfg(not(unix))]
-fn link(source: &Path, place: &Path) -> std::io::Result<()> {
-    fs::copy(source, place).map(drop)
+    // As `git add --all` and `git commit` would, with a copy of the index, so that nothing in the repository changes.
+    let index = files.with_extension("index");
+    let own = repository.join(git(repository, &["rev-parse", "--git-path", "index"])?);
+    // By its time git knows which files were changed too soon afterwards to show it.
+    fs::copy(&own, &index)
+        .and_then(|_| File::options().write(true).open(&index)?.set_modified(own.metadata()?.modified()?))
+        .context("git's index cannot be copied")?;
+    with_index(&index, repository, &["add", "--all"])?;
+    let tree = with_index(&index, repository, &["write-tree"])?;
+    git(files, &["read-tree", "--reset", "-u", &tree]).context("head's files cannot be checked out")?;
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -76,20 +42,48 @@ mod tests {
     use super::super::git::git;
     use super::lay;
 
-    #[test]
-    fn a_folder_that_is_a_file_now_is_one_in_the_checkout_too() {
-        let (from, to) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
-        git(from.path(), &["init", "--quiet"]).expect("a repository");
-        for place in [&from, &to] {
-            fs::create_dir_all(place.path().join("data/deep")).expect("a folder");
-            fs::write(place.path().join("data/deep/file"), "").expect("a file");
+    /// Writes a file, which then was changed a while ago; of no text its time alone.
+    fn set_time(path: &std::path::Path, text: &str) {
+        let mut file = fs::File::options().create(true).append(true).open(path).expect("a file");
+        if !text.is_empty() {
+            file.set_len(0).expect("emptied");
+            std::io::Write::write_all(&mut file, text.as_bytes()).expect("written");
         }
-        git(from.path(), &["add", "--all"]).expect("added");
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+        file.set_modified(time).expect("a time");
+    }
+
+    #[test]
+    fn a_checkout_gets_what_is_not_committed_and_nothing_that_git_ignores() {
+        let place = tempfile::tempdir().expect("a folder");
+        let [from, to] = ["from", "to"].map(|name| place.path().join(name));
+        fs::create_dir_all(from.join("data/deep")).expect("a folder");
+        fs::write(from.join("data/deep/file"), "").expect("a file");
+        fs::write(from.join(".gitignore"), "/ignored\n").expect("a file");
+        set_time(&from.join("kept"), "one");
+        git(&from, &["init", "--quiet"]).expect("a repository");
+        git(&from, &["add", "--all"]).expect("added");
         let who = ["-c", "user.name=a", "-c", "user.email=a@localhost"];
-        git(from.path(), &[&who[..], &["commit", "--quiet", "--message", "a folder"]].concat()).expect("committed");
-        fs::remove_dir_all(from.path().join("data")).expect("removed");
-        fs::write(from.path().join("data"), "a file").expect("a file");
-        assert!(lay(from.path(), to.path()).expect("laid"));
-        assert_eq!(fs::read_to_string(to.path().join("data")).expect("a file"), "a file");
+        git(&from, &[&who[..], &["commit", "--quiet", "--message", "a folder"]].concat()).expect("committed");
+        git(&from, &["worktree", "add", "--quiet", "--detach", &to.to_string_lossy()]).expect("a checkout");
+        assert!(!lay(&from, &to).expect("nothing to lay"));
+        fs::remove_dir_all(from.join("data")).expect("removed");
+        for (name, text) in [("data", "a file"), ("new", "another"), ("ignored", "data")] {
+            fs::write(from.join(name), text).expect("a file");
+        }
+        // Neither its size nor its time shows that it was changed, but that the index is not younger.
+        set_time(&from.join("kept"), "two");
+        set_time(&from.join(".git/index"), "");
+        let before = git(&from, &["status", "--porcelain"]).expect("a status");
+        assert!(lay(&from, &to).expect("laid"));
+        assert_eq!(fs::read_to_string(to.join("data")).expect("a file"), "a file");
+        assert_eq!(fs::read_to_string(to.join("new")).expect("a file"), "another");
+        assert_eq!(fs::read_to_string(to.join("kept")).expect("a file"), "two");
+        assert!(!to.join("ignored").exists());
+        assert_eq!(
+            git(&from, &["status", "--porcelain"]).expect("a status"),
+            before,
+            "the working tree stays as it is"
+        );
     }
 }

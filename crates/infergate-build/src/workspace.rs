@@ -84,6 +84,7 @@ pub struct Workspace {
 
 #[derive(Debug, Deserialize)]
 pub struct Package {
+    /// How cargo is told of it: a dependency can have its name, too.
     pub id: String,
     pub name: String,
     pub manifest_path: PathBuf,
@@ -97,8 +98,6 @@ pub struct Package {
 pub struct Target {
     pub name: String,
     kind: Vec<String>,
-    /// Absent in messages on what was built.
-    #[serde(default)]
     pub src_path: PathBuf,
     #[serde(default, rename = "required-features")]
     pub required_features: Vec<String>,
@@ -111,9 +110,16 @@ pub struct Dependency {
     pub rename: Option<String>,
     /// `dev` or `build`; `None` for those of the package itself.
     pub kind: Option<String>,
-    /// The required version; `*` if there is none.
-    pub req: String,
     pub path: Option<PathBuf>,
+    pub features: Vec<String>,
+    pub uses_default_features: bool,
+}
+
+impl Dependency {
+    /// Its name in the manifest.
+    pub fn key(&self) -> &str {
+        self.rename.as_ref().unwrap_or(&self.name)
+    }
 }
 
 impl Workspace {
@@ -224,13 +230,6 @@ impl Package {
 
     pub fn bench(&self, name: &str) -> Option<&Target> {
         self.benches().find(|bench| bench.name == name)
-    }
-
-    /// How cargo is told of it. Its name alone is not enough if a dependency has it too. Cargo before 1.77 wrote ids that it did not take as
-    /// an argument.
-    pub fn spec(&self) -> &str {
-        let is_taken = self.id.contains("://") && self.id.contains('#') && !self.id.contains(' ');
-        if is_taken { &self.id } else { &self.name }
     }
 }
 

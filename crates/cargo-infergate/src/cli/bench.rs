@@ -97,7 +97,7 @@ pub fn measure(config: &Config, how: How<'_>, memory_runs: usize) -> Result<Meas
     let prompt_text = config.measured.own_prompt_text()?;
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let _lock = machine_lock::take(how.wait)?;
-    let worker = bench_target::worker(&config.bench, how.workers.worker.clone())?;
+    let worker = bench_target::worker(&config.wanted(), how.workers.worker.clone())?;
     let memory_worker = memory::worker(config, how.workers, &worker, memory_runs)?;
     let is_followed = memory_runs > 0 && memory_worker.as_ref().is_some_and(Follower::is_asked_for);
     let request = SuiteRequest {

@@ -1,7 +1,7 @@
 //! What an iteration of each criterion bench allocates, counted after the times by builds of their own.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -35,10 +35,9 @@ pub type Counting = Result<(Program, Program), String>;
 
 /// Builds them, before anything is timed: later the working tree may hold something else. `None` where nothing here is built by this
 /// command.
-pub fn build(sources: &Sources, request: &PairedRequest, cancelled: &AtomicBool) -> Option<Counting> {
+pub fn build(sources: &Sources, request: &PairedRequest) -> Option<Counting> {
     let (base, head) = sources.base.as_ref().zip(sources.head.as_ref())?;
-    let stop = || cancelled.load(Ordering::Relaxed);
-    let both = || Ok((base.counting(&request.base, &stop)?, head.counting(&request.head, &stop)?));
+    let both = || Ok((base.counting(&request.base)?, head.counting(&request.head)?));
     Some(both().map_err(|error: anyhow::Error| clause(&error)))
 }
 

@@ -14,7 +14,8 @@ use super::{output, preflight, progress};
 use crate::config::Config;
 use crate::machine;
 use crate::paired::{Alike, PairedRequest, PairedRun, Program};
-use infergate_build::sources::{self, Source, Sources};
+use infergate_build::bench_target::Source;
+use infergate_build::sources::{self, Sources};
 use infergate_build::trees::Trees;
 use infergate_core::case::Case;
 use infergate_core::clock::{Clock, MonotonicClock};
@@ -77,7 +78,7 @@ pub fn run(options: &Calibrate) -> Result<i32> {
         ensure_writable(&preflight::calibration_folder(&config, &machine::detect().class).join("calibration.json"))?;
     }
     let _lock = machine_lock::take(&options.wait)?;
-    let builds = Builds::of(&config, options, &cancelled)?;
+    let builds = Builds::of(&config, options)?;
     let program = builds.head.program().clone();
     // Builds that do the same are what it measures: their code is not compared.
     let request = paired_gate::request(&config, program.clone(), program)?;
@@ -121,7 +122,7 @@ struct Builds {
 }
 
 impl Builds {
-    fn of(config: &Config, options: &Calibrate, cancelled: &AtomicBool) -> Result<Self> {
+    fn of(config: &Config, options: &Calibrate) -> Result<Self> {
         let wanted = &config.wanted();
         if let Some(worker) = &options.worker {
             let other = options.other_worker.as_deref().map(WorkerFile::open).transpose()?;
@@ -133,7 +134,7 @@ impl Builds {
         let (tree, _) = Trees::default().base(revision, wanted)?;
         let base = tree.build(wanted, false)?;
         let sources = Sources { base: Some(tree.source(wanted)?), head: Some(head) };
-        let (alike, note) = sources::alike(&sources, (&base, &built), config.measured.seed, cancelled)?;
+        let (alike, note) = sources::alike(&sources, (&base, &built), config.measured.seed)?;
         note.iter().for_each(|note| output::line(note));
         Ok(Self { head: built.open()?, other: Some((base.open()?, alike)) })
     }

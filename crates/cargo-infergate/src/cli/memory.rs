@@ -68,10 +68,10 @@ pub fn run(options: &Memory) -> Result<i32> {
     outputs::fresh(&out)?;
     preflight::check(&config)?;
     let _lock = machine_lock::take(wait)?;
-    let worker = match bench_target::memory_worker(&config.bench, worker.clone())? {
+    let worker = match bench_target::memory_worker(&config.wanted(), worker.clone())? {
         Some(worker) => worker,
         // A timed worker is not counted, and its resident set shows all the same.
-        None => bench_target::worker(&config.bench, None)?,
+        None => bench_target::worker(&config.wanted(), None)?,
     };
     let receipt = follow(&config, worker, &config.measured.cases, config.measured.memory.runs, Some(&out))?;
     let verdict = Verdict::of(judge(&receipt.memory), Vec::new());
@@ -120,13 +120,13 @@ impl Follower {
 /// The worker of the memory phase beside `timed`: given, or built. A timed worker that was given has no partner.
 ///
 /// # Errors
-/// As [`bench_target::build`].
+/// As [`bench_target::Source::build`].
 pub fn worker(config: &Config, given: &Workers, timed: &Program, runs: usize) -> Result<Option<Follower>> {
     if given.memory_worker.is_none() && given.worker.is_some() {
         output::say("no counters and no memory phase: give --memory-worker in addition to --worker");
         return Ok(None);
     }
-    Ok(Follower::or_timed(bench_target::memory_worker(&config.bench, given.memory_worker.clone())?, timed, runs))
+    Ok(Follower::or_timed(bench_target::memory_worker(&config.wanted(), given.memory_worker.clone())?, timed, runs))
 }
 
 /// Counts the cases of `receipt` and follows `runs` runs; both become a part of it.

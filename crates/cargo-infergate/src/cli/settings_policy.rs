@@ -116,7 +116,7 @@ fn of_commit(here: &Path, commit: &str, prefix: &str) -> Result<Option<String>> 
     let folder = Path::new(prefix.trim_end_matches('/'));
     for folder in folder.ancestors() {
         let path = folder.join(FILE_NAME).to_string_lossy().replace('\\', "/");
-        if let Some(text) = file_of(here, commit, &path, MAX_FILE_BYTES)? {
+        if let Some(text) = file_of(here, commit, &path)? {
             return Ok(Some(text));
         }
     }

@@ -8,18 +8,18 @@ use anyhow::{Context, Result, ensure};
 
 use super::gate_options::{Gate, Paired};
 use super::memory::Follower;
-use super::{bench_target, command_program, features, memory, output, progress, server_program, swap, toolchain};
+use super::{command_program, memory, output, progress, server_program, swap, toolchain};
 use crate::config::{Config, current_folder};
 use crate::paired::Program;
+use infergate_build::bench_target::Source;
 use infergate_build::git::git;
 use infergate_build::profiles;
 use infergate_build::revision::{Slot, Tree};
-use infergate_build::sources::{Source, Sources};
+use infergate_build::sources::Sources;
 use infergate_build::trees::Trees;
-use infergate_build::wanted::Place;
 use infergate_build::workspace::{Workspace, is_plain};
 use infergate_core::worker::{Client, Timeouts, WorkerError};
-use infergate_receipts::{Note, clause};
+use infergate_receipts::Note;
 
 /// What a verdict says where benches of plain criterion were gated.
 const FRONT: &str =
@@ -129,9 +129,10 @@ pub fn builds(gate: &Gate, config: &Config, trees: &Trees) -> Option<(bool, bool
 /// Head's worker. Plain criterion is no worker: it is built in a checkout in which criterion is replaced, which is given, too. If a package has
 /// both criterion and infergate, its bench target itself says which it is.
 fn head(config: &Config, trees: &Trees) -> Result<(Program, Option<Rc<Tree>>)> {
-    let (wanted, here) = (&config.wanted(), Place::here()?);
-    if !bench_target::needs_replacement(&config.bench, &here) {
-        let built = Source::at(here.clone(), wanted).build()?;
+    let wanted = &config.wanted();
+    let here = Source::here(wanted)?;
+    if !here.needs_replacement() {
+        let built = here.build()?;
         if !here.workspace.takes(&config.bench, &is_plain) || is_worker(&built, config)? {
             return Ok((built, None));
         }
@@ -176,22 +177,22 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
         output::line(&laid);
         notes.push(Note::from(laid));
     }
-    let left_behind = tree.settings_left_behind(config.bench.profile.as_deref().unwrap_or(profiles::OF_BENCHES))?;
+    let left_behind = tree.settings_left_behind()?;
     if let Some(left) = left_behind.as_ref().filter(|left| left.compile)
-        && !bench_target::needs_replacement(&config.bench, &Place::here()?)
+        && !Source::here(wanted)?.needs_replacement()
     {
         // Head is built in place, with them.
         return Err(WorkerError::NotComparable(left.text.clone()).into());
     }
     let (head, head_tree) = head(config, trees)?;
     tree.take_packages(wanted, head_tree.as_deref());
-    let head_place = match &head_tree {
+    let head_source = match &head_tree {
         Some(head) => {
             notes.push(Note::from(FRONT.to_owned()));
             tree.take_lock_file(&head.workspace()?.lock_file())?;
-            head.place()?
+            head.source(wanted)?
         }
-        None => Place::here()?,
+        None => Source::here(wanted)?,
     };
     let base = tree.build(wanted, head_tree.is_some())?;
     // A bench target of that name is one of benches, too, where head's are, and no memory phase. Base's is built also where head has none
@@ -200,31 +201,22 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
         Some(_) => (None, None),
         None => {
             let head_memory = memory::worker(config, &gate.workers, &head, config.measured.memory.runs)?;
-            (tree.build_memory(wanted)?, head_memory)
+            (tree.source(wanted)?.build_memory()?, head_memory)
         }
     };
-    notes.extend(build_notes(config, &tree, &head_place, left_behind)?);
-    let sources = Sources { base: Some(tree.source(wanted)?), head: Some(Source::at(head_place, wanted)) };
+    notes.extend(build_notes(&tree, &head_source, left_behind)?);
+    let sources = Sources { base: Some(tree.source(wanted)?), head: Some(head_source) };
     let trees = std::iter::once(tree).chain(head_tree).collect();
     Ok(BuiltPair { base, head, base_memory, head_memory, sources, notes, trees })
 }
 
-/// What differs in how both are built, where cargo does it: dependencies, profiles, settings, features.
-fn build_notes(
-    config: &Config,
-    base: &Tree,
-    head: &Place,
-    left_behind: Option<profiles::LeftBehind>,
-) -> Result<Vec<Note>> {
+/// What differs in how both are built, where cargo does it: dependencies, profiles, settings.
+fn build_notes(base: &Tree, head: &Source, left_behind: Option<profiles::LeftBehind>) -> Result<Vec<Note>> {
     let (was, is) = (base.workspace()?, &head.workspace);
-    let profile = config.bench.profile.as_deref();
-    let of_base = features::of(&config.bench, &base.place()?);
-    let features = of_base.and_then(|of_base| Ok(features::difference(&of_base, &features::of(&config.bench, head)?)));
     let found = [
         base.dependencies(&is.lock_file())?,
-        profiles::difference(&was.manifest(), &is.manifest(), profile),
+        profiles::difference(&was.manifest(), &is.manifest()),
         left_behind.map(|left| left.text),
-        features.unwrap_or_else(|error| Some(format!("features were not compared: {}", clause(&error)))),
     ];
     Ok(found.into_iter().flatten().map(Note::from).collect())
 }
@@ -235,7 +227,7 @@ fn by_command(
     config: &Config,
     program: impl Fn(&Config, &Path, &str, Option<String>, Option<bool>) -> Result<Program>,
 ) -> Result<BuiltPair> {
-    let tree = Tree::checkout_to_build_in(revision, &config.wanted())?;
+    let tree = Tree::checkout(revision, Slot::Base, &config.wanted())?;
     let base = program(config, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
     let here = current_folder()?;
     let (commit, dirty) = infergate_core::build_info::git(&here);
@@ -258,7 +250,7 @@ fn of_head(
         notes.push(Note::from("HEAD is measured on both sides: what is not committed is not in it".to_owned()));
     }
     // Base takes minutes to build, and is not needed where head cannot be built.
-    toolchain.map_or(Ok(()), |name| toolchain::ensure(name))?;
+    toolchain.map_or(Ok(()), |name| toolchain::ensure_installed(name))?;
     let tree = trees.checkout("HEAD", Slot::Base, wanted)?;
     let changed = trees.get(Slot::Swap, wanted, || {
         let mut changed = Tree::checkout("HEAD", Slot::Swap, wanted)?;
@@ -269,10 +261,10 @@ fn of_head(
     let base = tree.build(wanted, false)?;
     changed.take_packages(wanted, Some(tree.as_ref()));
     let head = changed.build(wanted, false)?;
-    let base_memory = tree.build_memory(wanted)?;
-    let head_memory = Follower::or_timed(changed.build_memory(wanted)?, &head, config.measured.memory.runs);
-    let profile = config.bench.profile.as_deref().unwrap_or(profiles::OF_BENCHES);
-    notes.extend(build_notes(config, &tree, &changed.place()?, tree.settings_left_behind(profile)?)?);
-    let sources = Sources { base: Some(tree.source(wanted)?), head: Some(changed.source(wanted)?) };
+    let (source, changed_source) = (tree.source(wanted)?, changed.source(wanted)?);
+    let base_memory = source.build_memory()?;
+    let head_memory = Follower::or_timed(changed_source.build_memory()?, &head, config.measured.memory.runs);
+    notes.extend(build_notes(&tree, &changed_source, tree.settings_left_behind()?)?);
+    let sources = Sources { base: Some(source), head: Some(changed_source) };
     Ok(BuiltPair { base, head, base_memory, head_memory, sources, notes, trees: vec![tree, changed] })
 }

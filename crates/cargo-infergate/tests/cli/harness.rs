@@ -95,7 +95,7 @@ fn where_neither_has_the_bench_target_nothing_can_be_compared() {
     git(&sandbox, &["checkout", "--quiet", "--", "Cargo.toml"]);
     let said = gate(&sandbox, "HEAD", &[]).code(4).stdout("");
     let line = stderr(&said).lines().last().unwrap_or_default().to_owned();
-    let both = "no bench target can be gated; there are main (its package depends on neither criterion nor divan)";
+    let both = "no bench target that can be gated; there are main (its package depends on neither criterion nor divan)";
     assert!(line.ends_with(both), "{line}");
 }
 

@@ -12,7 +12,8 @@ fn benches_of_something_else_are_named() {
     sandbox.write("Cargo.toml", &MANIFEST.replace("criterion = { version = '0.5', features = ['html_reports'] }", ""));
     commit(&sandbox, "benches/parse.rs", "fn main() {}\n", "a bench of its own");
     let said = gate(&sandbox, &[]).code(4);
-    let expected = "no bench target can be gated; there are parse (its package depends on neither criterion nor divan)";
+    let expected =
+        "no bench target that can be gated; there are parse (its package depends on neither criterion nor divan)";
     assert!(stderr(&said).contains(expected), "{}", stderr(&said));
     let rustcs = "#![feature(test)]\nextern crate test;\n#[bench]\nfn it(b: &mut test::Bencher) { b.iter(|| 1) }\n";
     sandbox.write("Cargo.toml", &MANIFEST.replace("harness = false", ""));

@@ -22,16 +22,11 @@ pub struct Named {
 }
 
 impl Named {
-    /// The names of every section of constants that both sides have equally often, and those of the rest.
-    pub fn shared_and_rest(&self, other: &Self) -> (Vec<String>, Vec<String>) {
+    /// The names of all sections of constants, those first that both sides have equally often.
+    pub fn in_order(&self, other: &Self) -> Vec<String> {
         let mut keys: Vec<(&u64, &usize)> = self.counts.iter().collect();
-        keys.sort();
-        let (shared, rest): (Vec<_>, Vec<_>) =
-            keys.into_iter().partition(|(key, count)| other.counts.get(*key) == Some(*count));
-        let names = |keys: Vec<(&u64, &usize)>| {
-            keys.into_iter().flat_map(|(key, count)| (1..=*count).map(|nth| name(*key, nth))).collect()
-        };
-        (names(shared), names(rest))
+        keys.sort_by_key(|(key, count)| (other.counts.get(*key) != Some(*count), *key));
+        keys.into_iter().flat_map(|(key, count)| (1..=*count).map(|nth| name(*key, nth))).collect()
     }
 
     /// `object` with a symbol for each of its sections of constants; `None` where it has none, or is no object file that can hold them.
@@ -102,14 +97,11 @@ fn content(
 /// A name without what differs between two checkouts: `.rodata..Lanon.0123.4` and a mangled name's hash.
 fn stem(name: &[u8]) -> String {
     let text = String::from_utf8_lossy(name);
-    match text.split_once(".Lanon.") {
-        Some((before, _)) => before.to_owned(),
-        None => {
-            let (section, symbol) =
-                text.find("_ZN").or_else(|| text.find("_R")).map_or(("", &*text), |at| text.split_at(at));
-            format!("{section}{}", readable(symbol.split(".llvm.").next().unwrap_or_default().as_bytes()))
-        }
+    if let Some((before, _)) = text.split_once(".Lanon.") {
+        return before.to_owned();
     }
+    let (section, symbol) = text.split_at(text.find("_ZN").or_else(|| text.find("_R")).unwrap_or(0));
+    format!("{section}{}", readable(symbol.split(".llvm.").next().unwrap_or_default().as_bytes()))
 }
 
 /// The object with its tables of symbols and of their names written again at its end.

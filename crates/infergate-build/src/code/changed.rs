@@ -7,7 +7,7 @@
 //! Where a case is watched for the functions that changed, none may be missing: [`Changed::is_all`] is false
 //! where something differs that is in no function.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeSet;
 
 use object::elf;
 
@@ -29,12 +29,8 @@ pub struct Changed {
 
 /// Compares all functions of two executables.
 pub fn between(base: &Image, head: &Image) -> Changed {
-    let (was, is) = (functions::all(base), functions::all(head));
-    let in_base: HashSet<&[u8]> = was.iter().flat_map(|function| function.names.iter().copied()).collect();
-    let in_head: HashSet<&[u8]> = is.iter().flat_map(|function| function.names.iter().copied()).collect();
-    let shared: HashSet<&[u8]> = in_base.intersection(&in_head).copied().collect();
-    let (base_keys, head_keys) = (keys(&was, &shared), keys(&is, &shared));
-    let mut sides = Sides::new(Contents::new(base, &was, &base_keys), Contents::new(head, &is, &head_keys));
+    let (was, is) = functions::of_both(base, head);
+    let mut sides = Sides::new([Contents::new(base, &was), Contents::new(head, &is)]);
     let mut changed = differing(&mut sides);
     if sides.widen(&changed) {
         changed = differing(&mut sides);
@@ -51,10 +47,8 @@ pub fn between(base: &Image, head: &Image) -> Changed {
 
 /// The functions that differ, those first whose names say most.
 fn differing(sides: &mut Sides) -> Vec<ChangedFunction> {
-    let (of_base, of_head) = (by_key(&sides.base), by_key(&sides.head));
-    let mut all: Vec<&String> = of_base.keys().chain(of_head.keys()).copied().collect();
-    all.sort();
-    all.dedup();
+    let [of_base, of_head] = sides.contents.each_ref().map(|contents| functions::by_key(contents.functions));
+    let all: BTreeSet<&str> = of_base.keys().chain(of_head.keys()).copied().collect();
     let mut changed = Vec::new();
     for key in all {
         let (was, is) = (of_base.get(key).cloned(), of_head.get(key).cloned());
@@ -83,26 +77,6 @@ fn of_threads<'data>(image: &Image<'data>) -> Vec<(&'data [u8], u64)> {
     of_threads.map(|section| (section.bytes, section.size)).collect()
 }
 
-/// How each is called in both: by a name with its hash where both have that, else without.
-fn keys(functions: &[Function], shared: &HashSet<&[u8]>) -> Vec<String> {
-    let key = |function: &Function| {
-        let known = function.names.iter().find(|name| shared.contains(*name));
-        known.map_or_else(
-            || readable(function.names.first().copied().unwrap_or_default()),
-            |name| String::from_utf8_lossy(name).into_owned(),
-        )
-    };
-    functions.iter().map(key).collect()
-}
-
-fn by_key<'a, 'data>(contents: &Contents<'a, 'data>) -> HashMap<&'a String, Vec<&'a Function<'data>>> {
-    let mut found: HashMap<&String, Vec<&Function>> = HashMap::new();
-    for (function, key) in contents.functions.iter().zip(contents.keys) {
-        found.entry(key).or_default().push(function);
-    }
-    found
-}
-
 /// Those of each list that are not in the other, each used once.
 fn unmatched<'b, 'data>(
     sides: &mut Sides<'_, '_>,
@@ -111,10 +85,10 @@ fn unmatched<'b, 'data>(
 ) -> (Vec<&'b Function<'data>>, Vec<&'b Function<'data>>) {
     let mut removed = Vec::new();
     if let ([one], [other]) = (&was[..], &is[..]) {
-        return if sides.is_same(one, other) { <_>::default() } else { (was, is) };
+        return if sides.is_same([one, other]) { <_>::default() } else { (was, is) };
     }
     for function in was {
-        let mut is_same = |other: &Function| sides.tried(|sides| sides.is_same(function, other));
+        let mut is_same = |other: &Function| sides.tried(|sides| sides.is_same([function, other]));
         match is.iter().position(|other| is_same(other)) {
             Some(at) => drop(is.swap_remove(at)),
             None => removed.push(function),

@@ -14,8 +14,6 @@ use super::loaded::location;
 pub struct Contents<'a, 'data> {
     pub image: &'a Image<'data>,
     pub functions: &'a [Function<'data>],
-    /// How each function is called in both executables.
-    pub keys: &'a [String],
     /// Where constants begin and end.
     pub bounds: BTreeSet<u64>,
     /// Variables and constants that have a name, by address: size and name.
@@ -27,8 +25,7 @@ pub struct Contents<'a, 'data> {
 }
 
 impl<'a, 'data> Contents<'a, 'data> {
-    /// Of these functions, with their keys.
-    pub fn new(image: &'a Image<'data>, functions: &'a [Function<'data>], keys: &'a [String]) -> Self {
+    pub fn new(image: &'a Image<'data>, functions: &'a [Function<'data>]) -> Self {
         let mut bounds: BTreeSet<u64> = functions::taken(image, functions).collect();
         let mut named = BTreeMap::new();
         for symbol in image.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Data && symbol.size > 0) {
@@ -42,7 +39,7 @@ impl<'a, 'data> Contents<'a, 'data> {
             .filter_map(|reference| Some((reference.address, distances(image, &bounds, reference.address)?)))
             .collect();
         bounds.extend(tables.values().flatten());
-        Self { image, functions, keys, bounds, named, tables }
+        Self { image, functions, bounds, named, tables }
     }
 
     /// The object of a name that an address lies in: where it begins, its size, its name.
@@ -63,13 +60,13 @@ impl<'a, 'data> Contents<'a, 'data> {
     }
 
     /// Which function an address of code lies in; of a stub of the linker, what it leads to.
-    pub fn code(&self, address: u64) -> Option<Code<'data>> {
+    pub fn code(&self, address: u64) -> Option<Code<'a, 'data>> {
         let at = self.functions.partition_point(|function| function.address <= address).checked_sub(1);
         if let Some(at) = at.filter(|at| self.functions[*at].holds(address)) {
-            return Some(Code::Function(at));
+            return Some(Code::Function(&self.functions[at]));
         }
         if let Some(place) = functions::stub(self.image, address) {
-            return Some(Code::Stub(self.image.pointers.get(&place)?.clone()));
+            return Some(Code::Stub(self.image.pointers.get(&place)?));
         }
         let at = self.image.symbols.partition_point(|symbol| symbol.address < address);
         let symbol = self.image.symbols.get(at).filter(|symbol| symbol.address == address)?;
@@ -131,11 +128,10 @@ impl<'a, 'data> Contents<'a, 'data> {
 }
 
 /// What an address of code means.
-pub enum Code<'data> {
-    /// One of the functions, by its place among them.
-    Function(usize),
+pub enum Code<'a, 'data> {
+    Function(&'a Function<'data>),
     /// What the loader writes where the stub jumps to.
-    Stub(Pointer),
+    Stub(&'a Pointer),
     /// One of a name whose size nobody says, as of the system's objects that each program begins with. It is compared among the code outside
     /// functions.
     Open(&'data [u8]),

@@ -12,31 +12,31 @@ use super::sides::{POINTER, Sides};
 
 /// Whether whatever differs of it is what one of the functions that changed leads to.
 pub fn is_known(sides: &mut Sides, changed: &[ChangedFunction]) -> bool {
-    let in_base = reached(&sides.base, changed.iter().filter_map(|function| function.base));
-    let in_head = reached(&sides.head, changed.iter().filter_map(|function| function.head));
-    other_objects(sides)
-        .into_iter()
-        .chain(other_slices(sides))
-        .all(|(was, is)| was.is_none_or(|was| in_base.contains(&was)) && is.is_none_or(|is| in_head.contains(&is)))
+    let reached = [0, 1].map(|side| {
+        let functions = changed.iter().filter_map(|function| function.place(side));
+        reached(&sides.contents[side], functions)
+    });
+    let others = [other_objects(sides), other_slices(sides)].concat();
+    others.into_iter().all(|(side, start)| reached[side].contains(&start))
 }
 
-/// Where something begins in base and in head that differs; `None` where there is nothing of its name, or the same.
-type Other = (Option<u64>, Option<u64>);
+/// Something of base, which is side 0, or of head that the other side has otherwise or lacks: where it begins.
+type Other = (usize, u64);
 
 /// What is in one alone is no other object: it does nothing before code refers to it.
 fn other_objects(sides: &mut Sides) -> Vec<Other> {
-    let (of_base, of_head) = (objects(&sides.base), objects(&sides.head));
+    let [of_base, of_head] = sides.contents.each_ref().map(objects);
     let mut found = Vec::new();
     for (name, was) in &of_base {
         let Some(is) = of_head.get(name) else { continue };
         // In the same order most often: of many, each need not be compared with all.
-        if was.len() == is.len() && was.iter().zip(is).all(|(was, is)| sides.is_same_object(*was, *is)) {
+        if was.len() == is.len() && was.iter().zip(is).all(|(was, is)| sides.is_same_object([*was, *is])) {
             continue;
         }
-        let removed = was.iter().filter(|was| !is.iter().any(|is| sides.is_same_object(**was, *is)));
-        found.extend(removed.map(|was| (Some(*was), None)));
-        let new = is.iter().filter(|is| !was.iter().any(|was| sides.is_same_object(*was, **is)));
-        found.extend(new.map(|is| (None, Some(*is))));
+        let removed = was.iter().filter(|was| !is.iter().any(|is| sides.is_same_object([**was, *is])));
+        found.extend(removed.map(|was| (0, *was)));
+        let new = is.iter().filter(|is| !was.iter().any(|was| sides.is_same_object([*was, **is])));
+        found.extend(new.map(|is| (1, *is)));
     }
     found
 }
@@ -54,16 +54,17 @@ fn objects(contents: &Contents) -> BTreeMap<String, Vec<u64>> {
 }
 
 fn other_slices(sides: &mut Sides) -> Vec<Other> {
-    let (of_base, of_head) = (sides.base.image, sides.head.image);
+    let [base, head] = sides.contents.each_ref().map(|contents| &contents.image.sections);
     let mut found = Vec::new();
-    for was in of_base.sections.iter().filter(|section| section.is_slice()) {
-        let is = of_head.sections.iter().find(|is| is.name == was.name);
-        if !is.is_some_and(|is| sides.section(was, is)) {
-            found.push((Some(was.address), is.map(|is| is.address)));
+    for was in base.iter().filter(|section| section.is_slice()) {
+        let is = head.iter().find(|is| is.name == was.name);
+        if !is.is_some_and(|is| sides.section([was, is])) {
+            found.push((0, was.address));
+            found.extend(is.map(|is| (1, is.address)));
         }
     }
-    let is_new = |is: &&Section| is.is_slice() && !of_base.sections.iter().any(|was| was.name == is.name);
-    found.extend(of_head.sections.iter().filter(is_new).map(|is| (None, Some(is.address))));
+    let is_new = |is: &&Section| is.is_slice() && !base.iter().any(|was| was.name == is.name);
+    found.extend(head.iter().filter(is_new).map(|is| (1, is.address)));
     found
 }
 

@@ -1,11 +1,12 @@
 //! The functions of an executable for x86-64: their instructions without the addresses in them, and what those addresses are of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use object::SymbolKind;
 
+use super::content::readable;
 use super::image::{Image, Pointer, Symbol};
 
 /// One function, or several of the same instructions that the linker laid over each other.
@@ -13,8 +14,10 @@ pub struct Function<'data> {
     pub address: u64,
     /// Bytes.
     pub size: u64,
-    /// Its names, mangled, in order, without what tells copies of it apart.
-    pub names: Vec<&'data [u8]>,
+    /// Its symbols, mangled, in order.
+    pub symbols: Vec<&'data [u8]>,
+    /// What it is called in two executables, see [`of_both`].
+    pub key: String,
     /// A hash of its instructions, addresses masked, and jumps within it relative to its beginning.
     pub shape: u64,
     /// What the masked addresses are, in order.
@@ -52,9 +55,40 @@ pub fn all<'data>(image: &Image<'data>) -> Vec<Function<'data>> {
         let (address, size) = (symbols[0].address, symbols.iter().map(|symbol| symbol.size).max()?);
         let is_code = image.section(address)?.is_code();
         let bytes = image.bytes(address, size).filter(|_| is_code)?;
-        Some(read(address, bytes, symbols.iter().map(|symbol| stem(symbol.name)).collect()))
+        Some(read(address, bytes, symbols.iter().map(|symbol| symbol.name).collect()))
     };
     by_address.into_values().filter_map(of).collect()
+}
+
+/// All functions of two executables, by address. The key of each is a name with its hash where both have that, else its name without.
+pub fn of_both<'b, 'h>(base: &Image<'b>, head: &Image<'h>) -> (Vec<Function<'b>>, Vec<Function<'h>>) {
+    let (mut was, mut is) = (all(base), all(head));
+    let (in_base, in_head) = (names(&was), names(&is));
+    set_keys(&mut was, &in_head);
+    set_keys(&mut is, &in_base);
+    (was, is)
+}
+
+fn names<'data>(functions: &[Function<'data>]) -> HashSet<&'data [u8]> {
+    functions.iter().flat_map(|function| &function.symbols).map(|symbol| stem(symbol)).collect()
+}
+
+fn set_keys(functions: &mut [Function], others: &HashSet<&[u8]>) {
+    for function in functions {
+        let mut names = function.symbols.iter().map(|symbol| stem(symbol));
+        let first = names.clone().next().unwrap_or_default();
+        let shared = names.find(|name| others.contains(name));
+        function.key = shared.map_or_else(|| readable(first), |name| String::from_utf8_lossy(name).into_owned());
+    }
+}
+
+/// Functions by their keys. Several have one key where their names differ in hashes alone.
+pub fn by_key<'f, 'data>(functions: &'f [Function<'data>]) -> BTreeMap<&'f str, Vec<&'f Function<'data>>> {
+    let mut found: BTreeMap<&str, Vec<&Function>> = BTreeMap::new();
+    for function in functions {
+        found.entry(&function.key).or_default().push(function);
+    }
+    found
 }
 
 /// The addresses at which something begins: those that code takes, and those that data points to. A load of known size may be from the
@@ -110,11 +144,12 @@ fn stretch(image: &Image, from: u64, end: u64) -> Option<u64> {
     Some(read(first, bytes, Vec::new()).shape)
 }
 
-fn read<'data>(address: u64, bytes: &[u8], names: Vec<&'data [u8]>) -> Function<'data> {
+fn read<'data>(address: u64, bytes: &[u8], symbols: Vec<&'data [u8]>) -> Function<'data> {
     let mut function = Function {
         address,
         size: bytes.len() as u64,
-        names,
+        symbols,
+        key: String::new(),
         shape: 0,
         references: Vec::new(),
         jumps_by_table: false,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::{Context, Result, bail, ensure};
 use object::read::elf::{ElfFile64, SectionHeader};
 use object::{
     LittleEndian, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationFlags, RelocationTarget,
@@ -18,8 +19,6 @@ pub struct Image<'data> {
     pub pointers: BTreeMap<u64, Pointer>,
     /// Functions and objects that have a name, by address.
     pub symbols: Vec<Symbol<'data>>,
-    /// Where the objects among them begin, and their bytes.
-    objects: Vec<(u64, u64)>,
     /// The libraries that the loader loads with it, in order.
     pub libraries: Vec<&'data [u8]>,
 }
@@ -89,32 +88,20 @@ impl<'data> Image<'data> {
     /// # Errors
     /// A clause that says why its code cannot be compared: another format, an executable without sections, one whose libraries
     /// lie beside it.
-    pub fn parse(data: &'data [u8]) -> Result<Self, String> {
-        let file =
-            ElfFile64::<LittleEndian>::parse(data).map_err(|_| "it is no ELF executable of 64 bits".to_owned())?;
+    pub fn parse(data: &'data [u8]) -> Result<Self> {
+        let file = File::parse(data).context("it is no ELF executable of 64 bits")?;
         let header = file.elf_header();
-        if header.e_type.get(LittleEndian) != elf::ET_DYN {
-            return Err("it is not position-independent".into());
-        }
+        ensure!(header.e_type.get(LittleEndian) == elf::ET_DYN, "it is not position-independent");
         let machine = header.e_machine.get(LittleEndian).0;
         let mut image = Self {
             header: (machine, file.entry()),
             sections: sections(&file)?,
             pointers: BTreeMap::new(),
             symbols: symbols(&file)?,
-            objects: Vec::new(),
-            libraries: Vec::new(),
+            libraries: libraries(&file)?,
         };
-        let objects = image.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Data);
-        image.objects = objects.map(|symbol| (symbol.address, symbol.size)).collect();
         image.pointers = image.pointers(&file, machine)?;
-        image.libraries = image.libraries().ok_or("the libraries it needs cannot be read")?;
-        if !image.sections.iter().any(Section::is_code) {
-            return Err("it has no section of code".into());
-        }
-        if image.has_own_libraries() {
-            return Err("it looks for libraries at a place of its own (RUNPATH)".into());
-        }
+        ensure!(image.sections.iter().any(Section::is_code), "it has no section of code");
         Ok(image)
     }
 
@@ -149,15 +136,16 @@ impl<'data> Image<'data> {
 
     /// Whether an address lies in an object that has a name.
     pub fn is_named(&self, address: u64) -> bool {
-        let before = self.objects.partition_point(|(start, _)| *start <= address);
-        self.objects[..before].iter().rev().take(4).any(|(start, size)| address - start < *size)
+        let before = self.symbols.partition_point(|symbol| symbol.address <= address);
+        let holds = |symbol: &Symbol| symbol.kind == SymbolKind::Data && address - symbol.address < symbol.size;
+        self.symbols[..before].iter().rev().take(4).any(holds)
     }
 
-    fn pointers(&self, file: &File, machine: u16) -> Result<BTreeMap<u64, Pointer>, String> {
+    fn pointers(&self, file: &File, machine: u16) -> Result<BTreeMap<u64, Pointer>> {
         let relative = match machine {
             machine if machine == elf::EM_X86_64.0 => elf::R_X86_64_RELATIVE.0,
             machine if machine == elf::EM_AARCH64.0 => elf::R_AARCH64_RELATIVE.0,
-            _ => return Err("its machine is not known".into()),
+            _ => bail!("its machine is not known"),
         };
         let mut found = BTreeMap::new();
         let symbols = file.dynamic_symbol_table();
@@ -169,7 +157,7 @@ impl<'data> Image<'data> {
                 RelocationTarget::Symbol(index) => {
                     let symbol = symbols.as_ref().and_then(|table| table.symbol_by_index(index).ok());
                     let name = symbol.and_then(|symbol| symbol.name_bytes().ok());
-                    let name = name.ok_or("a name that the loader asks for cannot be read")?;
+                    let name = name.context("a name that the loader asks for cannot be read")?;
                     Pointer::Other(r_type.0, name.to_vec(), addend)
                 }
                 _ => Pointer::Other(r_type.0, Vec::new(), addend),
@@ -178,53 +166,30 @@ impl<'data> Image<'data> {
         }
         // Packed: only the places are listed, and what is written begins with what lies there.
         for section in file.elf_section_table().iter() {
-            let broken = |_| "what the loader writes cannot be read".to_owned();
-            for place in section.relr(LittleEndian, file.data()).map_err(broken)?.into_iter().flatten() {
+            for place in section.relr(LittleEndian, file.data())?.into_iter().flatten() {
                 let address = self.bytes(place, 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
-                found.insert(place, Pointer::To(address.ok_or("what the loader writes lies nowhere")?));
+                found.insert(place, Pointer::To(address.context("what the loader writes lies nowhere")?));
             }
         }
         Ok(found)
-    }
-
-    fn has_own_libraries(&self) -> bool {
-        self.dynamic().any(|(tag, _)| [elf::DT_RPATH.0, elf::DT_RUNPATH.0].contains(&tag))
-    }
-
-    /// What the loader is told: a tag and its value each.
-    fn dynamic(&self) -> impl Iterator<Item = (i64, u64)> {
-        let tables = self.sections.iter().filter(|section| section.flags.0 == elf::SHT_DYNAMIC.0);
-        let entries = tables.flat_map(|table| table.bytes.as_chunks::<16>().0);
-        let halves = entries.filter_map(|entry| entry.first_chunk::<8>().zip(entry.last_chunk::<8>()));
-        halves.map(|(tag, value)| (i64::from_le_bytes(*tag), u64::from_le_bytes(*value)))
-    }
-
-    /// `None` where a name is nowhere.
-    fn libraries(&self) -> Option<Vec<&'data [u8]>> {
-        let names =
-            self.sections.iter().find(|section| section.name == b".dynstr").map_or(&b""[..], |names| names.bytes);
-        let needed = self.dynamic().filter(|(tag, _)| *tag == elf::DT_NEEDED.0);
-        let name = |(_, at): (i64, u64)| names.get(usize::try_from(at).ok()?..)?.split(|byte| *byte == 0).next();
-        needed.map(name).collect()
     }
 }
 
 type File<'data> = ElfFile64<'data, LittleEndian>;
 
-fn sections<'data>(file: &File<'data>) -> Result<Vec<Section<'data>>, String> {
+fn sections<'data>(file: &File<'data>) -> Result<Vec<Section<'data>>> {
     let mut found = Vec::new();
     for section in file.sections() {
         let SectionFlags::Elf { sh_type, sh_flags } = section.flags() else { continue };
         if sh_flags.0 & elf::SHF_ALLOC.0 == 0 {
             continue;
         }
-        let broken = |_| "its sections cannot be read".to_owned();
         found.push(Section {
-            name: section.name_bytes().map_err(broken)?,
+            name: section.name_bytes()?,
             address: section.address(),
             size: section.size(),
             flags: (sh_type.0, sh_flags.0),
-            bytes: section.data().map_err(broken)?,
+            bytes: section.data()?,
         });
     }
     // Stable: a section that takes no place in memory stays beside the one it was before.
@@ -232,14 +197,22 @@ fn sections<'data>(file: &File<'data>) -> Result<Vec<Section<'data>>, String> {
     Ok(found)
 }
 
-fn symbols<'data>(file: &File<'data>) -> Result<Vec<Symbol<'data>>, String> {
+fn libraries<'data>(file: &File<'data>) -> Result<Vec<&'data [u8]>> {
+    let dynamic = file.elf_dynamic_table()?;
+    let has_own = dynamic.iter().any(|entry| [elf::DT_RPATH, elf::DT_RUNPATH].contains(&entry.tag));
+    ensure!(!has_own, "it looks for libraries at a place of its own (RUNPATH)");
+    let needed = dynamic.iter().filter(|entry| entry.tag == elf::DT_NEEDED);
+    Ok(needed.map(|entry| dynamic.string(entry)).collect::<object::Result<_>>()?)
+}
+
+fn symbols<'data>(file: &File<'data>) -> Result<Vec<Symbol<'data>>> {
     let mut found = Vec::new();
     for symbol in file.symbols().filter(ObjectSymbol::is_definition) {
         let kind = symbol.kind();
         if !matches!(kind, SymbolKind::Text | SymbolKind::Data | SymbolKind::Tls) {
             continue;
         }
-        let name = symbol.name_bytes().map_err(|_| "its symbols cannot be read".to_owned())?;
+        let name = symbol.name_bytes()?;
         found.push(Symbol { address: symbol.address(), size: symbol.size(), name, kind });
     }
     found.sort_by_key(|symbol| (symbol.address, symbol.name));

@@ -8,7 +8,6 @@ use anyhow::{Result, ensure};
 
 /// So long it may take. A process that the system itself holds up, in a broken disk say, ends later.
 const LIMIT: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(1);
 
 /// From now on a process below this one that loses its parent becomes this one's child.
 pub fn take_over() {
@@ -18,44 +17,38 @@ pub fn take_over() {
     }
 }
 
-/// Asks every child of this process to end, and those that become its children by that, and waits a while. A server that is killed
-/// leaves what it started elsewhere: a container, say.
+/// Asks every child of this process to end, and waits a while. A server that is killed leaves what it started elsewhere: a container, say.
 pub fn ask_children() {
+    drop(signal_children(libc::SIGTERM, Duration::from_millis(20)));
+}
+
+/// Ends every child of this process, until there is none. No other thread of this process may wait for a child meanwhile: a signal goes
+/// only to one that nobody waited for.
+pub fn end_children() -> Result<()> {
+    let left = signal_children(libc::SIGKILL, Duration::from_millis(1));
+    ensure!(left.is_empty(), "{} processes that were left behind do not end, the first is {}", left.len(), left[0]);
+    Ok(())
+}
+
+/// Signals every child of this process, and those that become its children by that. Gives those that do not end; it is looked so often.
+fn signal_children(signal: i32, look: Duration) -> Vec<i32> {
     let begun = Instant::now();
     let mut signalled = Vec::new();
-    while has_children() && begun.elapsed() < LIMIT {
-        for child in children().into_iter().filter(|child| !signalled.contains(child)).collect::<Vec<_>>() {
+    while has_children() {
+        let children = children();
+        if begun.elapsed() > LIMIT {
+            return children;
+        }
+        for child in children.into_iter().filter(|child| !signalled.contains(child)).collect::<Vec<_>>() {
             // SAFETY: takes no pointers; it was not waited for, so the number is still its own.
             unsafe {
-                libc::kill(child, libc::SIGTERM);
+                libc::kill(child, signal);
             }
             signalled.push(child);
         }
-        thread::sleep(20 * LOOK);
+        thread::sleep(look);
     }
-}
-
-/// Ends every child of this process, and those that become its children by that, until there is none. No other thread of this
-/// process may wait for a child meanwhile: a signal goes only to one that nobody waited for.
-pub fn end_children() -> Result<()> {
-    let begun = Instant::now();
-    while has_children() {
-        let left = children();
-        for &child in &left {
-            // SAFETY: takes no pointers; it was not waited for, so the number is still its own.
-            unsafe {
-                libc::kill(child, libc::SIGKILL);
-            }
-        }
-        ensure!(
-            begun.elapsed() < LIMIT,
-            "{} processes that were left behind do not end, the first is {}",
-            left.len(),
-            left.first().copied().unwrap_or_default()
-        );
-        thread::sleep(LOOK);
-    }
-    Ok(())
+    Vec::new()
 }
 
 /// Forgets those that have ended, and says whether there are others.

@@ -157,7 +157,7 @@ fn worker(options: &Load, spec: &str, cancelled: &AtomicBool) -> Result<(Program
         spec.clone_into(&mut config.measured.model);
     }
     preflight::check(&config)?;
-    let program = bench_target::worker(&config.bench, options.worker.clone())?;
+    let program = bench_target::worker(&config.wanted(), options.worker.clone())?;
     ensure_not(cancelled)?;
     Ok((program, config.measured.load_request()))
 }

@@ -55,7 +55,7 @@ pub fn measure(
     if let Some(sources) = sources.filter(|_| is_timed) {
         show(&step("laying out both sides alike"));
         run.lay_out(|| {
-            let (alike, note) = sources::alike(sources, (&request.base, &request.head), request.load.seed, cancelled)?;
+            let (alike, note) = sources::alike(sources, (&request.base, &request.head), request.load.seed)?;
             placed = note;
             Ok(alike)
         })?;

@@ -239,7 +239,7 @@ impl Part {
         let is_same = request.code.as_ref().is_some_and(|code| code.same);
         let is_meant = prefix.is_none_or(|prefix| may_name(&request.cases, prefix));
         let counts = memory_runs > 0 && !flags.quick && !is_same && is_meant;
-        let counting = counts.then(|| bench_counters::build(&sources, &request, cancelled)).flatten();
+        let counting = counts.then(|| bench_counters::build(&sources, &request)).flatten();
         ensure_not(cancelled)?;
         Ok(Self {
             config: config.clone(),
