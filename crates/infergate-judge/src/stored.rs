@@ -187,60 +187,43 @@ impl Stored<'_> {
 pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy, exact: &[VerdictRow]) -> Vec<VerdictRow> {
     let is_elsewhere = base.is_some_and(|base| base.machine.class != head.machine.class);
     let stored = Stored { policy, has_base: base.is_some(), is_elsewhere, tests: head.cases.len() };
-    let suite = Suite { head, sessions: base.map_or(&[][..], |base| &base.sessions), stored };
-    let is_changed = |record: &CaseRecord| {
-        exact.iter().any(|row| row.outcome == Outcome::OutputChanged && row.subject == record.id.into())
-    };
-    head.cases.iter().map(|record| suite.judge(record, is_changed(record))).collect()
-}
-
-/// Cases on the stored channel.
-struct Suite<'a> {
-    head: &'a Receipt,
-    sessions: &'a [Session],
-    stored: Stored<'a>,
-}
-
-impl Suite<'_> {
-    /// The time of one case, whose output may have changed.
-    fn judge(&self, record: &CaseRecord, is_output_changed: bool) -> VerdictRow {
+    let sessions = base.map_or(&[][..], |base| &base.sessions);
+    let of_case = |record: &CaseRecord| {
         let head_ns = time::summary_ns(&record.processes);
         let time = TimeEvidence { head_ns, ..TimeEvidence::new(Metric::gated(record.id), Against::Baseline) };
-        if let Some(what) = super::invalid(self.head, record) {
+        if let Some(what) = super::invalid(head, record) {
             let row = VerdictRow::new(record.id, Outcome::Invalid, Evidence::Time(time));
             return row.because(Reason::Broken { what });
         }
         let time = TimeEvidence {
             cv: time::variation(&record.processes),
-            limit_fraction: time::limit_fraction(record.work.as_ref(), self.head.probes.as_ref(), head_ns),
+            limit_fraction: time::limit_fraction(record.work.as_ref(), head.probes.as_ref(), head_ns),
             ..time
         };
         if head_ns.is_none() {
-            let outcome = if self.head.partial { Outcome::Partial } else { Outcome::Invalid };
+            let outcome = if head.partial { Outcome::Partial } else { Outcome::Invalid };
             let row = VerdictRow::new(record.id, outcome, Evidence::Time(time));
             return row.because(Reason::NotTimed).mended_by(Remedy::MeasureAgain);
         }
-        let row = self.compare(time, record);
-        let (outcome, reason) = match (self.head.partial, is_output_changed) {
-            (true, _) => (Outcome::Partial, Reason::CutShort),
-            (false, true) => (Outcome::Advisory, Reason::OutputChanged),
-            (false, false) => return row,
-        };
-        VerdictRow { outcome, reasons: vec![reason], remedy: None, ..row }
-    }
-
-    fn compare(&self, time: TimeEvidence, record: &CaseRecord) -> VerdictRow {
         // Of another number of threads times are others.
-        let known = known(self.sessions, record.id).filter(|(_, session, _)| session.threads == self.head.threads);
-        let sessions: Vec<(usize, &str, f64)> =
+        let known = known(sessions, record.id).filter(|(_, session, _)| session.threads == head.threads);
+        let known: Vec<(usize, &str, f64)> =
             known.map(|(stretch, session, ns)| (stretch, session.created.as_str(), ns)).collect();
         let scatter = match time.cv {
             None => Some(Reason::TooFewProcesses { processes: record.processes.len() }),
             Some(cv) => (cv > CV_LIMIT).then_some(Reason::Noisy { cv, limit: CV_LIMIT }),
         };
-        let time = if sessions.is_empty() { time } else { self.stored.beside(time, &sessions) };
-        self.stored.judge(record.id.into(), time, &sessions, scatter)
-    }
+        let time = if known.is_empty() { time } else { stored.beside(time, &known) };
+        let row = stored.judge(record.id.into(), time, &known, scatter);
+        let is_changed = |row: &VerdictRow| row.outcome == Outcome::OutputChanged && row.subject == record.id.into();
+        let (outcome, reason) = match (head.partial, exact.iter().any(is_changed)) {
+            (true, _) => (Outcome::Partial, Reason::CutShort),
+            (false, true) => (Outcome::Advisory, Reason::OutputChanged),
+            (false, false) => return row,
+        };
+        VerdictRow { outcome, reasons: vec![reason], remedy: None, ..row }
+    };
+    head.cases.iter().map(of_case).collect()
 }
 
 /// The mean that belongs to ratios. `None` without values, or for one that is not above zero.

@@ -10,8 +10,8 @@ use crate::{differences, exact, servers, target};
 use infergate_core::case::Case;
 use infergate_core::printable::first_of;
 use infergate_receipts::{
-    Against, BlockRecord, CodeRecord, Evidence, Metric, Note, Outcome, PairedCase, PairedReceipt, Reason, Shown,
-    Statistic, TimeEvidence, Verdict, VerdictRow,
+    Against, BlockRecord, Evidence, Metric, Note, Outcome, PairedCase, PairedReceipt, Reason, Shown, Statistic,
+    TimeEvidence, Verdict, VerdictRow,
 };
 
 /// The cases that more blocks may settle. None once a load has shown that head is worse: a block of it takes most of a minute.
@@ -134,20 +134,13 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
     if receipt.base.counted.is_empty() && !receipt.head.counted.is_empty() {
         notes.push(Note::BaseNotCounted);
     }
-    notes.extend(receipt.code.as_ref().and_then(code));
+    notes.extend(receipt.code.as_ref().and_then(|code| match (code.same, code.changed) {
+        (true, _) => Some(Note::SameCode),
+        (false, functions) => Some(Note::CodeChanged { functions: functions?, named: code.named.clone() }),
+    }));
     notes.extend(not_compared(receipt));
     notes.extend(differences::of_builds(receipt));
     notes
-}
-
-fn code(found: &CodeRecord) -> Option<Note> {
-    match found {
-        CodeRecord { same: true, .. } => Some(Note::SameCode),
-        CodeRecord { changed: Some(functions), named, .. } => {
-            Some(Note::CodeChanged { functions: *functions, named: named.clone() })
-        }
-        CodeRecord { changed: None, .. } => None,
-    }
 }
 
 /// The benches that one side lacks.
