@@ -9,7 +9,7 @@ use infergate_core::case::Case;
 use infergate_core::worker::{Client, Launcher, Timeouts, WorkerError, WorkerFile};
 
 use crate::repositories::{commit, empty_repository};
-use crate::sandbox::{Sandbox, stderr};
+use crate::sandbox::Sandbox;
 
 static GOES_ON: AtomicBool = AtomicBool::new(false);
 
@@ -123,20 +123,6 @@ fn what_is_built_elsewhere_has_a_name_for_each_side() {
     assert_eq!(made, ["image-of-base", "image-of-head"]);
 }
 
-/// A program that cargo builds, in a repository with these settings of cargo's.
-fn built_by_cargo(settings: &str, ignored: &str) -> Sandbox {
-    let sandbox = empty_repository();
-    sandbox.write(
-        "infergate.toml",
-        "[worker]\ncommand = ['target/release/say']\nbuild = ['cargo', 'build', '--release', '--offline']\n",
-    );
-    sandbox.write("Cargo.toml", "[package]\nname = 'say'\nversion = '0.1.0'\nedition = '2021'\n");
-    sandbox.write("src/main.rs", "fn main() {\n    println!(\"something\");\n}\n");
-    sandbox.write(".cargo/config.toml", settings);
-    commit(&sandbox, ".gitignore", &format!("target\nCargo.lock\n{ignored}"), "base");
-    sandbox
-}
-
 #[test]
 fn what_base_built_among_its_files_serves_the_next_gate() {
     let sandbox = repository("#!/bin/sh\necho base \"$1\"\n");
@@ -152,19 +138,4 @@ fn what_base_built_among_its_files_serves_the_next_gate() {
     assert_eq!([builds_after_a_gate(), builds_after_a_gate()], [1, 2]);
     commit(&sandbox, "other.txt", "other\n", "another commit");
     assert_eq!(builds_after_a_gate(), 3);
-}
-
-#[test]
-fn settings_of_cargos_that_base_cannot_have_are_refused_where_cargo_builds() {
-    let sandbox = built_by_cargo("[build]\nrustflags = ['-Cdebuginfo=1']\n", ".cargo\n");
-    let cache = Sandbox::new();
-    let folder = format!("--base-folder={}", cache.path("base").display());
-    let gate = |more: &str| sandbox.run(&["gate", "--against=HEAD", &folder, "--quick", "--memory-runs=0", more]);
-    let said = stderr(&gate("--no-wait").code(4));
-    assert!(said.contains("a .cargo/config.toml that git ignores has settings for how cargo compiles"), "{said}");
-    // It builds by another profile, and whoever calls cargo otherwise knows what it does.
-    sandbox.write(".cargo/config.toml", "[profile.dev]\nopt-level = 1\n");
-    gate("--no-wait").success();
-    sandbox.write(".cargo/config.toml", "[profile.release]\nopt-level = 1\n");
-    gate("--no-wait").code(4);
 }

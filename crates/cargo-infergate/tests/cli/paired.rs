@@ -73,7 +73,7 @@ fn a_generation_in_turns_is_judged_by_its_whole_time() {
         sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=generate/p8-o7", "--out=paired.json"]);
     process.arg("--base-bin").arg(base).arg("--head-bin").arg(head).arg("--time-same-code");
     let said = assert_cmd::Command::from_std(process).assert().code(1);
-    assert!(decision(&said).contains("generate 4."), "{}", stdout(&said));
+    assert!(decision(&said).contains("generate/p8-o7 +4."), "{}", stdout(&said));
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
     let tokens = receipt.blocks.iter().flat_map(|block| &block.cases).flat_map(|case| &case.head_tokens_ns);
     assert!(tokens.clone().count() > 0 && tokens.clone().all(|tokens| tokens.len() == 7), "each token's time is kept");

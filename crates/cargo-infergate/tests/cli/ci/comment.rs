@@ -206,5 +206,5 @@ fn the_settings_of_the_default_branch_judge() {
     assert!(pull.comment().contains("| +2.0 % |"), "{}", pull.comment());
     pull.0.write("work/engine/infergate.toml", "threshold = '20%'\nmean_threshold = '20%'\n");
     let comment = pull.comment_by("engine");
-    assert!(comment.contains("| +20 % |") && !comment.contains("| +2.0 % |"), "{comment}");
+    assert!(comment.contains("| +20.0 % |") && !comment.contains("| +2.0 % |"), "{comment}");
 }
