@@ -147,8 +147,8 @@ pub fn ensure_not_cancelled() -> Result<(), WorkerError> {
 }
 
 /// Waits for a process that builds or runs something on the way to a measurement. It is ended, with all that it started, once the
-/// user wants the run to end.
-pub fn until_ended(process: &mut Group) -> io::Result<ExitStatus> {
+/// run `is_cancelled`.
+pub fn until_ended(process: &mut Group, is_cancelled: impl Fn() -> bool) -> io::Result<ExitStatus> {
     while !process.has_ended() {
         if is_cancelled() {
             process.ask_to_end(END);

@@ -64,7 +64,7 @@ pub fn run(mut command: Command, shown: Shown) -> Result<Output> {
         let mut bytes = Vec::new();
         stdout.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut bytes)).map(|_| bytes)
     });
-    let status = progress::until_ended(&mut process);
+    let status = progress::until_ended(&mut process, progress::is_cancelled);
     progress::ensure_not_cancelled()?;
     let status = status.with_context(|| format!("{name} cannot be waited for"))?;
     let stdout = stdout.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

@@ -237,7 +237,7 @@ fn tried(change: &'static Change, engine: &Path, cancelled: &AtomicBool) -> Resu
     let mut gate = Group::spawn(&mut gate).context("the gate cannot be started")?;
     let (_, words, _) = gate.take_pipes();
     let printed = thread::spawn(|| words.map(std::io::read_to_string).transpose());
-    let ended = progress::until_ended(&mut gate).context("the gate cannot be waited for")?;
+    let ended = progress::until_ended(&mut gate, progress::is_cancelled).context("the gate cannot be waited for")?;
     ensure_not(cancelled)?;
     let printed = printed.join().ok().and_then(Result::ok).flatten().unwrap_or_default();
     let exit_code = ended.code();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
 
@@ -25,7 +25,7 @@ pub fn in_process(program: &Path, threads: usize, cancelled: &AtomicBool) -> Res
     let process = Group::spawn(&mut command);
     let mut process = process.with_context(|| format!("{place}: cannot be started to probe the hardware"))?;
     let (_, printed, _) = process.take_pipes();
-    let status = until_ended(&mut process);
+    let status = until_ended(&mut process, || cancelled.load(Ordering::Relaxed));
     let status = status.with_context(|| format!("{place}: cannot be waited for"))?;
     ensure_not(cancelled)?;
     ensure!(status.success(), "{place}: probing the hardware failed ({})", ending(status));
