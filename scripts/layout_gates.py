@@ -275,7 +275,7 @@ def at_placements(receipt, case):
 def named(receipt):
     """The functions of each case that was explained, the first one first."""
     def known(function):
-        return {"name": function["name"], "inlined": function.get("place", "").rpartition(" at ")[0], "caller": function.get("caller", "")}
+        return {"name": function["name"], "inlined": (function.get("place") or "").rpartition(" at ")[0], "caller": function.get("caller") or ""}
     return {one["id"]: [known(function) for function in one["functions"]] for one in receipt.get("explained", []) if not one.get("why_not")}
 
 
