@@ -1,6 +1,7 @@
 //! One side's bench target: where it is built, and its executable, from cargo's own messages.
 
 use std::env;
+use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +16,7 @@ use serde_json::Value;
 
 use super::run_captured::{self, Shown};
 use super::workspace::{BenchTarget, CRITERION, MEMORY_TARGET, Package, Workspace, is_infergate, is_plain};
-use super::{bench_choice, cargo_settings, output, relink, toolchain};
+use super::{bench_choice, cargo_settings, output, toolchain};
 use crate::watcher::watched;
 
 /// What is built of both sides.
@@ -97,7 +98,7 @@ impl Source {
     /// # Errors
     /// If it does not build, with the compiler's first error; [`WorkerError::NotComparable`] if a checkout has no such target.
     pub fn build(&self) -> Result<Program> {
-        self.build_with(&relink::kept(&self.links)?)
+        self.build_with(&kept(&self.links)?)
     }
 
     /// Builds the bench target that counts its heap; `None` if there is none.
@@ -165,7 +166,7 @@ impl Source {
     /// # Errors
     /// When cargo does not start.
     pub fn messages(&self) -> Result<Vec<Value>> {
-        Ok(parsed(&run_captured::run_captured(self.command(&[], &relink::kept(&self.links)?))?.stdout))
+        Ok(parsed(&run_captured::run_captured(self.command(&[], &kept(&self.links)?))?.stdout))
     }
 
     /// Builds it once more with more arguments for the last call of the compiler, which is all that is done again. If that fails: the
@@ -285,4 +286,23 @@ fn own_folders(script: &Value) -> impl Iterator<Item = PathBuf> {
 fn first_error(stderr: &str) -> String {
     let first = stderr.lines().find(|line| line.starts_with("error")).or(stderr.lines().last());
     first.unwrap_or("no reason given").to_owned()
+}
+
+/// Arguments for the last call of the compiler, by which its object files and the names of functions stay, and the linker's command in
+/// `folder`, which is made.
+///
+/// # Errors
+/// A folder that cannot be made.
+pub fn kept(folder: &Path) -> Result<Vec<String>> {
+    fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+    let print = format!("--print=link-args={}", printed(folder)?.display());
+    Ok(vec!["-Csave-temps".to_owned(), "-Cstrip=none".to_owned(), print])
+}
+
+/// Where the linker's command is written, in `folder`.
+///
+/// # Errors
+/// Without a current folder.
+pub fn printed(folder: &Path) -> Result<PathBuf> {
+    Ok(std::path::absolute(folder)?.join("link-args"))
 }

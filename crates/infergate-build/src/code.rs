@@ -19,7 +19,7 @@ use anyhow::{Context, Result};
 use infergate_core::text_file::read_bytes;
 
 pub use changed::Changed;
-pub use content::readable;
+pub use functions::readable;
 use image::Image;
 pub use sides::ChangedFunction;
 

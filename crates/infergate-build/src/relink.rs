@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::bench_target::Source;
+use super::bench_target::{Source, kept, printed};
 use super::run_captured::run_captured;
 use crate::code;
 use infergate_core::text_file::read_text;
@@ -27,21 +27,6 @@ pub struct Linker {
     words: Vec<String>,
     /// What cargo built with it.
     built: PathBuf,
-}
-
-/// Arguments for the last call of the compiler, by which its object files and the names of functions stay, and the linker's command in
-/// `folder`, which is made.
-///
-/// # Errors
-/// A folder that cannot be made.
-pub fn kept(folder: &Path) -> Result<Vec<String>> {
-    fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
-    let print = format!("--print=link-args={}", printed(folder)?.display());
-    Ok(vec!["-Csave-temps".to_owned(), "-Cstrip=none".to_owned(), print])
-}
-
-fn printed(folder: &Path) -> Result<PathBuf> {
-    Ok(std::path::absolute(folder)?.join("link-args"))
 }
 
 impl Linker {

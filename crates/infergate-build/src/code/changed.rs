@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use object::elf;
 
-use super::content::{Contents, readable};
+use super::content::Contents;
 use super::data;
 use super::functions::{self, Function};
 use super::image::Image;
@@ -57,7 +57,7 @@ fn differing(sides: &mut Sides) -> Vec<ChangedFunction> {
             let place = |functions: &[&Function]| functions.get(at).map(|function| function.address);
             let shape = |functions: &[&Function]| functions.get(at).map(|function| function.shape);
             let has_other_instructions = shape(&base) != shape(&head);
-            let name = readable(key.as_bytes());
+            let name = functions::readable(key.as_bytes());
             let function = ChangedFunction { name, base: place(&base), head: place(&head), has_other_instructions };
             changed.push(((is_of_the_standard_library(&function.name), !has_other_instructions), function));
         }

@@ -30,7 +30,7 @@ impl<'a, 'data> Contents<'a, 'data> {
         let mut named = BTreeMap::new();
         for symbol in image.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Data && symbol.size > 0) {
             bounds.extend([symbol.address, symbol.address.saturating_add(symbol.size)]);
-            named.insert(symbol.address, (symbol.size, readable(symbol.name)));
+            named.insert(symbol.address, (symbol.size, functions::readable(symbol.name)));
         }
         // Else numbers that happen to lead somewhere would be taken for a table.
         let readers = functions.iter().filter(|function| function.reads_distances);
@@ -164,11 +164,6 @@ fn hash(what: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
     hasher.finish()
-}
-
-/// A name without the hashes of crates and types that the compiler adds.
-pub fn readable(name: &[u8]) -> String {
-    format!("{:#}", rustc_demangle::demangle(&String::from_utf8_lossy(name)))
 }
 
 /// What a program writes to: its bytes are what it begins with, and its name is what it is.

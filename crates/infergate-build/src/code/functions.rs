@@ -6,7 +6,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use object::SymbolKind;
 
-use super::content::readable;
 use super::image::{Image, Pointer, Symbol};
 
 /// One function, or several of the same instructions that the linker laid over each other.
@@ -209,4 +208,9 @@ pub fn stub(image: &Image, address: u64) -> Option<u64> {
     let decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
     let jump = decoder.into_iter().find(|instruction| instruction.flow_control() == FlowControl::IndirectBranch)?;
     jump.is_ip_rel_memory_operand().then(|| jump.ip_rel_memory_address())
+}
+
+/// A name without the hashes of crates and types that the compiler adds.
+pub fn readable(name: &[u8]) -> String {
+    format!("{:#}", rustc_demangle::demangle(&String::from_utf8_lossy(name)))
 }
