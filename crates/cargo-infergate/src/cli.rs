@@ -6,7 +6,6 @@ mod bench_counters;
 mod bisect;
 mod bless;
 mod calibrate;
-mod command_program;
 mod compare;
 mod coverage;
 mod demo;
@@ -17,6 +16,7 @@ mod gate;
 mod gate_options;
 mod help;
 mod init;
+mod launched_workers;
 mod load;
 mod load_gate;
 mod machine_lock;
@@ -28,7 +28,6 @@ mod preflight;
 mod report;
 mod same_code;
 mod schema;
-mod server_program;
 mod settings_policy;
 mod sides;
 
@@ -41,7 +40,6 @@ use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::command_worker;
 use crate::config::one_line;
 use crate::coverage::COMMAND as COVERAGE;
 use crate::machine::probes;
@@ -82,10 +80,8 @@ enum Request {
     Init(init::Init),
     Doctor(doctor::Doctor),
     Schema(schema::Schema),
-    #[command(name = command_worker::COMMAND, hide = true)]
-    CommandWorker(command_program::CommandWorker),
-    #[command(name = server_program::COMMAND, hide = true)]
-    ServerWorker(server_program::ServerWorker),
+    #[command(name = launched_workers::COMMAND, hide = true)]
+    Worker(launched_workers::Worker),
     #[command(name = probes::COMMAND, hide = true)]
     Probe {
         threads: Option<usize>,
@@ -147,8 +143,7 @@ fn run(request: Request) -> Result<i32> {
         Request::Init(options) => init::run(&options),
         Request::Doctor(options) => doctor::run(&options),
         Request::Schema(_) => schema::run(),
-        Request::CommandWorker(options) => command_program::serve(options),
-        Request::ServerWorker(options) => server_program::serve(&options),
+        Request::Worker(options) => launched_workers::serve(&options),
         Request::Probe { threads } => probe(threads.unwrap_or_default()),
         Request::Watch { program } => watcher::watch(&program),
         Request::ScriptServer(options) => load::script_server(&options),

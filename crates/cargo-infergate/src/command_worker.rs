@@ -4,18 +4,19 @@
 //! the process and the load of a model are part of it. What a command leaves running is ended with it, and what that would still
 //! print is not waited for.
 
-use std::ffi::OsString;
 use std::io::{BufReader, BufWriter, Read, stdin, stdout};
+use std::path::PathBuf;
 use std::process::{ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use infergate_build::watcher::{end_children, remove_own_variables, take_over};
-use infergate_core::case::{BenchName, Case};
+use infergate_core::case::Case;
 use infergate_core::engine::{EngineInfo, LoadRequest};
 use infergate_core::outcome::InvariantBroken;
 use infergate_core::process::Group;
@@ -23,20 +24,17 @@ use infergate_core::sha256;
 use infergate_core::worker::{Capability, Hello, Ids, Loaded, Measured, PreparedReply, Sampling, Wire, ending, hello};
 use infergate_receipts::Build;
 
-/// The hidden command that runs this.
-pub const COMMAND: &str = "__command-worker";
-
 /// A command's output ends with it and with all that it left behind; only what could not be ended holds it open for so long.
 const OUTPUT_ENDS: Duration = Duration::from_secs(5);
 
 const CAPABILITIES: [Capability; 3] = [Capability::Prepare, Capability::Sample, Capability::RequestId];
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// What the case is called.
-    pub name: BenchName,
-    /// The program and its arguments.
-    pub command: Vec<OsString>,
+    /// The only one there is.
+    pub case: Case,
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
     /// Whether it prints the same each time.
     pub check_output: bool,
 }
@@ -74,11 +72,11 @@ impl Measured for Worker {
         let engine = EngineInfo {
             name: "command".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            model: self.job.name.to_string(),
+            model: self.job.case.to_string(),
             dtype: "none".into(),
             ..EngineInfo::default()
         };
-        Ok(Loaded { engine, load_ns: 0, devices: Vec::new(), benches: vec![Case::Bench(self.job.name)] })
+        Ok(Loaded { engine, load_ns: 0, devices: Vec::new(), benches: vec![self.job.case] })
     }
 
     fn prepare(&mut self, case: Case, known: Ids, _: Ids) -> Result<PreparedReply> {
@@ -108,7 +106,7 @@ impl Measured for Worker {
 
 impl Worker {
     fn ensure_own(&self, case: Case) -> Result<()> {
-        let own = Case::Bench(self.job.name);
+        let own = self.job.case;
         ensure!(case == own, "worker: there is no case {case} here, only {own}");
         Ok(())
     }
@@ -119,18 +117,17 @@ impl Worker {
         }
         let text = format!(
             "{}: prints something else in another run; make it repeatable, or set worker.check_output = false where it prints times",
-            self.job.name
+            self.job.case
         );
         Err(InvariantBroken(text).into())
     }
 
     /// One run: how long it took, and the words of the SHA-256 of what it printed.
     fn run(&self) -> Result<(Duration, Vec<u32>)> {
-        let name = self.job.name;
-        let (program, arguments) = self.job.command.split_first().context("worker: there is no command")?;
-        let mut command = Command::new(program);
+        let name = self.job.case;
+        let mut command = Command::new(&self.job.program);
         remove_own_variables(&mut command);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.args(&self.job.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         // Ready before the clock starts.
         let (hand_over, words) = reader();
         let start = Instant::now();

@@ -16,9 +16,9 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _, ValueEnum, value_parser};
+use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _, value_parser};
 use infergate_core::case::Case;
 use infergate_core::config::{
     Config as Measured, MEMORY_RUNS, MemoryConfig, SEEDS, THREADS, case_pattern, entries, list, options, variable,
@@ -133,13 +133,14 @@ pub struct PairedKeys {
     pub widest: Option<f64>,
     /// Against a revision, what a run that ends inconclusive or unstable does: fail; or warn, which lets pass what noise left open and
     /// says so
-    #[arg(long, default_value = "fail")]
-    pub undecided: Undecided,
+    #[arg(long, default_value = "fail", value_name = "fail|warn", action = ArgAction::Set)]
+    #[arg(value_parser = one_of([("fail", false), ("warn", true)]))]
+    undecided: bool,
     /// Folder, outside the repository, that keeps the checkout and build of a base revision; left out: the user's cache
     #[arg(long)]
     pub base_folder: Option<PathBuf>,
     /// Files and folders that it reads and git ignores, linked into each checkout
-    #[arg(id = "bench.carry", long = "bench-carry")]
+    #[arg(id = "bench.carry", long)]
     carry: Vec<String>,
 }
 
@@ -170,10 +171,10 @@ pub struct Judging {
 #[command(next_help_heading = "Memory phase")]
 pub struct Memory {
     /// Case that the memory phase repeats
-    #[arg(id = "memory.case", long = "memory-case", default_value = "generate/p128-o16")]
+    #[arg(id = "memory.case", long, default_value = "generate/p128-o16")]
     case: Case,
     /// Runs of the memory phase; a verdict on leaks takes at least 20; 0 looks for no leak, and counts no allocations of criterion benches
-    #[arg(id = "memory.runs", long = "memory-runs", default_value = "100")]
+    #[arg(id = "memory.runs", long, default_value = "100")]
     #[arg(value_parser = value_parser!(u64).range(MEMORY_RUNS))]
     runs: u64,
 }
@@ -183,20 +184,20 @@ pub struct Memory {
 #[command(next_help_heading = BENCH_TARGET)]
 pub struct Bench {
     /// Package of the bench target; left out: the one of the current folder
-    #[arg(id = "bench.package", long = "bench-package")]
+    #[arg(id = "bench.package", long)]
     package: Option<String>,
     /// Bench target that is the measured worker; left out: `inference` if that is an engine's, else all that use criterion or divan
-    #[arg(id = "bench.target", long = "bench-target")]
+    #[arg(id = "bench.target", long)]
     target: Option<String>,
     /// Features to build it with
-    #[arg(id = "bench.features", long = "bench-features")]
+    #[arg(id = "bench.features", long)]
     features: Vec<String>,
     /// Build it with its package's default features
-    #[arg(id = "bench.default_features", long = "bench-default-features", default_value = "true")]
+    #[arg(id = "bench.default_features", long, default_value = "true")]
     #[arg(action = ArgAction::Set)]
     default_features: bool,
     /// Profile to build it with; left out: cargo's own for benches
-    #[arg(id = "bench.profile", long = "bench-profile")]
+    #[arg(id = "bench.profile", long)]
     profile: Option<String>,
 }
 
@@ -206,13 +207,13 @@ pub struct Bench {
 pub struct WorkerCommand {
     /// Against a revision, in place of a bench target: a program and its arguments, run once a sample in each checkout; its output is what
     /// it prints
-    #[arg(id = "worker.command", long = "worker-command", value_name = "PROGRAM,ARGUMENT,...")]
+    #[arg(id = "worker.command", long, value_name = "PROGRAM,ARGUMENT,...")]
     pub command: Vec<String>,
     /// A program and its arguments that build that command, run once in each checkout
-    #[arg(id = "worker.build", long = "worker-build", value_name = "PROGRAM,ARGUMENT,...")]
+    #[arg(id = "worker.build", long, value_name = "PROGRAM,ARGUMENT,...")]
     pub build: Vec<String>,
     /// Compare what the command prints; false for one that prints times
-    #[arg(id = "worker.check_output", long = "worker-check-output", default_value = "true")]
+    #[arg(id = "worker.check_output", long, default_value = "true")]
     #[arg(action = ArgAction::Set)]
     pub check_output: bool,
 }
@@ -222,62 +223,55 @@ pub struct WorkerCommand {
 #[command(next_help_heading = "Against a revision, on this machine")]
 pub struct ServerConfig {
     /// With gate --server: a program and its arguments that start a server; {port} in one of them becomes a free port, {side} base or head
-    #[arg(id = "server.command", long = "server-command", value_name = "PROGRAM,ARGUMENT,...")]
+    #[arg(id = "server.command", long, value_name = "PROGRAM,ARGUMENT,...")]
     pub command: Vec<String>,
     /// A program and its arguments that build the server, run once in each checkout
-    #[arg(id = "server.build", long = "server-build", value_name = "PROGRAM,ARGUMENT,...")]
+    #[arg(id = "server.build", long, value_name = "PROGRAM,ARGUMENT,...")]
     pub build: Vec<String>,
     /// Path that answers 2xx once the server is ready
-    #[arg(id = "server.ready", long = "server-ready", default_value = "/health", value_parser = path)]
+    #[arg(id = "server.ready", long, default_value = "/health", value_parser = path)]
     pub ready: String,
     /// Seconds within which it has to be ready
-    #[arg(id = "server.ready_s", long = "server-ready-s", default_value = "300")]
+    #[arg(id = "server.ready_s", long, default_value = "300")]
     #[arg(value_parser = value_parser!(u64).range(1..=86_400))]
     pub ready_s: u64,
     /// The model's name at the server
-    #[arg(id = "server.model", long = "server-model", default_value = "default")]
+    #[arg(id = "server.model", long, default_value = "default")]
     pub model: String,
     /// Which of its endpoints is asked: chat or completions
-    #[arg(id = "server.api", long = "server-api", default_value = "chat")]
+    #[arg(id = "server.api", long, default_value = "chat")]
     #[arg(value_parser = one_of([("chat", Api::Chat), ("completions", Api::Completions)]))]
     pub api: Api,
     /// Send the extensions ignore_eos and min_tokens: every answer has its full length
-    #[arg(id = "server.ignore_eos", long = "server-ignore-eos", default_value = "false")]
+    #[arg(id = "server.ignore_eos", long, default_value = "false")]
     #[arg(action = ArgAction::Set)]
     pub ignore_eos: bool,
     /// Compare what the server says; false for one that does not say the same twice
-    #[arg(id = "server.check_output", long = "server-check-output", default_value = "true")]
+    #[arg(id = "server.check_output", long, default_value = "true")]
     #[arg(action = ArgAction::Set)]
     pub check_output: bool,
     /// With gate --server: time so many users at once; left out: one request at a time
-    #[arg(id = "server.users", long = "server-users", visible_alias = "users")]
+    #[arg(id = "server.users", long, visible_alias = "users")]
     #[arg(value_parser = value_parser!(u32).range(1..=10_000))]
     pub users: Option<u32>,
     /// Seconds of a window of load; left out: at least 10, by how long requests take
-    #[arg(id = "server.window_s", long = "server-window-s", value_parser = within(0.05..=600.0))]
+    #[arg(id = "server.window_s", long, value_parser = within(0.05..=600.0))]
     pub window_s: Option<f64>,
     /// Under load, the ratio from which on the system time per output token fails
-    #[arg(id = "server.throughput_limit", long = "server-throughput-limit", default_value = "1.05")]
+    #[arg(id = "server.throughput_limit", long, default_value = "1.05")]
     #[arg(value_parser = ratio)]
     pub throughput_limit: f64,
     /// Under load, the ratio from which on the P90 of TTFT or of ITL fails
-    #[arg(id = "server.latency_limit", long = "server-latency-limit", default_value = "1.10")]
+    #[arg(id = "server.latency_limit", long, default_value = "1.10")]
     #[arg(value_parser = ratio)]
     pub latency_limit: f64,
 }
 
+const MOST_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
+
 /// Headings that other flags stand under, too.
 pub const JUDGING: &str = "How to judge";
 pub const BENCH_TARGET: &str = "Bench target";
-
-/// What a paired run does that could not be decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Undecided {
-    /// Exit 3.
-    Fail,
-    /// Exit 0 for what noise left open, with a note.
-    Warn,
-}
 
 /// A number in this range.
 pub fn within(range: RangeInclusive<f64>) -> impl Fn(&str) -> Result<f64> + Clone {
@@ -288,19 +282,21 @@ pub fn within(range: RangeInclusive<f64>) -> impl Fn(&str) -> Result<f64> + Clon
 }
 
 /// A ratio, also as the percentage above 1: 1.05 or 5%. Whoever writes 5 means 5 %, and a gate with a limit of five times as slow would
-/// pass nearly everything.
+/// pass nearly everything: so a ratio is below 2.
 fn ratio(text: &str) -> Result<f64> {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let ratio = match text.strip_suffix('%') {
-        Some(percent) => number(percent).map(|percent| 1.0 + percent / 100.0),
-        None => number(text),
+        Some(percent) => number(percent).map(|percent| 1.0 + percent / 100.0).filter(|ratio| *ratio <= 100.0),
+        None => number(text).filter(|ratio| *ratio < 2.0),
     };
-    if let Some(ratio) = ratio.filter(|ratio| *ratio >= 2.0 && !text.ends_with('%')) {
-        let above = (ratio - 1.0) * 100.0;
-        bail!("{ratio} is a ratio, +{above:.0} %; write {ratio}%, or {above:.0}% if that is meant");
-    }
-    let ratio = ratio.filter(|ratio| (1.001..=100.0).contains(ratio));
-    ratio.context("give a percentage from 0.1% to 9900%, or its ratio such as 1.05")
+    let ratio = ratio.filter(|ratio| *ratio >= 1.001);
+    ratio.context("give a percentage from 0.1% to 9900%, or a ratio below 2 such as 1.05")
+}
+
+/// `90s`, `5m`, `1h30m`.
+pub fn duration(text: &str) -> Result<Duration> {
+    let time = humantime::parse_duration(text).ok().filter(|time| !time.is_zero() && *time <= MOST_TIME);
+    time.context("give a time above 0 and up to 7 days, for example 500ms, 90s or 1h30m")
 }
 
 /// Nothing but a path goes into the line of a request.
@@ -313,8 +309,16 @@ fn path(text: &str) -> Result<String> {
 /// The flags of these keys in the order of the file; their ids are the keys. They stand after a command's own.
 pub fn flags_of<T: Args>() -> Vec<Arg> {
     let place = |arg: &Arg| 1_000 + KEYS.iter().position(|key| arg.get_id() == *key).unwrap_or_default();
-    let flag = |arg: &Arg| with_value_name(arg.clone()).display_order(place(arg));
+    let flag = |arg: &Arg| {
+        let arg = arg.clone().display_order(place(arg)).long(flag_name(arg.get_id().as_str()));
+        with_value_name(arg)
+    };
     T::augment_args(Command::new(FILE_NAME)).get_arguments().map(flag).collect()
+}
+
+/// `bench-target` of `bench.target`.
+fn flag_name(key: &str) -> String {
+    key.replace(['.', '_'], "-")
 }
 
 /// The value of a flag is named by its type, unless the flag has a better name for it than its own.
@@ -413,9 +417,9 @@ impl Layer {
     /// A value that its key does not take.
     pub fn config(&self, accept: Vec<Accept>) -> Result<Config> {
         let flag = |(key, words): (&&str, &Vec<String>)| -> Vec<String> {
-            words.iter().map(|word| format!("--{}={word}", key.replace(['.', '_'], "-"))).collect()
+            words.iter().map(|word| format!("--{}={word}", flag_name(key))).collect()
         };
-        let command = Keys::augment_args(Command::new(FILE_NAME).no_binary_name(true));
+        let command = Command::new(FILE_NAME).no_binary_name(true).args(flags_of::<Keys>());
         let matches = command.try_get_matches_from(self.0.iter().flat_map(flag));
         let keys = matches.and_then(|matches| Keys::from_arg_matches(&matches)).map_err(|error| one_line(&error))?;
         let Keys { measure, session, mut paired, judging, memory, bench, worker, server } = keys;
@@ -436,6 +440,7 @@ impl Layer {
                 counter_tolerance: judging.counter_tolerance,
                 drift_tolerance: judging.drift_tolerance,
                 targets: judging.targets,
+                undecided_passes: paired.undecided,
                 ..Policy::default()
             },
             baselines: judging.baselines,

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::paired::PairedRequest;
 use infergate_core::case::Case;
-use infergate_core::engine::LoadRequest;
 use infergate_core::process::this_program;
 use infergate_core::worker::{Client, Launcher, Program, Sampling, Timeouts, ensure_not};
 use infergate_receipts::PairedCase;
@@ -43,57 +43,42 @@ const AGAIN: &str = "again";
 /// The word of a line that says that another program was started, with its name.
 const STARTED: &str = "started";
 
-/// What a watched process is asked for.
-pub struct Watched<'a> {
-    pub program: &'a Program,
-    pub load: &'a LoadRequest,
-    /// Text that prompts are cut from.
-    pub prompt_text: Option<&'a str>,
-    /// Where functions begin, in the program loaded at zero.
-    pub functions: &'a [u64],
-}
-
-impl Watched<'_> {
-    /// Which of the functions begin while a process loads, or prepares and runs each of `cases` as blocks do. Two processes do that, the second
-    /// in reverse order: what a process does once, in whichever case comes first, is seen in two of them.
-    ///
-    /// # Errors
-    /// A clause that says why that is not known.
-    pub fn run(&self, cases: &[PairedCase], cancelled: &AtomicBool) -> Result<BTreeMap<Case, BTreeSet<u64>>> {
-        let mut found = BTreeMap::new();
-        self.in_one(cases.iter(), &mut found, cancelled)?;
-        self.in_one(cases.iter().rev(), &mut found, cancelled)?;
-        Ok(found)
+/// Which of `functions`, the places where they begin in `program` loaded at zero, begin while a process loads, or prepares and runs each of
+/// `cases` as blocks do. Two processes do that, the second in reverse order: what a process does once, in whichever case comes first, is
+/// seen in two of them.
+///
+/// # Errors
+/// A clause that says why that is not known.
+pub fn watch(
+    program: &Program,
+    request: &PairedRequest,
+    functions: &[u64],
+    cases: &[PairedCase],
+    cancelled: &AtomicBool,
+) -> Result<BTreeMap<Case, BTreeSet<u64>>> {
+    ensure!(cfg!(all(target_os = "linux", target_arch = "x86_64")), "functions are watched on Linux for x86-64 alone");
+    let folder = tempfile::tempdir().context("a folder for what is seen cannot be made")?;
+    let (list, seen) = (folder.path().join("functions"), folder.path().join("seen"));
+    let lines: Vec<String> = functions.iter().map(|at| format!("{at:x}")).collect();
+    fs::write(&list, lines.join("\n")).context("the functions to watch cannot be written")?;
+    let mut words: Vec<OsString> =
+        vec![COMMAND.into(), "--functions".into(), list.into(), "--seen".into(), seen.clone().into()];
+    if let Some(package) = &program.package {
+        words.extend(["--package".into(), package.clone().into()]);
     }
-
-    /// Adds what one process runs while it loads, and then of each case.
-    fn in_one<'c>(
-        &self,
-        cases: impl Iterator<Item = &'c PairedCase>,
-        found: &mut BTreeMap<Case, BTreeSet<u64>>,
-        cancelled: &AtomicBool,
-    ) -> Result<()> {
-        if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-            bail!("functions are watched on Linux for x86-64 alone");
-        }
-        let folder = tempfile::tempdir().context("a folder for what is seen cannot be made")?;
-        let (list, seen) = (folder.path().join("functions"), folder.path().join("seen"));
-        let lines: Vec<String> = self.functions.iter().map(|at| format!("{at:x}")).collect();
-        fs::write(&list, lines.join("\n")).context("the functions to watch cannot be written")?;
-        let mut words: Vec<OsString> =
-            vec![COMMAND.into(), "--functions".into(), list.into(), "--seen".into(), seen.clone().into()];
-        if let Some(package) = &self.program.package {
-            words.extend(["--package".into(), package.clone().into()]);
-        }
-        words.extend(["--".into(), std::path::absolute(&self.program.path)?.into()]);
-        let here = std::env::current_dir().context("the current folder cannot be found")?;
-        let launcher = Launcher { program: this_program()?, arguments: words, folder: here };
-        let file = self.program.open()?.behind(launcher);
-        let (mut client, _) = Client::spawn(&file, self.load, Timeouts::default(), cancelled)?;
-        client.load(self.load, self.prompt_text)?;
-        let text = || fs::read_to_string(&seen).context("what was seen cannot be read");
+    words.extend(["--".into(), std::path::absolute(&program.path)?.into()]);
+    let here = std::env::current_dir().context("the current folder cannot be found")?;
+    let launcher = Launcher { program: this_program()?, arguments: words, folder: here };
+    let file = program.open()?.behind(launcher);
+    let text = || fs::read_to_string(&seen).context("what was seen cannot be read");
+    let mut found: BTreeMap<Case, BTreeSet<u64>> = BTreeMap::new();
+    let forwards: Vec<&PairedCase> = cases.iter().collect();
+    let backwards: Vec<&PairedCase> = cases.iter().rev().collect();
+    for cases in [forwards, backwards] {
+        let (mut client, _) = Client::spawn(&file, &request.load, Timeouts::default(), cancelled)?;
+        client.load(&request.load, request.prompt_text.as_deref())?;
         let loading = read(&text()?)?;
-        for (at, case) in cases.enumerate() {
+        for (at, case) in cases.into_iter().enumerate() {
             ensure_not(cancelled)?;
             let before = watch_again(client.process_id(), at + 1, &text)?;
             client.prepare(case.id, None)?;
@@ -107,8 +92,8 @@ impl Watched<'_> {
             let ran = places(all.get(before..).unwrap_or_default())?;
             found.entry(case.id).or_default().extend(loading.iter().copied().chain(ran));
         }
-        Ok(())
     }
+    Ok(found)
 }
 
 /// Has the tracer watch all functions again, for the `nth` time; gives how much was seen until then, bytes.

@@ -22,7 +22,6 @@ mod windows;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::{Clock as _, MonotonicClock};
@@ -36,7 +35,7 @@ pub use infergate_build::sources::Alike;
 pub use infergate_core::worker::Program;
 pub(crate) use infergate_core::worker::ensure_not;
 use pairs::Pairs;
-pub use request::{PairedRequest, Shard, run_seed};
+pub use request::{PairedRequest, of_shard, run_seed};
 pub use windows::UnderLoad;
 
 /// A paired run that is under way.
@@ -65,18 +64,6 @@ pub struct PairedRun<'a> {
 }
 
 impl<'a> PairedRun<'a> {
-    /// Runs the pilot: loads both sides, compares their outputs and decides how many pairs each case takes in a block.
-    ///
-    /// # Errors
-    /// As [`crate::suite::run`]; [`WorkerError::NotComparable`] where base cannot run what head can, or another model.
-    pub fn begin(
-        request: &'a PairedRequest,
-        progress: &mut dyn FnMut(&Progress),
-        cancelled: &'a AtomicBool,
-    ) -> Result<Self, WorkerError> {
-        pilot::run(request, progress, cancelled)
-    }
-
     /// The next blocks compare two other builds of the same thing, by the same plan.
     pub fn exchange(&mut self, base: WorkerFile, head: WorkerFile) {
         (self.builds, self.receipt.alike) = (vec![(base, head)], None);
@@ -144,16 +131,6 @@ impl<'a> PairedRun<'a> {
         self.in_budget = Some(taken.iter().map(|case| case.id).collect());
         self.block_ns = (starts_ns + self.pairs.block_ns(&taken, builds)).max(0.0) as u64;
         all - taken.len()
-    }
-
-    /// The time to measure in, where there is a limit.
-    pub fn budget(&self) -> Option<Duration> {
-        self.request.budget
-    }
-
-    /// The time a block of the whole suite takes, nanoseconds; at first the pilot's estimate.
-    pub fn block_ns(&self) -> u64 {
-        self.block_ns
     }
 
     /// Measures until `open`, asked after each block, names no case any more. A run that ends before says so in its receipt:

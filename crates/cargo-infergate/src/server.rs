@@ -7,4 +7,4 @@ pub mod memory;
 mod process;
 pub mod worker;
 
-pub use process::{Server, Start};
+pub use process::Server;

@@ -166,10 +166,6 @@ impl<'a> Suite<'a> {
         (self.request.runs * cases.len()).max(1)
     }
 
-    fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
-    }
-
     fn probe(&mut self, is_last: bool) -> Result<(), WorkerError> {
         let Some(program) = &self.request.prober else { return Ok(()) };
         let probed = probes::in_process(program, self.request.load.threads, self.cancelled)?;
@@ -244,7 +240,10 @@ impl<'a> Suite<'a> {
         let wanted = ((budget_ns / each_ns).round() as usize).clamp(least, most);
         let chunk = ((CHUNK_NS / each_ns) as usize).max(1);
         let in_time = |taken: usize| taken < least || (self.clock.now_ns() - start_ns) as f64 <= 3.0 * budget_ns;
-        while samples.samples_ns.len() < wanted && in_time(samples.samples_ns.len()) && !self.is_cancelled() {
+        while samples.samples_ns.len() < wanted
+            && in_time(samples.samples_ns.len())
+            && !self.cancelled.load(Ordering::Relaxed)
+        {
             let count = chunk.min(wanted - samples.samples_ns.len());
             match sample(client, case, count, iterations) {
                 Ok(more) => samples.samples_ns.extend(more.samples_ns),

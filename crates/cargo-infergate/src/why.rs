@@ -7,7 +7,6 @@
 mod change;
 mod flame;
 mod lines;
-mod moved;
 pub mod names;
 mod process;
 mod program;
@@ -16,7 +15,7 @@ mod tally;
 
 use std::collections::HashMap;
 use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -25,7 +24,7 @@ use infergate_build::code::{Changed, ChangedFunction};
 use infergate_core::engine::LoadRequest;
 use infergate_core::text_file::read_bytes;
 use infergate_core::worker::{Capability, Client, Profile, Timeouts, WorkerFile};
-use infergate_receipts::{Explained, PairedCase, clause};
+use infergate_receipts::{Explained, PairedCase};
 
 pub use change::{edited_first, explained};
 use process::{Process, Programs};
@@ -109,20 +108,10 @@ pub struct Sides<'a> {
 }
 
 /// What `case` does differently, found in `most` at most; left out: in as long as it takes. `begun` is told of each block.
+///
+/// # Errors
+/// Why that is not known.
 pub fn explain(
-    case: &PairedCase,
-    difference: Difference,
-    most: Option<Duration>,
-    sides: &Sides,
-    begun: &mut dyn FnMut(usize),
-) -> Result<Explained> {
-    measure(case, difference, most, sides, begun).or_else(|error| match sides.cancelled.load(Ordering::Relaxed) {
-        true => Err(error),
-        false => Ok(Explained::not(case.id, clause(&error))),
-    })
-}
-
-fn measure(
     case: &PairedCase,
     difference: Difference,
     most: Option<Duration>,

@@ -29,7 +29,7 @@ pub use evidence::{Bet, LEVEL, PASS_LEVEL, fewest_blocks, in_suite};
 pub use limits::{Limits, THRESHOLD, fit_to_upload, missing};
 pub use mean::{block_mean_difference, mean_test};
 pub use merge::{join, merge};
-pub use power::{blocks_to_pass, smallest_slowdown, smallest_slowdown_of};
+pub use power::{smallest_slowdown, smallest_slowdown_of};
 pub use quick_estimate::{QUICK_BLOCKS, QuickEstimate, quick_estimates};
 pub use sequential::{case_states, fewest_to_fail, fewest_to_pass, is_called_beside, outcomes, settled};
 pub use series::{CaseState, MAX_BLOCKS, Series, block_difference, series};

@@ -118,6 +118,11 @@ impl Baseline {
             self.machine.class,
             receipt.machine.class
         );
+        ensure!(
+            self.sessions.iter().all(|session| session.created != receipt.created),
+            "the session of {} is in it already; measure a new one",
+            receipt.created
+        );
         Ok(())
     }
 

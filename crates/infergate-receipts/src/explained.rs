@@ -145,7 +145,7 @@ pub struct Allocated {
 }
 
 /// One of them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AllocatedPlace {
     /// `function at file:line`, innermost first, the allocator and the standard library left out; head's where it has any.
     pub frames: Vec<String>,

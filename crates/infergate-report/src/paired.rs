@@ -89,26 +89,6 @@ fn named(all: &[String]) -> String {
     first_of(all, NAMED, ", ")
 }
 
-/// What the time given is enough for, said before it is used. `needed_s` is what all cases would take, where that is known.
-pub fn budget(blocks: usize, to_fail: usize, undecided: &[String], needed_s: Option<f64>) -> String {
-    let only_passes = if blocks < to_fail {
-        format!("; no single case can be called slower in it: that takes {to_fail}")
-    } else {
-        String::new()
-    };
-    let needed = needed_s.map_or_else(
-        || "; no budget is enough for them on this machine".to_owned(),
-        |needed_s| format!("; --budget {}s would do", needed_s.ceil()),
-    );
-    match undecided.is_empty() {
-        true => format!("the budget holds {blocks} blocks{only_passes}"),
-        false => format!(
-            "the budget holds {blocks} blocks, too few for what varies most: {}{needed}{only_passes}",
-            named(undecided)
-        ),
-    }
-}
-
 /// A bisection: each step with its interval, and what it found in one line.
 pub fn bisection(found: &Bisection) -> String {
     let Bisection { case, searched, end, steps, confirmed, explained, .. } = found;

@@ -60,28 +60,17 @@ pub fn differences(base: &[AllocationSite], head: &[AllocationSite]) -> Vec<Allo
         for site in sites {
             let frame = site.frames.first().map_or("", String::as_str);
             let function = frame.split_once(" at ").map_or(frame, |(function, _)| function);
-            let nothing = || AllocatedPlace {
-                frames: Vec::new(),
-                base_allocations: 0.0,
-                head_allocations: 0.0,
-                base_bytes: 0.0,
-                head_bytes: 0.0,
-            };
-            let place = places.entry(function).or_insert_with(nothing);
-            if is_head {
-                // Sites come with the most frequent first: who calls it most is shown.
-                if place.head_allocations == 0.0 {
-                    place.frames.clone_from(&site.frames);
-                }
-                place.head_allocations += site.allocations;
-                place.head_bytes += site.bytes;
-            } else {
-                if place.frames.is_empty() {
-                    place.frames.clone_from(&site.frames);
-                }
-                place.base_allocations += site.allocations;
-                place.base_bytes += site.bytes;
+            let place = places.entry(function).or_default();
+            // Sites come with the most frequent first: who calls it most is shown, in head where it has any.
+            if place.frames.is_empty() || is_head && place.head_allocations == 0.0 {
+                place.frames.clone_from(&site.frames);
             }
+            let (allocations, bytes) = match is_head {
+                true => (&mut place.head_allocations, &mut place.head_bytes),
+                false => (&mut place.base_allocations, &mut place.base_bytes),
+            };
+            *allocations += site.allocations;
+            *bytes += site.bytes;
         }
     }
     let more = |place: &AllocatedPlace| [place.more_allocations(), place.more_bytes()].map(Option::unwrap_or_default);

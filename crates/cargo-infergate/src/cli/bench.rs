@@ -6,13 +6,12 @@ use anyhow::Result;
 use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys, Workers};
-use super::machine_lock::{self, Wait};
-use super::memory::Follower;
-use super::outputs::{Kept, Written};
+use super::machine_lock::{self, Kind, Wait};
+use super::outputs::{Kept, Written, code_of};
 use super::{bench_target, memory, output, outputs, pages, preflight, progress};
 use crate::config::Config;
 use crate::suite::{self, SuiteRequest};
-use infergate_receipts::{Outcome, Receipt, ensure_writable, write_json};
+use infergate_receipts::{Receipt, ensure_writable};
 use infergate_report::inputs::Inputs;
 use infergate_report::terminal;
 
@@ -56,9 +55,9 @@ pub fn run(options: &Bench) -> Result<i32> {
     let Measured { receipt, out } = measure(&keys.config()?, how, 0)?;
     output::report(&terminal::report(&Inputs { head: Some(receipt.clone()), ..pages::inputs() }));
     let mut written = Written::default();
-    keep(&out, &receipt, &mut written);
+    written.receipt(&out, &receipt, receipt.partial);
     written.json(json.as_deref(), &receipt);
-    Ok(written.code(exit_code(&receipt)))
+    Ok(written.code(code_of(receipt.partial, &receipt.invalid)))
 }
 
 /// How the suite is to be measured.
@@ -79,15 +78,7 @@ pub struct Measured {
     pub out: PathBuf,
 }
 
-/// Writes the receipt, and says where it is.
-pub fn keep(out: &Path, receipt: &Receipt, written: &mut Written) {
-    if written.note(write_json(out, receipt)) {
-        let kept = if receipt.partial { "interrupted; what was measured is kept in" } else { "receipt:" };
-        output::line(&format!("{kept} {}", out.display()));
-    }
-}
-
-/// Builds the bench targets, runs the suite, counts, and follows `memory_runs` runs. The caller [keeps](keep) the receipt, after it has
+/// Builds the bench targets, runs the suite, counts, and follows `memory_runs` runs. The caller writes the receipt, after it has
 /// shown what it makes of it.
 pub fn measure(config: &Config, how: How<'_>, memory_runs: usize) -> Result<Measured> {
     let out = how.out.map_or_else(|| config.measured.target_folder().join("receipt.json"), Path::to_owned);
@@ -96,10 +87,10 @@ pub fn measure(config: &Config, how: How<'_>, memory_runs: usize) -> Result<Meas
     preflight::check(config)?;
     let prompt_text = config.measured.own_prompt_text()?;
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let _lock = machine_lock::take(how.wait)?;
+    let _lock = machine_lock::take(how.wait, Kind::Alone)?;
     let worker = bench_target::worker(&config.wanted(), how.workers.worker.clone())?;
     let memory_worker = memory::worker(config, how.workers, &worker, memory_runs)?;
-    let is_followed = memory_runs > 0 && memory_worker.as_ref().is_some_and(Follower::is_asked_for);
+    let is_followed = memory_runs > 0 && memory_worker.as_ref().is_some_and(|worker| !worker.is_timed);
     let request = SuiteRequest {
         worker,
         prober: Some(infergate_core::process::this_program()?),
@@ -131,13 +122,4 @@ pub fn measure(config: &Config, how: How<'_>, memory_runs: usize) -> Result<Meas
         }
     }
     Ok(Measured { receipt, out })
-}
-
-/// A receipt that is not whole or not sound is no success, whatever was measured.
-fn exit_code(receipt: &Receipt) -> i32 {
-    match (receipt.invalid.is_empty(), receipt.partial) {
-        (true, false) => 0,
-        (false, _) => Outcome::Invalid.exit_code(),
-        (true, true) => Outcome::Partial.exit_code(),
-    }
 }

@@ -33,8 +33,7 @@ const MOST_CHARACTERS: usize = 200;
 /// Both sides once more, base's first, as they count their heap; or why there are none.
 pub type Counting = Result<(Program, Program), String>;
 
-/// Builds them, before anything is timed: later the working tree may hold something else. `None` where nothing here is built by this
-/// command.
+/// Builds them; `None` where nothing here is built by this command.
 pub fn build(sources: &Sources, request: &PairedRequest) -> Option<Counting> {
     let (base, head) = sources.base.as_ref().zip(sources.head.as_ref())?;
     let both = || Ok((base.counting(&request.base)?, head.counting(&request.head)?));
@@ -55,6 +54,8 @@ pub fn attach(
         return;
     }
     let counted = counting.as_ref().map_err(|why| anyhow::anyhow!("{why}")).and_then(|(base, head)| {
+        let (was, is) = (&receipt.base.tool, &receipt.head.tool);
+        ensure!(was == is, "base's benches are built with infergate {was}, head's with {is}, whose loops may differ");
         let mut run = Run { programs: [base, head], request, cancelled, begun: Instant::now(), left: BTreeMap::new() };
         let counts = run.all(&cases, line)?;
         Ok((counts, has_comparable_bytes(base, head), run.left))
@@ -110,18 +111,12 @@ impl<'a> Run<'a> {
     fn all(&mut self, cases: &[Case], line: &progress::Line) -> Result<[Counts; 2]> {
         let mut counts = [Counts::new(), Counts::new()];
         let mut outputs = [BTreeMap::new(), BTreeMap::new()];
-        let mut tools = [String::new(), String::new()];
         for done_steps in 0..2 * PROCESSES {
             let side = done_steps % 2;
             line.show(&Progress { label: "allocations".to_owned(), done_steps, total_steps: 2 * PROCESSES });
             // What is left out later was not looked at as often as the others.
             let share = MOST.mul_f64((done_steps + 1) as f64 / (2 * PROCESSES) as f64);
-            tools[side] = self.process(cases, side, share, &mut counts[side], &mut outputs[side])?;
-            let [base, head] = &tools;
-            ensure!(
-                base.is_empty() || head.is_empty() || base == head,
-                "base's benches are built with infergate {base}, head's with {head}, whose loops may differ"
-            );
+            self.process(cases, side, share, &mut counts[side], &mut outputs[side])?;
         }
         for counts in &mut counts {
             counts.retain(|case, _| !self.left.contains_key(case));
@@ -129,7 +124,7 @@ impl<'a> Run<'a> {
         Ok(counts)
     }
 
-    /// One process's counts, put to those of others; infergate's version in it. A bench that ends it costs the others nothing.
+    /// One process's counts, put to those of others. A bench that ends it costs the others nothing.
     fn process(
         &mut self,
         cases: &[Case],
@@ -137,8 +132,8 @@ impl<'a> Run<'a> {
         share: Duration,
         counts: &mut Counts,
         outputs: &mut BTreeMap<Case, Vec<TokenId>>,
-    ) -> Result<String> {
-        let (mut client, tool) = self.start(side)?;
+    ) -> Result<()> {
+        let mut client = self.start(side)?;
         for case in cases {
             if self.left.contains_key(case) {
                 continue;
@@ -159,21 +154,20 @@ impl<'a> Run<'a> {
                     let goes_on = matches!(error, WorkerError::Refused(_));
                     self.left.insert(*case, clause(&error.into()));
                     if !goes_on {
-                        client = self.start(side)?.0;
+                        client = self.start(side)?;
                     }
                 }
             }
         }
-        Ok(tool)
+        Ok(())
     }
 
-    fn start(&self, side: usize) -> Result<(Client<'a>, String)> {
+    fn start(&self, side: usize) -> Result<Client<'a>> {
         let (program, load) = (self.programs[side], &self.request.load);
-        let (mut client, hello) =
-            Client::spawn(&program.open()?, load, Timeouts::with_first(PATIENCE), self.cancelled)?;
+        let (mut client, _) = Client::spawn(&program.open()?, load, Timeouts::with_first(PATIENCE), self.cancelled)?;
         ensure!(client.can(Capability::Count), "a bench target that was built to count cannot");
         client.load(load, self.request.prompt_text.as_deref()).context("a bench target that counts does not start")?;
-        Ok((client, hello.tool))
+        Ok(client)
     }
 }
 

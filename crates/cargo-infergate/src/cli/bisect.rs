@@ -3,7 +3,6 @@
 //!
 //! Commits are those of the branch itself: what came by a merge is found as that merge.
 
-mod confirm;
 mod line;
 
 use std::collections::BTreeSet;
@@ -11,19 +10,21 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Error, Result, bail, ensure};
 use clap::{Arg, ArgAction, Args};
 
+use super::explain::{self, Explaining};
 use super::flags::{self, Keys, TakesKeys};
+use super::machine_lock::{self, Kind, Wait};
 use super::outputs::{self, Written};
-use super::paired_gate;
-use infergate_build::revision::{Slot, Tree};
-use infergate_build::swap;
-
-use super::machine_lock::{self, Wait};
-use super::{output, preflight, progress};
-use crate::config::Config;
+use super::{output, paired_gate, preflight, progress, same_code};
+use crate::config::{self, Config};
 use crate::paired::{PairedRequest, Program, ensure_not};
+use infergate_build::code::Changed;
+use infergate_build::edited::Edited;
+use infergate_build::revision::{Slot, Tree};
+use infergate_build::sources::Sources;
+use infergate_build::swap;
 use infergate_core::case::{BenchName, Case};
 use infergate_core::worker::WorkerError;
 use infergate_judge::paired::{Policy, decide};
@@ -64,7 +65,7 @@ pub struct Bisect {
     #[command(flatten)]
     wait: Wait,
     /// Measure each step for at most this long: 90s, 5m (builds not counted)
-    #[arg(long, value_name = "TIME", value_parser = super::gate_options::duration)]
+    #[arg(long, value_name = "TIME", value_parser = config::duration)]
     budget: Option<Duration>,
     #[command(flatten)]
     keys: Keys<Self>,
@@ -85,13 +86,13 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     config.measured.cases = vec![case.id()];
     preflight::check(&config)?;
     preflight::calibrations(&config)?;
-    let _lock = machine_lock::take(&flags.wait)?;
+    let _lock = machine_lock::take(&flags.wait, Kind::Alone)?;
     let wanted = &config.wanted();
     let (good, bad) = match (&flags.good, &flags.bad) {
         (Some(good), Some(bad)) => (good.as_str(), bad.as_str()),
         _ => ("HEAD", "HEAD"),
     };
-    line::ensure_versions(&flags.versions)?;
+    ensure!(flags.versions.len() != 1, "--versions: name at least two, from a fast one to a slow one");
     let base = Tree::checkout(good, Slot::Base, wanted)?;
     let tree = Tree::checkout(bad, Slot::Step, wanted)?;
     let points = match flags.swap.is_empty() {
@@ -243,16 +244,70 @@ impl Search<'_> {
         stand(&mut self.tree, &self.points[at], self.config)?;
         let head = self.tree.build(&self.config.wanted(), false)?;
         ensure_not(self.cancelled)?;
-        let request = self.request(good.clone(), head, None)?;
-        let bar = progress::Line::default();
-        let measured = paired_gate::measure(&request, self.config, None, None, None, &bar, self.cancelled);
-        bar.finish();
-        let receipt = measured?;
+        let receipt = self.measure(&self.request(good.clone(), head, None)?, None, None)?;
         // Of a run that broke nothing is known.
         match receipt.invalid.iter().chain(&receipt.broken).next() {
             Some(why) => Err(Error::msg(why.clone())),
             None => Ok(receipt),
         }
+    }
+
+    /// Compares the point that was found, the latter, with the one before it, and explains it where it is slower: how the search ended.
+    ///
+    /// A step has one build a side, whose placement is luck that more blocks do not average out, and is compared with the good one, from
+    /// which small changes add up. So what is found is named only where it is slower than the one before it by the gate's own rules: both
+    /// laid out alike, and nothing timed that runs none of what changed.
+    fn confirm(&mut self, (before, found): (usize, usize)) -> Result<BisectionEnd> {
+        let name = self.points[found].name.clone();
+        output::line(&format!("{name}, against the one before it"));
+        let stood = stand(&mut self.base, &self.points[before], self.config)
+            .and_then(|()| stand(&mut self.tree, &self.points[found], self.config));
+        let measured = stood.and_then(|()| self.measure_as_gate());
+        ensure_not(self.cancelled)?;
+        let step = |row, skipped| Some(BisectionStep { name: name.clone(), row, skipped });
+        match measured {
+            Err(error) => self.confirmed = step(None, Some(clause(&error))),
+            Ok(mut receipt) => {
+                let row = judged(&receipt);
+                let is_slower = row.as_ref().is_some_and(|row| row.outcome == Outcome::Regressed);
+                self.confirmed = step(row, None);
+                self.explained = receipt.explained.pop();
+                if is_slower {
+                    return Ok(BisectionEnd::First { name });
+                }
+            }
+        }
+        Ok(BisectionEnd::Unconfirmed { name })
+    }
+
+    fn measure_as_gate(&self) -> Result<PairedReceipt> {
+        let (wanted, before, found) = (&self.config.wanted(), &self.base, &self.tree);
+        let (base, head) = (before.build(wanted, false)?, found.build(wanted, false)?);
+        let sources = Sources { base: Some(before.source(wanted)?), head: Some(found.source(wanted)?) };
+        let commit = (before.commit != found.commit).then_some(before.commit.as_str());
+        let look = same_code::of_checkouts(&base, &head, commit, &found.folder()?);
+        let request = self.request(base, head, look.code)?;
+        let changed = look.changed.as_ref();
+        let mut receipt = self.measure(&request, Some(&sources), changed)?;
+        if self.explains {
+            // A swapped dependency edits nothing.
+            let edited = commit.and_then(|commit| Edited::between(found.files(), commit, Some(&found.commit)).ok());
+            let explaining = Explaining::new(Vec::new(), edited);
+            explain::attach(&mut receipt, &policy(), &request, changed, &explaining, self.cancelled);
+        }
+        Ok(receipt)
+    }
+
+    fn measure(
+        &self,
+        request: &PairedRequest,
+        sources: Option<&Sources>,
+        changed: Option<&Changed>,
+    ) -> Result<PairedReceipt> {
+        let line = progress::Line::default();
+        let measured = paired_gate::measure(request, self.config, sources, changed, None, &line, self.cancelled);
+        line.finish();
+        measured
     }
 
     /// How two builds are measured.

@@ -15,7 +15,8 @@ use super::outputs::{self, Written};
 use super::{load_gate, output, preflight};
 use crate::config::Config;
 use crate::machine;
-use infergate_receipts::{Baseline, LoadBaseline, LoadReceipt, Receipt, ensure_writable, read};
+use infergate_judge::Policy;
+use infergate_receipts::{Baseline, Format, LoadBaseline, LoadReceipt, Receipt, ensure_writable, read};
 use infergate_report::blessing;
 
 /// Add a session to this machine class's baseline
@@ -56,7 +57,7 @@ impl TakesKeys for Bless {
 
 /// Measures or reads, shows, and writes only when every receipt is good.
 pub fn run(options: &Bless) -> Result<i32> {
-    let Bless { out, receipt: given, step, dry_run, json, wait, keys, workers } = options;
+    let Bless { out, receipt: given, dry_run, json, wait, keys, workers, .. } = options;
     outputs::begin(
         &[
             ("--receipt", &given[..]),
@@ -70,56 +71,122 @@ pub fn run(options: &Bless) -> Result<i32> {
     if let Some(first) = given.first()
         && load_gate::is_load(first)?
     {
-        return bless_load(options, &config);
+        let receipts = given.iter().map(|path| read(path)).collect::<Result<Vec<LoadReceipt>>>()?;
+        return add(options, &config, receipts, Written::default());
     }
     let mut written = Written::default();
-    let mut receipts: Vec<Receipt> = match given.is_empty() {
-        false => given.iter().map(|path| read::<Receipt>(path)).collect::<Result<_>>()?,
+    let receipts: Vec<Receipt> = match given.is_empty() {
+        false => given.iter().map(|path| read(path)).collect::<Result<_>>()?,
         true => {
             preflight::baselines(&config)?;
             if !dry_run {
                 ensure_writable(&config.baselines.join(machine::detect().class).join("baseline.json"))?;
             }
             let measured = bench::measure(&config, How { out: out.as_deref(), workers, wait, keep_text: false }, 0)?;
-            bench::keep(&measured.out, &measured.receipt, &mut written);
+            written.receipt(&measured.out, &measured.receipt, measured.receipt.partial);
             vec![measured.receipt]
         }
     };
-    receipts.sort_by(|a, b| a.created.cmp(&b.created));
-    receipts.iter().try_for_each(Receipt::ensure_blessable)?;
-    let _alone = alone(options, &config.baselines)?;
-    let mut refreshed: BTreeMap<PathBuf, Baseline> = BTreeMap::new();
-    for receipt in &receipts {
-        let path = config.baselines.join(Baseline::file_name(&receipt.machine.class, &receipt.engine));
-        let is_first = !refreshed.contains_key(&path);
-        let before = match refreshed.remove(&path) {
-            Some(before) => Some(before),
-            None => flags::is_there(&path).then(|| read::<Baseline>(&path)).transpose()?,
-        };
-        let after = added(before.as_ref(), receipt, *step && is_first, &path)?;
-        output::report(&blessing::changes(before.as_ref(), &after, receipt, &config.policy, &path));
-        refreshed.insert(path, after);
-    }
-    Ok(write(options, &refreshed, written))
+    add(options, &config, receipts, written)
 }
 
-fn added(before: Option<&Baseline>, receipt: &Receipt, step: bool, path: &Path) -> Result<Baseline> {
-    let Some(before) = before else { return Ok(Baseline::from_receipt(receipt)) };
-    let not_blessed = || format!("{}: not blessed", path.display());
-    before.ensure_accepts(receipt).with_context(not_blessed)?;
-    let mut after = before.clone();
-    let steps = after.sessions.iter_mut().map(|session| (session.created.as_str(), &mut session.step));
-    if step && is_marked(steps, &receipt.created).with_context(not_blessed)? {
-        return Ok(after);
+/// A run that can become a session of a baseline.
+trait Blessable {
+    type Baseline: Clone + Format + Serialize;
+
+    fn created(&self) -> &str;
+
+    /// The name of the file of its baseline.
+    fn file_name(&self) -> String;
+
+    /// Its baseline with it; `known` is what that was before. With `step` it is the first session behind a step.
+    fn added_to(&self, known: Option<Self::Baseline>, step: bool) -> Result<Self::Baseline>;
+
+    fn changes(&self, before: Option<&Self::Baseline>, after: &Self::Baseline, policy: &Policy, path: &Path) -> String;
+}
+
+impl Blessable for Receipt {
+    type Baseline = Baseline;
+
+    fn created(&self) -> &str {
+        &self.created
     }
-    ensure!(
-        before.sessions.iter().all(|session| session.created != receipt.created),
-        "{}: the session of {} is in it already; measure a new one",
-        path.display(),
-        receipt.created
-    );
-    after.add(receipt, step);
-    Ok(after)
+
+    fn file_name(&self) -> String {
+        Baseline::file_name(&self.machine.class, &self.engine)
+    }
+
+    fn added_to(&self, known: Option<Baseline>, step: bool) -> Result<Baseline> {
+        self.ensure_blessable()?;
+        let Some(mut baseline) = known else { return Ok(Baseline::from_receipt(self)) };
+        let steps = baseline.sessions.iter_mut().map(|session| (&*session.created, &mut session.step));
+        if !(step && is_marked(steps, &self.created)?) {
+            baseline.ensure_accepts(self)?;
+            baseline.add(self, step);
+        }
+        Ok(baseline)
+    }
+
+    fn changes(&self, before: Option<&Baseline>, after: &Baseline, policy: &Policy, path: &Path) -> String {
+        blessing::changes(before, after, self, policy, path)
+    }
+}
+
+impl Blessable for LoadReceipt {
+    type Baseline = LoadBaseline;
+
+    fn created(&self) -> &str {
+        &self.created
+    }
+
+    fn file_name(&self) -> String {
+        LoadBaseline::file_name(self)
+    }
+
+    fn added_to(&self, known: Option<LoadBaseline>, step: bool) -> Result<LoadBaseline> {
+        self.ensure_blessable()?;
+        let Some(mut baseline) = known else { return Ok(LoadBaseline::from_receipt(self)) };
+        let steps = baseline.sessions.iter_mut().map(|session| (&*session.created, &mut session.step));
+        if !(step && is_marked(steps, &self.created)?) {
+            baseline.ensure_accepts(self)?;
+            baseline.add(self, step);
+        }
+        Ok(baseline)
+    }
+
+    fn changes(&self, before: Option<&LoadBaseline>, after: &LoadBaseline, _: &Policy, path: &Path) -> String {
+        blessing::load_changes(before, after, path)
+    }
+}
+
+/// Adds each run to its baseline and shows what that changes; then writes the baselines, unless this is a dry run.
+fn add<R: Blessable>(options: &Bless, config: &Config, mut receipts: Vec<R>, mut written: Written) -> Result<i32> {
+    receipts.sort_by(|a, b| a.created().cmp(b.created()));
+    let _alone = alone(options, &config.baselines)?;
+    let mut refreshed: BTreeMap<PathBuf, R::Baseline> = BTreeMap::new();
+    for receipt in &receipts {
+        let path = config.baselines.join(receipt.file_name());
+        let is_first = !refreshed.contains_key(&path);
+        let before = match refreshed.remove(&path) {
+            None if flags::is_there(&path) => Some(read(&path)?),
+            before => before,
+        };
+        let after = receipt.added_to(before.clone(), options.step && is_first);
+        let after = after.with_context(|| format!("{}: not blessed", path.display()))?;
+        output::report(&receipt.changes(before.as_ref(), &after, &config.policy, &path));
+        refreshed.insert(path, after);
+    }
+    if options.dry_run {
+        output::say("dry run: no baseline was written");
+    } else {
+        for (path, baseline) in &refreshed {
+            written.json(Some(path), baseline);
+        }
+    }
+    if let Some(last) = refreshed.values().last() {
+        written.json(options.json.as_deref(), last);
+    }
+    Ok(written.code(0))
 }
 
 /// From before the baselines are read until they are written no other command may do the same, or one of two sessions would be
@@ -135,21 +202,6 @@ fn alone(options: &Bless, folder: &Path) -> Result<Option<File>> {
     let message = format!("waiting: another command writes baselines in {}", folder.display());
     machine_lock::wait_for(&file, Kind::Alone, &message)?;
     Ok(Some(file))
-}
-
-/// Writes the baselines, each where it belongs, unless this is a dry run; gives the exit code.
-fn write<T: Serialize>(options: &Bless, refreshed: &BTreeMap<PathBuf, T>, mut written: Written) -> i32 {
-    if options.dry_run {
-        output::say("dry run: no baseline was written");
-    } else {
-        for (path, baseline) in refreshed {
-            written.json(Some(path), baseline);
-        }
-    }
-    if let Some(last) = refreshed.values().last() {
-        written.json(options.json.as_deref(), last);
-    }
-    written.code(0)
 }
 
 /// Marks the session that was `created` then as the first behind a step, where it is there; whether it is. Each of `sessions` comes
@@ -169,42 +221,4 @@ fn is_marked<'a>(sessions: impl Iterator<Item = (&'a str, &'a mut bool)>, create
     }
     ensure!(is_newest, "--step: it has newer sessions than that of {created}, maybe without the change; measure again");
     Ok(false)
-}
-
-/// `bless --receipt`: each receipt as a session.
-fn bless_load(options: &Bless, config: &Config) -> Result<i32> {
-    let mut receipts: Vec<LoadReceipt> = options.receipt.iter().map(|path| read(path)).collect::<Result<_>>()?;
-    receipts.sort_by(|a, b| a.created.cmp(&b.created));
-    receipts.iter().try_for_each(LoadReceipt::ensure_blessable)?;
-    let _alone = alone(options, &config.baselines)?;
-    let mut refreshed: BTreeMap<PathBuf, LoadBaseline> = BTreeMap::new();
-    for receipt in &receipts {
-        let path = config.baselines.join(LoadBaseline::file_name(receipt));
-        let is_first = !refreshed.contains_key(&path);
-        let before = match refreshed.remove(&path) {
-            Some(before) => Some(before),
-            None => flags::is_there(&path).then(|| read::<LoadBaseline>(&path)).transpose()?,
-        };
-        let after = added_load(before.as_ref(), receipt, options.step && is_first)
-            .with_context(|| format!("{}: not blessed", path.display()))?;
-        output::report(&blessing::load_changes(before.as_ref(), &after, &path));
-        refreshed.insert(path, after);
-    }
-    Ok(write(options, &refreshed, Written::default()))
-}
-
-fn added_load(before: Option<&LoadBaseline>, receipt: &LoadReceipt, step: bool) -> Result<LoadBaseline> {
-    let after = match before {
-        None => LoadBaseline::from_receipt(receipt),
-        Some(before) => {
-            let mut after = before.clone();
-            let steps = after.sessions.iter_mut().map(|session| (session.created.as_str(), &mut session.step));
-            if !(step && is_marked(steps, &receipt.created)?) {
-                before.ensure_accepts(receipt)?;
-                after.add(receipt, step);
-            }
-            after
-        }
-    };
-    Ok(after)
 }

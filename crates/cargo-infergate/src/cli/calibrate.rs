@@ -7,7 +7,7 @@ use anyhow::{Result, bail, ensure};
 use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
-use super::machine_lock::{self, Wait};
+use super::machine_lock::{self, Kind, Wait};
 use super::outputs::{self, Written};
 use super::paired_gate;
 use super::{output, preflight, progress};
@@ -19,6 +19,7 @@ use infergate_build::sources::{self, Sources};
 use infergate_build::trees::Trees;
 use infergate_core::case::Case;
 use infergate_core::clock::{Clock, MonotonicClock};
+use infergate_core::progress::Progress;
 use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
 use infergate_core::worker::{WorkerError, WorkerFile};
 use infergate_judge::paired::{of_another_setup, summarise, unsettled};
@@ -77,7 +78,7 @@ pub fn run(options: &Calibrate) -> Result<i32> {
     if options.out.is_none() {
         ensure_writable(&preflight::calibration_folder(&config, &machine::detect().class).join("calibration.json"))?;
     }
-    let _lock = machine_lock::take(&options.wait)?;
+    let _lock = machine_lock::take(&options.wait, Kind::Alone)?;
     let builds = Builds::of(&config, options)?;
     let program = builds.head.program().clone();
     // Builds that do the same are what it measures: their code is not compared.
@@ -156,8 +157,7 @@ impl<'a> Session<'a> {
         line: &progress::Line,
         cancelled: &'a AtomicBool,
     ) -> Result<Self> {
-        let run =
-            PairedRun::begin(request, &mut |step: &infergate_core::progress::Progress| line.show(step), cancelled)?;
+        let run = PairedRun::begin(request, &mut |step: &Progress| line.show(step), cancelled)?;
         let receipt = run.receipt();
         if let Some(changed) = receipt.cases.iter().find(|case| !case.timed) {
             bail!("{}: its output differs between two processes; make the engine deterministic", changed.id);
@@ -213,6 +213,9 @@ impl<'a> Session<'a> {
         let clock = MonotonicClock::new();
         let start_ns = clock.now_ns();
         let mut blocks = Vec::new();
+        let mut show = |step: &Progress| {
+            line.show(&Progress { label: format!("{name}, {}", step.label), ..step.clone() });
+        };
         loop {
             let cases = unsettled(&self.calibration.cases, &blocks, false, 0);
             if cases.is_empty() {
@@ -225,14 +228,7 @@ impl<'a> Session<'a> {
                 });
             }
             crate::paired::ensure_not(self.cancelled)?;
-            blocks.push(self.run.block(&cases, blocks.len(), &mut renamed(name, line))?);
+            blocks.push(self.run.block(&cases, blocks.len(), &mut show)?);
         }
-    }
-}
-
-fn renamed<'l>(name: &'l str, line: &'l progress::Line) -> impl FnMut(&infergate_core::progress::Progress) + 'l {
-    move |step| {
-        let label = format!("{name}, {}", step.label);
-        line.show(&infergate_core::progress::Progress { label, ..step.clone() });
     }
 }

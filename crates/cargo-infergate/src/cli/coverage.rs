@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use super::same_code::shown_names;
-use crate::coverage::Watched;
+use crate::coverage::watch;
 use crate::paired::{PairedRequest, ensure_not};
 use infergate_build::code::{Changed, ChangedFunction};
 use infergate_core::case::Case;
@@ -28,8 +28,7 @@ pub fn trace(
     let side = |program, of_side: fn(&ChangedFunction) -> Option<u64>| {
         ensure!(changed.is_all, "something differs that is in no function of a name");
         let functions: Vec<u64> = changed.functions.iter().filter_map(of_side).collect();
-        let prompt_text = request.prompt_text.as_deref();
-        Watched { program, load: &request.load, prompt_text, functions: &functions }.run(cases, cancelled)
+        watch(program, request, &functions, cases, cancelled)
     };
     let both = || {
         Ok((

@@ -16,7 +16,7 @@ use infergate_build::criterion_front::own_source;
 use infergate_build::git::git;
 use infergate_build::run_captured::run_captured;
 use infergate_build::toolchain;
-use infergate_build::watcher::watched;
+use infergate_build::watcher::{remove_own_variables, watched};
 use infergate_core::process::Group;
 use infergate_receipts::{Outcome, Verdict, read};
 use infergate_report::model::{Cell, Rows, Tone};
@@ -195,16 +195,11 @@ const ENGINE: &str = include_str!("../../templates/demo/engine.rs");
 
 /// Of this infergate: from where it was built, if that is still there, else from the registry.
 fn manifest() -> String {
-    let version = env!("CARGO_PKG_VERSION");
     let own = match own_source() {
         Some(root) => format!("path = {}", serde_json::Value::from(&*root.to_string_lossy())),
-        None => format!("version = \"={version}\""),
+        None => format!("version = \"={}\"", env!("CARGO_PKG_VERSION")),
     };
-    format!(
-        "[package]\nname = \"infergate-demo\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\nanyhow = \"1\"\n\
-         infergate = {{ {own} }}\n\n[[bench]]\nname = \"inference\"\nharness = false\n\n[[bench]]\nname = \"memory\"\n\
-         harness = false\n\n[workspace]\n"
-    )
+    include_str!("../../templates/demo/manifest.toml").replace("OWN", &own)
 }
 
 fn commit(engine: &Path, message: &str) -> Result<()> {
@@ -229,11 +224,7 @@ fn tried(change: &'static Change, engine: &Path, cancelled: &AtomicBool) -> Resu
     let mut gate = watched(Command::new(std::env::current_exe().context("this program cannot be found")?));
     gate.args(["gate", "--against", "base", "--cases", CASE, "--base-folder", "../base", "--json"]).arg(&json);
     gate.current_dir(engine).stdin(Stdio::null()).stdout(Stdio::piped()).env_remove("CARGO_TARGET_DIR");
-    for name in
-        std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("INFERGATE_"))
-    {
-        gate.env_remove(name);
-    }
+    remove_own_variables(&mut gate);
     let mut gate = Group::spawn(&mut gate).context("the gate cannot be started")?;
     let (_, words, _) = gate.take_pipes();
     let printed = thread::spawn(|| words.map(std::io::read_to_string).transpose());

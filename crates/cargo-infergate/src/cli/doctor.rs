@@ -1,6 +1,6 @@
 //! `doctor`: what makes this machine noisy, what to do about it, how small a change it can see.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Arg, Args};
@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::machine::{self, doctor};
 use infergate_judge::paired::{block_noise, smallest_called};
 use infergate_judge::{days_ns, spread_days, stored_limit};
-use infergate_receipts::{Baseline, CHECKUP_SCHEMA, Calibration, Checkup, PairedSight, Sight, read};
+use infergate_receipts::{Baseline, CHECKUP_SCHEMA, Calibration, Checkup, PairedSight, Sight};
 use infergate_report::checkup;
 
 /// Say what makes this machine noisy
@@ -49,11 +49,10 @@ pub fn run(options: &Doctor) -> Result<i32> {
 /// What the paired channel sees here, by the calibrations of this machine class.
 fn paired_sight(config: &Config, class: &str) -> Result<Vec<PairedSight>> {
     let mut sight = Vec::new();
-    for path in flags::json_files(&preflight::calibration_folder(config, class))? {
-        let calibration = read::<Calibration>(&path)?;
+    for (name, calibration) in flags::documents::<Calibration>(&preflight::calibration_folder(config, class))? {
         let smallest = smallest_called(&calibration, config.paired.threshold);
         sight.extend(block_noise(&calibration).iter().zip(smallest).map(|(noise, ratio)| PairedSight {
-            calibration: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            calibration: name.clone(),
             case: noise.case.to_string(),
             std: noise.std,
             ratio,
@@ -62,25 +61,21 @@ fn paired_sight(config: &Config, class: &str) -> Result<Vec<PairedSight>> {
     Ok(sight)
 }
 
+/// What the stored channel sees here, by the baselines of this machine class.
 fn sight(config: &Config, class: &str) -> Result<Vec<Sight>> {
-    let mut sight = Vec::new();
-    for path in flags::json_files(&config.baselines.join(class))? {
-        sight.extend(sight_of(&read::<Baseline>(&path)?, &path));
-    }
-    Ok(sight)
-}
-
-fn sight_of(baseline: &Baseline, path: &Path) -> Vec<Sight> {
-    let of_case = |id| {
+    let baselines = flags::documents::<Baseline>(&config.baselines.join(class))?;
+    let of_case = |name: &str, baseline: &Baseline, id| {
         let days = days_ns(&baseline.sessions, id);
-        let limit = stored_limit(&days, baseline.exact.len());
         Sight {
-            baseline: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            baseline: name.to_owned(),
             case: id.to_string(),
             sessions: baseline.sessions.iter().filter(|session| session.cases.iter().any(|case| case.id == id)).count(),
             days: spread_days(&days),
-            ratio: limit.map(|limit| limit.limit.exp()),
+            ratio: stored_limit(&days, baseline.exact.len()).map(|limit| limit.limit.exp()),
         }
     };
-    baseline.exact.iter().map(|record| of_case(record.id)).collect()
+    let of_baseline = |(name, baseline): &(String, Baseline)| -> Vec<Sight> {
+        baseline.exact.iter().map(|record| of_case(name, baseline, record.id)).collect()
+    };
+    Ok(baselines.iter().flat_map(of_baseline).collect())
 }

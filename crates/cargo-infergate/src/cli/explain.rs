@@ -1,7 +1,7 @@
 //! After a verdict: which functions take the time that cases take longer.
 
 use std::cell::Cell;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use infergate_core::case::{Case, choose_benches};
@@ -16,7 +16,7 @@ use infergate_build::code::Changed;
 use infergate_build::edited::Edited;
 use infergate_core::stats::sample_std;
 use infergate_judge::paired::{Policy, block_difference, decide};
-use infergate_receipts::{Against, Explained, Outcome, PairedCase, PairedReceipt, VerdictRow};
+use infergate_receipts::{Against, Explained, Outcome, PairedCase, PairedReceipt, VerdictRow, clause};
 
 /// Cases of a bench target that are explained without being named: those that got slower most.
 const MOST_CASES: usize = 2;
@@ -83,7 +83,8 @@ pub fn attach(
             match why::explain(case, *difference, most, &sides, &mut begun) {
                 Ok(explained) => with_edited(explained, options.edited.as_ref()),
                 // Who ends it has a verdict, and wants that.
-                Err(_) => break,
+                Err(_) if cancelled.load(Ordering::Relaxed) => break,
+                Err(error) => Explained::not(case.id, clause(&error)),
             }
         };
         receipt.explained.push(explained);
@@ -130,44 +131,34 @@ fn difference(receipt: &PairedReceipt, case: Case, ratio: f64, is_called: bool) 
 
 /// The cases to explain, with how their time differs.
 fn chosen(receipt: &PairedReceipt, policy: &Policy, named: &[String]) -> Vec<(PairedCase, Difference)> {
+    let timed: Vec<&PairedCase> = receipt.cases.iter().filter(|case| case.timed).collect();
+    let ids: Vec<Case> = timed.iter().map(|case| case.id).collect();
+    let wanted: Vec<Case> = named.chunks(1).flat_map(|one| choose_benches(one, &ids).unwrap_or_default()).collect();
+    let is_wanted = |row: &VerdictRow, case: Case| match named {
+        [] => row.outcome == Outcome::Regressed,
+        _ => wanted.contains(&case),
+    };
     let verdict = decide(receipt, policy);
     let change = |row: &VerdictRow| {
         let time = row.time().filter(|time| time.against == Against::Base)?;
-        let case = row.subject.case()?;
+        let case = row.subject.case().filter(|case| is_wanted(row, *case))?;
         let is_called = [Outcome::Regressed, Outcome::Improved].contains(&row.outcome);
         Some((case, difference(receipt, case, time.ratio?, is_called)))
     };
-    let largest = |rows: &mut dyn Iterator<Item = &VerdictRow>| {
-        let mut found: Vec<(Case, Difference)> = Vec::new();
-        for (case, difference) in rows.filter_map(change) {
-            match found.iter_mut().find(|(known, _)| *known == case) {
-                Some((_, known)) if difference.change.abs() > known.change.abs() => {
-                    *known = Difference { is_called: known.is_called || difference.is_called, ..difference };
-                }
-                Some((_, known)) if difference.is_called => known.is_called = true,
-                Some(_) => {}
-                None => found.push((case, difference)),
+    let mut found: Vec<(Case, Difference)> = Vec::new();
+    for (case, difference) in verdict.rows.iter().filter_map(change) {
+        match found.iter_mut().find(|(known, _)| *known == case) {
+            Some((_, known)) if difference.change.abs() > known.change.abs() => {
+                *known = Difference { is_called: known.is_called || difference.is_called, ..difference };
             }
+            Some((_, known)) => known.is_called |= difference.is_called,
+            None => found.push((case, difference)),
         }
-        found.sort_by(|a, b| b.1.change.total_cmp(&a.1.change));
-        found
-    };
-    let timed: Vec<&PairedCase> = receipt.cases.iter().filter(|case| case.timed).collect();
-    let found = if named.is_empty() {
-        let mut regressed = largest(&mut verdict.rows.iter().filter(|row| row.outcome == Outcome::Regressed));
-        regressed.truncate(MOST_CASES);
-        regressed
-    } else {
-        let ids: Vec<Case> = timed.iter().map(|case| case.id).collect();
-        let wanted: Vec<Case> = named
-            .iter()
-            .filter_map(|pattern| choose_benches(std::slice::from_ref(pattern), &ids).ok())
-            .flatten()
-            .collect();
-        let mut all = largest(&mut verdict.rows.iter());
-        all.retain(|(case, _)| wanted.contains(case));
-        all
-    };
+    }
+    found.sort_by(|a, b| b.1.change.total_cmp(&a.1.change));
+    if named.is_empty() {
+        found.truncate(MOST_CASES);
+    }
     let case = |id: Case| timed.iter().find(|case| case.id == id).map(|case| (*case).clone());
     found.into_iter().filter_map(|(id, difference)| Some((case(id)?, difference))).collect()
 }

@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 use crate::config::{self, BENCH_TARGET, Config, KEYS, Layer, current_folder};
+use infergate_receipts::{Format, read};
 
 /// A command that takes some of the keys as flags.
 pub trait TakesKeys {
@@ -129,11 +130,12 @@ pub fn default_of(key: &str) -> Vec<String> {
     arg.map(default).unwrap_or_default()
 }
 
-/// The `.json` files straight in `folder`, sorted; none where there is no such folder.
-pub fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
+/// What the `.json` files straight in `folder` hold, by their names; nothing where there is no such folder.
+pub fn documents<T: Format>(folder: &Path) -> Result<Vec<(String, T)>> {
     let mut paths = entries(folder)?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-    Ok(paths)
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    paths.iter().map(|path| Ok((name(path), read(path)?))).collect()
 }
 
 /// Everything straight in `folder`, sorted; nothing where there is no such folder.

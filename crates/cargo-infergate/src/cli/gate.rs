@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use anyhow::{Result, ensure};
 
 use super::gate_options::Gate;
+use super::machine_lock::{self, Kind};
 use super::outputs::{self, Written};
-use super::{bench, flags, load_gate, machine_lock, output, pages, paired_gate, preflight, progress};
+use super::{bench, flags, load_gate, output, pages, paired_gate, preflight, progress};
 use crate::config::Config;
 use infergate_receipts::{Baseline, PAIRED_SCHEMA, Receipt, read, schema_of};
 use infergate_report::inputs::Inputs;
@@ -18,7 +19,7 @@ pub fn run(options: &Gate) -> Result<i32> {
         progress::cancelled_by_ctrl_c()?;
     }
     // Before anything is removed: another gate here may still keep its blocks there.
-    let _lock = options.paired.is_asked().then(|| machine_lock::take(&options.wait)).transpose()?;
+    let _lock = options.paired.is_asked().then(|| machine_lock::take(&options.wait, Kind::Alone)).transpose()?;
     outputs::begin(
         &[
             ("--receipt", &options.receipt[..]),
@@ -74,12 +75,12 @@ pub fn run(options: &Gate) -> Result<i32> {
     let judged = infergate_judge::judge(&receipt, baseline.as_ref(), &config.policy);
     if let (Err(_), Some(out)) = (&judged, &out) {
         // What was measured is not lost for a baseline of something else.
-        bench::keep(out, &receipt, &mut written);
+        written.receipt(out, &receipt, receipt.partial);
     }
     let verdict = judged?;
     output::print_verdict(&terminal::verdict(&words::subject::subject(&receipt), &verdict, ""));
     if let Some(out) = out {
-        bench::keep(&out, &receipt, &mut written);
+        written.receipt(&out, &receipt, receipt.partial);
     }
     let base = baseline.as_ref().and_then(|baseline| infergate_judge::newest_session(baseline).ok());
     let inputs = Inputs { base, head: Some(receipt), verdict: Some(verdict), ..pages::inputs() };

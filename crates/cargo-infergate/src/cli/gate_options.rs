@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
 use clap::{Arg, ArgGroup, Args};
 
 use super::flags::{self, Keys, TakesKeys, Workers};
 use super::machine_lock::Wait;
 use crate::config::{self, Judging};
-use crate::paired::Shard;
+use infergate_load::plan::shard::Shard;
 use infergate_receipts::Side;
 
 /// Measure, compare with a baseline or revision, decide
@@ -86,13 +85,13 @@ pub struct Paired {
     #[arg(long, requires = "base_bin")]
     pub head_bin: Option<PathBuf>,
     /// Time both sides for at most this long: 90s, 5m, 1h. Builds, counting, the memory phase and explaining come on top
-    #[arg(long, value_name = "TIME", requires = PAIRED, value_parser = duration)]
+    #[arg(long, value_name = "TIME", requires = PAIRED, value_parser = config::duration)]
     pub budget: Option<Duration>,
     /// Measure a few blocks only and say what they show: no verdict, exit code 0
     #[arg(long, requires = PAIRED, conflicts_with_all = ["json", "report", "budget", "shard"])]
     pub quick: bool,
     /// Measure this share of the cases: 2/8 is the second of eight; `gate --receipt` judges the receipts of all
-    #[arg(long, value_name = "K/N", requires = PAIRED, value_parser = shard)]
+    #[arg(long, value_name = "K/N", requires = PAIRED)]
     pub shard: Option<Shard>,
     /// Whose infergate.toml says limits, targets and cases: base's, or head's [default: base]
     #[arg(long, value_name = "SIDE", requires = PAIRED, requires = "against")]
@@ -131,19 +130,4 @@ fn paired_keys() -> Vec<Arg> {
     let paired = [flags::of::<config::PairedKeys>(), flags::of::<config::WorkerCommand>()].concat();
     let server = flags::of::<config::ServerConfig>().into_iter().map(|arg| arg.requires(SERVERS));
     paired.into_iter().chain(server).map(|arg| arg.requires(PAIRED)).collect()
-}
-
-/// `2/8`: the second of eight.
-fn shard(text: &str) -> Result<Shard, String> {
-    let parsed = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
-    match parsed {
-        Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
-        _ => Err("a share is its number, from 1, and how many there are, such as 2/8".to_owned()),
-    }
-}
-
-/// `90s`, `5m`, `1h30m`.
-pub fn duration(text: &str) -> Result<Duration> {
-    let duration = humantime::parse_duration(text).ok().filter(|duration| !duration.is_zero());
-    duration.context("no time to measure in; write 90s, 5m or 1h30m")
 }

@@ -91,40 +91,24 @@ struct File {
     path: &'static str,
     /// Where it lies, below the repository's root and not the package's folder where that differs.
     place: PathBuf,
-    change: Change,
-    /// The lines that come to it.
+    /// Whether it was not there.
+    is_new: bool,
+    /// The lines that come to it; none where it has what is needed already.
     added: String,
     /// What it is then.
     text: String,
 }
 
-/// What happens to a file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Change {
-    /// It was not there.
-    New,
-    /// Lines are added.
-    Added,
-    /// It has what is needed already.
-    Kept,
-}
-
 impl File {
     /// One that is made where it is missing.
     fn whole(path: &'static str, place: PathBuf, text: String) -> Self {
-        let there = flags::is_there(&place);
-        let change = if there { Change::Kept } else { Change::New };
-        Self { path, place, change, added: if there { String::new() } else { text.clone() }, text }
+        let is_new = !flags::is_there(&place);
+        Self { path, place, is_new, added: if is_new { text.clone() } else { String::new() }, text }
     }
 
-    /// One that lines come to. An empty one is there, too.
+    /// One that lines come to.
     fn grown(path: &'static str, place: PathBuf, added: String, text: String) -> Self {
-        let change = match (added.is_empty(), flags::is_there(&place)) {
-            (true, _) => Change::Kept,
-            (false, true) => Change::Added,
-            (false, false) => Change::New,
-        };
-        Self { path, place, change, added, text }
+        Self { path, is_new: !flags::is_there(&place), place, added, text }
     }
 }
 
@@ -138,10 +122,10 @@ impl Plan {
     fn text(&self, dry_run: bool) -> String {
         let mut text = String::new();
         for file in &self.files {
-            let what = match file.change {
-                Change::New => "new",
-                Change::Added => "lines added",
-                Change::Kept => "as it is",
+            let what = match (file.is_new, file.added.is_empty()) {
+                (true, _) => "new",
+                (false, false) => "lines added",
+                (false, true) => "as it is",
             };
             text += &format!("{}\n", bold(&format!("{}: {what}", file.path)));
             for line in file.added.lines() {
@@ -187,7 +171,7 @@ fn plan(folder: &Path, options: &Init) -> Result<Plan> {
         Err(error) => plan.notes.push(format!("the gate and CI need a git repository (git init): {error}")),
     }
     let against = shell::flag("against", &branch).unwrap_or_else(|| " --against BRANCH".into());
-    if plan.files.iter().any(|file| file.change != Change::Kept) {
+    if plan.files.iter().any(|file| !file.added.is_empty()) {
         plan.notes.push(match (ci_only, options.ci_only) {
             (false, _) => format!(
                 "next: put your engine into benches/engine/mod.rs; then run cargo bench, and: cargo infergate gate{against}"
@@ -223,7 +207,7 @@ fn add_engine(
     for &(_, path, text) in &missing {
         let file = whole(path, text);
         ensure!(
-            file.change == Change::New || read_text(&file.place, MAX_FILE_BYTES)?.contains("infergate::bench"),
+            file.is_new || read_text(&file.place, MAX_FILE_BYTES)?.contains("infergate::bench"),
             "{path}: is another bench already; rename it"
         );
         plan.files.push(file);
@@ -270,14 +254,10 @@ fn add_ci(wanted: &[CiFile], root: &Path, (below, branch): (&str, &str), plan: &
 /// Each can be written before the first is. One that appeared meanwhile is not overwritten. What names the others comes last, so that
 /// a run that ends between two of them leaves a package that builds, and once more adds what is missing.
 fn write(files: &[File]) -> Result<()> {
-    let changed = || files.iter().filter(|file| file.change != Change::Kept);
-    for file in changed() {
-        ensure_writable(&file.place)?;
-    }
-    let mut last_first: Vec<&File> = changed().collect();
-    last_first.reverse();
-    last_first.into_iter().try_for_each(|file| match file.change {
-        Change::Added => write_text(&file.place, &file.text),
-        _ => write_new(&file.place, file.text.as_bytes()),
+    let changed = files.iter().rev().filter(|file| !file.added.is_empty());
+    changed.clone().try_for_each(|file| ensure_writable(&file.place))?;
+    changed.into_iter().try_for_each(|file| match file.is_new {
+        true => write_new(&file.place, file.text.as_bytes()),
+        false => write_text(&file.place, &file.text),
     })
 }

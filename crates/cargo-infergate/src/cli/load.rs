@@ -2,7 +2,6 @@
 
 mod drawer;
 mod flags;
-mod merge;
 mod settings;
 mod target;
 
@@ -17,19 +16,22 @@ use clap::{Args, value_parser};
 use infergate_core::config::Config as Measured;
 use infergate_core::load::{Arrivals, Stop};
 use infergate_core::process::this_program;
+use infergate_core::progress::Progress;
 
 use super::load_gate::usual_baseline;
-use super::outputs::{Kept, Written};
-use super::{machine_lock, output, outputs, pages, progress};
+use super::machine_lock::{self, Kind};
+use super::outputs::{Kept, Written, code_of};
+use super::{output, outputs, pages, progress};
 use crate::config::current_folder;
 use crate::machine;
-use drawer::Drawer;
+use drawer::{Stage, drawn};
 use infergate_judge::load::judge as judge_load;
 use infergate_load::client::audit::audit;
 use infergate_load::client::cpu::raise_connection_limit;
 use infergate_load::client::script_server::{self, Script};
 use infergate_load::judge;
 use infergate_load::judge::search::{Step, next_step};
+use infergate_load::merge::merge;
 use infergate_load::plan::shard::note;
 use infergate_load::plan::{MAX_KEPT, REQUEST_WEIGHT};
 use infergate_load::summary::repeats;
@@ -37,13 +39,13 @@ use infergate_load::summary::slo::meets;
 use infergate_load::summary::summarise;
 use infergate_load::target::Target;
 use infergate_load::target::live::Live;
-use infergate_receipts::{LOAD_SCHEMA, Limit, LoadBaseline, LoadReceipt, Outcome, read, timestamp, write_json};
+use infergate_receipts::{LOAD_SCHEMA, Limit, LoadBaseline, LoadReceipt, read, timestamp, write_json};
 use infergate_report::inputs::Inputs;
 use infergate_report::terminal;
-use merge::Commands;
-use settings::{Loads, Settings, unix_ns};
+use settings::{Settings, unix_ns};
 
 pub use flags::Load;
+use flags::{Commands, Merge};
 
 /// How often a wait for the common start looks whether it was given up.
 const LOOK: Duration = Duration::from_millis(50);
@@ -51,7 +53,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Measures, keeps what there is after every level, prints what it says.
 pub fn run(options: &Load) -> Result<i32> {
     if let Some(Commands::Merge(options)) = &options.command {
-        return merge::run(options);
+        return merge_shards(options);
     }
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let key_files: Vec<PathBuf> = options.target.api_key_file.iter().map(PathBuf::from).collect();
@@ -72,11 +74,8 @@ pub fn run(options: &Load) -> Result<i32> {
     let wants_verdict = options.keys.has("require_baseline") || baseline.is_some() || options.json.is_some();
     let targets = named.len();
     // Shards of one load may run on one machine.
-    let _lock = if options.shards.start_at.is_some() {
-        machine_lock::share(&options.wait)?
-    } else {
-        machine_lock::take(&options.wait)?
-    };
+    let kind = if options.shards.start_at.is_some() { Kind::Shared } else { Kind::Alone };
+    let _lock = machine_lock::take(&options.wait, kind)?;
     let mut target = target::open(options, named, &cancelled)?;
     let settings = Settings::from(options, &folder, targets, target.as_ref())?;
     let out = match &options.out {
@@ -94,25 +93,21 @@ pub fn run(options: &Load) -> Result<i32> {
     } else if baseline.is_none() {
         baseline = usual_baseline(&config, &receipt)?;
     }
-    let drawer = Drawer::start();
-    let levels = match &settings.loads {
-        Loads::All(loads) => loads.len(),
-        Loads::UntilSlo { most } => most.ilog2() as usize + 1,
-    };
+    let levels = settings.search_up_to.map_or(settings.loads.len(), |most| most.ilog2() as usize + 1);
     let kept = Kept::at(&out);
     let mut run = Run {
         settings: &settings,
         target: target.as_mut(),
         receipt: &mut receipt,
         kept: &kept,
-        drawer: &drawer,
+        line: progress::Line::default(),
         cancelled: &cancelled,
         room: MAX_KEPT,
         done: 0,
         total: levels * settings.scenarios.len(),
     };
     let outcome = run.measure();
-    drop(drawer);
+    run.line.finish();
     outcome.inspect_err(|_| kept.say_where())?;
     if target.has_client() && receipt.audits.is_empty() && !receipt.levels.is_empty() {
         receipt.notes.push("the client's error is not known: this system has no clock that two processes share".into());
@@ -124,7 +119,7 @@ pub fn run(options: &Load) -> Result<i32> {
     let mut written = Written::default();
     let is_kept = written.note(write_json(&out, &receipt));
     let verdict = is_judged.then(|| judge_load(&receipt, baseline.as_ref(), &config.policy)).transpose()?;
-    let code = exit_code(&receipt);
+    let code = code_of(receipt.partial, &receipt.invalid);
     let inputs = Inputs { load: Some(receipt), verdict, ..pages::inputs() };
     show(&inputs, is_judged || code != 0);
     if is_kept {
@@ -134,6 +129,20 @@ pub fn run(options: &Load) -> Result<i32> {
         return Ok(written.code(code));
     }
     Ok(pages::conclude(&inputs, options.json.as_deref(), None, written))
+}
+
+/// `load merge`: reads, merges, keeps, prints what the whole load says.
+fn merge_shards(options: &Merge) -> Result<i32> {
+    let Merge { receipts, out, json } = options;
+    outputs::begin(&[("RECEIPTS", receipts)], Some(out), json.as_deref())?;
+    let read = |path: &PathBuf| -> Result<(String, LoadReceipt)> { Ok((path.display().to_string(), read(path)?)) };
+    let receipt = merge(receipts.iter().map(read).collect::<Result<_>>()?)?;
+    let code = code_of(receipt.partial, &receipt.invalid);
+    show(&Inputs { load: Some(receipt.clone()), ..pages::inputs() }, code != 0);
+    let mut written = Written::default();
+    written.receipt(out, &receipt, false);
+    written.json(json.as_deref(), &receipt);
+    Ok(written.code(code))
 }
 
 /// Prints what was measured; with `--quiet` what was decided alone.
@@ -146,16 +155,6 @@ fn default_out() -> Result<PathBuf> {
     let out = Measured::default().target_folder().join("load.json");
     outputs::fresh(&out)?;
     Ok(out)
-}
-
-fn exit_code(receipt: &LoadReceipt) -> i32 {
-    if receipt.partial {
-        Outcome::Partial.exit_code()
-    } else if !receipt.invalid.is_empty() {
-        Outcome::Invalid.exit_code()
-    } else {
-        Outcome::Pass.exit_code()
-    }
 }
 
 fn begin(settings: &Settings, target: &dyn Target) -> Result<LoadReceipt> {
@@ -188,7 +187,7 @@ struct Run<'a> {
     target: &'a mut dyn Target,
     receipt: &'a mut LoadReceipt,
     kept: &'a Kept<'a>,
-    drawer: &'a Drawer,
+    line: progress::Line,
     cancelled: &'a Arc<AtomicBool>,
     /// What the receipt still has room for, in pieces of output.
     room: u64,
@@ -203,13 +202,11 @@ impl Run<'_> {
             self.begin_at(start_unix_ns)?;
         }
         for scenario in 0..self.settings.scenarios.len() {
-            match &self.settings.loads {
-                Loads::All(loads) => {
-                    for arrivals in loads {
-                        self.level(scenario, *arrivals)?;
-                    }
-                }
-                Loads::UntilSlo { most } => self.search(scenario, *most)?,
+            for arrivals in &self.settings.loads {
+                self.level(scenario, *arrivals)?;
+            }
+            if let Some(most) = self.settings.search_up_to {
+                self.search(scenario, most)?;
             }
         }
         Ok(())
@@ -217,12 +214,10 @@ impl Run<'_> {
 
     /// Does what can be done before the common start, and waits for it.
     fn begin_at(&mut self, start_unix_ns: u64) -> Result<()> {
-        if let Loads::All(loads) = &self.settings.loads {
-            for arrivals in loads {
-                self.audit(*arrivals)?;
-            }
+        for arrivals in &self.settings.loads {
+            self.audit(*arrivals)?;
         }
-        self.show("waiting for --start-at", None);
+        self.line.show(&Progress { label: "waiting for --start-at".into(), done_steps: 0, total_steps: self.total });
         if unix_ns()? > start_unix_ns && !self.is_cancelled() {
             bail!("--start-at: the self-audit was done after it; give a later time, for example in two minutes");
         }
@@ -246,8 +241,10 @@ impl Run<'_> {
         let own = self.settings.shard.arrivals(arrivals);
         let is_known = self.receipt.audits.iter().any(|audit| audit.arrivals == own);
         if self.target.has_client() && !is_known && !self.is_cancelled() {
-            let live = self.show(&format!("self-audit, {}", own.name()), None);
-            self.receipt.audits.extend(audit(&this_program()?, own, self.settings.seed, &live)?);
+            let (program, seed) = (this_program()?, self.settings.seed);
+            let (stage, live) = self.stage(format!("self-audit, {}", own.name()), None);
+            let found = drawn(&mut self.line, &stage, &live, || audit(&program, own, seed, &live))?;
+            self.receipt.audits.extend(found);
         }
         Ok(())
     }
@@ -284,8 +281,8 @@ impl Run<'_> {
         }
         let plan = self.settings.level(scenario, arrivals, self.done, self.room);
         let label = format!("{}, {}", plan.shape.name, arrivals.name());
-        let live = self.show(&label, Some(plan.progress_stop()));
-        let outcome = self.target.run_level(&plan, &live)?;
+        let (stage, live) = self.stage(label.clone(), Some(plan.progress_stop()));
+        let outcome = drawn(&mut self.line, &stage, &live, || self.target.run_level(&plan, &live))?;
         if outcome.is_full {
             self.receipt
                 .notes
@@ -299,10 +296,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn show(&self, label: &str, stop: Option<Stop>) -> Arc<Live> {
-        let live = Arc::new(Live::new(self.cancelled.clone()));
-        self.drawer.show(label, &live, stop, (self.done, self.total));
-        live
+    fn stage(&self, label: String, stop: Option<Stop>) -> (Stage, Arc<Live>) {
+        (Stage { label, stop, done: self.done, total: self.total }, Arc::new(Live::new(self.cancelled.clone())))
     }
 
     fn is_cancelled(&self) -> bool {

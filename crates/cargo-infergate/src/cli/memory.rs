@@ -12,15 +12,13 @@ use infergate_core::worker::{Timeouts, WorkerError};
 
 use self::looks::{Seen, look_again};
 use super::flags::{self, Keys, TakesKeys, Workers};
-use super::machine_lock::{self, Wait};
+use super::machine_lock::{self, Kind, Wait};
 use super::outputs::{Kept, Written};
 use super::{bench_target, output, outputs, pages, preflight, progress};
 use crate::config::{self, Config};
 use crate::paired::Program;
 use infergate_judge::memory::judge;
-use infergate_receipts::{
-    CountedCase, MemoryReceipt, PairedReceipt, Receipt, SYSTEM_COUNTERS, Side, Verdict, write_json,
-};
+use infergate_receipts::{CountedCase, MemoryReceipt, PairedReceipt, Receipt, SYSTEM_COUNTERS, Side, Verdict};
 use infergate_report::inputs::Inputs;
 use infergate_report::terminal;
 
@@ -67,7 +65,7 @@ pub fn run(options: &Memory) -> Result<i32> {
     let out = out.clone().unwrap_or_else(|| config.measured.target_folder().join("memory.json"));
     outputs::fresh(&out)?;
     preflight::check(&config)?;
-    let _lock = machine_lock::take(wait)?;
+    let _lock = machine_lock::take(wait, Kind::Alone)?;
     let worker = match bench_target::memory_worker(&config.wanted(), worker.clone())? {
         Some(worker) => worker,
         // A timed worker is not counted, and its resident set shows all the same.
@@ -75,23 +73,19 @@ pub fn run(options: &Memory) -> Result<i32> {
     };
     let receipt = follow(&config, worker, &config.measured.cases, config.measured.memory.runs, Some(&out))?;
     let verdict = Verdict::of(judge(&receipt.memory), Vec::new());
-    let mut written = Written::default();
-    let is_kept = written.note(write_json(&out, &receipt));
-    let kept = if receipt.memory.partial { "cut short; what was seen is kept in" } else { "receipt:" };
-    let inputs = Inputs { memory: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
+    let inputs = Inputs { memory: Some(receipt.clone()), verdict: Some(verdict), ..pages::inputs() };
     output::print_verdict(&terminal::report(&inputs));
-    if is_kept {
-        output::line(&format!("{kept} {}", out.display()));
-    }
+    let mut written = Written::default();
+    written.receipt(&out, &receipt, receipt.memory.partial);
     Ok(pages::conclude(&inputs, json.as_deref(), None, written))
 }
 
 /// Who is followed beside the workers that are timed.
 #[derive(Debug, Clone)]
 pub struct Follower {
-    program: Program,
+    pub program: Program,
     /// It is the timed program, which counts nothing: there is no bench target that does.
-    is_timed: bool,
+    pub is_timed: bool,
 }
 
 impl Follower {
@@ -104,16 +98,6 @@ impl Follower {
     pub fn or_timed(counting: Option<Program>, timed: &Program, runs: usize) -> Option<Self> {
         let timed = || (runs > 0).then(|| Self { program: timed.clone(), is_timed: true });
         counting.map(Self::counting).or_else(timed)
-    }
-
-    /// What is followed.
-    pub fn program(&self) -> &Program {
-        &self.program
-    }
-
-    /// Whether somebody asked for it, by a bench target or a flag.
-    pub fn is_asked_for(&self) -> bool {
-        !self.is_timed
     }
 }
 
@@ -191,7 +175,7 @@ pub fn attach_to_pair(
         }
     }
     let Some(head) = head else { return Ok(()) };
-    let programs = base.zip(Some(head.program().clone()));
+    let programs = base.zip(Some(head.program.clone()));
     let context_tokens = receipt.head.engine.context_tokens;
     let Some(phase) = follow_judged(config, head, &cases, runs, context_tokens)? else { return Ok(()) };
     ensure_same_output(receipt, Side::Head, &phase.counted);

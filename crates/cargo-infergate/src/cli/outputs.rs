@@ -86,6 +86,11 @@ impl<'a> Kept<'a> {
     }
 }
 
+/// The exit code of what was measured and not judged: if it is not whole or not sound it is no success.
+pub fn code_of(partial: bool, invalid: &[String]) -> i32 {
+    if partial || !invalid.is_empty() { Outcome::Partial.exit_code() } else { Outcome::Pass.exit_code() }
+}
+
 /// What a command writes after it has printed its result: one file that cannot be written stops no other, and is no success.
 #[derive(Default)]
 pub struct Written {
@@ -99,6 +104,14 @@ impl Written {
         output::error(&error);
         self.failed = true;
         false
+    }
+
+    /// Writes a receipt, and says where it is.
+    pub fn receipt<T: Serialize>(&mut self, path: &Path, receipt: &T, is_partial: bool) {
+        if self.note(write_json(path, receipt)) {
+            let kept = if is_partial { "interrupted; what was measured is kept in" } else { "receipt:" };
+            output::line(&format!("{kept} {}", path.display()));
+        }
     }
 
     /// [Puts](put) JSON where it was asked for, if it was.

@@ -1,4 +1,4 @@
-//! `gate --against REV`: base and head in machine_lock, and a verdict that may block a merge.
+//! `gate --against REV`: base and head in turn, and a verdict that may block a merge.
 
 mod measuring;
 mod part;
@@ -12,8 +12,8 @@ use super::explain::Explaining;
 use super::gate_options::Gate;
 use super::outputs::Written;
 use super::settings_policy::GateSettings;
-use super::{bench_choice, explain, git, output, outputs, pages, preflight, progress, server_program};
-use crate::config::{Config, Undecided};
+use super::{bench_choice, explain, git, launched_workers, output, outputs, pages, preflight, progress};
+use crate::config::Config;
 use crate::paired::{PairedRequest, Program, run_seed};
 use infergate_build::bench_choice::Chosen;
 use infergate_build::edited::Edited;
@@ -51,10 +51,15 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         outputs::fresh(&out)?;
     }
     pages::begin(gate.report.as_deref())?;
-    let mut agreed = agreed(gate, config)?;
+    let mut agreed = match &flags.against {
+        Some(revision) => GateSettings::against(revision, gate, config)?,
+        None => GateSettings::as_they_are(config),
+    };
+    // What head changes of them is said at once, too.
+    agreed.notes.iter().for_each(|note| output::line(&words::note(note)));
     let is_server = flags.is_of_servers();
     if is_server {
-        agreed.notes.extend(server_program::notes()?);
+        agreed.notes.extend(launched_workers::notes()?);
     }
     // Which cases there are depends on them.
     let is_of_benches = !is_server && agreed.config.worker.command.is_empty() && flags.base_bin.is_none();
@@ -74,7 +79,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     agreed.notes.extend(preflight::targets_unless(chosen.are_criterions, config, !is_of_benches)?);
     if is_server {
-        config.measured.memory.case = server_program::memory_case()?;
+        config.measured.memory.case = launched_workers::memory_case()?;
         config.measured.seed = run_seed(config.measured.seed);
     }
     preflight::calibrations(config)?;
@@ -90,7 +95,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         Explaining::new(flags.explain.clone(), flags.against.as_deref().and_then(edited))
     });
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let policy = Policy { allow_output_change: flags.allow_output_change, ..policy(config) };
+    let policy = Policy { allow_output_change: flags.allow_output_change, ..config.policy.clone() };
     let mut lost = part::Lost::default();
     let parts = part::of_benches(gate, &agreed, (&benches, &trees), &mut lost, &cancelled)?;
     let (mut receipts, count, mut is_cut) = (Vec::new(), parts.len(), false);
@@ -131,8 +136,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         let names: Vec<&str> = benches.iter().map(|bench| bench.target.as_str()).collect();
         (receipt.base.engine.model, receipt.head.engine.model) = (names.join(","), names.join(","));
         if !is_partial {
-            let share = receipt.share.take();
-            receipt.share = flags.shard.zip(share).map(|(shard, share)| shard.record(share.suite_cases));
+            receipt.share.take_if(|share| share.of == 1);
         }
     }
     explain::unknown(&receipt, &flags.explain).iter().for_each(|line| output::line(line));
@@ -160,7 +164,7 @@ fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
         None => GateSettings::as_they_are(config),
     };
     let allow_output_change = gate.paired.allow_output_change;
-    conclude(gate, receipt, &Policy { allow_output_change, ..policy(&agreed.config) }, None)
+    conclude(gate, receipt, &Policy { allow_output_change, ..agreed.config.policy }, None)
 }
 
 /// Judges, prints, and writes what was asked for.
@@ -180,19 +184,6 @@ fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &Policy, out: Option<&P
     }
     let inputs = Inputs { paired: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
     Ok(pages::conclude(&inputs, gate.json.as_deref(), gate.report.as_deref(), written))
-}
-
-/// What a paired run is judged by.
-pub fn policy(config: &Config) -> Policy {
-    Policy { undecided_passes: config.paired.undecided == Undecided::Warn, ..config.policy.clone() }
-}
-
-/// What both sides are judged by. What head changes of it is said at once, too.
-fn agreed(gate: &Gate, config: &Config) -> Result<GateSettings> {
-    let Some(revision) = &gate.paired.against else { return Ok(GateSettings::as_they_are(config)) };
-    let agreed = GateSettings::against(revision, gate, config)?;
-    agreed.notes.iter().for_each(|note| output::line(&words::note(note)));
-    Ok(agreed)
 }
 
 /// What `config` says of a comparison of these two.

@@ -11,7 +11,7 @@ use super::flags;
 use crate::config::{BenchTarget, Config};
 use crate::machine;
 use infergate_judge::ensure_targets_name;
-use infergate_receipts::{Baseline, Calibration, Note, Subject, read};
+use infergate_receipts::{Baseline, Calibration, Note, Subject};
 
 /// Refuses a model file that is not there, and a prompt that cannot be read.
 pub fn check(config: &Config) -> Result<()> {
@@ -63,18 +63,12 @@ fn possible_cases(patterns: &[String]) -> Result<Vec<Case>> {
 
 /// Reads every baseline of this machine class: a run should not end at one that cannot be read.
 pub fn baselines(config: &Config) -> Result<()> {
-    for path in flags::json_files(&config.baselines.join(machine::detect().class))? {
-        read::<Baseline>(&path)?;
-    }
-    Ok(())
+    flags::documents::<Baseline>(&config.baselines.join(machine::detect().class)).map(drop)
 }
 
 /// As [`baselines`], of the calibrations.
 pub fn calibrations(config: &Config) -> Result<()> {
-    for path in flags::json_files(&calibration_folder(config, &machine::detect().class))? {
-        read::<Calibration>(&path)?;
-    }
-    Ok(())
+    flags::documents::<Calibration>(&calibration_folder(config, &machine::detect().class)).map(drop)
 }
 
 /// Where the calibration of a machine class and a model is kept.

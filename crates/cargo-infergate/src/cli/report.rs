@@ -9,7 +9,7 @@ use clap::{Arg, Args};
 use super::flags::{self, Keys, TakesKeys};
 use super::outputs::{self, Written};
 use super::pages;
-use super::paired_gate::{self, find_calibration};
+use super::paired_gate::find_calibration;
 use crate::config::Config;
 use infergate_judge::memory;
 use infergate_judge::paired::{Policy, judge, missing, own_errors};
@@ -147,8 +147,7 @@ fn as_run(run: &ReceiptOrBaseline) -> Result<Receipt> {
 /// The verdict on files that came without one. `None` where there is nothing to decide.
 fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Result<Option<Verdict>> {
     if let Some(paired) = &inputs.paired {
-        let policy = paired_gate::policy(config);
-        return Ok(Some(if inputs.pull_request { again(paired, config, policy)? } else { judge(paired, &policy) }));
+        return Ok(Some(if inputs.pull_request { again(paired, config)? } else { judge(paired, &config.policy) }));
     }
     let mut rows = Vec::new();
     match runs {
@@ -170,11 +169,11 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
 /// The verdict on the receipt of somebody else's run, by the settings here: none of the limits that it holds, no intended
 /// change that is declared here already, and how often the gate is wrong by the calibration here. What the settings ask for and the run has not passes
 /// nothing.
-fn again(receipt: &PairedReceipt, config: &Config, policy: Policy) -> Result<Verdict> {
+fn again(receipt: &PairedReceipt, config: &Config) -> Result<Verdict> {
     let missing = missing(receipt, &config.measured.cases);
     // Noise lets nothing pass beside what is missing.
-    let undecided_passes = policy.undecided_passes && missing.is_none();
-    let policy = Policy { accepted_before: config.accept.clone(), undecided_passes, ..policy };
+    let undecided_passes = config.policy.undecided_passes && missing.is_none();
+    let policy = Policy { accepted_before: config.accept.clone(), undecided_passes, ..config.policy.clone() };
     let mut receipt = config.limits().set_in(receipt.clone());
     let notes = receipt.notes.len();
     receipt.notes.retain(|note| !is_of_errors(note));

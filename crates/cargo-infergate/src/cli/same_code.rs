@@ -7,7 +7,6 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::gate_options::Paired;
-use super::memory::Follower;
 use super::output;
 use super::sides::BuiltPair;
 use crate::config::Config;
@@ -105,8 +104,8 @@ fn is_same(base: &Program, head: &Program) -> bool {
 fn is_same_memory(sides: &BuiltPair) -> bool {
     match (&sides.base_memory, &sides.head_memory) {
         (_, None) => true,
-        (Some(base), Some(head)) => is_same(base, head.program()),
-        (None, Some(head)) => !Follower::is_asked_for(head),
+        (Some(base), Some(head)) => is_same(base, &head.program),
+        (None, Some(head)) => head.is_timed,
     }
 }
 

@@ -8,6 +8,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use infergate_core::printable::printable_within;
 use infergate_core::text_file::read_text;
 use infergate_receipts::{Note, Side, Terms};
 
@@ -28,8 +29,6 @@ enum KeyOwner {
     Base,
     /// Base's, or head's where base has no file.
     BaseIfThere,
-    /// Head's. It does not decide how head is judged, so no note names a change of it.
-    HeadUnnoted,
 }
 
 fn owner(key: &str) -> KeyOwner {
@@ -46,7 +45,6 @@ fn owner(key: &str) -> KeyOwner {
         | "server.throughput_limit"
         | "server.latency_limit" => KeyOwner::Base,
         "cases" | "memory.case" | "memory.runs" | "server.users" | "server.window_s" => KeyOwner::BaseIfThere,
-        "base_folder" => KeyOwner::HeadUnnoted,
         _ => KeyOwner::Head,
     }
 }
@@ -132,9 +130,8 @@ fn changes(base: Option<&str>, head: Option<&str>, by_head: bool) -> Result<Vec<
     let words = |layer: &Layer, key: &str| layer.get(key).map_or_else(|| flags::default_of(key), <[String]>::to_vec);
     let change = |key: &&str| {
         let (was, is) = (words(&was, key), words(&is, key));
-        let differs = was != is && owner(key) != KeyOwner::HeadUnnoted;
         let after_merge = !by_head && is_of_base(key, base.is_some());
-        differs.then(|| Note::GateChanged {
+        (was != is).then(|| Note::GateChanged {
             key: (*key).into(),
             was: shown(key, &was),
             is: shown(key, &is),
@@ -159,13 +156,11 @@ fn shown(key: &str, words: &[String]) -> String {
         _ => ["prompt", "baselines", "base_folder"].contains(&key),
     };
     let word = |word: &String| match word.split_once('=') {
+        Some((name, _)) if key == "options" => format!("{name}=..."),
         _ if is_path(word) => {
             word.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
         }
-        Some((name, _)) if key == "options" => format!("{name}=..."),
-        None if key == "options" => "...".to_owned(),
         _ => word.clone(),
     };
-    let text = words.iter().map(word).collect::<Vec<_>>().join(", ");
-    if text.chars().count() > SHOWN { text.chars().take(SHOWN).chain(['…']).collect() } else { text }
+    printable_within(&words.iter().map(word).collect::<Vec<_>>().join(", "), SHOWN).into_owned()
 }

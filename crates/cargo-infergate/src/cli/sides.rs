@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::gate_options::{Gate, Paired};
 use super::memory::Follower;
-use super::{command_program, memory, output, progress, server_program, swap, toolchain};
+use super::{launched_workers, memory, output, progress, swap, toolchain};
 use crate::config::{Config, current_folder};
 use crate::paired::Program;
 use infergate_build::bench_target::Source;
@@ -64,20 +64,20 @@ pub fn build(gate: &Gate, config: &Config, trees: &Trees) -> Result<BuiltPair> {
     if !flags.base_url.is_empty() {
         ensure_pairs(flags)?;
         return Ok(BuiltPair::of(
-            server_program::running(config, &flags.base_url).context("--base-url")?,
-            server_program::running(config, &flags.head_url).context("--head-url")?,
+            launched_workers::running(config, &flags.base_url).context("--base-url")?,
+            launched_workers::running(config, &flags.head_url).context("--head-url")?,
         ));
     }
     let revision = flags.against.as_deref();
     if flags.server {
         let revision = revision.context("--server compares with a revision; give --against")?;
-        let built = by_command(revision, config, server_program::program)?;
+        let built = by_command(revision, config, true)?;
         // The same server, in a process of its own: its memory is followed from outside.
         return Ok(BuiltPair { head_memory: Some(Follower::counting(built.head.clone())), ..built });
     }
     if !config.worker.command.is_empty() {
         let revision = revision.context("a worker.command is compared with a revision; give --against")?;
-        return by_command(revision, config, command_program::program);
+        return by_command(revision, config, false);
     }
     if !flags.swap.is_empty() {
         let named: Vec<String> = flags.swap.iter().map(|swap| format!("--swap {swap}")).collect();
@@ -110,20 +110,21 @@ fn ensure_pairs(flags: &Paired) -> Result<()> {
     Ok(())
 }
 
-/// Whether a bench target builds in base, and in head, for one of which something did not. One that base lacks does not fail there if it fails
-/// in head. `None` if nothing is built.
-pub fn builds(gate: &Gate, config: &Config, trees: &Trees) -> Option<(bool, bool)> {
+/// Whether a bench target, one side of which did not build, fails in base. One that base lacks does not fail there if it fails in head.
+/// `None` if nothing is built, or both sides build.
+pub fn fails_in_base(gate: &Gate, config: &Config, trees: &Trees) -> Option<bool> {
     let wanted = &config.wanted();
     let revision = gate.paired.against.as_deref()?;
     let head = head(config, trees);
     let replace = head.as_ref().is_ok_and(|(_, tree)| tree.is_some());
-    let in_base = || -> Result<bool> {
+    let builds_in_base = || -> Result<bool> {
         let base = trees.checkout(revision, Slot::Base, wanted)?;
         base.take_lock_file(&Workspace::load(Path::new("."))?.lock_file())?;
         let lacks = base.workspace()?.with_bench(&config.bench).is_empty();
         Ok(if lacks { head.is_err() } else { base.build(wanted, replace).is_ok() })
     };
-    Some((in_base().unwrap_or(false), head.is_ok()))
+    let fails = !builds_in_base().unwrap_or(false);
+    (fails || head.is_err()).then_some(fails)
 }
 
 /// Head's worker. Plain criterion is no worker: it is built in a checkout in which criterion is replaced, which is given, too. If a package has
@@ -222,16 +223,13 @@ fn build_notes(base: &Tree, head: &Source, left_behind: Option<profiles::LeftBeh
 }
 
 /// A program of the working tree, and of a revision, which the user's own command makes.
-fn by_command(
-    revision: &str,
-    config: &Config,
-    program: impl Fn(&Config, &Path, &str, Option<String>, Option<bool>) -> Result<Program>,
-) -> Result<BuiltPair> {
+fn by_command(revision: &str, config: &Config, is_server: bool) -> Result<BuiltPair> {
     let tree = Tree::checkout(revision, Slot::Base, &config.wanted())?;
-    let base = program(config, &tree.folder()?, "base", Some(tree.commit.clone()), Some(false))?;
+    let program =
+        |folder: &Path, side, built_from| launched_workers::program(config, is_server, folder, side, built_from);
+    let base = program(&tree.folder()?, "base", (Some(tree.commit.clone()), Some(false)))?;
     let here = current_folder()?;
-    let (commit, dirty) = infergate_core::build_info::git(&here);
-    let head = program(config, &here, "head", commit, dirty)?;
+    let head = program(&here, "head", infergate_core::build_info::git(&here))?;
     Ok(BuiltPair { trees: vec![Rc::new(tree)], ..BuiltPair::of(base, head) })
 }
 

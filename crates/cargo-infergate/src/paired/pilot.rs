@@ -14,7 +14,7 @@ use super::iterations::divide;
 use super::one_core::Spent;
 use super::pairs::{Pairs, first_pairs};
 use super::started::{Started, only_in_base, only_in_head, start};
-use super::{Order, PairedRequest, PairedRun, Shard, windows};
+use super::{Order, PairedRequest, PairedRun, of_shard, windows};
 use crate::suite::fitting;
 use infergate_core::case::Case;
 use infergate_core::clock::{Clock, MonotonicClock};
@@ -36,20 +36,25 @@ const PILOT_OF_BUDGET: f64 = 0.2;
 /// A budget holds so many blocks more than the fewest that can call a slow case: the evidence of a block is seldom whole.
 const BLOCKS_TO_SPARE: usize = 4;
 
-/// Loads both sides, compares their outputs and plans the blocks: what head cannot do is a failed run, what only base cannot do is not
-/// comparable. A bench that fails is named and excluded; where a process may have ended by it, the pilot starts again without it.
-pub fn run<'a>(
-    request: &'a PairedRequest,
-    progress: &mut dyn FnMut(&Progress),
-    cancelled: &'a AtomicBool,
-) -> Result<PairedRun<'a>, WorkerError> {
-    let clock = MonotonicClock::new();
-    let mut excluded = ExcludedBenches::default();
-    let mut show = |label: &str| progress(&Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 });
-    loop {
-        if let Some(mut run) = attempt(request, &clock, &mut excluded, &mut show, cancelled)? {
-            excluded.note(request, &mut run.receipt);
-            return Ok(run);
+impl<'a> PairedRun<'a> {
+    /// Runs the pilot: loads both sides, compares their outputs and plans the blocks. A bench that fails is named and excluded; where a
+    /// process may have ended by it, the pilot starts again without it.
+    ///
+    /// # Errors
+    /// As [`crate::suite::run`]; [`WorkerError::NotComparable`] where base cannot run what head can, or another model.
+    pub fn begin(
+        request: &'a PairedRequest,
+        progress: &mut dyn FnMut(&Progress),
+        cancelled: &'a AtomicBool,
+    ) -> Result<Self, WorkerError> {
+        let clock = MonotonicClock::new();
+        let mut excluded = ExcludedBenches::default();
+        let mut show = |label: &str| progress(&Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 });
+        loop {
+            if let Some(mut run) = attempt(request, &clock, &mut excluded, &mut show, cancelled)? {
+                excluded.note(request, &mut run.receipt);
+                return Ok(run);
+            }
         }
     }
 }
@@ -244,31 +249,19 @@ fn choose(
     // Of several bench targets it is given which cases.
     match &request.only {
         Some(only) => cases.retain(|case| only.contains(case)),
-        None => cases = of_shard(request.shard, cases)?,
+        None => {
+            let mine = of_shard(request.shard, &cases)?;
+            cases.retain(|case| mine.contains(case));
+        }
     }
-    let shard = request.shard.unwrap_or(Shard { number: 1, of: 1 });
-    let mut benches = shared(&request.cases, cases, (&head.benches, &base.benches), shard.of > 1)?;
+    let (number, of) = (request.shard.index() as usize + 1, request.shard.count() as usize);
+    let mut benches = shared(&request.cases, cases, (&head.benches, &base.benches), of > 1)?;
     benches.cases.retain(|case| !excluded.has(*case));
-    let share = (shard.of > 1 || request.elsewhere > 0).then(|| shard.record(suite_cases));
+    let share = (of > 1 || request.elsewhere > 0).then_some(ShareRecord { number, of, suite_cases });
     let all = benches.cases.len() + benches.only_in_head.len() + benches.only_in_base.len();
     ensure_few(share.map_or(all, |_| suite_cases))?;
     (head.record.unmatched, base.record.unmatched) = (benches.only_in_head, benches.only_in_base);
     Ok((benches.cases, share))
-}
-
-/// The cases that this machine measures.
-fn of_shard(shard: Option<Shard>, cases: Vec<Case>) -> anyhow::Result<Vec<Case>> {
-    let Some(shard) = shard else { return Ok(cases) };
-    let count = cases.len();
-    let mine = shard.mine(&cases);
-    let taken: Vec<Case> = cases.into_iter().filter(|case| mine.contains(case)).collect();
-    ensure!(
-        !taken.is_empty(),
-        "--shard {}/{}: there are {count} cases; use at most so many shards",
-        shard.number,
-        shard.of
-    );
-    Ok(taken)
 }
 
 /// A paired run looks at its cases together: with each further one, each has to show more.

@@ -2,13 +2,16 @@
 
 use std::time::{Duration, SystemTime};
 
+use anyhow::{Result, ensure};
+
 use super::windows::UnderLoad;
 use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
 use infergate_core::load::PLACES;
 use infergate_core::worker::Program;
 use infergate_judge::paired::Limits;
-use infergate_receipts::{Accept, BuiltWith, CodeRecord, Note, OUTPUT, ShareRecord, Terms};
+use infergate_load::plan::shard::Shard;
+use infergate_receipts::{Accept, BuiltWith, CodeRecord, Note, OUTPUT, Terms};
 
 /// A seed that no other run of servers has, with zeros where its [places](PLACES) are. Below 2^53, as any program can read it from JSON.
 pub fn run_seed(seed: u64) -> u64 {
@@ -27,8 +30,8 @@ pub struct PairedRequest {
     pub cases: Vec<String>,
     /// The case that a memory phase will repeat afterwards: it has to fit the model's context, too.
     pub memory_case: Option<Case>,
-    /// Of the cases, each so many-th alone, the first of them being this one; `None` takes all.
-    pub shard: Option<Shard>,
+    /// Which of the cases: those of one of several machines that measure a suite together.
+    pub shard: Shard,
     /// Of the cases, these alone; `None` takes all.
     pub only: Option<Vec<Case>>,
     /// Cases of the same suite that other runs of this gate measure.
@@ -66,25 +69,16 @@ pub struct PairedRequest {
     pub notes: Vec<Note>,
 }
 
-/// One of several machines that measure a suite together: number `number`, from 1, of `of`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shard {
-    pub number: usize,
-    pub of: usize,
-}
-
-impl Shard {
-    /// Those of a suite that it measures. By their names: another process may list them in another order.
-    pub fn mine(self, suite: &[Case]) -> Vec<Case> {
-        let mut sorted = suite.to_vec();
-        sorted.sort_by_cached_key(Case::to_string);
-        sorted.into_iter().skip(self.number - 1).step_by(self.of).collect()
-    }
-
-    /// What the receipt keeps of it, in a suite of so many cases.
-    pub fn record(self, suite_cases: usize) -> ShareRecord {
-        ShareRecord { number: self.number, of: self.of, suite_cases }
-    }
+/// The cases of a suite that one of several machines measures. By their names: another process may list them in another order.
+///
+/// # Errors
+/// A shard that none is left for.
+pub fn of_shard(shard: Shard, suite: &[Case]) -> Result<Vec<Case>> {
+    let mut sorted = suite.to_vec();
+    sorted.sort_by_cached_key(Case::to_string);
+    let mine: Vec<Case> = sorted.into_iter().skip(shard.index() as usize).step_by(shard.count() as usize).collect();
+    ensure!(!mine.is_empty(), "--shard: there are {} cases; use at most so many shards", suite.len());
+    Ok(mine)
 }
 
 impl PairedRequest {
@@ -96,7 +90,7 @@ impl PairedRequest {
             load,
             cases: Vec::new(),
             memory_case: None,
-            shard: None,
+            shard: Shard::WHOLE,
             only: None,
             elsewhere: 0,
             share_of_time: 1.0,

@@ -12,6 +12,7 @@ use infergate_core::printable::printable_within;
 use infergate_core::process::Group;
 use infergate_core::worker::ending;
 
+use crate::config::ServerConfig;
 use infergate_build::watcher::{end_children, remove_own_variables};
 
 /// How far apart a server is asked whether it is ready, or has ended.
@@ -30,17 +31,6 @@ const SHOWN_CHARS: usize = 300;
 /// What stands in an argument for the port the server is to listen on.
 const PORT: &str = "{port}";
 
-/// How a server is started.
-#[derive(Debug, Clone)]
-pub struct Start {
-    /// The program and its arguments, one of which holds `{port}`.
-    pub command: Vec<String>,
-    /// The path that answers 2xx once it is ready.
-    pub ready: String,
-    /// It has to be ready within this.
-    pub ready_within: Duration,
-}
-
 /// A server that is ready. It ends, with all it started, when this is dropped.
 pub struct Server {
     process: Group,
@@ -50,14 +40,15 @@ pub struct Server {
 
 impl Server {
     /// Starts it on a free port of this machine, and waits.
-    pub fn start(start: &Start) -> Result<Self> {
+    pub fn start(settings: &ServerConfig) -> Result<Self> {
+        let ServerConfig { command, ready, ready_s, .. } = settings;
         ensure!(
-            start.command.iter().any(|word| word.contains(PORT)),
+            command.iter().any(|word| word.contains(PORT)),
             "server.command: no argument holds {PORT}; the server has to be told where to listen"
         );
         let address = free_address()?;
         let port = address.port().to_string();
-        let words: Vec<String> = start.command.iter().map(|word| word.replace(PORT, &port)).collect();
+        let words: Vec<String> = command.iter().map(|word| word.replace(PORT, &port)).collect();
         let (program, arguments) = words.split_first().context("server.command names no program")?;
         let log = tempfile::tempfile().context("no temporary file for the server's log")?;
         let copy = || log.try_clone().context("no temporary file for the server's log");
@@ -69,7 +60,7 @@ impl Server {
         let mut server = Self { process, log, address };
         let begun = Instant::now();
         loop {
-            let is_ready = answers(address, &start.ready);
+            let is_ready = answers(address, ready);
             // What answers is another server, where this one has ended: it took the port first.
             if let Some(how) = server.ended() {
                 bail!("the server ended before it was ready {how}");
@@ -78,10 +69,8 @@ impl Server {
                 return Ok(server);
             }
             ensure!(
-                begun.elapsed() < start.ready_within,
-                "the server does not answer 2xx on {} within {:.0} s{}; see server.ready and server.ready_s",
-                start.ready,
-                start.ready_within.as_secs_f64(),
+                begun.elapsed() < Duration::from_secs(*ready_s),
+                "the server does not answer 2xx on {ready} within {ready_s} s{}; see server.ready and server.ready_s",
                 last_line(&mut server.log)
             );
             thread::sleep(LOOK);

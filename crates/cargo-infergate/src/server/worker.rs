@@ -17,10 +17,12 @@ use infergate_core::load::{
 use infergate_core::outcome::InvariantBroken;
 use infergate_core::sha256::WORDS;
 use infergate_core::worker::{Capability, Hello, Ids, Loaded, Measured, MemoryState, PreparedReply, Sampling, hello};
+use serde::{Deserialize, Serialize};
 
 use super::answer::{Part, sent_tokens, untimed, words_of};
 use super::memory::of_started;
-use super::process::{Server, Start};
+use super::process::Server;
+use crate::config::ServerConfig;
 use infergate_load::api::body::Wanted;
 use infergate_load::client::dial::Network;
 use infergate_load::client::endpoint::Client;
@@ -73,24 +75,12 @@ const fn seed_of(of_block: u64, number: u64) -> u64 {
 }
 
 /// Which server, and what is asked of it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// How it is started, or the address of one that runs already.
-    pub server: Where,
-    /// What every request says.
-    pub wanted: Wanted,
+    pub settings: ServerConfig,
     pub scenarios: Vec<Scenario>,
-    /// Whether the same prompt gives the same text.
-    pub check_output: bool,
-    /// Users at once; `None`: single requests are timed.
-    pub users: Option<u32>,
-}
-
-#[derive(Debug, Clone)]
-pub enum Where {
-    Started(Start),
-    /// It runs at this URL.
-    Running(String),
+    /// The server's address, where it runs already.
+    pub url: Option<String>,
 }
 
 /// Answers requests on stdin until it ends.
@@ -146,25 +136,35 @@ impl Measured for Worker {
         // A second one ends the first.
         self.loaded = None;
         let begun = std::time::Instant::now();
-        let (server, url) = match &self.job.server {
-            Where::Started(start) => {
-                let server = Server::start(start)?;
+        let ServerConfig { ref model, api, ignore_eos, .. } = self.job.settings;
+        let (server, url) = match &self.job.url {
+            Some(url) => (None, url.clone()),
+            None => {
+                let server = Server::start(&self.job.settings)?;
                 let url = format!("http://{}", server.address);
                 (Some(server), url)
             }
-            Where::Running(url) => (None, url.clone()),
         };
-        let url = Url::parse(&url, self.job.wanted.api)?;
+        let url = Url::parse(&url, api)?;
         let dial = Box::new(Network::new(&url, Http::One)?);
         // A refusal that is tried again would hide in the time of another attempt.
         let limits = Limits { attempts: 1, ..Limits::default() };
-        let endpoint = Endpoint::new(dial, Http::One, &url, None, self.job.wanted.clone(), limits)?;
+        let model = model.clone();
+        let wanted = Wanted {
+            api,
+            model: model.clone(),
+            limit_field: "max_tokens",
+            ignore_eos,
+            min_tokens: ignore_eos,
+            usage: true,
+        };
+        let endpoint = Endpoint::new(dial, Http::One, &url, None, wanted, limits)?;
         let client = Client::new(vec![endpoint])?;
         self.loaded = Some(Loading { client, server, seed: request.seed, outputs: BTreeMap::new(), skipped: 0 });
         let engine = EngineInfo {
             name: "server".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            model: self.job.wanted.model.clone(),
+            model,
             dtype: "none".into(),
             // It may go on by itself: a whole request is the smallest turn.
             pacing: Pacing::Streaming,
@@ -259,7 +259,7 @@ impl Worker {
                 METRICS.into_iter().filter_map(named).collect()
             };
             let single = || vec![(format!("{name}/ttft"), Part::Ttft), (format!("{name}/itl"), Part::Itl)];
-            for (name, part) in self.job.users.map_or_else(single, of_load) {
+            for (name, part) in self.job.settings.users.map_or_else(single, of_load) {
                 cases.push((Case::Bench(BenchName::new(&name)?), at, part));
             }
         }
@@ -285,7 +285,7 @@ impl Worker {
             output.ids = known;
         } else if is_new {
             is_same = self.output(scenario)?.ids == output.ids;
-            if is_same && self.job.check_output {
+            if is_same && self.job.settings.check_output {
                 let texts = self.repeated_texts(scenario)?;
                 is_same = texts == self.repeated_texts(scenario)?;
                 output.ids.extend(texts);
@@ -310,7 +310,7 @@ impl Worker {
     fn output(&mut self, scenario: usize) -> Result<Texts> {
         self.ask_next(scenario)?;
         let record = self.ask(scenario, PREPARED)?;
-        let ids = self.job.check_output.then(|| words_of(&record)).transpose()?.unwrap_or_default();
+        let ids = self.job.settings.check_output.then(|| words_of(&record)).transpose()?.unwrap_or_default();
         Ok(Texts { ids, tokens: sent_tokens(&record) })
     }
 
@@ -356,16 +356,15 @@ impl Worker {
     /// model from ending at once. Under load, where failures are counted, one that is refused or cut beside the windows is sent again: a
     /// server may lose some.
     fn ask(&mut self, scenario: usize, number: u64) -> Result<RequestRecord> {
-        let mut left = if self.job.users.is_some() { AGAIN } else { 0 };
+        let mut left = if self.job.settings.users.is_some() { AGAIN } else { 0 };
         let seed = self.loaded()?.seed;
         let plan = self.level(seed, scenario, number)?;
         loop {
             let mut requests = self.loaded()?.client.run_level(&plan, &Arc::new(Live::default())).level.requests;
             let record = requests.pop().context("the client sent no request")?;
             let Some(failure) = &record.failure else { return Ok(record) };
-            let Wanted { ignore_eos, min_tokens, .. } = self.job.wanted;
             let is_short = failure.class == FailureClass::WrongLength && record.chunk_ns.is_empty();
-            if is_short && !ignore_eos && !min_tokens {
+            if is_short && !self.job.settings.ignore_eos {
                 return Ok(record);
             }
             ensure!(

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::flame::frames;
-use super::moved::{Pair, moved_of};
 use super::names::is_std;
 use super::program::Change;
-use super::tally::{Name, Part, Tally};
+use super::tally::{Name, Pair, Part, Tally, moved_of};
 use infergate_core::case::Case;
 use infergate_core::stats::holm_adjusted;
 use infergate_receipts::{CalledFunction, Explained, ExplainedFunction, MOST_CALLED, MOST_FUNCTIONS, Moved};

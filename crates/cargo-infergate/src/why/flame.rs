@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::moved::{Pair, moved_of};
-use super::tally::Name;
+use super::tally::{Name, Pair, moved_of};
 use infergate_receipts::{ExplainedFrame, MOST_FRAMES};
 
 /// Of all time, what everything below one frame has to have for the frames around it to be left out.

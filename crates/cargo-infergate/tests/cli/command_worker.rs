@@ -49,10 +49,10 @@ pub fn launched_until(
 ) -> (Client<'static>, Case) {
     let path = Path::new(program);
     let this = env!("CARGO_BIN_EXE_cargo-infergate");
-    let mut words = vec!["__watch", "--", this, "__command-worker", "--name", "it"];
-    words.extend(check_output.then_some("--check-output"));
-    words.extend(["--", program]);
-    words.extend(arguments);
+    let work = serde_json::json!({
+        "Program": { "case": "bench:it", "program": program, "arguments": arguments, "check_output": check_output }
+    });
+    let words = ["__watch", "--", this, "__worker", &work.to_string()];
     let launcher = Launcher {
         program: this.into(),
         arguments: words.into_iter().map(Into::into).collect(),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cargo_infergate::paired::Shard;
+use cargo_infergate::paired::of_shard;
 use cargo_infergate::suite::{self, SuiteRequest};
 use infergate::engine::LoadRequest;
 use infergate_core::case::Case;
@@ -11,6 +11,7 @@ use infergate_core::memory::{self, MemoryRequest};
 use infergate_core::progress::Progress;
 use infergate_core::worker;
 use infergate_core::worker::{Program, Timeouts};
+use infergate_load::plan::shard::Shard;
 use infergate_receipts::{Outcome, Receipt};
 
 fn request(worker: &str, model: &str) -> SuiteRequest {
@@ -134,8 +135,9 @@ fn what_the_model_said_is_kept_only_where_that_was_asked_for() {
 fn which_share_takes_a_bench_does_not_depend_on_where_it_is_listed() {
     let listed = |names: &[&str]| -> Vec<Case> { names.iter().map(|name| name.parse().expect("a bench")).collect() };
     let (one, other) = (listed(&["bench:b", "bench:a", "bench:c"]), listed(&["bench:c", "bench:b", "bench:a"]));
-    for number in [1, 2] {
-        assert_eq!(Shard { number, of: 2 }.mine(&one), Shard { number, of: 2 }.mine(&other));
+    let taken = |index, suite: &[Case]| of_shard(Shard::new(index, 2).expect("a shard"), suite).expect("some");
+    for index in [0, 1] {
+        assert_eq!(taken(index, &one), taken(index, &other));
     }
-    assert_eq!(Shard { number: 1, of: 2 }.mine(&one), listed(&["bench:a", "bench:c"]));
+    assert_eq!(taken(0, &one), listed(&["bench:a", "bench:c"]));
 }

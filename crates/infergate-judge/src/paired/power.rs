@@ -1,6 +1,6 @@
 //! How small a slowdown a run can call, given its noise: the rules themselves, simulated on normal blocks.
 
-use super::sequential::{is_called_beside, settled};
+use super::sequential::is_called_beside;
 use super::series::{MAX_BLOCKS, Series};
 use infergate_core::stats::{median, median_absolute_deviation, normal, sample_std};
 
@@ -74,19 +74,6 @@ fn smallest(limit: f64, noise: Blocks, blocks: usize, cases: usize) -> Option<f6
         }
     }
     Some(high.exp())
-}
-
-/// The blocks within which `POWER_ASKED` of unchanged cases pass `limit` (a ratio), whose blocks vary by `block_std`. `None` where they are more than a run has.
-pub fn blocks_to_pass(limit: f64, block_std: f64) -> Option<usize> {
-    let of_run = |differences| {
-        let series = Series { limit, expected_std: Some(block_std), differences, ..Series::default() };
-        let passed = settled(&[series])[0].filter(|(outcome, _)| outcome.exit_code() == 0);
-        passed.map_or(usize::MAX, |(_, blocks)| blocks)
-    };
-    let mut blocks: Vec<usize> = Blocks::Normal(block_std).runs(MAX_BLOCKS).into_iter().map(of_run).collect();
-    blocks.sort_unstable();
-    let asked = (POWER_ASKED * blocks.len() as f64).ceil() as usize;
-    blocks.get(asked.saturating_sub(1)).copied().filter(|blocks| *blocks <= MAX_BLOCKS)
 }
 
 /// Whether a case is called whose blocks lie off by so much, and which is slower by `slower` (ln).

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use infergate_build::git::git;
 use infergate_build::revision::short;
@@ -41,14 +41,6 @@ pub fn versions(names: &[String], versions: &[String], commit: &str) -> Result<V
         Ok(Point { name: format!("{} {version}", names.join(" and ")), commit: commit.to_owned(), swaps })
     };
     versions.iter().map(point).collect()
-}
-
-/// Refuses fewer than two versions, and one that is there twice.
-pub fn ensure_versions(versions: &[String]) -> Result<()> {
-    ensure!(versions.len() != 1, "--versions: name at least two, from a fast one to a slow one");
-    let mut seen = BTreeSet::new();
-    let twice = versions.iter().find(|version| !seen.insert(*version));
-    twice.map_or(Ok(()), |twice| bail!("--versions: {twice} is there twice; leave one"))
 }
 
 /// The point to try next between a good and a bad one: that nearest the middle of those that were not skipped. The neighbours of what does

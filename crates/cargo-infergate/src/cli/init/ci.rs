@@ -65,7 +65,7 @@ pub fn installed_from() -> Option<(String, String)> {
 fn commit() -> String {
     let given = option_env!("INFERGATE_COMMIT").filter(|commit| !commit.is_empty()).map(str::to_owned);
     let installed = || installed_from().map(|(_, commit)| commit);
-    let known = given.or_else(installed).or_else(of_checkout).or_else(of_package);
+    let known = given.or_else(installed).or_else(of_checkout);
     known.unwrap_or_else(|| concat!("v", env!("CARGO_PKG_VERSION")).into())
 }
 
@@ -74,11 +74,4 @@ fn of_checkout() -> Option<String> {
     let top = |root: &Path| git(root, &["rev-parse", "--show-toplevel"]).ok().map(PathBuf::from);
     let root = own_source().filter(|root| top(root).is_some_and(|top| outputs::same_file(&top, root)))?;
     commit_of(&root, "HEAD").ok()
-}
-
-/// Of the package that it was built of: `cargo publish` writes it down there.
-fn of_package() -> Option<String> {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(".cargo_vcs_info.json")).ok()?;
-    let info: serde_json::Value = serde_json::from_str(&text).ok()?;
-    info["git"]["sha1"].as_str().map(str::to_owned)
 }

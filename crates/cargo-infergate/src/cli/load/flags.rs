@@ -4,12 +4,11 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use clap::{Arg, ArgAction, Args, value_parser};
+use clap::{Arg, ArgAction, Args, Subcommand, value_parser};
 
-use super::merge::Commands;
 use crate::cli::flags::{self, Keys, TakesKeys};
 use crate::cli::machine_lock::Wait;
-use crate::config::{self, JUDGING, one_of, within};
+use crate::config::{self, JUDGING, duration, one_of, within};
 use infergate_core::load::Spacing;
 use infergate_load::api::body::Api;
 use infergate_load::client::stream::Http;
@@ -122,10 +121,10 @@ pub struct Target {
     #[arg(long, value_name = "[NAME=]IN,OUT")]
     pub price: Vec<String>,
     /// Time limit of a whole request, retries included
-    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = duration)]
     pub timeout: Duration,
     /// Time limit of a connection
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub connect_timeout: Duration,
     /// Attempts of a request where the server says 429 or 5xx; a Retry-After in seconds is kept to, and the wait counts; one beyond --timeout is not begun
     #[arg(long, default_value = "3", value_parser = value_parser!(u32).range(1..=100))]
@@ -164,13 +163,13 @@ pub struct Levels {
     #[arg(long, value_parser = value_parser!(u64).range(1..=1_000_000), conflicts_with = "duration")]
     pub requests: Option<u64>,
     /// Measured are the requests that start within this time, behind ramp and warm-up; more are sent until the last one has ended
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
     /// Requests of each user (of the schedule in an open loop) that end before measured ones start [default: 1 for each target]
     #[arg(long, value_parser = value_parser!(u64).range(0..=1_000_000))]
     pub warm_up: Option<u64>,
     /// Before the measured requests: users begin one after the other over this time, or the rate rises from 0
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     pub ramp: Option<Duration>,
 }
 
@@ -214,17 +213,29 @@ pub struct Shards {
     /// This client does part K of N; load merge puts the receipts together
     #[arg(long, value_name = "K/N", requires = "start_at")]
     pub shard: Option<Shard>,
-    /// When all shards begin: 2026-01-31T12:00:00Z, or seconds since 1970, with enough time for the self-audit
+    /// When all shards begin: 2026-01-31T12:00:00Z, with enough time for the self-audit
     #[arg(long, value_name = "TIME", value_parser = start_unix_ns)]
     pub start_at: Option<u64>,
 }
 
-/// `30s`, `2min`, `500ms`.
-fn time(text: &str) -> Result<Duration> {
-    let time = humantime::parse_duration(text).context("write for example 30s or 2min")?;
-    let is_allowed = time > Duration::ZERO && time <= Duration::from_secs(7 * 24 * 3600);
-    ensure!(is_allowed, "give a time above 0 and up to 7 days");
-    Ok(time)
+/// What `load` does beside putting on load.
+#[derive(Subcommand)]
+pub enum Commands {
+    Merge(Merge),
+}
+
+/// Put the shards of a load together
+#[derive(Args)]
+pub struct Merge {
+    /// Receipt of each shard
+    #[arg(value_name = "RECEIPT", required = true)]
+    pub receipts: Vec<PathBuf>,
+    /// Where the receipt of the whole load goes
+    #[arg(long)]
+    pub out: PathBuf,
+    /// Write that receipt here as well; - is stdout, which then has nothing else
+    #[arg(long)]
+    pub json: Option<PathBuf>,
 }
 
 /// `poisson`, `constant` or `gamma:0.5`.
@@ -254,14 +265,9 @@ fn percentile_limit(text: &str) -> Result<Limit> {
     Ok(limit)
 }
 
-/// Nanoseconds since 1970 of `2026-01-31T12:00:00Z`, or of seconds since 1970.
+/// Nanoseconds since 1970 of `2026-01-31T12:00:00Z`.
 fn start_unix_ns(text: &str) -> Result<u64> {
-    let time = match text.parse::<f64>().map(Duration::try_from_secs_f64) {
-        // Whole seconds do not go through a float, where they would lose their nanoseconds.
-        Ok(Ok(seconds)) => text.parse().map_or(seconds, Duration::from_secs),
-        _ => humantime::parse_rfc3339(text)
-            .context("write a time in UTC as 2026-01-31T12:00:00Z, or as seconds since 1970")?
-            .duration_since(SystemTime::UNIX_EPOCH)?,
-    };
-    u64::try_from(time.as_nanos()).context("is beyond the year 2554")
+    let time = humantime::parse_rfc3339(text).context("write a time in UTC such as 2026-01-31T12:00:00Z")?;
+    let since = time.duration_since(SystemTime::UNIX_EPOCH)?;
+    u64::try_from(since.as_nanos()).context("is beyond the year 2554")
 }

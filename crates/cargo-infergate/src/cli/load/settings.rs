@@ -25,52 +25,33 @@ const LEAST_REQUESTS: u64 = 40;
 /// Requests for an interval of a percentile, over those for the percentile itself.
 const DEPENDENT: u64 = 4;
 
+/// What all shards of a run have in common is serialised: its hash names the run.
+#[derive(Serialize)]
 pub struct Settings {
     /// Seed of arrivals.
     pub seed: u64,
     pub prompt_seed: u64,
     /// The scenarios, as they are run.
     pub scenarios: Vec<Scenario>,
-    /// The levels of each scenario.
-    pub loads: Loads,
+    /// The levels of each scenario; none where users are searched for.
+    pub loads: Vec<Arrivals>,
+    /// Users are searched for, up to so many.
+    pub search_up_to: Option<u32>,
     /// Limits of each request, and of percentiles.
     pub limits: Vec<Limit>,
     /// What has to be said of them.
+    #[serde(skip)]
     pub notes: Vec<String>,
     /// Which part of the load is this client's.
+    #[serde(skip)]
     pub shard: Shard,
     /// When all shards begin, nanoseconds since 1970 in UTC; `None`: at once.
     pub start_unix_ns: Option<u64>,
+    #[serde(skip)]
     prompts: Prompts,
     stop: Option<Stop>,
     warm_up_requests: u64,
     ramp_ns: u64,
-}
-
-/// Everything that shards of a run have in common.
-#[derive(Serialize)]
-struct Common<'a> {
-    targets: &'a [TargetRecord],
-    seed: u64,
-    prompt_seed: u64,
-    limits: &'a [Limit],
-    scenarios: &'a [Scenario],
-    loads: &'a [Arrivals],
-    stop: Option<Stop>,
-    warm_up_requests: u64,
-    ramp_ns: u64,
-    dataset: Option<String>,
-    shards: u32,
-    start_unix_ns: u64,
-}
-
-/// The levels of a scenario.
-pub enum Loads {
-    All(Vec<Arrivals>),
-    /// Users are searched for, up to so many.
-    UntilSlo {
-        most: u32,
-    },
 }
 
 impl Settings {
@@ -116,20 +97,22 @@ impl Settings {
             Some(path) => Prompts::File(Arc::new(Dataset::read(path)?)),
             None => Prompts::Words { seed: prompt_seed, shared: prompt_flags.shared_prefix },
         };
-        let ramp_ns = levels.ramp.map_or(Ok(0), |time| u64::try_from(time.as_nanos()))?;
-        let duration = levels.duration.map(|time| u64::try_from(time.as_nanos())).transpose()?;
-        let duration = duration.map(|ns| Stop::Duration { ns });
+        let ramp_ns = levels.ramp.map_or(0, |time| time.as_nanos() as u64);
+        let duration = levels.duration.map(|time| Stop::Duration { ns: time.as_nanos() as u64 });
         let count = levels.requests.map(|count| Stop::Requests { count });
-        let loads = match levels.until_slo.is_empty() {
-            true => Loads::All(arrivals(levels)),
-            false => Loads::UntilSlo { most: levels.max_users },
-        };
+        let search_up_to = (!levels.until_slo.is_empty()).then_some(levels.max_users);
+        let loads = if search_up_to.is_some() { Vec::new() } else { arrivals(levels) };
+        ensure!(
+            search_up_to.is_none() || shard.is_whole(),
+            "--until-slo: each shard would search by itself; give --users"
+        );
         ensure_divisible(&loads, shard)?;
         Ok(Self {
             seed,
             prompt_seed,
             scenarios,
             loads,
+            search_up_to,
             limits: [&levels.slo[..], &levels.until_slo].concat(),
             notes,
             prompts,
@@ -147,20 +130,8 @@ impl Settings {
         if shard.is_whole() {
             return Ok(None);
         }
-        let run = run_name(&Common {
-            targets,
-            seed: self.seed,
-            prompt_seed: self.prompt_seed,
-            limits: &self.limits,
-            scenarios: &self.scenarios,
-            loads: if let Loads::All(loads) = &self.loads { loads } else { &[] },
-            stop: self.stop,
-            warm_up_requests: self.warm_up_requests,
-            ramp_ns: self.ramp_ns,
-            dataset: if let Prompts::File(dataset) = &self.prompts { Some(dataset.sha256()) } else { None },
-            shards: shard.count(),
-            start_unix_ns,
-        })?;
+        let dataset = if let Prompts::File(dataset) = &self.prompts { Some(dataset.sha256()) } else { None };
+        let run = run_name(&(self, targets, dataset, shard.count()))?;
         let (index, count, machine) = (shard.index(), shard.count(), machine.to_owned());
         Ok(Some(ShardRecord { index, count, run, start_unix_ns, clock_unix_ns: start_unix_ns, machine }))
     }
@@ -196,11 +167,7 @@ impl Settings {
 }
 
 /// Refuses levels that cannot be shared among shards.
-fn ensure_divisible(loads: &Loads, shard: Shard) -> Result<()> {
-    let Loads::All(loads) = loads else {
-        ensure!(shard.is_whole(), "--until-slo: each shard would search by itself; give --users");
-        return Ok(());
-    };
+fn ensure_divisible(loads: &[Arrivals], shard: Shard) -> Result<()> {
     for arrivals in loads {
         let Arrivals::Closed { users } = *arrivals else { continue };
         ensure!(

@@ -12,11 +12,9 @@ use crate::config::Config;
 use crate::paired::{PairedRequest, PairedRun};
 use infergate_build::code::Changed;
 use infergate_build::sources::{self, Sources};
-use infergate_judge::paired::{
-    MAX_BLOCKS, QUICK_BLOCKS, block_noise, blocks_to_pass, fewest_to_fail, of_another_setup, open, own_errors,
-};
-use infergate_receipts::{Calibration, Note, PairedCase, PairedReceipt, Took, read};
-use infergate_report::paired;
+use infergate_core::progress::Progress;
+use infergate_judge::paired::{QUICK_BLOCKS, block_noise, of_another_setup, open, own_errors};
+use infergate_receipts::{Calibration, Note, PairedReceipt, Took, read};
 use infergate_report::words;
 
 /// Measures what can run something of `changed` until every case is settled, and keeps each block in `kept` as soon as it is measured. Both
@@ -31,7 +29,7 @@ pub fn measure(
     cancelled: &AtomicBool,
 ) -> Result<PairedReceipt> {
     let begun = Instant::now();
-    let mut show = |step: &infergate_core::progress::Progress| line.show(step);
+    let mut show = |step: &Progress| line.show(step);
     let mut run = PairedRun::begin(request, &mut show, cancelled)?;
     // Of a share of which nothing is left, the notes say why.
     if request.is_same_code() || run.receipt().cases.is_empty() {
@@ -42,8 +40,7 @@ pub fn measure(
     if let Some(calibration) = calibrated {
         run.expect(&block_noise(calibration));
     }
-    let step =
-        |label: &str| infergate_core::progress::Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 };
+    let step = |label: &str| Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 };
     if let Some(changed) = changed.filter(|_| !request.quick && run.receipt().code.is_some()) {
         show(&step("what the cases run of what changed"));
         let runs = coverage::trace(&run.receipt().cases, request, changed, cancelled)?;
@@ -61,7 +58,6 @@ pub fn measure(
         })?;
     }
     let builds_ns = begun.elapsed().as_nanos() as u64 - pilot_ns;
-    let blocks = run.blocks_in_budget().unwrap_or(MAX_BLOCKS).min(MAX_BLOCKS);
     let (broken, found) = (&run.receipt().broken, &run.receipt().notes[request.notes.len()..]);
     for message in broken.iter().cloned().chain(found.iter().map(words::note)) {
         line.above(|| output::line(&message));
@@ -72,9 +68,6 @@ pub fn measure(
             receipt.cases.iter().filter(|case| case.timed && is_open).map(|case| case.id).collect()
         };
         return Ok(run.run(&open, &mut show)?);
-    }
-    if request.budget.is_some() && blocks > 0 {
-        line.above(|| output::line(&in_budget(&run, blocks)));
     }
     let left_out = run.fit_to_budget();
     if left_out > 0 {
@@ -92,21 +85,6 @@ pub fn measure(
     receipt.notes.extend(placed.map(Note::from));
     receipt.notes.push(own_errors(calibration.as_ref(), &receipt));
     Ok(receipt)
-}
-
-/// What the budget is enough for, by how much cases are expected to vary.
-fn in_budget(run: &PairedRun<'_>, blocks: usize) -> String {
-    let timed: Vec<_> = run.receipt().cases.iter().filter(|case| case.timed && case.load.is_none()).collect();
-    let needed = |case: &PairedCase| blocks_to_pass(case.threshold.ln(), case.expected_std.unwrap_or(0.0));
-    let all: Vec<Option<usize>> = timed.iter().map(|case| needed(case)).collect();
-    let is_too_few = |needed: &Option<usize>| needed.is_none_or(|needed| needed > blocks);
-    let undecided: Vec<String> =
-        timed.iter().zip(&all).filter(|(_, needed)| is_too_few(needed)).map(|(case, _)| case.id.to_string()).collect();
-    let most = all.iter().copied().max().flatten().filter(|_| all.iter().all(Option::is_some));
-    let more_s = most.map(|most| most.saturating_sub(blocks) as f64 * run.block_ns() as f64 / 1e9);
-    let budget_s = run.budget().map_or(0.0, |budget| budget.as_secs_f64());
-    let to_fail = fewest_to_fail(run.receipt().cases_elsewhere() + timed.len());
-    paired::budget(blocks, to_fail, &undecided, more_s.map(|more_s| budget_s + more_s))
 }
 
 /// This machine class's calibration of this model, of whatever threads, where there is one. One that cannot be read is an error, not a silence.

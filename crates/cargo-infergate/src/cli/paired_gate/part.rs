@@ -13,10 +13,10 @@ use super::super::memory::Follower;
 use super::super::outputs::Kept;
 use super::super::settings_policy::GateSettings;
 use super::super::sides::{self, BuiltPair};
-use super::super::{allocated, bench_counters, explain, memory, output, progress, same_code, server_program};
+use super::super::{allocated, bench_counters, explain, memory, output, progress, same_code};
 use super::request;
-use crate::config::{BenchTarget, Config};
-use crate::paired::{PairedRequest, Program, ensure_not};
+use crate::config::{BenchTarget, Config, ServerConfig};
+use crate::paired::{PairedRequest, Program, UnderLoad, ensure_not, of_shard};
 use infergate_build::code::Changed;
 use infergate_build::revision::Tree;
 use infergate_build::sources::Sources;
@@ -25,6 +25,7 @@ use infergate_core::case::{Case, Phase, choose_benches};
 use infergate_core::receipt::file_word;
 use infergate_core::worker::{Client, Timeouts, WorkerError};
 use infergate_judge::paired::Policy;
+use infergate_load::plan::shard::Shard;
 use infergate_receipts::{PairedReceipt, clause};
 
 /// Both sides of one bench target, built.
@@ -58,25 +59,24 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Says what is wrong with a bench target, and goes on with the others where there are some. `works` says whether it does in base and
-    /// in head, where that was asked.
+    /// Says what is wrong with a bench target, and goes on with the others where there are some. What fails in base alone, or in both, is
+    /// `in_base`; `None` where that is not known.
     pub fn add(
         &mut self,
         bench: &BenchTarget,
         error: anyhow::Error,
-        works: Option<(bool, bool)>,
+        in_base: Option<bool>,
         is_last: bool,
     ) -> Result<()> {
         if is_last || progress::is_cancelled() {
             return Err(error);
         }
         let is_not_comparable = matches!(WorkerError::find(&error), Some(WorkerError::NotComparable(_)));
-        let (list, whose) = match works {
-            Some((false, true)) => (&mut self.in_base, ", it fails in base"),
-            Some((false, false)) => (&mut self.in_base, ", it fails in base and head"),
-            Some((true, false)) => (&mut self.in_head, ", it fails in head alone"),
-            Some((true, true)) | None if is_not_comparable => (&mut self.in_base, ""),
-            Some((true, true)) | None => (&mut self.in_head, ""),
+        let (list, whose) = match in_base {
+            Some(true) => (&mut self.in_base, ", it fails in base"),
+            Some(false) => (&mut self.in_head, ", it fails in head alone"),
+            None if is_not_comparable => (&mut self.in_base, ""),
+            None => (&mut self.in_head, ""),
         };
         let why = |why: String| format!("bench target '{}' is not compared{whose}: {why}", bench.name());
         output::line(&why(format!("{error:#}")));
@@ -86,12 +86,12 @@ impl Lost {
 
     /// As [`add`](Self::add), of one that was not measured to its end.
     pub fn add_unmeasured(&mut self, bench: &BenchTarget, error: anyhow::Error, is_last: bool) -> Result<()> {
-        let is_workers = match WorkerError::find(&error) {
+        let is_bases = match WorkerError::find(&error) {
             None | Some(WorkerError::Failed(_) | WorkerError::NotComparable(_)) => false,
             // A case can stand before it.
             Some(error) => error.to_string().split(": ").take(2).any(|word| word == "base"),
         };
-        self.add(bench, error, is_workers.then_some((false, true)), is_last)
+        self.add(bench, error, is_bases.then_some(true), is_last)
     }
 
     fn is_empty(&self) -> bool {
@@ -114,19 +114,23 @@ pub fn of_benches(
     let is_alone = benches.len() == 1;
     for (at, bench) in benches.iter().enumerate() {
         let config = Config { bench: bench.clone(), ..settings.config.clone() };
-        let prefix = (!is_alone).then(|| prefix(bench, benches));
-        match Part::build(gate, &config, trees, settings, prefix.as_deref(), cancelled) {
-            Ok(part) => parts.push(part),
+        match Part::build(gate, &config, trees, settings, cancelled) {
+            Ok(part) => parts.push(Part { is_alone, ..part }),
             Err(error) => {
                 let is_last = parts.is_empty() && at + 1 == benches.len();
-                let works =
-                    if is_last || progress::is_cancelled() { None } else { sides::builds(gate, &config, trees) };
-                lost.add(bench, error, works, is_last)?;
+                let is_alone = is_last || progress::is_cancelled();
+                let in_base = if is_alone { None } else { sides::fails_in_base(gate, &config, trees) };
+                lost.add(bench, error, in_base, is_last)?;
             }
         }
     }
     if !is_alone {
         share_out(&mut parts, benches, lost, cancelled)?;
+    }
+    // Before anything is timed: later the working tree may hold something else.
+    for part in &mut parts {
+        part.build_counting();
+        ensure_not(cancelled)?;
     }
     Ok(parts)
 }
@@ -148,8 +152,8 @@ fn share_out(parts: &mut Vec<Part>, benches: &[BenchTarget], lost: &mut Lost, ca
                 with_cases.push(part);
             }
             Err(error) => {
-                let in_base = listed(&part.request.base, &part.request, "base", cancelled).is_ok();
-                lost.add(&part.config.bench, error, Some((in_base, false)), false)?;
+                let in_base = listed(&part.request.base, &part.request, "base", cancelled).is_err();
+                lost.add(&part.config.bench, error, Some(in_base), false)?;
             }
         }
     }
@@ -160,17 +164,14 @@ fn share_out(parts: &mut Vec<Part>, benches: &[BenchTarget], lost: &mut Lost, ca
     let Some(first) = parts.first() else { return Ok(()) };
     let (shard, chosen) = (first.request.shard, choose_benches(&first.request.cases, &all)?);
     // As one suite: which share takes a case does not depend on how benches are divided into targets.
-    let taken = shard.map_or_else(|| chosen.clone(), |shard| shard.mine(&chosen));
-    let mine = |case: &Case| taken.contains(case);
-    let all_mine = all.iter().filter(|case| mine(case)).count();
-    ensure!(all_mine > 0, "--shard: there are {} cases; use at most so many shards", chosen.len());
+    let mine = of_shard(shard, &chosen)?;
     let suite_cases = chosen.len();
     let mut has_some = Vec::new();
     for (part, cases) in parts.iter_mut().zip(cases) {
-        let only: Vec<Case> = cases.iter().copied().filter(|case| mine(case)).collect();
+        let only: Vec<Case> = cases.iter().copied().filter(|case| mine.contains(case)).collect();
         let request = &mut part.request;
         request.elsewhere = suite_cases - only.len();
-        request.share_of_time = only.len() as f64 / all_mine as f64;
+        request.share_of_time = only.len() as f64 / mine.len() as f64;
         // A pattern can name benches of another target alone.
         request.cases.retain(|pattern| choose_benches(std::slice::from_ref(pattern), &cases).is_ok());
         has_some.push(!only.is_empty());
@@ -205,13 +206,11 @@ fn listed(side: &Program, request: &PairedRequest, name: &str, cancelled: &Atomi
 }
 
 impl Part {
-    /// `prefix` stands before its benches' names, where it is one of several.
     fn build(
         gate: &Gate,
         config: &Config,
         trees: &Trees,
         GateSettings { terms, notes: known, .. }: &GateSettings,
-        prefix: Option<&str>,
         cancelled: &AtomicBool,
     ) -> Result<Self> {
         let begun = Instant::now();
@@ -221,39 +220,44 @@ impl Part {
         let looked = same_code::look(&gate.paired, config, &built);
         let memory_runs = if looked.skip_leaks { 0 } else { config.measured.memory.runs };
         let BuiltPair { base, head, base_memory, head_memory, sources, notes, trees } = built;
-        let follows = memory_runs > 0 && head_memory.as_ref().is_some_and(Follower::is_asked_for);
+        let follows = memory_runs > 0 && head_memory.as_ref().is_some_and(|head| !head.is_timed);
         let (flags, is_server) = (&gate.paired, gate.paired.is_of_servers());
+        let ServerConfig { users, window_s, .. } = config.server;
         let request = PairedRequest {
             memory_case: follows.then_some(config.measured.memory.case),
-            shard: flags.shard,
+            shard: flags.shard.unwrap_or(Shard::WHOLE),
             quick: flags.quick,
             allow_output_change: flags.allow_output_change,
             code: looked.code,
             terms: terms.clone(),
-            under_load: is_server.then(|| server_program::under_load(config)).flatten(),
+            under_load: users.filter(|_| is_server).map(|users| UnderLoad { users, window_s }),
             new_prompts: is_server,
             ready_within: is_server.then(|| config.server.least_load()),
             notes: [&known[..], &notes, &looked.notes].concat(),
             ..request(config, base, head)?
         };
-        let is_same = request.code.as_ref().is_some_and(|code| code.same);
-        let is_meant = prefix.is_none_or(|prefix| may_name(&request.cases, prefix));
-        let counts = memory_runs > 0 && !flags.quick && !is_same && is_meant;
-        let counting = counts.then(|| bench_counters::build(&sources, &request)).flatten();
-        ensure_not(cancelled)?;
         Ok(Self {
             config: config.clone(),
             request,
             sources,
-            counting,
+            counting: None,
             memory_runs,
             changed: looked.changed,
             base_memory,
             head_memory,
-            is_alone: prefix.is_none(),
+            is_alone: true,
             builds_ns: begun.elapsed().as_nanos() as u64,
             _trees: trees,
         })
+    }
+
+    /// Builds its benches as they count their heap, where that is asked for.
+    fn build_counting(&mut self) {
+        let begun = Instant::now();
+        if self.memory_runs > 0 && !self.request.quick && !self.request.is_same_code() {
+            self.counting = bench_counters::build(&self.sources, &self.request);
+        }
+        self.builds_ns += begun.elapsed().as_nanos() as u64;
     }
 
     /// The share of all bench targets' time that is for this one.
@@ -298,7 +302,7 @@ impl Part {
         if sources.head.is_some() && receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench) {
             (base_memory, head_memory) = (None, None);
         }
-        let mut programs = base_memory.clone().zip(head_memory.as_ref().map(|head| head.program().clone()));
+        let mut programs = base_memory.clone().zip(head_memory.as_ref().map(|head| head.program.clone()));
         let more = !receipt.partial && (base_memory.is_some() || head_memory.is_some());
         // On disk it is partial until its last phase is in it.
         if more {
@@ -312,10 +316,6 @@ impl Part {
                 }
             }
         }
-        // They were built before it was known whose names they carry.
-        let prefix = &request.head.bench_prefix;
-        let named = |program: Program| Program { bench_prefix: prefix.clone(), ..program };
-        let counting = counting.map(|built| built.map(|(base, head)| (named(base), named(head))));
         if let Some(counting) = counting.filter(|_| !receipt.partial && receipt.base.counted.is_empty()) {
             kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
             bench_counters::attach(&mut receipt, &counting, &request, &progress::Line::default(), cancelled);
@@ -333,17 +333,6 @@ impl Part {
         receipt.took.explaining_ns = begun.elapsed().as_nanos() as u64;
         Ok(receipt)
     }
-}
-
-/// Whether one of these names and globs can be of a bench whose name begins so; none names all.
-fn may_name(patterns: &[String], prefix: &str) -> bool {
-    let literal =
-        |pattern: &String| pattern.split(['*', '?']).next().unwrap_or_default().trim_start_matches("bench:").to_owned();
-    let fits = |pattern: &String| {
-        let literal = literal(pattern);
-        literal.starts_with(prefix) || prefix.starts_with(&literal)
-    };
-    patterns.is_empty() || patterns.iter().any(fits)
 }
 
 /// `paired.parse.json`, or `paired.codec-parse.json` of one of several packages, beside `paired.json`.

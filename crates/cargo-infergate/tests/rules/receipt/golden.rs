@@ -65,6 +65,9 @@ fn blessing_appends_a_session_and_renews_the_exact_reference() {
 fn a_run_that_must_not_become_a_baseline_is_refused() {
     let sound = read::<Receipt>(&golden("receipt-1.json")).expect("a v1 receipt");
     let baseline = Baseline::from_receipt(&sound);
+    let error = baseline.ensure_accepts(&sound).expect_err("it is there").to_string();
+    assert!(error.contains("is in it already"), "{error}");
+    let sound = Receipt { created: "2027-01-01T00:00:00Z".into(), ..sound };
     baseline.ensure_accepts(&sound).expect("a sound run of the same subject");
     type Break = fn(&mut Receipt);
     let broken: [(&str, Break); 6] = [

@@ -1,0 +1,126 @@
+//! What is no worker itself and is made one: a program that is run once a sample (`[worker]`), and a server (`[server]`), started from
+//! each checkout or running at given addresses. A hidden command stands between the gate and either.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use crate::command_worker;
+use crate::config::{Config, ServerConfig, current_folder, scenarios_of};
+use crate::paired::Program;
+use crate::server::worker;
+use infergate_build::build_command::{self, find};
+use infergate_build::watcher;
+use infergate_core::case::{BenchName, Case};
+use infergate_core::process::this_program;
+use infergate_core::worker::{Launcher, WORKER_ARGUMENT};
+use infergate_load::client::url::Url;
+use infergate_receipts::{Note, Scenario};
+
+/// The hidden command.
+pub const COMMAND: &str = "__worker";
+
+/// What that command is to do.
+#[derive(Serialize, Deserialize)]
+enum Work {
+    Program(command_worker::Job),
+    Server(worker::Job),
+}
+
+impl Work {
+    fn words(&self) -> Result<Vec<OsString>> {
+        Ok(vec![COMMAND.into(), serde_json::to_string(self)?.into()])
+    }
+}
+
+/// Builds the server, or the program of `[worker]`, in `folder`, and gives it as a worker. `side` is how messages name it: `base`.
+pub fn program(
+    config: &Config,
+    is_server: bool,
+    folder: &Path,
+    side: &str,
+    (commit, dirty): (Option<String>, Option<bool>),
+) -> Result<Program> {
+    let (key, build, command) = match is_server {
+        true => ("server", &config.server.build, &config.server.command),
+        false => ("worker", &config.worker.build, &config.worker.command),
+    };
+    build_command::run(build, folder, side, &format!("{key}.build"))?;
+    let command = build_command::of_side(command, side);
+    let (first, arguments) = command
+        .split_first()
+        .with_context(|| format!("infergate.toml names no {key}.command; add [{key}] with one"))?;
+    let path = find(first, folder).with_context(|| {
+        format!(
+            "{side}: {key}.command: there is no program '{first}' in {}; build it with {key}.build",
+            folder.display()
+        )
+    })?;
+    let work = match is_server {
+        true => {
+            let settings = ServerConfig { command, ..config.server.clone() };
+            Work::Server(worker::Job { settings, scenarios: scenarios()?, url: None })
+        }
+        false => {
+            let name = Path::new(first).file_name().unwrap_or_default().to_string_lossy();
+            Work::Program(command_worker::Job {
+                case: Case::Bench(BenchName::new(&name)?),
+                program: path.clone(),
+                arguments: arguments.to_vec(),
+                check_output: config.worker.check_output,
+            })
+        }
+    };
+    let launcher = watcher::launcher(work.words()?, folder.to_owned())?;
+    Ok(Program { launcher: Some(launcher), ..Program::new(path, commit, dirty) })
+}
+
+/// The servers that run at `urls`; blocks take them in turn.
+pub fn running(config: &Config, urls: &[String]) -> Result<Program> {
+    let (program, folder) = (this_program()?, current_folder()?);
+    let launcher = |url: &String| {
+        Url::parse(url, config.server.api)?;
+        let job = worker::Job { settings: config.server.clone(), scenarios: scenarios()?, url: Some(url.clone()) };
+        Ok(Launcher { program: program.clone(), arguments: Work::Server(job).words()?, folder: folder.clone() })
+    };
+    let servers: Vec<Launcher> = urls.iter().map(launcher).collect::<Result<_>>()?;
+    Ok(Program { launcher: servers.first().cloned(), servers, ..Program::new(program.clone(), None, None) })
+}
+
+/// The case that a memory phase of a server repeats.
+pub fn memory_case() -> Result<Case> {
+    let first = scenarios()?.first().map(|scenario| scenario.name.clone()).unwrap_or_default();
+    Ok(Case::Bench(BenchName::new(&format!("{first}/ttft"))?))
+}
+
+/// Which turns of the scenarios the gate leaves out.
+pub fn notes() -> Result<Vec<Note>> {
+    let note = |one: &Scenario| format!("{}: each request is a first turn; `load` measures conversations", one.name);
+    Ok(scenarios()?.iter().filter(|one| one.turns > 1).map(note).map(Note::from).collect())
+}
+
+/// Those of infergate.toml, the same for both sides, or the first of those that `load` has.
+fn scenarios() -> Result<Vec<Scenario>> {
+    let own = scenarios_of(&current_folder()?)?;
+    Ok(if own.is_empty() { Scenario::defaults().into_iter().take(1).collect() } else { own })
+}
+
+/// The hidden command.
+#[derive(Args)]
+pub struct Worker {
+    work: String,
+    // The word that makes any program a worker comes after all others.
+    #[arg(long = WORKER_ARGUMENT.trim_start_matches('-'))]
+    _is_worker: bool,
+}
+
+pub fn serve(options: &Worker) -> Result<i32> {
+    match serde_json::from_str(&options.work).context("the work cannot be read")? {
+        Work::Program(job) => command_worker::serve(job)?,
+        Work::Server(job) => worker::serve(job)?,
+    }
+    Ok(0)
+}
