@@ -143,7 +143,7 @@ pub struct TimeEvidence {
     /// Base's time, nanoseconds: the Hodges-Lehmann estimate over its processes, as `ratio` is, of each one's median (or mean, by
     /// `statistic`), or the geometric mean over the baseline's days, since its last step, of the newest session of each.
     pub base_ns: Option<f64>,
-    /// Head's time, nanoseconds, likewise; of a run that is judged by a baseline the median over its processes.
+    /// Head's time, nanoseconds: of a paired run base's times `ratio`; of a run that is judged by a baseline the median over its processes.
     pub head_ns: Option<f64>,
     /// head / base; `null` where either is missing.
     pub ratio: Option<f64>,

@@ -140,14 +140,16 @@ pub fn decided(row: &VerdictRow) -> String {
 }
 
 /// `decode/p8 +5.7 % (15.5 to 16.2 ms; 95 %: +4.8 to +6.5 %; fails from +2.0 %)`, with the metric where it is not the usual one, and
-/// with the times where they moved as their pairs did; `None` where no change is known.
+/// with its times; `None` where no change is known.
 pub fn changed(row: &VerdictRow) -> Option<String> {
     let time = row.time()?;
     let change = time.ratio.filter(|ratio| ratio.is_finite())? - 1.0;
     let is_usual = row.subject.case().map(Metric::gated) == Some(time.metric) && time.statistic == Statistic::Median;
     let metric = if is_usual { String::new() } else { format!(" {}", measure(time)) };
-    let times = time.base_ns.zip(time.head_ns).filter(|(base, head)| (head > base) == (change > 0.0));
-    let times = times.map(|(base, head)| units::from_to(&units::duration(base), &units::duration(head)));
+    let times = time
+        .base_ns
+        .zip(time.head_ns)
+        .map(|(base, head)| units::from_to(&units::duration(base), &units::duration(head)));
     let interval = time.interval.map(|ends| {
         let (low, high) = (units::change(ends.low - 1.0), units::change(ends.high - 1.0));
         format!("{}: {}", units::percent(ends.level), units::from_to(&low, &high))

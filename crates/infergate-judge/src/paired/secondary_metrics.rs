@@ -4,7 +4,7 @@
 use infergate_core::case::{Case, Phase};
 
 use super::evidence::PASS_LEVEL;
-use super::times::middle_ns;
+use super::times::{by_ratio, middle_ns};
 use infergate_core::stats::{hodges_lehmann, log_ratio, median, signed_rank_lower_bound, signed_rank_upper_bound};
 use infergate_core::trace::Times;
 use infergate_receipts::{
@@ -32,11 +32,13 @@ fn row(case: Case, metric: Metric, blocks: &[&BlockCase]) -> Option<VerdictRow> 
     };
     let differences: Vec<f64> = sides.iter().map(difference).collect::<Option<_>>()?;
     let ends = signed_rank_lower_bound(&differences, PASS_LEVEL).zip(signed_rank_upper_bound(&differences, PASS_LEVEL));
+    let base_ns = middle_ns(&sides.iter().map(|(base, _)| median(base)).collect::<Option<Vec<f64>>>()?);
+    let ratio = hodges_lehmann(&differences).map(f64::exp);
     let evidence = TimeEvidence {
         counted: false,
-        base_ns: middle_ns(&sides.iter().map(|(base, _)| median(base)).collect::<Option<Vec<f64>>>()?),
-        head_ns: middle_ns(&sides.iter().map(|(_, head)| median(head)).collect::<Option<Vec<f64>>>()?),
-        ratio: Some(hodges_lehmann(&differences)?.exp()),
+        base_ns,
+        head_ns: by_ratio(base_ns, ratio),
+        ratio,
         interval: ends.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)),
         blocks: Some(differences.len()),
         ..TimeEvidence::new(metric, Against::Base)

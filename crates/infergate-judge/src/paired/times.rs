@@ -77,12 +77,13 @@ fn evidence(receipt: &PairedReceipt, id: Case, state: &CaseState, statistic: Sta
     let base = of_processes(|block| &block.base_ns, |means| means.base_ns);
     let head = of_processes(|block| &block.head_ns, |means| means.head_ns);
     let interval = state.low.zip(state.high);
+    let (base_ns, ratio) = (middle_ns(&base), state.theta.map(f64::exp));
     TimeEvidence {
         statistic,
-        base_ns: middle_ns(&base),
-        head_ns: middle_ns(&head),
+        base_ns,
+        head_ns: by_ratio(base_ns, ratio),
         cv: coefficient_of_variation(&head),
-        ratio: state.theta.map(f64::exp),
+        ratio,
         // Each end is a one-sided bound at PASS_LEVEL.
         interval: interval.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)),
         shown: state.shown,
@@ -98,6 +99,11 @@ pub(super) fn middle_ns(of_blocks: &[f64]) -> Option<f64> {
     // Beside the first one, so that equal times stay what they are.
     let first = of_blocks.first()?;
     hodges_lehmann(&of_blocks.iter().map(|ns| (ns / first).ln()).collect::<Vec<_>>()).map(|ln| first * ln.exp())
+}
+
+/// Head's time beside base's, as the change between them says: pairs of the same moment show it better than a time of each side does.
+pub(super) fn by_ratio(base_ns: Option<f64>, ratio: Option<f64>) -> Option<f64> {
+    base_ns.zip(ratio).map(|(base_ns, ratio)| base_ns * ratio)
 }
 
 fn ended(receipt: &PairedReceipt, id: Case, evidence: TimeEvidence, state: &CaseState, limit: f64) -> VerdictRow {

@@ -42,8 +42,7 @@ pub fn how_sure(inputs: &Inputs) -> Option<String> {
     let mut notes = verdict.map_or(&paired.notes, |verdict| &verdict.notes).iter();
     let errors = notes.find(|note| is_of_errors(note)).map_or_else(words::by_design, words::note);
     Some(format!(
-        "{} blocks, each with {who}, taking turns{work}. A change compares the two sides within each block, so it can differ from the \
-         ratio of the two times.{} {errors}",
+        "{} blocks, each with {who}, taking turns{work}.{} {errors}",
         paired.blocks.len(),
         level.unwrap_or_default()
     ))
