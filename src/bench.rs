@@ -17,6 +17,8 @@
 mod arguments;
 mod criterion_front;
 mod memory_front;
+#[cfg(target_os = "linux")]
+mod random;
 mod record;
 
 use std::env;
@@ -66,9 +68,16 @@ fn arguments() -> impl Iterator<Item = String> {
     env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned())
 }
 
+/// What a worker of benches or of an engine does, which the gate starts beside another one: what luck is alike in both.
+pub(crate) fn beside_another<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_os = "linux")]
+    random::link();
+    process::stack::placed(work)
+}
+
 /// Answers requests until there are no more.
 fn work(factory: &dyn EngineFactory) -> Result<()> {
     process::ensure_environment(&factory.environment(&Config::from_environment()?.load_request()))?;
     process::end_with_parent();
-    process::stack::placed(|| worker::serve_here(factory, &MonotonicClock::new()))
+    beside_another(|| worker::serve_here(factory, &MonotonicClock::new()))
 }

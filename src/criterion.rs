@@ -71,7 +71,6 @@ use std::process::ExitCode;
 use crate::measure::untimed;
 use crate::memory::uncounted;
 use infergate_core::printable::printable;
-use infergate_core::process::stack;
 
 pub use std::hint::black_box;
 
@@ -153,7 +152,7 @@ pub fn __worker_without_profile(groups: &dyn Fn()) -> bool {
 /// Answers the gate until it asks for nothing more. Whether that went well; why not is on stderr.
 fn worker(groups: &dyn Fn()) -> bool {
     infergate_core::process::end_with_parent();
-    match stack::placed(|| director::serve(groups)) {
+    match crate::bench::beside_another(|| director::serve(groups)) {
         Ok(()) => true,
         Err(error) => {
             eprintln!("error: {}", printable(&format!("{error:#}")));

@@ -23,9 +23,10 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use infergate_build::pages::Turns;
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::{Clock as _, MonotonicClock};
-use infergate_core::process::stack;
+use infergate_core::process::{RANDOM_SEED, stack};
 use infergate_core::progress::Progress;
 use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 use infergate_judge::paired::{MAX_BLOCKS, QUICK_BLOCKS, computes_between, fewest_to_pass, head_computes_between};
@@ -49,6 +50,8 @@ pub struct PairedRun<'a> {
     receipt: PairedReceipt,
     /// Base and head, once for each placement of what changed, or for each pair of servers that run already.
     builds: Vec<(WorkerFile, WorkerFile)>,
+    /// Where both are started, if not where they lie.
+    turns: Option<Turns>,
     /// How long answers of base and of head may take.
     timeouts: (Timeouts, Timeouts),
     order: Order,
@@ -66,7 +69,7 @@ pub struct PairedRun<'a> {
 impl<'a> PairedRun<'a> {
     /// The next blocks compare two other builds of the same thing, by the same plan.
     pub fn exchange(&mut self, base: WorkerFile, head: WorkerFile) {
-        (self.builds, self.receipt.alike) = (vec![(base, head)], None);
+        (self.builds, self.turns, self.receipt.alike) = (vec![(base, head)], None, None);
     }
 
     /// What is known so far.
@@ -213,8 +216,7 @@ impl<'a> PairedRun<'a> {
         for (at, build) in builds.iter().enumerate() {
             // From one pair of processes to the next both orders turn round.
             let turned = |side: Side| if at % 2 == 0 { side } else { side.other() };
-            let offset_bytes = stack::offset_bytes(done * builds.len() + at);
-            let mut pair = self.start_pair(turned(started_first), cases, *build, offset_bytes)?;
+            let mut pair = self.start_pair(turned(started_first), cases, *build, done * builds.len() + at)?;
             for (nth, case) in planned.iter().filter(|case| case.load.is_none()).enumerate() {
                 show(&case.id.to_string(), nth);
                 let wanted = pairs.get(&case.id).copied().unwrap_or(case.pairs);
@@ -284,10 +286,20 @@ impl<'a> PairedRun<'a> {
         first: Side,
         cases: &[Case],
         build: usize,
-        offset_bytes: usize,
+        number: usize,
     ) -> Result<block::Pair<'a>, WorkerError> {
+        let (base, head) = &self.builds[build];
+        let turned = self.turns.as_ref().and_then(|turns| turns.next(base, head).ok());
+        let (base, head) = turned.unwrap_or_else(|| (base.clone(), head.clone()));
+        // Another one in each pair, and one that nobody can know: an engine may draw keys from it.
+        let seed = format!("{:016x}", fastrand::u64(..));
+        let alike = |file: WorkerFile| {
+            let file = file.with_variable(stack::VARIABLE, stack::offset_bytes(number).to_string());
+            file.with_variable(RANDOM_SEED, seed.clone())
+        };
+        let files = (alike(base), alike(head));
         // Started by this thread: a worker ends with the thread that started it.
-        let spawn = |side| self.spawn(side, build, offset_bytes);
+        let spawn = |side| self.spawn(side, &files);
         let (one, other) = (spawn(first)?, spawn(first.other())?);
         let (one, other) = thread::scope(|scope| {
             let other = scope.spawn(|| self.warm(first.other(), other, cases));
@@ -299,14 +311,12 @@ impl<'a> PairedRun<'a> {
         Ok(block::Pair { base, head, nth: self.receipt.blocks.len(), last_asked: Side::Head })
     }
 
-    fn spawn(&self, side: Side, build: usize, offset_bytes: usize) -> Result<Client<'a>, WorkerError> {
-        let (base, head) = &self.builds[build];
+    fn spawn(&self, side: Side, (base, head): &(WorkerFile, WorkerFile)) -> Result<Client<'a>, WorkerError> {
         let (file, timeouts) = match side {
             Side::Base => (base, &self.timeouts.0),
             Side::Head => (head, &self.timeouts.1),
         };
-        let file = file.clone().with_variable(stack::VARIABLE, offset_bytes.to_string());
-        let spawned = Client::spawn(&file, &self.request.load, timeouts.clone(), self.cancelled);
+        let spawned = Client::spawn(file, &self.request.load, timeouts.clone(), self.cancelled);
         Ok(spawned.map_err(|error| error.of(side.name()))?.0)
     }
 

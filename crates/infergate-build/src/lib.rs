@@ -21,6 +21,7 @@ pub mod lock_file;
 pub mod manifest;
 pub mod output;
 pub mod outside_paths;
+pub mod pages;
 pub mod profiles;
 pub mod progress;
 pub mod relink;

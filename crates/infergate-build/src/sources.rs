@@ -7,6 +7,7 @@ use anyhow::{Context, Result, anyhow};
 
 use super::alike::{self, PLACEMENTS, both};
 use super::bench_target::Source;
+use super::pages::Turns;
 use super::relink::Linker;
 use super::{criterion_front, progress};
 use infergate_core::printable::printable_within;
@@ -42,9 +43,9 @@ impl Source {
 
     /// Beside the plain build: benches look for other files by where they lie themselves. Names of equal length, which a process finds
     /// on its stack, and others for each package, since bench targets of one name lie in one folder.
-    fn path(&self, plain: &Path, placement: usize) -> PathBuf {
+    fn path(&self, plain: &Path, what: &str) -> PathBuf {
         let (target, whose) = (&self.bench.target, sha256::of(self.bench.name()));
-        plain.with_file_name(format!("{target}-alike{placement}-{}{}", &whose[..8], std::env::consts::EXE_SUFFIX))
+        plain.with_file_name(format!("{target}-{what}-{}{}", &whose[..8], std::env::consts::EXE_SUFFIX))
     }
 }
 
@@ -62,6 +63,8 @@ pub struct Sources {
 pub struct Alike {
     /// Base and head; never empty.
     pub pairs: Vec<(WorkerFile, WorkerFile)>,
+    /// Where they are started.
+    pub turns: Turns,
     /// Functions of base that lie at the same address in head, with the same code.
     pub same: usize,
     /// Functions of base.
@@ -101,7 +104,7 @@ fn link((base, was): (&Source, &Program), (head, is): (&Source, &Program), seed:
     let (of_base, of_head) = (of_base?, of_head?);
     let side = |source: &Source, plain: &WorkerFile, linker| alike::Side {
         linker,
-        files: (0..PLACEMENTS).map(|placement| source.path(plain.path(), placement)).collect(),
+        files: (0..PLACEMENTS).map(|placement| source.path(plain.path(), &format!("alike{placement}"))).collect(),
         folder: source.links.join("links"),
     };
     let (of_base, of_head) = (side(base, &was, &of_base), side(head, &is, &of_head));
@@ -112,5 +115,6 @@ fn link((base, was): (&Source, &Program), (head, is): (&Source, &Program), seed:
     let (same, functions) = linked?;
     let open = |path: &Path, plain: &WorkerFile| Program { path: path.to_owned(), ..plain.program().clone() }.open();
     let pairs = of_base.files.iter().zip(&of_head.files).map(|(base, head)| Ok((open(base, &was)?, open(head, &is)?)));
-    Ok(Alike { pairs: pairs.collect::<Result<_>>()?, same, functions })
+    let turns = Turns { base: base.path(was.path(), "turns"), head: head.path(is.path(), "turns") };
+    Ok(Alike { pairs: pairs.collect::<Result<_>>()?, turns, same, functions })
 }

@@ -15,6 +15,9 @@ pub use group::Group;
 /// Set in a process that was started again, so that it never starts itself a third time.
 const STARTED_AGAIN: &str = "INFERGATE_STARTED_AGAIN";
 
+/// What both processes of a pair begin their random numbers with.
+pub const RANDOM_SEED: &str = "INFERGATE_RANDOM_SEED";
+
 /// Starts this program again with `wanted` added to its environment, unless all of it is set already. A variable that is
 /// set, to whatever value, is the user's choice and stays.
 ///

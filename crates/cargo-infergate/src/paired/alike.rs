@@ -35,7 +35,7 @@ impl PairedRun<'_> {
         self.unbudgeted_ns += self.clock.now_ns() - begun_ns;
         if let Some(alike) = alike {
             self.receipt.alike = Some(record(&alike));
-            self.builds = alike.pairs;
+            (self.builds, self.turns) = (alike.pairs, Some(alike.turns));
             let (one_ns, timed, count) = (self.block_ns, self.timed(), self.builds.len());
             let more_ns = self.pairs.block_ns(&timed, count) - self.pairs.block_ns(&timed, 1);
             self.block_ns += (count as u64 - 1) * self.starts_ns + more_ns as u64;

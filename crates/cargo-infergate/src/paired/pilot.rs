@@ -203,6 +203,7 @@ fn attempt<'a>(
         unbudgeted_ns: 0,
         receipt,
         builds,
+        turns: None,
         timeouts,
         order: Order::new(request.load.seed),
         pairs,
