@@ -15,7 +15,6 @@ pub use infergate_core::engine::first_difference;
 pub use infergate_core::outcome::InvariantBroken;
 use infergate_core::receipt::{Output, TtftParts, Work, output_sha256};
 
-use output::Refusal;
 pub use prompt::fixed_prompt;
 pub use reread::reread;
 #[cfg(feature = "bench")]
@@ -68,11 +67,7 @@ pub fn prepare_beside(
         prompt.len(),
         case.prompt_tokens()
     );
-    let output = match output::take(engine, &prompt, case.output_tokens(), feed) {
-        Ok(output) => output,
-        Err(Refusal::Failed(error)) => return Err(error),
-        Err(Refusal::Unrepeatable(at)) => return Err(unrepeatable(case, at)),
-    };
+    let output = output::take(engine, case, &prompt, feed)?;
     let work = work(engine, case)?;
     Ok(Prepared { case, prompt, output, work })
 }
@@ -97,9 +92,7 @@ pub fn prepare_known(
     );
     let warm = known.len().min(WARM_UP_TOKENS);
     let begun = output_ids(engine, &prompt, warm)?;
-    if let Some(at) = first_difference(&known[..warm], &begun) {
-        return Err(unrepeatable(case, at));
-    }
+    ensure_same(case, &known[..warm], &begun)?;
     let work = work(engine, case)?;
     let output = Output {
         sha256: output_sha256(&known),
@@ -119,6 +112,11 @@ pub(crate) fn output_ids(engine: &mut dyn Engine, prompt: &[TokenId], tokens: us
     Ok(ids)
 }
 
+/// Refuses an output that is not the known one.
+fn ensure_same(case: Case, known: &[TokenId], ids: &[TokenId]) -> Result<()> {
+    first_difference(known, ids).map_or(Ok(()), |at| Err(unrepeatable(case, at)))
+}
+
 fn unrepeatable(case: Case, at: usize) -> anyhow::Error {
     InvariantBroken(format!(
         "{case}: output token {} is not the same in every run of the same prompt; a time without a repeatable output means nothing, make the engine deterministic",
@@ -136,7 +134,7 @@ fn work(engine: &dyn Engine, case: Case) -> Result<Option<Work>> {
         Case::Generate { output_tokens, .. } => (true, output_tokens.saturating_sub(1)),
         Case::Bench(_) => return Ok(None),
     };
-    let (flops, prompt_bytes) = if reads_prompt { (cost.prefill_flops(p), cost.prefill_bytes(p)) } else { (0.0, 0.0) };
+    let (flops, prompt_bytes) = if reads_prompt { (cost.prefill_flops(p), cost.decode_bytes(p)) } else { (0.0, 0.0) };
     let bytes: f64 = (p..p + steps).map(|context| cost.decode_bytes(context)).sum();
     let decode_flops: f64 = (p..p + steps).map(|context| cost.decode_flops(context)).sum();
     let work = Work { bytes, flops, all_bytes: Some(bytes + prompt_bytes), all_flops: Some(flops + decode_flops) };
@@ -155,19 +153,12 @@ pub struct Cold {
 
 /// The time of tokenizing a part of `text` of about so many tokens, nanoseconds; `None` without a tokenizer. Asked before anything else
 /// is tokenized it is that of a cold start, which compiles expressions and fills caches. How many tokens a text has is known only
-/// behind it, so four bytes are taken for one.
+/// behind it, so four characters are taken for one.
 ///
 /// # Errors
 /// When the tokenizer fails.
 pub fn first_tokenize_ns(engine: &dyn Engine, clock: &dyn Clock, text: &str, tokens: usize) -> Result<Option<u64>> {
-    let bytes = tokens.saturating_mul(4);
-    let mut part = String::new();
-    for letter in text.chars().cycle() {
-        if part.len() + letter.len_utf8() > bytes {
-            break;
-        }
-        part.push(letter);
-    }
+    let part: String = text.chars().cycle().take(tokens.saturating_mul(4)).collect();
     tokenize_ns(engine, clock, &part)
 }
 

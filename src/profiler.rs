@@ -11,33 +11,17 @@ mod records;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod timers;
 
-use std::path::Path;
-
-use anyhow::Result;
-use infergate_core::worker::Profile;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-use timers::Timers;
+pub use timers::profile;
 
-/// Does `work`, which gives what [`Profile::samples_ns`] holds, and writes to `file` where threads were meanwhile.
-///
-/// # Errors
-/// Those of `work`; a system that cannot, a signal that is used already, a file that cannot be written.
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub fn profile(file: &Path, work: &mut dyn FnMut() -> Result<Vec<Vec<u64>>>) -> Result<Profile> {
-    let records = records::Records::begin()?;
-    let timers = Timers::start(records::SIGNAL)?;
-    let done = work();
-    let processor_ns = timers.stop()?;
-    let samples_ns = done?;
-    let (timed, untimed) = records.end(file)?;
-    Ok(Profile { samples_ns, processor_ns, timed, untimed, modules: timers::modules()? })
-}
-
-/// Does `work`, which gives what [`Profile::samples_ns`] holds, and writes to `file` where threads were meanwhile.
+/// Does `work`, which gives what [`Profile::samples_ns`](infergate_core::worker::Profile::samples_ns) holds, and writes to `file` where threads were meanwhile.
 ///
 /// # Errors
 /// Always: it is not known how on this system.
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub fn profile(_: &Path, _: &mut dyn FnMut() -> Result<Vec<Vec<u64>>>) -> Result<Profile> {
+pub fn profile(
+    _: &std::path::Path,
+    _: &mut dyn FnMut() -> anyhow::Result<Vec<Vec<u64>>>,
+) -> anyhow::Result<infergate_core::worker::Profile> {
     anyhow::bail!("worker: threads are looked at on Linux for x86-64 and aarch64 alone")
 }

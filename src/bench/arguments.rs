@@ -4,7 +4,7 @@
 use regex::Regex;
 
 /// Flags of criterion that take a value, which therefore is not a filter.
-const VALUE_FLAGS: [&str; 17] = [
+const VALUE_FLAGS: [&str; 20] = [
     "-c",
     "--color",
     "--colour",
@@ -22,8 +22,10 @@ const VALUE_FLAGS: [&str; 17] = [
     "--nresamples",
     "--plotting-backend",
     "--output-format",
+    "--noise-threshold",
+    "--confidence-level",
+    "--significance-level",
 ];
-const MORE_VALUE_FLAGS: [&str; 3] = ["--noise-threshold", "--confidence-level", "--significance-level"];
 
 /// What a bench target needs to know of its command line.
 #[derive(Debug, Clone, Default)]
@@ -50,7 +52,7 @@ impl Arguments {
                 "--list" => parsed.list = true,
                 "--test" => parsed.test = true,
                 "--bench" => bench = true,
-                flag if VALUE_FLAGS.contains(&flag) || MORE_VALUE_FLAGS.contains(&flag) => {
+                flag if VALUE_FLAGS.contains(&flag) => {
                     parsed.load_baseline |= flag == "--load-baseline";
                     arguments.next();
                 }

@@ -15,14 +15,14 @@ use crate::measure::InvariantBroken;
 use crate::memory::{allocations_of_iteration, count_iteration};
 use crate::profiler;
 use crate::worker::{Ids, Measured, PreparedReply, Profile, Request, Sampling};
-use infergate_core::case::{BenchName, Case};
+use infergate_core::case::Case;
 use infergate_core::receipt::{AllocationSite, CountedCase, Counter, Throughput, ThroughputUnit, output_sha256};
 
 /// A bench's closure.
-pub(super) type Closure<'a, M> = dyn FnMut(&mut Bencher<'_, M>) + 'a;
+pub type Closure<'a, M> = dyn FnMut(&mut Bencher<'_, M>) + 'a;
 
 /// The bench that a request is about.
-pub(super) fn bench_of(request: &Request) -> Option<Case> {
+pub fn bench_of(request: &Request) -> Option<Case> {
     match request {
         Request::Prepare { case, .. }
         | Request::Sample { case, .. }
@@ -34,22 +34,22 @@ pub(super) fn bench_of(request: &Request) -> Option<Case> {
 }
 
 /// A bench that is at hand. Requests about anything else are left.
-pub(super) struct AtBench<'a, 'b, M: Measurement> {
-    pub name: BenchName,
+pub struct AtBench<'a, 'b, M: Measurement> {
+    pub case: Case,
     pub throughput: Option<&'a ::criterion::Throughput>,
     pub measurement: &'a M,
     pub bench: &'a mut Closure<'b, M>,
-    pub outputs: &'a mut BTreeMap<BenchName, Vec<u32>>,
+    pub outputs: &'a mut BTreeMap<Case, Vec<u32>>,
     /// Benches that ran in this process.
-    pub ran: &'a mut BTreeSet<BenchName>,
+    pub ran: &'a mut BTreeSet<Case>,
 }
 
 impl<M: Measurement> AtBench<'_, '_, M> {
     /// Prepared, by this process or by one whose place it took: then it is warmed up here.
     fn ensure_prepared(&mut self) -> Result<()> {
         self.ensure_wall_time()?;
-        ensure!(self.outputs.contains_key(&self.name), "worker: {} is not prepared; send prepare first", self.name);
-        if self.ran.insert(self.name) {
+        ensure!(self.outputs.contains_key(&self.case), "worker: {} is not prepared; send prepare first", self.case);
+        if self.ran.insert(self.case) {
             self.once()?;
         }
         Ok(())
@@ -58,21 +58,21 @@ impl<M: Measurement> AtBench<'_, '_, M> {
     /// One iteration: the words of the output's SHA-256.
     fn once(&mut self) -> Result<Vec<u32>> {
         let once = Once { iterations: 1, warm_up: false, took: None };
-        Ok(once.run(self.name, self.measurement, self.bench)?.1)
+        Ok(once.run(self.case, self.measurement, self.bench)?.1)
     }
 
     /// What `look` sees of the second iteration of the bench's loop.
     fn second<T: Send>(&mut self, look: &mut Look<'_, T>) -> Result<T> {
         let mut second = Second { look, seen: None };
         (self.bench)(&mut Bencher::new(&mut second, self.measurement));
-        second.seen.with_context(|| no_loop(self.name))?
+        second.seen.with_context(|| no_loop(self.case))?
     }
 
     fn ensure_wall_time(&self) -> Result<()> {
         ensure!(
             type_name::<M>() == type_name::<WallTime>(),
             "{}: measures something else than wall time, which the gate cannot judge; leave it out with --cases",
-            self.name
+            self.case
         );
         Ok(())
     }
@@ -80,7 +80,7 @@ impl<M: Measurement> AtBench<'_, '_, M> {
 
 impl<M: Measurement> Measured for AtBench<'_, '_, M> {
     fn leaves(&self, request: &Request) -> bool {
-        bench_of(request) != Some(Case::Bench(self.name))
+        bench_of(request) != Some(self.case)
     }
 
     /// One iteration to warm up and to hear the output, or two where nothing is known of it.
@@ -94,12 +94,12 @@ impl<M: Measurement> Measured for AtBench<'_, '_, M> {
         if ids != before {
             return Err(InvariantBroken(format!(
                 "{}: its output is not the same in every run; a time without a repeatable output means nothing, make the bench deterministic",
-                self.name
+                self.case
             ))
             .into());
         }
-        self.outputs.insert(self.name, ids.clone());
-        self.ran.insert(self.name);
+        self.outputs.insert(self.case, ids.clone());
+        self.ran.insert(self.case);
         Ok(PreparedReply { throughput: self.throughput.and_then(of_criterion), ..PreparedReply::of_ids(ids) })
     }
 
@@ -108,7 +108,7 @@ impl<M: Measurement> Measured for AtBench<'_, '_, M> {
         let Sampling { count, iterations, warm_up } = sampling;
         let sample = |_| {
             let once = Once { iterations: iterations as u64, warm_up, took: None };
-            Ok(vec![once.run(self.name, self.measurement, self.bench)?.0])
+            Ok(vec![once.run(self.case, self.measurement, self.bench)?.0])
         };
         (0..count).map(sample).collect()
     }
@@ -128,7 +128,7 @@ impl<M: Measurement> Measured for AtBench<'_, '_, M> {
                 *counter = Counter { min: counter.min.min(value), max: counter.max.max(value) };
             }
         }
-        let output_sha256 = self.outputs.get(&self.name).map(|ids| output_sha256(ids)).unwrap_or_default();
+        let output_sha256 = self.outputs.get(&self.case).map(|ids| output_sha256(ids)).unwrap_or_default();
         Ok(CountedCase { id, output_sha256, counters, reached_twice: BTreeMap::new() })
     }
 
@@ -173,19 +173,19 @@ impl<M: Measurement> Timed<M> for Once<M> {
 
 impl<M: Measurement> Once<M> {
     /// Runs the bench: what its iterations took, nanoseconds, and the words of the output's SHA-256.
-    fn run(mut self, name: BenchName, measurement: &M, bench: &mut Closure<'_, M>) -> Result<(u64, Vec<u32>)> {
+    fn run(mut self, case: Case, measurement: &M, bench: &mut Closure<'_, M>) -> Result<(u64, Vec<u32>)> {
         let mut bencher = Bencher::new(&mut self, measurement);
         bench(&mut bencher);
         let output = bencher.take_output();
-        let took = self.took.with_context(|| no_loop(name))?;
+        let took = self.took.with_context(|| no_loop(case))?;
         let ns = measurement.to_f64(&took).round();
-        ensure!((0.0..1e18).contains(&ns), "{name}: {ns} ns is no time; mend its iter_custom");
+        ensure!((0.0..1e18).contains(&ns), "{case}: {ns} ns is no time; mend its iter_custom");
         Ok((ns as u64, output.map(|bytes| words(&Sha256::digest(bytes))).unwrap_or_default()))
     }
 }
 
-fn no_loop(name: BenchName) -> String {
-    format!("{name}: its closure calls no loop; call iter or one of its kind")
+fn no_loop(case: Case) -> String {
+    format!("{case}: its closure calls no loop; call iter or one of its kind")
 }
 
 fn of_criterion(throughput: &::criterion::Throughput) -> Option<Throughput> {

@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::io::{BufReader, BufWriter, Chain, Cursor, Read};
 use std::panic::{self, AssertUnwindSafe};
-use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -25,14 +24,11 @@ use super::at_bench::{AtBench, Closure, bench_of};
 use super::reexec;
 use crate::engine::{EngineInfo, LoadRequest};
 use crate::memory::heap;
-use crate::worker::{
-    Capability, Hello, Ids, Loaded, Measured, PACKAGE_FOLDER, PreparedReply, Profile, Request, Sampling, Wire, hello,
-};
+use crate::worker::{Capability, Hello, Loaded, Measured, PACKAGE_FOLDER, Request, Wire, hello};
 use infergate_core::build_info;
 use infergate_core::case::{BenchName, Case};
-use infergate_core::printable::printable;
+use infergate_core::printable::{print_error, printable};
 use infergate_core::process::{standard_streams, this_program};
-use infergate_core::receipt::{AllocationSite, CountedCase};
 
 pub use in_main::{begin_in_main, end_in_main};
 
@@ -71,13 +67,13 @@ pub fn serve(groups: &dyn Fn()) -> Result<()> {
 }
 
 /// Its benches cannot be profiled.
-pub(super) static WITHOUT_PROFILE: AtomicBool = AtomicBool::new(false);
+pub static WITHOUT_PROFILE: AtomicBool = AtomicBool::new(false);
 
 /// A worker began its work, in `criterion_main!` or where its `main` made the first `Criterion`.
 static BEGUN: AtomicBool = AtomicBool::new(false);
 
 fn fail(error: &anyhow::Error) -> ! {
-    eprintln!("error: {}", printable(&format!("{error:#}")));
+    print_error(error);
     process::exit(2)
 }
 
@@ -167,9 +163,9 @@ struct Director {
     /// Whether the bench that this pass looks for came up.
     reached: bool,
     /// What each prepared bench returned, as words of its SHA-256.
-    outputs: BTreeMap<BenchName, Vec<u32>>,
+    outputs: BTreeMap<Case, Vec<u32>>,
     /// Benches that ran in this process.
-    ran: BTreeSet<BenchName>,
+    ran: BTreeSet<Case>,
 }
 
 impl Director {
@@ -183,10 +179,6 @@ impl Director {
             None => (String::new(), None, Vec::new(), output),
         };
         let beginning = reexec::Beginning::of(&input, &output)?;
-        let outputs = outputs.into_iter().filter_map(|(case, words)| match case {
-            Case::Bench(name) => Some((name, words)),
-            _ => None,
-        });
         Ok(Self {
             wire: Wire::new(BufReader::new(Cursor::new(left).chain(input)), BufWriter::new(output)),
             between: Between { benches, ..Between::default() },
@@ -196,7 +188,7 @@ impl Director {
             in_main: None,
             seen: BTreeMap::new(),
             reached: false,
-            outputs: outputs.collect(),
+            outputs: outputs.into_iter().collect(),
             ran: BTreeSet::new(),
         })
     }
@@ -217,7 +209,7 @@ impl Director {
     /// A new process in place of this one, which goes on where this one is. What comes back is why there is none.
     fn reexec(self) -> anyhow::Error {
         let left = self.wire.left_line().unwrap_or_default();
-        let outputs = self.outputs.into_iter().map(|(name, words)| (Case::Bench(name), words)).collect();
+        let outputs = self.outputs.into_iter().collect();
         self.beginning.again(&(left, self.between.benches.unwrap_or_default(), outputs))
     }
 
@@ -228,19 +220,19 @@ impl Director {
         measurement: &M,
         bench: &mut Closure<'_, M>,
     ) -> Result<()> {
-        let name = self.name(id);
+        let case = self.case(id);
         if self.wire.left().is_some_and(|request| bench_of(request).is_none()) {
-            self.between.list(name);
+            self.between.list(case);
             return Ok(());
         }
-        let Ok(name) = name else { return Ok(()) };
+        let Ok(case) = case else { return Ok(()) };
         while let Some(request) = self.wire.left() {
-            if bench_of(request) != Some(Case::Bench(name)) {
+            if bench_of(request) != Some(case) {
                 return Ok(());
             }
             self.reached = true;
             let (outputs, ran) = (&mut self.outputs, &mut self.ran);
-            let mut at_bench = AtBench { name, throughput, measurement, bench, outputs, ran };
+            let mut at_bench = AtBench { case, throughput, measurement, bench, outputs, ran };
             self.wire.serve(&mut at_bench)?;
             self.wire.serve(&mut self.between)?;
         }
@@ -253,12 +245,13 @@ impl Director {
     }
 
     /// The id, numbered where it came up in this pass before.
-    fn name(&mut self, id: &str) -> Result<BenchName> {
+    fn case(&mut self, id: &str) -> Result<Case> {
         // Each side has a folder of its own.
         let id = &without_folder(id);
         let times = self.seen.entry(id.to_owned()).or_default();
         *times += 1;
-        if *times == 1 { BenchName::of(id) } else { BenchName::of(&format!("{id} #{times}")) }
+        let name = if *times == 1 { BenchName::of(id) } else { BenchName::of(&format!("{id} #{times}")) };
+        Ok(Case::Bench(name?))
     }
 }
 
@@ -282,9 +275,9 @@ struct Between {
 }
 
 impl Between {
-    fn list(&mut self, name: Result<BenchName>) {
-        match name {
-            Ok(name) => self.found.push(Case::Bench(name)),
+    fn list(&mut self, case: Result<Case>) {
+        match case {
+            Ok(case) => self.found.push(case),
             Err(error) => self.trouble = self.trouble.take().or(Some(error)),
         }
     }
@@ -312,6 +305,12 @@ impl Measured for Between {
         }
     }
 
+    fn check(&self, request: &Request) -> Result<()> {
+        let Some(case) = bench_of(request) else { return Ok(()) };
+        ensure!(self.benches.is_some(), "worker: nothing is loaded; send load first");
+        bail!("worker: there is no bench called '{case}'")
+    }
+
     /// The model of benches is the bench target's name, so that no other target is compared with it.
     fn load(&mut self, _request: &LoadRequest, _prompt_text: Option<String>) -> Result<Loaded> {
         if let Some(error) = self.trouble.take() {
@@ -331,32 +330,5 @@ impl Measured for Between {
         };
         let load_ns = u64::try_from(std::mem::take(&mut self.took).as_nanos()).unwrap_or(u64::MAX);
         Ok(Loaded { engine, load_ns, devices: Vec::new(), benches })
-    }
-
-    fn prepare(&mut self, case: Case, _: Ids, _: Ids) -> Result<PreparedReply> {
-        self.no_bench(case)
-    }
-
-    fn sample(&mut self, case: Case, _: Sampling) -> Result<Vec<Vec<u64>>> {
-        self.no_bench(case)
-    }
-
-    fn profile(&mut self, case: Case, _: usize, _: usize, _: &Path) -> Result<Profile> {
-        self.no_bench(case)
-    }
-
-    fn count(&mut self, case: Case, _: usize) -> Result<CountedCase> {
-        self.no_bench(case)
-    }
-
-    fn sites(&mut self, case: Case) -> Result<Vec<AllocationSite>> {
-        self.no_bench(case)
-    }
-}
-
-impl Between {
-    fn no_bench<T>(&self, case: Case) -> Result<T> {
-        ensure!(self.benches.is_some(), "worker: nothing is loaded; send load first");
-        bail!("worker: there is no bench called '{case}'")
     }
 }

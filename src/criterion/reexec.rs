@@ -4,12 +4,12 @@
 use infergate_core::case::Case;
 
 #[cfg(not(unix))]
-pub(super) use elsewhere::{Beginning, handed};
+pub use elsewhere::{Beginning, handed};
 #[cfg(unix)]
-pub(super) use unix::{Beginning, handed};
+pub use unix::{Beginning, handed};
 
 /// What one process hands to the next: the request that waits, as it came; all benches; and what each prepared one returned.
-pub(super) type Handed = (String, Vec<Case>, Vec<(Case, Vec<u32>)>);
+pub type Handed = (String, Vec<Case>, Vec<(Case, Vec<u32>)>);
 
 #[cfg(unix)]
 mod unix {

@@ -1,6 +1,7 @@
 //! The contract check: any engine can be run through it, from its own repository's tests.
 
 use anyhow::{Context, Result, bail, ensure};
+use infergate_core::prompt::seeded_ids;
 
 use super::{Engine, EngineInfo, Event, Pacing, RequestId, Scheduler, TokenId};
 
@@ -39,7 +40,7 @@ pub fn check_contract(engine: &mut dyn Engine) -> Result<()> {
         ensure!(amounts.iter().all(is_amount), "cost: each amount must be a number from zero, not {amounts:?}");
     }
 
-    let (a, b) = (prompt(12, 1, info.vocab_tokens), prompt(5, 2, info.vocab_tokens));
+    let (a, b) = (seeded_ids(12, 1, info.vocab_tokens), seeded_ids(5, 2, info.vocab_tokens));
     let first = generate(engine, &a)?;
     ensure!(
         first.iter().all(|&t| (t as usize) < info.vocab_tokens),
@@ -69,7 +70,13 @@ pub fn check_contract(engine: &mut dyn Engine) -> Result<()> {
     }
     check_force(engine, &a, &first, info.vocab_tokens)?;
 
-    check_refusals(engine, info.context_tokens, info.vocab_tokens)?;
+    ensure!(engine.start(&[]).is_err(), "start: an empty prompt must be an error");
+    let context_tokens = info.context_tokens;
+    ensure!(
+        context_tokens > MOST_CONTEXT_TOKENS
+            || engine.start(&seeded_ids(context_tokens + 1, 3, info.vocab_tokens)).is_err(),
+        "start: a prompt beyond the context of {context_tokens} must be an error"
+    );
     ensure!(generate(engine, &a)? == first, "start: after a refused request the same prompt gave different tokens");
 
     if let Ok(mut fork) = engine.fork() {
@@ -85,15 +92,6 @@ pub fn check_contract(engine: &mut dyn Engine) -> Result<()> {
     if let Some(ids) = engine.tokenize("Hello")? {
         ensure!(!ids.is_empty(), "tokenize: gave no token for \"Hello\"");
     }
-    Ok(())
-}
-
-fn check_refusals(engine: &mut dyn Engine, context_tokens: usize, vocab_tokens: usize) -> Result<()> {
-    ensure!(engine.start(&[]).is_err(), "start: an empty prompt must be an error");
-    ensure!(
-        context_tokens > MOST_CONTEXT_TOKENS || engine.start(&prompt(context_tokens + 1, 3, vocab_tokens)).is_err(),
-        "start: a prompt beyond the context of {context_tokens} must be an error"
-    );
     Ok(())
 }
 
@@ -222,10 +220,4 @@ fn check_events(events: &[Event], request: RequestId, alone: &[TokenId]) -> Resu
         ensure!(event.finished == (at + 1 == alone.len()), "step: token {} is wrong about being the last", at + 1);
     }
     Ok(())
-}
-
-/// Its own, not [`infergate_core::prompt`]'s, which needs an engine.
-fn prompt(len: usize, seed: usize, vocab_tokens: usize) -> Vec<TokenId> {
-    let id = |at: usize| (seed * 7919 + at * 31) % vocab_tokens;
-    (0..len).map(|at| TokenId::try_from(id(at)).unwrap_or(0)).collect()
 }

@@ -11,7 +11,7 @@ use super::{Engine, TokenId};
 pub struct RequestId(pub u64);
 
 /// One token of one request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Event {
     /// Whose.
     pub request: RequestId,

@@ -1,22 +1,20 @@
 //! Puts a load on a scheduler and notes what became of each request.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
 
 use super::{Arrivals, Failure, FailureClass, Phases, RequestRecord, Starts, Stop, Window, unmark};
 use crate::engine::{Event, RequestId, Scheduler, TokenId};
 use infergate_core::clock::Clock;
+use infergate_core::printable::printable_within;
 use infergate_core::receipt::output_sha256;
 
-/// How often the wait for an open loop's next request looks whether the run is to end.
-const LOOK_NS: u64 = 50_000_000;
 /// Of an engine's error, in a record.
 const MOST_DETAIL_CHARS: usize = 200;
 
 /// One request to send.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
     /// Its prompt.
     pub prompt: Vec<TokenId>,
@@ -39,12 +37,10 @@ pub struct Load<'a> {
     /// The request of this number, from 0. It is drawn at its start, which takes microseconds and counts as its own time.
     /// `None`: there is none any more, whatever the stop rule says.
     pub ask: &'a mut dyn FnMut(u64) -> Option<Ask>,
-    /// Ends the run between two steps.
-    pub cancelled: &'a AtomicBool,
 }
 
 /// What became of a load. Every request that was issued has a record: completed, failed or cancelled.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Driven {
     /// By their number. One that was never sent has `sent_ns` where it was given up.
     pub records: Vec<RequestRecord>,
@@ -56,11 +52,9 @@ pub struct Driven {
     pub largest_batch: usize,
     /// The error that ended the run, in one line.
     pub failure: Option<String>,
-    /// It was ended from outside.
-    pub cancelled: bool,
 }
 
-/// Drives `scheduler` until every measured request ended, the engine failed, or the run was cancelled. Requests are taken first come
+/// Drives `scheduler` until every measured request ended, or the engine failed. Requests are taken first come
 /// first served; those without a free slot wait, and their latency goes on from the scheduled start.
 ///
 /// # Errors
@@ -86,7 +80,7 @@ pub fn drive(scheduler: &mut dyn Scheduler, clock: &dyn Clock, load: Load) -> Re
         driven: Driven::default(),
     };
     let outcome = driver.run();
-    driver.end(outcome.err().map(|error| one_line(&error)));
+    driver.end(outcome.err().map(|error| printable_within(&format!("{error:#}"), MOST_DETAIL_CHARS).into_owned()));
     Ok(driver.driven)
 }
 
@@ -124,23 +118,18 @@ impl Driver<'_, '_> {
             }
             Arrivals::Open { .. } => self.next_start_ns = self.starts.as_mut().and_then(Iterator::next),
         }
-        while !self.is_cancelled() {
+        loop {
             self.issue_due();
             self.admit()?;
             if self.over && self.phases.is_idle() {
-                break;
+                return Ok(());
             }
             match self.next_start_ns.filter(|_| !self.over) {
                 _ if !self.running.is_empty() => self.step()?,
-                Some(start_ns) => self.wait_until(start_ns),
-                None => break,
+                Some(start_ns) => self.clock.spin_until_ns(self.origin_ns.saturating_add(start_ns)),
+                None => return Ok(()),
             }
         }
-        Ok(())
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.load.cancelled.load(Ordering::Relaxed)
     }
 
     /// Nanoseconds since the run began.
@@ -273,17 +262,10 @@ impl Driver<'_, '_> {
         Ok(Some(place))
     }
 
-    fn wait_until(&self, start_ns: u64) {
-        while self.now_ns() < start_ns && !self.is_cancelled() {
-            let until_ns = start_ns.min(self.now_ns().saturating_add(LOOK_NS));
-            self.clock.spin_until_ns(self.origin_ns.saturating_add(until_ns));
-        }
-    }
-
     /// Gives up what did not end, and completes the records.
     fn end(&mut self, failure: Option<String>) {
         let ended_ns = self.now_ns();
-        if failure.is_some() || self.is_cancelled() {
+        if failure.is_some() {
             self.phases.stop(ended_ns);
         }
         let because = |class, detail: &str| Some(Failure { class, status: None, detail: detail.to_owned() });
@@ -301,7 +283,6 @@ impl Driver<'_, '_> {
             (record.sent_ns, record.ended_ns) = (ended_ns, ended_ns);
             record.failure = because(FailureClass::Cancelled, "the level was over before it was sent");
         }
-        self.driven.cancelled = failure.is_none() && self.is_cancelled();
         self.driven.failure = failure;
         self.driven.steady = self.phases.window();
         unmark(&mut self.driven.records, self.driven.steady);
@@ -310,10 +291,4 @@ impl Driver<'_, '_> {
             record.output_sha256 = record.failure.is_none().then(|| output_sha256(output));
         }
     }
-}
-
-/// An error and its causes, as a record keeps them.
-fn one_line(error: &anyhow::Error) -> String {
-    let line = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().filter(|c| !c.is_control()).take(MOST_DETAIL_CHARS).collect()
 }

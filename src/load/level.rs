@@ -1,7 +1,5 @@
 //! One level on an engine: its requests driven, and some of their outputs compared with what the prompt gives alone.
 
-use std::sync::atomic::AtomicBool;
-
 use anyhow::Result;
 
 use super::{Ask, Driven, Load, drive};
@@ -9,7 +7,7 @@ use crate::engine::{Engine, TokenId};
 use crate::measure::{InvariantBroken, first_difference, output_ids};
 use infergate_core::clock::Clock;
 use infergate_core::engine::default_tolerance;
-use infergate_core::load::{LevelPlan, LoadLevel, MOST_ANSWER_BYTES};
+use infergate_core::load::{BatchRecord, LevelPlan, LoadLevel, MOST_ANSWER_BYTES};
 
 /// A token is chosen by rounding where the margin is below this part of what all numbers may drift by: in bf16 1.6 % of the logit, two or
 /// three steps of such a number.
@@ -20,12 +18,7 @@ const OF_TOLERANCE: f64 = 0.25;
 /// # Errors
 /// A plan that does not fit, an engine without a scheduler, [`InvariantBroken`] where the output of a request is not what its
 /// prompt gives alone, up to a near tie. An engine that fails under the load is a part of the answer.
-pub fn run_level(
-    engine: &mut dyn Engine,
-    clock: &dyn Clock,
-    plan: &LevelPlan,
-    cancelled: &AtomicBool,
-) -> Result<LoadLevel> {
+pub fn run_level(engine: &mut dyn Engine, clock: &dyn Clock, plan: &LevelPlan) -> Result<LoadLevel> {
     let info = engine.info();
     plan.validate(info.context_tokens)?;
     let mut scheduler = engine.scheduler(usize::try_from(plan.slots)?)?;
@@ -47,7 +40,6 @@ pub fn run_level(
         stop: plan.stop,
         seed: plan.seed,
         ask: &mut ask,
-        cancelled,
     };
     let driven = drive(scheduler.as_mut(), clock, load)?;
     let (batches, kv_bytes_per_request) = (scheduler.batches(), scheduler.kv_bytes_per_request());
@@ -57,14 +49,16 @@ pub fn run_level(
     let compared = if driven.failure.is_none() { compare(engine, plan, &driven)? } else { 0 };
     let limit = || format!("the level's records reached {} MiB; run shorter levels", MOST_ANSWER_BYTES >> 20);
     Ok(LoadLevel {
-        slots: plan.slots,
-        largest_batch: u32::try_from(driven.largest_batch).unwrap_or(u32::MAX),
-        batches,
-        kv_bytes_per_request,
-        compared,
-        cut_short: driven.failure.or_else(|| full.then(limit)),
         steady: driven.steady,
         records: driven.records,
+        batch: BatchRecord {
+            slots: plan.slots,
+            largest_batch: u32::try_from(driven.largest_batch).unwrap_or(u32::MAX),
+            batches,
+            kv_bytes_per_request,
+            compared,
+            cut_short: driven.failure.or_else(|| full.then(limit)),
+        },
     })
 }
 

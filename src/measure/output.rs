@@ -2,44 +2,24 @@
 
 use anyhow::{Result, ensure};
 
+use super::ensure_same;
 use crate::engine::{Engine, TokenId};
+use infergate_core::case::Case;
 use infergate_core::receipt::{FINGERPRINT_POSITIONS, Fingerprint, Output, output_sha256};
 
-/// Why there is no output.
-pub(super) enum Refusal {
-    /// The engine failed.
-    Failed(anyhow::Error),
-    /// It said something else the second time, at this token.
-    Unrepeatable(usize),
-}
-
-impl From<anyhow::Error> for Refusal {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-/// The greedy output of `tokens` tokens, computed twice. The second time the numbers behind it are kept, at 16 positions or
+/// The greedy output of `case`, computed twice. The second time the numbers behind it are kept, at 16 positions or
 /// more; an engine that can then follows `feed`, the output of another one, so that both were asked about the same text.
-pub(super) fn take(
-    engine: &mut dyn Engine,
-    prompt: &[TokenId],
-    tokens: usize,
-    feed: Option<&[TokenId]>,
-) -> Result<Output, Refusal> {
+pub fn take(engine: &mut dyn Engine, case: Case, prompt: &[TokenId], feed: Option<&[TokenId]>) -> Result<Output> {
+    let tokens = case.output_tokens();
     let (ids, top2_margins) = greedy(engine, prompt, tokens)?;
     let room = engine.info().context_tokens.saturating_sub(prompt.len());
     let positions = tokens.max(FINGERPRINT_POSITIONS.min(room));
     let (said, fingerprint) = follow(engine, prompt, tokens, positions, feed)?;
     let known = said.len().min(tokens);
-    if let Some(at) = super::first_difference(&ids[..known], &said[..known]) {
-        return Err(Refusal::Unrepeatable(at));
-    }
+    ensure_same(case, &ids[..known], &said[..known])?;
     if known < tokens {
         let (again, _) = greedy(engine, prompt, tokens)?;
-        if let Some(at) = super::first_difference(&ids, &again) {
-            return Err(Refusal::Unrepeatable(at));
-        }
+        ensure_same(case, &ids, &again)?;
     }
     let prompt_sha256 = Some(output_sha256(prompt));
     Ok(Output { sha256: output_sha256(&ids), ids, top2_margins, fingerprint: Some(fingerprint), prompt_sha256 })

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 static UNTIMED: AtomicBool = AtomicBool::new(false);
 
 /// Does `work`, which no sample has in it. It is called outside of the two looks at the clock.
-pub(crate) fn untimed<T>(work: impl FnOnce() -> T) -> T {
+pub fn untimed<T>(work: impl FnOnce() -> T) -> T {
     let before = UNTIMED.swap(true, Relaxed);
     let done = work();
     UNTIMED.store(before, Relaxed);
@@ -14,6 +14,6 @@ pub(crate) fn untimed<T>(work: impl FnOnce() -> T) -> T {
 
 /// Whether [`untimed`] work is under way.
 #[cfg(feature = "bench")]
-pub(crate) fn is_untimed() -> bool {
+pub fn is_untimed() -> bool {
     UNTIMED.load(Relaxed)
 }

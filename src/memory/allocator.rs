@@ -58,7 +58,7 @@ static LIVE_BYTES: Counter = Counter(AtomicU64::new(0));
 static PEAK_BYTES: Counter = Counter(AtomicU64::new(0));
 
 /// The counters at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Heap {
     /// Allocations since the process began. Moving one to another size is one more.
     pub allocations: u64,
@@ -92,7 +92,7 @@ static STRETCH_LIVE_BYTES: AtomicU64 = AtomicU64::new(0);
 static STRETCH_PEAK_BYTES: AtomicU64 = AtomicU64::new(0);
 
 /// Does `work` that no iteration has in it. What it allocates is in the counters, and in [`uncounted_so_far`].
-pub(crate) fn uncounted<T>(work: impl FnOnce() -> T) -> T {
+pub fn uncounted<T>(work: impl FnOnce() -> T) -> T {
     let Some(before) = heap() else { return work() };
     end_stretch();
     let done = sites::paused(work);
@@ -115,7 +115,7 @@ fn end_stretch() {
 }
 
 /// The most bytes that `work` has live at once beyond those before it, and in it before each stretch between [`uncounted`] work.
-pub(super) fn own_peak_bytes(work: impl FnOnce()) -> u64 {
+pub fn own_peak_bytes(work: impl FnOnce()) -> u64 {
     STRETCH_PEAK_BYTES.store(0, Relaxed);
     begin_stretch();
     work();
@@ -124,7 +124,7 @@ pub(super) fn own_peak_bytes(work: impl FnOnce()) -> u64 {
 }
 
 /// Allocations and bytes of all [`uncounted`] work since the process began.
-pub(super) fn uncounted_so_far() -> (u64, u64) {
+pub fn uncounted_so_far() -> (u64, u64) {
     (UNCOUNTED_ALLOCATIONS.load(Relaxed), UNCOUNTED_BYTES.load(Relaxed))
 }
 

@@ -220,14 +220,12 @@ pub fn inference(engine: &mut dyn Engine, prepared: &Prepared) -> Result<Inferen
 /// # Errors
 /// As [`run_once`].
 pub fn locate(engine: &mut dyn Engine, prepared: &Prepared, first_run: u64, runs: usize) -> Result<Vec<LeakSite>> {
-    for run in 0..=runs {
+    let ran = (0..=runs).try_for_each(|run| {
         sites::begin_run(run);
-        if let Err(error) = run_once(engine, prepared, first_run.saturating_add(run as u64)) {
-            sites::finish(0);
-            return Err(error);
-        }
-    }
-    Ok(sites::finish(runs))
+        run_once(engine, prepared, first_run.saturating_add(run as u64))
+    });
+    let found = sites::finish(runs);
+    ran.map(|()| found)
 }
 
 /// Where `prepared` allocates, of what [`count`] counts: of a prompt for prefill, else of a token. The numbers of all places together
@@ -248,16 +246,12 @@ pub fn allocations(engine: &mut dyn Engine, prepared: &Prepared) -> Result<Vec<A
     if !is_prefill {
         sites::begin_run(0);
     }
-    for _ in 0..steps {
-        match engine.next() {
-            Ok(id) => ids.push(id),
-            Err(error) => {
-                sites::finish(0);
-                return Err(error);
-            }
-        }
-    }
+    let ran = (0..steps).try_for_each(|_| {
+        ids.push(engine.next()?);
+        anyhow::Ok(())
+    });
     let found = sites::finish_counting(if is_prefill { 1 } else { steps.max(1) });
+    ran?;
     ensure_same_output(prepared, &ids)?;
     Ok(found)
 }

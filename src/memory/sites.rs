@@ -123,7 +123,7 @@ fn take() -> Kept {
 }
 
 /// Does `work` whose allocations are nobody's.
-pub(super) fn paused<T>(work: impl FnOnce() -> T) -> T {
+pub fn paused<T>(work: impl FnOnce() -> T) -> T {
     let was_on = ON.swap(false, Relaxed);
     let done = work();
     if was_on {
@@ -133,14 +133,14 @@ pub(super) fn paused<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Called for every allocation, of `live_bytes`, of which `made_bytes` are new.
-pub(super) fn allocated(pointer: *mut u8, live_bytes: usize, made_bytes: usize) {
+pub fn allocated(pointer: *mut u8, live_bytes: usize, made_bytes: usize) {
     if ON.load(Relaxed) {
         keep(pointer as usize, live_bytes, made_bytes);
     }
 }
 
 /// Called for every release.
-pub(super) fn released(pointer: *mut u8) {
+pub fn released(pointer: *mut u8) {
     if ON.load(Relaxed) {
         with_kept(|kept| {
             if let Some(kept) = kept {

@@ -65,10 +65,7 @@ impl Records {
     /// # Errors
     /// A file that cannot be written.
     pub fn end(self, file: &Path) -> Result<(u64, u64)> {
-        ON.store(false, SeqCst);
-        while BUSY.load(SeqCst) > 0 {
-            std::thread::yield_now();
-        }
+        stop();
         let written = NEXT.load(SeqCst).min(MOST_RECORDS);
         // SAFETY: the mapping of `begin`; nobody writes to it any more.
         let slots = unsafe { std::slice::from_raw_parts(self.slots, written * SLOT_BYTES) };
@@ -87,12 +84,17 @@ impl Records {
 
 impl Drop for Records {
     fn drop(&mut self) {
-        ON.store(false, SeqCst);
-        while BUSY.load(SeqCst) > 0 {
-            std::thread::yield_now();
-        }
+        stop();
         // SAFETY: what `begin` mapped, and no handler is under way.
         unsafe { libc::munmap(self.slots.cast(), SLOT_BYTES * MOST_RECORDS) };
+    }
+}
+
+/// From now on nothing is recorded, and no handler is under way.
+fn stop() {
+    ON.store(false, SeqCst);
+    while BUSY.load(SeqCst) > 0 {
+        std::thread::yield_now();
     }
 }
 

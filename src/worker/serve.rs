@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, ensure};
 
@@ -169,8 +168,7 @@ impl Measured for Worker<'_> {
         let clock = self.clock;
         let loaded = self.loaded()?;
         loaded.sampler.forget();
-        // Whoever asks ends this process when the level is not wanted any more.
-        load::run_level(loaded.engine.as_mut(), clock, plan, &AtomicBool::new(false))
+        load::run_level(loaded.engine.as_mut(), clock, plan)
     }
 
     fn count_tokens(&mut self, texts: &[String]) -> Result<Vec<u64>> {

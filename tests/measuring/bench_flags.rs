@@ -1,9 +1,9 @@
-//! A bench target understands criterion's flags, and keeps the raw samples criterion does not give away.
+//! A bench target understands criterion's flags.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-use infergate_core::receipt::{MemoryReceipt, Receipt, read};
+use infergate_core::receipt::{MemoryReceipt, read};
 
 /// The foreign engine of examples/own_engine.rs as cargo would start it, in a folder of its own.
 fn bench(folder: &Path, arguments: &[&str]) -> Output {
@@ -24,21 +24,13 @@ fn list_names_the_whole_grid_and_measures_nothing() {
     for id in ["prefill/p128", "prefill/p768", "decode/p512", "generate/p128-o64", "generate/p1024-o256"] {
         assert!(text.lines().any(|line| line.starts_with(&format!("{id}:"))), "{id} is missing in {text}");
     }
-    assert!(!folder.path().join("target/infergate/bench.json").exists());
 }
 
 #[test]
-fn a_filter_measures_what_it_names_and_the_receipt_has_every_sample() {
+fn a_filter_measures_what_it_names() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = stdout(&bench(folder.path(), &["--measurement-time", "0.01", "--nresamples", "1000", "decode/p128"]));
     assert!(text.contains("decode/p128") && !text.contains("prefill/"), "{text}");
-    let receipt = read::<Receipt>(&folder.path().join("target/infergate/bench.json")).expect("a receipt");
-    assert_eq!(receipt.cases.len(), 1);
-    assert_eq!(receipt.cases[0].id.to_string(), "decode/p128");
-    let process = &receipt.cases[0].processes[0];
-    assert!(process.samples_ns.len() >= 10, "criterion takes ten samples or more");
-    assert!(process.iterations_per_sample > 1, "a byte is summed faster than the clock is read");
-    assert_eq!((receipt.cold.len(), receipt.warm.len()), (1, 1));
 }
 
 #[test]

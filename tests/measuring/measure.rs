@@ -8,7 +8,6 @@ use infergate::engine::{Engine, EngineInfo, FakeEngine, TokenId};
 use infergate::measure::{self, InvariantBroken, Sampler};
 use infergate_core::case::Case;
 use infergate_core::prompt;
-use infergate_core::trace::Trace;
 
 const MS: u64 = 1_000_000;
 
@@ -52,10 +51,8 @@ fn generate_keeps_every_token_time() {
         ..FakeScript::default()
     };
     let sample = samples(script, "generate/p10-o4", 1).remove(0);
-    let trace = Trace::new(sample).expect("a trace");
-    assert_eq!(trace.ttft_ns(), Some(10 * MS));
-    assert_eq!(trace.itl_ns().len(), 3);
-    assert_eq!(trace.itl_ns().iter().sum::<u64>() + 10 * MS, trace.e2e_ns().expect("has tokens"));
+    assert_eq!((sample.len(), sample[0]), (4, 10 * MS));
+    assert!(sample.is_sorted());
 }
 
 #[test]
@@ -131,17 +128,6 @@ fn a_sample_of_many_iterations_reads_the_clock_seldom_and_stays_near_its_context
             assert_eq!(sample, [if id == "prefill/p8" { 100 * 80 } else { 100 * 131 }], "{id} {rewinds}");
             assert_eq!(clock.looks.load(Ordering::Relaxed), looks, "100 iterations of {id}");
         }
-    }
-}
-
-#[test]
-fn a_fast_iteration_is_repeated_until_the_clock_is_no_matter() {
-    for (step_ns, expected) in [(20 * MS, 1), (100_000, 1), (99_999, 2), (45_000, 3), (131, 764), (0, 100_000)] {
-        let (mut engine, clock) = fake(FakeScript { step_ns, ..FakeScript::default() });
-        let prompt = prompt::seeded_ids(8, 1, 50_000);
-        let prepared = measure::prepare(&mut engine, case("decode/p8"), prompt).expect("prepares");
-        let iterations = measure::iterations_per_sample(&mut engine, &clock, &prepared).expect("samples");
-        assert_eq!(iterations, expected, "{step_ns} ns");
     }
 }
 

@@ -59,7 +59,7 @@ fn broken<T>(result: Result<T, WorkerError>) -> String {
 
 #[test]
 fn a_worker_that_says_hello_and_then_nothing_is_ended_after_its_limit() {
-    let short = Timeouts::with_first(Duration::from_millis(50));
+    let short = Timeouts { first: Duration::from_millis(50), ..Timeouts::default() };
     let (mut client, _) = spawn_at(&script("silent"), "m", short.clone()).expect("says hello");
     let error = load(&mut client).expect_err("hangs");
     assert!(matches!(error, WorkerError::Hung(_)) && error.to_string().contains("was ended"), "{error}");

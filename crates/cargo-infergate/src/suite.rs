@@ -152,7 +152,7 @@ impl<'a> Suite<'a> {
                 report(&label, run * cases.len() + index, self.steps(&cases));
                 self.measure_case(&mut client, case)?;
             }
-            self.timeouts = client.timeouts().clone();
+            self.timeouts = client.timeouts.clone();
             drop(client);
             keep(&self.receipt(true)?);
             // Once a process, so that a slow moment of the machine is not taken for its limit.

@@ -64,7 +64,7 @@ mod tests {
         fs::write(path("newer"), "the newer one").expect("a file");
         let open = |name: &str| WorkerFile::open(&path(name)).expect("a program");
         let turns = Turns { base: path("base"), head: path("head") };
-        let mut next = || {
+        let next = || {
             let (base, head) = turns.next(&open("older"), &open("newer")).expect("files");
             assert_eq!([base.sha256(), head.sha256()], [open("older").sha256(), open("newer").sha256()]);
             assert_eq!([base.path(), head.path()], [path("base"), path("head")]);

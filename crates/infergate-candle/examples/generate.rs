@@ -5,11 +5,11 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use infergate::engine::{Engine, EngineFactory, LoadRequest, TokenId, ensure_fits};
 use infergate_candle::Candle;
-use infergate_core::printable::{printable, printable_report};
+use infergate_core::printable::{print_error, printable_report};
 use infergate_core::process::ensure_environment;
 use serde::Serialize;
 
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", printable(&format!("{error:#}")));
+            print_error(&error);
             ExitCode::from(2)
         }
     }
@@ -86,14 +86,11 @@ fn run(args: &Args) -> Result<()> {
 }
 
 fn prompt_ids(args: &Args, engine: &dyn Engine) -> Result<Vec<TokenId>> {
-    match (&args.prompt_ids, &args.prompt) {
-        (Some(ids), _) => Ok(ids.clone()),
-        (None, Some(text)) => match engine.tokenize(text)? {
-            Some(ids) => Ok(ids),
-            None => bail!("this model has no tokenizer; give --prompt-ids in place of --prompt"),
-        },
-        (None, None) => bail!("there is no prompt; give --prompt or --prompt-ids"),
+    if let Some(ids) = &args.prompt_ids {
+        return Ok(ids.clone());
     }
+    let ids = engine.tokenize(args.prompt.as_deref().unwrap_or_default())?;
+    ids.context("this model has no tokenizer; give --prompt-ids in place of --prompt")
 }
 
 /// Generates and, unless JSON is asked for, prints text (or ids where there is no tokenizer) as it comes.

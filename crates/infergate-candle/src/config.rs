@@ -5,14 +5,10 @@ use candle_transformers::models::llama::{Llama3RopeConfig, Llama3RopeType};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::fits::{COUNTED_TOKENS, Needs, f32s};
 use infergate::engine::Cost;
 
-/// Positions for which the quantized Qwen3 of candle-transformers keeps its cache, whatever is asked of it.
-const QUANTIZED_QWEN3_CACHE_TOKENS: usize = 4096;
-
 /// The model families that share Llama's layout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Family {
     /// Llama and what is built like it (SmolLM2, TinyLlama).
     Llama,
@@ -25,12 +21,7 @@ pub enum Family {
 impl Family {
     /// The family of this name in config.json's `model_type` and GGUF's `general.architecture`.
     pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "llama" => Some(Self::Llama),
-            "qwen2" => Some(Self::Qwen2),
-            "qwen3" => Some(Self::Qwen3),
-            _ => None,
-        }
+        [Self::Llama, Self::Qwen2, Self::Qwen3].into_iter().find(|family| family.name() == name)
     }
 
     /// The name [`from_name`](Self::from_name) reads.
@@ -98,26 +89,6 @@ struct HfConfig {
 }
 
 impl LlamaConfig {
-    /// What it takes where `weights` bytes stay, beside `loading` bytes while they are read. `quantized`: its
-    /// weights are computed on as stored.
-    pub fn needs(&self, weights: u64, loading: u64, quantized: bool) -> Needs {
-        let c = self;
-        let tokens = COUNTED_TOKENS.min(c.context);
-        let cached = match c.family {
-            Family::Qwen3 if quantized => QUANTIZED_QWEN3_CACHE_TOKENS,
-            _ => tokens,
-        };
-        // Keys and values are copied for every query head that shares them.
-        let row = 2 * c.hidden + 3 * c.q_width() + 2 * c.kv_width() + 3 * c.intermediate;
-        // Sine, cosine, and the angles they are made of.
-        let tables = f32s(&[3, c.context, c.head_dim / 2]);
-        // Twice: the state behind the prompt is kept for going back to it.
-        let cache = f32s(&[2, 2, c.layers, c.kv_width(), cached]);
-        // Scores as products, masked, and as shares.
-        let buffers = f32s(&[tokens, row]) + f32s(&[3, c.heads, tokens, tokens]) + f32s(&[2, c.vocab]);
-        Needs { weights, loading, running: tables + cache + buffers }
-    }
-
     /// The shape of SmolLM2-135M.
     pub fn smollm2_135m() -> Self {
         Self {

@@ -7,6 +7,19 @@ use candle_core::Tensor;
 
 use infergate::engine::{Cost, Scheduler, TokenId};
 
+/// What a receipt wants to know of a model.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// Number of weights.
+    pub parameters: u64,
+    /// Bytes of the weights in memory.
+    pub weight_bytes: u64,
+    /// The work the hardware cannot avoid.
+    pub cost: Cost,
+    /// Choices of this implementation that can change speed or output.
+    pub settings: BTreeMap<String, String>,
+}
+
 /// A decoder-only model with one sequence's KV cache.
 pub trait Decoder: Send {
     /// Empties the cache.
@@ -30,15 +43,6 @@ pub trait Decoder: Send {
         None
     }
 
-    /// The work the hardware cannot avoid.
-    fn cost(&self) -> Option<Cost>;
-
-    /// Bytes of the weights in memory.
-    fn weight_bytes(&self) -> u64;
-
-    /// Number of weights.
-    fn parameters(&self) -> u64;
-
-    /// Choices of this implementation that can change speed or output, for the receipt.
-    fn settings(&self) -> BTreeMap<String, String>;
+    /// What a receipt wants to know of it.
+    fn facts(&self) -> Facts;
 }

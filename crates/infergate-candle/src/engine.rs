@@ -45,14 +45,19 @@ impl CandleEngine {
     /// An engine over `decoder`. Of `info` the fields about weights and settings are filled in from `decoder` and `digest`.
     pub fn new(decoder: Box<dyn Decoder>, info: EngineInfo, text: Option<Arc<dyn Tokenize>>, digest: Digest) -> Self {
         let mut info = info;
-        info.parameters = Some(decoder.parameters());
-        info.weight_bytes = Some(decoder.weight_bytes());
-        info.settings.extend(decoder.settings());
+        let facts = decoder.facts();
+        info.parameters = Some(facts.parameters);
+        info.weight_bytes = Some(facts.weight_bytes);
+        info.settings.extend(facts.settings);
+        Self::over(decoder, info, text, Arc::new(digest))
+    }
+
+    fn over(decoder: Box<dyn Decoder>, info: EngineInfo, text: Option<Arc<dyn Tokenize>>, digest: Arc<Digest>) -> Self {
         Self {
             decoder,
             text,
             info,
-            digest: Arc::new(digest),
+            digest,
             prompt_tokens: 0,
             first: None,
             last: None,
@@ -83,10 +88,7 @@ impl Engine for CandleEngine {
     fn start(&mut self, prompt: &[TokenId]) -> Result<TokenId> {
         ensure!(!prompt.is_empty(), "the prompt has no tokens; give at least one");
         ensure_fits(prompt.len() + 1, self.info.context_tokens)?;
-        let vocab = self.info.vocab_tokens;
-        if let Some(id) = prompt.iter().find(|&&id| id as usize >= vocab) {
-            bail!("token {id} is outside the model's vocabulary; ids are below {vocab}");
-        }
+        ensure_in_vocabulary(prompt, self.info.vocab_tokens)?;
         (self.first, self.last, self.pending) = (None, None, None);
         self.decoder.reset()?;
         let step = self.step(prompt)?;
@@ -114,9 +116,8 @@ impl Engine for CandleEngine {
     }
 
     fn force(&mut self, token: TokenId) -> Result<bool> {
-        let vocab = self.info.vocab_tokens;
         ensure!(self.pending.is_some(), "no sequence was started; call start first");
-        ensure!((token as usize) < vocab, "token {token} is outside the model's vocabulary; ids are below {vocab}");
+        ensure_in_vocabulary(&[token], self.info.vocab_tokens)?;
         self.pending = Some(token);
         Ok(true)
     }
@@ -139,21 +140,12 @@ impl Engine for CandleEngine {
     }
 
     fn cost(&self) -> Option<Cost> {
-        self.decoder.cost()
+        Some(self.decoder.facts().cost)
     }
 
     fn fork(&self) -> Result<Box<dyn Engine + Send>> {
-        Ok(Box::new(Self {
-            decoder: self.decoder.fork()?,
-            text: self.text.clone(),
-            info: self.info.clone(),
-            digest: self.digest.clone(),
-            prompt_tokens: 0,
-            first: None,
-            last: None,
-            pending: None,
-            logits: Vec::new(),
-        }))
+        let decoder = self.decoder.fork()?;
+        Ok(Box::new(Self::over(decoder, self.info.clone(), self.text.clone(), self.digest.clone())))
     }
 
     fn scheduler(&self, requests: usize) -> Result<Box<dyn Scheduler + Send>> {
@@ -162,6 +154,14 @@ impl Engine for CandleEngine {
         }
         let sequences = (0..requests).map(|_| self.fork()).collect::<Result<_>>()?;
         Ok(Box::new(RoundRobin::new(sequences)?))
+    }
+}
+
+/// Refuses tokens that the model does not have.
+pub(crate) fn ensure_in_vocabulary(tokens: &[TokenId], vocab: usize) -> Result<()> {
+    match tokens.iter().find(|&&id| id as usize >= vocab) {
+        Some(id) => bail!("token {id} is outside the model's vocabulary; ids are below {vocab}"),
+        None => Ok(()),
     }
 }
 

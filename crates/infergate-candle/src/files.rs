@@ -8,9 +8,8 @@ use candle_core::DType;
 use candle_nn::VarBuilder;
 use serde::Deserialize as _;
 
-use crate::adapter::{Adapter, Facts, settings};
 use crate::config::{Family, LlamaConfig};
-use crate::decoder::Decoder;
+use crate::decoder::{Decoder, Facts};
 use crate::digest::Digest;
 use crate::engine::Tokenize;
 use crate::gguf::Gguf;
@@ -18,12 +17,12 @@ use crate::gpt2::{Gpt2, Gpt2Config};
 use crate::heap::make_room;
 use crate::hub::{Files, Hub};
 use crate::local::{self, ModelFiles};
-use crate::model::{Model, gpt2_info, only_f32};
 use crate::safetensors::SafeTensorFiles;
+use crate::source::{Model, gpt2_info, only_f32};
 use crate::spec::ModelSpec;
 use crate::tokenizer::Text;
 use crate::weights::{self, Weight};
-use crate::{llama, qwen, synthetic};
+use crate::{synthetic, transformers};
 use infergate::engine::{EngineInfo, LoadRequest};
 
 /// Opens what `spec` names.
@@ -57,10 +56,12 @@ fn read_gguf(mut file: Gguf, path: &Path, request: &LoadRequest) -> Result<Model
     ensure!(dtype == stored || dtype == "f32", "dtype `{dtype}` is not possible; use {stored} (as stored) or f32");
     let as_stored = dtype == stored;
     let context_tokens = match config.family {
-        Family::Llama if as_stored => config.context.min(llama::QUANTIZED_CONTEXT_TOKENS),
+        Family::Llama if as_stored => config.context.min(transformers::QUANTIZED_LLAMA_CONTEXT_TOKENS),
         _ => config.context,
     };
-    make_room(&request.model, &file.needs(&LlamaConfig { context: context_tokens, ..config.clone() }, as_stored))?;
+    let weight_bytes =
+        if as_stored { file.quantized_bytes(&config).0 } else { f32_bytes(weights::parameters(&config)) };
+    make_room(&request.model, weight_bytes)?;
     let computes_in = file.computes_in().filter(|_| as_stored);
     let decoder = if as_stored { file.quantized(&config)? } else { f32_decoder(&config, file.dequantized(&config)?)? };
     let info = EngineInfo { context_tokens, computes_in, ..llama_info(&config, dtype) };
@@ -69,7 +70,7 @@ fn read_gguf(mut file: Gguf, path: &Path, request: &LoadRequest) -> Result<Model
 
 fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
     only_f32(request)?;
-    let json = local::read_config(&files.config)?;
+    let json = local::read_json(&files.config)?;
     let in_config = || format!("cannot use {}", files.config.display());
     let architecture = local::architecture(&json).with_context(in_config)?;
     let text = files.tokenizer.as_deref().map(Text::from_file).transpose()?.map(shared);
@@ -79,8 +80,8 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
         Some(family) => {
             let config = LlamaConfig::from_hf(family, &json).with_context(in_config)?;
             let hf_name: fn(&Weight) -> &str = |w| &w.hf;
-            weights::check(&config, hf_name, &|n| weights.shape(n), weights.names()).with_context(do_not_fit)?;
-            make_room(&request.model, &config.needs(f32_bytes(weights::parameters(&config)), 0, false))?;
+            weights::check(&config, hf_name, &weights.shapes).with_context(do_not_fit)?;
+            make_room(&request.model, f32_bytes(weights::parameters(&config)))?;
             let tied = config.tied;
             // Qwen2 of candle would prefer a stored head to a tied one.
             let is_hidden = move |name: &str| tied && name == "lm_head.weight";
@@ -90,7 +91,7 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
         None => {
             let config = Gpt2Config::deserialize(&json).with_context(in_config)?;
             config.validate().with_context(in_config)?;
-            make_room(&request.model, &config.needs(config.cut_bytes(1)))?;
+            make_room(&request.model, f32_bytes(config.parameters()))?;
             let decoder = Gpt2::load(&config, weights.weights(), request.threads).with_context(do_not_fit)?;
             (Box::new(decoder) as Box<dyn Decoder>, gpt2_info(&config))
         }
@@ -102,9 +103,7 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
 fn synthetic_smollm2(request: &LoadRequest) -> Result<Model> {
     only_f32(request)?;
     let config = LlamaConfig::smollm2_135m();
-    let embedding = f32_bytes((config.vocab * config.hidden) as u64);
-    let needs = config.needs(f32_bytes(weights::parameters(&config)), embedding, false);
-    make_room(&request.model, &needs)?;
+    make_room(&request.model, f32_bytes(weights::parameters(&config)))?;
     let decoder = f32_decoder(&config, synthetic::var_builder(request.seed, DType::F32))?;
     let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
     Ok(Model { decoder, info: llama_info(&config, "f32".into()), text: None, digest })
@@ -139,11 +138,7 @@ fn f32_decoder(config: &LlamaConfig, vb: VarBuilder<'_>) -> Result<Box<dyn Decod
         parameters,
         weight_bytes: f32_bytes(parameters),
         cost: config.cost(f32_bytes(read)),
-        settings: settings("", config.family),
+        settings: transformers::settings("", config.family),
     };
-    Ok(match config.family {
-        Family::Llama => Box::new(Adapter::new(llama::Llama::load(config, vb)?, facts)),
-        Family::Qwen2 => Box::new(Adapter::new(qwen::qwen2(config, vb)?, facts)),
-        Family::Qwen3 => Box::new(Adapter::new(qwen::qwen3(config, vb)?, facts)),
-    })
+    transformers::in_f32(config, vb, facts)
 }

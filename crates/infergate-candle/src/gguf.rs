@@ -11,12 +11,10 @@ use candle_core::quantized::gguf_file::{Content, TensorInfo, Value};
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 
-use crate::adapter::{Adapter, Facts, settings};
 use crate::config::{Family, LlamaConfig};
-use crate::decoder::Decoder;
-use crate::fits::Needs;
+use crate::decoder::{Decoder, Facts};
 use crate::weights::{self, Weight};
-use crate::{OneLine as _, llama, qwen};
+use crate::{OneLine as _, transformers};
 
 /// candle looks for a file's alignment in its metadata and divides by it. Here it is looked for in so many first bytes.
 const ALIGNMENT_WITHIN_BYTES: u64 = 64 << 10;
@@ -72,7 +70,7 @@ impl Gguf {
         let head_dim = number("attention.key_length")?.unwrap_or(hidden / heads);
         let rotary = number("rope.dimension_count")?.unwrap_or(head_dim);
         ensure!(rotary == head_dim, "rotary positions over {rotary} of {head_dim} dimensions are not supported");
-        let vocab = match self.shape("token_embd.weight").as_deref() {
+        let vocab = match self.content.tensor_infos.get("token_embd.weight").map(|info| info.shape.dims()) {
             Some([rows, _]) => *rows,
             _ => bail!("the weight `token_embd.weight` is missing or no matrix; is the file complete?"),
         };
@@ -86,7 +84,7 @@ impl Gguf {
             head_dim,
             vocab,
             context: required("context_length")?,
-            tied: self.shape("output.weight").is_none(),
+            tied: !self.content.tensor_infos.contains_key("output.weight"),
             norm_eps: f64::from(
                 self.float(&format!("{name}.attention.layer_norm_rms_epsilon"))?
                     .with_context(|| format!("the GGUF metadata has no {name}.attention.layer_norm_rms_epsilon"))?,
@@ -96,7 +94,8 @@ impl Gguf {
         }
         .checked()?;
         let gguf_name: fn(&Weight) -> &str = |w| &w.gguf;
-        weights::check(&config, gguf_name, &|n| self.shape(n), self.content.tensor_infos.keys().cloned())?;
+        let shapes = self.content.tensor_infos.iter().map(|(name, info)| (name.clone(), info.shape.dims().to_vec()));
+        weights::check(&config, gguf_name, &shapes.collect())?;
         Ok(config)
     }
 
@@ -126,39 +125,20 @@ impl Gguf {
             parameters: weights::parameters(config),
             weight_bytes,
             cost: config.cost(read_bytes),
-            settings: settings("quantized_", config.family),
+            settings: transformers::settings("quantized_", config.family),
         };
         self.fill_defaults(config);
-        let (content, file) = (self.content, &mut self.file);
-        Ok(match config.family {
-            Family::Llama => Box::new(Adapter::new(llama::quantized(content, file)?, facts)),
-            Family::Qwen2 => Box::new(Adapter::new(qwen::quantized2(content, file)?, facts)),
-            Family::Qwen3 => Box::new(Adapter::new(qwen::quantized3(content, file)?, facts)),
-        })
+        transformers::quantized(config.family, self.content, &mut self.file, facts)
     }
 
     /// Bytes that the quantized model's weights take in memory, and those of them that are read for each token.
-    fn quantized_bytes(&self, config: &LlamaConfig) -> (u64, u64) {
+    pub fn quantized_bytes(&self, config: &LlamaConfig) -> (u64, u64) {
         let stored: u64 = self.content.tensor_infos.values().map(stored_bytes).sum();
         let embedding = self.content.tensor_infos.get("token_embd.weight").map_or(0, stored_bytes);
         // The embedding is looked up in f32; the head reads the stored one.
         let embedding_f32 = (config.vocab * config.hidden * size_of::<f32>()) as u64;
         let head_copy = if config.tied { embedding } else { 0 };
         (stored - embedding + embedding_f32 + head_copy, stored - embedding + head_copy)
-    }
-
-    /// The memory this model takes, as [`quantized`](Self::quantized) or else [`dequantized`](Self::dequantized). Call
-    /// [`config`](Self::config) first.
-    pub fn needs(&self, config: &LlamaConfig, as_stored: bool) -> Needs {
-        let largest = |bytes: fn(&TensorInfo) -> u64| self.content.tensor_infos.values().map(bytes).max().unwrap_or(0);
-        // Each weight is read as bytes, and then made into blocks.
-        let read = 2 * largest(stored_bytes);
-        if as_stored {
-            return config.needs(self.quantized_bytes(config).0, read, true);
-        }
-        // Rows that change places are copied once more.
-        let reordered = 2 * largest(|info| 4 * info.shape.elem_count() as u64);
-        config.needs(4 * weights::parameters(config), read + reordered, false)
     }
 
     /// The weights in f32 under their names in Hugging Face's safetensors.
@@ -189,10 +169,6 @@ impl Gguf {
         default("attention.key_length", config.head_dim);
         default("attention.head_count_kv", config.kv_heads);
         self.content.metadata.insert(format!("{name}.rope.freq_base"), Value::F32(config.rope_theta));
-    }
-
-    fn shape(&self, name: &str) -> Option<Vec<usize>> {
-        self.content.tensor_infos.get(name).map(|info| info.shape.dims().to_vec())
     }
 
     fn number(&self, key: &str) -> Result<Option<usize>> {

@@ -12,7 +12,7 @@ mod together;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use candle_core::{DType, Tensor};
 use candle_nn::VarBuilder;
 
@@ -20,9 +20,10 @@ pub use config::{Activation, Gpt2Config};
 pub use scheduler::Gpt2Scheduler;
 use shard::{LayerCache, Shard, Shared};
 
-use crate::decoder::Decoder;
+use crate::decoder::{Decoder, Facts};
+use crate::engine::ensure_in_vocabulary;
 use crate::parallel::Team;
-use infergate::engine::{Cost, Scheduler, TokenId, ensure_fits};
+use infergate::engine::{Scheduler, TokenId, ensure_fits};
 
 struct Weights {
     shared: Shared,
@@ -87,9 +88,7 @@ impl Decoder for Gpt2 {
         let config = self.config();
         ensure!(!tokens.is_empty(), "GPT-2: no tokens to read; give at least one");
         ensure_fits(self.cached + tokens.len(), config.n_positions)?;
-        if let Some(id) = tokens.iter().find(|&&id| id as usize >= config.vocab_size) {
-            bail!("GPT-2: token {id} is outside the vocabulary of {}; use this model's tokenizer", config.vocab_size);
-        }
+        ensure_in_vocabulary(tokens, config.vocab_size)?;
         let (weights, cache, past) = (&self.weights, &self.cache, self.cached);
         let parts = weights.team.run(|member| {
             let rank = member.rank();
@@ -118,25 +117,19 @@ impl Decoder for Gpt2 {
         Some(self.serve(requests).map(|scheduler| Box::new(scheduler) as Box<dyn Scheduler + Send>))
     }
 
-    fn cost(&self) -> Option<Cost> {
-        Some(self.config().cost())
-    }
-
-    fn weight_bytes(&self) -> u64 {
-        4 * self.parameters()
-    }
-
-    fn parameters(&self) -> u64 {
-        self.config().parameters()
-    }
-
-    fn settings(&self) -> BTreeMap<String, String> {
+    fn facts(&self) -> Facts {
         let text = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        BTreeMap::from([
-            text("ranks", &self.weights.team.ranks().to_string()),
-            text("weights_layout", "in_out"),
-            text("kv_cache", "preallocated"),
-            text("attention", "causal_query_blocks"),
-        ])
+        let parameters = self.config().parameters();
+        Facts {
+            parameters,
+            weight_bytes: 4 * parameters,
+            cost: self.config().cost(),
+            settings: BTreeMap::from([
+                text("ranks", &self.weights.team.ranks().to_string()),
+                text("weights_layout", "in_out"),
+                text("kv_cache", "preallocated"),
+                text("attention", "causal_query_blocks"),
+            ]),
+        }
     }
 }

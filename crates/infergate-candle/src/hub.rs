@@ -6,13 +6,13 @@
 mod client;
 mod download;
 
+use std::env;
 use std::ffi::OsString;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use hf_hub::{Cache, Repo, RepoType};
+use infergate_core::receipt::write_text;
 use infergate_core::text_file::read_text;
 use serde::Deserialize;
 
@@ -21,7 +21,7 @@ use download::Download;
 
 pub use client::Limits;
 
-use crate::local::{self, CONFIG, ModelFiles, TOKENIZER, WEIGHTS, WEIGHTS_INDEX};
+use crate::local::ModelFiles;
 use crate::spec::HubSpec;
 
 /// No token and no name of a commit is longer, whatever stands in their files.
@@ -38,7 +38,7 @@ pub struct Hub {
 }
 
 /// A model's files in the cache, and the commit they belong to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Fetched {
     /// What to load.
     pub files: Files,
@@ -47,7 +47,7 @@ pub struct Fetched {
 }
 
 /// What a [`HubSpec`] names.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Files {
     /// One GGUF file.
     Gguf(PathBuf),
@@ -61,7 +61,7 @@ impl Hub {
     /// # Errors
     /// When there is no place for a cache.
     pub fn from_env() -> Result<Self> {
-        Self::new(|name| env::var_os(name))
+        Self::new(|name| env::var_os(name), Limits::default())
     }
 
     /// The hub as `variable` has it: `HF_ENDPOINT`, `HF_TOKEN` (or the file at `HF_TOKEN_PATH`, by default
@@ -70,7 +70,7 @@ impl Hub {
     ///
     /// # Errors
     /// When there is no place for a cache, or `HF_ENDPOINT` is no address.
-    pub fn new(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
+    pub fn new(variable: impl Fn(&str) -> Option<OsString>, limits: Limits) -> Result<Self> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let home = set("HF_HOME")
             .map(PathBuf::from)
@@ -88,13 +88,8 @@ impl Hub {
             set("HF_TOKEN").and_then(|t| t.into_string().ok()).or_else(|| read_text(&token_file, MAX_WORD_BYTES).ok());
         let token = token.map(|t| t.trim().to_owned()).filter(|t| !t.is_empty());
         let endpoint = set("HF_ENDPOINT").map_or_else(|| ENDPOINT.to_owned(), |e| e.to_string_lossy().into_owned());
-        let client = Client::new(&endpoint, token, Limits::default())?;
+        let client = Client::new(&endpoint, token, limits)?;
         Ok(Self { client: Some(client), cache })
-    }
-
-    /// This hub with other limits than [`Limits::default`].
-    pub fn with_limits(self, limits: Limits) -> Self {
-        Self { client: self.client.map(|client| client.with_limits(limits)), ..self }
     }
 
     /// Brings the files of `spec` into the cache, as far as they are not there.
@@ -107,8 +102,14 @@ impl Hub {
         let repo = Repo::with_revision(spec.repo.clone(), RepoType::Model, commit.clone());
         let snapshot = Snapshot { hub: self, id: &spec.repo, repo };
         let files = match &spec.file {
-            Some(file) => Files::Gguf(snapshot.needed(file).with_context(what)?),
-            None => Files::Directory(snapshot.model().with_context(what)?),
+            Some(file) => {
+                let found = snapshot.file(file).with_context(what)?;
+                Files::Gguf(found.with_context(|| snapshot.missing(file)).with_context(what)?)
+            }
+            None => {
+                let found = ModelFiles::find(&|name| snapshot.file(name), &|name| snapshot.missing(name));
+                Files::Directory(found.with_context(what)?)
+            }
         };
         Ok(Fetched { files, revision: commit })
     }
@@ -134,7 +135,7 @@ impl Hub {
         let commit = client.json::<Info>(&path).map_err(Failure::into_error)?.sha;
         ensure!(is_hex(&commit, 40), "the hub's answer names no commit for revision `{revision}`");
         // For later use offline.
-        remember(&reference, &commit).context("cannot write to the cache; is the disk full or read-only?")?;
+        write_text(&reference, &commit).context("cannot write to the cache; is the disk full or read-only?")?;
         Ok(commit)
     }
 
@@ -152,33 +153,20 @@ struct Snapshot<'a> {
 }
 
 impl Snapshot<'_> {
-    fn model(&self) -> Result<ModelFiles> {
-        let config = self.needed(CONFIG)?;
-        // Before anything large is downloaded.
-        local::architecture(&local::read_config(&config)?)?;
-        let weights = match self.optional(WEIGHTS)? {
-            Some(file) => vec![file],
-            None => {
-                let index = self.optional(WEIGHTS_INDEX)?;
-                let index = index.with_context(|| format!("it has no {WEIGHTS} and no {WEIGHTS_INDEX}"))?;
-                local::shards(&index)?.iter().map(|shard| self.needed(shard)).collect::<Result<_>>()?
-            }
-        };
-        Ok(ModelFiles { config, weights, tokenizer: self.optional(TOKENIZER)? })
-    }
-
-    fn needed(&self, name: &str) -> Result<PathBuf> {
-        match self.optional(name)? {
-            Some(path) => Ok(path),
-            None if self.hub.client.is_none() => bail!("{name} is {}", self.hub.offline()),
-            None => {
-                bail!("it has no file {name}, there is no such repository or revision, or it is private (set HF_TOKEN)")
+    /// Why the file is not there.
+    fn missing(&self, name: &str) -> String {
+        match self.hub.client {
+            None => format!("{name} is {}", self.hub.offline()),
+            Some(_) => {
+                format!(
+                    "it has no file {name}, there is no such repository or revision, or it is private (set HF_TOKEN)"
+                )
             }
         }
     }
 
     /// The file's path in the cache. `Ok(None)`: the repository, or offline the cache, does not have it.
-    fn optional(&self, name: &str) -> Result<Option<PathBuf>> {
+    fn file(&self, name: &str) -> Result<Option<PathBuf>> {
         let pointer = self.hub.cache.repo(self.repo.clone()).pointer_path(self.repo.revision()).join(name);
         if pointer.is_file() {
             return Ok(Some(pointer));
@@ -207,17 +195,6 @@ impl Snapshot<'_> {
 fn limit_bytes(limits: &Limits, name: &str) -> u64 {
     let weights = [".safetensors", ".gguf"].iter().any(|end| name.to_ascii_lowercase().ends_with(end));
     if weights { limits.weights_bytes } else { limits.description_bytes }
-}
-
-/// Writes the commit a name stands for, whole or not at all.
-fn remember(reference: &Path, commit: &str) -> std::io::Result<()> {
-    let folder = reference.parent().unwrap_or(reference);
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(commit.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(reference)?;
-    Ok(())
 }
 
 fn is_hex(text: &str, digits: usize) -> bool {

@@ -1,34 +1,28 @@
 //! Engines on candle: where weights come from, and the architectures that run on them.
 
 #[cfg(feature = "models")]
-pub mod adapter;
-#[cfg(feature = "models")]
 pub mod config;
 pub mod decoder;
 pub mod digest;
 pub mod engine;
 #[cfg(feature = "models")]
 mod files;
-pub mod fits;
 #[cfg(feature = "models")]
 pub mod gguf;
 pub mod gpt2;
 mod heap;
 #[cfg(feature = "models")]
 pub mod hub;
-#[cfg(feature = "models")]
-pub mod llama;
 pub mod local;
-pub mod model;
 pub mod parallel;
-#[cfg(feature = "models")]
-pub mod qwen;
 pub mod safetensors;
 pub mod source;
 pub mod spec;
 pub mod synthetic;
 #[cfg(feature = "models")]
 pub mod tokenizer;
+#[cfg(feature = "models")]
+mod transformers;
 #[cfg(feature = "models")]
 pub mod weights;
 

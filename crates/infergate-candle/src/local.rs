@@ -22,7 +22,7 @@ pub const WEIGHTS_INDEX: &str = "model.safetensors.index.json";
 const SUPPORTED: &str = "gpt2, llama, qwen2 and qwen3";
 
 /// The files of one model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ModelFiles {
     /// Its config.json.
     pub config: PathBuf,
@@ -43,18 +43,27 @@ impl ModelFiles {
             directory.is_dir(),
             "there is no directory {what}; give a directory, a .gguf file, hf:ORG/NAME or synthetic:gpt2"
         );
-        let present = |name: &str| Some(directory.join(name)).filter(|path| path.is_file());
-        let needed = |name: &str| {
-            present(name).with_context(|| {
-                format!("the directory {what} has no {name}; a model needs config.json and model.safetensors")
-            })
-        };
+        Self::find(&|name| Ok(Some(directory.join(name)).filter(|path| path.is_file())), &|name| {
+            format!("the directory {what} has no {name}; a model needs config.json and model.safetensors")
+        })
+    }
+
+    /// Finds the files by `look`, which gives a file's place where there is one; `missing` says what is wrong where there is none.
+    ///
+    /// # Errors
+    /// Naming what is not there; an architecture that is not supported, before anything large is looked for.
+    pub fn find(look: &dyn Fn(&str) -> Result<Option<PathBuf>>, missing: &dyn Fn(&str) -> String) -> Result<Self> {
+        let needed = |name: &str| look(name)?.with_context(|| missing(name));
         let config = needed(CONFIG)?;
-        let weights = match (present(WEIGHTS), present(WEIGHTS_INDEX)) {
-            (None, Some(index)) => shards(&index)?.iter().map(|shard| needed(shard)).collect::<Result<_>>()?,
-            _ => vec![needed(WEIGHTS)?],
+        architecture(&read_json(&config)?)?;
+        let weights = match look(WEIGHTS)? {
+            Some(file) => vec![file],
+            None => match look(WEIGHTS_INDEX)? {
+                Some(index) => shards(&index)?.iter().map(|shard| needed(shard)).collect::<Result<_>>()?,
+                None => vec![needed(WEIGHTS)?],
+            },
         };
-        Ok(Self { config, weights, tokenizer: present(TOKENIZER) })
+        Ok(Self { config, weights, tokenizer: look(TOKENIZER)? })
     }
 }
 
@@ -82,15 +91,11 @@ struct Index {
 /// Largest description of a model that is read. Lists of shards have a hundred bytes for each weight.
 const MAX_JSON_BYTES: u64 = 16 << 20;
 
-/// Reads a config.json.
+/// Reads a file that describes a model.
 ///
 /// # Errors
 /// When it cannot be read, is too large or is no JSON, with line and column.
-pub fn read_config(path: &Path) -> Result<Value> {
-    read_json(path)
-}
-
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let text = read_text(path, MAX_JSON_BYTES)?;
     serde_json::from_str(&text).with_context(|| format!("{} is damaged; download it again", path.display()))
 }

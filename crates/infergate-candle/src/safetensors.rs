@@ -14,7 +14,8 @@ use crate::OneLine as _;
 /// Open safetensors files.
 pub struct SafeTensorFiles {
     files: MmapedSafetensors,
-    shapes: HashMap<String, Vec<usize>>,
+    /// The shape of each weight.
+    pub shapes: HashMap<String, Vec<usize>>,
 }
 
 impl SafeTensorFiles {
@@ -30,16 +31,6 @@ impl SafeTensorFiles {
         let weights = files.tensors().into_iter().filter(|(_, view)| is_float(view.dtype()));
         let shapes = weights.map(|(name, view)| (name, view.shape().to_vec())).collect();
         Ok(Self { files, shapes })
-    }
-
-    /// The shape of the weight `name`.
-    pub fn shape(&self, name: &str) -> Option<Vec<usize>> {
-        self.shapes.get(name).cloned()
-    }
-
-    /// The names of all weights.
-    pub fn names(&self) -> impl Iterator<Item = String> + '_ {
-        self.shapes.keys().cloned()
     }
 
     /// The weights in f32, each read when it is asked for.

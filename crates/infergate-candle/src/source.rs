@@ -1,18 +1,32 @@
-//! From a [`LoadRequest`] to a [`CandleEngine`].
+//! From a [`LoadRequest`] to a [`Model`], and to a [`CandleEngine`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use candle_core::DType;
 
+use crate::decoder::Decoder;
 use crate::digest::Digest;
+use crate::engine::Tokenize;
 use crate::gpt2::{Gpt2, Gpt2Config};
 use crate::heap::make_room;
 use crate::local::{self, ModelFiles};
-use crate::model::{Model, gpt2_info, only_f32};
 use crate::spec::ModelSpec;
 use crate::{CANDLE_VERSION, CandleEngine, synthetic};
-use infergate::engine::LoadRequest;
+use infergate::engine::{EngineInfo, LoadRequest};
+
+/// A loaded model before it becomes an engine.
+pub struct Model {
+    /// The model itself.
+    pub decoder: Box<dyn Decoder>,
+    /// Who it is, without what `decoder` and `digest` know.
+    pub info: EngineInfo,
+    /// Its tokenizer, if it has one.
+    pub text: Option<Arc<dyn Tokenize>>,
+    /// Identity of its weights.
+    pub digest: Digest,
+}
 
 /// Loads the model that `request` names.
 ///
@@ -29,7 +43,7 @@ pub(super) fn is_gpt2(request: &LoadRequest) -> bool {
     match request.model.parse() {
         Ok(ModelSpec::Synthetic(name)) => Gpt2Config::synthetic(&name).is_some(),
         Ok(ModelSpec::Directory(path)) => {
-            let json = ModelFiles::in_directory(&path).and_then(|files| local::read_config(&files.config));
+            let json = ModelFiles::in_directory(&path).and_then(|files| local::read_json(&files.config));
             json.is_ok_and(|json| local::architecture(&json).is_ok_and(|name| name == "gpt2"))
         }
         _ => false,
@@ -80,10 +94,28 @@ fn from_files(spec: &ModelSpec, _: &LoadRequest) -> Result<Model> {
 /// GPT-2's architecture with seeded weights.
 fn synthetic_gpt2(config: &Gpt2Config, request: &LoadRequest) -> Result<Model> {
     only_f32(request)?;
-    make_room(&request.model, &config.needs(config.cut_bytes(1)))?;
+    make_room(&request.model, 4 * config.parameters())?;
     let decoder = Gpt2::load(config, synthetic::var_builder(request.seed, DType::F32), request.threads)?;
     let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
     Ok(Model { decoder: Box::new(decoder), info: gpt2_info(config), text: None, digest })
+}
+
+pub(super) fn gpt2_info(config: &Gpt2Config) -> EngineInfo {
+    EngineInfo {
+        architecture: Some("gpt2".into()),
+        dtype: "f32".into(),
+        context_tokens: config.n_positions,
+        vocab_tokens: config.vocab_size,
+        ..EngineInfo::default()
+    }
+}
+
+/// On a CPU candle computes safetensors and synthetic weights in f32.
+pub(super) fn only_f32(request: &LoadRequest) -> Result<()> {
+    match request.dtype.as_deref() {
+        None | Some("f32") => Ok(()),
+        Some(other) => bail!("dtype `{other}` is not possible for {}; use f32", request.model),
+    }
 }
 
 /// The settings that are chosen before the process starts, as this process found them.

@@ -10,11 +10,10 @@ use anyhow::{Error, Result, bail, ensure};
 pub const SYNTHETIC: [&str; 4] = ["gpt2", "distilgpt2", "smollm2-135m", "tiny"];
 
 /// Every form a spec can have, for error messages.
-const FORMS: &str =
-    "synthetic:gpt2, a .gguf file, a directory with config.json and safetensors, or hf:ORG/NAME[@REVISION][/FILE.gguf]";
+const FORMS: &str = "synthetic:NAME (gpt2, distilgpt2, smollm2-135m or tiny), a .gguf file, a directory with config.json and safetensors, or hf:ORG/NAME[@REVISION][/FILE.gguf]";
 
 /// Where a model comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ModelSpec {
     /// `synthetic:NAME`, one of [`SYNTHETIC`].
     Synthetic(String),
@@ -27,7 +26,7 @@ pub enum ModelSpec {
 }
 
 /// A model on the Hugging Face hub.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct HubSpec {
     /// `ORG/NAME`.
     pub repo: String,
@@ -43,16 +42,11 @@ impl FromStr for ModelSpec {
     /// Reads a spec. A bare word is a directory only if there is one of that name.
     ///
     /// # Errors
-    /// When it has no known form; the error names the nearest.
+    /// When it has no known form; the error names those that there are.
     fn from_str(spec: &str) -> Result<Self> {
         ensure!(!spec.contains(char::is_control), "the model's name has control characters in it; a model is {FORMS}");
         if let Some(name) = spec.strip_prefix("synthetic:") {
-            ensure!(
-                SYNTHETIC.contains(&name),
-                "unknown model `{spec}`; did you mean `synthetic:{}`? The synthetic models are {}",
-                nearest(name),
-                SYNTHETIC.join(", ")
-            );
+            ensure!(SYNTHETIC.contains(&name), "unknown model `{spec}`; a model is {FORMS}");
             return Ok(Self::Synthetic(name.to_owned()));
         }
         if let Some(rest) = spec.strip_prefix("hf:") {
@@ -65,8 +59,7 @@ impl FromStr for ModelSpec {
         if path.is_dir() || spec.contains(['/', '\\']) {
             return Ok(Self::Directory(path.to_owned()));
         }
-        let name = spec.rsplit(':').next().unwrap_or(spec);
-        bail!("unknown model `{spec}`; did you mean `synthetic:{}`? A model is {FORMS}", nearest(name))
+        bail!("unknown model `{spec}`; a model is {FORMS}")
     }
 }
 
@@ -103,13 +96,6 @@ fn split_after(path: &str, segments: usize) -> (&str, Option<&str>) {
         Some((at, _)) => (&path[..at], Some(&path[at + 1..])),
         None => (path, None),
     }
-}
-
-fn nearest(name: &str) -> &'static str {
-    SYNTHETIC
-        .into_iter()
-        .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)))
-        .unwrap_or(SYNTHETIC[0])
 }
 
 /// The model's name as it goes into a receipt: without local folders and without the revision.

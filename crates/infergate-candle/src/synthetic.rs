@@ -3,6 +3,7 @@
 use candle_core::{DType, Device, Error, Result, Shape, Tensor};
 use candle_nn::var_builder::SimpleBackend;
 use candle_nn::{Init, VarBuilder};
+use infergate_core::splitmix::{STEP, mixed};
 use rayon::prelude::*;
 
 /// Standard deviation of an embedding.
@@ -69,10 +70,7 @@ fn normal(seed: u64, name: &str, len: usize, std: f32) -> Vec<f32> {
     values
 }
 
-/// SplitMix64's step and finaliser.
+/// [`mixed`], a step further.
 fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
+    mixed(x.wrapping_add(STEP))
 }

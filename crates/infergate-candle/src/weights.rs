@@ -1,13 +1,13 @@
 //! The weights a model with Llama's layout has: names in safetensors and in GGUF, shapes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use anyhow::{Result, bail, ensure};
 
 use crate::config::{Family, LlamaConfig};
 
 /// One weight.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Weight {
     /// Its name in Hugging Face's safetensors.
     pub hf: String,
@@ -73,28 +73,20 @@ pub fn parameters(config: &LlamaConfig) -> u64 {
     weights(config).map(|w| w.shape.iter().map(|&n| n as u64).product::<u64>()).sum()
 }
 
-/// What is stored under a weight's name.
-pub type Stored<'a> = &'a dyn Fn(&str) -> Option<Vec<usize>>;
-
-/// Compares the file's weights with what `config` needs, before a model is built from them.
+/// Compares the weights that a file has, by name, with what `config` needs, before a model is built from them. `name` picks a
+/// weight's name in this file.
 ///
-/// `name` picks a weight's name in this file, `stored` gives the shape under a name, `all` lists the names in the file.
 /// A weight in the file that this layout does not know is an error as well: without it the output would be wrong.
 ///
 /// # Errors
 /// Naming the first weight that is missing, has another shape, or is not known.
-pub fn check(
-    config: &LlamaConfig,
-    name: fn(&Weight) -> &str,
-    stored: Stored<'_>,
-    all: impl Iterator<Item = String>,
-) -> Result<()> {
+pub fn check(config: &LlamaConfig, name: fn(&Weight) -> &str, stored: &HashMap<String, Vec<usize>>) -> Result<()> {
     let mut known = HashSet::new();
     for weight in weights(config) {
         let key = name(&weight);
-        let Some(shape) = stored(key) else { bail!("the weight `{key}` is missing; is the file complete?") };
+        let Some(shape) = stored.get(key) else { bail!("the weight `{key}` is missing; is the file complete?") };
         ensure!(
-            shape == weight.shape,
+            *shape == weight.shape,
             "the weight `{key}` has shape {shape:?} and the configuration asks for {:?}",
             weight.shape
         );
@@ -102,7 +94,7 @@ pub fn check(
     }
     // Old checkpoints store the rotary frequencies, and some store the tied head a second time.
     let harmless = |n: &str| n.ends_with(".rotary_emb.inv_freq") || (config.tied && n == "lm_head.weight");
-    if let Some(extra) = all.filter(|name| !known.contains(name) && !harmless(name)).min() {
+    if let Some(extra) = stored.keys().filter(|name| !known.contains(*name) && !harmless(name)).min() {
         bail!(
             "the weight `{extra}` is not part of the {} layout computed here; the output would be wrong without it",
             config.family.name()

@@ -187,17 +187,7 @@ fn parse(id: &str) -> Option<Case> {
     }
 }
 
-impl Serialize for Case {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.id())
-    }
-}
-
-impl<'de> Deserialize<'de> for Case {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+crate::serde_as_text!(Case, Case::id);
 
 /// The gate's default suite: five cases, one metric each. More cases cost time and level.
 pub fn gate_suite() -> Vec<Case> {

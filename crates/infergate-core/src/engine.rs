@@ -72,7 +72,7 @@ impl EngineInfo {
 }
 
 /// What an engine does between two calls. A paired run takes turns by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pacing {
     /// Nothing: all work happens inside `Engine::start` and `Engine::next`, so
@@ -85,7 +85,7 @@ pub enum Pacing {
 }
 
 /// Hardware an engine computes on besides the processor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Device {
     /// How it is reached: `cuda`, `metal`, `vulkan`.
     pub kind: String,
@@ -111,7 +111,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Bytes read to decode one token at a context of `context_tokens`.
+    /// Bytes read to decode one token at a context of `context_tokens`, or to read a prompt of so many: the weights once, and the cache.
     pub fn decode_bytes(&self, context_tokens: usize) -> f64 {
         self.decode_bytes_fixed + self.decode_bytes_per_context_token * context_tokens as f64
     }
@@ -119,11 +119,6 @@ impl Cost {
     /// Floating point operations to decode one token at a context of `context_tokens`.
     pub fn decode_flops(&self, context_tokens: usize) -> f64 {
         self.prefill_flops_per_token + self.prefill_flops_per_pair * (context_tokens + 1) as f64
-    }
-
-    /// Bytes to read a prompt of `prompt_tokens`: the weights once, and its cache.
-    pub fn prefill_bytes(&self, prompt_tokens: usize) -> f64 {
-        self.decode_bytes(prompt_tokens)
     }
 
     /// Floating point operations to read a prompt of `prompt_tokens` into an empty cache.
@@ -134,7 +129,7 @@ impl Cost {
 }
 
 /// Which model to load, and how. The same on every command line, in `infergate.toml` and in the worker protocol.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadRequest {
     /// The model spec, for example `synthetic:gpt2`; what it means is the factory's business.
     pub model: String,

@@ -1,7 +1,6 @@
 //! Many requests at once: when they start, when the run ends, which of them count, and what each of them did. An engine's
 //! scheduler and an HTTP client both take an [`Arrivals`] and a [`Stop`], and both give [`RequestRecord`]s.
 
-mod level;
 mod phases;
 mod plan;
 mod random;
@@ -9,7 +8,6 @@ mod record;
 mod schedule;
 mod window;
 
-pub use level::*;
 pub use phases::*;
 pub use plan::*;
 pub use record::*;

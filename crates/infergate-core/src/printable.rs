@@ -31,6 +31,11 @@ pub fn printable_within(text: &str, max_chars: usize) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Prints an error and its causes, on one line of stderr.
+pub fn print_error(error: &anyhow::Error) {
+    eprintln!("error: {}", printable(&format!("{error:#}")));
+}
+
 /// The first `most` of `all`, and how many more there are: `a, b and 3 more`, or `a; b; and 3 more`.
 pub fn first_of<T: AsRef<str>>(all: &[T], most: usize, separator: &str) -> String {
     let first: Vec<&str> = all.iter().take(most).map(AsRef::as_ref).collect();
@@ -72,24 +77,14 @@ fn without_controls(mut line: &str) -> String {
 /// Appends `line`, in which no CI finds a command: GitHub's `::error::` at its beginning or `##[error]` anywhere, Azure's `##vso[`,
 /// TeamCity's `##teamcity[`.
 fn push_without_commands(shown: &mut String, line: &str) {
-    let mut rest = line;
-    if let Some(command) = line.trim_start().strip_prefix("::") {
-        shown.push_str(&line[..line.len() - command.len() - 1]);
-        push_number(shown, ':');
-        rest = command;
+    for (at, c) in line.char_indices() {
+        let is_bracket = || c == '[' && line[..at].trim_end_matches(|c: char| c.is_ascii_alphabetic()).ends_with("##");
+        if (c == ':' && line[..at].trim_start() == ":") || is_bracket() {
+            push_number(shown, c);
+        } else {
+            shown.push(c);
+        }
     }
-    while let Some(at) = rest.find("##") {
-        let end = rest[at..].trim_start_matches('#').trim_start_matches(|c: char| c.is_ascii_alphabetic());
-        shown.push_str(&rest[..rest.len() - end.len()]);
-        rest = match end.strip_prefix('[') {
-            Some(after) => {
-                push_number(shown, '[');
-                after
-            }
-            None => end,
-        };
-    }
-    shown.push_str(rest);
 }
 
 /// `text` of another process on lines of its own: as [`printable_report`], without its line ends and colours.

@@ -5,12 +5,10 @@
 //! refused. Missing is `null`.
 
 mod fingerprint;
-mod idle;
 pub mod limits;
 mod memory;
 mod store;
 mod subject;
-mod work;
 mod write;
 
 use std::collections::BTreeMap;
@@ -21,15 +19,13 @@ use serde::{Deserialize, Serialize};
 use crate::case::{Case, Phase};
 use crate::engine::{Device, EngineInfo};
 use crate::sha256;
-use crate::trace::Trace;
+use crate::trace::Times;
 
 pub use crate::metric::Metric;
 pub use fingerprint::*;
-pub use idle::*;
 pub use memory::*;
 pub use store::*;
 pub use subject::*;
-pub use work::*;
 pub use write::*;
 
 /// Schema name of a [`Receipt`].
@@ -42,10 +38,8 @@ pub struct Receipt {
     /// When the run began, RFC 3339 in UTC.
     pub created: String,
     /// The run was cut short: what is here was measured, and it never passes a gate.
-    #[serde(default)]
     pub partial: bool,
     /// Invariants the run broke, one sentence each. Such a run gives no verdict.
-    #[serde(default)]
     pub invalid: Vec<String>,
     /// infergate's own version.
     pub tool: String,
@@ -64,10 +58,8 @@ pub struct Receipt {
     /// One per case, in suite order.
     pub cases: Vec<CaseRecord>,
     /// One per fresh process: time to the very first token.
-    #[serde(default)]
     pub cold: Vec<TtftParts>,
     /// Warm TTFT in parts, one per fresh process, after the cold one.
-    #[serde(default)]
     pub warm: Vec<TtftParts>,
     /// The memory phase, in a process of its own; `null` where there was none.
     pub memory: Option<MemoryRecord>,
@@ -88,7 +80,6 @@ pub struct CaseRecord {
     /// What the output says, where it was asked for.
     pub text: Option<String>,
     /// Exact counters by name, for example `allocations_per_token`.
-    #[serde(default)]
     pub counters: BTreeMap<String, Counter>,
     /// Least possible time on this hardware is derived from this work: bytes read and floating point operations of one sample.
     pub work: Option<Work>,
@@ -97,7 +88,7 @@ pub struct CaseRecord {
 }
 
 /// The samples one process took of one case.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProcessSamples {
     /// One per sample: `t_k - t_0` in nanoseconds for each token k of the timed region, summed over the iterations of the
     /// sample. Prefill and decode have one token, generate has N.
@@ -129,7 +120,7 @@ pub struct Output {
 }
 
 /// An exact counter; a range when it does not repeat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Counter {
     /// Smallest value seen.
@@ -147,7 +138,7 @@ impl Counter {
 }
 
 /// What one iteration of a criterion bench gets through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 pub struct Throughput {
     /// Of what.
@@ -157,7 +148,7 @@ pub struct Throughput {
 }
 
 /// What a throughput counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ThroughputUnit {
@@ -168,7 +159,7 @@ pub enum ThroughputUnit {
 }
 
 /// Time to first token in parts, nanoseconds. They add up to the TTFT.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TtftParts {
     /// Prompt tokens.
     pub prompt_tokens: usize,
@@ -191,7 +182,7 @@ impl TtftParts {
 }
 
 /// The machine, without anything that names its owner.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Machine {
     /// Operating system, architecture, CPU vendor and model, logical cores, in one file-name-safe word.
     pub class: String,
@@ -217,7 +208,7 @@ pub struct Machine {
 }
 
 /// What was built, from what.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Build {
     /// Commit of the working tree; `null` outside git.
     pub commit: Option<String>,
@@ -283,20 +274,44 @@ impl Receipt {
     /// # Errors
     /// A run that was cut short, broke an invariant, or has no cases.
     pub fn ensure_blessable(&self) -> Result<()> {
-        ensure!(!self.partial, "the run was cut short and cannot become a baseline; measure again");
-        if let Some(reason) = self.invalid.first() {
-            bail!("the run is invalid and cannot become a baseline: {reason}");
-        }
+        ensure_usable(self.partial, &self.invalid)?;
         ensure!(!self.cases.is_empty(), "there are no cases in it; measure again");
         Ok(())
     }
+}
+
+impl Machine {
+    /// Refuses the machine of a run that is of another class than this one of a baseline.
+    ///
+    /// # Errors
+    /// With both classes.
+    pub fn ensure_same_class(&self, of_run: &Self) -> Result<()> {
+        ensure!(
+            self.class == of_run.class,
+            "the baseline's machine class is '{}' and the run's is '{}'; each class has a baseline of its own",
+            self.class,
+            of_run.class
+        );
+        Ok(())
+    }
+}
+
+/// Refuses a run that was cut short or broke an invariant.
+///
+/// # Errors
+/// Saying which.
+pub fn ensure_usable(partial: bool, invalid: &[String]) -> Result<()> {
+    ensure!(!partial, "the run was cut short and cannot become a baseline; measure again");
+    invalid.first().map_or(Ok(()), |reason| bail!("the run is invalid and cannot become a baseline: {reason}"))
 }
 
 impl ProcessSamples {
     /// All values of `metric` in the samples of a case of this phase; none where it is undefined.
     pub fn values(&self, metric: Metric, phase: Phase) -> Vec<f64> {
         match phase {
-            Phase::Prefill | Phase::Generate => self.traces().iter().flat_map(|trace| metric.of(trace)).collect(),
+            Phase::Prefill | Phase::Generate => {
+                self.token_times_ns().iter().flat_map(|token_ns| metric.of(Times::of_tokens(token_ns))).collect()
+            }
             Phase::Decode => self.times_ns().into_iter().filter_map(|ns| metric.of_step(ns)).collect(),
             Phase::Bench if metric == Metric::Time => self.times_ns(),
             Phase::Bench => Vec::new(),
@@ -309,12 +324,12 @@ impl ProcessSamples {
         self.samples_ns.iter().filter_map(|sample| sample.last()).map(|ns| *ns as f64 / iterations).collect()
     }
 
-    /// An iteration of each sample as a [`Trace`], to the nanosecond (generate and prefill; a decode sample is one gap, not a
-    /// trace).
-    pub fn traces(&self) -> Vec<Trace> {
+    /// When each token of an iteration of each sample came, to the nanosecond (generate and prefill; a decode sample is one
+    /// gap). Times that decrease are none.
+    pub fn token_times_ns(&self) -> Vec<Vec<u64>> {
         let iterations = self.iterations_per_sample.max(1) as u64;
         let each = |sample: &Vec<u64>| sample.iter().map(|ns| ns / iterations).collect();
-        self.samples_ns.iter().filter_map(|sample| Trace::new(each(sample)).ok()).collect()
+        self.samples_ns.iter().filter(|sample| sample.is_sorted()).map(each).collect()
     }
 }
 
@@ -347,4 +362,55 @@ pub fn file_word(text: &str) -> String {
     }
     let word = word.trim_end_matches(['-', '.']);
     if word.is_empty() { "unnamed".into() } else { word.to_owned() }
+}
+
+/// Processor time of a process between its answer to a timed request and the next request, summed over all of these.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Idle {
+    /// Processor time of all its threads, nanoseconds.
+    pub cpu_ns: u64,
+    /// The same time by the clock, nanoseconds.
+    pub wall_ns: u64,
+}
+
+impl Idle {
+    /// Cores in use: 1 is one core all the time. `None` where no time passed.
+    pub fn cores(self) -> Option<f64> {
+        (self.wall_ns > 0).then(|| self.cpu_ns as f64 / self.wall_ns as f64)
+    }
+}
+
+/// Work of one sample that no implementation can avoid.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Work {
+    /// Bytes read from memory while decoding.
+    pub bytes: f64,
+    /// Floating point operations while reading the prompt.
+    pub flops: f64,
+    /// All bytes: also the weights, read once, and the cache of the prompt.
+    pub all_bytes: Option<f64>,
+    /// All floating point operations: also those of decoded tokens.
+    pub all_flops: Option<f64>,
+}
+
+impl Work {
+    /// The first amount that is none: no number, below zero, or beyond anything a machine does.
+    pub fn unsound(&self) -> Option<String> {
+        let amounts = [
+            ("bytes", Some(self.bytes)),
+            ("flops", Some(self.flops)),
+            ("all_bytes", self.all_bytes),
+            ("all_flops", self.all_flops),
+        ];
+        let (name, amount) = amounts
+            .into_iter()
+            .find_map(|(name, amount)| Some((name, amount.filter(|it| !(0.0..=limits::MAX_RATE).contains(it))?)))?;
+        Some(format!("{name} is {amount}, which is no number from 0 to {:e}", limits::MAX_RATE))
+    }
+
+    /// Operations for each byte, which says whether memory or arithmetic is the limit. `None` where it is not known.
+    pub fn intensity_flops_per_byte(&self) -> Option<f64> {
+        let intensity = self.all_flops? / self.all_bytes?;
+        (intensity.is_finite() && intensity > 0.0).then_some(intensity)
+    }
 }

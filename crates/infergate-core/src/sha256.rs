@@ -23,13 +23,9 @@ pub fn of(bytes: impl AsRef<[u8]>) -> String {
 /// # Errors
 /// When it cannot be read.
 pub fn of_reader(mut reader: impl Read) -> io::Result<String> {
-    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
-    loop {
-        match reader.read(&mut buffer)? {
-            0 => return Ok(hex(&hash.finalize())),
-            bytes => hash.update(&buffer[..bytes]),
-        }
-    }
+    let mut hash = Sha256::new();
+    io::copy(&mut reader, &mut hash)?;
+    Ok(hex(&hash.finalize()))
 }
 
 /// The words of a SHA-256.
@@ -43,8 +39,5 @@ pub fn words_of_hex(sha256: &str) -> Option<Vec<u32>> {
 
 /// A SHA-256 as eight little-endian words: the ids of an output that has no tokens.
 pub fn words(sha256: &[u8]) -> Vec<u32> {
-    sha256
-        .chunks_exact(4)
-        .map(|word| word.iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte)))
-        .collect()
+    sha256.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
 }

@@ -1,6 +1,6 @@
 //! Files that others wrote: receipts, configuration, prompts, programs. Limits come before reading.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
@@ -22,29 +22,19 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
 /// As there.
 pub fn read_bytes(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let place = path.display();
-    let file = open(path).with_context(|| format!("{place}: cannot be read"))?;
-    let metadata = file.metadata().with_context(|| format!("{place}: cannot be read"))?;
+    let cannot = || format!("{place}: cannot be read");
+    // Before it is opened: a pipe without a writer would be waited for.
+    let metadata = fs::metadata(path).with_context(cannot)?;
     ensure!(metadata.is_file(), "{place}: cannot be read, it is no regular file; copy what it gives into one");
     let too_many = |bytes: u64| {
         format!("{place}: {bytes} bytes are too many, at most {max_bytes} are read; is this another file?")
     };
     ensure!(metadata.len() <= max_bytes, too_many(metadata.len()));
     // Its size may be another one by now, and files of the kernel say none. Room that grows by doubling would be twice the file.
+    let file = File::open(path).with_context(cannot)?;
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).map_or(0, |bytes| bytes + 1));
     let read = file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes);
-    read.with_context(|| format!("{place}: cannot be read"))?;
+    read.with_context(cannot)?;
     ensure!(bytes.len() as u64 <= max_bytes, too_many(bytes.len() as u64));
     Ok(bytes)
-}
-
-/// A pipe without a writer would be waited for.
-fn open(path: &Path) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-    }
-    options.open(path)
 }

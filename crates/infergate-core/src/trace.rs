@@ -1,72 +1,5 @@
 //! One request's token times, and the metrics derived from them. Pure.
 
-use anyhow::{Result, ensure};
-
-/// When each output token of one request was on the host, in nanoseconds after the request was handed over (`t_0`).
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Trace {
-    token_ns: Vec<u64>,
-}
-
-impl Trace {
-    /// From `t_k - t_0` for k = 1..n.
-    ///
-    /// # Errors
-    /// When the times decrease.
-    pub fn new(token_ns: Vec<u64>) -> Result<Self> {
-        ensure!(token_ns.is_sorted(), "token times decrease; the clock or the recording is broken");
-        Ok(Self { token_ns })
-    }
-
-    /// `t_k - t_0`, nanoseconds.
-    pub fn token_ns(&self) -> &[u64] {
-        &self.token_ns
-    }
-
-    /// As those of any request.
-    pub fn times(&self) -> Times<'_> {
-        Times { start_ns: 0, piece_ns: &self.token_ns, tokens: self.token_ns.len() as u64 }
-    }
-
-    /// TTFT: `t_1 - t_0`. `None` without a token.
-    pub fn ttft_ns(&self) -> Option<u64> {
-        self.token_ns.first().copied()
-    }
-
-    /// Every ITL: `t_k - t_(k-1)`, k = 2..n. Empty below two tokens.
-    pub fn itl_ns(&self) -> Vec<u64> {
-        self.token_ns.windows(2).map(|pair| pair[1] - pair[0]).collect()
-    }
-
-    /// Generation time: `t_n - t_1`. `None` below two tokens.
-    pub fn generation_ns(&self) -> Option<u64> {
-        match self.token_ns.as_slice() {
-            [first, .., last] => Some(last - first),
-            _ => None,
-        }
-    }
-
-    /// TPOT: `(t_n - t_1) / (n - 1)`, the mean ITL of this request. `None` below two tokens.
-    pub fn tpot_ns(&self) -> Option<f64> {
-        self.times().tpot_ns()
-    }
-
-    /// E2E: `t_n - t_0`. `None` without a token.
-    pub fn e2e_ns(&self) -> Option<u64> {
-        self.token_ns.last().copied()
-    }
-
-    /// Decode speed: `1 / TPOT`. `None` below two tokens or when no time passed.
-    pub fn decode_tokens_per_s(&self) -> Option<f64> {
-        per_second(1.0, self.tpot_ns()?)
-    }
-
-    /// Output throughput of this request: `n / E2E`. `None` without a token or when no time passed.
-    pub fn output_tokens_per_s(&self) -> Option<f64> {
-        per_second(self.token_ns.len() as f64, self.e2e_ns()? as f64)
-    }
-}
-
 /// When the output of one request came: of an engine a token at a time, of a server in pieces that can hold several.
 #[derive(Debug, Clone, Copy)]
 pub struct Times<'a> {
@@ -98,15 +31,14 @@ impl Times<'_> {
 }
 
 impl<'a> Times<'a> {
+    /// Of a request that was handed over at 0 and gave a token at each of these times, nanoseconds.
+    pub fn of_tokens(token_ns: &'a [u64]) -> Self {
+        Self { start_ns: 0, piece_ns: token_ns, tokens: token_ns.len() as u64 }
+    }
+
     /// Each gap between two pieces, nanoseconds.
     pub fn gaps_ns(self) -> impl Iterator<Item = f64> + 'a {
         self.piece_ns.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64)
-    }
-}
-
-impl<'a> From<&'a Trace> for Times<'a> {
-    fn from(trace: &'a Trace) -> Self {
-        trace.times()
     }
 }
 

@@ -308,7 +308,7 @@ pub struct TurnReply {
 }
 
 /// Answer to [`Request::Memory`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemoryState {
     /// Memory now.
     pub sample: MemorySample,
@@ -322,7 +322,7 @@ pub struct MemoryState {
 }
 
 /// Answer to [`Request::Text`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TextReply {
     /// The text; `null` without a tokenizer.
     pub text: Option<String>,

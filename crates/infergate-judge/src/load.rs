@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use super::stored::Stored;
 use super::{Policy, against_one_run, decide, differences, stretches};
 use infergate_receipts::{
-    Against, Evidence, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Name, Note, Outcome, Reason, Remedy,
+    Against, Evidence, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Note, Outcome, Reason, Remedy,
     Subject, TimeEvidence, Verdict, VerdictRow,
 };
 
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
 
 /// What a verdict calls a level: `load:chatbot/8 users`.
 fn subject(level: &LoadSessionLevel) -> Subject {
-    Name::new("load", &level.name()).map_or(Subject::Process, Subject::Named)
+    Subject::Load(level.name())
 }
 
 /// Levels of the newest session that were not run.

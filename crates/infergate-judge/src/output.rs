@@ -83,11 +83,7 @@ pub fn compare(base: &Output, head: &Output, tolerance: f64) -> OutputEvidence {
     let is_new = base.ids.is_empty() && base.fingerprint.is_none();
     let position = first_difference(&base_tokens, &head_tokens).filter(|_| !is_new);
     let (steps, lost_positions) = comparable(base, head);
-    // Sums that are no numbers mean logits that are not finite: then their number is not known.
-    let logits_of = |output: &Output| {
-        let fingerprint = output.fingerprint.as_ref().filter(|fingerprint| !fingerprint.signed_sums.contains(&None));
-        fingerprint.and_then(|fingerprint| fingerprint.logits)
-    };
+    let logits_of = |output: &Output| output.fingerprint.as_ref()?.logits;
     let other_logits = logits_of(base).zip(logits_of(head)).filter(|(base, head)| base != head);
     let at = |output: &Output| output.said().get(position?).copied();
     let found = OutputEvidence {
@@ -203,8 +199,7 @@ fn vocabulary_distance(base: &Output, head: &Output, steps: &[(&StepLogits, &Ste
     let (was, is) = (base.fingerprint.as_ref()?, head.fingerprint.as_ref()?);
     let logits = was.logits? as f64;
     let distances = steps.iter().filter_map(|(step, _)| {
-        let before = was.signed_sum(step.position)??;
-        let apart = is.signed_sum(step.position)?.map_or(f64::INFINITY, |now| (now - before).abs());
+        let apart = (is.signed_sum(step.position)? - was.signed_sum(step.position)?).abs();
         Some(if apart == 0.0 { 0.0 } else { apart / (logits.sqrt() * largest_logit(step)) })
     });
     let distances: Vec<f64> = distances.collect();

@@ -84,7 +84,7 @@ fn row(
     is_defined: bool,
     at_best: Option<(Outcome, Reason)>,
 ) -> VerdictRow {
-    let (metric, limit) = (target.metric(), target.limit());
+    let (metric, limit) = (target.metric, target.limit);
     let evidence = Evidence::Target(TargetEvidence { target: target.clone(), metric, limit, value });
     let row = |outcome| VerdictRow::new(subject, outcome, evidence);
     let remedy = match (metric.is_counted(), is_defined) {
@@ -133,7 +133,7 @@ pub(super) fn judge(head: &Receipt, targets: &[Target]) -> Result<Vec<VerdictRow
                 Some(what) => Some((Outcome::Invalid, Reason::Broken { what })),
                 None => None,
             };
-            rows.push(row(target, record.id.into(), value(target.metric(), record), false, at_best));
+            rows.push(row(target, record.id.into(), value(target.metric, record), false, at_best));
         }
     }
     Ok(rows)
@@ -151,7 +151,7 @@ pub(super) fn judge_pair(receipt: &PairedReceipt, targets: &[Target]) -> Vec<Ver
     let (mut rows, is_of_benches) = (Vec::new(), receipt.head.engine.is_of_benches());
     for target in targets.iter().filter(|_| !is_of_benches) {
         let named = receipt.cases.iter().map(|case| case.id).filter(|case| target.names(&(*case).into()));
-        let (before, metric) = (rows.len(), target.metric());
+        let (before, metric) = (rows.len(), target.metric);
         rows.extend(named.map(|case| {
             let counted = receipt.head.counted.iter().find(|counted| counted.id == case);
             let (value, is_defined) = match (metric.is_counted(), is_defined(metric, case)) {

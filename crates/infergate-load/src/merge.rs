@@ -8,7 +8,7 @@ use crate::judge;
 use crate::plan::shard::{Shard, note};
 use crate::plan::{MAX_KEPT, REQUEST_WEIGHT};
 use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, ReceiveRecord, ShardRecord};
-use crate::summary::{counted_requests, repeats, steady_window};
+use crate::summary::{repeats, steady_window};
 
 /// One receipt that is to be merged.
 struct Part {
@@ -31,19 +31,17 @@ pub fn merge(files: Vec<(String, LoadReceipt)>) -> Result<LoadReceipt> {
     ensure_room(&parts)?;
     let count = parts.iter().map(|part| part.receipt.levels.len()).min().unwrap_or(0);
     let mut merged = head(&parts);
-    let mut costs = Vec::new();
     for index in 0..count {
-        let (level, cost) = merge_level(&parts, index);
-        let name = merged.level_name(&level);
-        if cost.is_none() && parts.iter().all(|part| steady_window(&part.receipt.levels[index]).is_some()) {
+        let level = merge_level(&parts, index);
+        if level.steady.is_none() && parts.iter().all(|part| steady_window(&part.receipt.levels[index]).is_some()) {
             merged.invalid.push(format!(
-                "{name}: the shards have no steady time in common; start them together by --start-at and let them run longer"
+                "{}: the shards have no steady time in common; start them together by --start-at and let them run longer",
+                merged.level_name(&level)
             ));
         }
-        costs.extend(cost.map(|cost| (name, cost)));
         merged.levels.push(level);
     }
-    merged.notes.insert(0, alignment(&parts, &costs));
+    merged.notes.insert(0, alignment(&parts, count));
     merged.notes.extend(repeats::warnings(&merged));
     for reason in judge::reasons(&merged) {
         if !merged.invalid.contains(&reason) {
@@ -151,9 +149,8 @@ fn head(parts: &[Part]) -> LoadReceipt {
     merged
 }
 
-/// One level of all shards, and which part of the requests that count in their own receipts counts no more, because another
-/// shard was not at load then. `None` where they were never at load together.
-fn merge_level(parts: &[Part], index: usize) -> (LevelRecord, Option<f64>) {
+/// One level of all shards. What counts no more, because another shard was not at load then, has no mark.
+fn merge_level(parts: &[Part], index: usize) -> LevelRecord {
     let first = &parts[0].receipt.levels[index];
     let levels = || parts.iter().map(|part| (part, &part.receipt.levels[index]));
     let mut requests: Vec<RequestRecord> = levels()
@@ -188,21 +185,13 @@ fn merge_level(parts: &[Part], index: usize) -> (LevelRecord, Option<f64>) {
         batch: None,
     };
     merged.steady = common_window(parts, index);
-    let counted = mark(&mut merged);
-    let own: usize = levels().map(|(_, level)| counted_requests(level, None).len()).sum();
-    let cost = merged.steady.filter(|_| own > 0).map(|_| 1.0 - counted as f64 / own as f64);
-    (merged, cost)
-}
-
-/// Marks the requests that count: in their shard's own receipt, and while all shards were at load to their ends. How many.
-fn mark(merged: &mut LevelRecord) -> usize {
-    let window = steady_window(merged);
+    let window = steady_window(&merged);
     let from_ns = window.map_or(u64::MAX, |window| window.from_ns);
     for record in &mut merged.requests {
         record.measured &= record.scheduled_ns >= from_ns;
     }
     unmark(&mut merged.requests, window);
-    merged.requests.iter().filter(|record| record.measured).count()
+    merged
 }
 
 /// The delay that a client is judged by.
@@ -231,24 +220,16 @@ fn common_window(parts: &[Part], index: usize) -> Option<Window> {
     (from_ns < to_ns).then_some(Window { from_ns, to_ns })
 }
 
-/// How well the shards began together, and what the worst level lost by it.
-fn alignment(parts: &[Part], costs: &[(String, f64)]) -> String {
-    let count = parts.iter().map(|part| part.receipt.levels.len()).min().unwrap_or(0);
-    let apart = (0..count).map(|index| {
+/// How well the shards began together.
+fn alignment(parts: &[Part], levels: usize) -> String {
+    let apart = (0..levels).map(|index| {
         let begins = parts.iter().map(|part| part.receipt.levels[index].began_ns + part.offset_ns);
         begins.clone().max().unwrap_or(0) - begins.min().unwrap_or(0)
     });
-    let apart_ms = apart.max().unwrap_or(0) as f64 / 1e6;
-    let worst = costs.iter().max_by(|(_, one), (_, other)| one.total_cmp(other));
-    let cost = worst.map_or(String::new(), |(name, cost)| {
-        format!(
-            "; up to {:.1} % of their measured requests do not count, because another shard was not at load ({name})",
-            100.0 * cost
-        )
-    });
     format!(
-        "merged from {} shards of run {}, which began within {apart_ms:.1} ms of each other{cost}",
+        "merged from {} shards of run {}, which began within {:.1} ms of each other",
         parts.len(),
-        parts[0].record.run
+        parts[0].record.run,
+        apart.max().unwrap_or(0) as f64 / 1e6
     )
 }

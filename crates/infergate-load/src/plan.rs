@@ -74,7 +74,7 @@ pub enum Prompts {
 }
 
 /// One request to be sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Turn {
     /// Its number in the level, all shards together: prompts are made of it, so that no two shards send the same.
     pub request: u64,

@@ -3,13 +3,9 @@
 mod limit;
 mod load;
 pub mod load_baseline;
-mod price;
 mod scenario;
-mod shard;
 
 pub use limit::*;
 pub use load::*;
 pub use load_baseline::*;
-pub use price::*;
 pub use scenario::*;
-pub use shard::*;

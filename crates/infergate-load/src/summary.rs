@@ -20,7 +20,7 @@ use crate::summary::values::Values;
 use infergate_core::stats::Queue;
 
 /// How output tokens were counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Counted {
     /// By the server's usage.
     Usage,

@@ -97,40 +97,32 @@ impl<'de> Deserialize<'de> for UpTo {
     }
 }
 
-impl UpTo {
-    /// Whether this evidence changed by no more. What is no time and no counter has no size.
-    pub fn covers(self, evidence: &Evidence) -> bool {
-        match (self, evidence) {
-            (Self::Percent(percent), Evidence::Time(time)) => {
+impl Accept {
+    /// Whether this evidence changed by no more than is accepted. An output has no size; what is no time and no counter has none.
+    pub fn covers(&self, evidence: &Evidence) -> bool {
+        match (self.up_to, evidence) {
+            (None, Evidence::Output(_)) => true,
+            (Some(UpTo::Percent(percent)), Evidence::Time(time)) => {
                 time.ratio.is_some_and(|ratio| ratio <= 1.0 + percent / 100.0)
             }
-            (Self::Percent(percent), Evidence::Counter(counter)) => {
+            (Some(UpTo::Percent(percent)), Evidence::Counter(counter)) => {
                 let base = counter.base.map_or(0.0, |base| base.max as f64);
                 counter.rise().is_some_and(|rise| rise as f64 <= base * percent / 100.0)
             }
-            (Self::Number(number), Evidence::Counter(counter)) => counter.rise().is_some_and(|rise| rise <= number),
+            (Some(UpTo::Number(number)), Evidence::Counter(counter)) => {
+                counter.rise().is_some_and(|rise| rise <= number)
+            }
             _ => false,
         }
     }
-}
 
-/// Whether a change of this size is accepted by `up_to`: an output has none.
-pub fn covers(up_to: Option<UpTo>, evidence: &Evidence) -> bool {
-    match (up_to, evidence) {
-        (None, Evidence::Output(_)) => true,
-        (Some(up_to), evidence) => up_to.covers(evidence),
-        (None, _) => false,
-    }
-}
-
-impl Accept {
     /// Whether it is about this row's subject and metric, whatever the size of the change.
     pub fn names(&self, subject: &Subject, evidence: &Evidence) -> bool {
         let is_metric = match evidence {
             Evidence::Output(_) => self.metric == OUTPUT,
             Evidence::Time(time) => time.counted && self.metric == time.metric.key_in("ns"),
             // Blocks decide what is counted under load, and no size does.
-            Evidence::Counter(_) if matches!(subject, Subject::Named(_)) => false,
+            Evidence::Counter(_) if matches!(subject, Subject::Load(_)) => false,
             Evidence::Counter(counter) => self.metric == counter.name,
             Evidence::Target(_) | Evidence::Memory(_) => false,
         };
@@ -187,13 +179,10 @@ pub fn validate_accepts(accepts: &[Accept]) -> Result<()> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
     /// Head's infergate.toml said limits, targets and cases, and not base's.
-    #[serde(default)]
     pub by_head: bool,
     /// Head's `[[accept]]` tables.
-    #[serde(default)]
     pub accept: Vec<Accept>,
     /// Base's own, which have no effect in head any more.
-    #[serde(default)]
     pub accepted_before: Vec<Accept>,
 }
 
@@ -205,7 +194,7 @@ impl Terms {
 }
 
 /// Why a table `[[accept]]` has no effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoEffect {
     /// Base has it already: it was for an earlier change.

@@ -40,7 +40,6 @@ pub struct ExactRecord {
     /// The greedy output.
     pub output: Output,
     /// Exact counters by name.
-    #[serde(default)]
     pub counters: BTreeMap<String, Counter>,
 }
 
@@ -65,7 +64,7 @@ pub struct Session {
 }
 
 /// One case of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionCase {
     /// Case id.
     pub id: Case,
@@ -112,12 +111,7 @@ impl Baseline {
     pub fn ensure_accepts(&self, receipt: &Receipt) -> Result<()> {
         receipt.ensure_blessable()?;
         self.ensure_same_subject(receipt)?;
-        ensure!(
-            self.machine.class == receipt.machine.class,
-            "the baseline's machine class is '{}' and the run's is '{}'; each class has a baseline of its own",
-            self.machine.class,
-            receipt.machine.class
-        );
+        self.machine.ensure_same_class(&receipt.machine)?;
         ensure!(
             self.sessions.iter().all(|session| session.created != receipt.created),
             "the session of {} is in it already; measure a new one",

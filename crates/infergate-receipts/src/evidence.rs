@@ -22,7 +22,7 @@ pub enum Evidence {
 }
 
 /// How head's output relates to base's.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputComparison {
     /// Bit for bit, as far as both are known.
@@ -55,7 +55,6 @@ pub struct OutputEvidence {
     /// where both had said different things.
     pub positions: Option<usize>,
     /// Positions that both reached over the same tokens and of which base alone gives logits.
-    #[serde(default)]
     pub lost_positions: usize,
     /// Root mean square of the distances of head's logits from base's, each as a fraction of base's largest logit at its
     /// position: what the tolerance limits. `null` where the engine gives no logits.
@@ -68,7 +67,6 @@ pub struct OutputEvidence {
     /// Logits a position of base and of head where they are not as many; `null` where they are, or it is not known.
     pub other_logits: Option<(usize, usize)>,
     /// Some of head's logits are no finite numbers where all of base's are.
-    #[serde(default)]
     pub no_numbers: bool,
     /// Largest distance of a logit of head from the same logit of base; `null` where the engine gives no logits.
     pub max_abs_logit_delta: Option<f64>,
@@ -78,7 +76,7 @@ pub struct OutputEvidence {
 }
 
 /// What a time is compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Against {
     /// The sessions of a committed baseline: the stored channel.
@@ -88,7 +86,7 @@ pub enum Against {
 }
 
 /// A difference shown at the suite's level, whether or not it reaches the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Shown {
     /// Head takes longer.
@@ -98,7 +96,7 @@ pub enum Shown {
 }
 
 /// Which number of a block is compared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Statistic {
     /// The median: what a usual sample takes.
@@ -134,7 +132,6 @@ pub struct TimeEvidence {
     /// What was timed.
     pub metric: Metric,
     /// Paired channel: which number of each block was compared.
-    #[serde(default)]
     pub statistic: Statistic,
     /// What head's time is compared with.
     pub against: Against,
@@ -212,7 +209,7 @@ pub const CONTEXT_TOKENS: &str = "context_tokens";
 pub const VOCAB_TOKENS: &str = "vocab_tokens";
 
 /// What a counter counts, from its name: one with `bytes` in it counts bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Bytes.

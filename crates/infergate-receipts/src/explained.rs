@@ -18,13 +18,10 @@ pub struct Explained {
     /// Why nothing is known, as a clause; the rest is empty then.
     pub why_not: Option<String>,
     /// Blocks: fresh processes of both sides.
-    #[serde(default)]
     pub blocks: usize,
     /// Times that a thread of base was looked at while an iteration was timed.
-    #[serde(default)]
     pub base_samples: u64,
     /// The same of head.
-    #[serde(default)]
     pub head_samples: u64,
     /// An iteration's time by the clock, in these blocks.
     pub total: Option<Moved>,
@@ -35,10 +32,8 @@ pub struct Explained {
     pub waiting: Option<Moved>,
     /// Functions whose processor time changed for sure (Holm's method over all that have 0.5 % of it, level 5 %), those that changed
     /// most first. A function whose machine code changed has with it what it calls that did not change.
-    #[serde(default)]
     pub functions: Vec<ExplainedFunction>,
     /// The tree of all stacks: each frame before those that it calls, with the processor time of an iteration in it and below.
-    #[serde(default)]
     pub frames: Vec<ExplainedFrame>,
     /// Whether a function that changed was seen at work in what is timed; `null` where it is not known which changed.
     pub runs_changed: Option<bool>,

@@ -28,7 +28,7 @@ pub struct Bisection {
 }
 
 /// How a bisection ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum BisectionEnd {
     /// The first that is slower was found.
@@ -118,7 +118,7 @@ pub struct Sight {
 }
 
 /// One thing looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     /// What was looked at, for example `frequency governor`.
     pub subject: String,

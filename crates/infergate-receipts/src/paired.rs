@@ -183,7 +183,7 @@ impl Side {
 }
 
 /// One of several runs that measure a suite together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ShareRecord {
     /// Which one, from 1.
     pub number: usize,
@@ -205,7 +205,7 @@ pub struct OtherLength {
 }
 
 /// Wall time of each part of a gate, nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Took {
     /// Checking out, building, comparing and linking both sides.
     pub builds_ns: u64,
@@ -247,7 +247,7 @@ impl Took {
 }
 
 /// What was timed: each side linked once for each placement of what changed.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AlikeRecord {
     /// Functions of base that lie at the same address in head, with the same code.
     pub same: usize,
@@ -270,7 +270,7 @@ impl AlikeRecord {
 }
 
 /// What cargo was told of a bench target.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BuiltWith {
     /// Its package; `null`: that of the folder.
@@ -284,7 +284,7 @@ pub struct BuiltWith {
 }
 
 /// What was found before anything was timed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CodeRecord {
     /// Both load the same code and constants, and read the same files, so nothing was timed.
     pub same: bool,
@@ -302,7 +302,7 @@ pub struct CodeRecord {
 }
 
 /// What a case runs of the functions that changed: in each build's own process, from its start on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CodeRuns {
     /// The case.
     pub id: Case,

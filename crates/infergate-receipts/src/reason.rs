@@ -192,7 +192,7 @@ pub enum Reason {
 }
 
 /// Blocks in which a side had any of what is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlocksWorse {
     /// Of base.
     pub base: usize,
@@ -203,7 +203,7 @@ pub struct BlocksWorse {
 }
 
 /// What the user can do about a row.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Remedy {
     /// Measure again.

@@ -4,13 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
-use serde::{Deserialize, Serialize};
+use infergate_core::serde_as_text;
 use wildmatch::WildMatch;
 
 use super::{Metric, Subject};
 
 /// What a target limits, with its unit in its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TargetMetric {
     /// A time in milliseconds, or a speed in tokens a second.
     Of(Metric),
@@ -38,7 +38,7 @@ impl TargetMetric {
     ];
 
     /// Its name in a target's text.
-    pub fn name(self) -> String {
+    pub fn name(&self) -> String {
         match self {
             Self::Of(metric) => metric.key_in("ms"),
             Self::CvPercent => "cv_percent".into(),
@@ -65,17 +65,7 @@ impl FromStr for TargetMetric {
     }
 }
 
-impl Serialize for TargetMetric {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for TargetMetric {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+serde_as_text!(TargetMetric, TargetMetric::name);
 
 /// Longer signs first, so that `<=` is not read as `<`.
 const SIGNS: [&str; 4] = ["<=", ">=", "<", ">"];
@@ -83,31 +73,19 @@ const SIGNS: [&str; 4] = ["<=", ">=", "<", ">"];
 /// One absolute limit on one metric of the cases a glob names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
-    cases: String,
-    metric: TargetMetric,
+    /// The glob that names the cases.
+    pub cases: String,
+    /// What it limits.
+    pub metric: TargetMetric,
     sign: &'static str,
-    limit: f64,
+    /// In the metric's unit.
+    pub limit: f64,
 }
 
 impl Target {
-    /// The glob that names the cases.
-    pub fn cases(&self) -> &str {
-        &self.cases
-    }
-
     /// Whether its glob names `subject`.
     pub fn names(&self, subject: &Subject) -> bool {
         WildMatch::new(&self.cases).matches(&subject.to_string())
-    }
-
-    /// What is limited.
-    pub fn metric(&self) -> TargetMetric {
-        self.metric
-    }
-
-    /// The limit, in the metric's unit.
-    pub fn limit(&self) -> f64 {
-        self.limit
     }
 
     /// Whether `value` meets the target.
@@ -150,15 +128,4 @@ impl fmt::Display for Target {
     }
 }
 
-impl Serialize for Target {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Target {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(|error: anyhow::Error| serde::de::Error::custom(format!("{error:#}")))
-    }
-}
+serde_as_text!(Target, Target::to_string);

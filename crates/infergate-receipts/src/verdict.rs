@@ -30,7 +30,6 @@ pub struct VerdictRow {
     /// What was compared, and the numbers.
     pub evidence: Evidence,
     /// Why it ended so, where the numbers do not say it.
-    #[serde(default)]
     pub reasons: Vec<Reason>,
     /// What mends it; `null` where nothing is to be done, or nothing but the program itself.
     pub remedy: Option<Remedy>,
@@ -96,7 +95,6 @@ pub struct Verdict {
     /// Everything that was compared.
     pub rows: Vec<VerdictRow>,
     /// What holds for the run as a whole: missing baseline, sessions that are missing, builds that differ.
-    #[serde(default)]
     pub notes: Vec<Note>,
 }
 
@@ -166,15 +164,12 @@ pub(super) fn worst(rows: &[VerdictRow], counts: impl Fn(&VerdictRow) -> bool) -
 #[schemars(title = "Verdict")]
 pub struct VerdictFile {
     /// What happened, in one sentence: the first line of the comment and the last of the terminal.
-    #[serde(default)]
     pub headline: String,
     /// Each row that keeps it from passing, in the order of `rows`; none where it passes.
-    #[serde(default)]
     pub failures: Vec<Failure>,
     /// How the numbers came about, what their intervals mean, and how often such a gate is wrong; `null` where nothing was timed.
     pub how_sure: Option<String>,
     /// What was measured about the cause of each failure: parts of a time that moved, functions that changed, call stacks.
-    #[serde(default)]
     pub where_to_look: Vec<String>,
     /// The commands that measure this again, one a line; `null` where a commit or a model is not known.
     pub repeat: Option<String>,

@@ -31,7 +31,7 @@ pub fn of_case_name(name: &str, users: u32) -> Option<(&str, Metric)> {
 }
 
 /// What a case is that is measured in windows of load.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadCase {
     /// The scenario's name.
     pub scenario: String,
@@ -44,7 +44,7 @@ pub struct LoadCase {
 }
 
 /// When things happen in a window, nanoseconds since the load began; chosen from the pilot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct WindowTimes {
     /// By then every user has sent its first request.
     pub ramp_ns: u64,
@@ -66,7 +66,7 @@ impl WindowTimes {
 }
 
 /// What answers under load are, beside others that should be the same.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct WindowAnswers {
     /// Whole answers to requests whose numbers, and so their prompts, the other side answered in the window beside it.
     pub compared: u64,
@@ -94,7 +94,6 @@ pub struct WindowRecord {
     /// Requests that were sent, before and behind it as well.
     pub issued: u64,
     /// Of these, the ones that failed, by class; `cancelled`: they began before its end and had none long after it.
-    #[serde(default)]
     pub failures: BTreeMap<FailureClass, u64>,
     /// Requests that were in flight all the time and got no token.
     pub starved: u64,
@@ -107,7 +106,6 @@ pub struct WindowRecord {
     /// users that have one.
     pub longest_gap_ns: Vec<u64>,
     /// Its answers.
-    #[serde(default)]
     pub answers: WindowAnswers,
 }
 

@@ -19,8 +19,8 @@ pub use output::{differs, output};
 use super::model::{Cell, Unit};
 use super::units;
 use infergate_receipts::{
-    Accept, Against, BlocksWorse, CounterEvidence, Evidence, MemoryMeasure, Metric, NoEffect, Note, Outcome, Reason,
-    Remedy, SYSTEM_COUNTERS, Shown, Statistic, TargetEvidence, TimeEvidence, Verdict, VerdictRow,
+    Accept, Against, BlocksWorse, CounterEvidence, Evidence, Metric, NoEffect, Note, Outcome, Reason, Remedy,
+    SYSTEM_COUNTERS, Shown, Statistic, TargetEvidence, TimeEvidence, Verdict, VerdictRow,
 };
 
 /// Subjects that one line names.
@@ -60,17 +60,7 @@ pub fn what(row: &VerdictRow) -> String {
         Evidence::Output(_) => "output".into(),
         Evidence::Counter(counter) => counter::name(&counter.name),
         Evidence::Target(target) => target.target.to_string(),
-        Evidence::Memory(memory) => memory_measure(memory.measure).into(),
-    }
-}
-
-/// What a measure looks at, in a word.
-pub fn memory_measure(measure: MemoryMeasure) -> &'static str {
-    match measure {
-        MemoryMeasure::Heap => "heap",
-        MemoryMeasure::Resident => "resident",
-        MemoryMeasure::OpenFiles => "open files",
-        MemoryMeasure::Threads => "threads",
+        Evidence::Memory(memory) => memory.measure.words().into(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::time::Instant;
 
 use anyhow::Error;
-use infergate_core::printable::printable;
+use infergate_core::printable::print_error;
 
 use super::{BEGUN, DIRECTOR, Director, bench_of, fail};
 
@@ -57,7 +57,7 @@ pub(super) fn summed_up() -> Option<Director> {
 /// Any further pass takes a process that is new.
 extern "C" fn at_exit() {
     let Some(error) = summed_up().and_then(ended) else { return };
-    eprintln!("error: {}", printable(&format!("{error:#}")));
+    print_error(&error);
     // SAFETY: ends the process, which is ending: it may not be asked to exit again.
     unsafe { libc::_exit(2) }
 }

@@ -164,7 +164,8 @@ impl<'a> Run<'a> {
 
     fn start(&self, side: usize) -> Result<Client<'a>> {
         let (program, load) = (self.programs[side], &self.request.load);
-        let (mut client, _) = Client::spawn(&program.open()?, load, Timeouts::with_first(PATIENCE), self.cancelled)?;
+        let (mut client, _) =
+            Client::spawn(&program.open()?, load, Timeouts { first: PATIENCE, ..Timeouts::default() }, self.cancelled)?;
         ensure!(client.can(Capability::Count), "a bench target that was built to count cannot");
         client.load(load, self.request.prompt_text.as_deref()).context("a bench target that counts does not start")?;
         Ok(client)

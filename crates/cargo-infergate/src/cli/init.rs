@@ -16,7 +16,7 @@ use crate::config::{current_folder, one_of};
 use ci::CiFile;
 use infergate_build::git::git;
 use infergate_core::text_file::read_text;
-use infergate_receipts::{ensure_writable, shell, write_new, write_text};
+use infergate_receipts::{ensure_writable, shell, write_text};
 use infergate_report::model::Tone;
 use infergate_report::terminal::{bold, paint};
 use manifest::{Manifest, new_lines};
@@ -256,8 +256,9 @@ fn add_ci(wanted: &[CiFile], root: &Path, (below, branch): (&str, &str), plan: &
 fn write(files: &[File]) -> Result<()> {
     let changed = files.iter().rev().filter(|file| !file.added.is_empty());
     changed.clone().try_for_each(|file| ensure_writable(&file.place))?;
-    changed.into_iter().try_for_each(|file| match file.is_new {
-        true => write_new(&file.place, file.text.as_bytes()),
-        false => write_text(&file.place, &file.text),
+    changed.into_iter().try_for_each(|file| {
+        let appeared = file.is_new && flags::is_there(&file.place);
+        ensure!(!appeared, "{}: is there by now; run init again", file.place.display());
+        write_text(&file.place, &file.text)
     })
 }

@@ -284,7 +284,7 @@ fn follow(
         case: config.measured.memory.case,
         runs,
         prompt_text: config.measured.own_prompt_text()?,
-        timeouts: Timeouts::default().with_least_load(config.server.least_load()),
+        timeouts: Timeouts { least_load: config.server.least_load(), ..Timeouts::default() },
     };
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let line = progress::Line::default();

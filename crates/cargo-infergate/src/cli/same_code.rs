@@ -111,7 +111,7 @@ fn is_same_memory(sides: &BuiltPair) -> bool {
 
 /// What can make the same code take another time, or asks for its time.
 fn timed_all_the_same(flags: &Paired, config: &Config, sides: &BuiltPair) -> Option<String> {
-    if let Some(target) = config.policy.targets.iter().find(|target| !target.metric().is_counted()) {
+    if let Some(target) = config.policy.targets.iter().find(|target| !target.metric.is_counted()) {
         return Some(format!("the target '{target}' asks for a time"));
     }
     let commit = sides.base.commit.as_deref().filter(|_| flags.against.is_some());

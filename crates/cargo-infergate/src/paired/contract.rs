@@ -193,7 +193,7 @@ impl OtherOutputs {
     ) -> Result<(), WorkerError> {
         // Both sides take at least as much longer for a longest prompt as that is longer.
         let token_s = cases.iter().max_by_key(|case| case.prompt_tokens()).map_or(0.0, |longest| {
-            let took = pair.head.timeouts().prepared(*longest).unwrap_or_default();
+            let took = pair.head.timeouts.prepared(*longest).unwrap_or_default();
             took.as_secs_f64() / longest.prompt_tokens() as f64
         });
         let (begun, room_s) = (Instant::now(), request.budget.map(|budget| (budget / PART_OF_BUDGET).as_secs_f64()));
@@ -207,7 +207,7 @@ impl OtherOutputs {
             }
             // A path that hangs at some lengths is not waited for as the first run of a suite is.
             let limit = Duration::from_secs_f64(MOST_TIMES_EXPECTED * expected_s).max(LEAST_LIMIT);
-            [&mut pair.base, &mut pair.head].into_iter().for_each(|client| client.give_first_of_case(limit));
+            [&mut pair.base, &mut pair.head].into_iter().for_each(|client| client.timeouts.first_of_case = Some(limit));
             show(&format!("pilot: prompt of {prompt_tokens} tokens"));
             match outputs(pair, Case::Prefill { prompt_tokens }) {
                 Ok(both) => self.lengths.push(both),
@@ -240,7 +240,7 @@ fn serve(client: &mut Client<'_>, plan: &LevelPlan) -> Result<Option<(Batch, Str
         return Ok(None);
     }
     Ok(Some(match client.load_level(plan) {
-        Ok(level) => level.cut_short.map_or((Batch::AsAlone, String::new()), |why| (Batch::Failed, why)),
+        Ok(level) => level.batch.cut_short.map_or((Batch::AsAlone, String::new()), |why| (Batch::Failed, why)),
         Err(WorkerError::Refused(why)) => (Batch::Refused, why),
         Err(WorkerError::Invalid(why)) => (Batch::Wrong, why),
         Err(error @ WorkerError::Interrupted(_)) => return Err(error),

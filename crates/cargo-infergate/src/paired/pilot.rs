@@ -153,7 +153,7 @@ fn attempt<'a>(
         }
     }
     // Twice the whole output was computed here: nothing a block asks for takes longer.
-    let timeouts = (pair.base.timeouts().clone(), pair.head.timeouts().clone());
+    let timeouts = (pair.base.timeouts.clone(), pair.head.timeouts.clone());
     let other = check_other_outputs(&mut pair, &cases, context_tokens, request, cancelled, show)?;
     // Two models at once might not fit into memory.
     drop(pair);

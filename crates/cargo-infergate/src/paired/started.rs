@@ -34,12 +34,13 @@ pub fn start<'a>(request: &PairedRequest, side: Side, cancelled: &'a AtomicBool)
     let name = side.name();
     let program = if side == Side::Base { &request.base } else { &request.head };
     let file = program.open().map_err(|error| error.of(name))?;
-    let mut timeouts = Timeouts::default()
-        .with_first_of_bench(request.is_of_bench_target().then(|| first_of_bench(request.budget)))
-        .with_first_of_case(request.budget.map(|budget| budget.max(LEAST_OF_BENCH)));
-    if let Some(within) = request.ready_within {
-        timeouts = timeouts.with_least_load(within);
-    }
+    let known = Timeouts::default();
+    let timeouts = Timeouts {
+        first_of_bench: request.is_of_bench_target().then(|| first_of_bench(request.budget)),
+        first_of_case: request.budget.map(|budget| budget.max(LEAST_OF_BENCH)),
+        least_load: request.ready_within.unwrap_or(known.least_load),
+        ..known
+    };
     let begun = Instant::now();
     let spawned = Client::spawn(&file, &request.load, timeouts, cancelled);
     let (mut client, hello) = spawned.map_err(|error| match error {

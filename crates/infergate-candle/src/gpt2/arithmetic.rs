@@ -14,18 +14,18 @@ const COLUMNS: usize = 512;
 
 /// `a * b + c`, rounded once where that is an instruction; elsewhere it would be a call.
 #[inline(always)]
-pub(super) fn fused(a: f32, b: f32, c: f32) -> f32 {
+pub fn fused(a: f32, b: f32, c: f32) -> f32 {
     if cfg!(any(target_feature = "fma", target_arch = "aarch64")) { a.mul_add(b, c) } else { a * b + c }
 }
 
-pub(super) fn add(x: &mut [f32], y: &[f32]) {
+pub fn add(x: &mut [f32], y: &[f32]) {
     for (x, y) in x.iter_mut().zip(y) {
         *x += y;
     }
 }
 
 /// The sum of `term` over `x`.
-pub(super) fn sum(x: &[f32], term: impl Fn(f32) -> f32) -> f32 {
+pub fn sum(x: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     let mut lanes = [0.0; LANES];
     for x in x.chunks_exact(LANES) {
         for (lane, x) in lanes.iter_mut().zip(x) {
@@ -46,7 +46,7 @@ fn fold(mut lanes: [f32; LANES]) -> f32 {
     lanes[0]
 }
 
-pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
+pub fn dot(a: &[f32], b: &[f32]) -> f32 {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
     let mut lanes = [0.0; LANES];
     for (a, b) in a.iter().zip(b) {
@@ -67,7 +67,7 @@ fn end_of_dot(lanes: [f32; LANES], a_rest: &[f32], b_rest: &[f32]) -> f32 {
 }
 
 /// The dot products of each row of `rows` with each of `xs`, appended to the vector's list in `dots`.
-pub(super) fn dots(rows: &[f32], xs: &[&[f32]], dots: &mut [Vec<f32>]) {
+pub fn dots(rows: &[f32], xs: &[&[f32]], dots: &mut [Vec<f32>]) {
     let Some(n) = xs.first().map(|x| x.len()).filter(|n| *n > 0) else { return };
     for group in rows.chunks(ROWS * n) {
         for (x, dots) in xs.iter().zip(dots.iter_mut()) {
@@ -95,7 +95,7 @@ fn four_dots(rows: [&[f32]; ROWS], x: &[f32]) -> [f32; ROWS] {
 }
 
 /// `out += x W`, W row by row: one stream through memory, as long as the whole matrix.
-pub(super) fn add_product(x: &[f32], weight: &[f32], out: &mut [f32]) {
+pub fn add_product(x: &[f32], weight: &[f32], out: &mut [f32]) {
     for (x, row) in x.iter().zip(weight.chunks_exact(out.len())) {
         for (out, w) in out.iter_mut().zip(row) {
             *out = fused(*x, *w, *out);
@@ -104,7 +104,7 @@ pub(super) fn add_product(x: &[f32], weight: &[f32], out: &mut [f32]) {
 }
 
 /// As [`add_product`] for every pair of `x` and `out`, W read once.
-pub(super) fn add_products(weight: &[f32], pairs: &mut [(&[f32], &mut [f32])]) {
+pub fn add_products(weight: &[f32], pairs: &mut [(&[f32], &mut [f32])]) {
     // Alone it is bound by memory, which gives a single stream faster than tiles.
     if let [(x, out)] = pairs {
         return add_product(x, weight, out);

@@ -3,14 +3,12 @@
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 
-use crate::fits::{COUNTED_TOKENS, Needs, f32s};
 use infergate::engine::Cost;
 
 /// The nonlinearity between the two halves of the MLP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub enum Activation {
     /// The tanh approximation of GELU.
-    #[default]
     #[serde(rename = "gelu_new", alias = "gelu_pytorch_tanh")]
     GeluNew,
     /// The exact GELU, `x * Phi(x)`.
@@ -18,8 +16,10 @@ pub enum Activation {
     Gelu,
 }
 
-/// The shape of a GPT-2. Deserialises from Hugging Face's `config.json`; keys that do not change the output are ignored.
+/// The shape of a GPT-2. Deserialises from Hugging Face's `config.json`; keys that do not change the output are ignored, and one
+/// that is missing has GPT-2's value, as in transformers.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default)]
 pub struct Gpt2Config {
     /// Number of tokens.
     pub vocab_size: usize,
@@ -32,34 +32,26 @@ pub struct Gpt2Config {
     /// Attention heads of a block; they divide `n_embd`.
     pub n_head: usize,
     /// Width of the MLP; `None` is `4 * n_embd`.
-    #[serde(default)]
     pub n_inner: Option<usize>,
     /// Added to the variance in every layer norm.
-    #[serde(default = "default_epsilon")]
     pub layer_norm_epsilon: f64,
     /// The MLP's nonlinearity.
-    #[serde(default, rename = "activation_function")]
+    #[serde(rename = "activation_function")]
     pub activation: Activation,
     /// Whether attention scores are divided by the square root of the head's width.
-    #[serde(default = "yes")]
     pub scale_attn_weights: bool,
     /// A variant this implementation refuses.
-    #[serde(default)]
     pub scale_attn_by_inverse_layer_idx: bool,
     /// A variant this implementation refuses.
-    #[serde(default)]
     pub add_cross_attention: bool,
     /// Whether the output head is the token embedding; `false` is refused.
-    #[serde(default = "yes")]
     pub tie_word_embeddings: bool,
 }
 
-fn default_epsilon() -> f64 {
-    1e-5
-}
-
-fn yes() -> bool {
-    true
+impl Default for Gpt2Config {
+    fn default() -> Self {
+        Self::gpt2()
+    }
 }
 
 impl Gpt2Config {
@@ -82,7 +74,7 @@ impl Gpt2Config {
             n_layer: 12,
             n_head: 12,
             n_inner: None,
-            layer_norm_epsilon: default_epsilon(),
+            layer_norm_epsilon: 1e-5,
             activation: Activation::GeluNew,
             scale_attn_weights: true,
             scale_attn_by_inverse_layer_idx: false,
@@ -118,12 +110,6 @@ impl Gpt2Config {
         (self.vocab_size + self.n_positions) as u64 * e + self.n_layer as u64 * block + 2 * e
     }
 
-    /// Bytes of the weights of `layers` blocks that are copied while they are cut into shards.
-    pub fn cut_bytes(&self, layers: usize) -> u64 {
-        let (e, f) = (self.n_embd as u64, self.inner() as u64);
-        4 * layers as u64 * (3 * e * e + e * f)
-    }
-
     /// The unavoidable work with f32 weights.
     ///
     /// - Bytes of a decoded token: every weight once but the position table, of which one row is read; plus keys and
@@ -144,23 +130,7 @@ impl Gpt2Config {
 
     /// Bytes of the keys and values of one sequence.
     pub fn cache_bytes(&self) -> u64 {
-        f32s(&[2, self.n_layer, self.n_positions, self.n_embd])
-    }
-
-    /// The memory that it takes in f32, beside `loading` bytes while its weights are read and cut into shards.
-    pub fn needs(&self, loading: u64) -> Needs {
-        let c = self;
-        let tokens = COUNTED_TOKENS.min(c.n_positions);
-        let row = 8 * c.n_embd + 3 * c.inner();
-        Needs {
-            weights: 4 * c.parameters(),
-            loading,
-            running: f32s(&[64, c.n_positions + 64])
-                + c.cache_bytes()
-                + f32s(&[tokens, row])
-                + f32s(&[3, c.n_head, 64, tokens])
-                + f32s(&[2, c.vocab_size]),
-        }
+        (4 * 2 * self.n_layer * self.n_positions * self.n_embd) as u64
     }
 
     /// Refuses what this implementation would compute wrongly.

@@ -11,8 +11,8 @@ use super::shard::LayerCache;
 use super::together::{self, Part};
 use super::{Weights, caches};
 use crate::OneLine as _;
-use crate::engine::{copy, greedy};
-use crate::fits::Needs;
+use crate::engine::{copy, ensure_in_vocabulary, greedy};
+use crate::heap::ensure_fits;
 
 /// Prompt tokens that one step reads; more only where a single prompt has more. Everybody's next token waits for them.
 const PROMPT_TOKENS_A_STEP: usize = 512;
@@ -46,9 +46,8 @@ struct Running {
 impl Gpt2Scheduler {
     pub(super) fn new(weights: Arc<Weights>, requests: usize) -> Result<Self> {
         ensure!(requests > 0, "a scheduler for zero requests serves nobody; ask for room for at least one");
-        let running = weights.shared.config.cache_bytes() * requests as u64;
-        let needs = Needs { weights: 0, loading: 0, running };
-        needs.ensure_fits_memory(&format!("room for {requests} requests"))?;
+        let cache_bytes = weights.shared.config.cache_bytes() * requests as u64;
+        ensure_fits(&format!("room for {requests} requests"), cache_bytes)?;
         let slot = |_| Ok(Slot { cache: caches(&weights)?, logits: Vec::new(), running: None });
         let slots = (0..requests).map(slot).collect::<Result<_>>()?;
         Ok(Self { weights, slots, submitted: 0 })
@@ -136,9 +135,7 @@ impl Scheduler for Gpt2Scheduler {
     fn submit(&mut self, prompt: &[TokenId], max_tokens: usize) -> Result<RequestId> {
         let config = &self.weights.shared.config;
         ensure_request_fits(prompt, max_tokens, config.n_positions)?;
-        if let Some(id) = prompt.iter().find(|&&id| id as usize >= config.vocab_size) {
-            bail!("token {id} is outside the model's vocabulary; ids are below {}", config.vocab_size);
-        }
+        ensure_in_vocabulary(prompt, config.vocab_size)?;
         let capacity = self.capacity();
         let Some(slot) = self.slots.iter_mut().find(|slot| slot.running.is_none()) else {
             bail!(no_free_slot(capacity))

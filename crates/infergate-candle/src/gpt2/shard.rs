@@ -14,7 +14,7 @@ const QUERY_BLOCK: usize = 64;
 type Candle<T> = candle_core::Result<T>;
 
 /// What every rank needs whole.
-pub(super) struct Shared {
+pub struct Shared {
     pub config: Gpt2Config,
     pub wte: Tensor,
     pub wpe: Tensor,
@@ -25,14 +25,14 @@ pub(super) struct Shared {
 }
 
 /// One rank's part of the weights.
-pub(super) struct Shard {
+pub struct Shard {
     pub heads: usize,
     pub blocks: Vec<Block>,
     /// `[part of the vocabulary, n_embd]`, a view of the token embedding.
     pub head: Tensor,
 }
 
-pub(super) struct Block {
+pub struct Block {
     pub ln_1: LayerNorm,
     /// `[n_embd, 3 * heads * head_dim]`: queries (already scaled), keys, values.
     pub qkv: Linear,
@@ -43,13 +43,13 @@ pub(super) struct Block {
 }
 
 /// Weight `[in, out]` and bias `[1, out]`. The bias of a product whose partial sums are added belongs to rank 0.
-pub(super) struct Linear {
+pub struct Linear {
     pub weight: Tensor,
     pub bias: Option<Tensor>,
 }
 
 /// Keys and values of one rank's heads in one layer, `[heads, n_positions, head_dim]` each.
-pub(super) struct LayerCache {
+pub struct LayerCache {
     pub k: Tensor,
     pub v: Tensor,
 }
@@ -94,7 +94,7 @@ fn conv1d(vb: &VarBuilder, input: usize, output: usize, name: &str) -> Result<(T
 }
 
 /// Loads everything, cut into `ranks` shards.
-pub(super) fn load(config: &Gpt2Config, vb: &VarBuilder, ranks: usize) -> Result<(Shared, Vec<Shard>)> {
+pub fn load(config: &Gpt2Config, vb: &VarBuilder, ranks: usize) -> Result<(Shared, Vec<Shard>)> {
     let wte = tensor(vb, &[config.vocab_size, config.n_embd], "wte.weight")?;
     let mut shards = Vec::with_capacity(ranks);
     for rank in 0..ranks {
@@ -199,7 +199,7 @@ impl Shard {
 }
 
 /// Several tokens of one sequence on their way through the layers.
-pub(super) struct Prompt<'a> {
+pub struct Prompt<'a> {
     /// `[tokens, n_embd]`; behind the last layer `[1, n_embd]`.
     x: Tensor,
     cache: &'a [LayerCache],
@@ -252,7 +252,7 @@ fn add_all(x: Tensor, partials: Vec<Tensor>) -> Candle<Tensor> {
 }
 
 /// The MLP's nonlinearity.
-pub(super) fn activate(activation: Activation, x: &Tensor) -> Candle<Tensor> {
+pub fn activate(activation: Activation, x: &Tensor) -> Candle<Tensor> {
     match activation {
         // 0.5 x (1 + tanh(u)) is x * sigmoid(2u), with u = sqrt(2/pi) (x + 0.044715 x^3): candle's own gelu calls tanh for
         // each element, which takes about five times as long as the exp in sigmoid.

@@ -18,7 +18,7 @@ const LINE: usize = 32;
 /// Numbers that are written again and again, on cache lines that nobody else writes to. As an allocator comes to place them,
 /// two ranks can share a line, and vectors can straddle two: by chance, for as long as a process runs, one decodes up to 8 %
 /// slower than another of the same binary.
-pub(super) struct Scratch {
+pub struct Scratch {
     numbers: Vec<f32>,
     range: Range<usize>,
 }
@@ -46,7 +46,7 @@ impl DerefMut for Scratch {
 }
 
 /// The numbers of a contiguous f32 tensor.
-pub(super) struct Numbers<'a> {
+pub struct Numbers<'a> {
     storage: StorageRef<'a>,
     range: Range<usize>,
 }
@@ -69,7 +69,7 @@ impl<'a> Numbers<'a> {
 }
 
 /// Reads `token` behind `past` cached ones; gives the logits of this rank's part of the vocabulary.
-pub(super) fn step(
+pub fn step(
     shard: &Shard,
     shared: &Shared,
     member: &mut Member,
@@ -135,7 +135,7 @@ fn sum_over_ranks(
 }
 
 /// Every head's query attends to all cached keys, its own included. `scores` has one place for each.
-pub(super) fn attend(q: &[f32], cache: &LayerCache, dim: usize, scores: &mut [f32], mixed: &mut [f32]) -> Candle<()> {
+pub fn attend(q: &[f32], cache: &LayerCache, dim: usize, scores: &mut [f32], mixed: &mut [f32]) -> Candle<()> {
     let (keys, values) = (Numbers::of(&cache.k)?, Numbers::of(&cache.v)?);
     let positions = cache.k.dim(1)?;
     let of_heads = keys.slice()?.chunks_exact(positions * dim).zip(values.slice()?.chunks_exact(positions * dim));
@@ -160,7 +160,7 @@ pub(super) fn attend(q: &[f32], cache: &LayerCache, dim: usize, scores: &mut [f3
     Ok(())
 }
 
-pub(super) fn normalise(x: &[f32], norm: &candle_nn::LayerNorm, epsilon: f64, out: &mut [f32]) -> Candle<()> {
+pub fn normalise(x: &[f32], norm: &candle_nn::LayerNorm, epsilon: f64, out: &mut [f32]) -> Candle<()> {
     let Some(bias) = norm.bias() else { bail!("GPT-2: a layer norm has no bias") };
     let (weight, bias) = (Numbers::of(norm.weight())?, Numbers::of(bias)?);
     let n = x.len() as f32;
@@ -174,7 +174,7 @@ pub(super) fn normalise(x: &[f32], norm: &candle_nn::LayerNorm, epsilon: f64, ou
 }
 
 /// The MLP's nonlinearity, in place.
-pub(super) fn bend(activation: Activation, inner: &mut [f32]) -> Candle<()> {
+pub fn bend(activation: Activation, inner: &mut [f32]) -> Candle<()> {
     match activation {
         // As in `activate`: x * sigmoid(2u) with u = sqrt(2/pi) (x + 0.044715 x^3).
         Activation::GeluNew => {

@@ -16,7 +16,7 @@ use infergate::engine::TokenId;
 type Candle<T> = candle_core::Result<T>;
 
 /// What one sequence reads in a pass: its prompt, or the token it was given last.
-pub(super) struct Part<'a> {
+pub struct Part<'a> {
     pub tokens: &'a [TokenId],
     /// Tokens the cache holds.
     pub past: usize,
@@ -25,7 +25,7 @@ pub(super) struct Part<'a> {
 }
 
 /// Reads every part; gives for each the last position's logits for this rank's part of the vocabulary.
-pub(super) fn forward(shard: &Shard, shared: &Shared, member: &mut Member, parts: &[Part]) -> Candle<Vec<Tensor>> {
+pub fn forward(shard: &Shard, shared: &Shared, member: &mut Member, parts: &[Part]) -> Candle<Vec<Tensor>> {
     let rank = member.rank();
     let mut prompts = Vec::new();
     let mut lanes = Vec::new();

@@ -11,7 +11,7 @@ use ureq::http::{HeaderMap, Uri};
 use ureq::{Agent, Body};
 
 /// How long and how much the hub may make us wait, follow and store.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
     /// The longest wait for a connection.
     pub connect: Duration,
@@ -42,7 +42,7 @@ impl Default for Limits {
 
 /// Why a request gave nothing.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub enum Failure {
     /// Status 404.
     Missing,
     /// The connection broke or went silent: worth another attempt.
@@ -59,7 +59,7 @@ impl From<Error> for Failure {
 
 impl Failure {
     /// As an error to show, 404 in the words for a repository.
-    pub(super) fn into_error(self) -> Error {
+    pub fn into_error(self) -> Error {
         match self {
             Self::Missing => anyhow!("the hub has no such repository or revision; check its name"),
             Self::Broken(error) | Self::Other(error) => error,
@@ -68,28 +68,28 @@ impl Failure {
 }
 
 /// Fails with `why` unless `sound`.
-pub(super) fn require(sound: bool, why: impl FnOnce() -> String) -> Result<(), Failure> {
+pub fn require(sound: bool, why: impl FnOnce() -> String) -> Result<(), Failure> {
     if sound { Ok(()) } else { Err(Failure::Other(anyhow!(why()))) }
 }
 
 /// A successful answer.
-pub(super) struct Reply {
+pub struct Reply {
     /// 200, or 206 for a part.
-    pub(super) status: u16,
+    pub status: u16,
     /// What the endpoint itself said, over all its redirects, before any other server was asked.
-    pub(super) from_endpoint: HeaderMap,
+    pub from_endpoint: HeaderMap,
     /// The headers that came with the body, from whichever server has it.
-    pub(super) headers: HeaderMap,
+    pub headers: HeaderMap,
     /// The body, unread.
-    pub(super) body: Body,
+    pub body: Body,
 }
 
 /// Access to one endpoint.
-pub(super) struct Client {
+pub struct Client {
     agent: Agent,
     endpoint: String,
     token: Option<String>,
-    pub(super) limits: Limits,
+    pub limits: Limits,
 }
 
 impl Client {
@@ -97,31 +97,18 @@ impl Client {
     ///
     /// # Errors
     /// When the endpoint is no address, or the token cannot be sent, or not without being read on the way. Neither is shown: both may be secret.
-    pub(super) fn new(endpoint: &str, token: Option<String>, limits: Limits) -> Result<Self> {
+    pub fn new(endpoint: &str, token: Option<String>, limits: Limits) -> Result<Self> {
         let endpoint = endpoint.trim_end_matches('/').to_owned();
-        let sound =
-            !endpoint.contains([' ', '?', '#']) && endpoint.parse::<Uri>().is_ok_and(|uri| origin(&uri).is_some());
-        ensure!(sound, "HF_ENDPOINT is no http or https address; mend or unset it");
+        let uri = endpoint.parse::<Uri>().ok().filter(|_| !endpoint.contains([' ', '?', '#']));
+        let (is_secure, host, _) =
+            uri.as_ref().and_then(origin).context("HF_ENDPOINT is no http or https address; mend or unset it")?;
         let plain = |token: &String| token.bytes().all(|b| b.is_ascii_graphic());
         ensure!(token.as_ref().is_none_or(plain), "the hub's token holds characters that no token has; mend HF_TOKEN");
-        let address = endpoint.parse::<Uri>().ok();
-        let read_on_the_way =
-            address.as_ref().and_then(origin).is_none_or(|(secure, host, _)| !secure && !is_this_machine(&host));
         ensure!(
-            token.is_none() || !read_on_the_way,
+            token.is_none() || is_secure || is_this_machine(&host),
             "HF_ENDPOINT is plain http, and everybody on the way could read the hub's token; name an https address, or send no token \
              (unset HF_TOKEN, and set HF_TOKEN_PATH=/dev/null)"
         );
-        let agent = Self::agent(&limits);
-        Ok(Self { agent, endpoint, token, limits })
-    }
-
-    /// This client with other limits.
-    pub(super) fn with_limits(self, limits: Limits) -> Self {
-        Self { agent: Self::agent(&limits), limits, ..self }
-    }
-
-    fn agent(limits: &Limits) -> Agent {
         let config = Agent::config_builder()
             // Redirects are followed below, where the token can be left out.
             .max_redirects(0)
@@ -132,11 +119,11 @@ impl Client {
             .timeout_recv_response(Some(limits.silence))
             .timeout_per_read(Some(limits.silence))
             .timeout_per_write(Some(limits.silence));
-        Agent::new_with_config(config.build())
+        Ok(Self { agent: Agent::new_with_config(config.build()), endpoint, token, limits })
     }
 
-    /// Asks for `path` (which begins with `/`), from byte `from` on if given, up to and with byte `to` if given.
-    pub(super) fn get(&self, path: &str, range: Option<(u64, Option<u64>)>) -> Result<Reply, Failure> {
+    /// Asks for `path` (which begins with `/`), or for a part of it: `bytes=0-` for all from the first byte on.
+    pub fn get(&self, path: &str, part: Option<&str>) -> Result<Reply, Failure> {
         let mut uri: Uri =
             format!("{}{path}", self.endpoint).parse().context("the hub's address cannot be asked for")?;
         let home = origin(&uri);
@@ -145,9 +132,8 @@ impl Client {
         for _ in 0..=self.limits.redirects {
             let mut request = self.agent.get(&uri).header(ACCEPT_ENCODING, "identity");
             request = request.header(USER_AGENT, concat!("infergate/", env!("CARGO_PKG_VERSION")));
-            if let Some((from, to)) = range {
-                request =
-                    request.header(RANGE, format!("bytes={from}-{}", to.map_or(String::new(), |to| to.to_string())));
+            if let Some(part) = part {
+                request = request.header(RANGE, part);
             }
             if let Some(token) = self.token.as_ref().filter(|_| at_home) {
                 request = request.header(AUTHORIZATION, format!("Bearer {token}"));
@@ -169,7 +155,7 @@ impl Client {
     }
 
     /// The JSON at `path`.
-    pub(super) fn json<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+    pub fn json<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
         let limit = self.limits.answer_bytes;
         let mut bytes = Vec::new();
         self.get(path, None)?.body.into_reader().take(limit + 1).read_to_end(&mut bytes).map_err(broken)?;
@@ -181,7 +167,7 @@ impl Client {
 }
 
 /// A header's text, if it is printable ASCII.
-pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
@@ -245,7 +231,7 @@ fn failure(error: ureq::Error) -> Failure {
 }
 
 /// Why a body ended early. ureq hides its own errors inside those of the reader.
-pub(super) fn broken(error: io::Error) -> Failure {
+pub fn broken(error: io::Error) -> Failure {
     match failure(error.into()) {
         Failure::Other(error) => Failure::Broken(error),
         other => other,

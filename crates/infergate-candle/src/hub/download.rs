@@ -1,7 +1,7 @@
 //! One file into the cache: described by the hub, written beside its place, checked, and only then put there.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{IsTerminal as _, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Error, Result, anyhow, ensure};
@@ -23,25 +23,25 @@ struct Described {
 }
 
 /// One file of one commit, and where the cache keeps it.
-pub(super) struct Download<'a> {
-    pub(super) client: &'a Client,
+pub struct Download<'a> {
+    pub client: &'a Client,
     /// The file's name in its repository; it may have folders.
-    pub(super) name: &'a str,
+    pub name: &'a str,
     /// What to ask the endpoint for; begins with `/`.
-    pub(super) url_path: String,
+    pub url_path: String,
     /// 40 hex digits.
-    pub(super) commit: &'a str,
+    pub commit: &'a str,
     /// The repository's folder in the cache.
-    pub(super) folder: PathBuf,
+    pub folder: PathBuf,
     /// The file's place, in the snapshot of `commit`.
-    pub(super) pointer: PathBuf,
+    pub pointer: PathBuf,
     /// A larger file is refused.
-    pub(super) limit_bytes: u64,
+    pub limit_bytes: u64,
 }
 
 impl Download<'_> {
     /// Brings the file to its place.
-    pub(super) fn run(&self) -> Result<(), Failure> {
+    pub fn run(&self) -> Result<(), Failure> {
         let described = self.describe()?;
         let (bytes, limit) = (described.bytes, self.limit_bytes);
         require(bytes <= limit, || format!("it has {bytes} bytes and no more than {limit} are downloaded"))?;
@@ -60,7 +60,7 @@ impl Download<'_> {
 
     /// Asks for the first byte alone: its headers tell everything else.
     fn describe(&self) -> Result<Described, Failure> {
-        let reply = self.client.get(&self.url_path, Some((0, Some(0))))?;
+        let reply = self.client.get(&self.url_path, Some("bytes=0-0"))?;
         let about = &reply.from_endpoint;
         let etag = header(about, "x-linked-etag").or_else(|| header(about, "etag")).unwrap_or_default();
         let etag = etag.trim_start_matches("W/").trim_matches('"').to_owned();
@@ -105,7 +105,7 @@ impl Download<'_> {
         if have >= described.bytes {
             have = restart(&mut file)?;
         }
-        let reply = self.client.get(&self.url_path, Some((have, None)))?;
+        let reply = self.client.get(&self.url_path, Some(&format!("bytes={have}-")))?;
         let same = whole_bytes(&reply).is_none_or(|bytes| bytes == described.bytes);
         require(same, || "the hub names two sizes for it; run it again".into())?;
         if reply.status == 200 {
@@ -194,9 +194,6 @@ fn cache_broken() -> &'static str {
 
 /// How far a download is, on a terminal.
 fn bar(name: &str, bytes: u64) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
     let style = ProgressStyle::with_template("{msg} {wide_bar} {binary_bytes} of {binary_total_bytes}, {eta} left");
     ProgressBar::new(bytes)
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))

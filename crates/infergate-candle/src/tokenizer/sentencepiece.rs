@@ -25,7 +25,7 @@ const UNKNOWN: i32 = 2;
 ///
 /// # Errors
 /// When scores or the unknown token are missing.
-pub(super) fn tokenizer(content: &mut Content, tokens: Vec<String>, types: &[i32]) -> Result<Tokenizer> {
+pub fn tokenizer(content: &mut Content, tokens: Vec<String>, types: &[i32]) -> Result<Tokenizer> {
     let scores: Option<Vec<f32>> = match content.metadata.remove("tokenizer.ggml.scores") {
         Some(Value::Array(list)) => list.iter().map(|value| value.to_f32().ok()).collect(),
         _ => None,

@@ -9,7 +9,7 @@ use anyhow::Result;
 use candle_core::quantized::{GgmlDType, QTensor, gguf_file};
 use candle_core::{Device, Tensor};
 use infergate::engine::{Cost, Engine, EngineFactory, EngineInfo, LoadRequest, TokenId, check_contract};
-use infergate_candle::decoder::Decoder;
+use infergate_candle::decoder::{Decoder, Facts};
 use infergate_candle::digest::{Digest, file_sha256};
 use infergate_candle::{CANDLE_VERSION, Candle, CandleEngine};
 use tempfile::TempDir;
@@ -38,17 +38,14 @@ impl Decoder for Constant {
     fn fork(&self) -> Result<Box<dyn Decoder>> {
         Ok(Box::new(Self { logits: self.logits.clone(), cached: 0 }))
     }
-    fn cost(&self) -> Option<Cost> {
-        None
-    }
-    fn weight_bytes(&self) -> u64 {
-        0
-    }
-    fn parameters(&self) -> u64 {
-        0
-    }
-    fn settings(&self) -> BTreeMap<String, String> {
-        BTreeMap::new()
+    fn facts(&self) -> Facts {
+        let cost = Cost {
+            decode_bytes_fixed: 0.0,
+            decode_bytes_per_context_token: 0.0,
+            prefill_flops_per_token: 0.0,
+            prefill_flops_per_pair: 0.0,
+        };
+        Facts { parameters: 0, weight_bytes: 0, cost, settings: BTreeMap::new() }
     }
 }
 

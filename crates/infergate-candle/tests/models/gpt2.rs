@@ -239,9 +239,10 @@ fn counts_weights_and_work() {
     assert_eq!(cost.prefill_flops_per_token, 2.0 * (11.0 * 7_077_888.0 + 1_179_648.0));
     assert_eq!(cost.prefill_flops_per_pair, 33_792.0);
     let model = load("gpt2-erf", 2);
-    assert_eq!(model.parameters() as usize, tensors("gpt2-erf").values().map(|t| t.elem_count()).sum::<usize>());
-    assert_eq!(model.weight_bytes(), 4 * model.parameters());
-    assert_eq!(model.cost(), Some(config("gpt2-erf").cost()));
+    let facts = model.facts();
+    assert_eq!(facts.parameters as usize, tensors("gpt2-erf").values().map(|t| t.elem_count()).sum::<usize>());
+    assert_eq!(facts.weight_bytes, 4 * facts.parameters);
+    assert_eq!(facts.cost, config("gpt2-erf").cost());
 }
 
 #[test]

@@ -15,12 +15,16 @@ const TOKEN: &str = "hf_secret";
 
 /// The hub at `endpoint` with its cache in `home`, and whatever `more` sets.
 fn hub(endpoint: &str, home: &TempDir, more: &[(&str, &str)]) -> Hub {
-    Hub::new(|name| match name {
+    hub_within(endpoint, home, more, Limits::default())
+}
+
+fn hub_within(endpoint: &str, home: &TempDir, more: &[(&str, &str)], limits: Limits) -> Hub {
+    let variable = |name: &str| match name {
         "HF_HOME" => Some(home.path().into()),
         "HF_ENDPOINT" => Some(endpoint.into()),
         _ => more.iter().find(|(n, _)| *n == name).map(|(_, value)| OsString::from(value)),
-    })
-    .unwrap()
+    };
+    Hub::new(variable, limits).unwrap()
 }
 
 fn fetch(hub: &Hub, spec: &str) -> anyhow::Result<Fetched> {
@@ -51,12 +55,13 @@ fn a_token_goes_over_plain_http_to_this_machine_alone() {
     let home = TempDir::new().unwrap();
     let new = |endpoint: &'static str, token: Option<&'static str>| {
         let home = home.path().to_owned();
-        Hub::new(move |name| match name {
+        let variable = move |name: &str| match name {
             "HF_HOME" => Some(home.clone().into()),
             "HF_ENDPOINT" => Some(endpoint.into()),
             "HF_TOKEN" => token.map(OsString::from),
             _ => None,
-        })
+        };
+        Hub::new(variable, Limits::default())
     };
     let error = format!("{:#}", new("http://mirror.example", Some(TOKEN)).err().expect("refused"));
     assert!(error.contains("HF_ENDPOINT is plain http") && !error.contains(TOKEN), "{error}");
@@ -141,7 +146,7 @@ fn no_network_is_one_line() {
     let home = TempDir::new().unwrap();
     let message = error(&hub("http://127.0.0.1:9", &home, &[]), "hf:org/tiny");
     assert!(message.contains("check the network"), "{message}");
-    let wrong = Hub::new(|name| (name == "HF_ENDPOINT").then(|| "user:password@host".into()));
+    let wrong = Hub::new(|name| (name == "HF_ENDPOINT").then(|| "user:password@host".into()), Limits::default());
     let message = format!("{:#}", wrong.map(|_| ()).unwrap_err());
     assert!(message.contains("HF_ENDPOINT") && !message.contains("password"), "{message}");
 }
@@ -308,9 +313,8 @@ fn endless_redirects_end() {
 fn a_silent_server_is_given_up() {
     let (server, home, spec) = gguf();
     server.with(|s| s.stalls = true);
-    let online = hub(&server.endpoint, &home, &[]);
     let limits = Limits { silence: std::time::Duration::from_millis(20), ..Limits::default() };
-    let message = error(&online.with_limits(limits), &spec);
+    let message = error(&hub_within(&server.endpoint, &home, &[], limits), &spec);
     assert!(message.contains("stopped sending") && message.contains("run it again"), "{message}");
     assert_eq!(loadable(&home), Vec::<String>::new());
 }
@@ -327,9 +331,8 @@ fn more_than_was_announced_is_neither_stored_nor_loaded() {
 #[test]
 fn a_file_beyond_the_limit_is_not_begun() {
     let (server, home, spec) = gguf();
-    let online = hub(&server.endpoint, &home, &[]);
     let limits = Limits { weights_bytes: 1000, ..Limits::default() };
-    let message = error(&online.with_limits(limits), &spec);
+    let message = error(&hub_within(&server.endpoint, &home, &[], limits), &spec);
     assert!(message.contains("no more than 1000 are downloaded"), "{message}");
     assert!(server.with(|s| s.log.iter().all(|line| !line.contains("model.gguf") || line.ends_with("bytes=0-0"))));
 }
@@ -356,11 +359,12 @@ fn a_pipe_in_the_place_of_the_token_is_not_waited_for() {
 
 #[test]
 fn a_token_that_cannot_be_sent_is_not_shown() {
-    let wrong = Hub::new(|name| match name {
+    let variable = |name: &str| match name {
         "HF_TOKEN" => Some("hf_sec\nret".into()),
         "HF_HOME" => Some("unused".into()),
         _ => None,
-    });
+    };
+    let wrong = Hub::new(variable, Limits::default());
     let message = format!("{:#}", wrong.map(|_| ()).unwrap_err());
     assert!(message.contains("HF_TOKEN") && !message.contains("ret"), "{message}");
 }

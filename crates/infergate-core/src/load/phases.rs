@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Arrivals, FailureClass, RequestRecord, Stop};
 
 /// A stretch of a run, nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     /// Its begin.
     pub from_ns: u64,

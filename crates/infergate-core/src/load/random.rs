@@ -1,8 +1,10 @@
 //! Random numbers that are the same on every machine and in every later version: a seed is a part of what was measured.
 
-/// SplitMix64 (Steele et al. 2014), and the distributions that a schedule needs.
+use crate::splitmix;
+
+/// [`splitmix`], and the distributions that a schedule needs.
 #[derive(Debug, Clone)]
-pub(super) struct Random {
+pub struct Random {
     state: u64,
 }
 
@@ -19,11 +21,7 @@ impl Random {
     }
 
     pub fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        splitmix::next(&mut self.state)
     }
 
     /// Above 0 and below 1, uniform.

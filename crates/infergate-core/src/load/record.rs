@@ -1,11 +1,12 @@
-//! What one request did: [`RequestRecord`].
+//! What one request did, [`RequestRecord`], and all of a level on an engine, [`LoadLevel`].
 
 use serde::{Deserialize, Serialize};
 
+use super::Window;
 use crate::trace::Times;
 
 /// One request of a load run, raw. All times are nanoseconds since the run began, on one monotonic clock.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RequestRecord {
     /// Its number in the run, from 0, in the order of their starts.
     pub request: u64,
@@ -105,7 +106,7 @@ fn is_zero(index: &u32) -> bool {
 }
 
 /// Why a request failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// Its class.
     pub class: FailureClass,
@@ -144,4 +145,33 @@ pub enum FailureClass {
     Engine,
     /// The run ended first.
     Cancelled,
+}
+
+/// What a level gave.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LoadLevel {
+    /// Every request, by its number.
+    pub records: Vec<RequestRecord>,
+    /// The time in which the load was what was asked for; `None` where it never was, or an older worker did not say.
+    pub steady: Option<Window>,
+    /// What the engine did with many of them at once.
+    #[serde(flatten)]
+    pub batch: BatchRecord,
+}
+
+/// What an engine did with many requests at once.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct BatchRecord {
+    /// Requests that it had room for at once.
+    pub slots: u32,
+    /// Most requests that one step worked on.
+    pub largest_batch: u32,
+    /// Whether a step computes several requests together. `false`: they take turns. `None`: the engine does not say.
+    pub batches: Option<bool>,
+    /// Memory for the keys and values of one request, bytes. `None`: the engine does not say.
+    pub kv_bytes_per_request: Option<u64>,
+    /// Requests whose output was computed once more alone, and was the same, up to a near tie.
+    pub compared: u32,
+    /// Why the level ended before its stop rule said so: the engine failed, or there were more records than fit an answer.
+    pub cut_short: Option<String>,
 }

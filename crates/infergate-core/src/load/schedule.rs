@@ -46,7 +46,7 @@ pub enum Spacing {
 }
 
 /// Which requests are measured, by their starts. Behind the last of them the load goes on until all of them have ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Stop {
     /// So many, the first ones at full load.

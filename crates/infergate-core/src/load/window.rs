@@ -16,7 +16,7 @@ pub const REPEATED_PROMPTS: u64 = 4;
 pub const PLACES: u64 = 0xfff;
 
 /// Users in a closed loop, for a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct WindowPlan {
     /// How many.
     pub users: u32,
@@ -35,7 +35,7 @@ pub struct WindowPlan {
 }
 
 /// What every request of a window did. Times are nanoseconds since its begin.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LoadWindow {
     /// In the order of their starts.
     pub records: Vec<RequestRecord>,

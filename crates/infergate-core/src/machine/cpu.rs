@@ -8,7 +8,7 @@ use crate::receipt::file_word;
 const MAX_WORD_CHARS: usize = 64;
 
 /// A processor's identity, without its clock speed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Cpu {
     /// For example `AuthenticAMD`, `GenuineIntel`, `ARM`, `Apple`; `unknown` where nothing says.
     pub vendor: String,

@@ -31,7 +31,7 @@ const EVEN: f64 = 0.8;
 const FEWEST_OF_A_TREND: usize = 6;
 
 /// Whose growth was looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryMeasure {
@@ -43,6 +43,18 @@ pub enum MemoryMeasure {
     OpenFiles,
     /// How many threads there are. Only where they leak.
     Threads,
+}
+
+impl MemoryMeasure {
+    /// What it looks at, in a word.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Heap => "heap",
+            Self::Resident => "resident",
+            Self::OpenFiles => "open files",
+            Self::Threads => "threads",
+        }
+    }
 }
 
 /// What one measure shows.

@@ -7,6 +7,7 @@ use anyhow::{Context, Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::Output;
+use crate::splitmix::{STEP, mixed};
 
 /// Positions a fingerprint looks at, in every case; fewer only where the context ends.
 pub const FINGERPRINT_POSITIONS: usize = 16;
@@ -35,16 +36,15 @@ pub struct Fingerprint {
     /// older file.
     pub logits: Option<usize>,
     /// For each of `steps` the sum of all its finite logits, about half of them with a minus: at one position always the same ones. On
-    /// average the square of how far two such sums lie apart is the sum of the squares of how far their logits do. `null` in an
-    /// older file where a logit is not finite; empty in a still older one.
+    /// average the square of how far two such sums lie apart is the sum of the squares of how far their logits do. Empty in an
+    /// older file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub signed_sums: Vec<Option<f64>>,
+    pub signed_sums: Vec<f64>,
 }
 
 /// The logits behind one token. In a file one line of text: the position, log-sum-exp as the bits of an f64, and for each of
 /// the best tokens its id and the bits of its f32, all bits in hexadecimal: `3 4002000000000000 1:40000000 0:3f000000`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone)]
 pub struct StepLogits {
     /// Which token behind the prompt, from 0.
     pub position: usize,
@@ -70,17 +70,12 @@ impl StepLogits {
         let sum: f64 = logits.iter().map(|logit| (f64::from(*logit) - largest).exp()).sum();
         Self { position, log_sum_exp: largest + sum.ln(), top }
     }
-
-    fn bits(&self) -> (usize, u64, Vec<(u32, u32)>) {
-        let top = self.top.iter().map(|(id, logit)| (*id, logit.to_bits())).collect();
-        (self.position, self.log_sum_exp.to_bits(), top)
-    }
 }
 
 /// Bit for bit: a NaN equals itself, and the two zeros differ.
 impl PartialEq for StepLogits {
     fn eq(&self, other: &Self) -> bool {
-        self.bits() == other.bits()
+        self.to_string() == other.to_string()
     }
 }
 
@@ -91,19 +86,7 @@ impl fmt::Display for StepLogits {
     }
 }
 
-impl From<StepLogits> for String {
-    fn from(step: StepLogits) -> Self {
-        step.to_string()
-    }
-}
-
-impl TryFrom<String> for StepLogits {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
+crate::serde_as_text!(StepLogits, StepLogits::to_string);
 
 impl FromStr for StepLogits {
     type Err = Error;
@@ -124,12 +107,10 @@ impl FromStr for StepLogits {
     }
 }
 
-/// The sign of logit `id` in the signed sum at `position`: a bit of splitmix64.
+/// The sign of logit `id` in the signed sum at `position`: a bit of [`mixed`].
 fn sign(position: u64, id: u64) -> f64 {
-    let z = ((position << 32) + id + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    if (z ^ (z >> 31)) & 1 == 0 { 1.0 } else { -1.0 }
+    let bits = mixed(((position << 32) + id + 1).wrapping_mul(STEP));
+    if bits & 1 == 0 { 1.0 } else { -1.0 }
 }
 
 /// Exactly `digits` hexadecimal digits.
@@ -162,11 +143,11 @@ impl Fingerprint {
         let finite = || (0..).zip(logits).filter(|(_, logit)| logit.is_finite());
         let count = finite().count();
         self.logits = Some(self.logits.map_or(count, |fewest| fewest.min(count)));
-        self.signed_sums.push(Some(finite().map(|(id, logit)| f64::from(*logit) * sign(position as u64, id)).sum()));
+        self.signed_sums.push(finite().map(|(id, logit)| f64::from(*logit) * sign(position as u64, id)).sum());
     }
 
-    /// The signed sum at the position of a step; `None` where none was taken, `Some(None)` where an older file has a logit that is not finite.
-    pub fn signed_sum(&self, position: usize) -> Option<Option<f64>> {
+    /// The signed sum at the position of a step; `None` where none was taken.
+    pub fn signed_sum(&self, position: usize) -> Option<f64> {
         let at = self.steps.iter().position(|step| step.position == position)?;
         self.signed_sums.get(at).copied()
     }

@@ -41,7 +41,6 @@ pub struct MemoryReceipt {
     /// Seed of synthetic weights and prompts.
     pub seed: u64,
     /// Exact counters, one entry per case.
-    #[serde(default)]
     pub counted: Vec<CountedCase>,
     /// What the model holds, by name: `live_bytes_loaded`, `peak_live_bytes_loading`, `live_bytes_at_rest` and [`SYSTEM_COUNTERS`],
     /// above what there was before it was loaded; empty where no generation was counted.
@@ -55,13 +54,10 @@ pub struct MemoryReceipt {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemoryRecord {
     /// The phase was cut short: it never passes.
-    #[serde(default)]
     pub partial: bool,
     /// Invariants it broke, or how the process ended that should not have, one sentence each.
-    #[serde(default)]
     pub invalid: Vec<String>,
     /// What this system or this worker cannot say, one sentence each.
-    #[serde(default)]
     pub missing: Vec<String>,
     /// Loading the model.
     pub load: LoadMemory,
@@ -76,12 +72,11 @@ pub struct MemoryRecord {
     /// After each run, oldest first.
     pub runs: MemorySeries,
     /// Where allocations that outlive their run come from, the largest first; empty unless the heap leaks.
-    #[serde(default)]
     pub sites: Vec<LeakSite>,
 }
 
 /// Memory of the process at one moment, bytes, and what else it holds. `null`: not known here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct MemorySample {
     /// Bytes the program has allocated and not freed, by its own counting allocator.
     pub live_bytes: Option<u64>,
@@ -102,7 +97,7 @@ pub struct MemorySample {
 }
 
 /// Memory around the load of the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LoadMemory {
     /// Before.
     pub before: MemorySample,
@@ -115,7 +110,7 @@ pub struct LoadMemory {
 }
 
 /// Memory of one generation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct InferenceMemory {
     /// KV cache of all its tokens, from the engine's own cost per token of context.
     pub cache_expected_bytes: Option<u64>,
@@ -131,7 +126,7 @@ pub struct InferenceMemory {
 }
 
 /// One column per kind of memory, and of what else a process holds, one entry per run. A column is empty where the system does not say.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MemorySeries {
     /// As in [`MemorySample`].
@@ -226,7 +221,7 @@ pub struct AllocationSite {
 }
 
 /// A case's exact counters and what it said meanwhile.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CountedCase {
     /// Case id.
     pub id: Case,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
@@ -47,48 +47,17 @@ pub fn write_json<T: Serialize>(path: &Path, document: &T) -> Result<()> {
 /// # Errors
 /// As [`write_json`].
 pub fn write_text(path: &Path, text: &str) -> Result<()> {
-    write_bytes(path, text.as_bytes())
-}
-
-/// As [`write_json`], for bytes of any kind.
-///
-/// # Errors
-/// As [`write_json`].
-pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     let old = replaceable(path)?;
     let folder = folder_of(path);
     let write = || -> io::Result<()> {
         fs::create_dir_all(folder)?;
         let mut beside = Beside::new(folder)?;
-        beside.file.write_all(bytes)?;
+        beside.file.write_all(text.as_bytes())?;
         if let Some(old) = &old {
             beside.file.set_permissions(old.permissions())?;
         }
         beside.file.sync_all()?;
         beside.rename(path)?;
-        sync_folder(folder)
-    };
-    write().with_context(|| cannot(path))
-}
-
-/// As [`write_bytes`], for a file that is not there yet: what stands at `path` meanwhile is left as it is.
-///
-/// # Errors
-/// As [`write_json`]; when something stands there.
-pub fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
-    let write = || -> io::Result<()> {
-        let folder = folder_of(path);
-        fs::create_dir_all(folder)?;
-        let mut beside = Beside::new(folder)?;
-        beside.file.write_all(bytes)?;
-        beside.file.sync_all()?;
-        match fs::hard_link(&beside.path, path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
-            // A file system without second names.
-            Err(_) if path.symlink_metadata().is_ok() => return Err(io::ErrorKind::AlreadyExists.into()),
-            Err(_) => beside.rename(path)?,
-        }
         sync_folder(folder)
     };
     write().with_context(|| cannot(path))
@@ -123,15 +92,8 @@ fn replaceable(path: &Path) -> Result<Option<Metadata>> {
     ensure!(path.file_name().is_some() && !ends_as_folder, "{place}: cannot be written, it names no file; name one");
     match fs::symlink_metadata(path) {
         Ok(old) if old.is_file() => Ok(Some(old)),
-        Ok(old) => {
-            let what = if old.is_dir() {
-                "a folder; name a file in it"
-            } else if old.is_symlink() {
-                "a link, which would be replaced; name the file it leads to"
-            } else {
-                "a device or pipe, which would be replaced; name a regular file"
-            };
-            anyhow::bail!("{place}: cannot be written, it is {what}")
+        Ok(_) => {
+            bail!("{place}: cannot be written, a folder, link or device of this name is there; name a regular file")
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| cannot(path)),

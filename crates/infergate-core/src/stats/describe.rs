@@ -1,4 +1,4 @@
-//! Location and spread.
+//! Location and spread, and what simulations draw.
 
 use super::{finite, quantile};
 
@@ -30,6 +30,20 @@ pub fn sample_std(values: &[f64]) -> Option<f64> {
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let std = (squares / (values.len() - 1) as f64).sqrt();
     std.is_finite().then_some(std)
+}
+
+/// The standard deviation within groups: squared deviations from each group's own mean, a group of n values counting for
+/// n - 1. `None` without two values in some group, or when one is not finite.
+pub fn pooled_std(groups: &[Vec<f64>]) -> Option<f64> {
+    let (mut squares, mut freedom) = (0.0, 0);
+    for group in groups {
+        let group = finite(group)?;
+        let mean = mean(group)?;
+        squares += group.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        freedom += group.len() - 1;
+    }
+    let std = (squares / freedom as f64).sqrt();
+    (freedom > 0 && std.is_finite()).then_some(std)
 }
 
 /// CV: sample standard deviation / mean. `None` below two values, when one is not finite, or for a mean that is not
@@ -67,4 +81,9 @@ pub fn log_ratio(base: f64, head: f64) -> Option<f64> {
 fn ratio_to_positive(value: f64, of: f64) -> Option<f64> {
     let ratio = value / of;
     (of > 0.0 && ratio.is_finite()).then_some(ratio)
+}
+
+/// A standard normal number (Box and Muller 1958).
+pub fn normal(random: &mut fastrand::Rng) -> f64 {
+    (-2.0 * (1.0 - random.f64()).ln()).sqrt() * (std::f64::consts::TAU * random.f64()).cos()
 }

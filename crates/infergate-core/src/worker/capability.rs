@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Request, Sampling, profile};
 
 /// One thing a worker can do. Its word in `hello` is the request's `op`, or the name of an addition to one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Capability {
     /// Time to first token in parts.

@@ -53,7 +53,8 @@ pub struct Client<'a> {
     /// What it says to people.
     words: Option<Relay>,
     capabilities: Vec<Capability>,
-    timeouts: Timeouts,
+    /// The limits of its answers, with what was seen of them.
+    pub timeouts: Timeouts,
     cancelled: &'a AtomicBool,
     /// It starts processes of its own, which it has to end.
     has_child: bool,
@@ -168,16 +169,6 @@ impl<'a> Client<'a> {
         self.idle
     }
 
-    /// The limits of its answers, with what was seen of them.
-    pub fn timeouts(&self) -> &Timeouts {
-        &self.timeouts
-    }
-
-    /// From now on a case that was never run may take so long.
-    pub fn give_first_of_case(&mut self, limit: Duration) {
-        self.timeouts = self.timeouts.clone().with_first_of_case(Some(limit));
-    }
-
     /// The answer to `request`, and how long it was waited for.
     pub(super) fn ask<T: DeserializeOwned>(&mut self, request: &Request) -> Result<(T, Duration), WorkerError> {
         let said = self.say(request)?;
@@ -267,7 +258,10 @@ impl<'a> Client<'a> {
 
     fn hangs(&mut self, limit: Duration) -> WorkerError {
         let _ = self.kill();
-        self.hear_out();
+        // Its last words come before what is said about it.
+        if let Some(words) = &self.words {
+            words.finish();
+        }
         WorkerError::Hung(format!(
             "{}: the worker gave no answer within {:.0} s and was ended; look for what it waits for",
             self.name,
@@ -321,13 +315,6 @@ impl<'a> Client<'a> {
             words.wait();
         }
         status
-    }
-
-    /// Its last words come before what is said about it.
-    fn hear_out(&self) {
-        if let Some(words) = &self.words {
-            words.finish();
-        }
     }
 
     fn died(&mut self) -> WorkerError {

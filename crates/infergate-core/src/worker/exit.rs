@@ -13,12 +13,7 @@ use crate::relay::Relay;
 /// is shown.
 pub fn reason(name: &str, process: &mut Group, words: Option<&Relay>, cancelled: &AtomicBool) -> WorkerError {
     // It may have closed its end and live on; waiting for that one would take for ever.
-    for _ in 0..20 {
-        if process.has_ended() {
-            break;
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
+    process.wait_for(Duration::from_secs(2));
     let heard = || words.inspect(|words| words.finish());
     if !process.has_ended() {
         heard();

@@ -33,7 +33,7 @@ pub struct WorkerFile {
 }
 
 /// A worker to start.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Program {
     /// The bench binary, or another program that `launcher` measures.
     pub path: PathBuf,
@@ -63,19 +63,7 @@ pub struct Program {
 impl Program {
     /// A bench binary.
     pub fn new(path: PathBuf, commit: Option<String>, dirty: Option<bool>) -> Self {
-        Self {
-            path,
-            commit,
-            dirty,
-            launcher: None,
-            package: None,
-            libraries: Vec::new(),
-            programs: Vec::new(),
-            variables: Vec::new(),
-            servers: Vec::new(),
-            bench_prefix: None,
-            lingers: Arc::default(),
-        }
+        Self { path, commit, dirty, ..Self::default() }
     }
 
     /// What messages call it. They end up in receipts, so that it is no path.
@@ -114,7 +102,7 @@ impl Program {
 }
 
 /// How a program that does not speak the protocol is measured: by another one that does, and starts it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Launcher {
     /// The one that speaks.
     pub program: PathBuf,
@@ -125,7 +113,7 @@ pub struct Launcher {
 }
 
 /// What tells without reading it that a file was not written since.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 struct Stamp {
     bytes: u64,
     modified: Option<SystemTime>,

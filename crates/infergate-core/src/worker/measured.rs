@@ -32,6 +32,14 @@ pub trait Measured {
         false
     }
 
+    /// Refuses a request that nothing here is about.
+    ///
+    /// # Errors
+    /// Why not, in one sentence.
+    fn check(&self, _request: &Request) -> Result<()> {
+        Ok(())
+    }
+
     /// An error as it is answered: what is behind the worker may explain it.
     fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
         error
@@ -148,6 +156,7 @@ impl<R: BufRead, W: Write> Wire<R, W> {
 }
 
 fn answer(measured: &mut dyn Measured, request: Request, idle: Option<Idle>) -> Result<Value> {
+    measured.check(&request)?;
     match request {
         Request::Hello => to_answer(measured.hello()?),
         Request::Load { request, prompt_text } => to_answer(measured.load(&request, prompt_text)?),

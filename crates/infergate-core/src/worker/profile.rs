@@ -20,7 +20,7 @@ pub const STACK_BYTES: usize = 8 << 10;
 pub const MOST_RECORDS: usize = 16 << 10;
 
 /// Answer to [`Request::Profile`](super::Request::Profile).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     /// As of [`Request::Sample`](super::Request::Sample).
     pub samples_ns: Vec<Vec<u64>>,
@@ -35,7 +35,7 @@ pub struct Profile {
 }
 
 /// A stretch of a file in the memory of a process.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProfileModule {
     /// The file.
     pub path: String,

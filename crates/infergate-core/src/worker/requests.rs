@@ -141,7 +141,7 @@ impl Client<'_> {
         // Between two steps of a decode case an engine may read the whole prompt again.
         let steps = u32::try_from(count.saturating_mul(iterations)).unwrap_or(u32::MAX);
         let set_up = match case.phase() {
-            Phase::Decode => self.timeouts().prepared(case).unwrap_or_default().saturating_mul(steps),
+            Phase::Decode => self.timeouts.prepared(case).unwrap_or_default().saturating_mul(steps),
             Phase::Prefill | Phase::Generate => Duration::ZERO,
             // Its batches may be set up for as long as it likes.
             Phase::Bench => waited,

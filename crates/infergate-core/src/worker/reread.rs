@@ -11,7 +11,7 @@ const TIMES: f64 = 1.5;
 const LEAST_NS: u64 = 100_000;
 
 /// Answer to [`Request::Reread`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reread {
     /// Time to read the prompt of the case, right after the same prompt, nanoseconds.
     pub known_ns: Vec<u64>,

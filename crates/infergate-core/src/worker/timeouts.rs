@@ -21,30 +21,26 @@ const STACKS_COST: f64 = 20.0;
 /// earlier ones of the same program.
 #[derive(Debug, Clone)]
 pub struct Timeouts {
-    first: Duration,
+    /// The limit for what nothing is known of yet.
+    pub first: Duration,
     /// The same of the first run of a criterion bench, where it is another,
-    first_of_bench: Option<Duration>,
+    pub first_of_bench: Option<Duration>,
     /// and of another case.
-    first_of_case: Option<Duration>,
+    pub first_of_case: Option<Duration>,
     /// A load may take so long whatever earlier ones took.
-    least_load: Duration,
-    load: Option<Duration>,
-    ttft: Option<Duration>,
+    pub least_load: Duration,
+    /// The longest load that was seen,
+    pub load: Option<Duration>,
+    /// and the longest wait for a time to first token.
+    pub ttft: Option<Duration>,
     /// The longest `prepare` of each case, which computes its whole output at least once.
-    cases: BTreeMap<Case, Duration>,
+    pub cases: BTreeMap<Case, Duration>,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self::with_first(FIRST_LIMIT)
-    }
-}
-
-impl Timeouts {
-    /// `first` is the limit for what nothing is known of yet.
-    pub fn with_first(first: Duration) -> Self {
         Self {
-            first,
+            first: FIRST_LIMIT,
             first_of_bench: None,
             first_of_case: None,
             least_load: LEAST_LIMIT,
@@ -53,25 +49,9 @@ impl Timeouts {
             cases: BTreeMap::new(),
         }
     }
+}
 
-    /// The same, and a bench that was never run may take `first_of_bench`.
-    #[must_use]
-    pub fn with_first_of_bench(self, first_of_bench: Option<Duration>) -> Self {
-        Self { first_of_bench, ..self }
-    }
-
-    /// The same, and any other case that was never run may take `first_of_case`.
-    #[must_use]
-    pub fn with_first_of_case(self, first_of_case: Option<Duration>) -> Self {
-        Self { first_of_case, ..self }
-    }
-
-    /// The same, and each load may take `least_load`.
-    #[must_use]
-    pub fn with_least_load(self, least_load: Duration) -> Self {
-        Self { least_load, ..self }
-    }
-
+impl Timeouts {
     /// How long the answer to `request` may take.
     pub fn limit(&self, request: &Request) -> Duration {
         match request {

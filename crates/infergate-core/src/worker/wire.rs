@@ -115,7 +115,7 @@ pub fn hello(capabilities: &[Capability], build: Build, is_virtual: bool) -> Hel
 }
 
 /// A request as it goes over the wire.
-pub(super) fn line(request: &Request, id: Option<u64>) -> serde_json::Result<String> {
+pub fn line(request: &Request, id: Option<u64>) -> serde_json::Result<String> {
     let mut line = serde_json::to_string(request)?;
     if let Some(id) = id {
         // Behind `op`, where a person who reads along looks first.

@@ -1,7 +1,7 @@
 //! What a row is about: every subject survives its text.
 
 use infergate_core::case::Case;
-use infergate_core::receipt::{Name, Subject};
+use infergate_core::receipt::Subject;
 
 #[test]
 fn a_subject_reads_as_it_prints() {
@@ -9,8 +9,8 @@ fn a_subject_reads_as_it_prints() {
     assert_eq!("decode/p128".parse::<Subject>().expect("a case"), Subject::Case(case));
     assert_eq!("model".parse::<Subject>().expect("the model"), Subject::Model);
     assert_eq!("process".parse::<Subject>().expect("the process"), Subject::Process);
-    let named: Subject = "scenario:decode/p128".parse().expect("a name");
-    assert_eq!(named, Subject::Named(Name::new("scenario", "decode/p128").expect("a name")));
+    let named: Subject = "load:decode/p128".parse().expect("a level");
+    assert_eq!(named, Subject::Load("decode/p128".into()));
     let bench: Subject = "bench:decode/p128".parse().expect("a bench");
     assert_eq!((bench.to_string().as_str(), bench.id().as_str()), ("decode/p128", "bench:decode/p128"));
     assert_ne!(bench, Subject::Case(case), "somebody else's bench may be spelled like a case of ours");

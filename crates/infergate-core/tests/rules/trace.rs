@@ -1,44 +1,35 @@
 //! The times of one request: what is derived from them, and what is undefined.
 
-use infergate_core::trace::Trace;
+use infergate_core::metric::Metric;
+use infergate_core::trace::Times;
+
+const ALL: [Metric; 5] = [Metric::Ttft, Metric::Tpot, Metric::E2e, Metric::DecodeSpeed, Metric::OutputThroughput];
+
+fn values(token_ns: &[u64]) -> [Option<f64>; 5] {
+    ALL.map(|metric| metric.value(Times::of_tokens(token_ns)))
+}
 
 #[test]
 fn one_request_by_hand() {
-    let trace = Trace::new(vec![100, 130, 130, 190]).expect("times that rise");
-    assert_eq!(trace.ttft_ns(), Some(100));
-    assert_eq!(trace.itl_ns(), [30, 0, 60]);
-    assert_eq!(trace.generation_ns(), Some(90));
-    assert_eq!(trace.tpot_ns(), Some(30.0));
-    assert_eq!(trace.e2e_ns(), Some(190));
-    assert_eq!(trace.decode_tokens_per_s(), Some(1e9 / 30.0));
-    assert_eq!(trace.output_tokens_per_s(), Some(4.0 * 1e9 / 190.0));
+    let token_ns = [100, 130, 130, 190];
+    let expected = [100.0, 30.0, 190.0, 1e9 / 30.0, 4.0 * 1e9 / 190.0];
+    assert_eq!(values(&token_ns), expected.map(Some));
+    assert_eq!(Metric::Itl.of(Times::of_tokens(&token_ns)), [30.0, 0.0, 60.0]);
 }
 
 #[test]
 fn without_a_token_nothing_is_defined() {
-    let trace = Trace::default();
-    assert_eq!((trace.ttft_ns(), trace.e2e_ns(), trace.generation_ns()), (None, None, None));
-    assert_eq!((trace.tpot_ns(), trace.decode_tokens_per_s(), trace.output_tokens_per_s()), (None, None, None));
-    assert!(trace.itl_ns().is_empty());
+    assert_eq!(values(&[]), [None; 5]);
+    assert!(Metric::Itl.of(Times::of_tokens(&[])).is_empty());
 }
 
 #[test]
 fn one_token_has_a_first_and_no_gap() {
-    let trace = Trace::new(vec![50]).expect("one time");
-    assert_eq!((trace.ttft_ns(), trace.e2e_ns()), (Some(50), Some(50)));
-    assert_eq!((trace.tpot_ns(), trace.generation_ns(), trace.decode_tokens_per_s()), (None, None, None));
-    assert!(trace.itl_ns().is_empty());
+    assert_eq!(values(&[50]), [Some(50.0), None, Some(50.0), None, Some(1e9 / 50.0)]);
+    assert!(Metric::Itl.of(Times::of_tokens(&[50])).is_empty());
 }
 
 #[test]
 fn speed_is_undefined_when_no_time_passed() {
-    let trace = Trace::new(vec![0, 0]).expect("times that do not fall");
-    assert_eq!((trace.decode_tokens_per_s(), trace.output_tokens_per_s()), (None, None));
-    assert_eq!(trace.tpot_ns(), Some(0.0));
-}
-
-#[test]
-fn times_that_fall_are_refused() {
-    let error = Trace::new(vec![10, 9]).expect_err("falling times");
-    assert!(error.to_string().contains("token times decrease"), "{error}");
+    assert_eq!(values(&[0, 0]), [Some(0.0), Some(0.0), Some(0.0), None, None]);
 }

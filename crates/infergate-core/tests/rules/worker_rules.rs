@@ -37,7 +37,7 @@ fn the_first_answer_may_take_long_and_later_ones_ten_times_what_was_seen() {
 /// With a budget nothing is worth waiting for longer, but a model that is fetched.
 #[test]
 fn the_first_run_of_a_case_may_have_a_limit_of_its_own() {
-    let mut timeouts = Timeouts::default().with_first_of_case(Some(300 * S));
+    let mut timeouts = Timeouts { first_of_case: Some(300 * S), ..Timeouts::default() };
     let load = Request::Load { request: LoadRequest::default(), prompt_text: None };
     assert_eq!([timeouts.limit(&prepare()), timeouts.limit(&load)], [300 * S, 1800 * S]);
     timeouts.saw(&prepare(), 60 * S);
@@ -79,7 +79,8 @@ fn a_case_of_a_server_may_take_as_long_as_any_other() {
         timeouts.limit(&second)
     };
     assert_eq!(seen(Timeouts::default()), 30 * S);
-    assert_eq!(seen(Timeouts::default().with_first_of_bench(Some(120 * S))), 10 * S, "a bench computes its own");
+    let of_bench = Timeouts { first_of_bench: Some(120 * S), ..Timeouts::default() };
+    assert_eq!(seen(of_bench), 10 * S, "a bench computes its own");
 }
 
 #[test]

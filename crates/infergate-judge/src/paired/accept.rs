@@ -3,7 +3,7 @@
 use crate::Policy;
 use infergate_core::case::Case;
 use infergate_receipts::{
-    Accept, Evidence, NoEffect, Note, Outcome, PairedCase, PairedReceipt, Reason, Statistic, UpTo, VerdictRow, covers,
+    Accept, Evidence, NoEffect, Note, Outcome, PairedCase, PairedReceipt, Reason, Statistic, UpTo, VerdictRow,
 };
 
 /// Lets pass what head declares and no more of it; gives what is to be said of tables without an effect.
@@ -82,14 +82,14 @@ fn beside_median(row: &mut VerdictRow, accept: &Accept, receipt: &PairedReceipt)
 
 /// Whether all that keeps the row from passing is a change of the accepted size.
 fn is_within(row: &VerdictRow, accept: &Accept, receipt: &PairedReceipt) -> bool {
-    let is_small = covers(accept.up_to, &row.evidence);
+    let is_small = accept.covers(&row.evidence);
     match (row.outcome, &row.evidence) {
         (Outcome::Regressed, Evidence::Time(_)) | (Outcome::CounterRegressed, Evidence::Counter(_)) => is_small,
         // What is open lies within what is accepted, wherever in its interval it is.
         (Outcome::Inconclusive | Outcome::Unstable, Evidence::Time(time)) => {
             let mut worst = time.clone();
             worst.ratio = time.interval.map(|interval| interval.high);
-            is_small && covers(accept.up_to, &Evidence::Time(worst))
+            is_small && accept.covers(&Evidence::Time(worst))
         }
         // A case whose time was not taken could be slower in silence.
         (Outcome::OutputChanged, Evidence::Output(_)) => {

@@ -12,8 +12,8 @@
 
 use infergate_core::stats::is_more_frequent;
 use infergate_receipts::{
-    BlockRecord, BlocksWorse, Counter, CounterEvidence, Evidence, Name, Outcome, PairedCase, PairedReceipt, Reason,
-    Side, Subject, Unit, VerdictRow, WindowRecord,
+    BlockRecord, BlocksWorse, Counter, CounterEvidence, Evidence, Outcome, PairedCase, PairedReceipt, Reason, Side,
+    Subject, Unit, VerdictRow, WindowRecord,
 };
 
 use super::evidence::LEVEL;
@@ -85,8 +85,7 @@ fn counts(receipt: &PairedReceipt) -> Vec<Count> {
     let level = LEVEL / (levels.len() * COUNTS.len()).max(1) as f64;
     let of_level = |(scenario, users): (&str, u32), what: What| {
         let plural = if users == 1 { "" } else { "s" };
-        let subject = Name::new("load", &format!("{scenario}/{users} user{plural}"));
-        let subject = subject.map_or(Subject::Process, Subject::Named);
+        let subject = Subject::Load(format!("{scenario}/{users} user{plural}"));
         let of_side = |side| {
             let is_its =
                 |window: &&WindowRecord| window.side == side && window.scenario == scenario && window.users == users;

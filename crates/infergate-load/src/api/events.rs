@@ -4,7 +4,12 @@
 //! one text with line ends between; comments, ids and unknown fields are passed over. Bytes are not text yet: an event may be
 //! split within a character.
 
+use infergate_core::load::{Failure, FailureClass};
 use memchr::memchr2;
+
+use crate::api::failures::failure;
+
+type Result<T> = std::result::Result<T, Failure>;
 
 /// The largest event that is kept, bytes. An event of a completion holds a few hundred.
 pub const MAX_EVENT_BYTES: usize = 1 << 20;
@@ -12,17 +17,13 @@ pub const MAX_EVENT_BYTES: usize = 1 << 20;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// One event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Event<'a> {
     /// Its `data` lines, joined.
     pub data: &'a [u8],
     /// Its name was `error`.
     pub is_error: bool,
 }
-
-/// An event is larger than [`MAX_EVENT_BYTES`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooLarge;
 
 /// Splits a stream of bytes into events.
 #[derive(Debug, Default)]
@@ -44,11 +45,7 @@ impl Events {
     ///
     /// # Errors
     /// When an event grows beyond [`MAX_EVENT_BYTES`]; or what `found` returns. The stream cannot be gone on with then.
-    pub fn push<E: From<TooLarge>>(
-        &mut self,
-        mut bytes: &[u8],
-        mut found: impl FnMut(Event<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub fn push(&mut self, mut bytes: &[u8], mut found: impl FnMut(Event<'_>) -> Result<()>) -> Result<()> {
         if self.after_cr
             && let Some((first, rest)) = bytes.split_first()
         {
@@ -76,28 +73,24 @@ impl Events {
                 _ => rest,
             };
         }
-        Ok(self.keep(bytes)?)
+        self.keep(bytes)
     }
 
     /// The stream ended: an event whose last line is whole and that lacks only the empty line is handed over too. Half a line
     /// is dropped.
-    pub fn finish<E: From<TooLarge>>(&mut self, mut found: impl FnMut(Event<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub fn finish(&mut self, mut found: impl FnMut(Event<'_>) -> Result<()>) -> Result<()> {
         if self.line.is_empty() { self.end_event(&mut found) } else { Ok(()) }
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+    fn keep(&mut self, bytes: &[u8]) -> Result<()> {
         if self.line.len() + bytes.len() > MAX_EVENT_BYTES {
-            return Err(TooLarge);
+            return Err(too_large());
         }
         self.line.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn take_line<E: From<TooLarge>>(
-        &mut self,
-        line: &[u8],
-        found: &mut impl FnMut(Event<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    fn take_line(&mut self, line: &[u8], found: &mut impl FnMut(Event<'_>) -> Result<()>) -> Result<()> {
         let line = if self.begun { line } else { line.strip_prefix(BOM).unwrap_or(line) };
         self.begun = true;
         if line.is_empty() {
@@ -105,7 +98,7 @@ impl Events {
         }
         if let Some(data) = field(line, b"data") {
             if self.data.len() + data.len() >= MAX_EVENT_BYTES {
-                return Err(TooLarge.into());
+                return Err(too_large());
             }
             if self.has_data {
                 self.data.push(b'\n');
@@ -118,7 +111,7 @@ impl Events {
         Ok(())
     }
 
-    fn end_event<E: From<TooLarge>>(&mut self, found: &mut impl FnMut(Event<'_>) -> Result<(), E>) -> Result<(), E> {
+    fn end_event(&mut self, found: &mut impl FnMut(Event<'_>) -> Result<()>) -> Result<()> {
         let outcome = match self.has_data || self.is_error {
             true => found(Event { data: &self.data, is_error: self.is_error }),
             false => Ok(()),
@@ -127,6 +120,11 @@ impl Events {
         (self.has_data, self.is_error) = (false, false);
         outcome
     }
+}
+
+fn too_large() -> Failure {
+    let detail = format!("an event is larger than {MAX_EVENT_BYTES} bytes, which no completion chunk is");
+    failure(FailureClass::MalformedStream, detail)
 }
 
 /// What stands behind `name:` and one space in `line`; `None` where it is another field.

@@ -5,7 +5,7 @@ use infergate_core::sha256;
 use sha2::{Digest, Sha256};
 
 use crate::api::chunk::{Chunk, Reason, ServerError, Usage, without_lone_halves};
-use crate::api::events::{Event, Events, MAX_EVENT_BYTES, TooLarge};
+use crate::api::events::{Event, Events};
 use crate::api::failures::failure;
 
 /// Bytes that an answer may have beside its tokens.
@@ -14,7 +14,7 @@ const MAX_SPARE_BYTES: u64 = 4 << 20;
 const MAX_TOKEN_BYTES: u64 = 64 << 10;
 /// Pieces that a token may come in: some servers send an event a character.
 const TOKEN_PIECES: u64 = 16;
-/// Pieces that may come beside those of the tokens: a server may send a tool call's name apart.
+/// Pieces that may come beside those of the tokens.
 const SPARE_PIECES: u64 = 64;
 /// Tokens by which a server may count more than were asked for: the beginning of a sequence and its end.
 const COUNTED_MARKS: u64 = 2;
@@ -22,7 +22,7 @@ const COUNTED_MARKS: u64 = 2;
 const SUMMARY: f64 = 4.0;
 
 /// Reads one answer. Times and counts go into the record at once, so that an answer that is cut short keeps what came.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Completion {
     events: Events,
     hash: Sha256,
@@ -32,8 +32,8 @@ pub struct Completion {
     read_bytes: u64,
     /// Tokens of the output by the usage of the last event that said it beside a piece.
     counted: Option<u64>,
-    /// Each piece so far said how many tokens there are.
-    each_counted: bool,
+    /// A piece did not say how many tokens there are.
+    is_uncounted: bool,
     /// Tokens of the output that are reasoning, by the server's count.
     reasoning_tokens: Option<u64>,
     /// Of these, what the server's count of the output, and so the limit of the answer, leaves out.
@@ -47,23 +47,10 @@ pub struct Completion {
 impl Completion {
     /// For an answer of `asked_tokens` output tokens.
     pub fn new(asked_tokens: u32) -> Self {
-        Self {
-            events: Events::default(),
-            hash: Sha256::new(),
-            texts: None,
-            asked_tokens: asked_tokens.into(),
-            read_bytes: 0,
-            counted: None,
-            each_counted: true,
-            reasoning_tokens: None,
-            apart_tokens: 0,
-            reasoning_pieces: 0,
-            finish: None,
-            done: false,
-        }
+        Self { asked_tokens: asked_tokens.into(), ..Self::default() }
     }
 
-    /// The same, and the texts of the output's pieces are kept, reasoning and tool calls included.
+    /// The same, and the texts of the output's pieces are kept, reasoning included.
     pub fn keeping_texts(self) -> Self {
         Self { texts: Some(Vec::new()), ..self }
     }
@@ -95,17 +82,16 @@ impl Completion {
         }
         let before = record.chunk_ns.len();
         let mut events = std::mem::take(&mut self.events);
-        let outcome = events.push(bytes, |event| self.take(read_ns, event, record).map_err(Fault::Failure));
+        let outcome = events.push(bytes, |event| self.take(read_ns, event, record));
         self.events = events;
-        outcome.map_err(Failure::from)?;
+        outcome?;
         Ok((record.chunk_ns.len() - before) as u64)
     }
 
     /// The stream ended, as streams do: judges whether the answer is whole and writes its counts and hash into `record`.
     pub fn finish(&mut self, last_ns: u64, exact: bool, record: &mut RequestRecord) -> Result<(), Failure> {
         let mut events = std::mem::take(&mut self.events);
-        let outcome = events.finish(|event| self.take(last_ns, event, record).map_err(Fault::Failure));
-        outcome.map_err(Failure::from)?;
+        events.finish(|event| self.take(last_ns, event, record))?;
         if self.finish == Some(Reason::Aborted) {
             return Err(failure(
                 FailureClass::CutStream,
@@ -226,9 +212,9 @@ impl Completion {
     fn count_piece(&mut self, counted: Option<u64>, record: &mut RequestRecord) {
         let tokens = counted.and_then(|now| now.checked_sub(self.counted.unwrap_or(0)));
         match tokens.and_then(|tokens| u32::try_from(tokens).ok()).filter(|tokens| *tokens > 0) {
-            Some(tokens) if self.each_counted => record.chunk_tokens.push(tokens),
+            Some(tokens) if !self.is_uncounted => record.chunk_tokens.push(tokens),
             _ => {
-                self.each_counted = false;
+                self.is_uncounted = true;
                 // A request that fails later keeps no count for some pieces only.
                 record.chunk_tokens.clear();
             }
@@ -247,29 +233,6 @@ impl Completion {
             || self.reasoning_pieces > 0
                 && each(reasoning, self.reasoning_pieces) <= SUMMARY * each(answer, answer_pieces);
         (!is_sent && answer_pieces > 0).then(|| reasoning.saturating_sub(self.reasoning_pieces))
-    }
-}
-
-enum Fault {
-    TooLarge,
-    Failure(Failure),
-}
-
-impl From<TooLarge> for Fault {
-    fn from(_: TooLarge) -> Self {
-        Self::TooLarge
-    }
-}
-
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
-        match fault {
-            Fault::Failure(failure) => failure,
-            Fault::TooLarge => failure(
-                FailureClass::MalformedStream,
-                format!("an event is larger than {MAX_EVENT_BYTES} bytes, which no completion chunk is"),
-            ),
-        }
     }
 }
 

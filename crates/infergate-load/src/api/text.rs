@@ -11,7 +11,7 @@ const MOST_TEXT_BYTES: usize = 256 << 20;
 pub struct AnswerText {
     /// The request's number.
     pub request: u64,
-    /// Each piece of it, reasoning and tool calls included.
+    /// Each piece of it, reasoning included.
     pub pieces: Vec<String>,
     /// The number of tokens asked for, where the server says that the answer was ended by it.
     pub limit_tokens: Option<u64>,

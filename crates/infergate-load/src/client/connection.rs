@@ -13,7 +13,7 @@ use infergate_core::load::{Failure, FailureClass};
 use tokio::task::spawn_local;
 
 use crate::api::failures::{failure, kind};
-use crate::client::stamped::{ReadTimes, RunClock, Stamped};
+use crate::client::stamped::{ReadTimes, RunClock, stamped};
 use crate::client::stream::{Http, Stream};
 
 /// The largest head of an answer, bytes.
@@ -47,7 +47,7 @@ impl Connection {
     /// Over `stream`, whose reads are stamped by `clock` from now on.
     pub async fn over(stream: Box<dyn Stream>, http: Http, clock: RunClock) -> Result<Self, Failure> {
         let times = Rc::new(ReadTimes::default());
-        let io = TokioIo::new(Stamped::new(stream, clock, times.clone()));
+        let io = TokioIo::new(stamped(stream, clock, times.clone()));
         // The connection's own task ends with its sender. Whoever waits for an answer is told the same errors.
         let sender = match http {
             Http::One => {

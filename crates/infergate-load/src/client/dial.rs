@@ -1,7 +1,6 @@
 //! How a connection is made: over the network, or, in tests, in memory.
 
 use std::future::Future;
-use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::pin::Pin;
 
@@ -62,7 +61,8 @@ impl Network {
 
     async fn connect(&self) -> Result<Box<dyn Stream>, Failure> {
         let connection = TcpStream::connect(&*self.addresses).await.map_err(|error| of_connect(&error))?;
-        no_delay(&connection).map_err(|error| of_connect(&error))?;
+        // A request goes out when it is written, not when more follows.
+        connection.set_nodelay(true).map_err(|error| of_connect(&error))?;
         let connection = timed(connection, &self.delays);
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.tls {
@@ -70,11 +70,6 @@ impl Network {
         }
         Ok(connection)
     }
-}
-
-/// A request goes out when it is written, not when more follows.
-fn no_delay(connection: &TcpStream) -> io::Result<()> {
-    connection.set_nodelay(true)
 }
 
 impl Dial for Network {

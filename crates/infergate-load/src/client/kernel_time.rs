@@ -57,15 +57,15 @@ mod linux {
     use std::io;
     use std::mem::{MaybeUninit, size_of, size_of_val, zeroed};
     use std::os::fd::{AsRawFd as _, RawFd};
-    use std::pin::Pin;
     use std::ptr;
     use std::task::{Context, Poll, ready};
     use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-    use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+    use tokio::io::{Interest, ReadBuf};
     use tokio::net::TcpStream;
 
     use super::{ReceiveDelays, Stream};
+    use crate::client::stream::ReadBy;
 
     /// Room for what the kernel says beside the bytes, aligned for its headers.
     type Control = [u64; 16];
@@ -75,7 +75,8 @@ mod linux {
         if ask_for_times(connection.as_raw_fd()).is_err() {
             return Box::new(connection);
         }
-        Box::new(Timed { inner: connection, delays: delays.clone() })
+        let delays = delays.clone();
+        Box::new(ReadBy::new(connection, move |connection, context, buffer| read(connection, &delays, context, buffer)))
     }
 
     fn ask_for_times(socket: RawFd) -> io::Result<()> {
@@ -88,46 +89,40 @@ mod linux {
         if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    struct Timed {
-        inner: TcpStream,
-        delays: ReceiveDelays,
-    }
-
-    impl AsyncRead for Timed {
-        fn poll_read(
-            self: Pin<&mut Self>,
-            context: &mut Context<'_>,
-            buffer: &mut ReadBuf<'_>,
-        ) -> Poll<io::Result<()>> {
-            loop {
-                ready!(self.inner.poll_read_ready(context))?;
-                // SAFETY: nothing is written into it but by the read below.
-                let room = unsafe { buffer.unfilled_mut() };
-                let (socket, length) = (self.inner.as_raw_fd(), room.len());
-                let mut read = Err(io::ErrorKind::WouldBlock.into());
-                // Bytes that leave room have emptied the socket. Saying that it would block keeps tokio from reading once more
-                // in vain, as its own streams do.
-                let _ = self.inner.try_io(Interest::READABLE, || {
-                    read = receive(socket, room);
-                    match read {
-                        Ok((0, _)) => Ok(()),
-                        Ok((bytes, _)) if bytes == length => Ok(()),
-                        _ => Err(io::ErrorKind::WouldBlock.into()),
-                    }
-                });
+    fn read(
+        connection: &mut TcpStream,
+        delays: &ReceiveDelays,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            ready!(connection.poll_read_ready(context))?;
+            // SAFETY: nothing is written into it but by the read below.
+            let room = unsafe { buffer.unfilled_mut() };
+            let (socket, length) = (connection.as_raw_fd(), room.len());
+            let mut read = Err(io::ErrorKind::WouldBlock.into());
+            // Bytes that leave room have emptied the socket. Saying that it would block keeps tokio from reading once more
+            // in vain, as its own streams do.
+            let _ = connection.try_io(Interest::READABLE, || {
+                read = receive(socket, room);
                 match read {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(error) => return Poll::Ready(Err(error)),
-                    Ok((bytes, received)) => {
-                        // SAFETY: the kernel has written so many.
-                        unsafe { buffer.assume_init(bytes) };
-                        buffer.advance(bytes);
-                        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
-                        if let Some(delay) = now.zip(received).and_then(|(now, received)| now.checked_sub(received)) {
-                            self.delays.add(delay);
-                        }
-                        return Poll::Ready(Ok(()));
+                    Ok((0, _)) => Ok(()),
+                    Ok((bytes, _)) if bytes == length => Ok(()),
+                    _ => Err(io::ErrorKind::WouldBlock.into()),
+                }
+            });
+            match read {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+                Ok((bytes, received)) => {
+                    // SAFETY: the kernel has written so many.
+                    unsafe { buffer.assume_init(bytes) };
+                    buffer.advance(bytes);
+                    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+                    if let Some(delay) = now.zip(received).and_then(|(now, received)| now.checked_sub(received)) {
+                        delays.add(delay);
                     }
+                    return Poll::Ready(Ok(()));
                 }
             }
         }
@@ -167,19 +162,5 @@ mod linux {
             header = unsafe { libc::CMSG_NXTHDR(message, header) };
         }
         None
-    }
-
-    impl AsyncWrite for Timed {
-        fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-            Pin::new(&mut self.inner).poll_write(context, bytes)
-        }
-
-        fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-            Pin::new(&mut self.inner).poll_flush(context)
-        }
-
-        fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-            Pin::new(&mut self.inner).poll_shutdown(context)
-        }
     }
 }

@@ -1,13 +1,13 @@
 //! A connection whose reads are stamped: each time bytes arrive the clock is read before anything looks at them.
 
 use std::cell::Cell;
-use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::AsyncRead as _;
 use tokio::time::Instant;
+
+use crate::client::stream::{ReadBy, Stream};
 
 /// The run's clock: nanoseconds since it began, the runtime's time, so that tests can make it up.
 #[derive(Debug, Clone, Copy)]
@@ -64,45 +64,14 @@ impl ReadTimes {
     }
 }
 
-/// A connection that stamps its reads.
-pub struct Stamped<S> {
-    inner: S,
-    clock: RunClock,
-    times: Rc<ReadTimes>,
-}
-
-impl<S> Stamped<S> {
-    /// `inner`, whose reads `times` will know.
-    pub fn new(inner: S, clock: RunClock, times: Rc<ReadTimes>) -> Self {
-        Self { inner, clock, times }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Stamped<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+/// `connection`, whose reads `times` will know.
+pub fn stamped(connection: Box<dyn Stream>, clock: RunClock, times: Rc<ReadTimes>) -> impl Stream {
+    ReadBy::new(connection, move |connection, context, buffer| {
         let before = buffer.filled().len();
-        let outcome = Pin::new(&mut self.inner).poll_read(context, buffer);
+        let outcome = Pin::new(connection).poll_read(context, buffer);
         if outcome.is_ready() && buffer.filled().len() > before {
-            self.times.seen(self.clock.now_ns());
+            times.seen(clock.now_ns());
         }
         outcome
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Stamped<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(context)
-    }
+    })
 }

@@ -7,7 +7,7 @@ use infergate_core::machine::is_this_machine;
 use crate::api::body::Api;
 
 /// The address of an endpoint.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Url {
     /// `https`.
     pub is_tls: bool,

@@ -1,7 +1,7 @@
 //! The search for the largest load that meets the limits. Pure.
 
 /// What to do next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
     /// Run this many users.
     Run(u32),

@@ -13,7 +13,7 @@ use crate::receipt::MAX_TOKENS;
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// One line of the file. Other fields are passed over.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Entry {
     /// The prompt, as it is sent.
     pub prompt: String,
@@ -22,11 +22,12 @@ pub struct Entry {
 }
 
 /// Prompts that are taken in turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
-    entries: Vec<Entry>,
-    /// Of the file's text.
-    sha256: String,
+    /// At least one.
+    pub entries: Vec<Entry>,
+    /// Of the file's text, hex.
+    pub sha256: String,
 }
 
 impl Dataset {
@@ -59,20 +60,5 @@ impl Dataset {
     /// The entry of a request; after the last one the first comes again.
     pub fn entry(&self, request: u64) -> &Entry {
         &self.entries[(request % self.entries.len() as u64) as usize]
-    }
-
-    /// SHA-256 of the file, hex.
-    pub fn sha256(&self) -> String {
-        self.sha256.clone()
-    }
-
-    /// Prompts in it, at least one.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Never: a file without prompts is refused.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
     }
 }

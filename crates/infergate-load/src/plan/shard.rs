@@ -16,7 +16,7 @@ use crate::receipt::{MAX_SHARDS, ShardRecord};
 const RUN_DIGITS: usize = 16;
 
 /// Which of how many.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shard {
     index: u32,
     /// How many there are, at least 1.

@@ -1,12 +1,15 @@
 //! The receipt of a load run: every request of every level, and what the client knows of its own accuracy.
 
-use anyhow::{Result, ensure};
+use std::str::FromStr;
+
+use anyhow::{Context as _, Result, ensure};
 use infergate_core::engine::EngineInfo;
+pub use infergate_core::load::BatchRecord;
 use infergate_core::load::{Arrivals, RequestRecord, Stop, Window};
 use infergate_core::stats::{percentile, quantile};
 use serde::{Deserialize, Serialize};
 
-use super::{Limit, Price, Scenario, ShardRecord};
+use super::{Limit, Scenario};
 use infergate_core::receipt::{Build, Format, Machine};
 
 /// Schema name of a [`LoadReceipt`].
@@ -17,6 +20,10 @@ pub const MAX_REQUESTS: usize = 1_000_000;
 pub const MAX_TARGETS: usize = 100;
 /// Users of a level.
 pub const MAX_USERS: u32 = 100_000;
+/// Clients of one load.
+pub const MAX_SHARDS: u32 = 1_000;
+/// The highest price: beyond it a sum of prices means nothing.
+const MAX_PRICE: f64 = 1e12;
 
 /// One load run: some scenarios, each at some numbers of users or at one rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,13 +33,10 @@ pub struct LoadReceipt {
     /// When it began, RFC 3339 in UTC.
     pub created: String,
     /// The run was cut short: what is here was measured, and it never passes.
-    #[serde(default)]
     pub partial: bool,
     /// Why its numbers are not to be used, one sentence each.
-    #[serde(default)]
     pub invalid: Vec<String>,
     /// What has to be known to read its numbers, one sentence each.
-    #[serde(default)]
     pub notes: Vec<String>,
     /// infergate's own version.
     pub tool: String,
@@ -45,7 +49,6 @@ pub struct LoadReceipt {
     /// Seed of prompts. It differs between runs, so that no run finds the prompts of another one in a server's cache.
     pub prompt_seed: u64,
     /// Limits that were asked for: of each request, for goodput, or of a percentile, for the most users that meet it.
-    #[serde(default)]
     pub limits: Vec<Limit>,
     /// What users did.
     pub scenarios: Vec<Scenario>,
@@ -56,10 +59,35 @@ pub struct LoadReceipt {
     #[serde(default)]
     pub shards: Vec<ShardRecord>,
     /// How accurate the client is, by a server that wrote down what it sent: one entry for each number of users or rate.
-    #[serde(default)]
     pub audits: Vec<AuditRecord>,
     /// In the order in which they ran.
     pub levels: Vec<LevelRecord>,
+}
+
+/// One of the clients that put a load on together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShardRecord {
+    /// Which one, from 0.
+    pub index: u32,
+    /// How many there are.
+    pub count: u32,
+    /// The name of the run, which its shards have in common and no other run has: a hash of everything that was asked for.
+    pub run: String,
+    /// When all of them were to begin, nanoseconds since 1970 in UTC.
+    pub start_unix_ns: u64,
+    /// The moment that times of its receipt count from, nanoseconds since 1970 in UTC, by its machine's clock.
+    pub clock_unix_ns: u64,
+    /// The machine class of its client.
+    pub machine: String,
+}
+
+/// Prices of a million tokens, in whatever currency: all prices of a run in the same one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Price {
+    /// Of the prompt.
+    pub input_per_million: f64,
+    /// Of the answer.
+    pub output_per_million: f64,
 }
 
 /// What was asked.
@@ -102,23 +130,6 @@ pub enum TargetRecord {
         /// Time to load the model, nanoseconds.
         load_ns: u64,
     },
-}
-
-/// What a local engine did with many requests at once.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct BatchRecord {
-    /// Requests that it had room for at once.
-    pub slots: u32,
-    /// Most requests that one step worked on.
-    pub largest_batch: u32,
-    /// Whether a step computes several requests together. `false`: they take turns. `null`: the engine does not say.
-    pub batches: Option<bool>,
-    /// Memory for the keys and values of one request, bytes. `null`: the engine does not say.
-    pub kv_bytes_per_request: Option<u64>,
-    /// Requests whose output was computed once more alone, and was the same.
-    pub compared: u32,
-    /// Why the level ended before its stop rule said so; `null` where it did not.
-    pub cut_short: Option<String>,
 }
 
 /// One number of users, or one rate.
@@ -247,5 +258,21 @@ impl TargetRecord {
     /// What its tokens cost, where somebody said so.
     pub fn price(&self) -> Option<Price> {
         if let Self::Endpoint { price, .. } = self { *price } else { None }
+    }
+}
+
+impl FromStr for Price {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let write = "write two numbers, of a million tokens in and out, for example 0.15,0.60";
+        let (input, output) = text.split_once(',').context(write)?;
+        let number = |text: &str| text.trim().parse::<f64>().ok().context(write);
+        let price = Self { input_per_million: number(input)?, output_per_million: number(output)? };
+        ensure!(
+            [price.input_per_million, price.output_per_million].iter().all(|price| (0.0..=MAX_PRICE).contains(price)),
+            "a price is no number from 0 to {MAX_PRICE:e}; give the price of a million tokens"
+        );
+        Ok(price)
     }
 }

@@ -10,7 +10,7 @@ use infergate_core::load::Arrivals;
 use serde::{Deserialize, Serialize};
 
 use super::{LevelRecord, LoadReceipt, Scenario, TargetRecord};
-use infergate_core::receipt::{Format, Machine, Metric, file_word};
+use infergate_core::receipt::{Format, Machine, Metric, ensure_usable, file_word};
 
 /// Schema name of a [`LoadBaseline`].
 pub const LOAD_BASELINE_SCHEMA: &str = "infergate.load-baseline/1";
@@ -39,7 +39,6 @@ pub struct LoadSession {
     #[serde(default)]
     pub step: bool,
     /// What may explain a change, by name: `rustc`, `threads`. The verdict names each that differs.
-    #[serde(default)]
     pub conditions: BTreeMap<String, String>,
     /// One for each level, and for each target where there are several.
     pub levels: Vec<LoadSessionLevel>,
@@ -49,7 +48,6 @@ pub struct LoadSession {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadSessionLevel {
     /// The target's name among several; empty where it is the only one.
-    #[serde(default)]
     pub target: String,
     /// What users did.
     pub scenario: Scenario,
@@ -86,10 +84,7 @@ impl LoadReceipt {
 
     /// Refuses a run that must not become a session of a baseline.
     pub fn ensure_blessable(&self) -> Result<()> {
-        ensure!(!self.partial, "the run was cut short and cannot become a baseline; measure again");
-        if let Some(reason) = self.invalid.first() {
-            bail!("the run is invalid and cannot become a baseline: {reason}");
-        }
+        ensure_usable(self.partial, &self.invalid)?;
         self.ensure_whole()
     }
 }
@@ -98,12 +93,7 @@ impl LoadBaseline {
     /// Refuses a run that must not become a session of this baseline; ask before [`add`](Self::add).
     pub fn ensure_accepts(&self, receipt: &LoadReceipt) -> Result<()> {
         receipt.ensure_blessable()?;
-        ensure!(
-            self.machine.class == receipt.machine.class,
-            "the baseline's machine class is '{}' and the run's is '{}'; each class has a baseline of its own",
-            self.machine.class,
-            receipt.machine.class
-        );
+        self.machine.ensure_same_class(&receipt.machine)?;
         if let Some((what, base, head)) = self.differing_setup(&setup(receipt)).into_iter().next() {
             bail!(
                 "the baseline's {what} is '{base}' and the run's is '{head}'; keep it in another folder, with --baselines"

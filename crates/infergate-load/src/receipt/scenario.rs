@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// One kind of use.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
     /// Its name, for example `chatbot`.
     pub name: String,

@@ -3,7 +3,7 @@
 use infergate_core::load::RequestRecord;
 
 /// The answers whose tokens both counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TokenCounts {
     /// How many there are.
     pub both: u64,

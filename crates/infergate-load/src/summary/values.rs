@@ -92,7 +92,8 @@ impl Values {
         if self.requests + self.failed < samples_needed(p)? {
             return None;
         }
-        let lost = self.lost_values();
+        // As many each as the others in the mean.
+        let lost = (self.failed as f64 * self.weight_of_failed()).round() as usize;
         let all = sorted.len() + lost;
         // Failed ones lie above all times and below all speeds.
         let value = |place: usize| match self.worst > 0.0 {
@@ -102,11 +103,6 @@ impl Values {
         let at = p * all.checked_sub(1)? as f64;
         let (low, high) = (value(at.floor() as usize), value(at.ceil() as usize));
         Some(if low == high || at.fract() == 0.0 { low } else { low + at.fract() * (high - low) })
-    }
-
-    /// Values that failed requests would have given: as many each as the others in the mean.
-    fn lost_values(&self) -> usize {
-        (self.failed as f64 * self.weight_of_failed()).round() as usize
     }
 
     fn weight_of_failed(&self) -> f64 {

@@ -14,7 +14,7 @@ pub struct Live {
 }
 
 /// A look at [`Live`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Seen {
     /// Requests sent.
     pub issued: u64,

@@ -10,7 +10,7 @@ use infergate_core::load::{Arrivals, LevelPlan as EnginePlan, LoadLevel, Request
 use infergate_core::worker::{Capability, Client, Program, Timeouts, WorkerError};
 
 use crate::plan::{LevelPlan, Prompts};
-use crate::receipt::{BatchRecord, LevelRecord, TargetRecord};
+use crate::receipt::{LevelRecord, TargetRecord};
 use crate::target::Outcome;
 use crate::target::Target;
 use crate::target::live::Live;
@@ -127,14 +127,6 @@ impl Target for LocalTarget<'_> {
             live.ended(record.failure.is_some());
         }
         let wall_ns = level.records.iter().map(|record| record.ended_ns).max().unwrap_or(0);
-        let batch = BatchRecord {
-            slots: level.slots,
-            largest_batch: level.largest_batch,
-            batches: level.batches,
-            kv_bytes_per_request: level.kv_bytes_per_request,
-            compared: level.compared,
-            cut_short: level.cut_short,
-        };
         let record = |record: RequestRecord| {
             let record = record.with_times(|ns| ns.saturating_add(began_ns));
             RequestRecord { scenario: plan.scenario, ..record }
@@ -154,7 +146,7 @@ impl Target for LocalTarget<'_> {
             received: None,
             issued: requests.len() as u64,
             requests,
-            batch: Some(batch),
+            batch: Some(level.batch),
         };
         Ok(Outcome { level, is_full: false })
     }

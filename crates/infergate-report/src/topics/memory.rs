@@ -8,7 +8,7 @@ use infergate_receipts::{
 use super::verdict::counter_cell;
 use crate::inputs::Inputs;
 use crate::model::{Axis, Block, Cell, Chart, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Unit};
-use crate::words::{self, counter};
+use crate::words::counter;
 
 /// What the phase saw: what many runs leave behind first.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
@@ -127,7 +127,7 @@ fn chart(trends: &[Trend<'_>], record: &MemoryRecord) -> Chart {
         let runs = if measure == MemoryMeasure::Heap { &record.runs.live_bytes } else { &record.runs.rss_bytes };
         if is_shown && runs.len() > 1 {
             layers.extend(trend.and_then(|(_, memory)| limit(memory, runs.len())));
-            layers.push(line(words::memory_measure(measure), runs, n));
+            layers.push(line(measure.words(), runs, n));
         }
     }
     Chart {
@@ -152,7 +152,7 @@ fn line(name: &str, runs: &[u64], n: usize) -> Layer {
 /// Growth that counts, over as many runs.
 fn limit(memory: &MemoryEvidence, runs: usize) -> Option<Layer> {
     let each = memory.floor_bytes.or(memory.smallest_leak_bytes).filter(|bytes| bytes.is_finite())?;
-    let name = format!("{}: counts from {}", words::memory_measure(memory.measure), Unit::BytesPerRun.show(each));
+    let name = format!("{}: counts from {}", memory.measure.words(), Unit::BytesPerRun.show(each));
     let ends = [1, runs].map(|run| Place::new(run as f64, each * (run as f64 - 1.0), ""));
     Some(Layer::new(name, Look::ink(), Marks::Line(ends.into())))
 }

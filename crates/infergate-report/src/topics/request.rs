@@ -3,8 +3,8 @@
 use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Chart, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Unit};
 use infergate_core::case::Phase;
-use infergate_core::trace::Trace;
-use infergate_receipts::{CaseRecord, Receipt, TtftParts};
+use infergate_core::trace::Times;
+use infergate_receipts::{CaseRecord, Metric, Receipt, TtftParts};
 
 /// Gaps that are drawn, the first of them; more run into each other.
 const MOST_TOKENS: usize = 400;
@@ -14,20 +14,26 @@ const MOST_POINTS: usize = 600;
 /// A real request: the one whose E2E is the middle one of its case.
 struct Request<'a> {
     record: &'a CaseRecord,
-    trace: Trace,
+    token_ns: Vec<u64>,
     /// Requests of the case.
     requests: usize,
+}
+
+impl Request<'_> {
+    fn times(&self) -> Times<'_> {
+        Times::of_tokens(&self.token_ns)
+    }
 }
 
 /// The request that stands for a run: of the longest generations the middle one; `None` where nothing was generated.
 fn typical(receipt: &Receipt) -> Option<Request<'_>> {
     let generated = receipt.cases.iter().filter(|case| case.id.phase() == Phase::Generate);
     let record = generated.max_by_key(|case| (case.id.output_tokens(), case.id.prompt_tokens()))?;
-    let mut traces: Vec<Trace> = record.processes.iter().flat_map(|process| process.traces()).collect();
-    traces.retain(|trace| trace.e2e_ns().is_some());
-    traces.sort_by_key(|trace| trace.e2e_ns());
-    let requests = traces.len();
-    Some(Request { record, trace: traces.swap_remove(requests.checked_sub(1)? / 2), requests })
+    let mut all: Vec<Vec<u64>> = record.processes.iter().flat_map(|process| process.token_times_ns()).collect();
+    all.retain(|token_ns| !token_ns.is_empty());
+    all.sort_by_key(|token_ns| token_ns.last().copied());
+    let requests = all.len();
+    Some(Request { record, token_ns: all.swap_remove(requests.checked_sub(1)? / 2), requests })
 }
 
 /// The start whose TTFT is the middle one, so that its parts add up.
@@ -52,23 +58,20 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
 }
 
 fn figures(request: &Request<'_>) -> Table {
-    let trace = &request.trace;
-    let gaps = trace.itl_ns();
-    let ns = |value: Option<u64>| Cell::number(value, Unit::Ns, Missing::Undefined);
-    let rate = |value| Cell::number(value, Unit::TokensPerS, Missing::Undefined);
+    let times = request.times();
+    let gaps: Vec<f64> = times.gaps_ns().collect();
+    let ns = |value: Option<f64>| Cell::number(value, Unit::Ns, Missing::Undefined);
+    let of = |metric: Metric, unit| Cell::number(metric.value(times), unit, Missing::Undefined);
+    let generation_ns = times.e2e_ns().zip(times.ttft_ns()).filter(|_| !gaps.is_empty()).map(|(e2e, ttft)| e2e - ttft);
     let figures = [
-        ("TTFT", ns(trace.ttft_ns()), "first token - request"),
-        ("E2E", ns(trace.e2e_ns()), "last token - request"),
-        ("generation time", ns(trace.generation_ns()), "E2E - TTFT"),
-        (
-            "TPOT",
-            Cell::number(trace.tpot_ns(), Unit::Ns, Missing::Undefined),
-            "(E2E - TTFT) / (output tokens - 1), the mean of all ITL",
-        ),
-        ("smallest ITL", ns(gaps.iter().copied().min()), "the shortest gap between two tokens"),
-        ("largest ITL", ns(gaps.iter().copied().max()), "the longest gap between two tokens"),
-        ("decode speed", rate(trace.decode_tokens_per_s()), "1 / TPOT"),
-        ("output throughput", rate(trace.output_tokens_per_s()), "output tokens / E2E"),
+        ("TTFT", of(Metric::Ttft, Unit::Ns), "first token - request"),
+        ("E2E", of(Metric::E2e, Unit::Ns), "last token - request"),
+        ("generation time", ns(generation_ns), "E2E - TTFT"),
+        ("TPOT", of(Metric::Tpot, Unit::Ns), "(E2E - TTFT) / (output tokens - 1), the mean of all ITL"),
+        ("smallest ITL", ns(gaps.iter().copied().min_by(f64::total_cmp)), "the shortest gap between two tokens"),
+        ("largest ITL", ns(gaps.iter().copied().max_by(f64::total_cmp)), "the longest gap between two tokens"),
+        ("decode speed", of(Metric::DecodeSpeed, Unit::TokensPerS), "1 / TPOT"),
+        ("output throughput", of(Metric::OutputThroughput, Unit::TokensPerS), "output tokens / E2E"),
     ];
     Rows::of("figures", "Latency", figures)
         .words("figure", "figure", |(name, ..)| *name)
@@ -88,7 +91,7 @@ fn tokens(request: &Request<'_>) -> Table {
         ("input tokens with padding", prompt.clone()),
         ("input tokens without padding", prompt),
         ("new tokens asked for, at most", tokens(output)),
-        ("output tokens", tokens(request.trace.token_ns().len())),
+        ("output tokens", tokens(request.token_ns.len())),
         ("text produced", text),
     ];
     Table::facts("tokens", "Tokens", facts)
@@ -133,9 +136,8 @@ fn starts(receipt: &Receipt) -> Table {
 
 /// The timeline of a request: what TTFT, ITL, generation time and E2E are.
 fn timeline(request: &Request<'_>) -> Option<Chart> {
-    let trace = &request.trace;
-    let (first, last) = (trace.ttft_ns()? as f64, trace.e2e_ns()? as f64);
-    let times: Vec<f64> = trace.token_ns().iter().map(|ns| *ns as f64).collect();
+    let times: Vec<f64> = request.token_ns.iter().map(|ns| *ns as f64).collect();
+    let (first, last) = (*times.first()?, *times.last()?);
     let span = |name: &str, (from, to): (f64, f64), y: f64, n: usize| {
         let hover = format!("{name}: {}", Unit::Ns.show(to - from));
         Layer::new("", Look::nth(n), Marks::Span { from, to, y, label: String::new(), hover })
@@ -167,9 +169,9 @@ fn timeline(request: &Request<'_>) -> Option<Chart> {
 
 /// Every gap between tokens over the number of the token: pauses, drift and growth with the context.
 fn gaps_chart(request: &Request<'_>) -> Chart {
-    let gaps = request.trace.itl_ns().into_iter().enumerate().take(MOST_POINTS);
-    let place = |(at, ns): (usize, u64)| {
-        let (token, ns) = (at + 2, ns as f64);
+    let gaps = request.times().gaps_ns().enumerate().take(MOST_POINTS);
+    let place = |(at, ns): (usize, f64)| {
+        let token = at + 2;
         Place::new(token as f64, ns, format!("token {token}: {}", Unit::Ns.show(ns)))
     };
     Chart {

@@ -130,7 +130,7 @@ fn trends(verdict: &Verdict) -> Table {
     let bytes = |value: Option<f64>, missing| Cell::number(value, Unit::BytesPerRun, missing);
     Rows::of("trends", "Memory over many runs", rows)
         .words("case", "case", case)
-        .words("measure", "seen in", |(_, memory)| words::memory_measure(memory.measure))
+        .words("measure", "seen in", |(_, memory)| memory.measure.words())
         .numbers("slope", "growth", |(_, memory)| match memory.count_per_run {
             Some(count) => Cell::of(count, Unit::Plain),
             None => bytes(memory.slope_bytes, Missing::NotMeasured),

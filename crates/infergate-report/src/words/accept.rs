@@ -23,7 +23,7 @@ pub fn toml(receipt: &PairedReceipt, verdict: &Verdict) -> Option<String> {
     let is_beyond = |row: &VerdictRow| match row.outcome {
         Outcome::Leak | Outcome::TargetMissed => true,
         // Counts under load have no size.
-        outcome => outcome == Outcome::CounterRegressed && matches!(row.subject, Subject::Named(_)),
+        outcome => outcome == Outcome::CounterRegressed && matches!(row.subject, Subject::Load(_)),
     };
     if receipt.terms.is_none() || verdict.exit_code == 0 || verdict.rows.iter().any(is_beyond) {
         return None;

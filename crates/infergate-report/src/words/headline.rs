@@ -101,7 +101,7 @@ fn whole_run(verdict: &Verdict) -> Option<String> {
 
 /// The rows of cases and of levels under load. The memory phase follows a generation of its own, which is no case of the suite.
 fn cases(verdict: &Verdict) -> impl Iterator<Item = &VerdictRow> {
-    let is_case = |row: &&VerdictRow| matches!(row.subject, Subject::Case(_) | Subject::Named(_));
+    let is_case = |row: &&VerdictRow| matches!(row.subject, Subject::Case(_) | Subject::Load(_));
     verdict.rows.iter().filter(is_case).filter(|row| !matches!(row.evidence, Evidence::Memory(_)))
 }
 
@@ -126,7 +126,7 @@ fn others(verdict: &Verdict, shown: &[&VerdictRow]) -> Option<String> {
 /// `5 cases with the same output, none slower (a slowdown from 2.6 % on would show), no leak in 100 runs (1 B in each run would show)`.
 fn rests_on(verdict: &Verdict) -> Option<String> {
     let count = subjects(cases(verdict)).len();
-    let is_load = cases(verdict).all(|row| matches!(row.subject, Subject::Named(_)));
+    let is_load = cases(verdict).all(|row| matches!(row.subject, Subject::Load(_)));
     let noun = if is_load { "load level" } else { "case" };
     let cases = (count > 0).then(|| units::many(count, noun) + &outputs(verdict));
     let mut parts: Vec<String> = cases.into_iter().chain(times(verdict)).chain(memory(verdict)).collect();

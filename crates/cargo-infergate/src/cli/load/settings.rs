@@ -130,7 +130,7 @@ impl Settings {
         if shard.is_whole() {
             return Ok(None);
         }
-        let dataset = if let Prompts::File(dataset) = &self.prompts { Some(dataset.sha256()) } else { None };
+        let dataset = if let Prompts::File(dataset) = &self.prompts { Some(&dataset.sha256) } else { None };
         let run = run_name(&(self, targets, dataset, shard.count()))?;
         let (index, count, machine) = (shard.index(), shard.count(), machine.to_owned());
         Ok(Some(ShardRecord { index, count, run, start_unix_ns, clock_unix_ns: start_unix_ns, machine }))
@@ -138,7 +138,7 @@ impl Settings {
 
     /// Prompts of the dataset; `None` without one.
     pub fn dataset_prompts(&self) -> Option<u64> {
-        if let Prompts::File(dataset) = &self.prompts { Some(dataset.len() as u64) } else { None }
+        if let Prompts::File(dataset) = &self.prompts { Some(dataset.entries.len() as u64) } else { None }
     }
 
     /// The level number `number` of the run: the scenario `scenario` under `arrivals`, which may keep `max_kept`.

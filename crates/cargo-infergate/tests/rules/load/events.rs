@@ -1,17 +1,18 @@
 //! The event-stream parser: however the bytes are split, the events are the same.
 
-use infergate_load::api::events::{Event, Events, MAX_EVENT_BYTES, TooLarge};
+use infergate_core::load::Failure;
+use infergate_load::api::events::{Event, Events, MAX_EVENT_BYTES};
 use proptest::prelude::*;
 
 type Found = Vec<(Vec<u8>, bool)>;
 
 /// The events of `pieces`, and whether one was too large.
-fn parse(pieces: &[&[u8]]) -> (Found, Result<(), TooLarge>) {
+fn parse(pieces: &[&[u8]]) -> (Found, Result<(), Failure>) {
     let mut events = Events::default();
     let mut found = Found::new();
     let mut keep = |event: Event<'_>| {
         found.push((event.data.to_vec(), event.is_error));
-        Ok::<(), TooLarge>(())
+        Ok::<(), Failure>(())
     };
     let mut outcome = pieces.iter().try_for_each(|piece| events.push(piece, &mut keep));
     if outcome.is_ok() {
@@ -65,7 +66,7 @@ fn an_endless_event_is_refused_before_it_is_kept() {
     let piece = vec![b'x'; 64 << 10];
     let mut events = Events::default();
     let mut pushed = 0;
-    let mut push = |bytes: &[u8]| events.push(bytes, |_| Ok::<(), TooLarge>(()));
+    let mut push = |bytes: &[u8]| events.push(bytes, |_| Ok::<(), Failure>(()));
     assert_eq!(push(b"data: "), Ok(()));
     while push(&piece).is_ok() {
         pushed += piece.len();
@@ -74,7 +75,7 @@ fn an_endless_event_is_refused_before_it_is_kept() {
     // As many short lines are no better.
     let mut events = Events::default();
     let line = [b"data: ".as_slice(), &piece, b"\n"].concat();
-    let kept = (0..1_000).take_while(|_| events.push(&line, |_| Ok::<(), TooLarge>(())).is_ok()).count();
+    let kept = (0..1_000).take_while(|_| events.push(&line, |_| Ok::<(), Failure>(())).is_ok()).count();
     assert!(kept * piece.len() <= MAX_EVENT_BYTES, "{kept} lines");
 }
 

@@ -49,11 +49,8 @@ fn every_kind_of_output_is_one() {
         "{\"content\":\"a\"}",
         "{\"reasoning_content\":\"a\"}",
         "{\"reasoning\":\"a\",\"content\":null}",
-        "{\"tool_calls\":[{\"index\":0,\"function\":{\"name\":\"f\",\"arguments\":\"\"}}]}",
-        "{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\\"a\\\"\"}}]}",
         "{\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}",
         "{\"content\":null,\"refusal\":\"a\"}",
-        "{\"content\":null,\"function_call\":{\"name\":\"f\",\"arguments\":\"\"}}",
     ] {
         let (record, outcome) = whole(&(chat(delta) + DONE));
         assert_eq!((record.chunk_ns.len(), outcome), (1, Ok(())), "{delta}");

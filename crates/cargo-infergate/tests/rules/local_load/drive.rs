@@ -1,7 +1,6 @@
 //! A scheduler under load, on a virtual clock: every time is known.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
@@ -10,7 +9,7 @@ use infergate::load::{Ask, Driven, Load, drive};
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Spacing, Stop};
 use infergate_core::receipt::output_sha256;
 
-use crate::local_load::engines::{Batch, MS, NEVER, ask, script};
+use crate::local_load::engines::{Batch, MS, ask, script};
 
 fn closed(users: u32) -> Arrivals {
     Arrivals::Closed { users }
@@ -21,7 +20,7 @@ fn constant(requests_per_s: f64) -> Arrivals {
 }
 
 fn load(arrivals: Arrivals, stop: Stop, ask: &mut dyn FnMut(u64) -> Option<Ask>) -> Load<'_> {
-    Load { arrivals, warm_up_requests: 0, stop, seed: 1, ask, cancelled: &NEVER }
+    Load { arrivals, warm_up_requests: 0, stop, seed: 1, ask }
 }
 
 /// Sequences of one fake engine that take turns.
@@ -52,7 +51,7 @@ fn times(driven: &Driven) -> Vec<(u64, u64, Vec<u64>)> {
 fn one_user_sends_the_next_request_when_the_last_one_ended() {
     let driven = turns(script(), 1, closed(1), requests(3));
     assert_eq!(times(&driven), [(0, 0, vec![4, 24]), (24, 24, vec![28, 48]), (48, 48, vec![52, 72])]);
-    assert_eq!((driven.largest_batch, driven.failure, driven.cancelled), (1, None, false));
+    assert_eq!((driven.largest_batch, driven.failure), (1, None));
 }
 
 #[test]
@@ -181,28 +180,6 @@ fn an_engine_that_fails_ends_the_run_and_every_request_has_an_end() {
     assert!(driven.records.iter().all(|record| record.output_sha256.is_some() == record.failure.is_none()));
     let in_order = |record: &RequestRecord| record.scheduled_ns <= record.sent_ns && record.sent_ns <= record.ended_ns;
     assert!(driven.records.iter().all(in_order), "{driven:?}");
-}
-
-#[test]
-fn a_run_that_is_cancelled_keeps_what_there_is() {
-    let clock = VirtualClock::default();
-    let mut batch = Batch::new(clock.clone(), 2);
-    let cancelled = AtomicBool::new(false);
-    // The first request has one token, so that its user sends another one while the second request is in flight.
-    let mut asked = |request: u64| {
-        cancelled.store(request == 3, Ordering::Relaxed);
-        Some(Ask { output_tokens: if request == 0 { 1 } else { 2 }, ..ask(request)? })
-    };
-    let load = Load { ask: &mut asked, cancelled: &cancelled, ..load(closed(3), requests(100), &mut ask) };
-    let driven = drive(&mut batch, &clock, load).expect("runs");
-    assert!(driven.cancelled && driven.failure.is_none());
-    assert_eq!(driven.records.len(), 4);
-    let cancelled = |record: &&RequestRecord| {
-        record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled)
-    };
-    let given_up = driven.records.iter().filter(cancelled).count();
-    assert_eq!(given_up, 3, "those in flight and those that wait: {driven:?}");
-    assert_eq!(infergate::engine::Scheduler::in_flight(&batch), 0);
 }
 
 #[test]

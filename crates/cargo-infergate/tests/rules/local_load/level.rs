@@ -1,7 +1,6 @@
 //! A level with prompts of its own, and outputs that are compared.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
 
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
@@ -17,7 +16,7 @@ fn closed(users: u32, count: u64) -> LevelPlan {
 }
 
 fn run(engine: &mut dyn Engine, clock: &VirtualClock, plan: &LevelPlan) -> anyhow::Result<LoadLevel> {
-    run_level(engine, clock, plan, &AtomicBool::new(false))
+    run_level(engine, clock, plan)
 }
 
 fn measured(level: &LoadLevel) -> usize {
@@ -35,11 +34,18 @@ fn a_level_says_how_many_outputs_were_computed_again() {
     let clock = VirtualClock::default();
     let mut engine = FakeEngine::new(script(), clock.clone());
     let level = run(&mut engine, &clock, &closed(2, 8)).expect("runs");
-    assert_eq!((measured(&level), level.compared, level.slots, level.largest_batch), (8, 3, 2, 2));
-    assert_eq!((level.batches, level.kv_bytes_per_request, level.cut_short), (Some(false), None, None));
+    assert_eq!((measured(&level), level.batch.compared, level.batch.slots, level.batch.largest_batch), (8, 3, 2, 2));
+    assert_eq!(
+        (level.batch.batches, level.batch.kv_bytes_per_request, level.batch.cut_short),
+        (Some(false), None, None)
+    );
     let (mut engine, clock) = batch(false);
     let level = run(&mut engine, &clock, &LevelPlan { compared: 100, ..closed(4, 8) }).expect("runs");
-    assert_eq!((level.records.len(), level.compared, level.batches), (8, 8, None), "no more than there are");
+    assert_eq!(
+        (level.records.len(), level.batch.compared, level.batch.batches),
+        (8, 8, None),
+        "no more than there are"
+    );
     // Two steps of 10 ms for each of two rounds, whatever is computed alone afterwards.
     assert!(level.records.iter().all(|record| record.ended_ns <= 40 * MS));
 }
@@ -52,7 +58,7 @@ fn a_batch_that_changes_an_answer_is_called() {
     assert!(error.to_string().contains("output token 1 beside other requests"), "{error:#}");
     // Alone it says what it says alone.
     let (mut engine, clock) = batch(true);
-    assert_eq!(run(&mut engine, &clock, &closed(1, 3)).expect("runs").compared, 3);
+    assert_eq!(run(&mut engine, &clock, &closed(1, 3)).expect("runs").batch.compared, 3);
 }
 
 #[test]
@@ -70,7 +76,7 @@ fn a_near_tie_may_end_otherwise_in_a_batch() {
         engine.margin = Some((dtype, margin, behind));
         let ran = run(&mut engine, &clock, &closed(3, 6));
         assert_eq!(ran.is_err(), is_called, "{dtype} {margin}");
-        assert!(ran.is_err() || ran.is_ok_and(|level| level.compared == 3));
+        assert!(ran.is_err() || ran.is_ok_and(|level| level.batch.compared == 3));
     }
 }
 
@@ -113,7 +119,7 @@ fn a_level_by_time_ends_before_its_answer_is_too_long() {
     let plan = LevelPlan { scenarios: vec![shape], compared: 0, ..plan(Arrivals::Closed { users: 1 }, stop, 1) };
     let fast = FakeScript { context_tokens: 2048, ..fast };
     let level = run(&mut FakeEngine::new(fast, clock.clone()), &clock, &plan).expect("runs");
-    assert!(level.cut_short.as_deref().is_some_and(|why| why.contains("15 MiB")), "{:?}", level.cut_short);
+    assert!(level.batch.cut_short.as_deref().is_some_and(|why| why.contains("15 MiB")), "{:?}", level.batch.cut_short);
     let bytes = serde_json::to_string(&level).expect("JSON").len() as u64;
     assert!(bytes < infergate_core::load::MOST_ANSWER_BYTES, "{bytes}");
     assert!(level.records.len() > 500);
@@ -124,7 +130,7 @@ fn an_engine_that_fails_under_load_is_a_part_of_the_answer() {
     let clock = VirtualClock::default();
     let script = FakeScript { fails_at_step: Some(2), ..script() };
     let level = run(&mut FakeEngine::new(script, clock.clone()), &clock, &closed(2, 10)).expect("answers");
-    assert_eq!(level.cut_short.as_deref(), Some("the fake engine failed at step 2"));
-    assert_eq!(level.compared, 0);
+    assert_eq!(level.batch.cut_short.as_deref(), Some("the fake engine failed at step 2"));
+    assert_eq!(level.batch.compared, 0);
     assert!(level.records.iter().any(|record| record.failure.is_some()));
 }

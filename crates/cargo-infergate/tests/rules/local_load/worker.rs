@@ -143,7 +143,7 @@ fn sound() -> (LevelPlan, LoadLevel) {
     let script = FakeScript { prefill_ns_per_token: 1, step_ns: 1, first_sample_ns: 1, ..FakeScript::default() };
     let plan = plan(Arrivals::Closed { users: 2 }, Stop::Requests { count: 6 }, 2);
     let mut engine = FakeEngine::new(script, clock.clone());
-    let level = run_level(&mut engine, &clock, &plan, &NEVER).expect("runs");
+    let level = run_level(&mut engine, &clock, &plan).expect("runs");
     (plan, level)
 }
 

@@ -87,12 +87,14 @@ fn a_folder_that_takes_no_files() {
     assert_not_written(Path::new("/proc/self/receipt.json"));
 }
 
+const NO_FILE: &str = "cannot be written, a folder, link or device of this name is there; name a regular file";
+
 #[test]
 fn a_failed_rename_leaves_everything_as_it_was() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("receipt.json");
     fs::create_dir_all(path.join("in the way")).expect("a folder in the file's place");
-    assert_refused(&path, "cannot be written, it is a folder; name a file in it");
+    assert_refused(&path, NO_FILE);
     assert_eq!(names(folder.path()), ["receipt.json"]);
     assert_eq!(names(&path), ["in the way"]);
 }
@@ -118,12 +120,10 @@ fn what_is_no_regular_file_is_not_replaced() {
     let pipe = folder.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
     assert!(made.success());
-    let is_link = "cannot be written, it is a link, which would be replaced; name the file it leads to";
-    let is_device = "cannot be written, it is a device or pipe, which would be replaced; name a regular file";
-    assert_refused(&link, is_link);
-    assert_refused(&dangling, is_link);
-    assert_refused(&pipe, is_device);
-    assert_refused(Path::new("/dev/null"), is_device);
+    assert_refused(&link, NO_FILE);
+    assert_refused(&dangling, NO_FILE);
+    assert_refused(&pipe, NO_FILE);
+    assert_refused(Path::new("/dev/null"), NO_FILE);
     for no_name in ["", "..", "/", "folder/"] {
         assert_refused(Path::new(no_name), "cannot be written, it names no file; name one");
     }

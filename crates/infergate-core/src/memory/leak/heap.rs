@@ -22,7 +22,7 @@ const HARDLY_SLOWER: f64 = 0.8;
 const MOST_OF_A_PLATEAU: f64 = 0.5;
 
 /// What the runs that confirm say of a heap that rose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum HeapGrowth {
     /// It goes on, and does not slow down to nothing.
     Leak,

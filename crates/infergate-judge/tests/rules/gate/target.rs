@@ -48,7 +48,7 @@ fn a_target_reads_as_it_prints() {
     }
     let loose: Target = "  decode/*   itl_ms<50  ".parse().expect("without spaces");
     assert_eq!(loose.to_string(), "decode/* itl_ms < 50");
-    assert_eq!((loose.cases(), loose.metric(), loose.limit()), ("decode/*", TargetMetric::Of(Metric::Itl), 50.0));
+    assert_eq!((loose.cases.as_str(), loose.metric, loose.limit), ("decode/*", TargetMetric::Of(Metric::Itl), 50.0));
 }
 
 #[test]
@@ -197,7 +197,7 @@ proptest! {
     fn every_limit_survives_its_text(limit in 1e-6f64..1e12, metric in 0usize..7, sign in 0usize..4) {
         let text = format!("decode/* {} {} {limit}", TargetMetric::ALL[metric].name(), ["<", "<=", ">", ">="][sign]);
         let target: Target = text.parse().unwrap();
-        prop_assert_eq!(target.limit(), limit);
+        prop_assert_eq!(target.limit, limit);
         prop_assert_eq!(target.is_met_by(limit), sign % 2 == 1);
         prop_assert_eq!(target.to_string(), text);
     }

@@ -68,7 +68,7 @@ fn memory(measure: MemoryMeasure, outcome: Outcome, slope_bytes: f64) -> Verdict
 fn missed() -> VerdictRow {
     let target = "prefill/* ttft_ms < 1".parse::<Target>().expect("a target");
     let missed =
-        TargetEvidence { metric: target.metric(), limit: target.limit(), target: target.clone(), value: Some(1.21) };
+        TargetEvidence { metric: target.metric, limit: target.limit, target: target.clone(), value: Some(1.21) };
     row("prefill/p8", Outcome::TargetMissed, Evidence::Target(missed))
 }
 

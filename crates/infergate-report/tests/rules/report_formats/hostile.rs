@@ -148,7 +148,10 @@ fn explain(paired: &mut Value) {
             "name": "attend", "place": "src/step.rs:1", "caller": "step", "time": time, "called": [{"name": "dot", "time": time}]
         }],
         "frames": [{"name": "main", "depth": 0, "time": time}, {"name": "attend", "depth": 1, "time": time}]
-    }, {"id": "prefill/p8", "why_not": "nothing was seen"}]);
+    }, {
+        "id": "prefill/p8", "why_not": "nothing was seen", "blocks": 0, "base_samples": 0, "head_samples": 0, "functions": [],
+        "frames": []
+    }]);
     paired["allocated"] = json!([{
         "id": "decode/p8",
         "places": [{

@@ -11,7 +11,7 @@ use crate::report_formats::support::{file, files, paired, run, two_runs};
 #[test]
 fn five_hundred_cases_fit_into_a_comment() {
     let row = |n: usize| {
-        let subject: Subject = format!("criterion:{n}{}", "`|<&*".repeat(39)).parse().expect("a name");
+        let subject: Subject = format!("load:{n}{}", "`|<&*".repeat(39)).parse().expect("a name");
         let mut time = TimeEvidence::new(Metric::Itl, Against::Base);
         (time.base_ns, time.head_ns, time.ratio) = (Some(1e6), Some(1.05e6), Some(1.05));
         let outcome = if n.is_multiple_of(2) { Outcome::Regressed } else { Outcome::WithinLimit };
