@@ -9,6 +9,8 @@ pub struct Times<'a> {
     pub piece_ns: &'a [u64],
     /// Tokens in all of them.
     pub tokens: u64,
+    /// Tokens in the first of them, where that is known; else one.
+    pub first_tokens: u64,
 }
 
 impl Times<'_> {
@@ -22,10 +24,10 @@ impl Times<'_> {
         Some(self.piece_ns.last()?.saturating_sub(self.start_ns) as f64)
     }
 
-    /// `(t_n - t_1) / (n - 1)` for n tokens, nanoseconds. `None` below two tokens, or where all came in one piece.
+    /// `t_n - t_1` by the tokens that came after the first piece, nanoseconds. `None` without such a token, or where all came in one piece.
     pub fn tpot_ns(self) -> Option<f64> {
         let [first, .., last] = self.piece_ns else { return None };
-        let gaps = self.tokens.checked_sub(1).filter(|gaps| *gaps > 0)?;
+        let gaps = self.tokens.checked_sub(self.first_tokens).filter(|gaps| *gaps > 0)?;
         Some(last.saturating_sub(*first) as f64 / gaps as f64)
     }
 }
@@ -33,7 +35,7 @@ impl Times<'_> {
 impl<'a> Times<'a> {
     /// Of a request that was handed over at 0 and gave a token at each of these times, nanoseconds.
     pub fn of_tokens(token_ns: &'a [u64]) -> Self {
-        Self { start_ns: 0, piece_ns: token_ns, tokens: token_ns.len() as u64 }
+        Self { start_ns: 0, piece_ns: token_ns, tokens: token_ns.len() as u64, first_tokens: 1 }
     }
 
     /// Each gap between two pieces, nanoseconds.

@@ -151,6 +151,7 @@ impl Measured for Worker {
         let limits = Limits { attempts: 1, ..Limits::default() };
         let model = model.clone();
         let wanted = Wanted {
+            extra: serde_json::Map::default(),
             api,
             model: model.clone(),
             limit_field: "max_tokens",

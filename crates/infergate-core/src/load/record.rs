@@ -93,7 +93,8 @@ impl RequestRecord {
 
 impl<'a> From<&'a RequestRecord> for Times<'a> {
     fn from(record: &'a RequestRecord) -> Self {
-        Self { start_ns: record.scheduled_ns, piece_ns: &record.chunk_ns, tokens: record.sent_tokens() }
+        let first_tokens = record.chunk_tokens.first().map_or(1, |tokens| u64::from(*tokens));
+        Self { start_ns: record.scheduled_ns, piece_ns: &record.chunk_ns, tokens: record.sent_tokens(), first_tokens }
     }
 }
 

@@ -49,7 +49,6 @@ fn row(case: Case, metric: Metric, blocks: &[&BlockCase]) -> Option<VerdictRow> 
 /// The metric of each generation, nanoseconds: the time to its first token, or the median of its gaps. `None` without
 /// generations, or where one is too short.
 fn values(metric: Metric, tokens_ns: &[Vec<u64>]) -> Option<Vec<f64>> {
-    let of_one =
-        |tokens: &Vec<u64>| median(&metric.of(Times { start_ns: 0, piece_ns: tokens, tokens: tokens.len() as u64 }));
+    let of_one = |tokens: &Vec<u64>| median(&metric.of(Times::of_tokens(tokens)));
     if tokens_ns.is_empty() { None } else { tokens_ns.iter().map(of_one).collect() }
 }

@@ -1,7 +1,7 @@
 //! What a request asks for, as JSON.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Which of the two endpoints is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -46,6 +46,8 @@ pub struct Wanted {
     pub min_tokens: bool,
     /// Ask for the count of tokens in a last chunk.
     pub usage: bool,
+    /// Merged into the request: null removes a key, an object is merged into the one that is there.
+    pub extra: Map<String, Value>,
 }
 
 impl Wanted {
@@ -74,6 +76,24 @@ impl Wanted {
         if self.min_tokens {
             set("min_tokens", output_tokens.into());
         }
+        merge(&mut body, &Value::Object(self.extra.clone()));
         body.to_string()
+    }
+}
+
+/// As RFC 7396 says.
+fn merge(body: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        body.clone_from(patch);
+        return;
+    };
+    if !body.is_object() {
+        *body = json!({});
+    }
+    for (key, value) in patch {
+        match (value, body.as_object_mut()) {
+            (Value::Null, Some(body)) => drop(body.remove(key)),
+            _ => merge(&mut body[key], value),
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// One event's JSON, for chat and for completions alike. Fields of others are passed over.
@@ -17,52 +17,22 @@ pub struct Chunk<'a> {
     /// The server failed after it had answered 200.
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
+    /// `"error"` where the whole event is one.
+    #[serde(borrow, default)]
+    object: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    code: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Choice<'a> {
     #[serde(borrow)]
-    delta: Option<Delta<'a>>,
+    delta: Text<'a>,
     #[serde(borrow)]
     text: Text<'a>,
     #[serde(deserialize_with = "reason")]
     finish_reason: Option<Reason>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Delta<'a> {
-    #[serde(borrow)]
-    content: Text<'a>,
-    #[serde(borrow)]
-    reasoning_content: Text<'a>,
-    #[serde(borrow)]
-    reasoning: Text<'a>,
-    /// Sent in place of content.
-    #[serde(borrow)]
-    refusal: Text<'a>,
-    #[serde(borrow)]
-    tool_calls: Option<Vec<ToolCall<'a>>>,
-    /// What tool calls were before there were several.
-    #[serde(borrow)]
-    function_call: Option<Function<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ToolCall<'a> {
-    #[serde(borrow)]
-    function: Option<Function<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Function<'a> {
-    #[serde(borrow)]
-    name: Text<'a>,
-    #[serde(borrow)]
-    arguments: Text<'a>,
 }
 
 /// Token counts as the server gives them.
@@ -123,7 +93,7 @@ pub enum Reason {
 /// A piece of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// Its text; a tool call's name or arguments.
+    /// Its text; names and arguments of tool calls, too.
     pub text: &'a str,
     /// It is no part of the answer itself.
     pub is_reasoning: bool,
@@ -142,8 +112,11 @@ impl Chunk<'_> {
             #[serde(borrow, default)]
             code: Option<&'a RawValue>,
         }
-        let error = self.error?;
-        let code = serde_json::from_str::<Form<'_>>(error.get()).ok().and_then(|form| form.code?.get().parse().ok());
+        let own = || self.error.and_then(|error| serde_json::from_str::<Form<'_>>(error.get()).ok()?.code);
+        if self.error.is_none() && self.object.is_none_or(|object| object.get() != "\"error\"") {
+            return None;
+        }
+        let code = own().or(self.code).and_then(|code| code.get().parse().ok());
         Some(ServerError { status: code.filter(|code| (400..600).contains(code)) })
     }
 
@@ -178,81 +151,132 @@ pub fn without_lone_halves(json: &[u8]) -> Vec<u8> {
     text
 }
 
-/// One text under two names is sent once under each.
-fn first<'a>(text: &'a Text<'_>, other: &'a Text<'_>) -> &'a str {
-    if text.0.is_empty() { &other.0 } else { &text.0 }
-}
-
 impl Choice<'_> {
-    fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
-        let answer = |text| Piece { text, is_reasoning: false };
-        let reasoning = |text| Piece { text, is_reasoning: true };
-        let delta = self.delta.iter().flat_map(move |delta| {
-            let calls =
-                delta.tool_calls.iter().flatten().filter_map(|call| call.function.as_ref()).chain(&delta.function_call);
-            let calls = calls.flat_map(|call| [&*call.name.0, &*call.arguments.0]);
-            let thought = first(&delta.reasoning_content, &delta.reasoning);
-            // Beside a message its text can stand once more, as that of a plain completion.
-            let content = first(&delta.content, &self.text);
-            [reasoning(thought), answer(content), answer(&delta.refusal.0)].into_iter().chain(calls.map(answer))
-        });
-        let plain = self.delta.is_none().then(|| answer(&*self.text.0));
-        delta.chain(plain)
+    fn pieces(&self) -> [Piece<'_>; 2] {
+        // Beside a message its text can stand once more, as that of a plain completion.
+        let answer = if self.delta.answer.is_empty() { &self.text.answer } else { &self.delta.answer };
+        [Piece { text: &self.delta.thought, is_reasoning: true }, Piece { text: answer, is_reasoning: false }]
     }
 }
 
-/// Text that is borrowed from the event where it holds no escapes. Null is empty; a list of parts, which some servers send,
-/// is the text of its parts.
+/// All text of a value, whatever form it has: a text itself, a number, a list of parts, or an object whose fields hold it. Null is empty. It
+/// is borrowed from the event where it is one text without escapes.
 #[derive(Debug, Default)]
-struct Text<'a>(Cow<'a, str>);
+struct Text<'a> {
+    answer: Cow<'a, str>,
+    /// What is no part of the answer itself.
+    thought: String,
+}
+
+/// A field by what it holds.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Field {
+    /// A call of a tool is output, too: its name and its arguments.
+    #[serde(alias = "content", alias = "refusal", alias = "tool_calls", alias = "function", alias = "function_call")]
+    #[serde(alias = "name", alias = "arguments")]
+    Text,
+    #[serde(alias = "reasoning", alias = "reasoning_content")]
+    Thinking,
+    #[serde(other)]
+    Other,
+}
+
+impl<'a> Text<'a> {
+    fn add(&mut self, part: Self) {
+        self.thought.push_str(&part.thought);
+        if self.answer.is_empty() {
+            self.answer = part.answer;
+        } else {
+            self.answer.to_mut().push_str(&part.answer);
+        }
+    }
+
+    /// Its part behind `field`. One text under two names is sent once under each.
+    fn add_field(&mut self, field: Field, part: Self) {
+        let part = match field {
+            Field::Thinking => Self { answer: "".into(), thought: part.thought + &part.answer },
+            Field::Text | Field::Other => part,
+        };
+        if part.answer != self.answer || part.thought != self.thought {
+            self.add(part);
+        }
+    }
+}
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor).map(Text)
+        deserializer.deserialize_any(TextVisitor)
     }
 }
 
 struct TextVisitor;
 
-/// One part of a text.
-#[derive(Deserialize)]
-struct Part<'a> {
-    #[serde(borrow, default)]
-    text: Text<'a>,
+impl TextVisitor {
+    fn answer<'a, E>(text: impl Into<Cow<'a, str>>) -> Result<Text<'a>, E> {
+        Ok(Text { answer: text.into(), thought: String::new() })
+    }
 }
 
 impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Cow<'de, str>;
+    type Value = Text<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a text")
     }
 
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(text))
+        Self::answer(text)
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(text.to_owned()))
+        Self::answer(text.to_owned())
     }
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(""))
+        Self::answer("")
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
+        Self::answer("")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+        Self::answer(number.to_string())
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
+        Self::answer(number.to_string())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
+        Self::answer(number.to_string())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
-        let mut text = String::new();
-        while let Some(part) = parts.next_element::<Part<'de>>()? {
-            text.push_str(&part.text.0);
+        let mut text = Text::default();
+        while let Some(part) = parts.next_element()? {
+            text.add(part);
         }
-        Ok(Cow::Owned(text))
+        Ok(text)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+        let mut text = Text::default();
+        while let Some(field) = fields.next_key()? {
+            match field {
+                Field::Other => drop(fields.next_value::<IgnoredAny>()?),
+                field => text.add_field(field, fields.next_value()?),
+            }
+        }
+        Ok(text)
     }
 }
 
 /// An empty one, which some servers send with every piece, is none.
 fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Reason>, D::Error> {
     let reason = Text::deserialize(deserializer)?;
-    Ok(match &*reason.0 {
+    Ok(match &*reason.answer {
         "" => None,
         "length" => Some(Reason::Length),
         "abort" | "error" => Some(Reason::Aborted),

@@ -21,7 +21,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 pub struct Event<'a> {
     /// Its `data` lines, joined.
     pub data: &'a [u8],
-    /// Its name was `error`.
+    /// Its name was `error`, or it has a field of that name.
     pub is_error: bool,
 }
 
@@ -76,10 +76,13 @@ impl Events {
         self.keep(bytes)
     }
 
-    /// The stream ended: an event whose last line is whole and that lacks only the empty line is handed over too. Half a line
-    /// is dropped.
+    /// The stream ended, and with it the last line and the last event.
     pub fn finish(&mut self, mut found: impl FnMut(Event<'_>) -> Result<()>) -> Result<()> {
-        if self.line.is_empty() { self.end_event(&mut found) } else { Ok(()) }
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            self.take_line(&line, &mut found)?;
+        }
+        self.end_event(&mut found)
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Result<()> {
@@ -96,6 +99,8 @@ impl Events {
         if line.is_empty() {
             return self.end_event(found);
         }
+        // llama.cpp sent errors in a field of that name.
+        self.is_error |= field(line, b"error").is_some();
         if let Some(data) = field(line, b"data") {
             if self.data.len() + data.len() >= MAX_EVENT_BYTES {
                 return Err(too_large());
@@ -106,7 +111,7 @@ impl Events {
             self.data.extend_from_slice(data);
             self.has_data = true;
         } else if let Some(name) = field(line, b"event") {
-            self.is_error = name == b"error";
+            self.is_error |= name == b"error";
         }
         Ok(())
     }

@@ -42,6 +42,8 @@ pub struct Completion {
     reasoning_pieces: u64,
     finish: Option<Reason>,
     done: bool,
+    /// What it begins with was seen.
+    has_begun: bool,
 }
 
 impl Completion {
@@ -80,6 +82,10 @@ impl Completion {
                 format!("the answer has {read} bytes and no end; the server does not stop"),
             ));
         }
+        if let Some(first) = bytes.trim_ascii_start().first().filter(|_| !self.has_begun) {
+            self.has_begun = true;
+            ensure_events(*first)?;
+        }
         let before = record.chunk_ns.len();
         let mut events = std::mem::take(&mut self.events);
         let outcome = events.push(bytes, |event| self.take(read_ns, event, record));
@@ -91,7 +97,13 @@ impl Completion {
     /// The stream ended, as streams do: judges whether the answer is whole and writes its counts and hash into `record`.
     pub fn finish(&mut self, last_ns: u64, exact: bool, record: &mut RequestRecord) -> Result<(), Failure> {
         let mut events = std::mem::take(&mut self.events);
-        events.finish(|event| self.take(last_ns, event, record))?;
+        let ended = events.finish(|event| self.take(last_ns, event, record));
+        // The half of an event says nothing; whether the answer is whole is asked below.
+        if let Err(failure) = ended
+            && failure.class != FailureClass::MalformedStream
+        {
+            return Err(failure);
+        }
         if self.finish == Some(Reason::Aborted) {
             return Err(failure(
                 FailureClass::CutStream,
@@ -159,6 +171,9 @@ impl Completion {
             }
         };
         let Ok(chunk) = chunk else {
+            if !data.starts_with(b"{") && !data.starts_with(b"[") {
+                return Err(server_error(ServerError::default()));
+            }
             return Err(failure(
                 FailureClass::MalformedStream,
                 format!("an event of {} bytes is no completion chunk in JSON", data.len()),
@@ -234,6 +249,18 @@ impl Completion {
                 && each(reasoning, self.reasoning_pieces) <= SUMMARY * each(answer, answer_pieces);
         (!is_sent && answer_pieces > 0).then(|| reasoning.saturating_sub(self.reasoning_pieces))
     }
+}
+
+/// Whether what begins so can be an event stream, whatever its headers say.
+fn ensure_events(first: u8) -> Result<(), Failure> {
+    let detail = match first {
+        b'{' | b'[' => "the server answered with one JSON text and no event stream; it ignores \"stream\": true",
+        b'<' => {
+            "the server answered with a page and no event stream; check the URL, and whether its API is chat or completions"
+        }
+        _ => return Ok(()),
+    };
+    Err(failure(FailureClass::MalformedStream, detail))
 }
 
 fn server_error(error: ServerError) -> Failure {

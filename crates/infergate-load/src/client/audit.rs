@@ -64,6 +64,7 @@ pub fn drive(
     let server = Server::start(program, script)?;
     let url = Url::parse(&format!("http://127.0.0.1:{}", server.port), Api::Completions)?;
     let wanted = Wanted {
+        extra: serde_json::Map::default(),
         api: Api::Completions,
         model: "audit".into(),
         limit_field: "max_tokens",

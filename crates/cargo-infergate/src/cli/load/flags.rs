@@ -13,6 +13,8 @@ use infergate_core::load::Spacing;
 use infergate_load::api::body::Api;
 use infergate_load::client::stream::Http;
 use infergate_load::plan::shard::Shard;
+use serde_json::{Map, Value};
+
 use infergate_receipts::{Limit, MAX_TOKENS, MAX_TURNS, MAX_USERS};
 
 /// What a local engine, or that of `--tokenizer`, is built and started by.
@@ -112,6 +114,12 @@ pub struct Target {
     /// Do not ask for token counts: some servers refuse stream_options
     #[arg(long)]
     pub no_usage: bool,
+    /// JSON object that is merged into each request: '{"temperature":1}'; null removes a key
+    #[arg(long, value_name = "JSON", value_parser = object)]
+    pub extra_body: Option<Map<String, Value>>,
+    /// Header that is sent with each request; its value is in no file
+    #[arg(long, value_name = "NAME: VALUE")]
+    pub header: Vec<String>,
     /// Count the tokens of answers by this model's tokenizer, in the engine of the bench target, behind each level: for a server that
     /// sends no usage, and beside the usage of one that does
     #[arg(long, value_name = "SPEC")]
@@ -270,4 +278,8 @@ fn start_unix_ns(text: &str) -> Result<u64> {
     let time = humantime::parse_rfc3339(text).context("write a time in UTC such as 2026-01-31T12:00:00Z")?;
     let since = time.duration_since(SystemTime::UNIX_EPOCH)?;
     u64::try_from(since.as_nanos()).context("is beyond the year 2554")
+}
+
+fn object(text: &str) -> Result<Map<String, Value>> {
+    serde_json::from_str(text).context("give a JSON object such as {\"temperature\":1}")
 }

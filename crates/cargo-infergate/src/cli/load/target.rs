@@ -108,21 +108,27 @@ fn endpoint(
         ignore_eos: flags.ignore_eos,
         min_tokens: flags.min_tokens,
         usage: !flags.no_usage,
+        extra: flags.extra_body.clone().unwrap_or_default(),
     };
     let limits = Limits { connect: flags.connect_timeout, request: flags.timeout, attempts: flags.attempts };
     let extensions = [("ignore_eos", wanted.ignore_eos), ("min_tokens", wanted.min_tokens)];
+    let extensions = extensions.into_iter().filter(|(_, sent)| *sent).map(|(name, _)| name.to_owned());
+    // Values can be secret.
+    let headers = flags.header.iter().filter_map(|header| Some(format!("header {}", header.split_once(':')?.0.trim())));
     let record = TargetRecord::Endpoint {
         name: target.name.clone(),
         url: url.shown(),
         api: api.name().into(),
         model: model.to_owned(),
         http: http.name().into(),
-        extensions: extensions.into_iter().filter(|(_, sent)| *sent).map(|(name, _)| name.to_owned()).collect(),
+        extensions: extensions.chain(wanted.extra.keys().cloned()).chain(headers).collect(),
         shared_prefix_tokens,
         price,
     };
     let dial = Box::new(Network::new(&url, http)?);
-    Ok((Endpoint::new(dial, http, &url, key, wanted, limits)?, record))
+    let mut endpoint = Endpoint::new(dial, http, &url, key, wanted, limits)?;
+    flags.header.iter().try_for_each(|header| endpoint.add_header(header))?;
+    Ok((endpoint, record))
 }
 
 impl Named {

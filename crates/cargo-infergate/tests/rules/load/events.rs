@@ -50,15 +50,16 @@ fn several_lines_of_one_event_are_joined() {
 }
 
 #[test]
-fn half_a_line_at_the_end_is_no_event() {
-    assert_eq!(data("data: a\n\ndata: b"), ["a"]);
-    assert_eq!(data("data: a\n\ndata: b\ndata: c"), ["a"]);
+fn the_end_of_a_stream_ends_its_last_line() {
+    assert_eq!(data("data: a\n\ndata: b"), ["a", "b"]);
+    assert_eq!(data("data: a\n\ndata: b\ndata: c"), ["a", "b\nc"]);
 }
 
 #[test]
 fn an_error_event_is_one_even_without_data() {
-    let (found, _) = parse(&[b"event: error\ndata: {}\n\nevent: message\ndata: a\n\nevent: error\n\n"]);
-    assert_eq!(found, [(b"{}".to_vec(), true), (b"a".to_vec(), false), (b"".to_vec(), true)]);
+    let (found, _) =
+        parse(&[b"event: error\ndata: {}\n\nevent: message\ndata: a\n\nevent: error\n\nerror: {\"code\":500}\n\n"]);
+    assert_eq!(found, [(b"{}".to_vec(), true), (b"a".to_vec(), false), (b"".to_vec(), true), (b"".to_vec(), true)]);
 }
 
 #[test]

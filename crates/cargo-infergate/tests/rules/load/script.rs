@@ -154,6 +154,7 @@ async fn next_request(connection: &mut DuplexStream, kept: &mut Vec<u8>) -> Opti
 
 pub fn wanted() -> Wanted {
     Wanted {
+        extra: serde_json::Map::default(),
         api: Api::Completions,
         model: "m".into(),
         limit_field: "max_tokens",

@@ -51,6 +51,9 @@ fn every_kind_of_output_is_one() {
         "{\"reasoning\":\"a\",\"content\":null}",
         "{\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}",
         "{\"content\":null,\"refusal\":\"a\"}",
+        "{\"content\":6}",
+        "{\"content\":[{\"type\":\"thinking\",\"thinking\":[{\"type\":\"text\",\"text\":\"a\"}]}]}",
+        "{\"tool_calls\":[{\"index\":0,\"id\":\"1\",\"function\":{\"name\":\"f\",\"arguments\":\"\"}}]}",
     ] {
         let (record, outcome) = whole(&(chat(delta) + DONE));
         assert_eq!((record.chunk_ns.len(), outcome), (1, Ok(())), "{delta}");
@@ -61,11 +64,58 @@ fn every_kind_of_output_is_one() {
 
 #[test]
 fn the_first_answer_is_apart_from_the_first_thought() {
-    let thought = chat("{\"reasoning_content\":\"hm\"}");
     let answer = chat("{\"content\":\"a\"}");
-    let (record, _) = read(&[thought.as_bytes(), answer.as_bytes(), DONE.as_bytes()]);
-    assert_eq!(record.chunk_ns, [1_000, 2_000]);
-    assert_eq!(record.first_answer_ns, Some(2_000));
+    for thought in ["{\"reasoning_content\":\"hm\"}", "{\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\"}]}"] {
+        let (record, _) = read(&[chat(thought).as_bytes(), answer.as_bytes(), DONE.as_bytes()]);
+        assert_eq!(record.chunk_ns, [1_000, 2_000], "{thought}");
+        assert_eq!(record.first_answer_ns, Some(2_000), "{thought}");
+    }
+}
+
+#[test]
+fn one_text_under_two_names_is_one() {
+    let delta = "{\"reasoning\":\"hm\",\"reasoning_content\":\"hm\",\"content\":\"ab\"}";
+    let (record, _) = whole(&(format!("data: {{\"choices\":[{{\"delta\":{delta},\"text\":\"ab\"}}]}}\n\n") + DONE));
+    assert_eq!((record.chunk_ns.len(), record.text_bytes), (1, Some(4)));
+}
+
+#[test]
+fn an_answer_whose_last_line_has_no_end_is_whole() {
+    let piece = chat("{\"content\":\"a\"}");
+    assert_eq!(whole(&(piece.clone() + "data: [DONE]")).1, Ok(()));
+    assert_eq!(whole(&(piece.clone() + "data: {\"choices\":[{\"delta\":{\"cont")).1, Err(FailureClass::CutStream));
+}
+
+#[test]
+fn what_is_no_stream_of_events_is_known_by_its_beginning() {
+    for text in ["{\"choices\":[]}", "\n[1]", "<html></html>"] {
+        assert_eq!(whole(text).1, Err(FailureClass::MalformedStream), "{text}");
+    }
+}
+
+#[test]
+fn words_in_place_of_an_event_are_an_error_of_the_server() {
+    let piece = chat("{\"content\":\"a\"}");
+    for (event, class) in [
+        ("data: SECRET must be greater than 0.\n\n", FailureClass::ErrorEvent),
+        ("error: {\"code\":500,\"message\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
+        ("data: {\"object\":\"error\",\"message\":\"SECRET\",\"code\":400}\n\n", FailureClass::Status4xx),
+    ] {
+        assert_eq!(whole(&(piece.clone() + event + DONE)).1, Err(class), "{event}");
+    }
+}
+
+#[test]
+fn tokens_before_the_first_text_take_no_part_in_the_speed_of_those_behind_it() {
+    let piece = |text: &str, tokens: u32| {
+        format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}],\"usage\":{{\"completion_tokens\":{tokens}}}}}\n\n"
+        )
+    };
+    let pieces = [piece("", 1), piece("", 2), piece("a", 3), piece("a", 4), piece("a", 5), DONE.to_owned()];
+    let (record, _) = read(&pieces.iter().map(|piece| piece.as_bytes()).collect::<Vec<_>>());
+    let times = Times::from(&record);
+    assert_eq!((times.ttft_ns(), times.tpot_ns()), (Some(3_000.0), Some(1_000.0)));
 }
 
 #[test]
@@ -194,9 +244,9 @@ fn errors_after_status_200_are_failures() {
         ("data: {\"error\":{\"message\":\"SECRET\",\"code\":\"bad\"}}\n\n", FailureClass::ErrorEvent),
         ("data: {\"error\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
         ("event: error\ndata: SECRET\n\n", FailureClass::ErrorEvent),
-        ("data: SECRET\n\n", FailureClass::MalformedStream),
-        ("data: {\"choices\":[{\"delta\":{\"content\":3}}]}\n\n", FailureClass::MalformedStream),
-        ("data: 7\n\n", FailureClass::MalformedStream),
+        ("data: SECRET\n\n", FailureClass::ErrorEvent),
+        ("data: {\"choices\":[{\"delta\":{\"content\":\n\n", FailureClass::MalformedStream),
+        ("data: {\"choices\":3}\n\n", FailureClass::MalformedStream),
     ] {
         assert_eq!(whole(text).1, Err(class), "{text}");
     }
