@@ -64,7 +64,11 @@ fn a_file_that_cannot_be_written_stops_no_other() {
     gate.arg("--base-bin").arg(engine).arg("--head-bin").arg(head);
     gate.args(["--out=paired.json", "--json=verdict.json", "--report=report"]);
     let said = assert_cmd::Command::from_std(gate).assert().code(2);
-    assert!(stderr(&said).contains("error: paired.json: cannot be written, a folder, link or device"), "{}", stderr(&said));
+    assert!(
+        stderr(&said).contains("error: paired.json: cannot be written, a folder, link or device"),
+        "{}",
+        stderr(&said)
+    );
     assert_eq!(read::<Verdict>(&sandbox.path("verdict.json")).expect("written").verdict, Outcome::Pass);
     assert!(sandbox.path("report/comment.md").exists());
 }
