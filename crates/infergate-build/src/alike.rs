@@ -7,22 +7,23 @@
 
 mod constants;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
-
-use object::read::archive::ArchiveFile;
+use object::read::elf::ElfFile64;
 use object::write::{Object, Symbol, SymbolSection};
 use object::{
-    Architecture, BinaryFormat, Endianness, SectionFlags, SectionKind, SymbolFlags, SymbolKind, SymbolScope, elf,
+    Architecture, BinaryFormat, Endianness, LittleEndian, Object as _, ObjectSection, SectionFlags, SectionKind,
+    SymbolFlags, SymbolKind, SymbolScope, elf,
 };
 
-use super::relink::Linker;
-use crate::code::functions::{self, Function};
-use crate::code::image::Image;
+use super::relink::{Inputs, Linker};
+use crate::code::sides::{Sides, addresses};
+use crate::code::units::Unit;
+use crate::code::{read, sides};
 use constants::Named;
 
 /// Starts of the changed functions within a cache line, one link of each side for each.
@@ -51,24 +52,26 @@ struct Pad {
 
 /// The functions of base and head, by their keys.
 #[derive(Default)]
-struct Functions<'f, 'data> {
-    /// Those that both have with the same code.
-    same: Vec<[&'f Function<'data>; 2]>,
+struct Functions<'s, 'data> {
+    /// Those that both have with the same instructions.
+    same: Vec<[&'s Unit<'data>; 2]>,
     /// Those that differ, or that one side lacks.
-    rest: Vec<[Option<&'f Function<'data>>; 2]>,
+    rest: Vec<[Option<&'s Unit<'data>>; 2]>,
     /// Those whose key stands for several: linkers order these by themselves.
-    several: [Vec<&'f Function<'data>>; 2],
+    several: [Vec<&'s Unit<'data>>; 2],
 }
 
-impl<'f, 'data> Functions<'f, 'data> {
-    fn of(base: &'f [Function<'data>], head: &'f [Function<'data>]) -> Self {
-        let sides = [base, head].map(functions::by_key);
-        let keys: BTreeSet<&str> = sides.iter().flat_map(|side| side.keys().copied()).collect();
+impl<'s, 'data> Functions<'s, 'data> {
+    fn of(Sides(sides): &'s Sides<'data>) -> Self {
+        let keys: BTreeSet<&String> = sides.iter().flat_map(|side| side.functions.keys()).collect();
         let mut found = Self::default();
         for key in keys {
-            let both = sides.each_ref().map(|side| side.get(key).map_or(&[][..], Vec::as_slice));
-            match both {
-                [[was], [is]] if (was.size, was.shape) == (is.size, is.shape) => found.same.push([*was, *is]),
+            let both = sides.each_ref().map(|side| {
+                let functions = side.functions.get(key).into_iter().flatten();
+                functions.map(|function| side.unit(*function)).collect::<Vec<_>>()
+            });
+            match both.each_ref().map(Vec::as_slice) {
+                [[was], [is]] if was.shape == is.shape => found.same.push([*was, *is]),
                 [[] | [_], [] | [_]] => found.rest.push(both.map(|side| side.first().copied())),
                 _ => found.several.iter_mut().zip(both).for_each(|(several, side)| several.extend(side)),
             }
@@ -89,16 +92,12 @@ impl<'f, 'data> Functions<'f, 'data> {
         for (at, both) in self.rest.iter().enumerate() {
             let (own, other) = (both[side], both[1 - side]);
             order.add(own.into_iter());
-            let bytes = |function: Option<&Function>| function.map_or(0, |function| function.size);
+            let bytes = |function: Option<&Unit>| function.map_or(0, |function| function.bytes);
             let missing = bytes(other).saturating_sub(bytes(own));
             if missing > 0 {
                 // Behind a function it goes on where that ends; in place of one it starts as that does.
-                let align = other.filter(|_| own.is_none()).map_or(1, |other| 1 << other.address.trailing_zeros());
-                order.pad(Pad {
-                    name: format!("infergate_pad_{at}"),
-                    bytes: missing,
-                    align: align.min(FUNCTION_ALIGN),
-                });
+                let align = other.filter(|_| own.is_none()).map_or(1, |other| other.align.min(FUNCTION_ALIGN));
+                order.pad(Pad { name: format!("infergate_pad_{at}"), bytes: missing, align });
             }
         }
         order.add(self.several[side].iter().copied());
@@ -107,7 +106,7 @@ impl<'f, 'data> Functions<'f, 'data> {
 }
 
 impl Order {
-    fn add<'f, 'data: 'f>(&mut self, functions: impl Iterator<Item = &'f Function<'data>>) {
+    fn add<'s, 'data: 's>(&mut self, functions: impl Iterator<Item = &'s Unit<'data>>) {
         let symbols = functions.flat_map(|function| &function.symbols);
         self.names.extend(symbols.map(|name| String::from_utf8_lossy(name).into_owned()));
     }
@@ -116,15 +115,6 @@ impl Order {
         self.names.push(pad.name.clone());
         self.pads.push(pad);
     }
-}
-
-/// How many functions of base lie at the same address in head, with the same code; and how many base has.
-fn alike(base: &Image, head: &Image) -> (usize, usize) {
-    let (was, is) = (functions::all(base), functions::all(head));
-    let there: HashMap<u64, (u64, u64)> =
-        is.iter().map(|function| (function.address, (function.size, function.shape))).collect();
-    let same = was.iter().filter(|function| there.get(&function.address) == Some(&(function.size, function.shape)));
-    (same.count(), was.len())
 }
 
 /// An object file of these pads, for x86-64.
@@ -168,26 +158,31 @@ pub fn link(base: &Side, head: &Side, seed: u64) -> Result<(usize, usize)> {
     for side in [base, head] {
         fs::create_dir_all(&side.folder).with_context(|| format!("{}: cannot be made", side.folder.display()))?;
     }
-    let (was, is) = (base.linker.built()?, head.linker.built()?);
-    let (was, is) = (Image::parse(&was)?, Image::parse(&is)?);
-    ensure!(was.is_x86_64(), "functions are ordered on x86-64 alone");
-    let (of_base, of_head) = functions::of_both(&was, &is);
-    let functions = Functions::of(&of_base, &of_head);
+    let (of_base, of_head) = both(|| base.linker.inputs(), || head.linker.inputs());
+    let (of_base, of_head, programs) = (of_base?, of_head?, [base.linker.built()?, head.linker.built()?]);
+    let starts = starts(&programs)?;
+    let sides = sides([&of_base, &of_head], &programs)?;
+    let functions = Functions::of(&sides);
     ensure!(!functions.same.is_empty(), "the programs do not name their functions");
-    let starts = starts(&was, &is).context("this linker puts constants behind the code (lld does not)")?;
-    let (of_base, of_head) = both(|| base.named_inputs(), || head.named_inputs());
-    let ((base_words, base_named), (head_words, head_named)) = (of_base?, of_head?);
-    let link = |side: &Side, number: usize, words: &[String], constants: &[String]| {
+    let [base_named, head_named] = sides.0.each_ref().map(Named::of);
+    let link = |side: &Side, number: usize, inputs: &Inputs, named: [&Named; 2]| {
+        let words = side.named_inputs(inputs, named[0])?;
         let orders = (0..side.files.len()).map(|placement| functions.order(number, seed, placement));
-        side.link_all(words, constants, orders, starts)
+        side.link_all(&words, &named[0].in_order(named[1]), orders, starts)
     };
-    let (of_base, of_head) = both(
-        || link(base, 0, &base_words, &base_named.in_order(&head_named)),
-        || link(head, 1, &head_words, &head_named.in_order(&base_named)),
+    let (was, is) = both(
+        || link(base, 0, &of_base, [&base_named, &head_named]),
+        || link(head, 1, &of_head, [&head_named, &base_named]),
     );
-    of_head.and(of_base)?;
-    let (first, second) = (crate::code::read(&base.files[0])?, crate::code::read(&head.files[0])?);
-    Ok(alike(&Image::parse(&first)?, &Image::parse(&second)?))
+    is.and(was)?;
+    let (was, is) = (read(&base.files[0])?, read(&head.files[0])?);
+    let (was, is) = (addresses(&was)?, addresses(&is)?);
+    let is_alike = |both: &&[&Unit; 2]| {
+        let [was, is] = [(&was, both[0]), (&is, both[1])].map(|(all, unit)| all.get(unit.symbols.first()?));
+        was.is_some() && was == is
+    };
+    let all = sides.0[0].functions.values().map(Vec::len).sum();
+    Ok((functions.same.iter().filter(is_alike).count(), all))
 }
 
 /// Does both at once.
@@ -199,60 +194,52 @@ pub fn both<B, H: Send>(base: impl FnOnce() -> B, head: impl FnOnce() -> H + Sen
 }
 
 /// Addresses at which both sides' constants and code can start.
-fn starts(base: &Image, head: &Image) -> Option<(u64, u64)> {
+///
+/// # Errors
+/// What is not for x86-64, or has constants behind its code.
+fn starts(programs: &[Vec<u8>; 2]) -> Result<(u64, u64)> {
     /// Room for what orders and pads add.
     const SPARE_BYTES: u64 = 64 << 10;
-    let start = |image: &Image, name: &[u8]| {
-        image.sections.iter().find(|section| section.name == name).map(|section| section.address)
-    };
     let (mut constants, mut between) = (0, 0);
-    for image in [base, head] {
-        let (rodata, text) = (start(image, b".rodata")?, start(image, b".text")?);
-        (constants, between) = (rodata.max(constants), between.max(text.checked_sub(rodata)?));
+    for program in programs {
+        let file = ElfFile64::<LittleEndian>::parse(&**program).context("it is no ELF executable of 64 bits")?;
+        ensure!(file.architecture() == Architecture::X86_64, "functions are ordered on x86-64 alone");
+        let start = |name: &str| file.section_by_name(name).map_or(0, |section| section.address());
+        let (rodata, text) = (start(".rodata"), start(".text"));
+        let bytes = text.checked_sub(rodata).context("this linker puts constants behind the code (lld does not)")?;
+        (constants, between) = (rodata.max(constants), between.max(bytes));
     }
     let constants = (constants + SPARE_BYTES).next_multiple_of(SPARE_BYTES);
-    Some((constants, (constants + between + SPARE_BYTES).next_multiple_of(SPARE_BYTES)))
+    Ok((constants, (constants + between + SPARE_BYTES).next_multiple_of(SPARE_BYTES)))
 }
 
 impl Side<'_> {
-    /// The words of the linker's command with inputs whose constants have names, and these.
-    fn named_inputs(&self) -> Result<(Vec<String>, Named)> {
+    /// The words of the linker's command with object files whose constants have names.
+    fn named_inputs(&self, inputs: &Inputs, named: &Named) -> Result<Vec<String>> {
         let folder = self.folder.join("objects");
         fs::create_dir_all(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
-        let (mut words, mut named, mut count, mut is_whole) = (Vec::new(), Named::default(), 0, false);
-        let mut put = |bytes: &[u8]| -> Result<String> {
-            count += 1;
-            let path = folder.join(format!("{count}.o"));
-            fs::write(&path, bytes).with_context(|| format!("{}: cannot be written", path.display()))?;
-            Ok(path.to_string_lossy().into_owned())
-        };
-        for word in self.linker.arguments() {
+        let (mut words, mut count, mut is_whole) = (Vec::new(), 0, false);
+        for (word, objects) in &inputs.0 {
             is_whole = if word.ends_with("-whole-archive") { !word.ends_with("-no-whole-archive") } else { is_whole };
-            let (path, is_archive) = (Path::new(word), word.ends_with(".rlib") && !is_whole);
-            // Its functions may be there twice; the linker chooses.
-            let is_own = !word.contains("compiler_builtins");
-            if word.ends_with(".o") && path.is_file() {
-                match named.name_all(&crate::code::read(path)?) {
-                    Some(object) => words.push(put(&object)?),
-                    None => words.push(word.clone()),
-                }
-            } else if is_archive && is_own && path.is_file() {
-                let bytes = crate::code::read(path)?;
-                let archive = ArchiveFile::parse(&*bytes).with_context(|| format!("{word}: cannot be read"))?;
-                words.push("-Wl,--start-lib".to_owned());
-                for member in archive.members() {
-                    let member = member.with_context(|| format!("{word}: cannot be read"))?;
-                    if member.name().ends_with(b".o") {
-                        let object = member.data(&*bytes).with_context(|| format!("{word}: cannot be read"))?;
-                        words.push(put(named.name_all(object).as_deref().unwrap_or(object))?);
-                    }
-                }
-                words.push("-Wl,--end-lib".to_owned());
-            } else {
+            let first = count;
+            count += objects.len();
+            let is_archive = !word.ends_with(".o");
+            // Functions of that one may be there twice; the linker chooses.
+            if objects.is_empty() || is_archive && (is_whole || word.contains("compiler_builtins")) {
                 words.push(word.clone());
+                continue;
             }
+            words.extend(is_archive.then(|| "-Wl,--start-lib".to_owned()));
+            for (number, object) in (first..).zip(objects) {
+                let path = folder.join(format!("{number}.o"));
+                let bytes = named.name_all(number, object);
+                fs::write(&path, bytes.as_deref().unwrap_or(object))
+                    .with_context(|| format!("{}: cannot be written", path.display()))?;
+                words.push(path.to_string_lossy().into_owned());
+            }
+            words.extend(is_archive.then(|| "-Wl,--end-lib".to_owned()));
         }
-        Ok((words, named))
+        Ok(words)
     }
 
     fn link_all(
@@ -336,13 +323,11 @@ mod tests {
         for (base, head) in base.files.iter().zip(&head.files) {
             let places = [base, head].map(|path| {
                 assert!(Command::new(path).status().expect("it runs").success());
-                let bytes = crate::code::read(path).expect("a program");
-                let image = Image::parse(&bytes).expect("an image");
+                let bytes = read(path).expect("a program");
+                let of_symbols = addresses(&bytes).expect("functions");
                 let of = |name: &str| {
-                    let is_it = |symbol: &&crate::code::image::Symbol| {
-                        crate::code::readable(symbol.name) == format!("program::{name}")
-                    };
-                    image.symbols.iter().find(is_it).map(|symbol| symbol.address)
+                    let is_it = |symbol: &&&[u8]| crate::code::readable(symbol) == format!("program::{name}");
+                    of_symbols.keys().find(is_it).map(|symbol| of_symbols[symbol][0])
                 };
                 ["changed", "first", "last"].map(of)
             });

@@ -106,9 +106,14 @@ impl Source {
     /// # Errors
     /// As [`build`](Self::build).
     pub fn build_memory(&self) -> Result<Option<Program>> {
+        let memory = self.memory();
+        (!memory.packages().is_empty()).then(|| memory.build()).transpose()
+    }
+
+    /// The bench target that counts its heap, whether there is one or not.
+    pub fn memory(&self) -> Self {
         let bench = BenchTarget { target: MEMORY_TARGET.to_owned(), ..self.bench.clone() };
-        let memory = Self { bench, ..self.clone() };
-        (!memory.packages().is_empty()).then(|| memory.build_with(&[])).transpose()
+        Self { links: self.links.with_file_name(file_word(&bench.name())), bench, ..self.clone() }
     }
 
     /// Builds it; `last` are more arguments for the last call of the compiler. Cargo's stderr is shown as it comes.

@@ -9,6 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use object::LittleEndian;
+use object::elf::{self, FileHeader64};
+use object::read::archive::ArchiveFile;
+use object::read::elf::FileHeader;
 
 use super::bench_target::{Source, kept, printed};
 use super::run_captured::run_captured;
@@ -74,11 +78,15 @@ impl Linker {
         (command.words.len() > 1).then_some(command)
     }
 
-    /// The arguments of the linker's command, without its output.
-    pub fn arguments(&self) -> Vec<&String> {
+    /// What it is given: the arguments of the linker's command, without its output.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn inputs(&self) -> Result<Inputs> {
         let mut is_output = false;
         let words = self.words.iter().skip(1);
-        words.filter(|word| !(std::mem::replace(&mut is_output, *word == "-o") || is_output)).collect()
+        let words = words.filter(|word| !(std::mem::replace(&mut is_output, *word == "-o") || is_output));
+        words.map(|word| Ok((word.clone(), objects(Path::new(word))?))).collect::<Result<_>>().map(Inputs)
     }
 
     /// What cargo built.
@@ -106,6 +114,45 @@ impl Linker {
     }
 }
 
+/// The words of a linker's command, each with the object files in the file that it names.
+pub struct Inputs(pub Vec<(String, Vec<Vec<u8>>)>);
+
+impl Inputs {
+    /// All object files, in order.
+    pub fn objects(&self) -> Vec<&[u8]> {
+        self.0.iter().flat_map(|(_, objects)| objects).map(Vec::as_slice).collect()
+    }
+
+    /// What it is asked beside files: libraries by name, and how to link.
+    pub fn options(&self) -> Vec<&String> {
+        self.0.iter().map(|(word, _)| word).filter(|word| word.starts_with('-') && !word.contains('/')).collect()
+    }
+
+    /// Whether the program looks for libraries where it was built.
+    pub fn has_own_libraries(&self) -> bool {
+        self.0.iter().any(|(word, _)| word.contains("-rpath"))
+    }
+}
+
+/// The object files in a file: itself, those of an archive, none.
+fn objects(path: &Path) -> Result<Vec<Vec<u8>>> {
+    if !path.is_file() {
+        return Ok(Vec::new());
+    }
+    let bytes = code::read(path)?;
+    let is_object = |bytes: &[u8]| {
+        FileHeader64::<LittleEndian>::parse(bytes).is_ok_and(|header| header.e_type.get(LittleEndian) == elf::ET_REL)
+    };
+    if is_object(&bytes) {
+        return Ok(vec![bytes]);
+    }
+    let Ok(archive) = ArchiveFile::parse(&*bytes) else { return Ok(Vec::new()) };
+    let broken = || format!("{}: cannot be read", path.display());
+    let members = archive.members().map(|member| member.and_then(|member| member.data(&*bytes)).with_context(broken));
+    let members: Vec<&[u8]> = members.collect::<Result<_>>()?;
+    Ok(members.into_iter().filter(|member| is_object(member)).map(<[u8]>::to_vec).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::Linker;
@@ -118,7 +165,8 @@ mod tests {
         let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(command.environment, [variable("LC_ALL", "C"), variable("PATH", "/a b:/usr/bin")]);
         assert_eq!(command.words, ["cc", "-m64", "/tmp/a \\ \"b\"\n.o", "", "-o", "/t/bench-1", "-Wl,--gc"]);
-        assert_eq!(command.arguments(), ["-m64", "/tmp/a \\ \"b\"\n.o", "", "-Wl,--gc"], "without the output");
+        let words: Vec<String> = command.inputs().expect("no file").0.into_iter().map(|(word, _)| word).collect();
+        assert_eq!(words, ["-m64", "/tmp/a \\ \"b\"\n.o", "", "-Wl,--gc"], "without the output");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::bench_target::Source;
 use super::pages::Turns;
 use super::relink::Linker;
 use super::{criterion_front, progress};
+use crate::code::{self, Comparison};
 use infergate_core::printable::printable_within;
 use infergate_core::sha256;
 use infergate_core::worker::{Program, WorkerFile};
@@ -56,6 +57,26 @@ pub struct Sources {
     pub base: Option<Source>,
     /// What is judged.
     pub head: Option<Source>,
+}
+
+impl Sources {
+    /// What changed between these two, which were built here or given. Of programs that were given only their bytes are compared.
+    ///
+    /// # Errors
+    /// As [`code::compare`].
+    pub fn compare(&self, base: &Program, head: &Program) -> Result<Comparison> {
+        if let (Some(base), Some(head)) = (&self.base, &self.head) {
+            return code::compare(&base.linker()?, &head.linker()?);
+        }
+        let is_same = code::is_loaded_alike(&code::read(&base.path)?, &code::read(&head.path)?);
+        Ok(if is_same { Comparison::Same } else { Comparison::Differ(None) })
+    }
+
+    /// Of the bench targets that count their heap.
+    pub fn of_memory(&self) -> Self {
+        let memory = |source: &Option<Source>| source.as_ref().map(Source::memory);
+        Self { base: memory(&self.base), head: memory(&self.head) }
+    }
 }
 
 /// Builds of both sides that are laid out alike, a pair for each placement of what changed.

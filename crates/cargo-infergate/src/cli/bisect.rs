@@ -285,7 +285,7 @@ impl Search<'_> {
         let (base, head) = (before.build(wanted, false)?, found.build(wanted, false)?);
         let sources = Sources { base: Some(before.source(wanted)?), head: Some(found.source(wanted)?) };
         let commit = (before.commit != found.commit).then_some(before.commit.as_str());
-        let look = same_code::of_checkouts(&base, &head, commit, &found.folder()?);
+        let look = same_code::of_checkouts((&base, &head), &sources, commit, &found.folder()?);
         let request = self.request(base, head, look.code)?;
         let changed = look.changed.as_ref();
         let mut receipt = self.measure(&request, Some(&sources), changed)?;

@@ -4,16 +4,15 @@ mod other_inputs;
 
 use std::path::Path;
 
-use anyhow::Result;
-
 use super::gate_options::Paired;
 use super::output;
 use super::sides::BuiltPair;
 use crate::config::Config;
 use crate::paired::Program;
 use crate::why::names::last_part;
-use infergate_build::code::{self, Changed, ChangedFunction, Comparison};
+use infergate_build::code::{Changed, ChangedFunction, Comparison};
 use infergate_build::edited::Edited;
+use infergate_build::sources::Sources;
 use infergate_core::printable::printable_within;
 use infergate_receipts::{CodeRecord, Note};
 
@@ -35,7 +34,7 @@ pub fn look(flags: &Paired, config: &Config, sides: &BuiltPair) -> Look {
     if !is_program || flags.time_same_code {
         return Look::default();
     }
-    let compared = match compare(&sides.base, &sides.head) {
+    let compared = match sides.sources.compare(&sides.base, &sides.head) {
         Ok(compared) => compared,
         Err(error) => {
             output::say_why("machine code was not compared", &error);
@@ -67,8 +66,13 @@ pub fn look(flags: &Paired, config: &Config, sides: &BuiltPair) -> Look {
 }
 
 /// What changed between two builds of checkouts; the files of `head` lie in `folder`, those of base are of `commit`, where that is another.
-pub fn of_checkouts(base: &Program, head: &Program, commit: Option<&str>, folder: &Path) -> Look {
-    let Ok(Comparison::Differ(changed)) = compare(base, head) else { return Look::default() };
+pub fn of_checkouts(
+    (base, head): (&Program, &Program),
+    sources: &Sources,
+    commit: Option<&str>,
+    folder: &Path,
+) -> Look {
+    let Ok(Comparison::Differ(changed)) = sources.compare(base, head) else { return Look::default() };
     let code = Some(differs(changed.as_ref()));
     let why_all = other_inputs::difference((base, head), commit, folder);
     Look { code, changed: changed.filter(|_| why_all.is_none()), ..Look::default() }
@@ -92,19 +96,13 @@ pub fn shown_names(functions: &[&ChangedFunction]) -> Vec<String> {
     names
 }
 
-fn compare(base: &Program, head: &Program) -> Result<Comparison> {
-    code::compare(&code::read(&base.path)?, &code::read(&head.path)?)
-}
-
-fn is_same(base: &Program, head: &Program) -> bool {
-    matches!(compare(base, head), Ok(Comparison::Same))
-}
-
 /// Whether what is followed for leaks is the same program in base. Where there is no program for that, the timed one is followed.
 fn is_same_memory(sides: &BuiltPair) -> bool {
     match (&sides.base_memory, &sides.head_memory) {
         (_, None) => true,
-        (Some(base), Some(head)) => is_same(base, &head.program),
+        (Some(base), Some(head)) => {
+            matches!(sides.sources.of_memory().compare(base, &head.program), Ok(Comparison::Same))
+        }
         (None, Some(head)) => head.is_timed,
     }
 }

@@ -74,6 +74,7 @@ pub fn trace(
         process,
         program: identity(program)?,
         entry,
+        moved: 0,
         functions,
         stops: HashMap::new(),
         threads: HashSet::from([process]),
@@ -90,8 +91,11 @@ struct Tracer<'a> {
     program: (u64, u64),
     /// Where the program begins, loaded at zero.
     entry: u64,
+    /// How far behind that it begins in the first process, since that last started it.
+    moved: u64,
     functions: &'a [u64],
-    /// By where it lies: the function, and its first byte. A copy of a process has the same.
+    /// By where it lies: the function, and its first byte. A copy of a process has the same. A process that starts the program again has
+    /// them elsewhere.
     stops: HashMap<u64, (u64, u8)>,
     /// Threads that stopped before.
     threads: HashSet<Pid>,
@@ -154,8 +158,8 @@ impl Tracer<'_> {
     /// Puts all stops back into the first process, where that was asked for. It may be running.
     fn watch_again(&mut self) -> Result<()> {
         if IS_ASKED_AGAIN.swap(false, Ordering::Relaxed) {
-            for &at in self.stops.keys() {
-                put(self.process, at, BREAKPOINT)?;
+            for function in self.functions {
+                put(self.process, function.wrapping_add(self.moved), BREAKPOINT)?;
             }
             writeln!(self.seen, "{AGAIN}")?;
         }
@@ -165,6 +169,9 @@ impl Tracer<'_> {
     /// Puts the stops into a process that has just started the program.
     fn watch(&mut self, process: Pid) -> Result<()> {
         let moved = start_of(process)?.wrapping_sub(self.entry);
+        if process == self.process {
+            self.moved = moved;
+        }
         let memory = File::open(file(process, "mem"))?;
         for &function in self.functions {
             let at = function.wrapping_add(moved);

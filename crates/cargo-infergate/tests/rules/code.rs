@@ -1,4 +1,4 @@
-//! What changed between two executables, on programs that the compiler of these tests builds in folders of different length.
+//! What changed between two programs that the compiler of these tests builds in folders of different length.
 
 mod beside;
 mod coverage;
@@ -8,9 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use infergate_build::code::image::Image;
-use infergate_build::code::loaded::{LINE, is_same, location};
-use infergate_build::code::{Changed, Comparison, compare};
+use infergate_build::code::sides::{Addresses, Sides};
+use infergate_build::code::units::Units;
+use infergate_build::code::{Changed, Comparison, compare, is_loaded_alike};
+use infergate_build::relink::Linker;
+use object::read::elf::ElfFile64;
+use object::{LittleEndian, Object, ObjectSection, SectionFlags, elf};
 use tempfile::TempDir;
 
 /// A program with each kind of thing that a change can be in: code, a number, a table, a string, a `match` that becomes a table, a
@@ -31,19 +34,22 @@ impl Folder {
         path
     }
 
-    /// What `source` becomes, built in the folder `name`.
-    fn build(&self, name: &str, source: &str, flags: &[&str]) -> Vec<u8> {
+    /// How what `source` becomes is linked, in the folder `name`.
+    fn build(&self, name: &str, source: &str, flags: &[&str]) -> Linker {
         self.write(&format!("{name}/program.rs"), source);
         let data = Path::new(name).join("data.txt");
         if !self.0.path().join(&data).exists() {
             self.write(&data.to_string_lossy(), "some data that is in the program");
         }
+        let folder = self.0.path().join(name);
+        let printed = folder.join("link-args");
         let mut rustc = Command::new("rustc");
-        rustc.current_dir(self.0.path().join(name)).args(["--edition=2021", "-Ccodegen-units=1", "program.rs"]);
+        rustc.current_dir(&folder).args(["--edition=2021", "-Ccodegen-units=1", "-Csave-temps", "program.rs"]);
+        rustc.arg("--out-dir").arg(&folder).arg(format!("--print=link-args={}", printed.display()));
         // The last of several levels counts.
         let output = rustc.arg("-Copt-level=3").args(flags).output().expect("rustc");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        fs::read(self.0.path().join(name).join("program")).expect("a program")
+        Linker::of(&fs::read_to_string(printed).expect("printed"), folder.join("program")).expect("a command")
     }
 }
 
@@ -51,7 +57,7 @@ fn compared(source: &str) -> Comparison {
     let folder = Folder::new();
     let base = folder.build("base", PROGRAM, &[]);
     let head = folder.build("a/much/longer/folder/for/head", source, &[]);
-    compare(&base, &head).expect("two executables")
+    compare(&base, &head).expect("two programs")
 }
 
 #[track_caller]
@@ -122,7 +128,7 @@ fn included_data_is_a_part_of_the_program() {
     let base = folder.build("base", PROGRAM, &[]);
     folder.write("head/data.txt", "some data that is IN the program");
     let head = folder.build("head", PROGRAM, &[]);
-    let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two executables") else { panic!("the same") };
+    let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two programs") else { panic!("the same") };
     let found = names(&found);
     assert!(found.iter().any(|name| name.contains("included")), "{found:?}");
 }
@@ -138,9 +144,7 @@ fn other_flags_are_another_program() {
         &["-Cdebug-assertions=yes"],
     ] {
         let head = folder.build("head", PROGRAM, flags);
-        let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two executables") else {
-            panic!("{flags:?}")
-        };
+        let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two programs") else { panic!("{flags:?}") };
         assert!(!found.functions.is_empty(), "{flags:?}");
     }
 }
@@ -153,14 +157,10 @@ fn what_only_moves_is_not_counted_among_the_changed() {
     for seed in 1..=3 {
         let shuffled = format!("-Clink-arg=-Wl,--shuffle-sections=.text*={seed}");
         let head = folder.build("shuffled", PROGRAM, &[&shuffled]);
-        let Comparison::Differ(Some(moved)) = compare(&base, &head).expect("two executables") else {
-            panic!("the same")
-        };
-        assert!(moved.functions.is_empty() && moved.is_all, "{moved:?}");
+        let Comparison::Differ(Some(moved)) = compare(&base, &head).expect("two programs") else { panic!("the same") };
+        assert!(moved.functions.is_empty() && !moved.is_all, "how it is linked is in no function: {moved:?}");
         let head = folder.build("shuffled", &replaced("number * 3 + 7", "number * 3 + 8"), &[&shuffled]);
-        let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two executables") else {
-            panic!("the same")
-        };
+        let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two programs") else { panic!("the same") };
         assert_eq!(names(&found), ["program::scaled"]);
     }
     let padding = "#[inline(never)] fn padding(number: u64) -> u64 { std::hint::black_box(number).rotate_left(9) }\n";
@@ -177,51 +177,78 @@ fn copies_that_are_numbered_otherwise_are_not_counted_among_the_changed() {
     let folder = Folder::new();
     let base = folder.build("base", PROGRAM, &["-Clto=fat"]);
     let head = folder.build("head", &format!("{PROGRAM}{padding}"), &["-Clto=fat"]);
-    let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two executables") else { panic!("the same") };
+    let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two programs") else { panic!("the same") };
     assert_eq!((names(&found), found.is_all), (vec!["program::padding".to_owned()], true));
 }
 
-/// What no function holds is not missed: what a thread begins with, and what the loader loads.
+/// What no function holds is not missed: what the loader loads.
 #[test]
 fn what_is_in_no_function_is_said_to_be_missing() {
-    let is_all = |base: &str, head: &str, flags: &[&str]| {
+    let changed = |base: &str, head: &str, flags: &[&str]| {
         let folder = Folder::new();
         let (base, head) = (folder.build("base", base, &[]), folder.build("head", head, flags));
-        match compare(&base, &head).expect("two executables") {
-            Comparison::Differ(Some(changed)) => changed.is_all,
+        match compare(&base, &head).expect("two programs") {
+            Comparison::Differ(Some(changed)) => changed,
             other => panic!("{other:?}"),
         }
     };
-    assert!(is_all(PROGRAM, &replaced("as u64 * 9", "as u64 * 8"), &[]));
-    assert!(!is_all(PROGRAM, PROGRAM, &["-Clink-arg=-Wl,--no-as-needed", "-Clink-arg=-lm"]));
+    assert!(changed(PROGRAM, &replaced("as u64 * 9", "as u64 * 8"), &[]).is_all);
+    assert!(!changed(PROGRAM, PROGRAM, &["-Clink-arg=-Wl,--no-as-needed", "-Clink-arg=-lm"]).is_all);
     let each = replaced("// unless", "CELL.with(|cell| cell.set(cell.get() * number));");
     let other = each.replace("const EACH: Cell<u64> = Cell::new(11)", "const EACH: Cell<u64> = Cell::new(12)");
-    assert!(!is_all(&each, &other, &[]));
+    let of_threads = changed(&each, &other, &[]);
+    assert!(of_threads.is_all && names(&of_threads).contains(&"program::main".to_owned()), "{of_threads:?}");
 }
 
-/// A bit changed anywhere in what is loaded makes another program, but for the build id and lines of panics.
+/// A bit changed anywhere in what is linked makes another program, but for notes, what unwinding reads, and lines of panics.
 #[test]
 fn any_bit_counts() {
     let folder = Folder::new();
-    let base = folder.build("base", PROGRAM, &[]);
-    let was = Image::parse(&base).expect("an executable");
+    let inputs = folder.build("base", PROGRAM, &[]).inputs().expect("object files");
+    let own = inputs.0.iter().filter(|(word, _)| word.ends_with(".o")).flat_map(|(_, objects)| objects);
+    let base = own.max_by_key(|object| object.len()).expect("its own");
+    let is_other = |head: &[u8]| {
+        let Ok(head) = Units::read(&[head]) else { return true };
+        let sides = Sides::new([Units::read(&[base]).expect("units"), head], [Addresses::new(), Addresses::new()]);
+        let [mut was, mut is] = sides.0.map(|side| side.contents);
+        was.sort_unstable();
+        is.sort_unstable();
+        was != is
+    };
+    assert!(!is_other(base));
+    let file = ElfFile64::<LittleEndian>::parse(&**base).expect("an object file");
     let mut random = fastrand::Rng::with_seed(7);
-    for section in was.sections.iter().filter(|section| !section.bytes.is_empty()) {
-        let start = section.bytes.as_ptr().addr() - base.as_ptr().addr();
-        for _ in 0..300 {
+    for section in file.sections() {
+        let (name, data) = (section.name().expect("a name"), section.data().expect("its bytes"));
+        let SectionFlags::Elf { sh_flags, .. } = section.flags() else { panic!("{name}") };
+        let is_loaded = sh_flags.0 & elf::SHF_ALLOC.0 != 0;
+        if data.is_empty()
+            || !is_loaded
+            || [".eh_frame", ".gcc_except_table", ".note"].iter().any(|of| name.starts_with(of))
+        {
+            continue;
+        }
+        let start = data.as_ptr().addr() - base.as_ptr().addr();
+        let is_location = data.len() == 24 && name.starts_with(".data.rel.ro");
+        for _ in 0..20 {
+            let at = random.usize(..if is_location { 16 } else { data.len() });
             let mut head = base.clone();
-            let at = random.usize(..section.bytes.len());
             head[start + at] ^= 1 << random.u8(..8);
-            let Ok(is) = Image::parse(&head) else { continue };
-            let address = section.address + at as u64;
-            let line = (address & !7).saturating_sub(LINE);
-            let is_line = location(&was, line).is_some() || section.name == b".note.gnu.build-id";
-            let name = String::from_utf8_lossy(section.name);
-            assert!(is_line || !is_same(&was, &is), "{name} at {address:#x}");
+            assert!(is_other(&head), "{name} at {at:#x}");
         }
     }
     for bytes in [0, 1, 63, 64, 200, 4096, base.len() - 1] {
-        drop(compare(&base, &base[..bytes]));
+        drop(Units::read(&[&base[..bytes]]));
     }
-    assert!(compare(b"#!/bin/sh\n", &base).is_err());
+}
+
+/// Files that nobody linked here are compared by what is loaded of them.
+#[test]
+fn given_programs_are_compared_by_their_bytes() {
+    let folder = Folder::new();
+    let build = |name, source: &str| folder.build(name, source, &[]).built().expect("a program");
+    let base = build("base", PROGRAM);
+    assert!(is_loaded_alike(&base, &build("head", PROGRAM)));
+    assert!(!is_loaded_alike(&base, &build("other", &replaced("number * 3 + 7", "number * 3 + 8"))));
+    assert!(is_loaded_alike(b"#!/bin/sh\n", b"#!/bin/sh\n") && !is_loaded_alike(b"#!/bin/sh\n", b"#!/bin/sh"));
 }

@@ -4,24 +4,41 @@
 //! hidden symbol named by its content; a section that is the same in base and head gets the same name there.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
+use object::LittleEndian as LE;
 use object::elf::{self, FileHeader64};
-use object::read::elf::{FileHeader, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
-use object::{LittleEndian as LE, SectionIndex};
+use object::read::elf::{FileHeader, SectionHeader, SectionTable, SymbolTable};
 
-use crate::code::readable;
+use crate::code::sides::Side;
+use crate::code::units::Kind;
 
 const HEADER_BYTES: u64 = 64;
 const SYMBOL_BYTES: u64 = 24;
 
-/// What was named so far in the objects of one side: how often each content came.
+/// The sections of constants of one side.
 #[derive(Debug, Default)]
 pub struct Named {
+    /// How often each content came.
     counts: HashMap<u64, usize>,
+    /// By object file: the number of a section, and its name.
+    sections: HashMap<usize, Vec<(usize, String)>>,
 }
 
 impl Named {
+    /// Those that the linker neither merges nor sorts.
+    pub fn of(side: &Side) -> Self {
+        let mut named = Self::default();
+        for (unit, content) in side.units.all.iter().zip(&side.contents) {
+            if unit.kind == (Kind::Constant { is_merged: false }) {
+                let count = named.counts.entry(*content).or_default();
+                *count += 1;
+                let (object, section) = unit.section;
+                named.sections.entry(object).or_default().push((section, name(*content, *count)));
+            }
+        }
+        named
+    }
+
     /// The names of all sections of constants, those first that both sides have equally often.
     pub fn in_order(&self, other: &Self) -> Vec<String> {
         let mut keys: Vec<(&u64, &usize)> = self.counts.iter().collect();
@@ -29,8 +46,8 @@ impl Named {
         keys.into_iter().flat_map(|(key, count)| (1..=*count).map(|nth| name(*key, nth))).collect()
     }
 
-    /// `object` with a symbol for each of its sections of constants; `None` where it has none, or is no object file that can hold them.
-    pub fn name_all(&mut self, object: &[u8]) -> Option<Vec<u8>> {
+    /// The object file of that number with a symbol for each of its sections of constants; `None` where it has none, or cannot hold them.
+    pub fn name_all(&self, number: usize, object: &[u8]) -> Option<Vec<u8>> {
         let header = FileHeader64::<LE>::parse(object).ok()?;
         let sections = header.sections(LE, object).ok()?;
         let symbols = sections.symbols(LE, object, elf::SHT_SYMTAB).ok()?;
@@ -38,70 +55,12 @@ impl Named {
         if symbols.is_empty() || is_wide {
             return None;
         }
-        let found: Vec<(u16, String)> = sections
-            .enumerate()
-            .filter_map(|(index, _)| {
-                let key = content(&sections, &symbols, index, object)?;
-                let count = self.counts.entry(key).or_default();
-                *count += 1;
-                Some((u16::try_from(index.0).ok()?, name(key, *count)))
-            })
-            .collect();
-        (!found.is_empty()).then(|| with_symbols(object, header, &sections, &symbols, &found)).flatten()
+        with_symbols(object, header, &sections, &symbols, self.sections.get(&number)?)
     }
 }
 
 fn name(key: u64, nth: usize) -> String {
     format!("infergate_constant_{key:016x}_{nth}")
-}
-
-/// A hash of what a section of constants holds, and of what it points to; `None` for other sections. The linker merges and sorts those
-/// of texts and of numbers by itself.
-fn content(
-    sections: &SectionTable<FileHeader64<LE>>,
-    symbols: &SymbolTable<FileHeader64<LE>>,
-    index: SectionIndex,
-    object: &[u8],
-) -> Option<u64> {
-    let section = sections.section(index).ok()?;
-    let name = sections.section_name(LE, section).ok()?;
-    let is_constant = section.sh_type(LE) == elf::SHT_PROGBITS
-        && section.sh_size(LE) > 0
-        && section.sh_flags(LE).0 & elf::SHF_MERGE.0 == 0
-        && (name.starts_with(b".rodata") || name.starts_with(b".data.rel.ro"));
-    if !is_constant {
-        return None;
-    }
-    let mut hasher = DefaultHasher::new();
-    (stem(name), section.sh_addralign(LE)).hash(&mut hasher);
-    section.data(LE, object).ok()?.hash(&mut hasher);
-    let of_it =
-        sections.iter().filter(|other| other.sh_type(LE) == elf::SHT_RELA && other.sh_info(LE) as usize == index.0);
-    for table in of_it {
-        let (relocations, _) = table.rela(LE, object).ok()??;
-        for relocation in relocations {
-            let symbol = symbols.symbol(relocation.symbol(LE, false)?).ok()?;
-            let target = symbol.name(LE, symbols.strings()).unwrap_or_default();
-            let of_section = || {
-                let place = sections.section(SectionIndex(symbol.st_shndx(LE).0.into())).ok()?;
-                sections.section_name(LE, place).ok()
-            };
-            let target = if target.is_empty() { of_section().unwrap_or_default() } else { target };
-            (relocation.r_offset(LE), relocation.r_type(LE, false).0, stem(target), relocation.r_addend(LE))
-                .hash(&mut hasher);
-        }
-    }
-    Some(hasher.finish())
-}
-
-/// A name without what differs between two checkouts: `.rodata..Lanon.0123.4` and a mangled name's hash.
-fn stem(name: &[u8]) -> String {
-    let text = String::from_utf8_lossy(name);
-    if let Some((before, _)) = text.split_once(".Lanon.") {
-        return before.to_owned();
-    }
-    let (section, symbol) = text.split_at(text.find("_ZN").or_else(|| text.find("_R")).unwrap_or(0));
-    format!("{section}{}", readable(symbol.split(".llvm.").next().unwrap_or_default().as_bytes()))
 }
 
 /// The object with its tables of symbols and of their names written again at its end.
@@ -110,7 +69,7 @@ fn with_symbols(
     header: &FileHeader64<LE>,
     sections: &SectionTable<FileHeader64<LE>>,
     symbols: &SymbolTable<FileHeader64<LE>>,
-    new: &[(u16, String)],
+    new: &[(usize, String)],
 ) -> Option<Vec<u8>> {
     let table = sections.section(symbols.section()).ok()?;
     let names = sections.section(symbols.string_section()).ok()?;
@@ -120,7 +79,7 @@ fn with_symbols(
         entry[..4].copy_from_slice(&u32::try_from(texts.len()).ok()?.to_le_bytes());
         entry[4] = elf::STB_GLOBAL.0 << 4 | elf::STT_OBJECT.0;
         entry[5] = elf::STV_HIDDEN.0;
-        entry[6..8].copy_from_slice(&section.to_le_bytes());
+        entry[6..8].copy_from_slice(&u16::try_from(*section).ok()?.to_le_bytes());
         entries.extend(entry);
         texts.extend(name.bytes().chain([0]));
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::paired::Program;
-use infergate_build::code::{self, Comparison};
+use infergate_build::code::{is_loaded_alike, read};
 use infergate_build::git::git;
 use infergate_build::workspace::Workspace;
 use infergate_receipts::clause;
@@ -50,7 +50,7 @@ type Files = BTreeMap<OsString, PathBuf>;
 fn first_other(was: &Files, is: &Files) -> Result<Option<String>> {
     for name in was.keys().chain(is.keys()).collect::<BTreeSet<_>>() {
         let is_same = match (was.get(name), is.get(name)) {
-            (Some(was), Some(is)) => was == is || is_same_code(&code::read(was)?, &code::read(is)?),
+            (Some(was), Some(is)) => was == is || is_loaded_alike(&read(was)?, &read(is)?),
             _ => false,
         };
         if !is_same {
@@ -58,11 +58,6 @@ fn first_other(was: &Files, is: &Files) -> Result<Option<String>> {
         }
     }
     Ok(None)
-}
-
-/// One that is not of code cannot be compared otherwise than by its bytes.
-fn is_same_code(base: &[u8], head: &[u8]) -> bool {
-    base == head || matches!(code::compare(base, head), Ok(Comparison::Same))
 }
 
 /// By name, each where it is found first.

@@ -7,7 +7,7 @@ use super::{Changed, Comparison, Folder, compare, names};
 fn changed(base: (&str, &[&str]), head: (&str, &[&str])) -> Changed {
     let folder = Folder::new();
     let (base, head) = (folder.build("base", base.0, base.1), folder.build("head", head.0, head.1));
-    match compare(&base, &head).expect("two executables") {
+    match compare(&base, &head).expect("two programs") {
         Comparison::Differ(Some(changed)) => changed,
         other => panic!("{other:?}"),
     }
@@ -74,7 +74,6 @@ struct Rule { name: &'static str, cost: fn(u64) -> u64 }
 #[used] #[link_section = "rules"] static A: Rule = Rule { name: "first", cost: cheap };
 #[used] #[link_section = "rules"] static B: Rule = Rule { name: "second", cost: cheap };
 #[used] #[link_section = ".init_array.00001"] static BEGIN: extern "C" fn() = begin;
-#[used] static KEPT: [u64; 2] = [4, 5];
 extern "C" fn begin() { black_box(1); }
 extern "C" fn begin_otherwise() { black_box(2); }
 extern "C" {
@@ -104,10 +103,8 @@ fn each_part_of_a_list_is_read_by_whoever_reads_the_list() {
 
 #[test]
 fn data_that_no_function_that_changed_leads_to_is_said_to_be_missing() {
-    for (from, to) in [("= begin;", "= begin_otherwise;"), ("[4, 5]", "[4, 6]")] {
-        let found = replaced(LIST, from, to);
-        assert!(!found.is_all, "{from}: {found:?}");
-    }
+    let found = replaced(LIST, "= begin;", "= begin_otherwise;");
+    assert!(!found.is_all, "{found:?}");
 }
 
 /// A table that functions take from its beginning, its middle and its end.

@@ -24,7 +24,7 @@ pub fn seen_of(base: &str, source: &str, arguments: &[&str]) -> Seen {
     let folder = Folder::new();
     let base = folder.build("base", base, &[]);
     let head = folder.build("head", source, &[]);
-    let Comparison::Differ(Some(changed)) = compare(&base, &head).expect("two executables") else { panic!("the same") };
+    let Comparison::Differ(Some(changed)) = compare(&base, &head).expect("two programs") else { panic!("the same") };
     let places = changed.functions.iter().filter_map(|function| Some(format!("{:x}\n", function.head?)));
     let asked = folder.write("functions", &places.collect::<String>());
     let seen = folder.0.path().join("seen");
@@ -81,8 +81,15 @@ fn threads_copies_and_second_starts_are_seen() {
     let again = "// unless\n    if number == 1 { let at = std::env::current_exe().unwrap();\n        \
                  use std::os::unix::process::CommandExt;\n        \
                  panic!(\"{}\", std::process::Command::new(at).arg(\"a\").exec()); }\n";
-    let again = seen(&replaced("self.0 * 3", "self.0 * 5").replace("// unless", again), &[]);
+    // The tracer answers the first signal before it sees the last one.
+    let signals = "println!(\"{}\", made(number).go());\n    extern \"C\" { fn kill(process: i32, signal: i32) -> i32; fn getppid() -> i32; fn raise(signal: i32) -> i32; }\n    \
+                   let (ask, ignored) = (10, 28);\n    unsafe { kill(getppid(), ask); raise(ignored); raise(ignored); }\n    let place";
+    let again = replaced("self.0 * 3", "self.0 * 5").replace("// unless", again).replace("let place", signals);
+    let again = seen(&again, &[]);
     assert!(again.ran.contains(&"<program::Short as program::Going>::go".to_owned()), "{:?}", again.ran);
+    assert_eq!(again.said.matches("\nagain\n").count(), 1, "{}", again.said);
+    let (first, second) = again.said.split_once("\nagain\n").expect("it is watched again");
+    assert!(second.lines().any(|line| Some(line) == first.lines().last()), "it is seen again: {}", again.said);
     let other = "// unless\n    black_box(std::process::Command::new(\"true\").status().unwrap());\n";
     let other = seen(&replaced("as u64 * 9", "as u64 * 8").replace("// unless", other), &[]);
     assert!(other.said.contains("started "), "{}", other.said);
