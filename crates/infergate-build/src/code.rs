@@ -71,7 +71,7 @@ pub fn sides<'data>([base, head]: [&'data Inputs; 2], [was, is]: &'data [Vec<u8>
     Ok(Sides::new([of_base?, of_head?], [addresses(was)?, addresses(is)?]))
 }
 
-/// Whether two executables or libraries load the same bytes at the same places; false for what is none.
+/// Whether two executables or libraries load the same bytes at the same places; false for what is none, as a script, which reads others.
 pub fn is_loaded_alike(base: &[u8], head: &[u8]) -> bool {
     let loaded = |bytes| {
         let file = ElfFile64::<LittleEndian>::parse(bytes).ok()?;
@@ -82,5 +82,5 @@ pub fn is_loaded_alike(base: &[u8], head: &[u8]) -> bool {
         });
         Some(sections.collect::<Vec<_>>())
     };
-    base == head || loaded(base).is_some_and(|was| loaded(head) == Some(was))
+    loaded(base).is_some_and(|was| loaded(head) == Some(was))
 }

@@ -50,7 +50,11 @@ type Files = BTreeMap<OsString, PathBuf>;
 fn first_other(was: &Files, is: &Files) -> Result<Option<String>> {
     for name in was.keys().chain(is.keys()).collect::<BTreeSet<_>>() {
         let is_same = match (was.get(name), is.get(name)) {
-            (Some(was), Some(is)) => was == is || is_loaded_alike(&read(was)?, &read(is)?),
+            (Some(was), Some(is)) if was == is => true,
+            (Some(was), Some(is)) => {
+                let (was, is) = (read(was)?, read(is)?);
+                was == is || is_loaded_alike(&was, &is)
+            }
             _ => false,
         };
         if !is_same {
