@@ -9,7 +9,8 @@
 - equivalent: the same function changes without doing more work: a branch that nothing takes, match arms that nothing reaches, a spill or
   a panic on a cold path. Number and crate are the seed that draws function and change; the commit is named after them.
 
-Every gate times all cases (`--time-same-code`). Each gate that ends is a line of --results, and the next call continues after the last
+Every gate times all cases (`--time-same-code`). With --linked each commit is gated a second time, by the two programs as cargo linked
+them; the table's last column has these. Each gate that ends is a line of --results, and the next call continues after the last
 one: it prints the table of all that are in it. Without --command it prints that table and gates nothing. PATH is a `cargo-infergate`
 that is built already. A quiet machine is needed: other programs make gates inconclusive. Two calls at once need two folders (--place),
 and a core each.
@@ -246,18 +247,32 @@ def change(folder, name, crate, kind, number):
     return what, function
 
 
-def gate(folder, crate, arguments, explain):
-    """One gate against the commit `gated`: its exit code, its verdict, and its receipt."""
+def gate(folder, crate, arguments, *words):
+    """One gate: its exit code, its verdict, and its receipt. `words` say what it compares."""
     verdict, receipt = folder.parent / "verdict.json", folder / "target" / "infergate" / "paired.json"
     verdict.unlink(missing_ok=True)
-    command = [arguments.command, "infergate", "gate", "--against", "gated", "--bench-target", crate["bench"], "--memory-runs", "0", "--time-same-code",
-               "--threshold", "2%", "--json", verdict, "--no-wait", "--base-folder", folder.parent / f"{folder.name}-base"]
+    command = [arguments.command, "infergate", "gate", "--memory-runs", "0", "--time-same-code", "--threshold", "2%", "--json", verdict, "--no-wait", *words]
     command += ["--cases", crate["cases"]] if "cases" in crate else []
-    command += [f"--explain={case}" for case in explain]
     done = subprocess.run([str(word) for word in command], cwd=folder, text=True, capture_output=True)
     if not verdict.is_file():
         sys.exit(f"{folder}: no verdict:\n{done.stdout}{done.stderr}")
     return done.returncode, json.loads(verdict.read_text()), json.loads(receipt.read_text())
+
+
+def linked(folder, crate, side):
+    """The program of base or head as cargo linked it in the last gate against a commit."""
+    programs = kept_at(folder).glob(f"{side}/target/*/deps/{crate['bench']}-{'[0-9a-f]' * 16}")
+    return max(programs, key=lambda path: path.stat().st_mtime)
+
+
+def kept_at(folder):
+    """Where a gate keeps its builds."""
+    return folder.parent / f"{folder.name}-base"
+
+
+def failing(verdict):
+    """The benches that fail, each with its change in percent."""
+    return {row["subject"].removeprefix("bench:"): round(100 * (row["evidence"]["ratio"] - 1), 1) for row in verdict["rows"] if row["outcome"] == "regressed"}
 
 
 def at_placements(receipt, case):
@@ -302,7 +317,12 @@ def one(place, name, kind, number, arguments):
     what, function = change(folder, name, crate, kind, number)
     git(folder, "commit", "--quiet", "--all", "--message", what)
     explain = arguments.explain.split(",") if arguments.explain and kind == "moves" else []
-    code, verdict, receipt = gate(folder, crate, arguments, explain)
+    code, verdict, receipt = gate(folder, crate, arguments, "--against", "gated", "--bench-target", crate["bench"], "--base-folder", kept_at(folder),
+                                  *(f"--explain={case}" for case in explain))
+    again = {}
+    if arguments.linked:
+        _, of_linked, _ = gate(folder, crate, arguments, "--base-bin", linked(folder, crate, "base"), "--head-bin", linked(folder, crate, "head"))
+        again = {"linked": failing(of_linked)}
     outcomes = {}
     for row in verdict["rows"]:
         outcomes.setdefault(row["subject"], set()).add(row["outcome"])
@@ -315,14 +335,15 @@ def one(place, name, kind, number, arguments):
             "layout": sorted(bench for bench, outcome in reached.items() if "layout" in outcome),
             "beside": sorted(bench for bench, outcome in outcomes.items() if "regressed" in outcome and bench not in reached),
             "at_placements": {bench: at_placements(receipt, bench) for bench in reached},
-            "explained": len(explained), "right": right, "first": {case: names[0]["name"] if names else None for case, names in explained.items()}}
+            "explained": len(explained), "right": right, "first": {case: names[0]["name"] if names else None for case, names in explained.items()}} | again
 
 
 def table(results):
     """What is there, a line a crate."""
     print("\n| crate | only moved: gates | fail | inconclusive | slower: gates | fail | `layout` | inconclusive | pass | equivalent: gates | fail | inconclusive "
-          "| other benches fail | right function first | nothing named where nothing is slower | seconds a gate after builds: median, most |")
-    print("|" + "---|" * 16)
+          "| other benches fail | right function first | nothing named where nothing is slower | seconds a gate after builds: median, most "
+          "| as cargo links: benches that fail |")
+    print("|" + "---|" * 17)
     for name in CRATES:
         of = {kind: [one for one in results if one["crate"] == name and one["kind"] == kind] for kind in ("moves", "slower", "equivalent")}
         every = list(itertools.chain(*of.values()))
@@ -334,7 +355,9 @@ def table(results):
         shares = [f"{sum(one['right'] for one in of[kind])} of {sum(one['explained'] for one in of[kind])}" for kind in ("slower", "moves")]
         seconds = [one["seconds"] for one in every]
         cells = [name, *harmless["moves"], len(slower), *(slower.count(how) for how in ("fail", "layout", "inconclusive", "pass")), *harmless["equivalent"],
-                 sum(bool(one["beside"]) for one in of["slower"]), *shares, f"{statistics.median(seconds):.0f}, {max(seconds)}"]
+                 sum(bool(one["beside"]) for one in of["slower"]), *shares, f"{statistics.median(seconds):.0f}, {max(seconds)}",
+                 "; ".join(f"{one['kind']} {one['number']}: {', '.join(f'{bench} {change:+} %' for bench, change in one['linked'].items()) or 'none'}"
+                           for one in every if "linked" in one)]
         print("| " + " | ".join(map(str, cells)) + " |")
 
 
@@ -345,6 +368,7 @@ def main():
     for kind in ("moves", "slower", "equivalent"):
         parser.add_argument(f"--{kind}", type=int, default=5, metavar="N", help="commits of this kind for each crate")
     parser.add_argument("--explain", default="", help="cases to explain in gates that only move code, by comma")
+    parser.add_argument("--linked", action="store_true", help="gate each commit a second time, as cargo linked its programs")
     parser.add_argument("--place", type=pathlib.Path, default=ROOT / "target" / "layout-gates")
     parser.add_argument("--results", type=pathlib.Path, default=PARTS / "results.jsonl")
     arguments = parser.parse_args()
