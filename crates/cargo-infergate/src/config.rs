@@ -399,7 +399,7 @@ impl Layer {
         other
     }
 
-    /// Without the keys that `keeps` says no to.
+    /// Keeps the keys for which `keeps` is true.
     #[must_use]
     pub fn only(mut self, keeps: impl Fn(&str) -> bool) -> Self {
         self.0.retain(|key, _| keeps(key));

@@ -1,8 +1,9 @@
 //! Which functions a case runs: its worker is started under a tracer of the system's, which stops it where one of them begins.
 //!
-//! A function is stopped at once in each case, and then is as it was, so a watched process is about as fast as any other. The tracer sees
-//! every thread and every copy of the process. A program that it starts is not watched, and neither is code from a library beside it:
-//! then what it runs is not known. Linux on x86-64; elsewhere nothing is known.
+//! The tracer stops the process the first time a function begins in a case, then removes the breakpoint. So a watched
+//! process runs at about full speed. The tracer sees every thread and every copy of the process. A program that it
+//! starts is not watched, and neither is code from a library beside it: then what it runs is not known. Linux on
+//! x86-64; elsewhere nothing is known.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tracer;
@@ -24,7 +25,7 @@ use infergate_core::worker::{Client, Launcher, Program, Sampling, Timeouts, ensu
 use infergate_receipts::PairedCase;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub use tracer::trace;
+pub use tracer::run_tracer;
 
 /// The hidden command that traces.
 pub const COMMAND: &str = "__coverage";
@@ -33,8 +34,8 @@ pub const COMMAND: &str = "__coverage";
 const READY_WITHIN: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A watched case runs this part of a block's pairs.
-const PAIRS_SHARE: usize = 16;
+/// A watched case runs one sixteenth of a block's pairs.
+const PAIRS_DIVISOR: usize = 16;
 
 /// The word of a line that says that all functions are watched, with the process's number.
 const WATCHED: &str = "watched";
@@ -43,9 +44,9 @@ const AGAIN: &str = "again";
 /// The word of a line that says that another program was started, with its name.
 const STARTED: &str = "started";
 
-/// Which of `functions`, the places where they begin in `program` loaded at zero, begin while a process loads, or prepares and runs each of
-/// `cases` as blocks do. Two processes do that, the second in reverse order: what a process does once, in whichever case comes first, is
-/// seen in two of them.
+/// For each case: which of `functions` run while a process loads, prepares and runs it. A function is its address in
+/// `program` loaded at zero. Two processes run the cases, the second in reverse order, to see what only the first case
+/// of a process does.
 ///
 /// # Errors
 /// A clause that says why that is not known.
@@ -82,9 +83,10 @@ pub fn watch(
             ensure_not(cancelled)?;
             let before = watch_again(client.process_id(), at + 1, &text)?;
             client.prepare(case.id, None)?;
-            // What a bench does from its second iteration on alone is done behind the untimed one.
+            // With the untimed warm-up iteration before it, the timed one also shows what a bench does only from its
+            // second iteration on.
             let sampling = Sampling { warm_up: case.warm_up, ..Sampling::of(1, case.iterations_per_sample) };
-            for _ in 0..case.pairs.div_ceil(PAIRS_SHARE).max(1) {
+            for _ in 0..case.pairs.div_ceil(PAIRS_DIVISOR).max(1) {
                 client.sample_as(case.id, sampling)?;
             }
             let all = text()?;

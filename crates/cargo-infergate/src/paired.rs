@@ -7,7 +7,6 @@
 
 mod alike;
 mod benches;
-mod block;
 mod contract;
 mod excluded_benches;
 pub mod iterations;
@@ -15,6 +14,7 @@ pub mod load_window;
 mod one_core;
 pub mod pairs;
 mod pilot;
+mod process_pair;
 mod request;
 mod started;
 mod windows;
@@ -23,7 +23,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use infergate_build::pages::Turns;
+use infergate_build::pages::StartFiles;
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::{Clock as _, MonotonicClock};
 use infergate_core::process::{RANDOM_SEED, stack};
@@ -45,31 +45,31 @@ pub struct PairedRun<'a> {
     cancelled: &'a AtomicBool,
     /// It began with the pilot.
     clock: MonotonicClock,
-    /// What is no part of the time to measure in, as linking.
+    /// Time that does not count against the budget, such as linking.
     unbudgeted_ns: u64,
     receipt: PairedReceipt,
     /// Base and head, once for each placement of what changed, or for each pair of servers that run already.
     builds: Vec<(WorkerFile, WorkerFile)>,
-    /// Where both are started, if not where they lie.
-    turns: Option<Turns>,
+    /// The two files that both sides are started from, in turn. `None`: each side is started from its own file.
+    start_files: Option<StartFiles>,
     /// How long answers of base and of head may take.
     timeouts: (Timeouts, Timeouts),
-    order: Order,
+    order: StartOrder,
     pairs: Pairs,
     /// The time that starting a process of each side takes, nanoseconds.
     starts_ns: u64,
     /// Whether a block starts all placements.
-    visits_all: bool,
+    starts_all_placements: bool,
     /// The longest block so far, or the pilot's estimate.
     block_ns: u64,
     /// The cases that the budget holds; `None`: all.
-    in_budget: Option<Vec<Case>>,
+    cases_in_budget: Option<Vec<Case>>,
 }
 
 impl<'a> PairedRun<'a> {
-    /// The next blocks compare two other builds of the same thing, by the same plan.
-    pub fn exchange(&mut self, base: WorkerFile, head: WorkerFile) {
-        (self.builds, self.turns, self.receipt.alike) = (vec![(base, head)], None, None);
+    /// Replaces both builds. Cases, limits and sizes stay.
+    pub fn replace_builds(&mut self, base: WorkerFile, head: WorkerFile) {
+        (self.builds, self.start_files, self.receipt.alike) = (vec![(base, head)], None, None);
     }
 
     /// What is known so far.
@@ -79,7 +79,7 @@ impl<'a> PairedRun<'a> {
 
     /// Takes what is known of each case from a calibration of this machine class in place of the pilot's guess. Before the
     /// first block only: limits are fixed from then on.
-    pub fn expect(&mut self, noise: &[Noise]) {
+    pub fn take_noise_of_calibration(&mut self, noise: &[Noise]) {
         for case in self.receipt.cases.iter_mut().filter(|case| case.timed && case.load.is_none()) {
             let known = noise.iter().find(|noise| noise.case == case.id);
             if let Some((std, noise)) = known.and_then(|noise| Some((noise.std?, noise))) {
@@ -89,7 +89,7 @@ impl<'a> PairedRun<'a> {
     }
 
     /// Takes what each case runs of what changed. A case that runs none of it, and whose output is the same, is not timed.
-    pub fn leave_unreached(&mut self, runs: Vec<CodeRuns>) {
+    pub fn drop_cases_that_run_nothing_changed(&mut self, runs: Vec<CodeRuns>) {
         let Some(code) = &mut self.receipt.code else { return };
         code.runs = runs;
         let is_unreached = |case: &&mut PairedCase| {
@@ -113,8 +113,8 @@ impl<'a> PairedRun<'a> {
         usize::try_from(left_ns / u128::from(self.block_ns.max(1))).ok()
     }
 
-    /// Where the budget does not hold the fewest blocks that a verdict takes: times as many cases as it holds them of, those first that
-    /// take least. Gives how many are left out.
+    /// If the budget is too short for a verdict on all cases, keeps the cheapest cases that fit, at least one. Returns
+    /// the number of cases dropped.
     pub fn fit_to_budget(&mut self) -> usize {
         let Some(blocks) = self.blocks_in_budget().filter(|blocks| *blocks < fewest_to_pass()) else { return 0 };
         let room_ns = (blocks as f64 + 1.0) * self.block_ns as f64 / fewest_to_pass() as f64;
@@ -131,7 +131,7 @@ impl<'a> PairedRun<'a> {
                 taken.pop();
             }
         }
-        self.in_budget = Some(taken.iter().map(|case| case.id).collect());
+        self.cases_in_budget = Some(taken.iter().map(|case| case.id).collect());
         self.block_ns = (starts_ns + self.pairs.block_ns(&taken, builds)).max(0.0) as u64;
         all - taken.len()
     }
@@ -145,7 +145,7 @@ impl<'a> PairedRun<'a> {
     ) -> Result<PairedReceipt, WorkerError> {
         loop {
             let all = open(&self.receipt);
-            let is_in_budget = |case: &Case| self.in_budget.as_ref().is_none_or(|taken| taken.contains(case));
+            let is_in_budget = |case: &Case| self.cases_in_budget.as_ref().is_none_or(|taken| taken.contains(case));
             let cases: Vec<Case> = all.iter().copied().filter(is_in_budget).collect();
             if let Some(broken) = head_computes_between(&self.receipt) {
                 self.receipt.invalid.push(broken);
@@ -183,7 +183,7 @@ impl<'a> PairedRun<'a> {
         }
     }
 
-    /// One block of `cases`; `done` of them were measured before.
+    /// One block of `cases`. `done` blocks came before.
     ///
     /// # Errors
     /// As [`run`](Self::run); [`WorkerError::Interrupted`] when it was cancelled.
@@ -214,14 +214,15 @@ impl<'a> PairedRun<'a> {
         let planned = self.planned(cases);
         let builds = self.builds_of(done);
         for (at, build) in builds.iter().enumerate() {
-            // From one pair of processes to the next both orders turn round.
-            let turned = |side: Side| if at % 2 == 0 { side } else { side.other() };
-            let mut pair = self.start_pair(turned(started_first), cases, *build, done * builds.len() + at)?;
+            // Both orders flip from one pair of processes to the next.
+            let side_in_this_pair = |side: Side| if at % 2 == 0 { side } else { side.other() };
+            let mut pair =
+                self.start_pair(side_in_this_pair(started_first), cases, *build, done * builds.len() + at)?;
             for (nth, case) in planned.iter().filter(|case| case.load.is_none()).enumerate() {
                 show(&case.id.to_string(), nth);
                 let wanted = pairs.get(&case.id).copied().unwrap_or(case.pairs);
                 let pairs = pairs::of_each_build(wanted, builds.len());
-                let measured = pair.measure(&PairedCase { pairs, ..case.clone() }, turned(ran_first));
+                let measured = pair.measure(&PairedCase { pairs, ..case.clone() }, side_in_this_pair(ran_first));
                 let mut measured = measured.map_err(|error| error.about(case.id))?;
                 measured.placements.extend(self.receipt.alike.is_some().then_some(*build));
                 match record.cases.iter_mut().find(|block| block.id == case.id) {
@@ -243,8 +244,9 @@ impl<'a> PairedRun<'a> {
         Ok(record)
     }
 
-    /// Whoever drops an engine that crashes then, or hangs, has a server that cannot be stopped.
-    fn note_ends(&mut self, pair: block::Pair<'_>) {
+    /// Notes a head that crashes or hangs at its end, if base does not: a server with such an engine could not be
+    /// stopped.
+    fn note_ends(&mut self, pair: process_pair::ProcessPair<'_>) {
         if let (None, Some(how)) = (pair.base.finish(), pair.head.finish()) {
             let note =
                 Note::from(format!("head's process does not end well behind its last answer, and base's does: {how}"));
@@ -259,7 +261,8 @@ impl<'a> PairedRun<'a> {
         self.request.is_of_bench_target() && self.receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench)
     }
 
-    /// Blocks until the first that can decide; behind it any may be the last, up to these.
+    /// The block count that the progress bar shows: the fewest that can decide, then the most that budget and
+    /// `MAX_BLOCKS` allow.
     fn end_in_sight(&self, done: usize) -> usize {
         if self.request.quick {
             return QUICK_BLOCKS;
@@ -287,10 +290,10 @@ impl<'a> PairedRun<'a> {
         cases: &[Case],
         build: usize,
         number: usize,
-    ) -> Result<block::Pair<'a>, WorkerError> {
+    ) -> Result<process_pair::ProcessPair<'a>, WorkerError> {
         let (base, head) = &self.builds[build];
-        let turned = self.turns.as_ref().and_then(|turns| turns.next(base, head).ok());
-        let (base, head) = turned.unwrap_or_else(|| (base.clone(), head.clone()));
+        let files_to_start = self.start_files.as_ref().and_then(|files| files.next(base, head).ok());
+        let (base, head) = files_to_start.unwrap_or_else(|| (base.clone(), head.clone()));
         // Another one in each pair, and one that nobody can know: an engine may draw keys from it.
         let seed = format!("{:016x}", fastrand::u64(..));
         let alike = |file: WorkerFile| {
@@ -308,7 +311,7 @@ impl<'a> PairedRun<'a> {
         });
         let (one, other) = (one?, other?);
         let (base, head) = if first == Side::Base { (one, other) } else { (other, one) };
-        Ok(block::Pair { base, head, nth: self.receipt.blocks.len(), last_asked: Side::Head })
+        Ok(process_pair::ProcessPair { base, head, nth: self.receipt.blocks.len(), last_asked: Side::Head })
     }
 
     fn spawn(&self, side: Side, (base, head): &(WorkerFile, WorkerFile)) -> Result<Client<'a>, WorkerError> {
@@ -336,17 +339,17 @@ impl<'a> PairedRun<'a> {
     }
 }
 
-/// Who is started first, and who runs first: drawn so that every two blocks in a row balance both, and every four blocks hold each combination
-/// once. The process that is started second was 0.28 % faster on decode (standard error 0.06 %, 312 blocks); prefill and generation showed
-/// nothing.
+/// Which side is started first, and which runs first, drawn by the seed. Each group of four blocks has each combination
+/// once. Its first two blocks balance both, and so do its last two. The process that is started second was 0.28 %
+/// faster on decode (standard error 0.06 %, 312 blocks); prefill and generation showed nothing.
 #[derive(Debug, Clone)]
-struct Order {
+struct StartOrder {
     random: fastrand::Rng,
     /// Of the group of four under way, those to come; the next one is last.
     waiting: Vec<(Side, Side)>,
 }
 
-impl Order {
+impl StartOrder {
     /// The same seed gives the same orders.
     fn new(seed: u64) -> Self {
         Self { random: fastrand::Rng::with_seed(seed), waiting: Vec::new() }

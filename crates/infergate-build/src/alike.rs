@@ -2,8 +2,8 @@
 //!
 //! Where a function starts decides how fast a short loop in it runs, and a linker moves all functions behind one that grew. Linked
 //! in one order, functions that are the same come first and lie at the same addresses in base and head: whatever placement costs them
-//! cancels in the ratio. What did change follows behind a filler. Almost all of its luck is its start modulo the 64 bytes of a
-//! cache line, so each side is linked once for each of [`PLACEMENTS`] starts, and every block times all of them.
+//! cancels in the ratio. What did change follows behind a filler. How fast it runs depends mostly on where it starts within the 64 bytes of
+//! a cache line, so each side is linked once for each of [`PLACEMENTS`] starts, and every block times all of them.
 
 mod constants;
 
@@ -21,10 +21,10 @@ use object::{
 };
 
 use super::relink::{Inputs, Linker};
-use crate::code::sides::{Sides, addresses};
+use crate::code::sides::{Addresses, Linked, Sides, addresses};
 use crate::code::units::Unit;
 use crate::code::{read, sides};
-use constants::Named;
+use constants::ConstantNames;
 
 /// Starts of the changed functions within a cache line, one link of each side for each.
 pub const PLACEMENTS: usize = 4;
@@ -43,66 +43,91 @@ struct Order {
     pads: Vec<Pad>,
 }
 
-/// A stretch of bytes that stands for what the other side has there.
+/// Padding, as long as what the other side has more.
 struct Pad {
     name: String,
     bytes: u64,
     align: u64,
 }
 
-/// The functions of base and head, by their keys.
+/// The functions of one symbol: one, or the copies that the compiler made for several object files. The linker orders them together.
+type Copies<'s, 'data> = Vec<&'s Unit<'data>>;
+
+/// The functions of base and head.
 #[derive(Default)]
 struct Functions<'s, 'data> {
-    /// Those that both have with the same instructions.
-    same: Vec<[&'s Unit<'data>; 2]>,
-    /// Those that differ, or that one side lacks.
-    rest: Vec<[Option<&'s Unit<'data>>; 2]>,
-    /// Those whose key stands for several: linkers order these by themselves.
-    several: [Vec<&'s Unit<'data>>; 2],
+    /// Those that both have with the same instructions; those of which there are copies last, since the linker may leave some out.
+    same: Vec<[Copies<'s, 'data>; 2]>,
+    /// Those with other ones, or that one side lacks.
+    changed: Vec<[Option<&'s Unit<'data>>; 2]>,
+    /// Those of which neither side says which is meant.
+    ambiguous: [Copies<'s, 'data>; 2],
 }
 
 impl<'s, 'data> Functions<'s, 'data> {
     fn of(Sides(sides): &'s Sides<'data>) -> Self {
-        let keys: BTreeSet<&String> = sides.iter().flat_map(|side| side.functions.keys()).collect();
         let mut found = Self::default();
-        for key in keys {
-            let both = sides.each_ref().map(|side| {
-                let functions = side.functions.get(key).into_iter().flatten();
-                functions.map(|function| side.unit(*function)).collect::<Vec<_>>()
-            });
-            match both.each_ref().map(Vec::as_slice) {
-                [[was], [is]] if was.shape == is.shape => found.same.push([*was, *is]),
-                [[] | [_], [] | [_]] => found.rest.push(both.map(|side| side.first().copied())),
-                _ => found.several.iter_mut().zip(both).for_each(|(several, side)| several.extend(side)),
+        let names: BTreeSet<&String> = sides.iter().flat_map(|side| side.functions.keys()).collect();
+        for name in names {
+            let [base, mut head] = sides.each_ref().map(|side| copies(side, name));
+            let mut left: [Vec<Copies>; 2] = [Vec::new(), Vec::new()];
+            for copies in base {
+                let hashes = |copies: &Copies| copies.iter().map(|unit| unit.own_hash).collect::<Vec<_>>();
+                match head.iter().position(|others| hashes(others) == hashes(&copies)) {
+                    Some(at) => found.same.push([copies, head.remove(at)]),
+                    None => left[0].push(copies),
+                }
+            }
+            left[1] = head;
+            match left.each_ref().map(|copies| copies.concat()).each_ref().map(Vec::as_slice) {
+                [[] | [_], [] | [_]] => found.changed.push(left.map(|copies| copies.concat().first().copied())),
+                _ => found.ambiguous.iter_mut().zip(left).for_each(|(all, left)| all.extend(left.concat())),
             }
         }
+        found.changed.retain(|both| both.iter().any(Option::is_some));
+        found.same.sort_by_key(|[base, _]| base.len() > 1);
         found
     }
 
-    /// The order of base, which is side 0, or of head: the same functions in an order drawn from `seed`, the filler, the rest by name, each
-    /// padded to the longer side, then names that stand for several functions.
+    /// The order of base, which is side 0, or of head:
+    /// 1. the same functions, shuffled by `seed`, and those of which there are copies;
+    /// 2. the filler, which sets the placement;
+    /// 3. functions that changed, by name, each padded to the longer side;
+    /// 4. ambiguous ones.
     fn order(&self, side: usize, seed: u64, placement: usize) -> Order {
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut same = self.same.clone();
-        random.shuffle(&mut same);
+        let mut same: Vec<&[Copies; 2]> = self.same.iter().collect();
+        random.shuffle(&mut same[..self.same.partition_point(|[base, _]| base.len() == 1)]);
         let mut order = Order::default();
-        order.add(same.iter().map(|both| both[side]));
+        order.add(same.into_iter().flat_map(|both| both[side].iter().copied()));
         let bytes = FUNCTION_ALIGN * placement as u64 + LINE_BYTES * random.u64(1..PAGE_BYTES / LINE_BYTES);
         order.pad(Pad { name: "infergate_filler".to_owned(), bytes, align: PAGE_BYTES });
-        for (at, both) in self.rest.iter().enumerate() {
+        for (at, both) in self.changed.iter().enumerate() {
             let (own, other) = (both[side], both[1 - side]);
             order.add(own.into_iter());
             let bytes = |function: Option<&Unit>| function.map_or(0, |function| function.bytes);
             let missing = bytes(other).saturating_sub(bytes(own));
             if missing > 0 {
-                // Behind a function it goes on where that ends; in place of one it starts as that does.
+                // In place of a function that is missing, padding starts as that would.
                 let align = other.filter(|_| own.is_none()).map_or(1, |other| other.align.min(FUNCTION_ALIGN));
                 order.pad(Pad { name: format!("infergate_pad_{at}"), bytes: missing, align });
             }
         }
-        order.add(self.several[side].iter().copied());
+        order.add(self.ambiguous[side].iter().copied());
         order
     }
+}
+
+/// The functions of a name, by symbol, in the order of the object files.
+fn copies<'s, 'data>(side: &'s Linked<'data>, name: &String) -> Vec<Copies<'s, 'data>> {
+    let mut found: Vec<Copies> = Vec::new();
+    for unit in side.functions.get(name).into_iter().flatten().map(|function| side.unit(*function)) {
+        match found.iter_mut().find(|copies| copies[0].symbols == unit.symbols) {
+            Some(copies) => copies.push(unit),
+            None => found.push(vec![unit]),
+        }
+    }
+    found
 }
 
 impl Order {
@@ -141,7 +166,7 @@ fn object_of(pads: &[Pad]) -> Result<Vec<u8>, object::write::Error> {
 }
 
 /// What is linked for one side.
-pub struct Side<'a> {
+pub struct LinkJob<'a> {
     pub linker: &'a Linker,
     /// Where each placement goes.
     pub files: Vec<PathBuf>,
@@ -149,40 +174,42 @@ pub struct Side<'a> {
     pub folder: PathBuf,
 }
 
-/// Links both sides once for each of their files, one a placement. Gives how many functions of base lie at the same address in head, with the
-/// same code; and how many base has.
+/// Links both sides once for each of their files, one a placement. Gives how many functions of base lie at the same address in head with the
+/// same instructions, and how many base has.
 ///
 /// # Errors
 /// Why they cannot be laid out alike: no names of functions, a linker other than lld; and when it was cancelled.
-pub fn link(base: &Side, head: &Side, seed: u64) -> Result<(usize, usize)> {
+pub fn link(base: &LinkJob, head: &LinkJob, seed: u64) -> Result<(usize, usize)> {
     for side in [base, head] {
         fs::create_dir_all(&side.folder).with_context(|| format!("{}: cannot be made", side.folder.display()))?;
     }
     let (of_base, of_head) = both(|| base.linker.inputs(), || head.linker.inputs());
     let (of_base, of_head, programs) = (of_base?, of_head?, [base.linker.built()?, head.linker.built()?]);
-    let starts = starts(&programs)?;
+    let section_addresses = section_addresses(&programs)?;
     let sides = sides([&of_base, &of_head], &programs)?;
     let functions = Functions::of(&sides);
     ensure!(!functions.same.is_empty(), "the programs do not name their functions");
-    let [base_named, head_named] = sides.0.each_ref().map(Named::of);
-    let link = |side: &Side, number: usize, inputs: &Inputs, named: [&Named; 2]| {
+    let [base_named, head_named] = sides.0.each_ref().map(ConstantNames::of);
+    let link_side = |side: &LinkJob, number: usize, inputs: &Inputs, named: [&ConstantNames; 2]| {
         let words = side.named_inputs(inputs, named[0])?;
         let orders = (0..side.files.len()).map(|placement| functions.order(number, seed, placement));
-        side.link_all(&words, &named[0].in_order(named[1]), orders, starts)
+        side.link_all(&words, &named[0].link_order(named[1]), orders, section_addresses)
     };
     let (was, is) = both(
-        || link(base, 0, &of_base, [&base_named, &head_named]),
-        || link(head, 1, &of_head, [&head_named, &base_named]),
+        || link_side(base, 0, &of_base, [&base_named, &head_named]),
+        || link_side(head, 1, &of_head, [&head_named, &base_named]),
     );
     is.and(was)?;
-    let (was, is) = (read(&base.files[0])?, read(&head.files[0])?);
-    let (was, is) = (addresses(&was)?, addresses(&is)?);
-    let is_alike = |both: &&[&Unit; 2]| {
-        let [was, is] = [(&was, both[0]), (&is, both[1])].map(|(all, unit)| all.get(unit.symbols.first()?));
-        was.is_some() && was == is
+    let (base_program, head_program) = (read(&base.files[0])?, read(&head.files[0])?);
+    let (of_base, of_head) = (addresses(&base_program)?, addresses(&head_program)?);
+    let at_same_address = |[base, head]: &[Copies; 2]| {
+        let found = |all: &Addresses, copies: &Copies| all.get(copies[0].symbols.first()?).cloned();
+        found(&of_base, base)
+            .filter(|addresses| found(&of_head, head).as_ref() == Some(addresses))
+            .map_or(0, |all| all.len())
     };
-    let all = sides.0[0].functions.values().map(Vec::len).sum();
-    Ok((functions.same.iter().filter(is_alike).count(), all))
+    let all: BTreeSet<&u64> = sides.0[0].addresses.values().flatten().collect();
+    Ok((functions.same.iter().map(at_same_address).sum(), all.len()))
 }
 
 /// Does both at once.
@@ -197,7 +224,7 @@ pub fn both<B, H: Send>(base: impl FnOnce() -> B, head: impl FnOnce() -> H + Sen
 ///
 /// # Errors
 /// What is not for x86-64, or has constants behind its code.
-fn starts(programs: &[Vec<u8>; 2]) -> Result<(u64, u64)> {
+fn section_addresses(programs: &[Vec<u8>; 2]) -> Result<(u64, u64)> {
     /// Room for what orders and pads add.
     const SPARE_BYTES: u64 = 64 << 10;
     let (mut constants, mut between) = (0, 0);
@@ -213,26 +240,27 @@ fn starts(programs: &[Vec<u8>; 2]) -> Result<(u64, u64)> {
     Ok((constants, (constants + between + SPARE_BYTES).next_multiple_of(SPARE_BYTES)))
 }
 
-impl Side<'_> {
+impl LinkJob<'_> {
     /// The words of the linker's command with object files whose constants have names.
-    fn named_inputs(&self, inputs: &Inputs, named: &Named) -> Result<Vec<String>> {
+    fn named_inputs(&self, inputs: &Inputs, named: &ConstantNames) -> Result<Vec<String>> {
         let folder = self.folder.join("objects");
         fs::create_dir_all(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
-        let (mut words, mut count, mut is_whole) = (Vec::new(), 0, false);
+        let (mut words, mut count, mut in_whole_archive) = (Vec::new(), 0, false);
         for (word, objects) in &inputs.0 {
-            is_whole = if word.ends_with("-whole-archive") { !word.ends_with("-no-whole-archive") } else { is_whole };
+            in_whole_archive =
+                if word.ends_with("-whole-archive") { !word.ends_with("-no-whole-archive") } else { in_whole_archive };
             let first = count;
             count += objects.len();
             let is_archive = !word.ends_with(".o");
-            // Functions of that one may be there twice; the linker chooses.
-            if objects.is_empty() || is_archive && (is_whole || word.contains("compiler_builtins")) {
+            // Of compiler_builtins the linker takes what is nowhere else, so it has to see the archive.
+            if objects.is_empty() || is_archive && (in_whole_archive || word.contains("compiler_builtins")) {
                 words.push(word.clone());
                 continue;
             }
             words.extend(is_archive.then(|| "-Wl,--start-lib".to_owned()));
             for (number, object) in (first..).zip(objects) {
                 let path = folder.join(format!("{number}.o"));
-                let bytes = named.name_all(number, object);
+                let bytes = named.with_names(number, object);
                 fs::write(&path, bytes.as_deref().unwrap_or(object))
                     .with_context(|| format!("{}: cannot be written", path.display()))?;
                 words.push(path.to_string_lossy().into_owned());
@@ -314,7 +342,7 @@ mod tests {
             let folder = folder.path().join(name);
             fs::create_dir_all(&folder).expect("a folder");
             let files = (0..PLACEMENTS).map(|at| folder.join(format!("program-{at}"))).collect();
-            Side { linker, files, folder }
+            LinkJob { linker, files, folder }
         };
         let (base, head) = (side(&was, "b"), side(&is, "h"));
         let (same, functions) = link(&base, &head, 1).expect("lld");

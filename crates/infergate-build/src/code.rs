@@ -1,7 +1,7 @@
-//! What changed between two programs, by what their linkers were given: nothing, or these functions.
+//! What changed between two programs: nothing, or a list of functions. The gate asks before it times anything, which takes seconds.
 //!
-//! It is looked at before anything is timed and takes seconds. What cannot be read counts as changed: to call changed code the same would
-//! let a regression pass. A panic's line is all that may differ.
+//! It compares what each linker was given. What cannot be read counts as changed, because a regression in code that is called the same would
+//! pass. Only line and column of a panic may differ.
 
 pub mod changed;
 pub mod names;
@@ -22,7 +22,7 @@ pub use names::readable;
 use sides::{Sides, addresses};
 use units::Units;
 
-/// No program is larger. A file can be, and take no room on its disk.
+/// Larger files are refused: one without contents on its disk can claim any size.
 const MAX_PROGRAM_BYTES: u64 = 2 << 30;
 
 /// The bytes of an executable.
@@ -32,9 +32,9 @@ pub fn read(program: &Path) -> Result<Vec<u8>> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Comparison {
-    /// They were made of the same, but for lines of panics.
+    /// They were linked of the same, in the same way.
     Same,
-    /// They were not. What differs; `None` where an executable does not say where its functions are.
+    /// They were not. In what they differ; `None` if an executable does not name its functions.
     Differ(Option<Changed>),
 }
 
@@ -43,36 +43,39 @@ pub enum Comparison {
 /// # Errors
 /// Why that cannot be: files that are gone, another format, libraries beside the program.
 pub fn compare(base: &Linker, head: &Linker) -> Result<Comparison> {
-    let (was, is) = both(|| base.inputs(), || head.inputs());
-    let (was, is, programs) = (was?, is?, [base.built()?, head.built()?]);
+    let (base_inputs, head_inputs) = both(|| base.inputs(), || head.inputs());
+    let (base_inputs, head_inputs, programs) = (base_inputs?, head_inputs?, [base.built()?, head.built()?]);
     for program in &programs {
         let file = ElfFile64::<LittleEndian>::parse(&**program)?;
         ensure!(file.kind() == ObjectKind::Dynamic, "it is not position-independent");
     }
     ensure!(
-        !was.has_own_libraries() && !is.has_own_libraries(),
+        !base_inputs.has_own_libraries() && !head_inputs.has_own_libraries(),
         "it looks for libraries at a place of its own (RUNPATH)"
     );
-    let sides = sides([&was, &is], &programs)?;
+    let sides = sides([&base_inputs, &head_inputs], &programs)?;
     let mut changed = Changed::between(&sides);
-    changed.is_all &= was.options() == is.options();
+    changed.is_all &= base_inputs.options() == head_inputs.options();
     if changed.is_all && changed.functions.is_empty() {
         return Ok(Comparison::Same);
     }
     Ok(Comparison::Differ(sides.0.iter().all(|side| !side.addresses.is_empty()).then_some(changed)))
 }
 
-/// Base and head, side by side: what each linker was given, and what it made.
+/// Reads what each linker was given, and which of it is in the program.
 ///
 /// # Errors
 /// What cannot be read.
-pub fn sides<'data>([base, head]: [&'data Inputs; 2], [was, is]: &'data [Vec<u8>; 2]) -> Result<Sides<'data>> {
+pub fn sides<'data>(
+    [base, head]: [&'data Inputs; 2],
+    [base_program, head_program]: &'data [Vec<u8>; 2],
+) -> Result<Sides<'data>> {
     let (of_base, of_head) = both(|| Units::read(&base.objects()), || Units::read(&head.objects()));
-    Ok(Sides::new([of_base?, of_head?], [addresses(was)?, addresses(is)?]))
+    Ok(Sides::new([of_base?, of_head?], [addresses(base_program)?, addresses(head_program)?]))
 }
 
-/// Whether two executables or libraries load the same bytes at the same places; false for what is none, as a script, which reads others.
-pub fn is_loaded_alike(base: &[u8], head: &[u8]) -> bool {
+/// Whether two executables or libraries load the same bytes at the same places; false for anything but ELF: a script's bytes do not say what it runs.
+pub fn loads_same_bytes(base: &[u8], head: &[u8]) -> bool {
     let loaded = |bytes| {
         let file = ElfFile64::<LittleEndian>::parse(bytes).ok()?;
         let sections = file.sections().filter_map(|section| {

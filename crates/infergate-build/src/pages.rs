@@ -12,14 +12,14 @@ use infergate_core::worker::{Program, WorkerFile};
 
 /// Two files that both sides are started from, each at a path beside its own builds.
 #[derive(Debug, Clone)]
-pub struct Turns {
+pub struct StartFiles {
     /// Where base is started.
     pub base: PathBuf,
     /// Where head is started.
     pub head: PathBuf,
 }
 
-impl Turns {
+impl StartFiles {
     /// `base` and `head` as they are to be started, each in the file that the other had the last time.
     ///
     /// # Errors
@@ -63,9 +63,9 @@ mod tests {
         fs::write(path("older"), "the older program").expect("a file");
         fs::write(path("newer"), "the newer one").expect("a file");
         let open = |name: &str| WorkerFile::open(&path(name)).expect("a program");
-        let turns = Turns { base: path("base"), head: path("head") };
+        let start_files = StartFiles { base: path("base"), head: path("head") };
         let next = || {
-            let (base, head) = turns.next(&open("older"), &open("newer")).expect("files");
+            let (base, head) = start_files.next(&open("older"), &open("newer")).expect("files");
             assert_eq!([base.sha256(), head.sha256()], [open("older").sha256(), open("newer").sha256()]);
             assert_eq!([base.path(), head.path()], [path("base"), path("head")]);
             [base, head].map(|file| fs::metadata(file.path()).expect("a file").ino())

@@ -32,7 +32,7 @@ pub enum Slot {
     /// What is compared with.
     Base,
     /// The same with the benches of one package of head laid over it. Others are built of base's own files.
-    Laid,
+    WithHeadsBenches,
     /// A step of a bisection.
     Step,
     /// HEAD on another dependency or toolchain.
@@ -46,7 +46,7 @@ impl Slot {
     pub fn name(self, wanted: &Wanted) -> String {
         let name = match self {
             Self::Base => "base",
-            Self::Laid => match &wanted.bench.package {
+            Self::WithHeadsBenches => match &wanted.bench.package {
                 Some(package) => return format!("laid-{}", file_word(package)),
                 None => "laid",
             },

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 
 use super::alike::{self, PLACEMENTS, both};
 use super::bench_target::Source;
-use super::pages::Turns;
+use super::pages::StartFiles;
 use super::relink::Linker;
 use super::{criterion_front, progress};
 use crate::code::{self, Comparison};
@@ -42,8 +42,9 @@ impl Source {
         Linker::capture(self)?.context("the last crate does not build with its object files kept")
     }
 
-    /// Beside the plain build: benches look for other files by where they lie themselves. Names of equal length, which a process finds
-    /// on its stack, and others for each package, since bench targets of one name lie in one folder.
+    /// Beside the plain build: benches look for other files by where they lie themselves. Both sides' names have the
+    /// same length, because a process has its own path on its stack. The name has a hash of the package in it, because
+    /// two packages can have bench targets of one name.
     fn path(&self, plain: &Path, what: &str) -> PathBuf {
         let (target, whose) = (&self.bench.target, sha256::of(self.bench.name()));
         plain.with_file_name(format!("{target}-{what}-{}{}", &whose[..8], std::env::consts::EXE_SUFFIX))
@@ -68,7 +69,7 @@ impl Sources {
         if let (Some(base), Some(head)) = (&self.base, &self.head) {
             return code::compare(&base.linker()?, &head.linker()?);
         }
-        let is_same = code::is_loaded_alike(&code::read(&base.path)?, &code::read(&head.path)?);
+        let is_same = code::loads_same_bytes(&code::read(&base.path)?, &code::read(&head.path)?);
         Ok(if is_same { Comparison::Same } else { Comparison::Differ(None) })
     }
 
@@ -83,9 +84,9 @@ impl Sources {
 #[derive(Debug, Clone)]
 pub struct Alike {
     /// Base and head; never empty.
-    pub pairs: Vec<(WorkerFile, WorkerFile)>,
+    pub programs: Vec<(WorkerFile, WorkerFile)>,
     /// Where they are started.
-    pub turns: Turns,
+    pub start_files: StartFiles,
     /// Functions of base that lie at the same address in head, with the same code.
     pub same: usize,
     /// Functions of base.
@@ -123,7 +124,7 @@ fn link((base, was): (&Source, &Program), (head, is): (&Source, &Program), seed:
     let (was, is) = (was.open()?, is.open()?);
     let (of_base, of_head) = both(|| base.linker(), || head.linker());
     let (of_base, of_head) = (of_base?, of_head?);
-    let side = |source: &Source, plain: &WorkerFile, linker| alike::Side {
+    let side = |source: &Source, plain: &WorkerFile, linker| alike::LinkJob {
         linker,
         files: (0..PLACEMENTS).map(|placement| source.path(plain.path(), &format!("alike{placement}"))).collect(),
         folder: source.links.join("links"),
@@ -135,7 +136,8 @@ fn link((base, was): (&Source, &Program), (head, is): (&Source, &Program), seed:
     }
     let (same, functions) = linked?;
     let open = |path: &Path, plain: &WorkerFile| Program { path: path.to_owned(), ..plain.program().clone() }.open();
-    let pairs = of_base.files.iter().zip(&of_head.files).map(|(base, head)| Ok((open(base, &was)?, open(head, &is)?)));
-    let turns = Turns { base: base.path(was.path(), "turns"), head: head.path(is.path(), "turns") };
-    Ok(Alike { pairs: pairs.collect::<Result<_>>()?, turns, same, functions })
+    let programs =
+        of_base.files.iter().zip(&of_head.files).map(|(base, head)| Ok((open(base, &was)?, open(head, &is)?)));
+    let start_files = StartFiles { base: base.path(was.path(), "turns"), head: head.path(is.path(), "turns") };
+    Ok(Alike { programs: programs.collect::<Result<_>>()?, start_files, same, functions })
 }

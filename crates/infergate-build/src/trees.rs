@@ -58,8 +58,8 @@ impl Trees {
             let text = format!("neither base nor head has the bench target '{}'; {remedy}", wanted.bench.target);
             return Err(WorkerError::NotComparable(text).into());
         };
-        let tree = self.get(Slot::Laid, wanted, || {
-            let mut tree = Tree::checkout(revision, Slot::Laid, wanted)?;
+        let tree = self.get(Slot::WithHeadsBenches, wanted, || {
+            let mut tree = Tree::checkout(revision, Slot::WithHeadsBenches, wanted)?;
             tree.take_lock_file(&head.lock_file())?;
             harness::lay(own, &head, &tree)?;
             tree.forget_workspace();

@@ -13,9 +13,9 @@ pub enum Outcome {
     Pass,
     /// Memory grew, and no leak shows, as when a cache fills: a pass that says how much was kept.
     Plateau,
-    /// Not timed: base and head are the same machine code.
+    /// Not timed: base and head are the same code, or the case runs nothing that changed.
     SameCode,
-    /// Nothing of what changed runs in it: a difference in time is where the linker put the code.
+    /// Slower at some placements of the changed code only: where the linker put it is the cause.
     Layout,
     /// No slowdown at or above the threshold.
     WithinLimit,

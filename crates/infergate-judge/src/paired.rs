@@ -2,7 +2,7 @@
 //!
 //! A block is a fresh process of each side; its one number is d = the median over its pairs of ln(t_head / t_base). Blocks
 //! are the sample, since iterations of one process share that process's luck. Everything here is a function of the blocks
-//! measured so far: asked again with one block more it decides the same at the looks before.
+//! measured so far. More blocks never change a decision of an earlier look.
 
 mod accept;
 mod calibration;

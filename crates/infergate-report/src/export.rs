@@ -48,6 +48,8 @@ pub struct Exporter {
     /// On the command line.
     pub name: &'static str,
     pub about: &'static str,
+    /// The page that it writes where no format is asked for.
+    pub usual_file: Option<&'static str>,
     needs: Needs,
     pub export: Export,
 }
@@ -56,7 +58,12 @@ type Export = fn(&Inputs, &Report) -> Result<Vec<File>>;
 
 impl Exporter {
     const fn new(name: &'static str, about: &'static str, needs: Needs, export: Export) -> Self {
-        Self { name, about, needs, export }
+        Self { name, about, usual_file: None, needs, export }
+    }
+
+    /// The same, with the page that it writes where no format is asked for.
+    const fn writing(self, usual_file: &'static str) -> Self {
+        Self { usual_file: Some(usual_file), ..self }
     }
 
     /// What it needs and is not there.
@@ -75,19 +82,24 @@ impl Exporter {
 }
 
 pub const EXPORTERS: &[Exporter] = &[
-    Exporter::new("comment", "a pull-request comment, also for GITHUB_STEP_SUMMARY", Needs::Verdict, comment::export),
-    Exporter::new("md", "the whole report as Markdown", Needs::Nothing, markdown::export),
-    Exporter::new("html", "the whole report as one self-contained page", Needs::Nothing, html::export),
-    Exporter::new("json", "the whole report as JSON, numbers to the last bit", Needs::Nothing, json::export),
-    Exporter::new("csv", "every number, a line each, with its unit", Needs::Nothing, csv::export),
+    Exporter::new("comment", "a pull-request comment, also for GITHUB_STEP_SUMMARY", Needs::Verdict, comment::export)
+        .writing("comment.md"),
+    Exporter::new("md", "the whole report as Markdown", Needs::Nothing, markdown::export).writing("report.md"),
+    Exporter::new("html", "the whole report as one self-contained page", Needs::Nothing, html::export)
+        .writing("report.html"),
+    Exporter::new("json", "the whole report as JSON, numbers to the last bit", Needs::Nothing, json::export)
+        .writing("report.json"),
+    Exporter::new("csv", "every number, a line each, with its unit", Needs::Nothing, csv::export).writing("report.csv"),
     Exporter::new("svg", "pictures", Needs::Nothing, |_, report| Ok(pictures(report))),
-    Exporter::new("junit", "JUnit XML, a test a row of the verdict", Needs::Verdict, junit::export),
+    Exporter::new("junit", "JUnit XML, a test a row of the verdict", Needs::Verdict, junit::export)
+        .writing("junit.xml"),
     Exporter::new(
         "annotations",
         "workflow commands (::error) for GitHub Actions, to be printed",
         Needs::Verdict,
         annotations::export,
-    ),
+    )
+    .writing("annotations.txt"),
     Exporter::new("bencher", "Bencher metric format", Needs::Run, trackers::bencher),
     Exporter::new(
         "github-benchmark",
@@ -96,10 +108,6 @@ pub const EXPORTERS: &[Exporter] = &[
         trackers::github_benchmark,
     ),
 ];
-
-/// The pages that are written where no format is asked for.
-pub const USUAL_FILES: &[&str] =
-    &["comment.md", "report.md", "report.html", "report.json", "report.csv", "junit.xml", "annotations.txt"];
 
 /// Every picture as an SVG file.
 fn pictures(report: &Report) -> Vec<File> {

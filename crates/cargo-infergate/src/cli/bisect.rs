@@ -285,9 +285,9 @@ impl Search<'_> {
         let (base, head) = (before.build(wanted, false)?, found.build(wanted, false)?);
         let sources = Sources { base: Some(before.source(wanted)?), head: Some(found.source(wanted)?) };
         let commit = (before.commit != found.commit).then_some(before.commit.as_str());
-        let look = same_code::of_checkouts((&base, &head), &sources, commit, &found.folder()?);
-        let request = self.request(base, head, look.code)?;
-        let changed = look.changed.as_ref();
+        let code_difference = same_code::of_checkouts((&base, &head), &sources, commit, &found.folder()?);
+        let request = self.request(base, head, code_difference.code)?;
+        let changed = code_difference.changed.as_ref();
         let mut receipt = self.measure(&request, Some(&sources), changed)?;
         if self.explains {
             // A swapped dependency edits nothing.

@@ -207,7 +207,7 @@ impl<'a> Session<'a> {
         // One file against itself, and two builds, in turn.
         let other = self.builds.other.as_ref().filter(|_| self.calibration.gates.len() % 2 == 1);
         let base = other.map_or(head, |(base, _)| base);
-        self.run.exchange(base.clone(), head.clone());
+        self.run.replace_builds(base.clone(), head.clone());
         self.run.lay_out(|| Ok(other.and_then(|(_, alike)| alike.clone())))?;
         let alike = self.run.receipt().alike.clone();
         let clock = MonotonicClock::new();

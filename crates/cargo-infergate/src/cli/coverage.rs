@@ -19,7 +19,7 @@ use infergate_receipts::{CodeRuns, PairedCase, clause};
 ///
 /// # Errors
 /// When it was cancelled.
-pub fn trace(
+pub fn functions_run(
     cases: &[PairedCase],
     request: &PairedRequest,
     changed: &Changed,
@@ -80,7 +80,7 @@ pub fn serve(options: &Coverage) -> Result<i32> {
         places.lines().map(|line| u64::from_str_radix(line, 16)).collect::<Result<_, _>>().context("no place")?;
     let (program, arguments) = options.command.split_first().context("no program was named")?;
     let package = options.package.as_ref().map(|folder| folder.as_os_str());
-    crate::coverage::trace(program.as_ref(), arguments, package, &functions, &options.seen)
+    crate::coverage::run_tracer(program.as_ref(), arguments, package, &functions, &options.seen)
 }
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use super::outputs::Written;
 use super::{output, outputs};
 use infergate_receipts::write_text;
-use infergate_report::export::{File, USUAL_FILES, chosen};
+use infergate_report::export::{EXPORTERS, File, chosen};
 use infergate_report::inputs::Inputs;
 use infergate_report::topics;
 use infergate_report::units::many;
@@ -18,7 +18,8 @@ use infergate_report::verdict_file::verdict_file;
 /// failed to run.
 pub fn begin(folder: Option<&Path>) -> Result<()> {
     let Some(folder) = folder else { return Ok(()) };
-    USUAL_FILES.iter().try_for_each(|name| outputs::fresh(&folder.join(name)))
+    let mut usual = EXPORTERS.iter().filter_map(|exporter| exporter.usual_file);
+    usual.try_for_each(|name| outputs::fresh(&folder.join(name)))
 }
 
 /// No files yet, and this program's name.

@@ -1,7 +1,7 @@
 //! `gate --against REV`: base and head in turn, and a verdict that may block a merge.
 
+mod built_bench;
 mod measuring;
-mod part;
 
 use std::path::Path;
 use std::time::Duration;
@@ -51,21 +51,21 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         outputs::fresh(&out)?;
     }
     pages::begin(gate.report.as_deref())?;
-    let mut agreed = match &flags.against {
+    let mut settings = match &flags.against {
         Some(revision) => GateSettings::against(revision, gate, config)?,
         None => GateSettings::as_they_are(config),
     };
     // What head changes of them is said at once, too.
-    agreed.notes.iter().for_each(|note| output::line(&words::note(note)));
+    settings.notes.iter().for_each(|note| output::line(&words::note(note)));
     let is_server = flags.is_of_servers();
     if is_server {
-        agreed.notes.extend(launched_workers::notes()?);
+        settings.notes.extend(launched_workers::notes()?);
     }
     // Which cases there are depends on them.
-    let is_of_benches = !is_server && agreed.config.worker.command.is_empty() && flags.base_bin.is_none();
+    let is_of_benches = !is_server && settings.config.worker.command.is_empty() && flags.base_bin.is_none();
     let here = Path::new(".");
-    preflight::check(&agreed.config)?;
-    let wanted_bench = agreed.config.bench.clone();
+    preflight::check(&settings.config)?;
+    let wanted_bench = settings.config.bench.clone();
     let workspace = is_of_benches.then(|| bench_choice::ensure_in_package(here).and_then(|()| Workspace::load(here)));
     let workspace = workspace.transpose()?;
     let mut chosen = match &workspace {
@@ -73,11 +73,11 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         None => Chosen::one(wanted_bench.clone()),
     };
     let benches = chosen.benches.clone();
-    let config = &mut agreed.config;
+    let config = &mut settings.config;
     config.bench.clone_from(benches.first().context("there is no bench target")?);
     git::make_ignored(&config.measured.target_folder())?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
-    agreed.notes.extend(preflight::targets_unless(chosen.are_criterions, config, !is_of_benches)?);
+    settings.notes.extend(preflight::targets_unless(chosen.are_criterions, config, !is_of_benches)?);
     if is_server {
         config.measured.memory.case = launched_workers::memory_case()?;
         config.measured.seed = run_seed(config.measured.seed);
@@ -96,16 +96,16 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     });
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let policy = Policy { allow_output_change: flags.allow_output_change, ..config.policy.clone() };
-    let mut lost = part::Lost::default();
-    let parts = part::of_benches(gate, &agreed, (&benches, &trees), &mut lost, &cancelled)?;
-    let (mut receipts, count, mut is_cut) = (Vec::new(), parts.len(), false);
-    let shares: Vec<f64> = parts.iter().map(part::Part::share_of_time).collect();
+    let mut lost = built_bench::Lost::default();
+    let built_benches = built_bench::of_benches(gate, &settings, (&benches, &trees), &mut lost, &cancelled)?;
+    let (mut receipts, count, mut is_cut) = (Vec::new(), built_benches.len(), false);
+    let shares: Vec<f64> = built_benches.iter().map(built_bench::BuiltBench::share_of_time).collect();
     let mut left = flags.budget;
-    for (at, part) in parts.into_iter().enumerate() {
-        let bench = part.bench().clone();
+    for (at, built_bench) in built_benches.into_iter().enumerate() {
+        let bench = built_bench.bench().clone();
         // What one bench target leaves is for those behind it.
         let budget = left.map(|left| left.mul_f64(shares[at] / shares[at..].iter().sum::<f64>()));
-        let receipt = match part.measure(&policy, &out, budget, explaining.as_ref(), &cancelled) {
+        let receipt = match built_bench.measure(&policy, &out, budget, explaining.as_ref(), &cancelled) {
             Ok(receipt) => receipt,
             Err(_) if progress::is_cancelled() && !receipts.is_empty() => {
                 is_cut = true;
@@ -157,14 +157,14 @@ fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
     let receipt = if receipts.len() == 1 { join(receipts) } else { merge(receipts) }?;
     let base =
         receipt.base.build.commit.as_ref().filter(|_| receipt.terms.as_ref().is_some_and(|terms| !terms.by_head));
-    let agreed = match base {
+    let settings = match base {
         Some(commit) => GateSettings::against(commit, gate, config).context(
             "base's settings judge this receipt; judge it in a clone of the repository that has base's commit",
         )?,
         None => GateSettings::as_they_are(config),
     };
     let allow_output_change = gate.paired.allow_output_change;
-    conclude(gate, receipt, &Policy { allow_output_change, ..agreed.config.policy }, None)
+    conclude(gate, receipt, &Policy { allow_output_change, ..settings.config.policy }, None)
 }
 
 /// Judges, prints, and writes what was asked for.

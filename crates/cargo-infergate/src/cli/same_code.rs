@@ -17,7 +17,7 @@ use infergate_core::printable::printable_within;
 use infergate_receipts::{CodeRecord, Note};
 
 #[derive(Default)]
-pub struct Look {
+pub struct CodeDifference {
     /// How the code of both differs; `None` where it was not compared.
     pub code: Option<CodeRecord>,
     /// What differs, where it could be read and nothing else can change what a case does.
@@ -29,16 +29,16 @@ pub struct Look {
 }
 
 /// Compares the machine code of both sides. What cannot be compared is timed, as what differs is.
-pub fn look(flags: &Paired, config: &Config, sides: &BuiltPair) -> Look {
+pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeDifference {
     let is_program = [&sides.base, &sides.head].iter().all(|side| side.launcher.is_none() && side.servers.is_empty());
     if !is_program || flags.time_same_code {
-        return Look::default();
+        return CodeDifference::default();
     }
     let compared = match sides.sources.compare(&sides.base, &sides.head) {
         Ok(compared) => compared,
         Err(error) => {
             output::say_why("machine code was not compared", &error);
-            return Look::default();
+            return CodeDifference::default();
         }
     };
     if let Comparison::Differ(mut changed) = compared {
@@ -50,19 +50,24 @@ pub fn look(flags: &Paired, config: &Config, sides: &BuiltPair) -> Look {
         let code = Some(differs(changed.as_ref()));
         let why = timed_all_the_same(flags, config, sides);
         let notes = why.iter().map(|why| Note::from(format!("every case is timed, whatever it runs, because {why}")));
-        return Look { code, notes: notes.collect(), changed: changed.filter(|_| why.is_none()), skip_leaks: false };
+        return CodeDifference {
+            code,
+            notes: notes.collect(),
+            changed: changed.filter(|_| why.is_none()),
+            skip_leaks: false,
+        };
     }
     // What runs changed code is asked of traced processes otherwise, which tell that they start a program.
     let other = || other_inputs::other_program(&sides.base.programs, &sides.head.programs);
     if let Some(why) = timed_all_the_same(flags, config, sides).or_else(other) {
         let note = Note::from(format!("base and head are the same machine code, and timed because {why}"));
-        return Look { notes: vec![note], ..Look::default() };
+        return CodeDifference { notes: vec![note], ..CodeDifference::default() };
     }
     let skip_leaks = is_same_memory(sides);
     let leaks = "no leak is looked for: what would be followed is the same machine code, too";
     let is_followed = config.measured.memory.runs > 0 && sides.head_memory.is_some();
     let notes = if skip_leaks && is_followed { vec![Note::from(leaks.to_owned())] } else { Vec::new() };
-    Look { code: Some(CodeRecord::same()), skip_leaks, notes, ..Look::default() }
+    CodeDifference { code: Some(CodeRecord::same()), skip_leaks, notes, ..CodeDifference::default() }
 }
 
 /// What changed between two builds of checkouts; the files of `head` lie in `folder`, those of base are of `commit`, where that is another.
@@ -71,11 +76,11 @@ pub fn of_checkouts(
     sources: &Sources,
     commit: Option<&str>,
     folder: &Path,
-) -> Look {
-    let Ok(Comparison::Differ(changed)) = sources.compare(base, head) else { return Look::default() };
+) -> CodeDifference {
+    let Ok(Comparison::Differ(changed)) = sources.compare(base, head) else { return CodeDifference::default() };
     let code = Some(differs(changed.as_ref()));
     let why_all = other_inputs::difference((base, head), commit, folder);
-    Look { code, changed: changed.filter(|_| why_all.is_none()), ..Look::default() }
+    CodeDifference { code, changed: changed.filter(|_| why_all.is_none()), ..CodeDifference::default() }
 }
 
 fn differs(changed: Option<&Changed>) -> CodeRecord {

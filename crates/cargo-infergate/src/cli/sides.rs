@@ -82,15 +82,15 @@ pub fn build(gate: &Gate, config: &Config, trees: &Trees) -> Result<BuiltPair> {
     if !flags.swap.is_empty() {
         let named: Vec<String> = flags.swap.iter().map(|swap| format!("--swap {swap}")).collect();
         let swaps = flags.swap.iter().map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;
-        return of_head(config, trees, None, named.join(" "), |tree| swap::apply(&swaps, tree, false));
+        return two_builds_of_head(config, trees, None, named.join(" "), |tree| swap::apply(&swaps, tree, false));
     }
     if let Some(toolchain) = &flags.toolchain {
-        return of_head(config, trees, Some(toolchain), format!("--toolchain {toolchain}"), |_| Ok(()));
+        return two_builds_of_head(config, trees, Some(toolchain), format!("--toolchain {toolchain}"), |_| Ok(()));
     }
     against(revision.context("neither --against nor --base-bin was given")?, gate, config, trees)
 }
 
-/// Refuses an address that is given twice, and other numbers of them of both sides.
+/// Refuses an address given twice, or a different number of addresses for base and head.
 fn ensure_pairs(flags: &Paired) -> Result<()> {
     let (base, head) = (&flags.base_url, &flags.head_url);
     for (flag, urls) in [("base-url", base), ("head-url", head)] {
@@ -110,8 +110,9 @@ fn ensure_pairs(flags: &Paired) -> Result<()> {
     Ok(())
 }
 
-/// Whether a bench target, one side of which did not build, fails in base. One that base lacks does not fail there if it fails in head.
-/// `None` if nothing is built, or both sides build.
+/// Called after a bench target failed to build. `Some(true)`: base fails, and head may fail too. `Some(false)`: only
+/// head fails. If base has no such target, head's failure counts as head's alone. `None`: no revision is compared with,
+/// or both sides build.
 pub fn fails_in_base(gate: &Gate, config: &Config, trees: &Trees) -> Option<bool> {
     let wanted = &config.wanted();
     let revision = gate.paired.against.as_deref()?;
@@ -154,8 +155,8 @@ fn program(path: &Path) -> Program {
     Program::new(path.to_owned(), None, None)
 }
 
-/// That base has commits which head lacks, as a branch has once others worked on: what they changed differs, too. A shallow clone
-/// does not know it.
+/// A note if base has commits that head lacks, which happens when others pushed meanwhile. Their changes are measured
+/// too. A shallow clone does not know it.
 fn ahead(revision: &str, commit: &str) -> Option<Note> {
     let here = Path::new(".");
     if git(here, &["rev-parse", "--is-shallow-repository"]).ok()? == "true" {
@@ -172,11 +173,11 @@ fn ahead(revision: &str, commit: &str) -> Option<Note> {
 fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Result<BuiltPair> {
     let wanted = &config.wanted();
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
-    let (tree, laid) = trees.base(revision, wanted)?;
+    let (tree, with_heads_benches) = trees.base(revision, wanted)?;
     let mut notes = Vec::from_iter(ahead(revision, &tree.commit));
-    if let Some(laid) = laid {
-        output::line(&laid);
-        notes.push(Note::from(laid));
+    if let Some(with_heads_benches) = with_heads_benches {
+        output::line(&with_heads_benches);
+        notes.push(Note::from(with_heads_benches));
     }
     let left_behind = tree.settings_left_behind()?;
     if let Some(left) = left_behind.as_ref().filter(|left| left.compile)
@@ -196,8 +197,9 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
         None => Source::here(wanted)?,
     };
     let base = tree.build(wanted, head_tree.is_some())?;
-    // A bench target of that name is one of benches, too, where head's are, and no memory phase. Base's is built also where head has none
-    // any more: what base counts must not escape the gate by a deleted bench.
+    // Where head's benches are plain criterion, a target named `memory` is one of them and has no memory phase.
+    // Otherwise base's memory target is built even if head deleted its own, so that a pull request cannot escape the
+    // count by deleting it.
     let (base_memory, head_memory) = match head_tree {
         Some(_) => (None, None),
         None => {
@@ -234,7 +236,7 @@ fn by_command(revision: &str, config: &Config, is_server: bool) -> Result<BuiltP
 }
 
 /// HEAD twice: as it is, and changed or built by another toolchain. `named` is how that was asked for.
-fn of_head(
+fn two_builds_of_head(
     config: &Config,
     trees: &Trees,
     toolchain: Option<&String>,

@@ -37,7 +37,7 @@ extern "C" fn ask_again(_: c_int) {
 
 /// Runs `program` with `arguments`, and appends to `seen` each of `functions` when it first begins, and again after each SIGUSR1. Gives the
 /// program's exit code.
-pub fn trace(
+pub fn run_tracer(
     program: &Path,
     arguments: &[OsString],
     package: Option<&OsStr>,

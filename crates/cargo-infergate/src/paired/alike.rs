@@ -14,7 +14,7 @@ const QUICK_TO_LOAD_NS: u64 = 1_000_000_000;
 
 fn record(alike: &Alike) -> AlikeRecord {
     let hashes = |file: fn(&(WorkerFile, WorkerFile)) -> &WorkerFile| {
-        alike.pairs.iter().map(|pair| file(pair).sha256().to_owned()).collect()
+        alike.programs.iter().map(|pair| file(pair).sha256().to_owned()).collect()
     };
     AlikeRecord {
         same: alike.same,
@@ -35,13 +35,13 @@ impl PairedRun<'_> {
         self.unbudgeted_ns += self.clock.now_ns() - begun_ns;
         if let Some(alike) = alike {
             self.receipt.alike = Some(record(&alike));
-            (self.builds, self.turns) = (alike.pairs, Some(alike.turns));
+            (self.builds, self.start_files) = (alike.programs, Some(alike.start_files));
             let (one_ns, timed, count) = (self.block_ns, self.timed(), self.builds.len());
             let more_ns = self.pairs.block_ns(&timed, count) - self.pairs.block_ns(&timed, 1);
             self.block_ns += (count as u64 - 1) * self.starts_ns + more_ns as u64;
             let fits = self.blocks_in_budget().is_none_or(|blocks| blocks >= fewest_to_pass());
-            self.visits_all = self.starts_ns < QUICK_TO_LOAD_NS && fits;
-            if !self.visits_all {
+            self.starts_all_placements = self.starts_ns < QUICK_TO_LOAD_NS && fits;
+            if !self.starts_all_placements {
                 self.block_ns = one_ns;
             }
         }
@@ -55,7 +55,7 @@ impl PairedRun<'_> {
         let count = self.builds.len();
         if self.receipt.alike.is_none() {
             vec![block % count]
-        } else if self.visits_all {
+        } else if self.starts_all_placements {
             // Each block begins with another one.
             (0..count).map(|at| (at + block) % count).collect()
         } else {

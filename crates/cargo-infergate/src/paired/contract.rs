@@ -4,8 +4,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::block::{NotRun, Pair};
 use super::excluded_benches::is_answer;
+use super::process_pair::{NotRun, ProcessPair};
 use super::{PairedRequest, ensure_not};
 use infergate_core::case::{Case, Phase};
 use infergate_core::load::{Arrivals, LevelPlan, RequestShape, Stop};
@@ -35,7 +35,10 @@ const LEAST_LIMIT: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// [`WorkerError::Invalid`] where head has one; a worker that died, hangs or breaks the protocol.
-pub fn check_prefix_cache(pair: &mut Pair<'_>, timed: impl Iterator<Item = Case>) -> Result<Vec<Note>, WorkerError> {
+pub fn check_prefix_cache(
+    pair: &mut ProcessPair<'_>,
+    timed: impl Iterator<Item = Case>,
+) -> Result<Vec<Note>, WorkerError> {
     let reads = |case: &Case| matches!(case.phase(), Phase::Prefill | Phase::Generate);
     let mut cases: Vec<Case> = timed.filter(|case| case.prompt_tokens() >= LEAST_REREAD_TOKENS).filter(reads).collect();
     // A cache of whole blocks keeps no prompt that is shorter than one, and a small one none that is long. The short one first: new
@@ -100,7 +103,7 @@ pub struct OtherOutputs {
 /// # Errors
 /// The user's own end.
 pub fn check_other_outputs(
-    pair: &mut Pair<'_>,
+    pair: &mut ProcessPair<'_>,
     cases: &[PairedCase],
     context_tokens: usize,
     request: &PairedRequest,
@@ -144,7 +147,7 @@ impl OtherOutputs {
     /// process ended by it.
     fn check_batch(
         &mut self,
-        pair: &mut Pair<'_>,
+        pair: &mut ProcessPair<'_>,
         request: &PairedRequest,
         cancelled: &AtomicBool,
     ) -> Result<bool, WorkerError> {
@@ -184,7 +187,7 @@ impl OtherOutputs {
     /// A mask, a tail or a table of positions can be wrong at some lengths alone.
     fn check_lengths(
         &mut self,
-        pair: &mut Pair<'_>,
+        pair: &mut ProcessPair<'_>,
         cases: &[Case],
         context_tokens: usize,
         request: &PairedRequest,
@@ -275,7 +278,7 @@ fn lengths(cases: &[Case], context_tokens: usize) -> Vec<usize> {
 ///
 /// # Errors
 /// [`WorkerError::Invalid`] for what head alone cannot run, [`WorkerError::NotComparable`] for what base cannot, and what ended a process.
-fn outputs(pair: &mut Pair<'_>, id: Case) -> Result<OtherLength, WorkerError> {
+fn outputs(pair: &mut ProcessPair<'_>, id: Case) -> Result<OtherLength, WorkerError> {
     let NotRun { in_head, in_base } = match pair.outputs(id) {
         Ok((base, head)) => return Ok(OtherLength { id, base_output: base.output, head_output: head.output }),
         Err(error) => error,

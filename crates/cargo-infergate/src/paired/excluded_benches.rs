@@ -6,8 +6,8 @@ use infergate_core::stats::median;
 use infergate_core::worker::WorkerError;
 
 use super::PairedRequest;
-use super::block::Pair;
 use super::iterations::{bearable, look};
+use super::process_pair::ProcessPair;
 use infergate_receipts::{BlockCase, Note, PairedCase, PairedReceipt, Side};
 
 /// Characters of a reason.
@@ -106,7 +106,7 @@ pub fn is_answer(error: &WorkerError) -> bool {
 }
 
 /// Where a case fails whose sampling ended with `error`: what fails in head is tried in base, with as many iterations.
-pub fn who_fails(pair: &mut Pair<'_>, mut plan: PairedCase, error: &WorkerError) -> Fails {
+pub fn who_fails(pair: &mut ProcessPair<'_>, mut plan: PairedCase, error: &WorkerError) -> Fails {
     if pair.last_asked == Side::Base {
         return Fails::BaseAlone;
     }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::block::Pair;
+use super::process_pair::ProcessPair;
 use infergate_core::case::Phase;
 use infergate_core::stats::median;
 use infergate_core::worker::{Capability, WorkerError};
@@ -40,7 +40,7 @@ const MOST_ITERATIONS: usize = 1_000_000;
 /// where base takes hundreds of times as long. After an error `plan` has the iterations that were asked for last.
 ///
 /// An engine that is not `stepwise` goes on while it waits, beside the other side: its smallest turn is a whole request.
-pub fn divide(pair: &mut Pair, plan: &mut PairedCase, stepwise: bool) -> Result<(), WorkerError> {
+pub fn divide(pair: &mut ProcessPair, plan: &mut PairedCase, stepwise: bool) -> Result<(), WorkerError> {
     let wanted = by_head(pair, plan, stepwise)?;
     plan.iterations_per_sample =
         bearable(wanted, |iterations| Ok::<_, WorkerError>(look(pair, Side::Base, plan, iterations)?.timed_ns))?;
@@ -48,7 +48,7 @@ pub fn divide(pair: &mut Pair, plan: &mut PairedCase, stepwise: bool) -> Result<
 }
 
 /// One sample of so many iterations.
-pub fn look(pair: &mut Pair, side: Side, plan: &mut PairedCase, iterations: usize) -> Result<Look, WorkerError> {
+pub fn look(pair: &mut ProcessPair, side: Side, plan: &mut PairedCase, iterations: usize) -> Result<Look, WorkerError> {
     plan.iterations_per_sample = iterations;
     let begun = Instant::now();
     let samples = pair.sample(side, plan)?;
@@ -78,7 +78,7 @@ pub fn bearable<E>(iterations: usize, mut sample: impl FnMut(usize) -> Result<f6
 }
 
 /// Iterations of a sample by head's times. The second time of an estimate by the first: what runs once is slow.
-fn by_head(pair: &mut Pair, plan: &mut PairedCase, stepwise: bool) -> Result<usize, WorkerError> {
+fn by_head(pair: &mut ProcessPair, plan: &mut PairedCase, stepwise: bool) -> Result<usize, WorkerError> {
     let case = plan.id;
     let most = if pair.can(Capability::Iterations) { MOST_ITERATIONS } else { 1 };
     let fitting = |iteration_ns: f64| match iteration_ns < SHORT_NS {
@@ -116,7 +116,12 @@ fn by_head(pair: &mut Pair, plan: &mut PairedCase, stepwise: bool) -> Result<usi
 }
 
 /// Plans to warm a bench up where its second iteration is [warm]; gives a look at that.
-fn warm_up(pair: &mut Pair, side: Side, plan: &mut PairedCase, first: Look) -> Result<Option<Look>, WorkerError> {
+fn warm_up(
+    pair: &mut ProcessPair,
+    side: Side,
+    plan: &mut PairedCase,
+    first: Look,
+) -> Result<Option<Look>, WorkerError> {
     plan.warm_up = true;
     let warmed = warm(first, || look(pair, side, plan, 1))?;
     plan.warm_up = warmed.is_some();

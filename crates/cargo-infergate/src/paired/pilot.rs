@@ -7,14 +7,14 @@ use std::time::Duration;
 use anyhow::ensure;
 
 use super::benches::{ensure_counted_alike, shared};
-use super::block::{NotRun, Pair};
 use super::contract::{check_other_outputs, check_prefix_cache};
 use super::excluded_benches::{ExcludedBenches, Fails, compiled_away, is_answer, who_fails};
 use super::iterations::divide;
 use super::one_core::Spent;
 use super::pairs::{Pairs, first_pairs};
+use super::process_pair::{NotRun, ProcessPair};
 use super::started::{Started, only_in_base, only_in_head, start};
-use super::{Order, PairedRequest, PairedRun, of_shard, windows};
+use super::{PairedRequest, PairedRun, StartOrder, of_shard, windows};
 use crate::suite::fitting;
 use infergate_core::case::Case;
 use infergate_core::clock::{Clock, MonotonicClock};
@@ -77,7 +77,7 @@ fn attempt<'a>(
     let stepwise = engines.iter().all(|engine| engine.pacing == Pacing::Stepwise);
     let context_tokens = engines[0].context_tokens.min(engines[1].context_tokens);
     let tolerance = request.drift_tolerance.unwrap_or_else(|| default_tolerance(engines[0]));
-    let mut pair = Pair { base: base.client, head: head.client, nth: 0, last_asked: Side::Head };
+    let mut pair = ProcessPair { base: base.client, head: head.client, nth: 0, last_asked: Side::Head };
     let mut pairs = Pairs::new(request.share_of_time);
     let mut cases = Vec::new();
     for case in chosen {
@@ -203,20 +203,20 @@ fn attempt<'a>(
         unbudgeted_ns: 0,
         receipt,
         builds,
-        turns: None,
+        start_files: None,
         timeouts,
-        order: Order::new(request.load.seed),
+        order: StartOrder::new(request.load.seed),
         pairs,
         starts_ns,
-        visits_all: true,
+        starts_all_placements: true,
         block_ns,
-        in_budget: None,
+        cases_in_budget: None,
     }))
 }
 
 /// Sizes the samples of a case, and takes some pairs of it: these, and what one costs.
 fn first_samples(
-    pair: &mut Pair,
+    pair: &mut ProcessPair,
     plan: &mut PairedCase,
     stepwise: bool,
     pilot_ns: f64,

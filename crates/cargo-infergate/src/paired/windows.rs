@@ -8,7 +8,7 @@ use infergate_core::load::{LoadWindow, WindowPlan};
 use infergate_core::worker::WorkerError;
 
 use super::PairedRequest;
-use super::block::Pair;
+use super::process_pair::ProcessPair;
 use crate::paired::load_window::{answers, bytes_per_token, window};
 use infergate_core::stats::quantile;
 use infergate_receipts::window::of_case_name;
@@ -88,7 +88,7 @@ impl UnderLoad {
 /// Plans a case that is measured under load; `known` are the windows of each scenario so far. Gives the time that this adds to a block,
 /// nanoseconds; `None` for another case.
 pub fn plan(
-    pair: &mut Pair,
+    pair: &mut ProcessPair,
     case: &mut PairedCase,
     request: &PairedRequest,
     known: &mut BTreeMap<String, WindowTimes>,
@@ -117,7 +117,7 @@ pub fn plan(
 }
 
 /// How long a request of base and of head takes while all users are there, nanoseconds.
-fn probe(pair: &mut Pair, case: Case, under_load: &UnderLoad, level: u64) -> Result<[f64; 2], WorkerError> {
+fn probe(pair: &mut ProcessPair, case: Case, under_load: &UnderLoad, level: u64) -> Result<[f64; 2], WorkerError> {
     let short_ns = under_load.window_s.map_or(PROBE_NS, |seconds| ((seconds * 1e9) as u64).min(PROBE_NS));
     let (users, number) = (under_load.users, number(level, 0));
     let plan = WindowPlan {
@@ -140,7 +140,7 @@ fn probe(pair: &mut Pair, case: Case, under_load: &UnderLoad, level: u64) -> Res
 
 /// The windows of a level, its `cases` in `block`, which is number `done` from 0.
 pub fn measure(
-    pair: &mut Pair,
+    pair: &mut ProcessPair,
     cases: &[&PairedCase],
     level: u64,
     done: usize,
@@ -196,7 +196,7 @@ fn number(level: u64, window: u64) -> u64 {
     (level << 20) + window
 }
 
-fn ask(pair: &mut Pair, side: Side, case: Case, plan: WindowPlan) -> Result<LoadWindow, WorkerError> {
+fn ask(pair: &mut ProcessPair, side: Side, case: Case, plan: WindowPlan) -> Result<LoadWindow, WorkerError> {
     let seen = pair.client(side).window(case, plan).map_err(|error| error.of(side.name()))?;
     if seen.full {
         let failed = seen.records.iter().filter(|record| record.failure.is_some()).count();

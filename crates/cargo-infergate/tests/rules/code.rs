@@ -10,7 +10,7 @@ use std::process::Command;
 
 use infergate_build::code::sides::{Addresses, Sides};
 use infergate_build::code::units::Units;
-use infergate_build::code::{Changed, Comparison, compare, is_loaded_alike};
+use infergate_build::code::{Changed, Comparison, compare, loads_same_bytes};
 use infergate_build::relink::Linker;
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSection, SectionFlags, elf};
@@ -210,7 +210,7 @@ fn any_bit_counts() {
     let is_other = |head: &[u8]| {
         let Ok(head) = Units::read(&[head]) else { return true };
         let sides = Sides::new([Units::read(&[base]).expect("units"), head], [Addresses::new(), Addresses::new()]);
-        let [mut was, mut is] = sides.0.map(|side| side.contents);
+        let [mut was, mut is] = sides.0.map(|side| side.hashes);
         was.sort_unstable();
         is.sort_unstable();
         was != is
@@ -248,7 +248,7 @@ fn given_programs_are_compared_by_their_bytes() {
     let folder = Folder::new();
     let build = |name, source: &str| folder.build(name, source, &[]).built().expect("a program");
     let base = build("base", PROGRAM);
-    assert!(is_loaded_alike(&base, &build("head", PROGRAM)));
-    assert!(!is_loaded_alike(&base, &build("other", &replaced("number * 3 + 7", "number * 3 + 8"))));
-    assert!(!is_loaded_alike(b"#!/bin/sh\n", b"#!/bin/sh\n"));
+    assert!(loads_same_bytes(&base, &build("head", PROGRAM)));
+    assert!(!loads_same_bytes(&base, &build("other", &replaced("number * 3 + 7", "number * 3 + 8"))));
+    assert!(!loads_same_bytes(b"#!/bin/sh\n", b"#!/bin/sh\n"));
 }

@@ -9,7 +9,7 @@ use object::LittleEndian as LE;
 use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, SectionHeader, SectionTable, SymbolTable};
 
-use crate::code::sides::Side;
+use crate::code::sides::Linked;
 use crate::code::units::Kind;
 
 const HEADER_BYTES: u64 = 64;
@@ -17,37 +17,38 @@ const SYMBOL_BYTES: u64 = 24;
 
 /// The sections of constants of one side.
 #[derive(Debug, Default)]
-pub struct Named {
-    /// How often each content came.
+pub struct ConstantNames {
+    /// The number of sections with each content.
     counts: HashMap<u64, usize>,
     /// By object file: the number of a section, and its name.
     sections: HashMap<usize, Vec<(usize, String)>>,
 }
 
-impl Named {
-    /// Those that the linker neither merges nor sorts.
-    pub fn of(side: &Side) -> Self {
-        let mut named = Self::default();
-        for (unit, content) in side.units.all.iter().zip(&side.contents) {
+impl ConstantNames {
+    /// Of those that the linker neither merges nor sorts.
+    pub fn of(side: &Linked) -> Self {
+        let mut names = Self::default();
+        for (unit, content) in side.units.all.iter().zip(&side.hashes) {
             if unit.kind == (Kind::Constant { is_merged: false }) {
-                let count = named.counts.entry(*content).or_default();
+                let count = names.counts.entry(*content).or_default();
                 *count += 1;
                 let (object, section) = unit.section;
-                named.sections.entry(object).or_default().push((section, name(*content, *count)));
+                names.sections.entry(object).or_default().push((section, symbol_name(*content, *count)));
             }
         }
-        named
+        names
     }
 
-    /// The names of all sections of constants, those first that both sides have equally often.
-    pub fn in_order(&self, other: &Self) -> Vec<String> {
-        let mut keys: Vec<(&u64, &usize)> = self.counts.iter().collect();
-        keys.sort_by_key(|(key, count)| (other.counts.get(*key) != Some(*count), *key));
-        keys.into_iter().flat_map(|(key, count)| (1..=*count).map(|nth| name(*key, nth))).collect()
+    /// All names, those first whose content both sides have equally often.
+    pub fn link_order(&self, other: &Self) -> Vec<String> {
+        let mut contents: Vec<(&u64, &usize)> = self.counts.iter().collect();
+        contents.sort_by_key(|(content, count)| (other.counts.get(*content) != Some(*count), *content));
+        contents.into_iter().flat_map(|(content, count)| (1..=*count).map(|nth| symbol_name(*content, nth))).collect()
     }
 
-    /// The object file of that number with a symbol for each of its sections of constants; `None` where it has none, or cannot hold them.
-    pub fn name_all(&self, number: usize, object: &[u8]) -> Option<Vec<u8>> {
+    /// The object file of that number with a symbol for each of its sections of constants; `None` if it has none, no symbols, or too many
+    /// sections.
+    pub fn with_names(&self, number: usize, object: &[u8]) -> Option<Vec<u8>> {
         let header = FileHeader64::<LE>::parse(object).ok()?;
         let sections = header.sections(LE, object).ok()?;
         let symbols = sections.symbols(LE, object, elf::SHT_SYMTAB).ok()?;
@@ -59,8 +60,8 @@ impl Named {
     }
 }
 
-fn name(key: u64, nth: usize) -> String {
-    format!("infergate_constant_{key:016x}_{nth}")
+fn symbol_name(content: u64, nth: usize) -> String {
+    format!("infergate_constant_{content:016x}_{nth}")
 }
 
 /// The object with its tables of symbols and of their names written again at its end.

@@ -1,15 +1,15 @@
 //! Which functions differ between two programs, wherever they lie.
 //!
-//! A function of one is compared with that of the same name in the other. The compiler adds hashes of crates and types to names; where a
-//! name with its hash is in both, that is the same function, and else all of the same name without it are compared together.
+//! The compiler adds hashes of crates and types to names. If both sides have a name with its hash, that is one function. Otherwise all
+//! functions of the same name without hash are compared together.
 //!
-//! Where a case is watched for the functions that changed, none may be missing: [`Changed::is_all`] is false where something differs
-//! that is in no function.
+//! Cases are watched for the functions that changed, so none may be missing: [`Changed::is_all`] is false if something differs that is
+//! in no function.
 
 use std::collections::BTreeSet;
 
 use super::names::readable;
-use super::sides::{Side, Sides};
+use super::sides::{Linked, Sides};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedFunction {
@@ -25,8 +25,8 @@ pub struct ChangedFunction {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// Functions that differ, those first whose names say most: those that are in one alone or have other instructions, then those that
-    /// only refer to something else. The standard library's are last, those that the change edits first, where that is known.
+    /// Functions that differ. The program's own come before the standard library's, and among both those with other instructions, or that one
+    /// side lacks, before those that only refer to something else.
     pub functions: Vec<ChangedFunction>,
     /// Whether nothing else differs that could change what a program does.
     pub is_all: bool,
@@ -36,43 +36,47 @@ impl Changed {
     /// What differs between both.
     pub fn between(sides: &Sides) -> Self {
         let Sides([base, head]) = sides;
-        let keys: BTreeSet<&String> = base.functions.keys().chain(head.functions.keys()).collect();
+        let names: BTreeSet<&String> = base.functions.keys().chain(head.functions.keys()).collect();
         let mut changed = Vec::new();
-        let mut is_all = base.outside() == head.outside();
-        for key in keys {
-            let (was, is) =
-                unmatched([base, head].map(|side| (side, side.functions.get(key).map_or(&[][..], Vec::as_slice))));
-            for at in 0..was.len().max(is.len()) {
-                let (was, is) = (was.get(at).copied(), is.get(at).copied());
-                let place = |side: &Side, function: Option<usize>| function.and_then(|function| side.address(function));
-                let (in_base, in_head) = (place(base, was), place(head, is));
-                let name = readable(key.as_bytes());
-                // A part that is split off a function is jumped to, and not always at its beginning.
-                is_all &=
-                    in_base.is_some() == was.is_some() && in_head.is_some() == is.is_some() && !name.contains(".cold");
-                let has_other_instructions = was.map(|was| base.unit(was).shape) != is.map(|is| head.unit(is).shape);
-                let function = ChangedFunction { name, base: in_base, head: in_head, has_other_instructions };
-                changed.push(((is_of_the_standard_library(&function.name), !has_other_instructions), function));
+        let mut is_all = base.unnamed_hashes() == head.unnamed_hashes();
+        for shared_name in names {
+            let of = |side: &Linked| side.functions.get(shared_name).cloned().unwrap_or_default();
+            let (removed, new) = unmatched((base, of(base)), (head, of(head)));
+            let own_hashes = |side: &Linked, functions: &[usize]| -> BTreeSet<u64> {
+                functions.iter().map(|function| side.unit(*function).own_hash).collect()
+            };
+            let has_other_instructions = own_hashes(base, &removed) != own_hashes(head, &new);
+            let name = readable(shared_name.as_bytes());
+            // A part that is split off a function can be entered in the middle, where nobody watches.
+            is_all &= !name.contains(".cold") || removed.is_empty() && new.is_empty();
+            let (mut in_base, mut in_head) = (base.places(&removed).into_iter(), head.places(&new).into_iter());
+            loop {
+                let (base, head) = (in_base.next(), in_head.next());
+                if base.or(head).is_none() {
+                    break;
+                }
+                let function = ChangedFunction { name: name.clone(), base, head, has_other_instructions };
+                changed.push(((is_of_the_standard_library(&name), !has_other_instructions), function));
             }
         }
-        changed.sort_by_key(|(says_less, _)| *says_less);
+        changed.sort_by_key(|(rank, _)| *rank);
         Self { functions: changed.into_iter().map(|(_, function)| function).collect(), is_all }
     }
 }
 
-/// A method of a trait is named by its type first.
+/// Or a method of a trait, which is named `<Type as Trait>::method`.
 fn is_of_the_standard_library(name: &str) -> bool {
     ["core::", "alloc::", "std::", "<"].iter().any(|start| name.starts_with(start))
 }
 
 /// Those of each list that are not in the other, each used once.
-fn unmatched([(base, was), (head, is)]: [(&Side, &[usize]); 2]) -> (Vec<usize>, Vec<usize>) {
-    let (mut removed, mut new) = (Vec::new(), is.to_vec());
+fn unmatched((base, was): (&Linked, Vec<usize>), (head, mut is): (&Linked, Vec<usize>)) -> (Vec<usize>, Vec<usize>) {
+    let mut removed = Vec::new();
     for function in was {
-        match new.iter().position(|other| head.contents[*other] == base.contents[*function]) {
-            Some(at) => drop(new.remove(at)),
-            None => removed.push(*function),
+        match is.iter().position(|other| head.hashes[*other] == base.hashes[function]) {
+            Some(at) => drop(is.remove(at)),
+            None => removed.push(function),
         }
     }
-    (removed, new)
+    (removed, is)
 }

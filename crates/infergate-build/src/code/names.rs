@@ -7,18 +7,17 @@ pub fn readable(name: &[u8]) -> String {
     format!("{:#}", rustc_demangle::demangle(&String::from_utf8_lossy(name)))
 }
 
-/// What a unit of these symbols is called where `others` has the stems of the other side: a name with its hash that both have, else a name
-/// without it.
-pub fn key(symbols: &[&[u8]], others: &HashSet<&[u8]>) -> String {
+/// The name under which both sides look a unit of these symbols up: a mangled name that the other side has too (`others` are its names, by
+/// [`stem`]), else the name without its hash.
+pub fn shared_name(symbols: &[&[u8]], others: &HashSet<&[u8]>) -> String {
     let mut names = symbols.iter().map(|symbol| stem(symbol));
     let first = names.clone().next().unwrap_or_default();
     let shared = names.find(|name| others.contains(name));
     shared.map_or_else(|| readable(first), |name| String::from_utf8_lossy(name).into_owned())
 }
 
-/// The name of Rust that a symbol has: where whole programs are optimised, LLVM numbers the copies of one function, anew in each build,
-/// as in `_ZN...17h0123456789abcdefE.2041` and `_R....llvm.77`. Names of other languages keep theirs: two files of C may each have
-/// a function of one name.
+/// A name of Rust without the number that LLVM gives to copies of a function where it optimises whole programs, anew in each build, as in
+/// `_ZN...17h0123456789abcdefE.2041` and `_R....llvm.77`. Names of other languages stay: two files of C may each have a function of one name.
 pub fn stem(name: &[u8]) -> &[u8] {
     let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let stem = name[..name.len() - digits].strip_suffix(b".").filter(|_| digits > 0);
@@ -26,7 +25,7 @@ pub fn stem(name: &[u8]) -> &[u8] {
     stem.filter(|stem| is_of_rust(stem)).unwrap_or(name)
 }
 
-/// Whether somebody gave it in a source of Rust.
+/// Whether it is a mangled name of Rust.
 pub fn is_of_rust(name: &[u8]) -> bool {
     // The hash that ends a name of the older kind.
     let is_hashed = name.len() > 20 && name.ends_with(b"E") && name[name.len() - 20..].starts_with(b"17h");

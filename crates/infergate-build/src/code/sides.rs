@@ -1,21 +1,22 @@
 //! The units of base and head, side by side: which are the same.
 //!
-//! A function is known by its name, so that what calls a function that changed has not changed itself. Everything else is what it
-//! holds and refers to: a constant has no name, and of several functions of one name neither says which is meant. What that comes to is
-//! found for both sides at once by refining: first what each unit holds, then with what those hold that it refers to, until no more units
-//! are told apart.
+//! A function is known by its name, so the caller of a function that changed has not changed itself. Anything else is known by what it
+//! holds and refers to: a constant has no name, and a name that ambiguous functions share does not say which one is meant.
+//!
+//! So each unit gets a hash of what it holds, and then, again and again, one of that and of the hashes of what it refers to. Once no more
+//! units of both sides are told apart, units of the same hash are the same (partition refinement, as Hopcroft minimises automata by).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use anyhow::{Context, Result};
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSymbol, SymbolKind};
 
-use super::names::{key, stem};
+use super::names::{shared_name, stem};
 use super::units::{Kind, Target, Unit, Units};
 
-/// Where the functions of a program begin, by their symbols: at several places where it has several of one name.
+/// Where the functions of a program begin, by symbol. Several functions can have one.
 pub type Addresses<'data> = HashMap<&'data [u8], Vec<u64>>;
 
 /// Of an executable, by its bytes.
@@ -31,54 +32,71 @@ pub fn addresses(program: &[u8]) -> Result<Addresses<'_>> {
     Ok(found)
 }
 
-/// One side.
-pub struct Side<'data> {
+/// What a program was linked of.
+pub struct Linked<'data> {
     pub units: Units<'data>,
-    /// What each unit is called in both sides; nothing for one without a name.
-    pub keys: Vec<String>,
-    /// What each holds and refers to: equal in both sides for what is the same.
-    pub contents: Vec<u64>,
-    /// Its functions that the linker took, by key.
+    /// The name under which both sides know each unit; empty for one without.
+    pub names: Vec<String>,
+    /// A hash of what each unit holds and refers to: the same on both sides for the same unit.
+    pub hashes: Vec<u64>,
+    /// Its functions that the linker took, by name.
     pub functions: BTreeMap<String, Vec<usize>>,
     pub addresses: Addresses<'data>,
 }
 
-impl<'data> Side<'data> {
+impl<'data> Linked<'data> {
     fn new(units: Units<'data>, addresses: Addresses<'data>, others: &HashSet<&[u8]>) -> Self {
-        let keys: Vec<String> = units.all.iter().map(|unit| key(&unit.symbols, others)).collect();
+        let names: Vec<String> = units.all.iter().map(|unit| shared_name(&unit.symbols, others)).collect();
         let mut functions: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (number, unit) in units.all.iter().enumerate() {
             if unit.kind == Kind::Code && unit.symbols.iter().any(|symbol| addresses.contains_key(symbol)) {
-                functions.entry(keys[number].clone()).or_default().push(number);
+                functions.entry(names[number].clone()).or_default().push(number);
             }
         }
-        Self { contents: Vec::new(), units, keys, functions, addresses }
+        Self { hashes: Vec::new(), units, names, functions, addresses }
+    }
+
+    /// Of each unit by itself.
+    fn own_hashes(&self) -> Vec<u64> {
+        let of = |(unit, name): (&Unit, &String)| {
+            let is_named = matches!(unit.kind, Kind::Code | Kind::Variable);
+            hash(&(unit.kind, unit.own_hash, is_named.then_some(name)))
+        };
+        self.units.all.iter().zip(&self.names).map(of).collect()
+    }
+
+    /// Of the name of each function that is known by it.
+    fn name_hashes(&self, ambiguous: &HashSet<String>) -> Vec<Option<u64>> {
+        let is_known =
+            |unit: &Unit, name: &String| unit.kind == Kind::Code && !name.is_empty() && !ambiguous.contains(name);
+        let all = self.units.all.iter().zip(&self.names);
+        all.map(|(unit, name)| is_known(unit, name).then(|| hash(name))).collect()
     }
 
     pub fn unit(&self, number: usize) -> &Unit<'data> {
         &self.units.all[number]
     }
 
-    /// Where a function begins that has no namesake.
-    pub fn address(&self, function: usize) -> Option<u64> {
-        let places = self.unit(function).symbols.iter().find_map(|symbol| self.addresses.get(symbol))?;
-        if let [only] = places[..] { Some(only) } else { None }
+    /// Where these functions begin, and others that share a symbol with them.
+    pub fn places(&self, functions: &[usize]) -> BTreeSet<u64> {
+        let symbols = functions.iter().flat_map(|function| &self.unit(*function).symbols);
+        symbols.filter_map(|symbol| self.addresses.get(symbol)).flatten().copied().collect()
     }
 
-    /// Content of what does something and is in no function of a name, in order.
-    pub fn outside(&self) -> Vec<u64> {
-        let is_outside = |unit: &usize| match self.unit(*unit).kind {
-            Kind::Code => self.keys[*unit].is_empty(),
-            kind => kind == Kind::Start,
+    /// Hashes, in order, of what runs and is in no function of a name: code without one, and what runs before `main`.
+    pub fn unnamed_hashes(&self) -> Vec<u64> {
+        let is_unnamed = |unit: &usize| match self.unit(*unit).kind {
+            Kind::Code => self.names[*unit].is_empty(),
+            kind => kind == Kind::Initializer,
         };
-        let mut found: Vec<u64> = (0..self.keys.len()).filter(is_outside).map(|unit| self.contents[unit]).collect();
+        let mut found: Vec<u64> = (0..self.names.len()).filter(is_unnamed).map(|unit| self.hashes[unit]).collect();
         found.sort_unstable();
         found
     }
 }
 
 /// Both, whose units are compared.
-pub struct Sides<'data>(pub [Side<'data>; 2]);
+pub struct Sides<'data>(pub [Linked<'data>; 2]);
 
 impl<'data> Sides<'data> {
     pub fn new(units: [Units<'data>; 2], addresses: [Addresses<'data>; 2]) -> Self {
@@ -87,55 +105,38 @@ impl<'data> Sides<'data> {
         };
         let [in_base, in_head] = [stems(&units[0]), stems(&units[1])];
         let ([base, head], [of_base, of_head]) = (units, addresses);
-        let mut sides = Self([Side::new(base, of_base, &in_head), Side::new(head, of_head, &in_base)]);
+        let mut sides = Self([Linked::new(base, of_base, &in_head), Linked::new(head, of_head, &in_base)]);
         sides.refine();
         sides
     }
 
+    /// Hashes all units with what they refer to, until no more of both sides are told apart.
     fn refine(&mut self) {
-        let several: HashSet<String> = self
-            .0
-            .iter()
-            .flat_map(|side| &side.functions)
-            .filter(|(_, units)| units.len() > 1)
-            .map(|(key, _)| key.clone())
-            .collect();
-        let own = |side: &Side, number: usize| {
-            let (unit, key) = (side.unit(number), &side.keys[number]);
-            let is_named = matches!(unit.kind, Kind::Code | Kind::Variable);
-            hash(&(unit.kind, unit.shape, is_named.then_some(key)))
-        };
-        let is_known = |side: &Side, number: usize| {
-            let key = &side.keys[number];
-            side.unit(number).kind == Kind::Code && !key.is_empty() && !several.contains(key)
-        };
-        let own: [Vec<u64>; 2] =
-            self.0.each_ref().map(|side| (0..side.keys.len()).map(|unit| own(side, unit)).collect());
-        let known: [Vec<Option<u64>>; 2] = self.0.each_ref().map(|side| {
-            (0..side.keys.len()).map(|unit| is_known(side, unit).then(|| hash(&side.keys[unit]))).collect()
-        });
-        for (side, own) in self.0.iter_mut().zip(&own) {
-            side.contents.clone_from(own);
+        let several = self.0.iter().flat_map(|side| &side.functions).filter(|(_, units)| units.len() > 1);
+        let ambiguous: HashSet<String> = several.map(|(name, _)| name.clone()).collect();
+        let own_hashes = self.0.each_ref().map(Linked::own_hashes);
+        let name_hashes = self.0.each_ref().map(|side| side.name_hashes(&ambiguous));
+        for (side, own) in self.0.iter_mut().zip(&own_hashes) {
+            side.hashes.clone_from(own);
         }
-        let mut told_apart = 0;
+        let mut told_apart_before = 0;
         loop {
-            let distinct: HashSet<u64> = self.0.iter().flat_map(|side| &side.contents).copied().collect();
-            if distinct.len() == told_apart {
+            let told_apart: HashSet<u64> = self.0.iter().flat_map(|side| &side.hashes).copied().collect();
+            if told_apart.len() == told_apart_before {
                 return;
             }
-            told_apart = distinct.len();
-            for (at, side) in self.0.iter_mut().enumerate() {
-                let of = |target: &Target| match target {
-                    Target::Unit(unit) => known[at][*unit].unwrap_or(side.contents[*unit]),
+            told_apart_before = told_apart.len();
+            for (side, (own_hashes, name_hashes)) in self.0.iter_mut().zip(own_hashes.iter().zip(&name_hashes)) {
+                let of_target = |target: &Target| match target {
+                    Target::Unit(unit) => name_hashes[*unit].unwrap_or(side.hashes[*unit]),
                     Target::Name(name) => hash(stem(name)),
                 };
-                let refined = side.units.all.iter().zip(&own[at]).map(|(unit, own)| {
-                    let mut hasher = DefaultHasher::new();
-                    own.hash(&mut hasher);
-                    unit.references.iter().for_each(|reference| (reference.how, of(&reference.to)).hash(&mut hasher));
-                    hasher.finish()
+                let refined = side.units.all.iter().zip(own_hashes).map(|(unit, own_hash)| {
+                    let references = unit.references.iter();
+                    let references = references.map(|it| (it.offset, it.relocation, it.addend, of_target(&it.to)));
+                    hash(&(own_hash, references.collect::<Vec<_>>()))
                 });
-                side.contents = refined.collect();
+                side.hashes = refined.collect();
             }
         }
     }

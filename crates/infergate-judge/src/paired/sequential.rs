@@ -1,4 +1,4 @@
-//! The looks: after every block, and what settles a case.
+//! The looks, and what settles a case. A look is the test after a block.
 
 use super::evidence::{Bet, LEVEL, PASS_LEVEL, fewest_blocks, in_suite};
 use super::mean::{MEAN_WEIGHT, MEDIAN_WEIGHT};
@@ -25,16 +25,16 @@ pub fn fewest_to_fail(cases: usize) -> usize {
 /// - *Within limit*: the evidence of "below the limit" reached 1 / [`PASS_LEVEL`]. A case that also looks improved stays
 ///   open, since more blocks may say so.
 /// - *Layout*: it would have regressed, but is not shown to be slower at each placement, and at one of them the limit is excluded.
-/// - Where the blocks vary too much for the limit, and after the last block, *within limit* also needs no more than that the interval
-///   ends below `widest` and the estimate lies below the limit.
+/// - If the blocks vary too much for the limit, or after the last block, a weaker condition is enough for
+///   *within limit*: the interval ends below `widest` and the estimate is below the limit.
 /// - After the last of 40 blocks: *unstable* when the interval is wider than twice the limit, else *inconclusive*.
 ///
 /// A case is measured until its median and its mean are both settled, or its median regressed.
 ///
-/// Other runs measure `elsewhere` further cases of the suite. Nothing is known of them here, so they count as cases without any
-/// evidence: what is settled so is settled with them, too.
+/// Other runs measure `elsewhere` further cases of the suite. They count as cases without evidence. So a case that is
+/// settled here is also settled when their blocks are added.
 pub fn case_states(suite: &[Series], elsewhere: usize) -> Vec<CaseState> {
-    let of_case = |case: Case| {
+    let of_case = |case: CaseTests| {
         let mean = case.mean.as_ref().map(|mean| Box::new(mean.state()));
         CaseState { mean, ..case.median.state() }
     };
@@ -48,29 +48,30 @@ pub fn outcomes(suite: &[Series], elsewhere: usize) -> Vec<Option<Outcome>> {
 
 /// The outcome of each case and the blocks it took, without the numbers of [`case_states`].
 pub fn settled(suite: &[Series]) -> Vec<Option<(Outcome, usize)>> {
-    replay(suite, 0).iter().map(Case::settled).collect()
+    replay(suite, 0).iter().map(CaseTests::settled).collect()
 }
 
 /// Whether `first` regresses in a suite whose other cases, so many, are all like `other`. It takes the time of two: cases that are alike have
 /// the same evidence at each look, and the smallest mean over groups holds all of them or none.
 pub fn is_called_beside(first: &Series, other: &Series, others: usize) -> bool {
-    let (suite, times) = ([first.clone(), other.clone()], [1.0, others as f64]);
+    let (suite, copies) = ([first.clone(), other.clone()], [1.0, others as f64]);
     let with = if others == 0 { 1 } else { 2 };
-    let mut cases = replay_times(&suite[..with], &times[..with], 0);
+    let mut cases = replay_times(&suite[..with], &copies[..with], 0);
     // A mean can be called although its median is open to the end.
-    cases.iter_mut().take(1).filter(|_| first.has_ended()).for_each(Case::end);
-    cases.first().and_then(Case::settled).is_some_and(|(outcome, _)| outcome == Outcome::Regressed)
+    cases.iter_mut().take(1).filter(|_| first.has_ended()).for_each(CaseTests::close);
+    cases.first().and_then(CaseTests::settled).is_some_and(|(outcome, _)| outcome == Outcome::Regressed)
 }
 
-fn replay(suite: &[Series], elsewhere: usize) -> Vec<Case<'_>> {
+fn replay(suite: &[Series], elsewhere: usize) -> Vec<CaseTests<'_>> {
     let mut cases = replay_times(suite, &vec![1.0; suite.len()], elsewhere);
-    cases.iter_mut().filter(|case| case.median.series.has_ended()).for_each(Case::end);
+    cases.iter_mut().filter(|case| case.median.series.has_ended()).for_each(CaseTests::close);
     cases
 }
 
-/// Each case counts as many times as `times` says. What the last block leaves open is left so.
-fn replay_times<'a>(suite: &'a [Series], times: &[f64], elsewhere: usize) -> Vec<Case<'a>> {
-    let mut cases: Vec<Case> = suite.iter().zip(times).map(|(series, times)| Case::new(series, *times)).collect();
+/// Each case counts as many times as `copies` says. What the last block leaves open is left so.
+fn replay_times<'a>(suite: &'a [Series], copies: &[f64], elsewhere: usize) -> Vec<CaseTests<'a>> {
+    let mut cases: Vec<CaseTests> =
+        suite.iter().zip(copies).map(|(series, copies)| CaseTests::new(series, *copies)).collect();
     for blocks in 1..=MAX_BLOCKS {
         // A run that was cut short ends before the look whose block it lacks; shares of a suite end at different ones.
         let has_block = |at: &usize| suite[*at].differences.len() >= blocks;
@@ -79,23 +80,23 @@ fn replay_times<'a>(suite: &'a [Series], times: &[f64], elsewhere: usize) -> Vec
             break;
         }
         for &at in &open {
-            cases[at].take(blocks);
+            cases[at].add_block(blocks);
         }
         // What was settled before stays in the suite with what it had.
-        let worth = |of: fn(&Test) -> f64| {
-            let tests = || cases.iter().flat_map(Case::tests);
+        let evidence_in_suite = |of: fn(&Test) -> f64| {
+            let tests = || cases.iter().flat_map(CaseTests::tests);
             let unseen = (elsewhere > 0).then_some(elsewhere as f64 * (MEDIAN_WEIGHT + MEAN_WEIGHT));
             let evidence: Vec<f64> = tests().map(of).chain(unseen.map(|_| 0.0)).collect();
             let weights: Vec<f64> = tests().map(|test| test.weight).chain(unseen).collect();
             in_suite(&evidence, &weights)
         };
-        let (above, below) = (worth(|test| test.above), worth(|test| test.below));
-        let mut worth = above.into_iter().zip(below);
+        let (above, below) = (evidence_in_suite(|test| test.above), evidence_in_suite(|test| test.below));
+        let mut evidence_in_suite = above.into_iter().zip(below);
         for (at, case) in cases.iter_mut().enumerate() {
             let is_open = open.contains(&at);
-            case.tests_mut().zip(&mut worth).for_each(|(test, worth)| test.note(worth));
+            case.tests_mut().zip(&mut evidence_in_suite).for_each(|(test, evidence)| test.note(evidence));
             if is_open {
-                case.settle(blocks);
+                case.try_to_settle(blocks);
             }
         }
     }
@@ -104,17 +105,17 @@ fn replay_times<'a>(suite: &'a [Series], times: &[f64], elsewhere: usize) -> Vec
 
 /// A case while the looks are replayed.
 #[derive(Debug)]
-struct Case<'a> {
+struct CaseTests<'a> {
     median: Test<'a>,
     mean: Option<Test<'a>>,
 }
 
-impl<'a> Case<'a> {
-    fn new(series: &'a Series, times: f64) -> Self {
+impl<'a> CaseTests<'a> {
+    fn new(series: &'a Series, copies: f64) -> Self {
         let bet = |series: &Series| Bet::new(series.limit, series.expected_std);
-        let of_mean = |mean| Test::new(mean, bet(mean).gentle(), bet(mean), MEAN_WEIGHT * times);
+        let of_mean = |mean| Test::new(mean, bet(mean).gentle(), bet(mean), MEAN_WEIGHT * copies);
         let mean = series.mean.as_deref().map(of_mean);
-        Self { median: Test::new(series, bet(series), bet(series), MEDIAN_WEIGHT * times), mean }
+        Self { median: Test::new(series, bet(series), bet(series), MEDIAN_WEIGHT * copies), mean }
     }
 
     fn tests(&self) -> impl Iterator<Item = &Test<'a>> {
@@ -126,22 +127,22 @@ impl<'a> Case<'a> {
     }
 
     /// The block of this number, for whatever is not settled.
-    fn take(&mut self, blocks: usize) {
-        self.tests_mut().filter(|test| test.settled.is_none()).for_each(|test| test.take(blocks));
+    fn add_block(&mut self, blocks: usize) {
+        self.tests_mut().filter(|test| test.settled.is_none()).for_each(|test| test.add_block(blocks));
     }
 
-    fn settle(&mut self, blocks: usize) {
-        self.median.settle(blocks, None);
-        self.mean.iter_mut().for_each(|mean| mean.settle(blocks, Some(&self.median)));
+    fn try_to_settle(&mut self, blocks: usize) {
+        self.median.try_to_settle(blocks, None);
+        self.mean.iter_mut().for_each(|mean| mean.try_to_settle(blocks, Some(&self.median)));
     }
 
     /// What the last block left open.
-    fn end(&mut self) {
-        self.median.end(false);
-        self.mean.iter_mut().for_each(|mean| mean.end(true));
+    fn close(&mut self) {
+        self.median.close(false);
+        self.mean.iter_mut().for_each(|mean| mean.close(true));
     }
 
-    /// The worse of both, once nothing is open; what decides nothing is left out.
+    /// The worse of both tests, once both are settled.
     fn settled(&self) -> Option<(Outcome, usize)> {
         let median = self.median.settled?;
         let Some(mean) = &self.mean else { return Some((median.outcome, median.blocks)) };

@@ -69,7 +69,7 @@ impl<'a> Test<'a> {
     }
 
     /// The last of `blocks` blocks.
-    pub fn take(&mut self, blocks: usize) {
+    pub fn add_block(&mut self, blocks: usize) {
         let series = self.series;
         let Some((&difference, before)) = series.differences.get(..blocks).and_then(<[f64]>::split_last) else {
             return;
@@ -94,7 +94,7 @@ impl<'a> Test<'a> {
 
     /// The look after `blocks` blocks: at a case's median, or at its mean beside its `median`. A mean ends with a median that regressed, since
     /// the case has failed, and waits for no improvement, which the median is there to show.
-    pub fn settle(&mut self, blocks: usize, median: Option<&Self>) {
+    pub fn try_to_settle(&mut self, blocks: usize, median: Option<&Self>) {
         let (limit, is_mean) = (self.series.limit, median.is_some());
         let outcome = match self.estimate(blocks) {
             Some(theta) if self.slower && !self.within && theta >= limit => {
@@ -132,7 +132,7 @@ impl<'a> Test<'a> {
     ///
     /// Where a mean's interval is so wide that it shows neither "slower" nor "below the limit", the machine's own bursts are as large as a
     /// stall would be: that is shown and decides nothing. An interval above zero is no such noise, since bursts hit both sides.
-    pub fn end(&mut self, is_mean: bool) {
+    pub fn close(&mut self, is_mean: bool) {
         let series = self.series;
         let blocks = series.differences.len().min(MAX_BLOCKS);
         self.settle_by_widest(blocks);

@@ -101,7 +101,7 @@ pub(super) fn middle_ns(of_blocks: &[f64]) -> Option<f64> {
     hodges_lehmann(&of_blocks.iter().map(|ns| (ns / first).ln()).collect::<Vec<_>>()).map(|ln| first * ln.exp())
 }
 
-/// Head's time beside base's, as the change between them says: pairs of the same moment show it better than a time of each side does.
+/// Head's time is base's time times the measured ratio, because the ratio is the steadier number.
 pub(super) fn by_ratio(base_ns: Option<f64>, ratio: Option<f64>) -> Option<f64> {
     base_ns.zip(ratio).map(|(base_ns, ratio)| base_ns * ratio)
 }

@@ -102,14 +102,14 @@ fn judged(receipt: &PairedReceipt, policy: &Policy, with_power: bool) -> Verdict
     match (receipt.invalid.is_empty() && receipt.broken.is_empty(), receipt.partial) {
         (false, _) => judged.at_best(Outcome::Invalid),
         (true, true) => judged.at_best(Outcome::Partial),
-        // A share of which nothing is left.
+        // This shard has no case to judge.
         (true, false) if receipt.cases.is_empty() => judged.at_best(Outcome::NotComparable),
         (true, false) if policy.undecided_passes => judged.passing_undecided(),
         (true, false) => judged,
     }
 }
 
-/// Cases whose time is shown to be better: what counters are there to tell of is known then.
+/// Cases shown to be faster. A higher count in them fails nothing.
 fn faster(rows: &[VerdictRow]) -> Vec<Case> {
     let is_faster = |row: &&VerdictRow| {
         row.time().is_some_and(|time| time.statistic == Statistic::Median && time.shown == Some(Shown::Faster))

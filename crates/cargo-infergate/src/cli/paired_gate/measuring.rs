@@ -38,13 +38,13 @@ pub fn measure(
     let calibration = find_calibration(config, run.receipt())?;
     let calibrated = calibration.as_ref().filter(|found| of_another_setup(found, run.receipt()).is_none());
     if let Some(calibration) = calibrated {
-        run.expect(&block_noise(calibration));
+        run.take_noise_of_calibration(&block_noise(calibration));
     }
     let step = |label: &str| Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 };
     if let Some(changed) = changed.filter(|_| !request.quick && run.receipt().code.is_some()) {
         show(&step("what the cases run of what changed"));
-        let runs = coverage::trace(&run.receipt().cases, request, changed, cancelled)?;
-        run.leave_unreached(runs);
+        let runs = coverage::functions_run(&run.receipt().cases, request, changed, cancelled)?;
+        run.drop_cases_that_run_nothing_changed(runs);
     }
     let pilot_ns = begun.elapsed().as_nanos() as u64;
     let is_timed = run.receipt().cases.iter().any(|case| case.timed);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::paired::Program;
-use infergate_build::code::{is_loaded_alike, read};
+use infergate_build::code::{loads_same_bytes, read};
 use infergate_build::git::git;
 use infergate_build::workspace::Workspace;
 use infergate_receipts::clause;
@@ -53,7 +53,7 @@ fn first_other(was: &Files, is: &Files) -> Result<Option<String>> {
             (Some(was), Some(is)) if was == is => true,
             (Some(was), Some(is)) => {
                 let (was, is) = (read(was)?, read(is)?);
-                was == is || is_loaded_alike(&was, &is)
+                was == is || loads_same_bytes(&was, &is)
             }
             _ => false,
         };

@@ -29,7 +29,7 @@ use infergate_load::plan::shard::Shard;
 use infergate_receipts::{PairedReceipt, clause};
 
 /// Both sides of one bench target, built.
-pub struct Part {
+pub struct BuiltBench {
     config: Config,
     request: PairedRequest,
     sources: Sources,
@@ -99,7 +99,8 @@ impl Lost {
     }
 }
 
-/// Builds all of them. Of several, those remain that have cases; what is wrong with one costs the others nothing, and is put to `lost`.
+/// Builds all of them. If there are several, a target that fails or has no cases is dropped. The failure goes to
+/// `lost`.
 ///
 /// # Errors
 /// What cannot be built, where nothing else is left; cases that none of them has.
@@ -109,15 +110,15 @@ pub fn of_benches(
     (benches, trees): (&[BenchTarget], &Trees),
     lost: &mut Lost,
     cancelled: &AtomicBool,
-) -> Result<Vec<Part>> {
-    let mut parts = Vec::new();
+) -> Result<Vec<BuiltBench>> {
+    let mut built_benches = Vec::new();
     let is_alone = benches.len() == 1;
     for (at, bench) in benches.iter().enumerate() {
         let config = Config { bench: bench.clone(), ..settings.config.clone() };
-        match Part::build(gate, &config, trees, settings, cancelled) {
-            Ok(part) => parts.push(Part { is_alone, ..part }),
+        match BuiltBench::build(gate, &config, trees, settings, cancelled) {
+            Ok(built_bench) => built_benches.push(BuiltBench { is_alone, ..built_bench }),
             Err(error) => {
-                let is_last = parts.is_empty() && at + 1 == benches.len();
+                let is_last = built_benches.is_empty() && at + 1 == benches.len();
                 let is_alone = is_last || progress::is_cancelled();
                 let in_base = if is_alone { None } else { sides::fails_in_base(gate, &config, trees) };
                 lost.add(bench, error, in_base, is_last)?;
@@ -125,51 +126,56 @@ pub fn of_benches(
         }
     }
     if !is_alone {
-        share_out(&mut parts, benches, lost, cancelled)?;
+        share_out(&mut built_benches, benches, lost, cancelled)?;
     }
     // Before anything is timed: later the working tree may hold something else.
-    for part in &mut parts {
-        part.build_counting();
+    for built_bench in &mut built_benches {
+        built_bench.build_counting();
         ensure_not(cancelled)?;
     }
-    Ok(parts)
+    Ok(built_benches)
 }
 
 /// Several bench targets are one suite: each says how many cases the others have, takes its part of the time, and has names of its
 /// own.
-fn share_out(parts: &mut Vec<Part>, benches: &[BenchTarget], lost: &mut Lost, cancelled: &AtomicBool) -> Result<()> {
-    for part in parts.iter_mut() {
-        let prefix = Some(prefix(&part.config.bench, benches));
-        let request = &mut part.request;
+fn share_out(
+    built_benches: &mut Vec<BuiltBench>,
+    benches: &[BenchTarget],
+    lost: &mut Lost,
+    cancelled: &AtomicBool,
+) -> Result<()> {
+    for built_bench in built_benches.iter_mut() {
+        let prefix = Some(prefix(&built_bench.config.bench, benches));
+        let request = &mut built_bench.request;
         request.base.bench_prefix.clone_from(&prefix);
         request.head.bench_prefix.clone_from(&prefix);
     }
     let (mut cases, mut with_cases) = (Vec::new(), Vec::new());
-    for part in std::mem::take(parts) {
-        match listed(&part.request.head, &part.request, "head", cancelled) {
+    for built_bench in std::mem::take(built_benches) {
+        match listed(&built_bench.request.head, &built_bench.request, "head", cancelled) {
             Ok(listed) => {
                 cases.push(listed);
-                with_cases.push(part);
+                with_cases.push(built_bench);
             }
             Err(error) => {
-                let in_base = listed(&part.request.base, &part.request, "base", cancelled).is_err();
-                lost.add(&part.config.bench, error, Some(in_base), false)?;
+                let in_base = listed(&built_bench.request.base, &built_bench.request, "base", cancelled).is_err();
+                lost.add(&built_bench.config.bench, error, Some(in_base), false)?;
             }
         }
     }
-    *parts = with_cases;
+    *built_benches = with_cases;
     let all = lost.in_head.iter().chain(&lost.in_base).map(String::as_str).collect::<Vec<_>>();
-    ensure!(!parts.is_empty() || lost.is_empty(), "{}", all.join("; "));
+    ensure!(!built_benches.is_empty() || lost.is_empty(), "{}", all.join("; "));
     let all: Vec<Case> = cases.iter().flatten().copied().collect();
-    let Some(first) = parts.first() else { return Ok(()) };
+    let Some(first) = built_benches.first() else { return Ok(()) };
     let (shard, chosen) = (first.request.shard, choose_benches(&first.request.cases, &all)?);
     // As one suite: which share takes a case does not depend on how benches are divided into targets.
     let mine = of_shard(shard, &chosen)?;
     let suite_cases = chosen.len();
     let mut has_some = Vec::new();
-    for (part, cases) in parts.iter_mut().zip(cases) {
+    for (built_bench, cases) in built_benches.iter_mut().zip(cases) {
         let only: Vec<Case> = cases.iter().copied().filter(|case| mine.contains(case)).collect();
-        let request = &mut part.request;
+        let request = &mut built_bench.request;
         request.elsewhere = suite_cases - only.len();
         request.share_of_time = only.len() as f64 / mine.len() as f64;
         // A pattern can name benches of another target alone.
@@ -178,7 +184,7 @@ fn share_out(parts: &mut Vec<Part>, benches: &[BenchTarget], lost: &mut Lost, ca
         request.only = Some(only);
     }
     let mut has_some = has_some.into_iter();
-    parts.retain(|_| has_some.next() == Some(true));
+    built_benches.retain(|_| has_some.next() == Some(true));
     Ok(())
 }
 
@@ -205,7 +211,7 @@ fn listed(side: &Program, request: &PairedRequest, name: &str, cancelled: &Atomi
     Ok(loaded.benches)
 }
 
-impl Part {
+impl BuiltBench {
     fn build(
         gate: &Gate,
         config: &Config,
@@ -217,8 +223,8 @@ impl Part {
         let built = sides::build(gate, config, trees);
         ensure_not(cancelled)?;
         let built = built?;
-        let looked = same_code::look(&gate.paired, config, &built);
-        let memory_runs = if looked.skip_leaks { 0 } else { config.measured.memory.runs };
+        let code_difference = same_code::compare_code(&gate.paired, config, &built);
+        let memory_runs = if code_difference.skip_leaks { 0 } else { config.measured.memory.runs };
         let BuiltPair { base, head, base_memory, head_memory, sources, notes, trees } = built;
         let follows = memory_runs > 0 && head_memory.as_ref().is_some_and(|head| !head.is_timed);
         let (flags, is_server) = (&gate.paired, gate.paired.is_of_servers());
@@ -228,12 +234,12 @@ impl Part {
             shard: flags.shard.unwrap_or(Shard::WHOLE),
             quick: flags.quick,
             allow_output_change: flags.allow_output_change,
-            code: looked.code,
+            code: code_difference.code,
             terms: terms.clone(),
             under_load: users.filter(|_| is_server).map(|users| UnderLoad { users, window_s }),
             new_prompts: is_server,
             ready_within: is_server.then(|| config.server.least_load()),
-            notes: [&known[..], &notes, &looked.notes].concat(),
+            notes: [&known[..], &notes, &code_difference.notes].concat(),
             ..request(config, base, head)?
         };
         Ok(Self {
@@ -242,7 +248,7 @@ impl Part {
             sources,
             counting: None,
             memory_runs,
-            changed: looked.changed,
+            changed: code_difference.changed,
             base_memory,
             head_memory,
             is_alone: true,
@@ -304,7 +310,7 @@ impl Part {
         }
         let mut programs = base_memory.clone().zip(head_memory.as_ref().map(|head| head.program.clone()));
         let more = !receipt.partial && (base_memory.is_some() || head_memory.is_some());
-        // On disk it is partial until its last phase is in it.
+        // The kept file says `partial` until memory and counts are in it.
         if more {
             kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
             if let Err(error) = memory::attach_to_pair(&config, base_memory, head_memory, memory_runs, &mut receipt) {

@@ -6,7 +6,7 @@ use infergate_core::worker::{Capability, Client, PreparedReply, Sampling, Worker
 use infergate_receipts::{BlockCase, PairedCase, ProcessSamples, Side};
 
 /// A fresh process of each side.
-pub struct Pair<'a> {
+pub struct ProcessPair<'a> {
     pub base: Client<'a>,
     pub head: Client<'a>,
     /// The number of its block, by which a core is taken where a case computes in one thread.
@@ -35,7 +35,7 @@ impl Sample {
     }
 }
 
-impl<'a> Pair<'a> {
+impl<'a> ProcessPair<'a> {
     /// Whether both sides can.
     pub fn can(&self, capability: Capability) -> bool {
         self.base.can(capability) && self.head.can(capability)
@@ -109,7 +109,7 @@ impl<'a> Pair<'a> {
         self.client(side).sample_as(case.id, sampling).map_err(|error| error.of(side.name()))
     }
 
-    /// What base and head give of a case. Base reads the text that head gives, so that their numbers can be compared at every position.
+    /// What base and head give of a case. Base is fed head's output, so that the logits of both sides line up.
     pub fn outputs(&mut self, case: Case) -> Result<(PreparedReply, PreparedReply), NotRun> {
         let in_head = match self.head.prepare(case, None) {
             Ok(in_head) => in_head,
