@@ -45,15 +45,15 @@ const AGAIN: &str = "again";
 const STARTED: &str = "started";
 
 /// For each case: which of `functions` run while a process loads, prepares and runs it. A function is its address in
-/// `program` loaded at zero. Two processes run the cases, the second in reverse order, to see what only the first case
-/// of a process does.
+/// `program` loaded at zero. Two processes run the cases, the second in reverse order: what a case does in one of them
+/// alone is done once, whichever case comes first, so it counts for all.
 ///
 /// # Errors
 /// A clause that says why that is not known.
 pub fn watch(
     program: &Program,
     request: &PairedRequest,
-    functions: &[u64],
+    functions: &BTreeSet<u64>,
     cases: &[PairedCase],
     cancelled: &AtomicBool,
 ) -> Result<BTreeMap<Case, BTreeSet<u64>>> {
@@ -72,7 +72,7 @@ pub fn watch(
     let launcher = Launcher { program: this_program()?, arguments: words, folder: here };
     let file = program.open()?.behind(launcher);
     let text = || fs::read_to_string(&seen).context("what was seen cannot be read");
-    let mut found: BTreeMap<Case, BTreeSet<u64>> = BTreeMap::new();
+    let (mut found, mut once): (BTreeMap<Case, BTreeSet<u64>>, BTreeSet<u64>) = <_>::default();
     let forwards: Vec<&PairedCase> = cases.iter().collect();
     let backwards: Vec<&PairedCase> = cases.iter().rev().collect();
     for cases in [forwards, backwards] {
@@ -92,9 +92,14 @@ pub fn watch(
             let all = text()?;
             read(&all)?;
             let ran = places(all.get(before..).unwrap_or_default())?;
-            found.entry(case.id).or_default().extend(loading.iter().copied().chain(ran));
+            let ran: BTreeSet<u64> = loading.iter().copied().chain(ran).collect();
+            if let Some(before) = found.get(&case.id) {
+                once.extend(before.symmetric_difference(&ran));
+            }
+            found.entry(case.id).or_default().extend(ran);
         }
     }
+    found.values_mut().for_each(|seen| seen.extend(&once));
     Ok(found)
 }
 

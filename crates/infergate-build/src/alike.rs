@@ -246,14 +246,17 @@ impl LinkJob<'_> {
         let folder = self.folder.join("objects");
         fs::create_dir_all(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
         let (mut words, mut count, mut in_whole_archive) = (Vec::new(), 0, false);
-        for (word, objects) in &inputs.0 {
+        for (word, objects) in &inputs.words {
             in_whole_archive =
                 if word.ends_with("-whole-archive") { !word.ends_with("-no-whole-archive") } else { in_whole_archive };
             let first = count;
             count += objects.len();
             let is_archive = !word.ends_with(".o");
             // Of compiler_builtins the linker takes what is nowhere else, so it has to see the archive.
-            if objects.is_empty() || is_archive && (in_whole_archive || word.contains("compiler_builtins")) {
+            if objects.is_empty()
+                || word.starts_with('-')
+                || is_archive && (in_whole_archive || word.contains("compiler_builtins"))
+            {
                 words.push(word.clone());
                 continue;
             }

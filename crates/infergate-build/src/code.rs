@@ -34,7 +34,7 @@ pub fn read(program: &Path) -> Result<Vec<u8>> {
 pub enum Comparison {
     /// They were linked of the same, in the same way.
     Same,
-    /// They were not. In what they differ; `None` if an executable does not name its functions.
+    /// They were not. In what they differ; `None` of programs that were given.
     Differ(Option<Changed>),
 }
 
@@ -50,8 +50,8 @@ pub fn compare(base: &Linker, head: &Linker) -> Result<Comparison> {
         ensure!(file.kind() == ObjectKind::Dynamic, "it is not position-independent");
     }
     ensure!(
-        !base_inputs.has_own_libraries() && !head_inputs.has_own_libraries(),
-        "it looks for libraries at a place of its own (RUNPATH)"
+        !base_inputs.hides_code() && !head_inputs.hides_code(),
+        "its linker leaves out names of functions, or looks for libraries at a place of its own (RUNPATH)"
     );
     let sides = sides([&base_inputs, &head_inputs], &programs)?;
     let mut changed = Changed::between(&sides);
@@ -59,7 +59,7 @@ pub fn compare(base: &Linker, head: &Linker) -> Result<Comparison> {
     if changed.is_all && changed.functions.is_empty() {
         return Ok(Comparison::Same);
     }
-    Ok(Comparison::Differ(sides.0.iter().all(|side| !side.addresses.is_empty()).then_some(changed)))
+    Ok(Comparison::Differ(Some(changed)))
 }
 
 /// Reads what each linker was given, and which of it is in the program.

@@ -8,11 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
-use object::LittleEndian;
-use object::elf::{self, FileHeader64};
+use anyhow::{Context, Result};
 use object::read::archive::ArchiveFile;
-use object::read::elf::FileHeader;
 
 use super::bench_target::{Source, kept, printed};
 use super::run_captured::run_captured;
@@ -81,12 +78,25 @@ impl Linker {
     /// What it is given: the arguments of the linker's command, without its output.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// A file that cannot be read, or is no object file and no archive.
     pub fn inputs(&self) -> Result<Inputs> {
         let mut is_output = false;
         let words = self.words.iter().skip(1);
         let words = words.filter(|word| !(std::mem::replace(&mut is_output, *word == "-o") || is_output));
-        words.map(|word| Ok((word.clone(), objects(Path::new(word))?))).collect::<Result<_>>().map(Inputs)
+        let words: Vec<String> = words.cloned().collect();
+        let folders: Vec<PathBuf> =
+            words.windows(2).filter(|pair| pair[0] == "-L").map(|pair| PathBuf::from(&pair[1])).collect();
+        let read = |word: String| {
+            // A static library that a build script made is asked for by name.
+            let library = word.strip_prefix("-l").map(|name| format!("lib{name}.a"));
+            let found = library
+                .and_then(|library| folders.iter().map(|folder| folder.join(&library)).find(|path| path.is_file()));
+            let files =
+                word.split(',').map(PathBuf::from).filter(|path| path.is_absolute() && !path.is_dir()).chain(found);
+            let objects = files.map(|path| objects(&path)).collect::<Result<Vec<_>>>()?.concat();
+            Ok((word, objects))
+        };
+        words.into_iter().map(read).collect::<Result<_>>().map(|words| Inputs { words, linker: self.words[0].clone() })
     }
 
     /// What cargo built.
@@ -114,45 +124,40 @@ impl Linker {
     }
 }
 
-/// The words of a linker's command, each with the object files in the file that it names.
-pub struct Inputs(pub Vec<(String, Vec<Vec<u8>>)>);
+/// What a linker is given.
+pub struct Inputs {
+    /// Its arguments, each with the object files in the file that it names.
+    pub words: Vec<(String, Vec<Vec<u8>>)>,
+    linker: String,
+}
 
 impl Inputs {
     /// All object files, in order.
     pub fn objects(&self) -> Vec<&[u8]> {
-        self.0.iter().flat_map(|(_, objects)| objects).map(Vec::as_slice).collect()
+        self.words.iter().flat_map(|(_, objects)| objects).map(Vec::as_slice).collect()
     }
 
-    /// What it is asked beside files: libraries by name, and how to link.
-    pub fn options(&self) -> Vec<&String> {
-        self.0.iter().map(|(word, _)| word).filter(|word| word.starts_with('-') && !word.contains('/')).collect()
+    /// What it is asked beside files: libraries by name, and how to link. Of a word with a path only what stands before that.
+    pub fn options(&self) -> Vec<&str> {
+        let options = self.words.iter().map(|(word, _)| word).filter(|word| word.starts_with('-'));
+        options.filter_map(|word| word.split('/').next()).chain([self.linker.as_str()]).collect()
     }
 
-    /// Whether the program looks for libraries where it was built.
-    pub fn has_own_libraries(&self) -> bool {
-        self.0.iter().any(|(word, _)| word.contains("-rpath"))
+    /// Whether the program lacks names of functions, or looks for libraries where it was built.
+    pub fn hides_code(&self) -> bool {
+        const STRIPPED: [&str; 5] = ["-s", "-x", "-X", "--strip-all", "--discard-all"];
+        let mut parts = self.words.iter().flat_map(|(word, _)| word.split(','));
+        parts.any(|part| STRIPPED.contains(&part) || part.contains("-rpath"))
     }
 }
 
-/// The object files in a file: itself, those of an archive, none.
+/// The object files in a file: itself, or those of an archive.
 fn objects(path: &Path) -> Result<Vec<Vec<u8>>> {
-    let is_option = path.as_os_str().as_encoded_bytes().starts_with(b"-") || path.components().count() < 2;
-    ensure!(is_option || path.exists(), "{}: is gone, and was linked; build again", path.display());
-    if !path.is_file() {
-        return Ok(Vec::new());
-    }
-    let bytes = code::read(path)?;
-    let is_object = |bytes: &[u8]| {
-        FileHeader64::<LittleEndian>::parse(bytes).is_ok_and(|header| header.e_type.get(LittleEndian) == elf::ET_REL)
-    };
-    if is_object(&bytes) {
-        return Ok(vec![bytes]);
-    }
-    let Ok(archive) = ArchiveFile::parse(&*bytes) else { return Ok(Vec::new()) };
     let broken = || format!("{}: cannot be read", path.display());
-    let members = archive.members().map(|member| member.and_then(|member| member.data(&*bytes)).with_context(broken));
-    let members: Vec<&[u8]> = members.collect::<Result<_>>()?;
-    Ok(members.into_iter().filter(|member| is_object(member)).map(<[u8]>::to_vec).collect())
+    let bytes = code::read(path)?;
+    let Ok(archive) = ArchiveFile::parse(&*bytes) else { return Ok(vec![bytes]) };
+    let members = archive.members().map(|member| Ok(member?.data(&*bytes)?.to_vec()));
+    members.collect::<object::Result<_>>().with_context(broken)
 }
 
 #[cfg(test)]
@@ -166,7 +171,7 @@ mod tests {
         let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(command.environment, [variable("LC_ALL", "C"), variable("PATH", "/a b:/usr/bin")]);
         assert_eq!(command.words, ["cc", "-m64", "a \\ \"b\"\n.o", "", "-o", "/t/bench-1", "-Wl,--gc"]);
-        let words: Vec<String> = command.inputs().expect("no file").0.into_iter().map(|(word, _)| word).collect();
+        let words: Vec<String> = command.inputs().expect("no file").words.into_iter().map(|(word, _)| word).collect();
         assert_eq!(words, ["-m64", "a \\ \"b\"\n.o", "", "-Wl,--gc"], "without the output");
     }
 

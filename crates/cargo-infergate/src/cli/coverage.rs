@@ -27,7 +27,7 @@ pub fn functions_run(
 ) -> Result<Vec<CodeRuns>> {
     let side = |program, of_side: fn(&ChangedFunction) -> Option<u64>| {
         ensure!(changed.is_all, "something differs that is in no function of a name");
-        let functions: Vec<u64> = changed.functions.iter().filter_map(of_side).collect();
+        let functions: BTreeSet<u64> = changed.functions.iter().filter_map(of_side).collect();
         watch(program, request, &functions, cases, cancelled)
     };
     let both = || {

@@ -40,8 +40,7 @@ impl Changed {
         let mut changed = Vec::new();
         let mut is_all = base.unnamed_hashes() == head.unnamed_hashes();
         for shared_name in names {
-            let of = |side: &Linked| side.functions.get(shared_name).cloned().unwrap_or_default();
-            let (removed, new) = unmatched((base, of(base)), (head, of(head)));
+            let [removed, new] = [[base, head], [head, base]].map(|sides| only_in(sides, shared_name));
             let own_hashes = |side: &Linked, functions: &[usize]| -> BTreeSet<u64> {
                 functions.iter().map(|function| side.unit(*function).own_hash).collect()
             };
@@ -69,14 +68,9 @@ fn is_of_the_standard_library(name: &str) -> bool {
     ["core::", "alloc::", "std::", "<"].iter().any(|start| name.starts_with(start))
 }
 
-/// Those of each list that are not in the other, each used once.
-fn unmatched((base, was): (&Linked, Vec<usize>), (head, mut is): (&Linked, Vec<usize>)) -> (Vec<usize>, Vec<usize>) {
-    let mut removed = Vec::new();
-    for function in was {
-        match is.iter().position(|other| head.hashes[*other] == base.hashes[function]) {
-            Some(at) => drop(is.remove(at)),
-            None => removed.push(function),
-        }
-    }
-    (removed, is)
+/// The functions of a name of one side that the other has not. Copies of a function are one.
+fn only_in([side, other]: [&Linked; 2], name: &str) -> Vec<usize> {
+    let of = |side: &Linked| side.functions.get(name).cloned().unwrap_or_default();
+    let there: BTreeSet<u64> = of(other).into_iter().map(|function| other.hashes[function]).collect();
+    of(side).into_iter().filter(|function| !there.contains(&side.hashes[*function])).collect()
 }

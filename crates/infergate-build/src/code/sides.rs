@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSymbol, SymbolKind};
 
@@ -22,13 +22,14 @@ pub type Addresses<'data> = HashMap<&'data [u8], Vec<u64>>;
 /// Of an executable, by its bytes.
 ///
 /// # Errors
-/// Another format than ELF of 64 bits.
+/// Another format than ELF of 64 bits, or no symbols.
 pub fn addresses(program: &[u8]) -> Result<Addresses<'_>> {
     let file = ElfFile64::<LittleEndian>::parse(program).context("it is no ELF executable of 64 bits")?;
     let mut found = Addresses::new();
     for symbol in file.symbols().filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text) {
         found.entry(symbol.name_bytes()?).or_default().push(symbol.address());
     }
+    ensure!(!found.is_empty(), "it does not name its functions");
     Ok(found)
 }
 

@@ -11,8 +11,8 @@ use std::ops::Range;
 use anyhow::{Context, Result};
 use object::read::elf::ElfFile64;
 use object::{
-    LittleEndian, Object, ObjectSection, ObjectSymbol, Relocation, RelocationFlags, RelocationTarget, SectionFlags,
-    SymbolKind, SymbolSection, elf,
+    LittleEndian, Object, ObjectSection, ObjectSymbol, Relocation, RelocationFlags, RelocationKind, RelocationTarget,
+    SectionFlags, SymbolKind, SymbolSection, elf,
 };
 
 use super::names::is_of_rust;
@@ -66,7 +66,7 @@ pub enum Target<'data> {
     Name(&'data [u8]),
 }
 
-/// Where in its section a symbol is, whether it is a function's, and its name.
+/// Where in its section a symbol is, whether it says what it is of, and its name.
 type SectionSymbol<'data> = (u64, bool, &'data [u8]);
 
 type File<'data> = ElfFile64<'data, LittleEndian>;
@@ -82,13 +82,23 @@ struct SectionUnits {
     as_one_unit: Option<usize>,
 }
 
+impl Unit<'_> {
+    fn hash_itself(&mut self) {
+        let mut hasher = DefaultHasher::new();
+        let place = (self.kind == Kind::Code).then_some(self.start);
+        (self.bytes, self.align, place, self.data).hash(&mut hasher);
+        self.references.iter().for_each(|reference| (reference.offset, reference.relocation).hash(&mut hasher));
+        self.own_hash = hasher.finish();
+    }
+}
+
 /// Those of all object files of a program.
 #[derive(Debug, Default)]
 pub struct Units<'data> {
     pub all: Vec<Unit<'data>>,
     sections: HashMap<SectionId, SectionUnits>,
-    /// What other object files find by name: its section, and where there.
-    exported: HashMap<&'data [u8], (SectionId, u64)>,
+    /// What other object files find by name: the sections that have it, and where there. Which one the linker takes is not known.
+    exported: HashMap<&'data [u8], Vec<(SectionId, u64)>>,
     /// Sections that are called like something in C, for which the linker makes symbols `__start_NAME` and `__stop_NAME`: by name one unit
     /// that refers to all their units.
     linker_sets: HashMap<&'data [u8], usize>,
@@ -111,23 +121,27 @@ impl<'data> Units<'data> {
                 units.connect((number, section.index().0), file, &section)?;
             }
         }
-        for unit in 0..units.all.len() {
-            units.all[unit].own_hash = units.own_hash(unit);
+        let locations: Vec<Option<&[u8]>> = units.all.iter().map(|unit| units.location(unit)).collect();
+        for (unit, name) in units.all.iter_mut().zip(locations) {
+            if let Some(name) = name {
+                (unit.data, unit.references) = (name, Vec::new());
+            }
         }
+        units.all.iter_mut().for_each(Unit::hash_itself);
         Ok(units)
     }
 
     fn add(&mut self, number: usize, file: &File<'data>) -> Result<()> {
         let mut symbols: HashMap<usize, Vec<SectionSymbol>> = HashMap::new();
-        for symbol in file.symbols().filter(ObjectSymbol::is_definition) {
+        for symbol in file.symbols() {
             let SymbolSection::Section(section) = symbol.section() else { continue };
-            let name = symbol.name_bytes()?;
+            let (name, at) = (symbol.name_bytes()?, symbol.address());
             if symbol.is_global() {
-                self.exported.entry(name).or_insert(((number, section.0), symbol.address()));
+                self.exported.entry(name).or_default().push(((number, section.0), at));
             }
-            if matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Tls) {
-                let is_function = symbol.kind() == SymbolKind::Text && symbol.size() > 0;
-                symbols.entry(section.0).or_default().push((symbol.address(), is_function, name));
+            if symbol.kind() != SymbolKind::Section && !name.is_empty() {
+                let has_type = matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Tls);
+                symbols.entry(section.0).or_default().push((at, has_type, name));
             }
         }
         for section in file.sections() {
@@ -140,7 +154,7 @@ impl<'data> Units<'data> {
             named.sort_unstable();
             let kind = kind(name, sh_type.0, sh_flags.0);
             let mut starts = match kind {
-                Kind::Code => named.iter().filter(|(_, is_function, _)| *is_function).map(|(at, ..)| *at).collect(),
+                Kind::Code => named.iter().map(|(at, ..)| *at).collect(),
                 Kind::Constant { is_merged: true } => {
                     constants(data, section.elf_section_header().sh_entsize.get(LittleEndian), sh_flags.0)
                 }
@@ -149,8 +163,13 @@ impl<'data> Units<'data> {
             starts.insert(0, 0);
             starts.dedup();
             let id = (number, section.index().0);
+            let names = |start: u64| {
+                let first = named.partition_point(|(at, ..)| *at < start);
+                let here = named[first..].iter().take_while(|(at, ..)| *at == start);
+                here.filter(|(_, has_type, _)| *has_type).map(|(.., name)| *name).collect()
+            };
             let new_unit = |start: u64, end: u64| Unit {
-                symbols: named.iter().filter(|(at, ..)| *at == start).map(|(.., name)| *name).collect(),
+                symbols: names(start),
                 kind,
                 bytes: end - start,
                 align: section.align(),
@@ -158,7 +177,12 @@ impl<'data> Units<'data> {
                 references: Vec::new(),
                 section: id,
                 start,
-                data: data.get(start as usize..end as usize).unwrap_or_default(),
+                // A call within a section is none of what the linker fills in, so functions of one section change together.
+                data: if kind == Kind::Code {
+                    data
+                } else {
+                    data.get(start as usize..end as usize).unwrap_or_default()
+                },
             };
             let first = self.all.len();
             let ends = starts[1..].iter().copied().chain([bytes]);
@@ -190,16 +214,17 @@ impl<'data> Units<'data> {
         let mut relocations: Vec<(u64, Relocation)> = section.relocations().collect();
         relocations.sort_by_key(|(at, _)| *at);
         for (at, relocation) in relocations {
-            let (RelocationFlags::Elf { r_type }, RelocationTarget::Symbol(symbol)) =
-                (relocation.flags(), relocation.target())
-            else {
-                continue;
-            };
-            let symbol = file.symbol_by_index(symbol).context("an object file refers to nothing")?;
+            let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
             let from = self.unit_at(&units, at);
-            let (is_code, offset) = (self.all[from].kind == Kind::Code, at - self.all[from].start);
-            let (targets, addend) = self.targets(id.0, &symbol, relocation.addend(), r_type.0, is_code)?;
-            let reference = |to| Reference { offset, relocation: r_type.0, addend, to };
+            let offset = at - self.all[from].start;
+            let targets = match relocation.target() {
+                RelocationTarget::Symbol(symbol) => {
+                    let symbol = file.symbol_by_index(symbol).context("an object file refers to nothing")?;
+                    self.targets(id.0, &symbol, &relocation, self.all[from].kind == Kind::Code)?
+                }
+                _ => vec![(Target::Name(b""), relocation.addend())],
+            };
+            let reference = |(to, addend)| Reference { offset, relocation: r_type.0, addend, to };
             self.all[from].references.extend(targets.into_iter().map(reference));
         }
         Ok(())
@@ -211,74 +236,72 @@ impl<'data> Units<'data> {
         units.start + before.saturating_sub(1)
     }
 
-    /// What a symbol and `addend` point to, and how far behind its beginning. It is one unit, but for an address within a merged constant:
-    /// that is this constant or the next one, since an instruction with a number behind its address counts from the number's end.
+    /// What a symbol points to, and how far behind its beginning: all that have the symbol's name, as it is not known which one the linker
+    /// takes.
     fn targets(
         &self,
         object: usize,
         symbol: &impl ObjectSymbol<'data>,
-        addend: i64,
-        relocation: u32,
+        relocation: &Relocation,
         is_code: bool,
-    ) -> Result<(Vec<Target<'data>>, i64)> {
+    ) -> Result<Vec<(Target<'data>, i64)>> {
         let name = symbol.name_bytes()?;
-        let (id, at) = match (symbol.section(), self.exported.get(name)) {
-            (SymbolSection::Section(section), _) => ((object, section.0), symbol.address()),
-            (_, Some(found)) => *found,
-            (_, None) => {
-                let names = [&b"__start_"[..], b"__stop_"].map(|start| name.strip_prefix(start));
-                let set = names.into_iter().flatten().find_map(|name| self.linker_sets.get(name));
-                return Ok((vec![set.map_or(Target::Name(name), |set| Target::Unit(*set))], addend));
-            }
+        let own = symbol.section_index().filter(|_| symbol.is_local());
+        let own = own.map(|section| vec![((object, section.0), symbol.address())]);
+        let Some(places) = own.as_ref().or_else(|| self.exported.get(name)) else {
+            let names = [&b"__start_"[..], b"__stop_"].map(|start| name.strip_prefix(start));
+            let set = names.into_iter().flatten().find_map(|name| self.linker_sets.get(name));
+            let target = set.map_or(Target::Name(name), |set| Target::Unit(*set));
+            return Ok(vec![(target, relocation.addend().wrapping_add_unsigned(symbol.address()))]);
         };
-        let Some(section) = self.sections.get(&id) else { return Ok((vec![Target::Name(b"")], addend)) };
-        let is_relative = [elf::R_X86_64_PC32.0, elf::R_X86_64_PLT32.0].contains(&relocation);
-        let from_next_instruction = if is_relative { 4 } else { 0 };
+        let is_of_section = symbol.kind() == SymbolKind::Section;
+        let of_place = |(id, at): &(SectionId, u64)| self.targets_at(*id, *at, is_of_section, relocation, is_code);
+        Ok(places.iter().flat_map(of_place).collect())
+    }
+
+    /// What is at a place in a section. An address within a merged constant is of that one or of the next, since an instruction with a number
+    /// behind its address counts from the number's end.
+    fn targets_at(
+        &self,
+        id: SectionId,
+        at: u64,
+        is_of_section: bool,
+        relocation: &Relocation,
+        is_code: bool,
+    ) -> Vec<(Target<'data>, i64)> {
+        let addend = relocation.addend();
+        let Some(section) = self.sections.get(&id) else { return vec![(Target::Name(b""), addend)] };
+        let is_absolute = relocation.kind() == RelocationKind::Absolute;
+        // An instruction counts from its end.
+        let counted = [elf::R_X86_64_PC32, elf::R_X86_64_PLT32];
+        let is_counted = matches!(relocation.flags(), RelocationFlags::Elf { r_type } if counted.contains(&r_type));
+        let from_end = if is_counted { 4 } else { 0 };
         let unit = match section.as_one_unit {
             // How far a table's entry lies behind the table's beginning is in the addend.
-            Some(whole) if !is_code && is_relative => whole,
-            _ if symbol.kind() == SymbolKind::Section => {
-                self.unit_at(&section.units, at.saturating_add_signed(addend + from_next_instruction))
-            }
+            Some(whole) if !is_code && !is_absolute => whole,
+            _ if is_of_section => self.unit_at(&section.units, at.saturating_add_signed(addend + from_end)),
             _ => self.unit_at(&section.units, at),
         };
         let behind = at as i64 + addend - self.all[unit].start as i64;
-        let is_within = section.as_one_unit.is_some_and(|whole| whole != unit) && behind != -from_next_instruction;
+        let is_within = section.as_one_unit.is_some_and(|whole| whole != unit) && behind != -from_end;
         let last = if is_within { (unit + 1).min(section.units.end - 1) } else { unit };
-        Ok(((unit..=last).map(Target::Unit).collect(), behind))
+        (unit..=last).map(|unit| (Target::Unit(unit), behind)).collect()
     }
 
-    fn own_hash(&self, unit: usize) -> u64 {
-        let unit = &self.all[unit];
-        let mut hasher = DefaultHasher::new();
-        let data = if self.is_location(unit) { &unit.data[..LINE] } else { unit.data };
-        (unit.bytes, data).hash(&mut hasher);
-        if unit.kind != Kind::Code {
-            unit.align.hash(&mut hasher);
-        }
-        unit.references.iter().for_each(|reference| (reference.offset, reference.relocation).hash(&mut hasher));
-        hasher.finish()
-    }
-
-    /// Whether it is a panic's location, which the compiler makes: where the name of a source is, its length, line and column. An edited
-    /// comment shifts lines, and only a panic's message shows them.
-    fn is_location(&self, unit: &Unit) -> bool {
-        let is_source = |to: &Target| {
-            matches!(to, Target::Unit(text) if {
-                let text = self.all[*text].data;
-                text.strip_suffix(b"\0").unwrap_or(text).ends_with(b".rs")
-            })
-        };
-        unit.data.len() == LOCATION
-            && !unit.symbols.iter().any(|symbol| is_of_rust(symbol))
-            && matches!(unit.kind, Kind::Constant { .. })
-            && matches!(&unit.references[..], [Reference { offset: 0, to, .. }] if is_source(to))
+    /// The name of the source, if this is a panic's location, which the compiler makes: where the path of a source is, its length, line and
+    /// column. An edited comment shifts lines, another checkout has another path, and only a panic's message shows them.
+    fn location(&self, unit: &Unit) -> Option<&'data [u8]> {
+        let is_compilers = unit.data.len() == LOCATION && !unit.symbols.iter().any(|symbol| is_of_rust(symbol));
+        let [Reference { offset: 0, to: Target::Unit(path), .. }] = unit.references[..] else { return None };
+        let path = self.all[path].data;
+        let path = path.strip_suffix(b"\0").unwrap_or(path);
+        let is_source = is_compilers && matches!(unit.kind, Kind::Constant { .. }) && path.ends_with(b".rs");
+        is_source.then(|| path.rsplit(|byte| *byte == b'/').next()).flatten()
     }
 }
 
-/// Bytes of a `core::panic::Location`, and where its line begins.
+/// Bytes of a `core::panic::Location`.
 const LOCATION: usize = 24;
-const LINE: usize = 16;
 
 /// Tables that a panic unwinds by, and notes. What runs then is in the functions, too.
 fn is_of_unwinding(section: &[u8]) -> bool {
@@ -307,7 +330,7 @@ fn kind(section: &[u8], sh_type: u32, sh_flags: u64) -> Kind {
 fn constants(data: &[u8], size: u64, sh_flags: u64) -> Vec<u64> {
     let bytes = data.len() as u64;
     if sh_flags & elf::SHF_STRINGS.0 == 0 {
-        return (0..bytes).step_by(size.max(1) as usize).collect();
+        return if size > 1 { (0..bytes).step_by(size as usize).collect() } else { Vec::new() };
     }
     // A section of UTF-16 or UTF-32 is one constant.
     let ends = data.iter().zip(1..).filter(|(byte, _)| **byte == 0 && size == 1).map(|(_, end)| end);
