@@ -5,9 +5,9 @@
 //! cancels in the ratio. What did change follows behind a filler. How fast it runs depends mostly on where it starts within the 64 bytes of
 //! a cache line, so each side is linked once for each of [`PLACEMENTS`] starts, and every block times all of them.
 
-mod constants;
+mod symbols;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fs;
 use std::path::PathBuf;
 use std::thread;
@@ -16,15 +16,15 @@ use anyhow::{Context, Result, bail, ensure};
 use object::read::elf::ElfFile64;
 use object::write::{Object, Symbol, SymbolSection};
 use object::{
-    Architecture, BinaryFormat, Endianness, LittleEndian, Object as _, ObjectSection, SectionFlags, SectionKind,
-    SymbolFlags, SymbolKind, SymbolScope, elf,
+    Architecture, BinaryFormat, Endianness, LittleEndian, Object as _, ObjectSection, ObjectSymbol, SectionFlags,
+    SectionKind, SymbolFlags, SymbolKind, SymbolScope, elf,
 };
 
 use super::relink::{Inputs, Linker};
-use crate::code::sides::{Addresses, Linked, Sides, addresses};
-use crate::code::units::Unit;
+use crate::code::sides::Linked;
+use crate::code::units::{Kind, SectionId};
 use crate::code::{read, sides};
-use constants::ConstantNames;
+use symbols::with_symbols;
 
 /// Starts of the changed functions within a cache line, one link of each side for each.
 pub const PLACEMENTS: usize = 4;
@@ -34,10 +34,152 @@ const LINE_BYTES: u64 = 64;
 const FUNCTION_ALIGN: u64 = 16;
 const PAGE_BYTES: u64 = 4096;
 
-/// The order of the functions of one side, for the linker.
+/// A section of an object file, which the linker can place by itself.
+#[derive(Debug, Clone)]
+struct Section<'s> {
+    id: SectionId,
+    /// Of the functions in it, as both sides know them; none of a constant.
+    names: Vec<&'s str>,
+    /// Of what is in it.
+    hashes: Vec<u64>,
+    bytes: u64,
+    align: u64,
+}
+
+/// Those of one side.
+struct Sections<'s> {
+    functions: Vec<Section<'s>>,
+    /// Those that the linker neither merges nor sorts.
+    constants: Vec<Section<'s>>,
+}
+
+impl<'s> Sections<'s> {
+    fn of(side: &'s Linked) -> Self {
+        let taken: BTreeSet<usize> = side.functions.values().flatten().copied().collect();
+        let (mut functions, mut constants) = (BTreeMap::<SectionId, Section>::new(), Vec::new());
+        for (number, unit) in side.units.all.iter().enumerate() {
+            let (id, align) = (unit.section, unit.align);
+            let empty = || Section { id, names: Vec::new(), hashes: Vec::new(), bytes: 0, align };
+            if taken.contains(&number) {
+                let section = functions.entry(id).or_insert_with(empty);
+                section.names.push(&side.names[number]);
+                section.hashes.push(unit.own_hash);
+                section.bytes += unit.bytes;
+            } else if unit.kind == (Kind::Constant { is_merged: false }) {
+                constants.push(Section { hashes: vec![side.hashes[number]], ..empty() });
+            }
+        }
+        let mut functions: Vec<Section> = functions.into_values().collect();
+        functions.sort_by(|a, b| a.names.cmp(&b.names));
+        constants.sort_by(|a, b| a.hashes.cmp(&b.hashes));
+        Self { functions, constants }
+    }
+}
+
+/// Pairs of what has the same key on both sides, in the order of base, and what is left of each.
+fn pair_up<'s, K: Ord>(
+    [base, head]: [Vec<Section<'s>>; 2],
+    key: impl Fn(&Section<'s>) -> K,
+) -> (Vec<[Section<'s>; 2]>, [Vec<Section<'s>>; 2]) {
+    let mut there: BTreeMap<K, VecDeque<Section>> = BTreeMap::new();
+    for section in head {
+        there.entry(key(&section)).or_default().push_back(section);
+    }
+    let (mut pairs, mut left) = (Vec::new(), Vec::new());
+    for section in base {
+        match there.get_mut(&key(&section)).and_then(VecDeque::pop_front) {
+            Some(other) => pairs.push([section, other]),
+            None => left.push(section),
+        }
+    }
+    (pairs, [left, there.into_values().flatten().collect()])
+}
+
+/// How both sides are laid out.
+struct Layout<'s> {
+    /// Functions with the same instructions; those of which there are copies last, since the linker may leave out some on one side.
+    same: Vec<[Section<'s>; 2]>,
+    /// Those of which there are no copies.
+    single: usize,
+    /// Functions with other instructions, or that one side lacks.
+    changed: Vec<[Option<Section<'s>>; 2]>,
+    /// For each side first what both have.
+    constants: [Vec<Section<'s>>; 2],
+}
+
+impl<'s> Layout<'s> {
+    fn of([base, head]: [Sections<'s>; 2]) -> Self {
+        let mut copies: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+        base.functions.iter().for_each(|function| *copies.entry(function.names.clone()).or_default() += 1);
+        let (same, left) = pair_up([base.functions, head.functions], |it| (it.names.clone(), it.hashes.clone()));
+        let (single, copied): (Vec<_>, Vec<_>) = same.into_iter().partition(|[base, _]| copies[&base.names] == 1);
+        let (changed, [removed, new]) = pair_up(left, |function| function.names.clone());
+        let changed = changed.into_iter().map(|both| both.map(Some));
+        let removed = removed.into_iter().map(|function| [Some(function), None]);
+        let new = new.into_iter().map(|function| [None, Some(function)]);
+        let (constants, left) = pair_up([base.constants, head.constants], |constant| constant.hashes.clone());
+        let (mut of_base, mut of_head): (Vec<_>, Vec<_>) =
+            constants.into_iter().map(|[base, head]| (base, head)).unzip();
+        let [left_of_base, left_of_head] = left;
+        of_base.extend(left_of_base);
+        of_head.extend(left_of_head);
+        Self {
+            single: single.len(),
+            same: [single, copied].concat(),
+            changed: changed.chain(removed).chain(new).collect(),
+            constants: [of_base, of_head],
+        }
+    }
+
+    /// The order of base, which is side 0, or of head:
+    /// 1. constants;
+    /// 2. functions that are the same, shuffled by `seed`;
+    /// 3. the filler, which sets the placement;
+    /// 4. functions that changed, by name, each padded to the longer side.
+    fn order(&self, side: usize, seed: u64, placement: usize) -> Order {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut same: Vec<&[Section; 2]> = self.same.iter().collect();
+        random.shuffle(&mut same[..self.single]);
+        let mut order = Order::default();
+        let same = same.into_iter().map(|both| &both[side]);
+        order.names.extend(self.constants[side].iter().chain(same).map(|section| symbol(section.id)));
+        let bytes = FUNCTION_ALIGN * placement as u64 + LINE_BYTES * random.u64(1..PAGE_BYTES / LINE_BYTES);
+        order.pad(Pad { name: "infergate_filler".to_owned(), bytes, align: PAGE_BYTES });
+        for (at, both) in self.changed.iter().enumerate() {
+            let (own, other) = (both[side].as_ref(), both[1 - side].as_ref());
+            order.names.extend(own.map(|section| symbol(section.id)));
+            let bytes = |section: Option<&Section>| section.map_or(0, |section| section.bytes);
+            let missing = bytes(other).saturating_sub(bytes(own));
+            if missing > 0 {
+                // In place of a function that is missing, padding starts as that would.
+                let align = other.filter(|_| own.is_none()).map_or(1, |other| other.align.min(FUNCTION_ALIGN));
+                order.pad(Pad { name: format!("infergate_pad_{at}"), bytes: missing, align });
+            }
+        }
+        order
+    }
+
+    /// Sections of a side that need a symbol to be placed by, by object file.
+    fn placed(&self, side: usize) -> BTreeMap<usize, Vec<usize>> {
+        let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let same = self.same.iter().map(|both| &both[side]);
+        let changed = self.changed.iter().filter_map(|both| both[side].as_ref());
+        for (object, section) in same.chain(changed).chain(&self.constants[side]).map(|section| section.id) {
+            found.entry(object).or_default().push(section);
+        }
+        found
+    }
+}
+
+/// What a section is placed by. It needs no name of its own: functions share names, and constants have none.
+fn symbol((object, section): SectionId) -> String {
+    format!("infergate_{object}_{section}")
+}
+
+/// The order of one side, for the linker.
 #[derive(Default)]
 struct Order {
-    /// Names, mangled, first to last. Those of [`pads`](Self::pads) are among them.
+    /// Symbols, first to last. Those of [`pads`](Self::pads) are among them.
     names: Vec<String>,
     /// Bytes that are never run.
     pads: Vec<Pad>,
@@ -50,92 +192,7 @@ struct Pad {
     align: u64,
 }
 
-/// The functions of one symbol: one, or the copies that the compiler made for several object files. The linker orders them together.
-type Copies<'s, 'data> = Vec<&'s Unit<'data>>;
-
-/// The functions of base and head.
-#[derive(Default)]
-struct Functions<'s, 'data> {
-    /// Those that both have with the same instructions; those of which there are copies last, since the linker may leave some out.
-    same: Vec<[Copies<'s, 'data>; 2]>,
-    /// Those with other ones, or that one side lacks.
-    changed: Vec<[Option<&'s Unit<'data>>; 2]>,
-    /// Those of which neither side says which is meant.
-    ambiguous: [Copies<'s, 'data>; 2],
-}
-
-impl<'s, 'data> Functions<'s, 'data> {
-    fn of(Sides(sides): &'s Sides<'data>) -> Self {
-        let mut found = Self::default();
-        let names: BTreeSet<&String> = sides.iter().flat_map(|side| side.functions.keys()).collect();
-        for name in names {
-            let [base, mut head] = sides.each_ref().map(|side| copies(side, name));
-            let mut left: [Vec<Copies>; 2] = [Vec::new(), Vec::new()];
-            for copies in base {
-                let hashes = |copies: &Copies| copies.iter().map(|unit| unit.own_hash).collect::<Vec<_>>();
-                match head.iter().position(|others| hashes(others) == hashes(&copies)) {
-                    Some(at) => found.same.push([copies, head.remove(at)]),
-                    None => left[0].push(copies),
-                }
-            }
-            left[1] = head;
-            match left.each_ref().map(|copies| copies.concat()).each_ref().map(Vec::as_slice) {
-                [[] | [_], [] | [_]] => found.changed.push(left.map(|copies| copies.concat().first().copied())),
-                _ => found.ambiguous.iter_mut().zip(left).for_each(|(all, left)| all.extend(left.concat())),
-            }
-        }
-        found.changed.retain(|both| both.iter().any(Option::is_some));
-        found.same.sort_by_key(|[base, _]| base.len() > 1);
-        found
-    }
-
-    /// The order of base, which is side 0, or of head:
-    /// 1. the same functions, shuffled by `seed`, and those of which there are copies;
-    /// 2. the filler, which sets the placement;
-    /// 3. functions that changed, by name, each padded to the longer side;
-    /// 4. ambiguous ones.
-    fn order(&self, side: usize, seed: u64, placement: usize) -> Order {
-        let mut random = fastrand::Rng::with_seed(seed);
-        let mut same: Vec<&[Copies; 2]> = self.same.iter().collect();
-        random.shuffle(&mut same[..self.same.partition_point(|[base, _]| base.len() == 1)]);
-        let mut order = Order::default();
-        order.add(same.into_iter().flat_map(|both| both[side].iter().copied()));
-        let bytes = FUNCTION_ALIGN * placement as u64 + LINE_BYTES * random.u64(1..PAGE_BYTES / LINE_BYTES);
-        order.pad(Pad { name: "infergate_filler".to_owned(), bytes, align: PAGE_BYTES });
-        for (at, both) in self.changed.iter().enumerate() {
-            let (own, other) = (both[side], both[1 - side]);
-            order.add(own.into_iter());
-            let bytes = |function: Option<&Unit>| function.map_or(0, |function| function.bytes);
-            let missing = bytes(other).saturating_sub(bytes(own));
-            if missing > 0 {
-                // In place of a function that is missing, padding starts as that would.
-                let align = other.filter(|_| own.is_none()).map_or(1, |other| other.align.min(FUNCTION_ALIGN));
-                order.pad(Pad { name: format!("infergate_pad_{at}"), bytes: missing, align });
-            }
-        }
-        order.add(self.ambiguous[side].iter().copied());
-        order
-    }
-}
-
-/// The functions of a name, by symbol, in the order of the object files.
-fn copies<'s, 'data>(side: &'s Linked<'data>, name: &String) -> Vec<Copies<'s, 'data>> {
-    let mut found: Vec<Copies> = Vec::new();
-    for unit in side.functions.get(name).into_iter().flatten().map(|function| side.unit(*function)) {
-        match found.iter_mut().find(|copies| copies[0].symbols == unit.symbols) {
-            Some(copies) => copies.push(unit),
-            None => found.push(vec![unit]),
-        }
-    }
-    found
-}
-
 impl Order {
-    fn add<'s, 'data: 's>(&mut self, functions: impl Iterator<Item = &'s Unit<'data>>) {
-        let symbols = functions.flat_map(|function| &function.symbols);
-        self.names.extend(symbols.map(|name| String::from_utf8_lossy(name).into_owned()));
-    }
-
     fn pad(&mut self, pad: Pad) {
         self.names.push(pad.name.clone());
         self.pads.push(pad);
@@ -187,29 +244,29 @@ pub fn link(base: &LinkJob, head: &LinkJob, seed: u64) -> Result<(usize, usize)>
     let (of_base, of_head, programs) = (of_base?, of_head?, [base.linker.built()?, head.linker.built()?]);
     let section_addresses = section_addresses(&programs)?;
     let sides = sides([&of_base, &of_head], &programs)?;
-    let functions = Functions::of(&sides);
-    ensure!(!functions.same.is_empty(), "the programs do not name their functions");
-    let [base_named, head_named] = sides.0.each_ref().map(ConstantNames::of);
-    let link_side = |side: &LinkJob, number: usize, inputs: &Inputs, named: [&ConstantNames; 2]| {
-        let words = side.named_inputs(inputs, named[0])?;
-        let orders = (0..side.files.len()).map(|placement| functions.order(number, seed, placement));
-        side.link_all(&words, &named[0].link_order(named[1]), orders, section_addresses)
+    let layout = Layout::of(sides.0.each_ref().map(Sections::of));
+    let link_side = |side: &LinkJob, number: usize, inputs: &Inputs| {
+        let words = side.inputs_with_symbols(inputs, &layout.placed(number))?;
+        let orders = (0..side.files.len()).map(|placement| layout.order(number, seed, placement));
+        side.link_all(&words, orders, section_addresses)
     };
-    let (was, is) = both(
-        || link_side(base, 0, &of_base, [&base_named, &head_named]),
-        || link_side(head, 1, &of_head, [&head_named, &base_named]),
-    );
-    is.and(was)?;
+    let (of_base, of_head) = both(|| link_side(base, 0, &of_base), || link_side(head, 1, &of_head));
+    of_head.and(of_base)?;
     let (base_program, head_program) = (read(&base.files[0])?, read(&head.files[0])?);
-    let (of_base, of_head) = (addresses(&base_program)?, addresses(&head_program)?);
-    let at_same_address = |[base, head]: &[Copies; 2]| {
-        let found = |all: &Addresses, copies: &Copies| all.get(copies[0].symbols.first()?).cloned();
-        found(&of_base, base)
-            .filter(|addresses| found(&of_head, head).as_ref() == Some(addresses))
-            .map_or(0, |all| all.len())
+    let (in_base, in_head) = (all_symbols(&base_program)?, all_symbols(&head_program)?);
+    let place = |all: &HashMap<&[u8], u64>, section: &Section| all.get(symbol(section.id).as_bytes()).copied();
+    let of_base =
+        layout.same.iter().map(|both| &both[0]).chain(layout.changed.iter().filter_map(|both| both[0].as_ref()));
+    let all = of_base.filter(|section| place(&in_base, section).is_some()).count();
+    let is_alike = |[base, head]: &&[Section; 2]| {
+        place(&in_base, base).is_some_and(|address| place(&in_head, head) == Some(address))
     };
-    let all: BTreeSet<&u64> = sides.0[0].addresses.values().flatten().collect();
-    Ok((functions.same.iter().map(at_same_address).sum(), all.len()))
+    Ok((layout.same.iter().filter(is_alike).count(), all))
+}
+
+fn all_symbols(program: &[u8]) -> Result<HashMap<&[u8], u64>> {
+    let file = ElfFile64::<LittleEndian>::parse(program)?;
+    Ok(file.symbols().map(|symbol| Ok((symbol.name_bytes()?, symbol.address()))).collect::<object::Result<_>>()?)
 }
 
 /// Does both at once.
@@ -241,8 +298,8 @@ fn section_addresses(programs: &[Vec<u8>; 2]) -> Result<(u64, u64)> {
 }
 
 impl LinkJob<'_> {
-    /// The words of the linker's command with object files whose constants have names.
-    fn named_inputs(&self, inputs: &Inputs, named: &ConstantNames) -> Result<Vec<String>> {
+    /// The words of the linker's command with object files in which sections have a symbol to be placed by.
+    fn inputs_with_symbols(&self, inputs: &Inputs, placed: &BTreeMap<usize, Vec<usize>>) -> Result<Vec<String>> {
         let folder = self.folder.join("objects");
         fs::create_dir_all(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
         let (mut words, mut count, mut in_whole_archive) = (Vec::new(), 0, false);
@@ -251,24 +308,24 @@ impl LinkJob<'_> {
                 if word.ends_with("-whole-archive") { !word.ends_with("-no-whole-archive") } else { in_whole_archive };
             let first = count;
             count += objects.len();
-            let is_archive = !word.ends_with(".o");
-            // Of compiler_builtins the linker takes what is nowhere else, so it has to see the archive.
-            if objects.is_empty()
-                || word.starts_with('-')
-                || is_archive && (in_whole_archive || word.contains("compiler_builtins"))
-            {
+            if objects.is_empty() || word.starts_with('-') {
                 words.push(word.clone());
                 continue;
             }
-            words.extend(is_archive.then(|| "-Wl,--start-lib".to_owned()));
+            // Of an archive the linker takes the object files that it needs.
+            let is_library = !word.ends_with(".o") && !in_whole_archive;
+            words.extend(is_library.then(|| "-Wl,--start-lib".to_owned()));
             for (number, object) in (first..).zip(objects) {
                 let path = folder.join(format!("{number}.o"));
-                let bytes = named.with_names(number, object);
+                let symbols = placed.get(&number).map(|sections| {
+                    sections.iter().map(|section| (*section, symbol((number, *section)))).collect::<Vec<_>>()
+                });
+                let bytes = symbols.and_then(|symbols| with_symbols(object, &symbols));
                 fs::write(&path, bytes.as_deref().unwrap_or(object))
                     .with_context(|| format!("{}: cannot be written", path.display()))?;
                 words.push(path.to_string_lossy().into_owned());
             }
-            words.extend(is_archive.then(|| "-Wl,--end-lib".to_owned()));
+            words.extend(is_library.then(|| "-Wl,--end-lib".to_owned()));
         }
         Ok(words)
     }
@@ -276,13 +333,12 @@ impl LinkJob<'_> {
     fn link_all(
         &self,
         words: &[String],
-        constants: &[String],
         orders: impl Iterator<Item = Order>,
         (rodata, text): (u64, u64),
     ) -> Result<()> {
         for (order, to) in orders.zip(&self.files) {
             let (list, pads) = (self.folder.join("order"), self.folder.join("pads.o"));
-            fs::write(&list, [constants, &order.names].concat().join("\n")).context("the order cannot be written")?;
+            fs::write(&list, order.names.join("\n")).context("the order cannot be written")?;
             fs::write(&pads, object_of(&order.pads)?).context("the pads cannot be written")?;
             let more = [
                 pads.to_string_lossy().into_owned(),
@@ -355,7 +411,7 @@ mod tests {
             let places = [base, head].map(|path| {
                 assert!(Command::new(path).status().expect("it runs").success());
                 let bytes = read(path).expect("a program");
-                let of_symbols = addresses(&bytes).expect("functions");
+                let of_symbols = crate::code::sides::addresses(&bytes).expect("functions");
                 let of = |name: &str| {
                     let is_it = |symbol: &&&[u8]| crate::code::readable(symbol) == format!("program::{name}");
                     of_symbols.keys().find(is_it).map(|symbol| of_symbols[symbol][0])
