@@ -5,9 +5,10 @@
 //! cancels in the ratio. What did change follows behind a filler. How fast it runs depends mostly on where it starts within the 64 bytes of
 //! a cache line, so each side is linked once for each of [`PLACEMENTS`] starts, and every block times all of them.
 
+mod layout;
 mod symbols;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::PathBuf;
 use std::thread;
@@ -21,183 +22,12 @@ use object::{
 };
 
 use super::relink::{Inputs, Linker};
-use crate::code::sides::Linked;
-use crate::code::units::{Kind, SectionId};
 use crate::code::{read, sides};
+use layout::{Layout, Order, Pad, symbol};
 use symbols::with_symbols;
 
 /// Starts of the changed functions within a cache line, one link of each side for each.
 pub const PLACEMENTS: usize = 4;
-
-const LINE_BYTES: u64 = 64;
-/// Functions start at multiples of this many bytes.
-const FUNCTION_ALIGN: u64 = 16;
-const PAGE_BYTES: u64 = 4096;
-
-/// A section of an object file, which the linker can place by itself.
-#[derive(Debug, Clone)]
-struct Section<'s> {
-    id: SectionId,
-    /// Of the functions in it, as both sides know them; none of a constant.
-    names: Vec<&'s str>,
-    /// Of what is in it.
-    hashes: Vec<u64>,
-    bytes: u64,
-    align: u64,
-}
-
-/// Those of one side.
-struct Sections<'s> {
-    functions: Vec<Section<'s>>,
-    /// Those that the linker neither merges nor sorts.
-    constants: Vec<Section<'s>>,
-}
-
-impl<'s> Sections<'s> {
-    fn of(side: &'s Linked) -> Self {
-        let taken: BTreeSet<usize> = side.functions.values().flatten().copied().collect();
-        let (mut functions, mut constants) = (BTreeMap::<SectionId, Section>::new(), Vec::new());
-        for (number, unit) in side.units.all.iter().enumerate() {
-            let (id, align) = (unit.section, unit.align);
-            let empty = || Section { id, names: Vec::new(), hashes: Vec::new(), bytes: 0, align };
-            if taken.contains(&number) {
-                let section = functions.entry(id).or_insert_with(empty);
-                section.names.push(&side.names[number]);
-                section.hashes.push(unit.own_hash);
-                section.bytes += unit.bytes;
-            } else if unit.kind == (Kind::Constant { is_merged: false }) {
-                constants.push(Section { hashes: vec![side.hashes[number]], ..empty() });
-            }
-        }
-        let mut functions: Vec<Section> = functions.into_values().collect();
-        functions.sort_by(|a, b| a.names.cmp(&b.names));
-        constants.sort_by(|a, b| a.hashes.cmp(&b.hashes));
-        Self { functions, constants }
-    }
-}
-
-/// Pairs of what has the same key on both sides, in the order of base, and what is left of each.
-fn pair_up<'s, K: Ord>(
-    [base, head]: [Vec<Section<'s>>; 2],
-    key: impl Fn(&Section<'s>) -> K,
-) -> (Vec<[Section<'s>; 2]>, [Vec<Section<'s>>; 2]) {
-    let mut there: BTreeMap<K, VecDeque<Section>> = BTreeMap::new();
-    for section in head {
-        there.entry(key(&section)).or_default().push_back(section);
-    }
-    let (mut pairs, mut left) = (Vec::new(), Vec::new());
-    for section in base {
-        match there.get_mut(&key(&section)).and_then(VecDeque::pop_front) {
-            Some(other) => pairs.push([section, other]),
-            None => left.push(section),
-        }
-    }
-    (pairs, [left, there.into_values().flatten().collect()])
-}
-
-/// How both sides are laid out.
-struct Layout<'s> {
-    /// Functions with the same instructions; those of which there are copies last, since the linker may leave out some on one side.
-    same: Vec<[Section<'s>; 2]>,
-    /// Those of which there are no copies.
-    single: usize,
-    /// Functions with other instructions, or that one side lacks.
-    changed: Vec<[Option<Section<'s>>; 2]>,
-    /// For each side first what both have.
-    constants: [Vec<Section<'s>>; 2],
-}
-
-impl<'s> Layout<'s> {
-    fn of([base, head]: [Sections<'s>; 2]) -> Self {
-        let mut copies: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
-        base.functions.iter().for_each(|function| *copies.entry(function.names.clone()).or_default() += 1);
-        let (same, left) = pair_up([base.functions, head.functions], |it| (it.names.clone(), it.hashes.clone()));
-        let (single, copied): (Vec<_>, Vec<_>) = same.into_iter().partition(|[base, _]| copies[&base.names] == 1);
-        let (changed, [removed, new]) = pair_up(left, |function| function.names.clone());
-        let changed = changed.into_iter().map(|both| both.map(Some));
-        let removed = removed.into_iter().map(|function| [Some(function), None]);
-        let new = new.into_iter().map(|function| [None, Some(function)]);
-        let (constants, left) = pair_up([base.constants, head.constants], |constant| constant.hashes.clone());
-        let (mut of_base, mut of_head): (Vec<_>, Vec<_>) =
-            constants.into_iter().map(|[base, head]| (base, head)).unzip();
-        let [left_of_base, left_of_head] = left;
-        of_base.extend(left_of_base);
-        of_head.extend(left_of_head);
-        Self {
-            single: single.len(),
-            same: [single, copied].concat(),
-            changed: changed.chain(removed).chain(new).collect(),
-            constants: [of_base, of_head],
-        }
-    }
-
-    /// The order of base, which is side 0, or of head:
-    /// 1. constants;
-    /// 2. functions that are the same, shuffled by `seed`;
-    /// 3. the filler, which sets the placement;
-    /// 4. functions that changed, by name, each padded to the longer side.
-    fn order(&self, side: usize, seed: u64, placement: usize) -> Order {
-        let mut random = fastrand::Rng::with_seed(seed);
-        let mut same: Vec<&[Section; 2]> = self.same.iter().collect();
-        random.shuffle(&mut same[..self.single]);
-        let mut order = Order::default();
-        let same = same.into_iter().map(|both| &both[side]);
-        order.names.extend(self.constants[side].iter().chain(same).map(|section| symbol(section.id)));
-        let bytes = FUNCTION_ALIGN * placement as u64 + LINE_BYTES * random.u64(1..PAGE_BYTES / LINE_BYTES);
-        order.pad(Pad { name: "infergate_filler".to_owned(), bytes, align: PAGE_BYTES });
-        for (at, both) in self.changed.iter().enumerate() {
-            let (own, other) = (both[side].as_ref(), both[1 - side].as_ref());
-            order.names.extend(own.map(|section| symbol(section.id)));
-            let bytes = |section: Option<&Section>| section.map_or(0, |section| section.bytes);
-            let missing = bytes(other).saturating_sub(bytes(own));
-            if missing > 0 {
-                // In place of a function that is missing, padding starts as that would.
-                let align = other.filter(|_| own.is_none()).map_or(1, |other| other.align.min(FUNCTION_ALIGN));
-                order.pad(Pad { name: format!("infergate_pad_{at}"), bytes: missing, align });
-            }
-        }
-        order
-    }
-
-    /// Sections of a side that need a symbol to be placed by, by object file.
-    fn placed(&self, side: usize) -> BTreeMap<usize, Vec<usize>> {
-        let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        let same = self.same.iter().map(|both| &both[side]);
-        let changed = self.changed.iter().filter_map(|both| both[side].as_ref());
-        for (object, section) in same.chain(changed).chain(&self.constants[side]).map(|section| section.id) {
-            found.entry(object).or_default().push(section);
-        }
-        found
-    }
-}
-
-/// What a section is placed by. It needs no name of its own: functions share names, and constants have none.
-fn symbol((object, section): SectionId) -> String {
-    format!("infergate_{object}_{section}")
-}
-
-/// The order of one side, for the linker.
-#[derive(Default)]
-struct Order {
-    /// Symbols, first to last. Those of [`pads`](Self::pads) are among them.
-    names: Vec<String>,
-    /// Bytes that are never run.
-    pads: Vec<Pad>,
-}
-
-/// Padding, as long as what the other side has more.
-struct Pad {
-    name: String,
-    bytes: u64,
-    align: u64,
-}
-
-impl Order {
-    fn pad(&mut self, pad: Pad) {
-        self.names.push(pad.name.clone());
-        self.pads.push(pad);
-    }
-}
 
 /// An object file of these pads, for x86-64.
 fn object_of(pads: &[Pad]) -> Result<Vec<u8>, object::write::Error> {
@@ -244,7 +74,7 @@ pub fn link(base: &LinkJob, head: &LinkJob, seed: u64) -> Result<(usize, usize)>
     let (of_base, of_head, programs) = (of_base?, of_head?, [base.linker.built()?, head.linker.built()?]);
     let section_addresses = section_addresses(&programs)?;
     let sides = sides([&of_base, &of_head], &programs)?;
-    let layout = Layout::of(sides.0.each_ref().map(Sections::of));
+    let layout = Layout::of(sides.0.each_ref());
     let link_side = |side: &LinkJob, number: usize, inputs: &Inputs| {
         let words = side.inputs_with_symbols(inputs, &layout.placed(number))?;
         let orders = (0..side.files.len()).map(|placement| layout.order(number, seed, placement));
@@ -253,15 +83,7 @@ pub fn link(base: &LinkJob, head: &LinkJob, seed: u64) -> Result<(usize, usize)>
     let (of_base, of_head) = both(|| link_side(base, 0, &of_base), || link_side(head, 1, &of_head));
     of_head.and(of_base)?;
     let (base_program, head_program) = (read(&base.files[0])?, read(&head.files[0])?);
-    let (in_base, in_head) = (all_symbols(&base_program)?, all_symbols(&head_program)?);
-    let place = |all: &HashMap<&[u8], u64>, section: &Section| all.get(symbol(section.id).as_bytes()).copied();
-    let of_base =
-        layout.same.iter().map(|both| &both[0]).chain(layout.changed.iter().filter_map(|both| both[0].as_ref()));
-    let all = of_base.filter(|section| place(&in_base, section).is_some()).count();
-    let is_alike = |[base, head]: &&[Section; 2]| {
-        place(&in_base, base).is_some_and(|address| place(&in_head, head) == Some(address))
-    };
-    Ok((layout.same.iter().filter(is_alike).count(), all))
+    Ok(layout.alike([&all_symbols(&base_program)?, &all_symbols(&head_program)?]))
 }
 
 fn all_symbols(program: &[u8]) -> Result<HashMap<&[u8], u64>> {
@@ -338,7 +160,7 @@ impl LinkJob<'_> {
     ) -> Result<()> {
         for (order, to) in orders.zip(&self.files) {
             let (list, pads) = (self.folder.join("order"), self.folder.join("pads.o"));
-            fs::write(&list, order.names.join("\n")).context("the order cannot be written")?;
+            fs::write(&list, order.symbols.join("\n")).context("the order cannot be written")?;
             fs::write(&pads, object_of(&order.pads)?).context("the pads cannot be written")?;
             let more = [
                 pads.to_string_lossy().into_owned(),
@@ -419,7 +241,7 @@ mod tests {
                 ["changed", "first", "last"].map(of)
             });
             assert_eq!(places[0], places[1], "each starts at one address in both");
-            phases.push(places[0][0].expect("it is there") % LINE_BYTES);
+            phases.push(places[0][0].expect("it is there") % 64);
         }
         phases.sort_unstable();
         assert_eq!(phases, [0, 16, 32, 48]);

@@ -1,0 +1,170 @@
+//! Where functions and constants of both sides go, so that what is the same comes first on both.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use crate::code::sides::Linked;
+use crate::code::units::{Kind, SectionId};
+
+const LINE_BYTES: u64 = 64;
+/// Functions start at multiples of this many bytes.
+const FUNCTION_ALIGN: u64 = 16;
+const PAGE_BYTES: u64 = 4096;
+
+/// A section of an object file, which the linker can place by itself.
+#[derive(Debug, Clone)]
+struct Section<'s> {
+    id: SectionId,
+    /// Of the functions in it, as both sides know them; none of a constant.
+    names: Vec<&'s str>,
+    /// Of what is in it.
+    hashes: Vec<u64>,
+    bytes: u64,
+    align: u64,
+}
+
+/// Those of a side that are in the program, and that the linker neither merges nor sorts.
+fn sections<'s>(side: &'s Linked) -> Vec<Section<'s>> {
+    let taken: BTreeSet<usize> = side.functions.values().flatten().copied().collect();
+    let mut found = BTreeMap::<SectionId, Section>::new();
+    for (number, unit) in side.units.all.iter().enumerate() {
+        let is_function = taken.contains(&number);
+        if is_function || unit.kind == (Kind::Constant { is_merged: false }) {
+            let (id, align) = (unit.section, unit.align);
+            let empty = || Section { id, names: Vec::new(), hashes: Vec::new(), bytes: 0, align };
+            let section = found.entry(id).or_insert_with(empty);
+            section.names.extend(is_function.then_some(&*side.names[number]));
+            section.hashes.push(if is_function { unit.own_hash } else { side.hashes[number] });
+            section.bytes += unit.bytes;
+        }
+    }
+    let mut found: Vec<Section> = found.into_values().collect();
+    found.sort_by(|a, b| (&a.names, &a.hashes).cmp(&(&b.names, &b.hashes)));
+    found
+}
+
+/// Pairs of what has the same key on both sides, in the order of base, and what is left of each.
+fn pair_up<'s, K: Ord>(
+    [base, head]: [Vec<Section<'s>>; 2],
+    key: impl Fn(&Section<'s>) -> K,
+) -> (Vec<[Section<'s>; 2]>, [Vec<Section<'s>>; 2]) {
+    let mut there: BTreeMap<K, VecDeque<Section>> = BTreeMap::new();
+    for section in head {
+        there.entry(key(&section)).or_default().push_back(section);
+    }
+    let (mut pairs, mut left) = (Vec::new(), Vec::new());
+    for section in base {
+        match there.get_mut(&key(&section)).and_then(VecDeque::pop_front) {
+            Some(other) => pairs.push([section, other]),
+            None => left.push(section),
+        }
+    }
+    (pairs, [left, there.into_values().flatten().collect()])
+}
+
+/// How both sides are laid out.
+pub struct Layout<'s> {
+    /// Constants that are the same.
+    constants: Vec<[Section<'s>; 2]>,
+    /// Functions with the same instructions.
+    same: Vec<[Section<'s>; 2]>,
+    /// Those of which there are copies: the linker may leave out some on one side.
+    copied: Vec<[Section<'s>; 2]>,
+    /// What has changed, or one side lacks.
+    changed: Vec<[Option<Section<'s>>; 2]>,
+}
+
+impl<'s> Layout<'s> {
+    /// Of base and head.
+    pub fn of(sides: [&'s Linked; 2]) -> Self {
+        let [base, head] = sides.map(sections);
+        let mut copies: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+        base.iter().for_each(|section| *copies.entry(section.names.clone()).or_default() += 1);
+        let (same, left) = pair_up([base, head], |section| (section.names.clone(), section.hashes.clone()));
+        let (constants, functions): (Vec<_>, Vec<_>) = same.into_iter().partition(|[base, _]| base.names.is_empty());
+        let (same, copied) = functions.into_iter().partition(|[base, _]| copies[&base.names] == 1);
+        let (changed, [removed, new]) = pair_up(left, |section| section.names.clone());
+        let changed = changed.into_iter().map(|both| both.map(Some));
+        let removed = removed.into_iter().map(|section| [Some(section), None]);
+        let new = new.into_iter().map(|section| [None, Some(section)]);
+        Self { constants, same, copied, changed: changed.chain(removed).chain(new).collect() }
+    }
+
+    /// The order of base, which is side 0, or of head:
+    /// 1. what is the same: constants, functions shuffled by `seed`, functions of which there are copies;
+    /// 2. the filler, which sets the placement;
+    /// 3. what changed, by name, each function padded to the longer side.
+    pub fn order(&self, side: usize, seed: u64, placement: usize) -> Order {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut same: Vec<&[Section; 2]> = self.same.iter().collect();
+        random.shuffle(&mut same);
+        let mut order = Order::default();
+        let same = self.constants.iter().chain(same).chain(&self.copied);
+        order.symbols.extend(same.map(|both| symbol(both[side].id)));
+        let bytes = FUNCTION_ALIGN * placement as u64 + LINE_BYTES * random.u64(1..PAGE_BYTES / LINE_BYTES);
+        order.pad(Pad { name: "infergate_filler".to_owned(), bytes, align: PAGE_BYTES });
+        for (at, both) in self.changed.iter().enumerate() {
+            let (own, other) = (both[side].as_ref(), both[1 - side].as_ref());
+            order.symbols.extend(own.map(|section| symbol(section.id)));
+            let is_function = own.or(other).is_some_and(|section| !section.names.is_empty());
+            let bytes = |section: Option<&Section>| section.map_or(0, |section| section.bytes);
+            let missing = bytes(other).saturating_sub(bytes(own));
+            if is_function && missing > 0 {
+                // In place of a function that is missing, padding starts as that would.
+                let align = other.filter(|_| own.is_none()).map_or(1, |other| other.align.min(FUNCTION_ALIGN));
+                order.pad(Pad { name: format!("infergate_pad_{at}"), bytes: missing, align });
+            }
+        }
+        order
+    }
+
+    /// The sections of a side that need a symbol to be placed by, by object file.
+    pub fn placed(&self, side: usize) -> BTreeMap<usize, Vec<usize>> {
+        let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let same = self.constants.iter().chain(&self.same).chain(&self.copied).map(|both| &both[side]);
+        let changed = self.changed.iter().filter_map(|both| both[side].as_ref());
+        for (object, section) in same.chain(changed).map(|section| section.id) {
+            found.entry(object).or_default().push(section);
+        }
+        found
+    }
+
+    /// How many functions of base have the same place in head, by the addresses of symbols in both programs; and how many base has.
+    pub fn alike(&self, [base, head]: [&HashMap<&[u8], u64>; 2]) -> (usize, usize) {
+        let place = |all: &HashMap<&[u8], u64>, section: &Section| all.get(symbol(section.id).as_bytes()).copied();
+        let functions = self.same.iter().chain(&self.copied);
+        let is_alike =
+            |both: &&[Section; 2]| place(base, &both[0]).is_some_and(|address| place(head, &both[1]) == Some(address));
+        let changed =
+            self.changed.iter().filter_map(|both| both[0].as_ref()).filter(|section| !section.names.is_empty());
+        let all = functions.clone().map(|both| &both[0]).chain(changed);
+        (functions.filter(is_alike).count(), all.filter(|section| place(base, section).is_some()).count())
+    }
+}
+
+/// What a section is placed by. It needs no name of its own: functions share names, and constants have none.
+pub fn symbol((object, section): SectionId) -> String {
+    format!("infergate_{object}_{section}")
+}
+
+/// The order of one side, for the linker.
+#[derive(Default)]
+pub struct Order {
+    /// First to last. Those of [`pads`](Self::pads) are among them.
+    pub symbols: Vec<String>,
+    /// Bytes that are never run.
+    pub pads: Vec<Pad>,
+}
+
+/// Padding, as long as what the other side has more.
+pub struct Pad {
+    pub name: String,
+    pub bytes: u64,
+    pub align: u64,
+}
+
+impl Order {
+    fn pad(&mut self, pad: Pad) {
+        self.symbols.push(pad.name.clone());
+        self.pads.push(pad);
+    }
+}
