@@ -2,8 +2,10 @@
 # Fetches paired.json of a gate's run on GitHub into the folder given. It was made by a pull request's own code, so it is data and
 # nothing else: its size is checked before and after unpacking, no other file is unpacked, and nothing is executed. The run's
 # own verdict stays where it is: whoever reads the receipt checks its schema and judges it again.
+# Beside it lies base.txt: the commit where the pull request left its target, or AGAINST where that names a revision of this
+# repository.
 # Where the run kept nothing that can be read, the folder holds no-verdict.txt instead, which says why in words of this script.
-# Needs gh, jq and unzip; GH_TOKEN, REPOSITORY, RUN_ID, RUN_STARTED_AT and CONCLUSION.
+# Needs unzip, and what pull.sh needs; AGAINST, RUN_ID, RUN_STARTED_AT and CONCLUSION.
 set -euo pipefail
 
 folder=$1
@@ -37,4 +39,11 @@ unzip -p "$scratch/gate.zip" paired.json 2> "$scratch/said" | head -c "$((most_b
 size=$(stat --format %s "$scratch/paired.json")
 [ "$size" -le "$most_bytes" ] || no_verdict "the gate's paired.json is longer than $most_bytes bytes, and no more are read"
 [ "$size" -gt 0 ] || no_verdict "the gate's run ended with \`$CONCLUSION\` and wrote no verdict"
+
+# As git names a branch of GitHub's in a checkout.
+target=${AGAINST#origin/}
+[ -n "$target" ] || target=$(bash "$(dirname "$0")/pull.sh" | jq -r 'if length == 1 then .[0].base.sha else "" end')
+[ -n "$target" ] || no_verdict "no open pull request has this commit as its head, or more than one has"
+compared=$(jq -rn --arg target "$target" --arg head "$HEAD_SHA" '"\($target)...\($head)" | @uri')
+gh api "repos/$REPOSITORY/compare/$compared" | jq -er .merge_base_commit.sha > "$folder/base.txt"
 mv "$scratch/paired.json" "$folder/paired.json"

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Posts the Markdown file given as a comment on the pull request whose head is the commit given, or replaces the one posted
-# before. The pull request is found by what GitHub's event says, never by what a file says. Two of one branch have the same head: where
-# the event (PULL_REQUESTS, their numbers) does not name one of them alone, none gets the comment. Without the file, or with one that
-# cannot be posted, it says that there is no verdict.
+# Posts the Markdown file given as a comment on the pull request whose head is the commit of GitHub's event, or replaces the one posted
+# before. Where pull.sh finds more than one, none gets the comment. Without the file, or with one that cannot be posted, it says that
+# there is no verdict.
 # Needs gh and jq; GH_TOKEN, REPOSITORY, HEAD_OWNER, HEAD_BRANCH, HEAD_SHA, PULL_REQUESTS and RUN_URL.
 set -euo pipefail
 
@@ -19,9 +18,7 @@ if ! is_sound "$comment"; then
     comment=$scratch
 fi
 
-pull=$(gh api --method GET "repos/$REPOSITORY/pulls" -f state=open -f head="$HEAD_OWNER:$HEAD_BRANCH" |
-    jq -r --arg sha "$HEAD_SHA" --arg named "$PULL_REQUESTS" '[.[] | select(.head.sha == $sha) | .number | tostring] |
-        if length > 1 and index($named) then $named else join(" ") end')
+pull=$(bash "$(dirname "$0")/pull.sh" | jq -r 'map(.number) | join(" ")')
 if [ -z "$pull" ]; then
     echo "no open pull request has this head any more; nothing is posted"
     exit 0

@@ -1,18 +1,20 @@
 #!/bin/sh
 # Installs the command below the folder given, and prints where it lies. It is the command of the revision that this script is of:
-# from the release of exactly this revision where there is one for this machine, checked by the SHA-256 sum that the release
-# lists; else built of the sources around this script, with the versions that their Cargo.lock has.
+# from the release of exactly this revision where there is one for this machine, if GitHub attests that release.yml made it of this
+# revision's commit; else built of the sources around this script, with the versions that their Cargo.lock has.
 #
 #   GATE_REVISION     what these sources are pinned by: a commit, in full, or a version's tag; without it they are built
 #   GATE_REPOSITORY   the URL that they come from
 #
-# Needs cargo; for a release also git, curl, tar, and sha256sum or shasum.
+# Needs cargo; for a release also git, curl, tar, and gh 2.68 or newer with GH_TOKEN.
 set -euf
 
 folder=$1
 revision=${GATE_REVISION:-}
 repository=${GATE_REPOSITORY:-https://github.com/infergate/infergate}
 sources=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+# Below /tmp others could take its place.
+TMPDIR=${XDG_CACHE_HOME:-$HOME/.cache}/infergate/tmp; mkdir -p "$TMPDIR"; export TMPDIR
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -34,15 +36,14 @@ is_version() {
     esac
 }
 
-# The tag of the release that these sources are of, or nothing.
-tag() {
-    if is_version "$revision"; then
-        echo "$revision"
-    elif is_commit "$revision"; then
-        # A tag with a text of its own is an object of its own, and its commit is listed as TAG^{}.
-        GIT_TERMINAL_PROMPT=0 git ls-remote --tags -- "$repository" 'refs/tags/v*' < /dev/null 2> /dev/null |
-            sed -n "s|^${revision}[[:space:]]*refs/tags/\(v[0-9.]*\)\(\^{}\)*\$|\1|p" | head -n 1
-    fi
+# The commit and the tag of the release that these sources are of, or nothing.
+release() {
+    is_version "$revision" || is_commit "$revision" || return 0
+    # A tag with a text of its own is an object of its own, and its commit is listed behind it as TAG^{}.
+    GIT_TERMINAL_PROMPT=0 git ls-remote --tags -- "$repository" 'refs/tags/v*' < /dev/null 2> /dev/null |
+        awk -F '[\t^]' -v revision="$revision" '
+            $2 ~ "^refs/tags/v[0-9.]+$" { commits[substr($2, 11)] = $1 }
+            END { for (tag in commits) if (revision "" == tag || revision "" == commits[tag] "") print commits[tag], tag }' | head -n 1
 }
 
 # The kind of machine, as the names of archives have it, or nothing.
@@ -62,23 +63,16 @@ fetch() {
     curl --fail --silent --location --proto =https --proto-redir =https --retry 3 --max-time 600 --output "$2" --url "$1"
 }
 
-sha256() {
-    if command -v sha256sum > /dev/null; then sha256sum < "$1"; else shasum -a 256 < "$1"; fi | cut -c 1-64
-}
-
-# Fails where there is no release for this machine. A sum that is another one ends the script: then somebody changed a file.
+# Fails where there is no release for this machine that GitHub attests.
 from_release() {
-    tag=$(tag) && [ -n "$tag" ] || return 1
+    command -v gh > /dev/null && release=$(release) && [ -n "$release" ] || return 1
+    commit=${release% *} tag=${release#* } owned=${repository#*://*/}
     name=cargo-infergate-$(target)
-    archive=$name.tar.gz
-    release=$repository/releases/download/$tag
-    fetch "$release/SHA256SUMS" "$scratch/sums" || return 1
-    sum=$(sed -n "s|^\([0-9a-f]\{64\}\) [ *]$archive\$|\1|p" "$scratch/sums" | head -n 1)
-    [ -n "$sum" ] || return 1
-    fetch "$release/$archive" "$scratch/$archive" || return 1
-    [ "$(sha256 "$scratch/$archive")" = "$sum" ] ||
-        fail "$archive of $tag has another SHA-256 sum than its release lists; nothing was installed"
-    tar -xzf "$scratch/$archive" -C "$scratch" "$name/cargo-infergate" || return 1
+    archive=$scratch/$name.tar.gz
+    fetch "$repository/releases/download/$tag/$name.tar.gz" "$archive" || return 1
+    gh attestation verify "$archive" --repo "$owned" --signer-workflow "$owned/.github/workflows/release.yml" \
+        --source-digest "$commit" --deny-self-hosted-runners >&2 || return 1
+    tar -xzf "$archive" -C "$scratch" "$name/cargo-infergate" || return 1
     # It does not start on a system that is older than those it was built for.
     "$scratch/$name/cargo-infergate" --version > "$scratch/version" || return 1
     say "the release $tag: $(head -n 1 "$scratch/version")"
@@ -87,10 +81,10 @@ from_release() {
 
 # Where the sources lie, and not where the caller is: the caller's toolchain and flags are for what is measured.
 from_sources() {
-    say "there is no release of these sources for this machine; they are built"
+    say "there is no attested release of these sources for this machine; they are built"
     if is_commit "$revision"; then export INFERGATE_COMMIT="$revision"; fi
     (
-        unset RUSTUP_TOOLCHAIN CARGO_BUILD_TARGET
+        unset RUSTUP_TOOLCHAIN CARGO_BUILD_TARGET GH_TOKEN
         export CARGO_ENCODED_RUSTFLAGS='' CARGO_TARGET_DIR="$scratch/target"
         cd "$sources" && cargo install --locked --path crates/cargo-infergate --root "$folder" >&2
     )

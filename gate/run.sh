@@ -10,6 +10,8 @@ set -euf
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 folder=target/gate
+# Below /tmp others could take its place.
+TMPDIR=${XDG_CACHE_HOME:-$HOME/.cache}/infergate/tmp; mkdir -p "$TMPDIR"; export TMPDIR
 
 if [ -z "${GATE_COMMAND:-}" ]; then
     tools=$(mktemp -d)

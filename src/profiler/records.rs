@@ -140,6 +140,7 @@ extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void)
 /// # Safety
 /// `slot` has room for a record, and `context` is that of a signal.
 unsafe fn record(slot: *mut u8, context: *const libc::ucontext_t) {
+    // SAFETY: the caller's promise; the system stops copying where this process has no memory.
     unsafe {
         let registers = registers(context);
         let errno = *libc::__errno_location();
@@ -162,16 +163,24 @@ unsafe fn record(slot: *mut u8, context: *const libc::ucontext_t) {
 }
 
 /// Instruction pointer, stack pointer, frame pointer, link register.
+///
+/// # Safety
+/// `context` is that of a signal.
 #[cfg(target_arch = "x86_64")]
 unsafe fn registers(context: *const libc::ucontext_t) -> [u64; 4] {
+    // SAFETY: the caller's promise.
     let registers = unsafe { &(*context).uc_mcontext.gregs };
     let get = |register: c_int| registers[register as usize] as u64;
     [get(libc::REG_RIP), get(libc::REG_RSP), get(libc::REG_RBP), 0]
 }
 
 /// Instruction pointer, stack pointer, frame pointer, link register.
+///
+/// # Safety
+/// `context` is that of a signal.
 #[cfg(target_arch = "aarch64")]
 unsafe fn registers(context: *const libc::ucontext_t) -> [u64; 4] {
+    // SAFETY: the caller's promise.
     let machine = unsafe { &(*context).uc_mcontext };
     [machine.pc, machine.sp, machine.regs[29], machine.regs[30]]
 }

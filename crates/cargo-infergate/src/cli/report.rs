@@ -22,7 +22,7 @@ use infergate_report::export::EXPORTERS;
 use infergate_report::export::json::document;
 use infergate_report::inputs::Inputs;
 use infergate_report::topics;
-use infergate_report::words::provenance::is_of_errors;
+use infergate_report::words::provenance::{build, is_of_errors};
 
 /// Make pages, tables and pictures of receipts
 #[derive(Args)]
@@ -39,8 +39,14 @@ pub struct Report {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     format: Vec<String>,
     /// The files come from a pull request's own run: judge them by the settings here, and say so in the comment
-    #[arg(long)]
+    #[arg(long, requires_all = ["head", "base"])]
     pull_request: bool,
+    /// The pull request's commit; a receipt of another one is refused
+    #[arg(long, value_name = "COMMIT", requires = "pull_request")]
+    head: Option<String>,
+    /// The commit where the pull request left its target; a receipt of another one is refused
+    #[arg(long, value_name = "COMMIT", requires = "pull_request")]
+    base: Option<String>,
     /// Write the report's tables here, as JSON; - is stdout, which then has nothing else
     #[arg(long)]
     json: Option<PathBuf>,
@@ -68,10 +74,10 @@ fn below() -> String {
 }
 
 pub fn run(options: &Report) -> Result<i32> {
-    let Report { files, out, format, pull_request, json, keys } = options;
+    let Report { files, out, format, pull_request, head, base, json, keys } = options;
     outputs::begin(&[("FILE", files)], None, json.as_deref())?;
     let config = keys.config()?;
-    let inputs = inputs(files, &config, *pull_request)?;
+    let inputs = inputs(files, &config, *pull_request, [base, head])?;
     let mut written = Written::default();
     if let Some(folder) = out {
         written.note(pages::write(folder, &inputs, format, files));
@@ -82,18 +88,29 @@ pub fn run(options: &Report) -> Result<i32> {
     Ok(written.code(0))
 }
 
-/// Reads all of them, and judges what can be. Those of a `pull_request` were written by whoever is judged.
+/// Reads all of them, and judges what can be. Those of a `pull_request`, whose base and head are `commits`, were written by whoever is
+/// judged.
 ///
 /// # Errors
 /// A file that cannot be read or is of another format; more files of a kind than a report has room for; of a pull request
-/// anything but a paired receipt.
-fn inputs(files: &[PathBuf], config: &Config, pull_request: bool) -> Result<Inputs> {
+/// anything but a paired receipt of its commits.
+fn inputs(files: &[PathBuf], config: &Config, pull_request: bool, commits: [&Option<String>; 2]) -> Result<Inputs> {
     let mut inputs = Inputs { pull_request, ..pages::inputs() };
     let mut runs: Vec<ReceiptOrBaseline> = Vec::new();
     let mut load_baseline: Option<LoadBaseline> = None;
     for path in files {
         if pull_request {
-            once(path, &mut inputs.paired, read_uploaded(path)?)?;
+            let receipt = read_uploaded(path)?;
+            for ((name, side), commit) in [("base", &receipt.base), ("head", &receipt.head)].into_iter().zip(commits) {
+                ensure!(
+                    side.build.commit == *commit && side.build.dirty != Some(true),
+                    "{}: its {name} is {}, and the pull request's is {}; gate that commit, with every change committed",
+                    path.display(),
+                    build(&side.build),
+                    commit.as_deref().unwrap_or_default()
+                );
+            }
+            once(path, &mut inputs.paired, receipt)?;
             continue;
         }
         match schema_of(path)?.as_str() {

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use crate::ci::place::{Place, root, stderr, stdout};
 
+/// The commits of the golden receipt, as GitHub has them of the pull request.
 const SHA: &str = "0123456789abcdef0123456789abcdef01234567";
+const BASE: &str = "fedcba9876543210fedcba9876543210fedcba98";
 
 /// Answers each question from the file that it names, and keeps what is posted.
 const GH: &str = r#"#!/bin/sh
@@ -19,6 +21,7 @@ case "$*" in
     *PATCH*|*POST*) echo "$*" > "$HERE/asked.txt"; cat > "$HERE/posted.json" ;;
     */comments*) cat "$HERE/comments.json" ;;
     */pulls*) cat "$HERE/pulls.json" ;;
+    */compare/*) echo "$*" > "$HERE/compared.txt"; cat "$HERE/compare.json" ;;
     *) echo "gh: $*" >&2; exit 1 ;;
 esac
 "#;
@@ -37,8 +40,14 @@ impl Pull {
             &json!([{"id": 7, "user": {"login": "github-actions[bot]"},
             "body": "<!-- infergate comment -->\n### infergate: pass"}]),
         );
-        pull.write("pulls.json", &json!([{"number": 5, "head": {"sha": SHA}}]));
+        pull.write("pulls.json", &json!([{"number": 5, "head": {"sha": SHA}, "base": {"sha": "tip"}}]));
+        pull.left_at(BASE);
         pull
+    }
+
+    /// The pull request left its target there.
+    fn left_at(&self, commit: &str) {
+        self.write("compare.json", &json!({"merge_base_commit": {"sha": commit}}));
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -76,6 +85,10 @@ impl Pull {
     /// The scripts in turn, as comment.yml has them: by the settings in `folder`, for the pull requests that the event names. Gives what
     /// they printed.
     fn run(&self, named: &str, folder: &str) -> String {
+        self.run_against("", named, folder)
+    }
+
+    fn run_against(&self, against: &str, named: &str, folder: &str) -> String {
         // Each job starts with an empty one.
         fs::remove_dir_all(self.path("runner")).unwrap_or_default();
         let mut printed = String::new();
@@ -86,6 +99,7 @@ impl Pull {
             bash.envs([("REPOSITORY", "o/r"), ("RUN_ID", "9"), ("RUN_STARTED_AT", "2026-01-02T00:00:00Z")]);
             bash.envs([("CONCLUSION", "failure"), ("HEAD_SHA", SHA), ("HEAD_OWNER", "o"), ("HEAD_BRANCH", "b")]);
             bash.envs([("RUN_URL", "https://github.com/o/r/actions/runs/9"), ("PULL_REQUESTS", named)]);
+            bash.env("AGAINST", against);
             let output = bash.output().expect("bash");
             printed += &(stdout(&output) + &stderr(&output));
             output.status.success()
@@ -134,6 +148,32 @@ fn a_verdict_is_what_the_comment_says() {
     assert!(comment.contains(&format!("\n[The run]({run}), and [its files]({run}#artifacts)")), "{comment}");
 }
 
+/// A good receipt of an earlier commit, or of one against another base, is no word on this pull request.
+#[test]
+fn a_receipt_of_other_commits_is_no_verdict() {
+    let receipt = String::from_utf8(golden("paired-1.json")).expect("JSON");
+    let other = "a".repeat(40);
+    let dirty = receipt.replace("\"dirty\": false", "\"dirty\": true");
+    for text in [receipt.replace(SHA, &other), receipt.replace(BASE, &other), receipt.replace(BASE, SHA), dirty] {
+        let pull = Pull::new();
+        pull.keep("2026-01-02T00:10:00Z", &[("paired.json", text.as_bytes())]);
+        assert_no_verdict(&pull.comment(), "what the gate's run wrote cannot be read as a verdict on it. ");
+    }
+}
+
+#[test]
+fn the_base_is_where_the_pull_request_left_its_target_or_what_the_repository_names() {
+    let pull = Pull::new();
+    pull.keep("2026-01-02T00:10:00Z", &[("paired.json", &golden("paired-1.json"))]);
+    for (against, target) in [("", "tip"), ("origin/a/b", "a%2Fb"), ("v1", "v1")] {
+        pull.run_against(against, "5", ".");
+        assert_eq!(pull.0.read("compared.txt"), format!("api repos/o/r/compare/{target}...{SHA}\n"));
+        assert!(!pull.0.read("posted.json").contains("no verdict"), "{against}");
+    }
+    pull.left_at(SHA);
+    assert_no_verdict(&pull.comment(), "what the gate's run wrote cannot be read as a verdict on it. ");
+}
+
 #[test]
 fn a_gate_that_broke_leaves_no_old_verdict_standing() {
     let pull = Pull::new();
@@ -151,7 +191,7 @@ fn a_gate_that_broke_leaves_no_old_verdict_standing() {
 fn what_cannot_be_read_is_no_verdict_and_none_of_its_words_are_repeated() {
     let pull = Pull::new();
     pull.keep("2026-01-02T00:10:00Z", &[("paired.json", b"{\"schema\": \"evil\"}")]);
-    assert_no_verdict(&pull.comment(), "what the gate's run wrote cannot be read as a verdict. ");
+    assert_no_verdict(&pull.comment(), "what the gate's run wrote cannot be read as a verdict on it. ");
     pull.keep("2026-01-02T00:10:00Z", &[("paired.json", &vec![b' '; (4 << 20) + 1])]);
     assert_no_verdict(&pull.comment(), "the gate's paired.json is longer than 4194304 bytes");
     pull.artifacts(&json!([{"id": 1, "size_in_bytes": 67_108_865, "created_at": "2026-01-02T00:10:00Z"}]));
@@ -168,7 +208,7 @@ fn a_step_that_fails_leaves_no_old_verdict_standing() {
     assert_no_verdict(&pull.comment(), "the workflow that makes this comment failed. ");
     pull.keep("2026-01-02T00:10:00Z", &[("paired.json", &golden("paired-1.json"))]);
     pull.0.program("command", "#!/bin/sh\nexit 101\n");
-    assert_no_verdict(&pull.comment(), "what the gate's run wrote cannot be read as a verdict. ");
+    assert_no_verdict(&pull.comment(), "what the gate's run wrote cannot be read as a verdict on it. ");
 }
 
 /// A new commit was pushed meanwhile: its own run comments.

@@ -1,4 +1,4 @@
-//! `gate/install.sh`: the release of exactly these sources by its sum, or these sources.
+//! `gate/install.sh`: the release of exactly these sources that GitHub attests, or these sources.
 
 use std::process::Output;
 
@@ -15,8 +15,16 @@ fn install(place: &Place, revision: &str) -> Output {
     sh.env("GATE_REPOSITORY", format!("file://{}", place.path("upstream").display()));
     // What its user has for the engine.
     sh.envs([("RUSTFLAGS", "-C target-cpu=native"), ("RUSTUP_TOOLCHAIN", "1.80"), ("CARGO_BUILD_TARGET", "wasm32")]);
+    sh.env("GH_TOKEN", "secret");
     sh.output().expect("sh")
 }
+
+/// Knows one archive, and keeps what it was asked.
+const GH: &str = r#"#!/bin/sh
+cmp -s "$3" "$HERE/attested.tar.gz" || exit 1
+shift 3
+echo "$*" > "$HERE/verified.txt"
+"#;
 
 /// A repository in `upstream/` with a release, whose archive holds a command that says `from the archive`; gives its commit.
 fn released() -> (Place, String) {
@@ -35,9 +43,8 @@ fn pack(place: &Place) {
     let mut tar = place.process("tar");
     tar.arg("-czf").arg(&archive).arg("-C").arg(place.path("packed")).arg(NAME);
     assert!(tar.status().expect("tar").success());
-    let sum = sha256::of(std::fs::read(archive).expect("an archive"));
-    let others = format!("{}  cargo-infergate-x86_64-unknown-linux-musl.tar.gz\n", "0".repeat(64));
-    place.write("release/SHA256SUMS", format!("{others}{sum}  {NAME}.tar.gz\n"));
+    std::fs::copy(archive, place.path("attested.tar.gz")).expect("an archive");
+    place.program("bin/gh", GH);
 }
 
 /// The sources of this checkout were built, without what the user has for the engine.
@@ -50,39 +57,44 @@ fn assert_built(place: &Place, output: &Output, commit: &str) {
     let asked = format!("<install>\n<--locked>\n<--path>\n<crates/cargo-infergate>\n<--root>\n<{}>\n", tools.display());
     assert_eq!(place.read("cargo.txt"), asked);
     assert_eq!(place.read("cargo-folder.txt").trim(), root().to_string_lossy());
-    let variables = "CARGO_ENCODED_RUSTFLAGS=\nRUSTUP_TOOLCHAIN=unset\nCARGO_BUILD_TARGET=unset\n";
+    let variables = "CARGO_ENCODED_RUSTFLAGS=\nRUSTUP_TOOLCHAIN=unset\nCARGO_BUILD_TARGET=unset\nGH_TOKEN=unset\n";
     assert_eq!(place.read("cargo-variables.txt"), format!("{variables}INFERGATE_COMMIT={commit}\n"));
     place.assert_tidy();
 }
 
 #[test]
-fn the_release_of_the_pinned_commit_is_installed_by_its_sum() {
+fn the_release_that_was_made_of_the_pinned_commit_is_installed() {
     let (place, commit) = released();
     for revision in [&*commit, "v0.1.0"] {
         let output = install(&place, revision);
         assert!(output.status.success(), "{}", stderr(&output));
         let installed = place.process(stdout(&output).trim()).output().expect("the command");
         assert_eq!(stdout(&installed), "from the archive\n");
-        let from = format!("file://{}/releases/download/v0.1.0/", place.path("upstream").display());
-        assert_eq!(place.read("urls.txt"), format!("{from}SHA256SUMS\n{from}{NAME}.tar.gz\n"));
+        let upstream = place.path("upstream");
+        let upstream = upstream.to_string_lossy();
+        let archive = format!("file://{upstream}/releases/download/v0.1.0/{NAME}.tar.gz\n");
+        assert_eq!(place.read("urls.txt"), archive);
+        let owned = upstream.trim_start_matches('/');
+        let signer = format!("--repo {owned} --signer-workflow {owned}/.github/workflows/release.yml");
+        let asked = format!("{signer} --source-digest {commit} --deny-self-hosted-runners\n");
+        assert_eq!(place.read("verified.txt"), asked);
         assert!(!place.path("cargo.txt").exists());
         place.assert_tidy();
         std::fs::remove_file(place.path("urls.txt")).expect("a file");
     }
 }
 
+/// Whoever changes a release's archive changes the sum that the release lists, too.
 #[test]
-fn an_archive_with_another_sum_is_refused_and_nothing_is_installed() {
+fn a_release_that_nobody_attests_is_not_installed() {
     let (place, commit) = released();
-    let archive = format!("release/{NAME}.tar.gz");
-    let mut bytes = std::fs::read(place.path(&archive)).expect("an archive");
-    bytes.push(0);
-    place.write(&archive, bytes);
-    let line =
-        format!("error: {NAME}.tar.gz of v0.1.0 has another SHA-256 sum than its release lists; nothing was installed");
-    assert_refused(&install(&place, &commit), &line);
-    assert!(!place.path("tools/bin/cargo-infergate").exists() && !place.path("cargo.txt").exists());
-    place.assert_tidy();
+    let archive = std::fs::read(place.path(&format!("release/{NAME}.tar.gz"))).expect("an archive");
+    place.write("release/SHA256SUMS", format!("{}  {NAME}.tar.gz\n", sha256::of(archive)));
+    place.program("bin/gh", "#!/bin/sh\nexit 1\n");
+    for revision in [&*commit, "v0.1.0"] {
+        let named = if revision == commit { revision } else { "unset" };
+        assert_built(&place, &install(&place, revision), named);
+    }
 }
 
 #[test]

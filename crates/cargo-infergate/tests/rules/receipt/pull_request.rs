@@ -28,6 +28,8 @@ fn whatever_it_holds_the_command_stays_small() {
     let folder = TempDir::new().expect("a folder");
     fs::create_dir(folder.path().join(".git")).expect("the search for infergate.toml ends here");
     let place = folder.path().join("paired.json");
+    let golden = parse_uploaded(golden_text("paired-1.json").as_bytes()).expect("a sound receipt");
+    let [base, head] = [golden.base, golden.head].map(|side| side.build.commit.expect("a commit"));
     let texts = [
         swollen("\"x\":[{}]", "0"),
         "[".repeat(MOST_UPLOADED_BYTES),
@@ -44,8 +46,10 @@ fn whatever_it_holds_the_command_stays_small() {
         assert!(text.len() <= MOST_UPLOADED_BYTES + 4, "{}", text.len());
         fs::write(&place, &text).expect("a file");
         // The limit counts all memory that the process may write to, resident or not.
-        let script =
-            format!("ulimit -d {MOST_KIB} && exec \"$0\" infergate report paired.json --pull-request --out out");
+        let script = format!(
+            "ulimit -d {MOST_KIB} && exec \"$0\" infergate report paired.json --pull-request \
+             --base {base} --head {head} --out out"
+        );
         let output = Command::new("sh")
             .args(["-c", &script, env!("CARGO_BIN_EXE_cargo-infergate")])
             .current_dir(folder.path())
