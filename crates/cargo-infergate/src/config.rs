@@ -238,9 +238,9 @@ pub struct ServerConfig {
     /// The model's name at the server
     #[arg(id = "server.model", long, default_value = "default")]
     pub model: String,
-    /// Which of its endpoints is asked: chat or completions
+    /// Which of its APIs is asked: chat, completions, responses or messages
     #[arg(id = "server.api", long, default_value = "chat")]
-    #[arg(value_parser = one_of([("chat", Api::Chat), ("completions", Api::Completions)]))]
+    #[arg(value_parser = one_of(Api::ALL))]
     pub api: Api,
     /// Send the extensions ignore_eos and min_tokens: every answer has its full length
     #[arg(id = "server.ignore_eos", long, default_value = "false")]

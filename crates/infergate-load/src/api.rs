@@ -1,4 +1,4 @@
-//! The API that servers share: what a request asks for, and how its streamed answer is read. Pure.
+//! The APIs of servers: what a request asks for, and how its streamed answer is read. Pure.
 
 pub mod body;
 mod chunk;

@@ -1,7 +1,7 @@
 //! Load: many requests at once on a server or an engine, by a client that measures its own accuracy.
 //!
 //! - [`plan`]: what a level asks, by which users, when.
-//! - [`api`]: what a request says to an OpenAI-compatible server, and how its streamed answer is read.
+//! - [`api`]: what a request says to a server, and how its streamed answer is read.
 //! - [`client`]: sends requests over HTTP, and checks itself against a scripted server (feature `client`).
 //! - [`target`]: what load is put on: a server, or an engine in a worker process.
 //! - [`receipt`]: the files of a load run and of its baseline.

@@ -55,6 +55,8 @@ pub struct LevelSummary {
     pub measured: usize,
     /// How tokens were counted; `None` where nothing was measured.
     pub counted: Option<Counted>,
+    /// The part of the prompts' tokens that the server had in a cache; `None` where it does not say.
+    pub cached_share: Option<f64>,
     /// How long after its start each request was sent: in an open loop the client's own lateness, part of every latency.
     pub late_ns: Values,
     /// Time to first token, nanoseconds.
@@ -147,6 +149,7 @@ fn summarise_some(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
         started: started.len(),
         measured: measured.len(),
         counted: counted(&measured),
+        cached_share: cached_share(&measured),
         late_ns: Values::of(&measured, f64::INFINITY, |one| vec![one.sent_ns.saturating_sub(one.scheduled_ns) as f64]),
         ttft_ns: values(Metric::Ttft),
         itl_ns: values(Metric::Itl),
@@ -209,6 +212,16 @@ fn counted(measured: &[&RequestRecord]) -> Option<Counted> {
         Counted::Pieces
     };
     (!measured.is_empty()).then_some(how)
+}
+
+/// A server can leave out the count where it had nothing.
+fn cached_share(measured: &[&RequestRecord]) -> Option<f64> {
+    measured.iter().find_map(|record| record.cached_tokens)?;
+    let sum = |tokens: fn(&RequestRecord) -> Option<u64>| -> f64 {
+        measured.iter().filter_map(|record| tokens(record)).map(|tokens| tokens as f64).sum()
+    };
+    let all = sum(|record| record.input_tokens);
+    (all > 0.0).then(|| sum(|record| record.cached_tokens) / all)
 }
 
 /// Requests that did not fail, also those that were given up when the level was over: they were a part of the load.

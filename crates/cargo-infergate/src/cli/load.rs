@@ -101,6 +101,7 @@ pub fn run(options: &Load) -> Result<i32> {
         receipt: &mut receipt,
         kept: &kept,
         line: progress::Line::default(),
+        words: String::new(),
         cancelled: &cancelled,
         room: MAX_KEPT,
         done: 0,
@@ -188,6 +189,8 @@ struct Run<'a> {
     receipt: &'a mut LoadReceipt,
     kept: &'a Kept<'a>,
     line: progress::Line,
+    /// What the server said last of an error.
+    words: String,
     cancelled: &'a Arc<AtomicBool>,
     /// What the receipt still has room for, in pieces of output.
     room: u64,
@@ -283,6 +286,10 @@ impl Run<'_> {
         let label = format!("{}, {}", plan.shape.name, arrivals.name());
         let (stage, live) = self.stage(label.clone(), Some(plan.progress_stop()));
         let outcome = drawn(&mut self.line, &stage, &live, || self.target.run_level(&plan, &live))?;
+        if let Some(words) = live.words.get().filter(|words| **words != self.words) {
+            self.line.above(|| output::line(&format!("the server says: {words}")));
+            self.words.clone_from(words);
+        }
         if outcome.is_full {
             self.receipt
                 .notes

@@ -44,6 +44,9 @@ pub struct RequestRecord {
     pub ended_ns: u64,
     /// Prompt tokens; `None` where nobody counted them.
     pub input_tokens: Option<u64>,
+    /// Of `input_tokens`, those that the server had in a cache, by its usage; `None` where it says nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cached_tokens: Option<u64>,
     /// Output tokens, by the server's usage or the engine; `None` where it says nothing.
     pub output_tokens: Option<u64>,
     /// Of `output_tokens`, reasoning that the server counted and did not send: no time of these is known. `None` where there is none.

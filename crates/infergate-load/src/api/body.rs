@@ -3,48 +3,73 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// Which of the two endpoints is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Which API is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Api {
-    /// `/chat/completions`.
+    /// OpenAI's `/chat/completions`.
+    #[default]
     Chat,
-    /// `/completions`.
+    /// OpenAI's `/completions`.
     Completions,
+    /// OpenAI's `/responses`.
+    Responses,
+    /// Anthropic's `/messages`.
+    Messages,
 }
 
 impl Api {
+    /// Each API with its name on the command line and in receipts, in the order above.
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("chat", Self::Chat),
+        ("completions", Self::Completions),
+        ("responses", Self::Responses),
+        ("messages", Self::Messages),
+    ];
+
     /// The end of its path.
     pub fn path(self) -> &'static str {
         match self {
             Self::Chat => "/chat/completions",
             Self::Completions => "/completions",
+            Self::Responses => "/responses",
+            Self::Messages => "/messages",
         }
     }
 
     /// Its name on the command line and in receipts.
     pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].0
+    }
+
+    /// Name and value of the header that has the key.
+    pub fn key_header(self, key: &str) -> (&'static str, String) {
         match self {
-            Self::Chat => "chat",
-            Self::Completions => "completions",
+            Self::Messages => ("x-api-key", key.to_owned()),
+            _ => ("authorization", format!("Bearer {key}")),
         }
+    }
+
+    /// Name and value of the header that every request has to have.
+    pub fn version_header(self) -> Option<(&'static str, &'static str)> {
+        (self == Self::Messages).then_some(("anthropic-version", "2023-06-01"))
     }
 }
 
 /// What every request says besides its prompt. Decoding is greedy.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// Which endpoint.
+    /// Which API.
     pub api: Api,
     /// The model's name at the server.
     pub model: String,
-    /// The field that limits the output: `max_tokens`, or `max_completion_tokens`.
+    /// The field of chat and completions that limits the output: `max_tokens`, or `max_completion_tokens`.
     pub limit_field: &'static str,
     /// Send `ignore_eos`, an extension of some servers.
     pub ignore_eos: bool,
     /// Send `min_tokens`, an extension of some servers, with the number of output tokens.
     pub min_tokens: bool,
-    /// Ask for the count of tokens in a last chunk.
+    /// Ask chat and completions for the count of tokens in a last chunk; the others send it unasked.
     pub usage: bool,
     /// Merged into the request: null removes a key, an object is merged into the one that is there.
     pub extra: Map<String, Value>,
@@ -62,12 +87,16 @@ impl Wanted {
         let mut set = |field: &str, value: Value| {
             body[field] = value;
         };
-        match self.api {
-            Api::Chat => set("messages", json!([{ "role": "user", "content": prompt }])),
-            Api::Completions => set("prompt", prompt.into()),
-        }
-        set(self.limit_field, output_tokens.into());
-        if self.usage {
+        let messages = || json!([{ "role": "user", "content": prompt }]);
+        let (field, value, limit_field) = match self.api {
+            Api::Chat => ("messages", messages(), self.limit_field),
+            Api::Completions => ("prompt", prompt.into(), self.limit_field),
+            Api::Responses => ("input", prompt.into(), "max_output_tokens"),
+            Api::Messages => ("messages", messages(), "max_tokens"),
+        };
+        set(field, value);
+        set(limit_field, output_tokens.into());
+        if self.usage && matches!(self.api, Api::Chat | Api::Completions) {
             set("stream_options", json!({ "include_usage": true }));
         }
         if self.ignore_eos {

@@ -1,27 +1,32 @@
-//! What one event of a completion says: text, its kind, the reason it ended, usage, or an error.
+//! What one event of an answer says: text, its kind, the reason it ended, usage, or an error.
+
+mod messages;
+mod responses;
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
 
-/// One event's JSON, for chat and for completions alike. Fields of others are passed over.
+use crate::api::body::Api;
+
+/// One event. Its JSON is that of chat and of completions; events of other APIs are translated. Other fields are passed over.
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub struct Chunk<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     choices: Option<Vec<Choice<'a>>>,
     /// Token counts so far, or of all; where they are sent differs.
     pub usage: Option<Usage>,
     /// The server failed after it had answered 200.
-    #[serde(borrow, default)]
-    error: Option<&'a RawValue>,
-    /// `"error"` where the whole event is one.
-    #[serde(borrow, default)]
-    object: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    code: Option<&'a RawValue>,
+    error: Option<IgnoredAny>,
+    /// `error` where the whole event is one.
+    #[serde(borrow)]
+    object: Text<'a>,
+    /// Nothing follows it.
+    #[serde(skip)]
+    pub is_last: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -39,55 +44,80 @@ struct Choice<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Tokens of the prompt.
-    pub prompt_tokens: Option<u64>,
+    prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     total_tokens: Option<u64>,
+    prompt_tokens_details: Option<Details>,
     completion_tokens_details: Option<Details>,
+    // Some servers send both names of a count, so that they are no aliases.
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    input_tokens_details: Option<Details>,
+    output_tokens_details: Option<Details>,
+    // Anthropic's `input_tokens` leaves these out.
+    cache_creation_input_tokens: Option<u64>,
+    cache_read_input_tokens: Option<u64>,
 }
 
-/// What kinds the tokens of an output are of.
+/// What kinds the tokens of a prompt or an output are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 struct Details {
+    cached_tokens: Option<u64>,
     reasoning_tokens: Option<u64>,
 }
 
 impl Usage {
-    /// Tokens of the output, reasoning included.
-    pub fn output_tokens(self) -> Option<u64> {
-        self.completion_tokens?.checked_add(self.apart_tokens())
+    /// Tokens of the prompt, those of a cache included.
+    pub fn input_tokens(self) -> Option<u64> {
+        let apart = [self.cache_creation_input_tokens, self.cache_read_input_tokens];
+        self.prompt_tokens.or_else(|| apart.into_iter().flatten().try_fold(self.input_tokens?, u64::checked_add))
     }
 
-    /// Reasoning that `completion_tokens` leaves out, as some servers do: by the total it comes on top.
+    /// Tokens of the prompt that the server had in a cache.
+    pub fn cached_tokens(self) -> Option<u64> {
+        let details = self.prompt_tokens_details.or(self.input_tokens_details);
+        details.and_then(|details| details.cached_tokens).or(self.cache_read_input_tokens)
+    }
+
+    /// Tokens of the output, reasoning included.
+    pub fn output_tokens(self) -> Option<u64> {
+        self.counted_tokens()?.checked_add(self.apart_tokens())
+    }
+
+    fn counted_tokens(self) -> Option<u64> {
+        self.completion_tokens.or(self.output_tokens)
+    }
+
+    /// Reasoning that the count of the output leaves out, as some servers do: by the total it comes on top.
     pub fn apart_tokens(self) -> u64 {
-        let counts = [self.prompt_tokens, self.completion_tokens, self.reasoning_tokens()];
+        let counts = [self.input_tokens(), self.counted_tokens(), self.reasoning_tokens()];
         let sum = counts.into_iter().try_fold(0, |sum: u64, tokens| sum.checked_add(tokens?));
         self.reasoning_tokens().filter(|_| sum.is_some() && sum == self.total_tokens).unwrap_or(0)
     }
 
     /// Tokens of the output that are reasoning.
     pub fn reasoning_tokens(self) -> Option<u64> {
-        self.completion_tokens_details?.reasoning_tokens
+        self.completion_tokens_details.or(self.output_tokens_details)?.reasoning_tokens
     }
 }
 
-/// An error beside or in place of choices. Only its code is kept: its message may hold the prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ServerError {
-    /// A status from 400 to 599, where it says one.
-    pub status: Option<u16>,
-}
-
-/// Why a choice ended.
+/// Why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// `length`: all that was asked for.
+    /// `length`, or the name of the limit: all that was asked for.
     Length,
     /// `abort` or `error`: the server gave it up.
     Aborted,
     /// Anything else.
     Other,
+}
+
+/// Where other APIs say it.
+#[derive(Deserialize)]
+struct End {
+    #[serde(default, alias = "stop_reason", deserialize_with = "reason")]
+    reason: Option<Reason>,
 }
 
 /// A piece of output.
@@ -99,25 +129,30 @@ pub struct Piece<'a> {
     pub is_reasoning: bool,
 }
 
-impl Chunk<'_> {
+impl<'a> From<Choice<'a>> for Chunk<'a> {
+    fn from(choice: Choice<'a>) -> Self {
+        Self { choices: Some(vec![choice]), ..Self::default() }
+    }
+}
+
+impl<'a> Chunk<'a> {
+    /// Reads an event of `api`.
+    pub fn read(api: Api, json: &'a [u8]) -> serde_json::Result<Self> {
+        match api {
+            Api::Chat | Api::Completions => serde_json::from_slice(json),
+            Api::Responses => responses::read(json),
+            Api::Messages => messages::read(json),
+        }
+    }
+
     /// Every piece of output that is not empty, in order. A role alone, an empty text and a null are none.
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
         self.choices.iter().flatten().flat_map(Choice::pieces).filter(|piece| !piece.text.is_empty())
     }
 
     /// The server failed after it had answered 200.
-    pub fn error(&self) -> Option<ServerError> {
-        #[derive(Deserialize)]
-        struct Form<'a> {
-            #[serde(borrow, default)]
-            code: Option<&'a RawValue>,
-        }
-        let own = || self.error.and_then(|error| serde_json::from_str::<Form<'_>>(error.get()).ok()?.code);
-        if self.error.is_none() && self.object.is_none_or(|object| object.get() != "\"error\"") {
-            return None;
-        }
-        let code = own().or(self.code).and_then(|code| code.get().parse().ok());
-        Some(ServerError { status: code.filter(|code| (400..600).contains(code)) })
+    pub fn is_error(&self) -> bool {
+        self.error.is_some() || self.object.answer == "error"
     }
 
     /// Why it ended, if this event says so.
@@ -174,7 +209,7 @@ struct Text<'a> {
 enum Field {
     /// A call of a tool is output, too: its name and its arguments.
     #[serde(alias = "content", alias = "refusal", alias = "tool_calls", alias = "function", alias = "function_call")]
-    #[serde(alias = "name", alias = "arguments")]
+    #[serde(alias = "name", alias = "arguments", alias = "partial_json")]
     Text,
     #[serde(alias = "reasoning", alias = "reasoning_content")]
     Thinking,
@@ -278,7 +313,7 @@ fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Reason>, 
     let reason = Text::deserialize(deserializer)?;
     Ok(match &*reason.answer {
         "" => None,
-        "length" => Some(Reason::Length),
+        "length" | "max_tokens" | "max_output_tokens" => Some(Reason::Length),
         "abort" | "error" => Some(Reason::Aborted),
         _ => Some(Reason::Other),
     })

@@ -19,7 +19,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// One event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Event<'a> {
-    /// Its `data` lines, joined.
+    /// Its `data` lines and those of an `error` field, joined.
     pub data: &'a [u8],
     /// Its name was `error`, or it has a field of that name.
     pub is_error: bool,
@@ -100,8 +100,9 @@ impl Events {
             return self.end_event(found);
         }
         // llama.cpp sent errors in a field of that name.
-        self.is_error |= field(line, b"error").is_some();
-        if let Some(data) = field(line, b"data") {
+        let error = field(line, b"error");
+        self.is_error |= error.is_some();
+        if let Some(data) = field(line, b"data").or(error) {
             if self.data.len() + data.len() >= MAX_EVENT_BYTES {
                 return Err(too_large());
             }

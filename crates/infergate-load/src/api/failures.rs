@@ -3,6 +3,7 @@
 use std::io;
 
 use infergate_core::load::{Failure, FailureClass};
+use serde_json::Value;
 
 /// A failure without a status.
 pub fn failure(class: FailureClass, detail: impl Into<String>) -> Failure {
@@ -25,6 +26,17 @@ pub fn of_status(status: u16) -> Option<Failure> {
         ),
     };
     Some(Failure { class, status: Some(status), detail: format!("status {status}: {what}") })
+}
+
+/// What an error says: the status in it, from 400 to 599, and the server's words, which no file may hold: they can repeat the prompt.
+pub fn error_of(text: &[u8]) -> (Option<u16>, String) {
+    let json: Value = serde_json::from_slice(text).unwrap_or_default();
+    let status: Option<u16> =
+        ["/error/code", "/code"].iter().find_map(|at| json.pointer(at)?.as_u64()?.try_into().ok());
+    let places = ["/error/message", "/message", "/response/error/message", "/error", "/detail"];
+    let words = places.iter().find_map(|at| json.pointer(at)?.as_str());
+    let words = words.map_or_else(|| String::from_utf8_lossy(text).into_owned(), str::to_owned);
+    (status.filter(|status| (400..600).contains(status)), words)
 }
 
 /// No connection to the server.

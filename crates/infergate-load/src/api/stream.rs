@@ -4,9 +4,10 @@ use infergate_core::load::{Failure, FailureClass, RequestRecord};
 use infergate_core::sha256;
 use sha2::{Digest, Sha256};
 
-use crate::api::chunk::{Chunk, Reason, ServerError, Usage, without_lone_halves};
+use crate::api::body::Api;
+use crate::api::chunk::{Chunk, Reason, Usage, without_lone_halves};
 use crate::api::events::{Event, Events};
-use crate::api::failures::failure;
+use crate::api::failures::{error_of, failure};
 
 /// Bytes that an answer may have beside its tokens.
 const MAX_SPARE_BYTES: u64 = 4 << 20;
@@ -24,6 +25,7 @@ const SUMMARY: f64 = 4.0;
 /// Reads one answer. Times and counts go into the record at once, so that an answer that is cut short keeps what came.
 #[derive(Debug, Default)]
 pub struct Completion {
+    api: Api,
     events: Events,
     hash: Sha256,
     /// Each piece of the output so far, where they are kept.
@@ -42,14 +44,21 @@ pub struct Completion {
     reasoning_pieces: u64,
     finish: Option<Reason>,
     done: bool,
+    /// What the server said of its error.
+    words: String,
     /// What it begins with was seen.
     has_begun: bool,
 }
 
 impl Completion {
-    /// For an answer of `asked_tokens` output tokens.
+    /// For an answer of `asked_tokens` output tokens, of chat or completions.
     pub fn new(asked_tokens: u32) -> Self {
         Self { asked_tokens: asked_tokens.into(), ..Self::default() }
+    }
+
+    /// The same, of `api`.
+    pub fn reading(self, api: Api) -> Self {
+        Self { api, ..self }
     }
 
     /// The same, and the texts of the output's pieces are kept, reasoning included.
@@ -67,7 +76,12 @@ impl Completion {
         (self.finish == Some(Reason::Length)).then_some(self.asked_tokens)
     }
 
-    /// `[DONE]` came: nothing more is expected.
+    /// What the server said of its error; empty where it said nothing.
+    pub fn words(&self) -> &str {
+        &self.words
+    }
+
+    /// The last event came: nothing more is expected.
     pub fn is_done(&self) -> bool {
         self.done
     }
@@ -84,7 +98,7 @@ impl Completion {
         }
         if let Some(first) = bytes.trim_ascii_start().first().filter(|_| !self.has_begun) {
             self.has_begun = true;
-            ensure_events(*first)?;
+            ensure_events(*first).inspect_err(|_| self.words = error_of(bytes).1)?;
         }
         let before = record.chunk_ns.len();
         let mut events = std::mem::take(&mut self.events);
@@ -97,12 +111,11 @@ impl Completion {
     /// The stream ended, as streams do: judges whether the answer is whole and writes its counts and hash into `record`.
     pub fn finish(&mut self, last_ns: u64, exact: bool, record: &mut RequestRecord) -> Result<(), Failure> {
         let mut events = std::mem::take(&mut self.events);
-        let ended = events.finish(|event| self.take(last_ns, event, record));
-        // The half of an event says nothing; whether the answer is whole is asked below.
-        if let Err(failure) = ended
-            && failure.class != FailureClass::MalformedStream
-        {
-            return Err(failure);
+        match events.finish(|event| self.take(last_ns, event, record)) {
+            Err(failure) if failure.class != FailureClass::MalformedStream => return Err(failure),
+            // The half of an event says nothing; whether the answer is whole is asked below.
+            Err(_) => self.words.clear(),
+            Ok(()) => {}
         }
         if self.finish == Some(Reason::Aborted) {
             return Err(failure(
@@ -153,7 +166,7 @@ impl Completion {
     fn take(&mut self, read_ns: u64, event: Event<'_>, record: &mut RequestRecord) -> Result<(), Failure> {
         let data = event.data.trim_ascii();
         if event.is_error {
-            return Err(server_error(ServerError::default()));
+            return Err(self.server_error(data));
         }
         if self.done || data.is_empty() {
             return Ok(());
@@ -163,26 +176,27 @@ impl Completion {
             return Ok(());
         }
         let mended;
-        let chunk = match serde_json::from_slice::<Chunk<'_>>(data) {
+        let chunk = match Chunk::read(self.api, data) {
             Ok(chunk) => Ok(chunk),
             Err(_) => {
                 mended = without_lone_halves(data);
-                serde_json::from_slice(&mended)
+                Chunk::read(self.api, &mended)
             }
         };
         let Ok(chunk) = chunk else {
+            let error = self.server_error(data);
             if !data.starts_with(b"{") && !data.starts_with(b"[") {
-                return Err(server_error(ServerError::default()));
+                return Err(error);
             }
             return Err(failure(
                 FailureClass::MalformedStream,
-                format!("an event of {} bytes is no completion chunk in JSON", data.len()),
+                format!("an event of {} bytes is no JSON of this API", data.len()),
             ));
         };
-        if let Some(error) = chunk.error() {
-            return Err(server_error(error));
+        if chunk.is_error() {
+            return Err(self.server_error(data));
         }
-        let counts = chunk.usage.map(|usage| [usage.prompt_tokens, usage.output_tokens()]);
+        let counts = chunk.usage.map(|usage| [usage.input_tokens(), usage.cached_tokens(), usage.output_tokens()]);
         if counts.into_iter().flatten().flatten().any(|tokens| tokens > u32::MAX.into()) {
             let detail = "the server counts more tokens than any request has";
             return Err(failure(FailureClass::MalformedStream, detail));
@@ -214,13 +228,28 @@ impl Completion {
             record.output_tokens = None;
         }
         if let Some(usage) = chunk.usage {
-            record.input_tokens = usage.prompt_tokens.or(record.input_tokens);
+            record.input_tokens = usage.input_tokens().or(record.input_tokens);
+            record.cached_tokens = usage.cached_tokens().or(record.cached_tokens);
             record.output_tokens = counted.filter(|tokens| *tokens > 0).or(record.output_tokens).or(counted);
             self.reasoning_tokens = usage.reasoning_tokens().or(self.reasoning_tokens);
             self.apart_tokens = counted.map_or(self.apart_tokens, |_| usage.apart_tokens());
         }
         self.finish = chunk.finish_reason().or(self.finish);
+        self.done = chunk.is_last;
         Ok(())
+    }
+
+    /// The failure that an error within the stream is.
+    fn server_error(&mut self, text: &[u8]) -> Failure {
+        let (status, words) = error_of(text);
+        self.words = words;
+        let class = match status {
+            Some(429) => FailureClass::Status429,
+            Some(400..=499) => FailureClass::Status4xx,
+            Some(_) => FailureClass::Status5xx,
+            None => FailureClass::ErrorEvent,
+        };
+        Failure { class, status, detail: "the server sent an error within the stream, after status 200".into() }
     }
 
     /// Some servers count along: the difference of two counts is what the piece holds.
@@ -255,21 +284,8 @@ impl Completion {
 fn ensure_events(first: u8) -> Result<(), Failure> {
     let detail = match first {
         b'{' | b'[' => "the server answered with one JSON text and no event stream; it ignores \"stream\": true",
-        b'<' => {
-            "the server answered with a page and no event stream; check the URL, and whether its API is chat or completions"
-        }
+        b'<' => "the server answered with a page and no event stream; check the URL, and which API it has",
         _ => return Ok(()),
     };
     Err(failure(FailureClass::MalformedStream, detail))
-}
-
-fn server_error(error: ServerError) -> Failure {
-    let class = match error.status {
-        Some(429) => FailureClass::Status429,
-        Some(400..=499) => FailureClass::Status4xx,
-        Some(_) => FailureClass::Status5xx,
-        None => FailureClass::ErrorEvent,
-    };
-    let detail = "the server sent an error within the stream, after status 200".into();
-    Failure { class, status: error.status, detail }
 }

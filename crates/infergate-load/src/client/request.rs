@@ -8,16 +8,17 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue,
-    RETRY_AFTER, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+    USER_AGENT,
 };
 use hyper::{Request, Uri};
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
+use infergate_core::printable::printable_within;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::api::body::Wanted;
-use crate::api::failures::{failure, of_status};
+use crate::api::failures::{error_of, failure, of_status};
 use crate::api::stream::Completion;
 use crate::api::text::{AnswerText, Texts};
 use crate::client::connection::{Connection, of_http};
@@ -28,8 +29,12 @@ use crate::client::stream::Http;
 use crate::client::url::Url;
 use crate::target::live::Live;
 
-/// Bytes of an error's body that are read, to use the connection again.
+/// Bytes of an error's body that are read, for its words and to use the connection again.
 const MAX_ERROR_BYTES: usize = 64 << 10;
+/// Characters of a server's words that are shown.
+const MOST_WORDS: usize = 200;
+/// Bytes of the shortest secret: shorter parts of headers stand in every text.
+const LEAST_SECRET: usize = 4;
 /// After `[DONE]` an answer should end at once. One that does not within this, whatever comes yet, keeps its connection for itself.
 /// Its user waits as long, and nothing is in flight then: so behind one that did not, nobody waits until one does.
 const AFTER_DONE: Duration = Duration::from_millis(20);
@@ -89,7 +94,7 @@ impl From<Failure> for Miss {
 }
 
 impl Endpoint {
-    /// The server behind `dial`; requests go to `url`. `key` is sent as a bearer's, and is never seen again.
+    /// The server behind `dial`; requests go to `url`. `key` is sent in a header, and is never seen again.
     pub fn new(
         dial: Box<dyn Dial>,
         http: Http,
@@ -110,12 +115,16 @@ impl Endpoint {
         // A stream that is compressed comes in pieces of its own, if it comes as a stream at all.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("infergate/", env!("CARGO_PKG_VERSION"))));
+        if let Some((name, value)) = wanted.api.version_header() {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
         if let Some(key) = key {
-            let value = HeaderValue::from_str(&format!("Bearer {key}")).ok();
+            let (name, value) = wanted.api.key_header(key);
+            let value = HeaderValue::from_str(&value).ok();
             let mut value =
                 value.context("the API key holds characters that no request can carry; check its source")?;
             value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
+            headers.insert(name, value);
         }
         // HTTP/2 says scheme and host with each path.
         let path = match http {
@@ -251,20 +260,26 @@ impl Endpoint {
             let after = retry_after(response.headers());
             // Read to its end, so that the connection can be used again.
             let rest = Limited::new(response.into_body(), MAX_ERROR_BYTES).collect();
-            if timeout(AFTER_STATUS, rest).await.is_ok_and(|rest| rest.is_ok()) {
+            if let Ok(Ok(rest)) = timeout(AFTER_STATUS, rest).await {
+                self.note(&error_of(&rest.to_bytes()).1, live);
                 *connection = Some(open);
             }
             return Err(if may_again { Miss::Again(failed, after) } else { Miss::Final(failed) });
         }
         ensure_stream(response.headers())?;
-        let mut completion = Completion::new(output_tokens);
+        let mut completion = Completion::new(output_tokens).reading(self.wanted.api);
         if self.texts.as_ref().is_some_and(Texts::has_room) {
             completion = completion.keeping_texts();
         }
         let mut body = response.into_body();
-        let is_over = read_body(&mut body, &open.times, &mut completion, record, live).await?;
-        record.ended_ns = open.times.last_ns();
-        completion.finish(open.times.last_ns(), self.wanted.is_exact(), record)?;
+        let is_over = read_body(&mut body, &open.times, &mut completion, record, live).await;
+        let is_over = is_over.and_then(|is_over| {
+            record.ended_ns = open.times.last_ns();
+            completion.finish(open.times.last_ns(), self.wanted.is_exact(), record)?;
+            Ok(is_over)
+        });
+        self.note(completion.words(), live);
+        let is_over = is_over?;
         if let Some((texts, pieces)) = self.texts.as_ref().zip(completion.take_texts()) {
             let limit_tokens = completion.limit_tokens();
             texts.add(AnswerText { request: record.request, pieces, limit_tokens });
@@ -274,6 +289,26 @@ impl Endpoint {
             record.ended_ns = open.times.last_ns();
         }
         Ok(())
+    }
+
+    /// Gives the level what the server said of an error. Servers repeat what they were sent, so each part of a header that can be secret,
+    /// and of the query, is hidden.
+    fn note(&self, words: &str, live: &Live) {
+        if words.trim().is_empty() {
+            return;
+        }
+        live.words.get_or_init(|| {
+            let headers = self.headers.values().filter(|value| value.is_sensitive());
+            let headers = headers.map(|value| String::from_utf8_lossy(value.as_bytes()));
+            let mut words = words.to_owned();
+            for text in headers.chain([self.path.query().unwrap_or_default().into()]) {
+                let parts = text.split([' ', '=', '&', ';', ',']);
+                for secret in parts.filter(|part| part.len() >= LEAST_SECRET) {
+                    words = words.replace(secret, "[hidden]");
+                }
+            }
+            printable_within(&words, MOST_WORDS).into_owned()
+        });
     }
 
     /// The connection, where the rest of its answer ends soon and that is waited for. Else it is only looked at, beside the next request.

@@ -94,14 +94,14 @@ pub struct Price {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TargetRecord {
-    /// A server with an OpenAI-compatible API.
+    /// A server.
     Endpoint {
         /// Its name among several; empty where it is the only one.
         #[serde(default)]
         name: String,
         /// Where requests went, without credentials and without a query.
         url: String,
-        /// `chat` or `completions`.
+        /// Its API: `chat`, `completions`, `responses` or `messages`.
         api: String,
         /// The model's name at the server.
         model: String,

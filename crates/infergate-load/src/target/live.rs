@@ -1,7 +1,7 @@
 //! What a running level looks like from outside: counts that its thread adds to and another one draws.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Counts of one level so far.
 #[derive(Debug, Default)]
@@ -10,6 +10,8 @@ pub struct Live {
     ended: AtomicU64,
     failed: AtomicU64,
     pieces: AtomicU64,
+    /// What the server said of the level's first error, for the terminal alone: no file holds it.
+    pub words: OnceLock<String>,
     cancelled: Arc<AtomicBool>,
 }
 

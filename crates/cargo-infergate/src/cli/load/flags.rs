@@ -78,16 +78,16 @@ impl TakesKeys for Load {
 #[command(next_help_heading = "Target")]
 #[group(skip)]
 pub struct Target {
-    /// Server with an OpenAI-compatible API; several, with names, are asked in turn. Or local: your engine with infergate.toml's model;
+    /// Server with OpenAI's or Anthropic's API; several, with names, are asked in turn. Or local: your engine with infergate.toml's model;
     /// local:SPEC takes another. Both take no --model
     #[arg(long, value_name = "[NAME=]URL|local[:SPEC]", required = true)]
     pub target: Vec<String>,
     /// The model's name at the server, or at the target NAME
     #[arg(long, value_name = "[NAME=]MODEL")]
     pub model: Vec<String>,
-    /// Which endpoint is asked
+    /// Which API is asked: OpenAI's chat, completions or responses, or Anthropic's messages
     #[arg(long, value_name = "api", default_value = "chat")]
-    #[arg(value_parser = one_of([("chat", Api::Chat), ("completions", Api::Completions)]))]
+    #[arg(value_parser = one_of(Api::ALL))]
     pub api: Api,
     /// Version of HTTP; 2 without TLS is spoken from the first byte
     #[arg(long, value_name = "http", default_value = "1", value_parser = one_of([("1", Http::One), ("2", Http::Two)]))]
@@ -101,7 +101,7 @@ pub struct Target {
     /// Send an API key over plain http to another machine, too: everybody on the way can read it
     #[arg(long)]
     pub key_over_http: bool,
-    /// The field that limits an answer; servers know one or the other
+    /// The field that limits an answer of chat or completions; servers know one or the other
     #[arg(long, value_name = "limit-field", default_value = "max_tokens")]
     #[arg(value_parser = one_of(["max_tokens", "max_completion_tokens"].map(|field| (field, field))))]
     pub limit_field: &'static str,

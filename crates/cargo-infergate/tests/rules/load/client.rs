@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
-use infergate_load::api::body::Wanted;
+use infergate_load::api::body::{Api, Wanted};
 use infergate_load::client::connection::Connection;
-use infergate_load::client::request::Limits;
+use infergate_load::client::request::{Endpoint, Limits};
 use infergate_load::client::stamped::RunClock;
+use infergate_load::client::stream::Http;
+use infergate_load::client::url::Url;
 use infergate_load::target::live::Live;
 
 use crate::load::script::{
@@ -207,6 +209,76 @@ fn the_key_is_in_the_head_of_the_request_and_the_prompt_in_its_body() {
         "stream_options": { "include_usage": true },
     });
     assert_eq!(body, expected, "and nothing that not every server knows");
+}
+
+#[test]
+fn other_apis_have_their_own_paths_headers_and_fields() {
+    for (api, start, key, expected) in [
+        (
+            Api::Responses,
+            "POST /v1/responses ",
+            "authorization: Bearer SECRET\r\n",
+            serde_json::json!({
+                "model": "m", "input": "1", "max_output_tokens": 4, "stream": true, "temperature": 0.0,
+            }),
+        ),
+        (
+            Api::Messages,
+            "POST /v1/messages ",
+            "x-api-key: SECRET\r\n",
+            serde_json::json!({
+                "model": "m", "messages": [{ "role": "user", "content": "1" }], "max_tokens": 4, "stream": true,
+                "temperature": 0.0,
+            }),
+        ),
+    ] {
+        let script = Script::new([vec![Act::Close]]);
+        in_made_up_time(async {
+            let (dial, url) = (Box::new(script.clone()), Url::parse("http://server", api).expect("a URL"));
+            let wanted = Wanted { api, ..wanted() };
+            let endpoint = Endpoint::new(dial, Http::One, &url, Some("SECRET"), wanted, Limits::default());
+            let endpoint = endpoint.expect("an endpoint");
+            let (body, mut record) = (endpoint.wanted.body("1", 4), RequestRecord::default());
+            let run = (RunClock::start(), &Live::default());
+            endpoint.request(body, 4, &mut None, &mut record, run).await.expect_err("it was closed");
+        });
+        let request = script.requests.borrow()[0].clone();
+        let (head, body) = request.split_once("\r\n\r\n").expect("a head");
+        let head = format!("{head}\r\n");
+        assert!(head.starts_with(start) && head.contains(key), "{head}");
+        assert_eq!(head.contains("anthropic-version: 2023-06-01\r\n"), api == Api::Messages, "{head}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(body).expect("JSON"), expected);
+    }
+}
+
+/// Servers repeat what they were sent.
+#[test]
+fn what_a_server_says_of_an_error_is_for_the_terminal_without_what_is_secret() {
+    let event = |text: &str| vec![send(HEAD), token(), send(chunk(text)), done(4)];
+    let whole = |status: &str, text: &str| {
+        vec![send(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{text}", text.len()))]
+    };
+    for (acts, words) in [
+        (event("data: Number of choices\n\n"), "Number of choices"),
+        (event("error: {\"code\":500,\"message\":\"boom\"}\n\n"), "boom"),
+        (event("data: {\"error\":{\"message\":\"SECRET is no key\"}}\n\n"), "[hidden] is no key"),
+        (whole("400 No", "{\"error\":\"\\u001b[31mboom\"}"), "\\u{1b}[31mboom"),
+        (whole("404 No", "no\nsuch"), "no such"),
+        (whole("200 OK", "{\"detail\":\"boom\"}"), "boom"),
+        (whole("422 No", "{\"detail\":[\"boom\"]}"), "{\"detail\":[\"boom\"]}"),
+    ] {
+        let script = Script::new([acts]);
+        let live = in_made_up_time(async {
+            let endpoint = endpoint(&script, Limits::default());
+            let (live, mut record) = (Live::default(), RequestRecord::default());
+            let body = endpoint.wanted.body("1", 4);
+            let outcome = endpoint.request(body, 4, &mut None, &mut record, (RunClock::start(), &live)).await;
+            let failure = outcome.expect_err("it failed");
+            assert!(!failure.detail.contains("boom") && !failure.detail.contains("SECRET"), "{}", failure.detail);
+            live
+        });
+        assert_eq!(live.words.get().map(String::as_str), Some(words));
+    }
 }
 
 #[test]

@@ -94,6 +94,29 @@ fn a_run_keeps_a_receipt_shows_its_tables_and_says_what_it_cannot_know() {
     assert!(error.contains("plain, 1 user") && error.contains("receipt: load.json"), "{error}");
 }
 
+#[test]
+fn what_the_server_says_of_an_error_is_printed_clean_and_written_nowhere() {
+    let place = Place::new();
+    std::fs::write(place.folder.path().join("key"), "SECRET").expect("a file");
+    let port = server(|_, connection| {
+        while next_request(connection).is_some() {
+            let text = "{\"error\":{\"message\":\"\\u001b[2JNumber of choices SECRET\"}}";
+            let head = format!("HTTP/1.1 400 No\r\nContent-Length: {}\r\n\r\n", text.len());
+            let _ = connection.write_all((head + text).as_bytes());
+        }
+    });
+    let target = format!("--target=http://127.0.0.1:{port}");
+    let flags = ["--model=m", "--users=1,2", "--requests=1", "--input-tokens=8", "--output-tokens=4"];
+    let (code, said, error) =
+        place.run(&[&[target.as_str(), "--api-key-file=key", "--out=load.json"], &flags[..]].concat());
+    assert_eq!(code, Some(3), "{said}{error}");
+    let lines: Vec<&str> = error.lines().filter(|line| line.contains("Number of choices")).collect();
+    assert_eq!(lines, ["the server says: \\u{1b}[2JNumber of choices [hidden]"], "once for both levels");
+    let text = std::fs::read_to_string(place.folder.path().join("load.json")).expect("a receipt");
+    assert!(!text.contains("choices") && !said.contains("choices"), "{said}{text}");
+    assert!(!error.contains("SECRET") && !error.contains('\u{1b}'), "{error}");
+}
+
 /// 192.0.2.1 is an address of documentation: nothing is asked there, because the key is refused first, or it cannot be reached.
 #[test]
 fn a_key_goes_over_plain_http_to_this_machine_alone() {

@@ -2,13 +2,19 @@
 
 use infergate_core::load::{FailureClass, RequestRecord};
 use infergate_core::trace::Times;
+use infergate_load::api::body::Api;
 use infergate_load::api::stream::Completion;
 use proptest::prelude::*;
 
 /// Reads `pieces`, each at its own time (1000, 2000, ...), of an answer of 8 tokens.
 fn read(pieces: &[&[u8]]) -> (RequestRecord, Result<(), FailureClass>) {
+    reading(Api::Chat, pieces)
+}
+
+/// The same, of `api`.
+fn reading(api: Api, pieces: &[&[u8]]) -> (RequestRecord, Result<(), FailureClass>) {
     let mut record = RequestRecord::default();
-    let mut completion = Completion::new(8);
+    let mut completion = Completion::new(8).reading(api);
     let mut now_ns = 0;
     for piece in pieces {
         now_ns += 1_000;
@@ -98,7 +104,8 @@ fn words_in_place_of_an_event_are_an_error_of_the_server() {
     let piece = chat("{\"content\":\"a\"}");
     for (event, class) in [
         ("data: SECRET must be greater than 0.\n\n", FailureClass::ErrorEvent),
-        ("error: {\"code\":500,\"message\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
+        ("error: {\"code\":500,\"message\":\"SECRET\"}\n\n", FailureClass::Status5xx),
+        ("error: {\"message\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
         ("data: {\"object\":\"error\",\"message\":\"SECRET\",\"code\":400}\n\n", FailureClass::Status4xx),
     ] {
         assert_eq!(whole(&(piece.clone() + event + DONE)).1, Err(class), "{event}");
@@ -134,6 +141,91 @@ fn usage_is_found_wherever_it_stands() {
     }
     let (record, outcome) = whole(&(piece + DONE));
     assert_eq!((record.output_tokens, outcome), (None, Ok(())), "a server may never send it");
+}
+
+/// Some servers send the names of another API, too, with counts of none.
+#[test]
+fn cached_tokens_of_the_prompt_are_a_part_of_it() {
+    let of = |usage: &str| {
+        let usage = format!("data: {{\"choices\":[],\"usage\":{{{usage}}}}}\n\n");
+        let (record, outcome) = whole(&(chat("{\"content\":\"a\"}") + &usage + DONE));
+        assert_eq!(outcome, Ok(()));
+        (record.input_tokens, record.cached_tokens, record.output_tokens)
+    };
+    let chat = "\"prompt_tokens\":10,\"completion_tokens\":3,\"prompt_tokens_details\":{\"cached_tokens\":6}";
+    assert_eq!(of(chat), (Some(10), Some(6), Some(3)));
+    let both = format!("{chat},\"input_tokens\":0,\"output_tokens\":0,\"input_tokens_details\":null");
+    assert_eq!(of(&both), (Some(10), Some(6), Some(3)));
+    assert_eq!(of("\"prompt_tokens\":10,\"prompt_tokens_details\":null"), (Some(10), None, None));
+}
+
+/// As Anthropic's server sends them, an event a read.
+const MESSAGES: [&str; 10] = [
+    "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"type\":\"message\",\"content\":[],\"stop_reason\":null,\
+     \"usage\":{\"input_tokens\":3,\"cache_creation_input_tokens\":1,\"cache_read_input_tokens\":6,\"output_tokens\":1}}}\n\n",
+    "data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}\n\n",
+    "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"hm\"}}\n\n",
+    "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"signature_delta\",\"signature\":\"x\"}}\n\n",
+    "event: ping\ndata: {\"type\":\"ping\"}\n\n",
+    "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"\\u00e9\"}}\n\n",
+    "data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"tool_use\",\"name\":\"f\",\"input\":{}}}\n\n",
+    "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{}\"}}\n\n",
+    "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"max_tokens\"},\"usage\":{\"output_tokens\":8}}\n\n",
+    "data: {\"type\":\"message_stop\"}\n\n",
+];
+
+/// As OpenAI's server sends them.
+const RESPONSES: [&str; 7] = [
+    "data: {\"type\":\"response.created\",\"response\":{\"error\":null,\"incomplete_details\":null,\"usage\":null}}\n\n",
+    "data: {\"type\":\"response.reasoning_summary_text.delta\",\"delta\":\"hm\"}\n\n",
+    "data: {\"type\":\"response.output_text.delta\",\"delta\":\"\\u00e9\"}\n\n",
+    "data: {\"type\":\"response.output_text.done\",\"text\":\"\\u00e9\"}\n\n",
+    "data: {\"type\":\"response.output_item.done\",\"item\":{\"content\":[{\"text\":\"\\u00e9\"}]}}\n\n",
+    "data: {\"type\":\"response.function_call_arguments.delta\",\"delta\":\"{}\"}\n\n",
+    "data: {\"type\":\"response.incomplete\",\"response\":{\"error\":null,\"incomplete_details\":{\"reason\":\"max_output_tokens\"},\
+     \"usage\":{\"input_tokens\":10,\"input_tokens_details\":{\"cached_tokens\":6},\"output_tokens\":8,\"total_tokens\":18}}}\n\n",
+];
+
+#[test]
+fn events_of_other_apis_are_read_alike() {
+    for (api, events, times_ns, text_bytes) in [
+        (Api::Messages, &MESSAGES[..], &[3_000, 6_000, 7_000, 8_000][..], 7),
+        (Api::Responses, &RESPONSES[..], &[2_000, 3_000, 6_000][..], 6),
+    ] {
+        let pieces: Vec<&[u8]> = events.iter().map(|event| event.as_bytes()).collect();
+        let (record, outcome) = reading(api, &pieces);
+        assert_eq!((outcome, &record.chunk_ns[..], record.text_bytes), (Ok(()), times_ns, Some(text_bytes)), "{api:?}");
+        assert_eq!(record.first_answer_ns, Some(times_ns[1]), "{api:?}");
+        let counts = (record.input_tokens, record.cached_tokens, record.output_tokens);
+        assert_eq!(counts, (Some(10), Some(6), Some(8)), "{api:?}");
+        let cut = reading(api, &pieces[..pieces.len() - 2]).1;
+        assert_eq!(cut, Err(FailureClass::CutStream), "{api:?}");
+        let mut completion = Completion::new(8).reading(api);
+        completion.read(1, events.concat().as_bytes(), &mut RequestRecord::default()).expect("sound events");
+        assert_eq!((completion.is_done(), completion.limit_tokens()), (true, Some(8)), "{api:?}");
+    }
+}
+
+#[test]
+fn errors_of_other_apis_are_failures_with_the_servers_words() {
+    let completed = "data: {\"type\":\"response.completed\",\"response\":{}}\n\n";
+    for (api, event, class) in [
+        (Api::Messages, "event: error\ndata: {\"error\":{\"message\":\"SECRET\"}}\n\n", FailureClass::ErrorEvent),
+        (Api::Messages, "data: {\"type\":\"error\",\"error\":{\"message\":\"SECRET\"}}\n\n", FailureClass::ErrorEvent),
+        (Api::Messages, "data: {\"error\":{\"message\":\"SECRET\"}}\n\n", FailureClass::MalformedStream),
+        (Api::Responses, "data: {\"type\":\"error\",\"message\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
+        (
+            Api::Responses,
+            "data: {\"type\":\"response.failed\",\"response\":{\"error\":{\"message\":\"SECRET\"}}}\n\n",
+            FailureClass::ErrorEvent,
+        ),
+    ] {
+        let mut completion = Completion::new(8).reading(api);
+        let failure = completion.read(1, event.as_bytes(), &mut RequestRecord::default()).expect_err(event);
+        assert_eq!((failure.class, completion.words()), (class, "SECRET"), "{event}");
+        assert_eq!(reading(api, &[event.as_bytes()]).1, Err(class), "its sentence repeats nothing");
+    }
+    assert_eq!(reading(Api::Responses, &[completed.as_bytes()]).1, Err(FailureClass::WrongLength), "no output");
 }
 
 #[test]
@@ -317,6 +409,16 @@ fn bytes_that_are_no_text_are_refused() {
 }
 
 proptest! {
+    #[test]
+    fn events_with_another_byte_are_read_or_refused(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        for (api, text) in [(Api::Messages, MESSAGES.concat()), (Api::Responses, RESPONSES.concat())] {
+            let mut bytes = text.into_bytes();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            let _ = reading(api, &[&bytes]);
+        }
+    }
+
     #[test]
     fn tokens_are_the_same_however_the_bytes_are_split(
         tokens in prop::collection::vec("[a-zé日\u{1f600}\"\\\\]{1,4}", 1..8),

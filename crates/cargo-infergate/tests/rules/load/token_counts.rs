@@ -113,6 +113,19 @@ fn the_servers_own_count_comes_first_and_both_have_to_agree() {
     assert!(reasons[0].contains("more than one token apart on 1 of 40 answers, by up to 5"), "{reasons:?}");
 }
 
+#[test]
+fn prompt_tokens_of_a_cache_are_shown_where_the_server_counts_them() {
+    let mut receipt = sound();
+    receipt.levels[0].requests.iter_mut().for_each(|record| record.input_tokens = Some(100));
+    assert_eq!(summarise(&receipt.levels[0]).cached_share, None);
+    assert!(!text(&receipt).contains("cached"));
+    // A server can leave out a count of none.
+    receipt.levels[0].requests.iter_mut().step_by(2).for_each(|record| record.cached_tokens = Some(50));
+    assert_eq!(summarise(&receipt.levels[0]).cached_share, Some(0.25));
+    let shown = text(&receipt);
+    assert!(shown.contains("cached prompt") && shown.contains("25 %"), "{shown}");
+}
+
 /// A server whose answers are two pieces of two letters and another one of one, without usage, which end for `reason`.
 fn without_usage(reason: &str) -> String {
     let piece = |text: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n");
