@@ -3,13 +3,13 @@
 //!
 //! A dependency is renamed in the manifests and not patched for all packages: infergate's front needs criterion itself.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use toml::{Table, Value as Toml};
 
 use super::manifest::{MAX_FILE_BYTES, dependency_sections, table};
+use super::origin::origin;
 use super::workspace::{CODSPEED, CRITERION, Dependency, Package, REPLACEMENTS, Workspace, replacement};
 use super::{checkout_folder, lock_file};
 use crate::workspace::BenchTarget;
@@ -43,7 +43,7 @@ pub fn put(files: &Path, folder: &Path, workspace: &Workspace) -> Result<()> {
     for package in &workspace.packages {
         let mut manifest = table(&package.manifest_path)?;
         // A build script can run again for each file that is newer.
-        if rename(&mut manifest, package) {
+        if rename(&mut manifest, package)? {
             checkout_folder::write(files, &package.manifest_path, &manifest.to_string())?;
         }
     }
@@ -60,7 +60,7 @@ fn is_of_codspeed(package: &Package) -> bool {
 }
 
 /// The front takes the place of what it stands for; false where there is nothing. What a member inherits from its workspace is written out.
-fn rename(manifest: &mut Table, package: &Package) -> bool {
+fn rename(manifest: &mut Table, package: &Package) -> Result<bool> {
     let mut fronts = REPLACEMENTS;
     let is_of_codspeed = is_of_codspeed(package);
     fronts.sort_by_key(|(name, _)| is_of_codspeed && *name != CODSPEED);
@@ -77,43 +77,26 @@ fn rename(manifest: &mut Table, package: &Package) -> bool {
         let of_key = || package.dependencies.iter().filter(|dependency| dependency.key() == key);
         let name = of_key().next().map_or("", |dependency| &dependency.name);
         if let Some(front) = replacement(name).filter(|front| is_first(name, front)) {
-            *value = in_place(front, value.get("optional"), of_key());
+            *value = in_place(front, value.get("optional"), of_key())?;
             is_renamed = true;
         }
     }
     manifest.extend(shared.map(|shared| ("workspace".to_owned(), shared)));
-    is_renamed
+    Ok(is_renamed)
 }
 
 /// The front for the dependencies of one name, with their features.
-fn in_place<'d>(front: &str, optional: Option<&Toml>, of_name: impl Iterator<Item = &'d Dependency> + Clone) -> Toml {
+fn in_place<'d>(
+    front: &str,
+    optional: Option<&Toml>,
+    of_name: impl Iterator<Item = &'d Dependency> + Clone,
+) -> Result<Toml> {
     let any_profiler = (front == CRITERION).then_some(ANY_PROFILER);
     let features = of_name.clone().flat_map(|dependency| &dependency.features).map(String::as_str);
-    let mut keys = Table::from_iter(place(front).into_iter().map(|(key, value)| (key.to_owned(), Toml::from(value))));
+    let mut keys = origin()?.keys(&format!("crates/{front}"));
     keys.insert("package".into(), front.into());
     keys.insert("features".into(), features.chain(any_profiler).map(Toml::from).collect::<Vec<_>>().into());
     keys.insert("default-features".into(), of_name.clone().any(|dependency| dependency.uses_default_features).into());
     keys.extend(optional.map(|optional| ("optional".to_owned(), optional.clone())));
-    Toml::Table(keys)
-}
-
-/// Where the front comes from. Of a command that came as a file alone: of the commit that it was built from, or of its release.
-fn place(front: &str) -> Vec<(&'static str, String)> {
-    match (own_folder(front), option_env!("INFERGATE_COMMIT")) {
-        (Some(folder), _) => vec![("path", folder.to_string_lossy().into_owned())],
-        (None, Some(commit)) => vec![("git", env!("CARGO_PKG_REPOSITORY").to_owned()), ("rev", commit.to_owned())],
-        (None, None) => vec![("version", concat!("=", env!("CARGO_PKG_VERSION")).to_owned())],
-    }
-}
-
-/// The front among the sources that this command was built from, where they are still there.
-fn own_folder(front: &str) -> Option<PathBuf> {
-    own_source().map(|root| root.join("crates").join(front)).filter(|folder| folder.join("Cargo.toml").is_file())
-}
-
-/// The folder of infergate's sources that this command was built from, where it is still there.
-pub fn own_source() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.parent()?;
-    let manifest = fs::read_to_string(root.join("Cargo.toml")).ok()?;
-    manifest.contains("name = \"infergate\"").then(|| root.to_owned())
+    Ok(Toml::Table(keys))
 }

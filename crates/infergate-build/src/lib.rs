@@ -19,6 +19,7 @@ pub mod git;
 pub mod harness;
 pub mod lock_file;
 pub mod manifest;
+pub mod origin;
 pub mod output;
 pub mod outside_paths;
 pub mod pages;

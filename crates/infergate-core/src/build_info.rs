@@ -19,6 +19,11 @@ pub fn build() -> Build {
     }
 }
 
+/// Whether this library came from a registry.
+pub fn is_packed() -> bool {
+    env!("INFERGATE_IS_PACKED") == "true"
+}
+
 /// The commit checked out in `folder` (40 or 64 hex digits), and whether its tracked files were changed. Untracked files,
 /// such as receipts, do not count. `None` outside git, without git, or before the first commit.
 pub fn git(folder: &Path) -> (Option<String>, Option<bool>) {
@@ -62,10 +67,12 @@ const OF_A_HOOK: [&str; 10] = [
     "GIT_ICASE_PATHSPECS",
 ];
 
-/// git for the repository that `folder` is in, without an input. It takes no lock that a `git commit` next door needs, and speaks English.
+/// git for the repository that `folder` is in, without an input: neither it nor ssh asks a question in the terminal. It takes no lock that a
+/// `git commit` next door needs, and speaks English.
 pub fn git_command(folder: &Path) -> Command {
     let mut git = Command::new("git");
     git.args(SETTINGS).arg("-C").arg(folder).env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0").stdin(Stdio::null());
+    git.env("GIT_TERMINAL_PROMPT", "0").env("SSH_ASKPASS_REQUIRE", "force");
     for name in OF_A_HOOK {
         git.env_remove(name);
     }

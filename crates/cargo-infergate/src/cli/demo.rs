@@ -12,8 +12,9 @@ use clap::Args;
 
 use super::{output, progress};
 use crate::paired::ensure_not;
-use infergate_build::criterion_front::own_source;
 use infergate_build::git::git;
+use infergate_build::origin::{origin, own_source};
+use infergate_build::revision;
 use infergate_build::run_captured::run_captured;
 use infergate_build::toolchain;
 use infergate_build::watcher::{remove_own_variables, watched};
@@ -90,8 +91,10 @@ impl Tried {
 pub fn run(options: &Demo) -> Result<i32> {
     // Before there is a folder: it is removed when this function returns, and not when a signal ends the process.
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let folder = tempfile::Builder::new().prefix("infergate-demo-").tempdir();
-    let mut folder = folder.context("there is no folder for temporary files; name one with TMPDIR")?;
+    let cache = revision::cache()?;
+    let mut folder = fs::create_dir_all(&cache)
+        .and_then(|()| tempfile::Builder::new().prefix("infergate-demo-").tempdir_in(&cache))
+        .with_context(|| format!("{}: cannot be written; set XDG_CACHE_HOME to another folder", cache.display()))?;
     folder.disable_cleanup(options.keep);
     let engine = folder.path().join("engine");
     let mut changes = Vec::new();
@@ -143,7 +146,8 @@ fn plant(engine: &Path) -> Result<()> {
         let written = fs::create_dir_all(path.parent().unwrap_or(engine)).and_then(|()| fs::write(&path, text));
         written.with_context(|| format!("{}: cannot be written", path.display()))
     };
-    write("Cargo.toml", &manifest())?;
+    let own = origin()?.dependency();
+    write("Cargo.toml", &include_str!("../../templates/demo/manifest.toml").replace("OWN", &own))?;
     write("src/lib.rs", ENGINE)?;
     write("benches/inference.rs", include_str!("../../templates/demo/inference.rs"))?;
     write("benches/memory.rs", include_str!("../../templates/demo/memory.rs"))?;
@@ -192,15 +196,6 @@ fn lock(engine: &Path) -> Result<()> {
 }
 
 const ENGINE: &str = include_str!("../../templates/demo/engine.rs");
-
-/// Of this infergate: from where it was built, if that is still there, else from the registry.
-fn manifest() -> String {
-    let own = match own_source() {
-        Some(root) => format!("path = {}", serde_json::Value::from(&*root.to_string_lossy())),
-        None => format!("version = \"={}\"", env!("CARGO_PKG_VERSION")),
-    };
-    include_str!("../../templates/demo/manifest.toml").replace("OWN", &own)
-}
 
 fn commit(engine: &Path, message: &str) -> Result<()> {
     git(engine, &["add", "--all"])?;

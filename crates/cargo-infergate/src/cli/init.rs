@@ -7,14 +7,14 @@ mod manifest;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
-use super::criterion_front;
 use super::{flags, output};
 use crate::config::{current_folder, one_of};
 use ci::CiFile;
 use infergate_build::git::git;
+use infergate_build::origin::{Origin, origin};
 use infergate_core::text_file::read_text;
 use infergate_receipts::{ensure_writable, shell, write_text};
 use infergate_report::model::Tone;
@@ -70,18 +70,18 @@ fn source(given: Option<&str>) -> Result<(String, Option<String>)> {
         Some(path) if Path::new(path).is_dir() => format!("{{ path = {} }}", text(path)),
         Some(version) if version.starts_with(|c: char| c.is_ascii_digit() || "=^~".contains(c)) => text(version),
         Some(other) => bail!("--from '{other}': is no folder, URL or version; give one, for example 0.1.0"),
-        None => match (ci::installed_from(), criterion_front::own_source()) {
-            (Some((url, commit)), _) => format!("{{ git = {}, rev = {} }}", text(&url), text(&commit)),
-            (None, Some(root)) => {
-                let root = root.to_string_lossy().into_owned();
-                let note = format!(
-                    "Cargo.toml takes infergate from your clone {root}; before you push, so that CI has it, too: cargo infergate init --from {}",
+        None => {
+            let origin = origin().context("give --from PATH, URL or VERSION")?;
+            let note = match &origin {
+                Origin::Folder(root) => Some(format!(
+                    "Cargo.toml takes infergate from your clone {}; before you push, so that CI has it, too: cargo infergate init --from {}",
+                    root.display(),
                     env!("CARGO_PKG_REPOSITORY")
-                );
-                return Ok((format!("{{ path = {} }}", text(&root)), Some(note)));
-            }
-            (None, None) => text(env!("CARGO_PKG_VERSION")),
-        },
+                )),
+                _ => None,
+            };
+            return Ok((origin.dependency(), note));
+        }
     };
     Ok((value, None))
 }
@@ -239,7 +239,7 @@ fn add_ci(wanted: &[CiFile], root: &Path, (below, branch): (&str, &str), plan: &
     let is_foreign = there.as_ref().is_some_and(|there| !ci::is_own(there));
     for &(path, template) in wanted {
         let place = root.join(path);
-        let text = ci::fill(template, below, branch);
+        let text = ci::fill(template, below, branch)?;
         if path == *first && there.as_ref().is_some_and(|there| !ci::gates(there, &text, below)) {
             let job = text.split_once("\njobs:\n").map_or(&*text, |(_, jobs)| jobs);
             plan.notes.push(format!("{path} does not gate {below}; add this job to it, by a name of its own:\n{job}"));

@@ -1,15 +1,16 @@
 //! The server's process: its start, its readiness, its end.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use infergate_core::printable::printable_within;
 use infergate_core::process::Group;
+use infergate_core::relay::Relay;
 use infergate_core::worker::ending;
 
 use crate::config::ServerConfig;
@@ -23,9 +24,7 @@ const ANSWER: Duration = Duration::from_secs(2);
 const ENDING_LOOKS: usize = 20;
 /// A server that is asked to end has so long.
 const END: Duration = Duration::from_secs(5);
-/// So much of a log is looked at for its last line.
-const LOG_TAIL_BYTES: u64 = 4096;
-/// So much of that line is shown.
+/// So much of the last line of its output is shown.
 const SHOWN_CHARS: usize = 300;
 
 /// What stands in an argument for the port the server is to listen on.
@@ -34,7 +33,8 @@ const PORT: &str = "{port}";
 /// A server that is ready. It ends, with all it started, when this is dropped.
 pub struct Server {
     process: Group,
-    log: File,
+    output: Relay,
+    last_line: Arc<Mutex<String>>,
     pub address: SocketAddr,
 }
 
@@ -50,14 +50,23 @@ impl Server {
         let port = address.port().to_string();
         let words: Vec<String> = command.iter().map(|word| word.replace(PORT, &port)).collect();
         let (program, arguments) = words.split_first().context("server.command names no program")?;
-        let log = tempfile::tempfile().context("no temporary file for the server's log")?;
-        let copy = || log.try_clone().context("no temporary file for the server's log");
+        let pipe = io::pipe().and_then(|(reader, writer)| Ok((reader, writer.try_clone()?, writer)));
+        let (reader, stdout, stderr) = pipe.context("the system has no pipe for the server's output")?;
         let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?);
+        command.args(arguments).stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         remove_own_variables(&mut command);
         let process = Group::spawn(&mut command);
+        // The pipe ends once only the server holds it.
+        drop(command);
         let process = process.with_context(|| format!("server.command: '{program}' cannot be started"))?;
-        let mut server = Self { process, log, address };
+        let last_line = Arc::<Mutex<String>>::default();
+        let newest = Arc::clone(&last_line);
+        let output = Relay::start(reader, move |line| {
+            if !line.trim().is_empty() {
+                line.trim().clone_into(&mut newest.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+        });
+        let mut server = Self { process, output, last_line, address };
         let begun = Instant::now();
         loop {
             let is_ready = answers(address, ready);
@@ -71,7 +80,7 @@ impl Server {
             ensure!(
                 begun.elapsed() < Duration::from_secs(*ready_s),
                 "the server does not answer 2xx on {ready} within {ready_s} s{}; see server.ready and server.ready_s",
-                last_line(&mut server.log)
+                server.last_words()
             );
             thread::sleep(LOOK);
         }
@@ -84,7 +93,7 @@ impl Server {
             return None;
         }
         let status = self.process.end().ok()?;
-        Some(format!("({}){}", ending(status), last_line(&mut self.log)))
+        Some(format!("({}){}", ending(status), self.last_words()))
     }
 
     /// As [`Self::ended`], after a request failed. A connection breaks before the process is gone, and before what started it says why.
@@ -95,6 +104,16 @@ impl Server {
             }
             self.ended()
         })
+    }
+
+    /// `; its last words: no memory`, from an output that is not to be trusted.
+    fn last_words(&self) -> String {
+        self.output.wait();
+        let line = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
+        if line.is_empty() {
+            return String::new();
+        }
+        format!("; its last words: {}", printable_within(&line, SHOWN_CHARS))
     }
 }
 
@@ -124,20 +143,4 @@ fn answers(address: SocketAddr, path: &str) -> bool {
         Ok(line.split(' ').nth(1).is_some_and(|status| status.starts_with('2')))
     };
     ask().unwrap_or(false)
-}
-
-/// `: its last words`, from a log that is not to be trusted.
-fn last_line(log: &mut File) -> String {
-    let mut read = || -> std::io::Result<String> {
-        let bytes = log.metadata()?.len();
-        log.seek(SeekFrom::Start(bytes.saturating_sub(LOG_TAIL_BYTES)))?;
-        let mut tail = Vec::new();
-        log.take(LOG_TAIL_BYTES).read_to_end(&mut tail)?;
-        Ok(String::from_utf8_lossy(&tail).into_owned())
-    };
-    let tail = read().unwrap_or_default();
-    match tail.lines().rfind(|line| !line.trim().is_empty()) {
-        Some(line) => format!("; its last words: {}", printable_within(line.trim(), SHOWN_CHARS)),
-        None => String::new(),
-    }
 }

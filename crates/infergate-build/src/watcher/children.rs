@@ -30,7 +30,8 @@ pub fn end_children() -> Result<()> {
     Ok(())
 }
 
-/// Signals every child of this process, and those that become its children by that. Gives those that do not end; it is looked so often.
+/// Signals every child of this process, and those that become its children by that. Gives those that do not end; it is looked so often,
+/// and at once while there are new ones: each may start the next and end.
 fn signal_children(signal: i32, look: Duration) -> Vec<i32> {
     let begun = Instant::now();
     let mut signalled = Vec::new();
@@ -39,14 +40,19 @@ fn signal_children(signal: i32, look: Duration) -> Vec<i32> {
         if begun.elapsed() > LIMIT {
             return children;
         }
-        for child in children.into_iter().filter(|child| !signalled.contains(child)).collect::<Vec<_>>() {
+        let mut is_quiet = true;
+        for child in children.iter().filter(|child| !signalled.contains(*child)) {
             // SAFETY: takes no pointers; it was not waited for, so the number is still its own.
             unsafe {
-                libc::kill(child, signal);
+                libc::kill(*child, signal);
             }
-            signalled.push(child);
+            is_quiet = false;
         }
-        thread::sleep(look);
+        // A number of an earlier look may be a new child's by now.
+        signalled = children;
+        if is_quiet {
+            thread::sleep(look);
+        }
     }
     Vec::new()
 }
@@ -63,7 +69,14 @@ fn has_children() -> bool {
     }
 }
 
+/// As the kernel lists them for each thread; a kernel without such lists is asked for all processes.
 fn children() -> Vec<i32> {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let lists: Vec<String> = lists.collect();
+    if !lists.is_empty() {
+        return lists.join(" ").split_whitespace().filter_map(|child| child.parse().ok()).collect();
+    }
     let own = std::process::id();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let all = processes.filter_map(|process| super::parent_of(process.file_name().to_str()?));

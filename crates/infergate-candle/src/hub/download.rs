@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Error, Result, anyhow, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use infergate_core::printable::printable;
+use infergate_core::sha256::hex;
+use sha1::{Digest as _, Sha1};
 
 use super::super::digest::file_sha256;
 use super::client::{Client, Failure, Reply, broken, header, require};
@@ -156,13 +158,21 @@ fn first_byte(reply: &Reply) -> Option<u64> {
     header(&reply.headers, "content-range")?.strip_prefix("bytes ")?.split_once('-')?.0.parse().ok()
 }
 
-/// Large files have their SHA-256 as ETag, small ones a git hash: of those only the size is known here.
+/// A large file's ETag is its SHA-256, a small file's is git's hash of it.
 fn verify(part: &Path, described: &Described) -> Result<()> {
-    if is_hex(&described.etag, 64) {
-        let found = file_sha256(part).with_context(cache_broken)?;
-        ensure!(found == described.etag, "the download's SHA-256 is not the one the hub names");
-    }
+    let (kind, found) = match described.etag.len() {
+        40 => ("SHA-1", git_hash(part)),
+        _ => ("SHA-256", file_sha256(part)),
+    };
+    ensure!(found.with_context(cache_broken)? == described.etag, "the download's {kind} is not the one the hub names");
     Ok(())
+}
+
+fn git_hash(path: &Path) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha1::new_with_prefix(format!("blob {}\0", file.metadata()?.len()));
+    std::io::copy(&mut file, &mut hash)?;
+    Ok(hex(&hash.finalize()))
 }
 
 /// Puts a link to `blob` at `pointer`, as every program on this cache does; a link that leads nowhere is replaced.

@@ -6,7 +6,8 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use infergate_candle::digest::file_sha256;
+use infergate_core::sha256::{self, hex};
+use sha1::{Digest as _, Sha1};
 
 /// The commit that `main` stands for.
 pub const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -40,6 +41,19 @@ pub struct State {
     held: Vec<TcpStream>,
 }
 
+impl State {
+    /// Adds a file under the ETag that the hub gives it: git's hash of a small one, the SHA-256 of a large one.
+    pub fn put(&mut self, name: &str, content: Vec<u8>) {
+        let etag = if name.ends_with(".json") {
+            let blob = [format!("blob {}\0", content.len()).as_bytes(), &content].concat();
+            hex(&Sha1::digest(blob))
+        } else {
+            sha256::of(&content)
+        };
+        self.files.insert(name.to_owned(), (content, etag));
+    }
+}
+
 pub struct HubServer {
     pub endpoint: String,
     state: Arc<Mutex<State>>,
@@ -50,17 +64,12 @@ impl HubServer {
     pub fn start(folder: &Path) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        let mut files = BTreeMap::new();
+        let mut state = State::default();
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            let mut etag = file_sha256(&path).unwrap();
-            if path.extension().is_some_and(|e| e == "json") {
-                etag.truncate(40); // as git's hash of a small file
-            }
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            files.insert(name, (std::fs::read(&path).unwrap(), etag));
+            state.put(path.file_name().unwrap().to_str().unwrap(), std::fs::read(&path).unwrap());
         }
-        let state = Arc::new(Mutex::new(State { files, ..State::default() }));
+        let state = Arc::new(Mutex::new(state));
         let shared = state.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {

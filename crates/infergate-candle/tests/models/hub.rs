@@ -226,11 +226,13 @@ fn a_mirror_that_ignores_ranges_still_works() {
 
 #[test]
 fn content_that_is_not_what_the_hub_names_is_removed() {
-    let (server, home, spec) = gguf();
-    server.with(|s| s.files.get_mut("model.gguf").unwrap().0[1000] ^= 1);
-    let message = error(&hub(&server.endpoint, &home, &[]), &spec);
-    assert!(message.contains("SHA-256"), "{message}");
-    assert_eq!(loadable(&home), Vec::<String>::new());
+    for (name, file, hash) in [("model.gguf", "/model.gguf", "SHA-256"), ("config.json", "", "SHA-1")] {
+        let (server, home, _) = gguf();
+        server.with(|s| s.files.get_mut(name).unwrap().0[10] ^= 1);
+        let message = error(&hub(&server.endpoint, &home, &[]), &format!("hf:{REPO}{file}"));
+        assert!(message.contains(&format!("{name}: ")) && message.contains(hash), "{message}");
+        assert_eq!(loadable(&home), Vec::<String>::new());
+    }
 }
 
 #[test]
@@ -240,17 +242,15 @@ fn a_hostile_hub_cannot_write_elsewhere() {
     assert!(error(&hub(&server.endpoint, &home, &[]), &spec).contains("ETag"));
 
     let (server, home) = (HubServer::start(&fixture("qwen2")), TempDir::new().unwrap());
-    server.with(|s| {
-        let index = s.files.get_mut("model.safetensors.index.json").unwrap();
-        index.0 = br#"{"weight_map": {"a": "../../../escaped.safetensors"}}"#.to_vec();
-    });
+    let index = br#"{"weight_map": {"a": "../../../escaped.safetensors"}}"#;
+    server.with(|s| s.put("model.safetensors.index.json", index.to_vec()));
     assert!(error(&hub(&server.endpoint, &home, &[]), &format!("hf:{REPO}")).contains("no plain file name"));
 }
 
 #[test]
 fn an_unsupported_architecture_is_refused_before_its_weights_are_downloaded() {
     let (server, home) = (HubServer::start(&fixture("llama")), TempDir::new().unwrap());
-    server.with(|s| s.files.get_mut("config.json").unwrap().0 = br#"{"model_type": "mamba"}"#.to_vec());
+    server.with(|s| s.put("config.json", br#"{"model_type": "mamba"}"#.to_vec()));
     let message = error(&hub(&server.endpoint, &home, &[]), &format!("hf:{REPO}"));
     assert!(message.contains("`mamba`") && message.contains("llama"), "{message}");
     assert!(server.with(|s| s.log.iter().all(|line| !line.contains("safetensors"))));

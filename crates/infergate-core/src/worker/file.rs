@@ -117,8 +117,9 @@ pub struct Launcher {
 struct Stamp {
     bytes: u64,
     modified: Option<SystemTime>,
+    /// Device, inode, and the time of the last change of any kind, which nobody can set back.
     #[cfg(unix)]
-    inode: (u64, u64),
+    unix: (u64, u64, i64, i64),
 }
 
 impl Stamp {
@@ -129,7 +130,7 @@ impl Stamp {
             bytes: metadata.len(),
             modified: metadata.modified().ok(),
             #[cfg(unix)]
-            inode: (metadata.dev(), metadata.ino()),
+            unix: (metadata.dev(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec()),
         }
     }
 }
@@ -217,9 +218,11 @@ impl WorkerFile {
 
 fn read(path: &Path) -> io::Result<(String, Stamp)> {
     // Before it is opened: opening a named pipe waits for ever.
-    let metadata = fs::metadata(path)?;
-    if !metadata.is_file() {
+    if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
-    Ok((sha256::of_reader(File::open(path)?)?, Stamp::of(&metadata)))
+    let file = File::open(path)?;
+    // The stamp is older than the bytes that are hashed, so the next look sees a write in between.
+    let stamp = Stamp::of(&file.metadata()?);
+    Ok((sha256::of_reader(file)?, stamp))
 }

@@ -1,12 +1,10 @@
 //! The CI's files. They pin infergate at the commit of this command: a branch would be another program tomorrow.
 
-use std::env;
-use std::fs;
-use std::path::{Path, PathBuf};
+use anyhow::{Context, Result, ensure};
 
 use crate::cli::outputs;
-use infergate_build::criterion_front::own_source;
 use infergate_build::git::{commit_of, git};
+use infergate_build::origin::{Origin, origin};
 
 /// What stands for the commit in the templates. It looks like one, so that linters read them as they are.
 const COMMIT: &str = "0000000000000000000000000000000000000000";
@@ -35,43 +33,32 @@ pub fn gates(text: &str, filled: &str, below: &str) -> bool {
 }
 
 /// The template for a package in the folder `below` the repository's root, where changes are merged into `branch`.
-pub fn fill(template: &str, below: &str, branch: &str) -> String {
+pub fn fill(template: &str, below: &str, branch: &str) -> Result<String> {
     let text = match below {
         "." => template.replace(&format!("{FOLDER}/"), ""),
         _ => template.to_owned(),
     };
-    let text = text.replace(FOLDER, &below.replace('\'', "''")).replace(COMMIT, &commit());
+    let text = text.replace(FOLDER, &below.replace('\'', "''")).replace(COMMIT, &commit()?);
     // A push to this branch keeps the build that pull requests are compared with.
-    if ["main", "master"].contains(&branch) {
+    Ok(if ["main", "master"].contains(&branch) {
         text
     } else {
         text.replace("branches: [main, master]", &format!("branches: ['{}']", branch.replace('\'', "''")))
-    }
-}
-
-/// The address and the commit that `cargo install --git` built this command from, as cargo wrote them down beside it.
-pub fn installed_from() -> Option<(String, String)> {
-    let command = env::current_exe().ok()?;
-    let text = fs::read_to_string(command.parent()?.parent()?.join(".crates2.json")).ok()?;
-    let list: serde_json::Value = serde_json::from_str(&text).ok()?;
-    list["installs"].as_object()?.keys().find_map(|key| {
-        let source = key.strip_prefix("cargo-infergate ")?.split_once("(git+")?.1.strip_suffix(')')?;
-        let (address, commit) = source.split_once('#')?;
-        Some((address.split('?').next()?.to_owned(), commit.to_owned()))
     })
 }
 
-/// The commit that this command was built from; where that is not known, the tag of its release.
-fn commit() -> String {
-    let given = option_env!("INFERGATE_COMMIT").filter(|commit| !commit.is_empty()).map(str::to_owned);
-    let installed = || installed_from().map(|(_, commit)| commit);
-    let known = given.or_else(installed).or_else(of_checkout);
-    known.unwrap_or_else(|| concat!("v", env!("CARGO_PKG_VERSION")).into())
-}
-
-/// Of the clone that this command was built in.
-fn of_checkout() -> Option<String> {
-    let top = |root: &Path| git(root, &["rev-parse", "--show-toplevel"]).ok().map(PathBuf::from);
-    let root = own_source().filter(|root| top(root).is_some_and(|top| outputs::same_file(&top, root)))?;
-    commit_of(&root, "HEAD").ok()
+/// The commit that this command was built from, or the tag of its release.
+fn commit() -> Result<String> {
+    let root = match origin().context("init pins infergate in the CI's files; give --ci none to do without them")? {
+        Origin::Commit { commit, .. } => return Ok(commit),
+        Origin::Registry => return Ok(concat!("v", env!("CARGO_PKG_VERSION")).into()),
+        Origin::Folder(root) => root,
+    };
+    let top = git(&root, &["rev-parse", "--show-toplevel"]);
+    ensure!(
+        top.is_ok_and(|top| outputs::same_file(top.as_ref(), &root)),
+        "{}: is no clone, so init has no commit to pin in the CI's files; build infergate in a clone, or give --ci none",
+        root.display()
+    );
+    commit_of(&root, "HEAD")
 }

@@ -1,0 +1,110 @@
+//! Where infergate's own packages are taken from. Somebody else may hold its name in the registry, so only a command that came from there
+//! asks for that name.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use infergate_core::build_info::is_packed;
+use toml::{Table, Value as Toml};
+
+/// Where this command came from.
+#[derive(Debug, PartialEq)]
+pub enum Origin {
+    /// The sources that it was built from, which are still there.
+    Folder(PathBuf),
+    /// A repository.
+    Commit {
+        address: String,
+        commit: String,
+    },
+    Registry,
+}
+
+impl Origin {
+    /// The keys of a dependency on the package in `folder` of the sources.
+    pub fn keys(&self, folder: &str) -> Table {
+        let keys = match self {
+            // Without the separator that joining with nothing adds.
+            Self::Folder(root) => {
+                vec![("path", root.join(folder).components().as_path().to_string_lossy().into_owned())]
+            }
+            Self::Commit { address, commit } => vec![("git", address.clone()), ("rev", commit.clone())],
+            Self::Registry => vec![("version", concat!("=", env!("CARGO_PKG_VERSION")).to_owned())],
+        };
+        keys.into_iter().map(|(key, value)| (key.to_owned(), Toml::from(value))).collect()
+    }
+
+    /// The value of a dependency on infergate in Cargo.toml.
+    pub fn dependency(&self) -> String {
+        Toml::from(self.keys("")).to_string()
+    }
+}
+
+/// Where this command came from.
+///
+/// # Errors
+/// When that is not known.
+pub fn origin() -> Result<Origin> {
+    let set = |value: Option<&str>| value.filter(|text| !text.is_empty()).map(str::to_owned);
+    let address = set(option_env!("INFERGATE_REPOSITORY")).unwrap_or_else(|| env!("CARGO_PKG_REPOSITORY").to_owned());
+    let built_from = set(option_env!("INFERGATE_COMMIT")).map(|commit| (address, commit));
+    choose(installed_from(), own_source(), built_from, is_packed())
+}
+
+/// What `cargo install --git` wrote down is the best: the sources then lie in a folder of cargo's own.
+fn choose(
+    installed_from: Option<(String, String)>,
+    folder: Option<PathBuf>,
+    built_from: Option<(String, String)>,
+    is_packed: bool,
+) -> Result<Origin> {
+    let commit = |(address, commit)| Origin::Commit { address, commit };
+    let known = installed_from.map(commit).or(folder.map(Origin::Folder)).or(built_from.map(commit));
+    known.or(is_packed.then_some(Origin::Registry)).context(concat!(
+        "the sources of this cargo-infergate are gone and its commit is not known; install it again with cargo install --git ",
+        env!("CARGO_PKG_REPOSITORY")
+    ))
+}
+
+/// The address and the commit that `cargo install --git` built this command from, as cargo wrote them down beside it.
+fn installed_from() -> Option<(String, String)> {
+    let command = env::current_exe().ok()?;
+    let text = fs::read_to_string(command.parent()?.parent()?.join(".crates2.json")).ok()?;
+    let list: serde_json::Value = serde_json::from_str(&text).ok()?;
+    list["installs"].as_object()?.keys().find_map(|key| {
+        let source = key.strip_prefix("cargo-infergate ")?.split_once("(git+")?.1.strip_suffix(')')?;
+        let (address, commit) = source.split_once('#')?;
+        Some((address.split('?').next()?.to_owned(), commit.to_owned()))
+    })
+}
+
+/// The folder of infergate's sources that this command was built from, where it is still there.
+pub fn own_source() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.parent()?;
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).ok()?;
+    manifest.contains("name = \"infergate\"").then(|| root.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_registry_comes_last_and_only_for_a_command_from_there() {
+        let commit = |of: &str| Some((of.to_owned(), "c0ffee".to_owned()));
+        let folder = || Some(PathBuf::from("/sources"));
+        let keys = |origin: Result<Origin>| origin.map(|origin| Toml::from(origin.keys("crates/front")).to_string());
+        for (chosen, expected) in [
+            (choose(commit("installed"), folder(), commit("built"), true), "{ git = \"installed\", rev = \"c0ffee\" }"),
+            (choose(None, folder(), commit("built"), true), "{ path = \"/sources/crates/front\" }"),
+            (choose(None, None, commit("built"), true), "{ git = \"built\", rev = \"c0ffee\" }"),
+            (choose(None, None, None, true), concat!("{ version = \"=", env!("CARGO_PKG_VERSION"), "\" }")),
+        ] {
+            assert_eq!(keys(chosen).expect("an origin"), expected);
+        }
+        let error = choose(None, None, None, false).expect_err("not known").to_string();
+        assert!(error.contains("cargo install --git"), "{error}");
+    }
+}
