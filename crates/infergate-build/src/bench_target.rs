@@ -171,7 +171,7 @@ impl Source {
     /// # Errors
     /// When cargo does not start.
     pub fn messages(&self) -> Result<Vec<Value>> {
-        Ok(parsed(&run_captured::run_captured(self.command(&[], &kept(&self.links)?))?.stdout))
+        Ok(parsed(&run_captured::run(self.command(&[], &kept(&self.links)?), Shown::Nothing)?.stdout))
     }
 
     /// Builds it once more with more arguments for the last call of the compiler, which is all that is done again. If that fails: the

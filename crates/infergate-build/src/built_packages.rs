@@ -1,18 +1,18 @@
-//! What cargo built of other people's packages for one checkout, copied for another one that has built nothing yet. A first
-//! gate then compiles candle once and not twice.
+//! What cargo built of other people's packages for base, copied for head if that has built nothing yet. A first gate then compiles candle
+//! once and not twice.
 //!
 //! Cargo itself decides what it takes of the copy: a package of another version, or with other features, flags, profile or
 //! compiler, has another hash there and is built. What lies in the repository is never copied, for cargo does not look into
 //! vendored sources for changes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{checkout_folder, progress};
+use super::checkout_folder;
 
 /// In a target folder and in no folder below it.
 const TOP: &str = ".rustc_info.json";
@@ -20,32 +20,34 @@ const TOP: &str = ".rustc_info.json";
 const KEPT: [&str; 3] = [".fingerprint", "build", "deps"];
 const HASH_DIGITS: usize = 16;
 
-/// Copies what `messages` of cargo name of packages outside `repository` into the target folder `into`, which is not there yet.
+/// Copies what `messages` of cargo name of packages outside `repository` into the target folder `into`: all of a profile whose folder is not
+/// there yet.
 ///
 /// # Errors
-/// What cannot be read or written. `into` is then as it was.
+/// What cannot be read or written. The profile's folder is then still missing.
 pub fn copy(messages: &[Value], repository: &Path, into: &Path) -> Result<()> {
     let built = hashes(messages, repository);
     let mut above = built.keys().flat_map(|profile| profile.ancestors());
     let Some(top) = above.find(|folder| folder.join(TOP).is_file()) else { return Ok(()) };
-    let partial = into.with_extension("partial");
-    checkout_folder::remove(&partial)?;
-    fs::create_dir_all(&partial).with_context(|| format!("{}: cannot be made", partial.display()))?;
-    for file in [TOP, "CACHEDIR.TAG"] {
-        copy_all(&top.join(file), &partial.join(file))?;
-    }
     for (profile, hashes) in &built {
         let Ok(below) = profile.strip_prefix(top) else { continue };
+        let (partial, to) = (into.join("infergate.partial"), into.join(below));
+        if to.exists() {
+            continue;
+        }
+        checkout_folder::remove(&partial)?;
         for kept in KEPT {
             for entry in fs::read_dir(profile.join(kept)).into_iter().flatten() {
                 let entry = entry?;
                 if hash(&entry.path()).is_some_and(|hash| hashes.contains(&hash)) {
-                    copy_all(&entry.path(), &partial.join(below).join(kept).join(entry.file_name()))?;
+                    checkout_folder::copy(&entry.path(), &partial, &Path::new(kept).join(entry.file_name()), true)?;
                 }
             }
         }
+        let place = fs::create_dir_all(&partial).and_then(|()| to.parent().map_or(Ok(()), fs::create_dir_all));
+        place.and_then(|()| fs::rename(&partial, &to)).with_context(|| format!("{}: cannot be made", to.display()))?;
     }
-    fs::rename(&partial, into).with_context(|| format!("{}: cannot be written", into.display()))
+    Ok(())
 }
 
 /// The hashes of what was built of packages outside `repository`, by the folder of its profile.
@@ -78,23 +80,4 @@ fn hashes(messages: &[Value], repository: &Path) -> BTreeMap<PathBuf, BTreeSet<S
 fn hash(path: &Path) -> Option<String> {
     let (_, digits) = path.file_stem()?.to_str()?.rsplit_once('-')?;
     (digits.len() == HASH_DIGITS && digits.bytes().all(|digit| digit.is_ascii_hexdigit())).then(|| digits.to_owned())
-}
-
-/// A file, or a folder with all below it, with the times of change: by them cargo knows what is older than what it needs.
-fn copy_all(from: &Path, to: &Path) -> Result<()> {
-    let cannot = || format!("{}: cannot be copied to {}", from.display(), to.display());
-    progress::ensure_not_cancelled()?;
-    if from.is_dir() {
-        fs::create_dir_all(to).with_context(cannot)?;
-        for entry in fs::read_dir(from).with_context(cannot)? {
-            let entry = entry.with_context(cannot)?;
-            copy_all(&entry.path(), &to.join(entry.file_name()))?;
-        }
-    } else if from.is_file() {
-        to.parent().map_or(Ok(()), fs::create_dir_all).with_context(cannot)?;
-        fs::copy(from, to).with_context(cannot)?;
-        let changed = from.metadata().and_then(|known| known.modified()).with_context(cannot)?;
-        File::options().append(true).open(to).and_then(|file| file.set_modified(changed)).with_context(cannot)?;
-    }
-    Ok(())
 }

@@ -3,12 +3,52 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
+#[cfg(unix)]
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use anyhow::Result;
 use toml::{Table, Value};
 
 use super::manifest::table;
+
+/// What cargo and rustup obey in a folder and in those above it.
+#[cfg(unix)]
+const OBEYED: [&str; 6] =
+    [".cargo", ".cargo/config", ".cargo/config.toml", "rust-toolchain", "rust-toolchain.toml", "Cargo.toml"];
+
+/// Refuses a `folder` where cargo would obey another user: not this one, root, or the owner of `repository`.
+///
+/// # Errors
+/// A file of another user; a repository that is gone.
+#[cfg(unix)]
+pub fn ensure_own(folder: &Path, repository: &Path) -> Result<()> {
+    // SAFETY: takes nothing and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    match foreign(folder, &[0, user, std::fs::metadata(repository)?.uid()]) {
+        Some(file) => anyhow::bail!(
+            "{}: belongs to another user, and cargo would obey it; remove it, or work in another folder",
+            file.display()
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Files have no owner here.
+#[cfg(not(unix))]
+pub fn ensure_own(_folder: &Path, _repository: &Path) -> Result<()> {
+    Ok(())
+}
+
+/// What cargo would obey in `folder` and has another owner than `own`.
+#[cfg(unix)]
+fn foreign(folder: &Path, own: &[u32]) -> Option<PathBuf> {
+    // Cargo goes up from where a link leads.
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let mut obeyed = folder.ancestors().flat_map(|above| OBEYED.map(|name| above.join(name)));
+    obeyed.find(|file| file.symlink_metadata().is_ok_and(|found| !own.contains(&found.uid())))
+}
 
 /// The settings that hold for cargo in `folder`, with the folder that each counts paths from; what lies nearer goes first. A file that is
 /// no TOML is left out: cargo says so when it builds.
@@ -59,4 +99,30 @@ fn variable(name: &str, value: &Value, place: &Path) -> Option<OsString> {
         return None;
     }
     Some(if is("relative") { place.join(text).into() } else { text.into() })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    use super::foreign;
+
+    #[test]
+    fn what_cargo_would_obey_above_a_folder_has_a_known_owner() {
+        let place = tempfile::tempdir().expect("a folder");
+        let above = place.path().canonicalize().expect("a folder");
+        let folder = above.join("base/tree");
+        fs::create_dir_all(&folder).expect("a folder");
+        let found = |own: &[u32]| foreign(&folder, own).filter(|file| file.starts_with(&above));
+        assert_eq!(found(&[]), None);
+        // A link that leads nowhere may lead somewhere later.
+        for name in ["Cargo.toml", "base/rust-toolchain", "base/.cargo"] {
+            let file = above.join(name);
+            symlink("nowhere", &file).expect("a link");
+            assert_eq!(found(&[]), Some(file.clone()), "nobody is known");
+            assert_eq!(found(&[file.symlink_metadata().expect("a link").uid()]), None);
+            fs::remove_file(&file).expect("a link");
+        }
+    }
 }

@@ -4,11 +4,16 @@
 //! not made for it, and a mark in the folder says that it was.
 
 use std::fs::{self, File, TryLockError};
+#[cfg(unix)]
+use std::os::unix::fs::symlink;
+#[cfg(windows)]
+use std::os::windows::fs::symlink_file as symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
 use super::git::git;
+use super::progress;
 use infergate_receipts::write_text;
 
 /// The mark. Its text is for whoever finds the folder.
@@ -45,17 +50,37 @@ pub fn is_worktree(files: &Path) -> bool {
     !files.is_symlink() && top().unwrap_or(false)
 }
 
-/// Makes `files` a worktree of `repository` at `commit`, without checking it out. Files that are there stay: those of a checkout of another
-/// clone, as a CI has them that restores this folder for each run. What git finds to be as `commit` has it keeps its time, so that cargo
-/// builds nothing of it anew.
+/// Checks out `commit` of `repository` in its worktree `files`, which is made where it is missing. What git ignores stays, as in a working
+/// tree: what build scripts made among the sources, and what other commands built. But where the revision has no Cargo.lock, cargo chooses
+/// dependencies anew.
 ///
 /// # Errors
 /// When git cannot. `files` may be gone then.
-pub fn connect(files: &Path, repository: &Path, commit: &str) -> Result<()> {
+pub fn turn(files: &Path, repository: &Path, commit: &str) -> Result<()> {
+    let turn = || {
+        git(files, &["checkout", "--quiet", "--detach", "--force", commit])?;
+        git(files, &["clean", "-ffdq"])?;
+        let ignored = ["ls-files", "--others", "--ignored", "--exclude-standard", "--", "Cargo.lock", "*/Cargo.lock"];
+        git(files, &ignored)?.lines().try_for_each(|lock| remove(&files.join(lock)))
+    };
+    if is_worktree(files) && turn().is_ok() {
+        return Ok(());
+    }
+    // What a killed run or a moved repository left behind.
+    let connect = || connect(files, repository, commit).and_then(|()| turn());
+    connect().or_else(|_| {
+        remove(files)?;
+        connect()
+    })
+}
+
+/// Makes `files` a worktree of `repository` at `commit`, without checking it out. Files that are there stay: those of a checkout of another
+/// clone, as a CI has them that restores this folder for each run. What git finds to be as `commit` has it keeps its time, so that cargo
+/// builds nothing of it anew.
+fn connect(files: &Path, repository: &Path, commit: &str) -> Result<()> {
     let aside = files.with_extension("aside");
     remove(&aside)?;
-    // Submodules are checked out anew.
-    let is_kept = files.is_dir() && !files.is_symlink() && !files.join(".gitmodules").exists();
+    let is_kept = files.is_dir() && !files.is_symlink();
     if is_kept {
         fs::rename(files, &aside)?;
     } else {
@@ -78,8 +103,9 @@ pub fn connect(files: &Path, repository: &Path, commit: &str) -> Result<()> {
     Ok(())
 }
 
-/// Removes a file, or a folder and all below it; a link to elsewhere is removed itself.
+/// Removes a file, or a folder and all below it; a link to elsewhere is removed itself. An interrupted git is no reason to remove anything.
 pub fn remove(place: &Path) -> Result<()> {
+    progress::ensure_not_cancelled()?;
     let removed = match place.symlink_metadata() {
         Err(_) => return Ok(()),
         Ok(kind) if kind.is_dir() => fs::remove_dir_all(place),
@@ -98,6 +124,33 @@ pub fn place(folder: &Path, name: &Path) -> Result<PathBuf> {
     let place = folder.join(name);
     place.parent().map_or(Ok(()), fs::create_dir_all).context("its folder cannot be made in the checkout")?;
     Ok(place)
+}
+
+/// Copies what lies at `from` to the place `name` below `folder`: a file, or a folder with all below it. A link stays a link, for it can lead
+/// to a folder above itself. `with_time`: a file keeps the time of its last change, by which cargo knows what is older than what it needs.
+pub fn copy(from: &Path, folder: &Path, name: &Path, with_time: bool) -> Result<()> {
+    let cannot = || format!("{}: cannot be copied to {}", from.display(), folder.display());
+    let found = from.symlink_metadata().with_context(cannot)?;
+    let to = place(folder, name).with_context(cannot)?;
+    if found.is_dir() {
+        fs::create_dir_all(&to).with_context(cannot)?;
+        for entry in fs::read_dir(from).with_context(cannot)? {
+            let entry = entry.with_context(cannot)?;
+            copy(&entry.path(), folder, &name.join(entry.file_name()), with_time)?;
+        }
+        return Ok(());
+    }
+    remove(&to)?;
+    if found.is_symlink() {
+        fs::read_link(from).and_then(|target| symlink(target, &to)).with_context(cannot)?;
+    } else if found.is_file() {
+        fs::copy(from, &to).with_context(cannot)?;
+        if with_time {
+            let set = |file: File| file.set_modified(found.modified()?);
+            File::options().append(true).open(&to).and_then(set).with_context(cannot)?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes a file of the checkout `files`. A folder in it can be a link to anywhere: there nothing is written, and neither is a link

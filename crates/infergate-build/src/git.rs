@@ -5,6 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+
+use super::progress;
+use super::run_captured::run_captured;
 use infergate_core::build_info::git_command;
 
 /// Runs `git -C folder ARGUMENTS` and gives its stdout without its last line's end. A folder's name can end in a space.
@@ -24,8 +27,8 @@ fn stdout(folder: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
 }
 
 fn stdout_of(mut git: Command, arguments: &[&str]) -> Result<Vec<u8>> {
-    let output =
-        git.args(arguments).output().context("git cannot be started; install it, or give --base-bin and --head-bin")?;
+    git.args(arguments);
+    let output = run_captured(git)?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         bail!("git {}: {}", arguments.first().unwrap_or(&""), reason(&stderr));
@@ -63,7 +66,9 @@ pub fn file_of(folder: &Path, commit: &str, path: &str) -> Result<Option<String>
 /// The commit that `revision` names, in full.
 pub fn commit_of(folder: &Path, revision: &str) -> Result<String> {
     let spec = format!("{revision}^{{commit}}");
-    git(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &spec]).ok().with_context(|| {
+    let found = git(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &spec]);
+    progress::ensure_not_cancelled()?;
+    found.ok().with_context(|| {
         if git(folder, &["rev-parse", "--verify", "--quiet", "HEAD"]).is_err() {
             return "this repository has no commit yet; commit what head is to be compared with".to_owned();
         }

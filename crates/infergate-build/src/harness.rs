@@ -33,7 +33,7 @@ pub fn lay(own: &Package, head: &Workspace, base: &Tree) -> Result<()> {
     lock_file::resolve(&folder, "").context("base")?;
     let locked = versions(&before.lock_file())?;
     for name in bench_files(own)? {
-        copy(&own.folder().join(&name), &folder, &name)?;
+        checkout_folder::copy(&own.folder().join(&name), &folder, &name, false)?;
     }
     edit(&folder.join("Cargo.toml"), base, |manifest| take_benches(manifest, &table(&own.manifest_path)?))?;
     // What members inherit.
@@ -80,22 +80,6 @@ fn bench_files(own: &Package) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(names)
-}
-
-/// Copies a file, or a folder with all below it, to the place `name` below `folder`.
-fn copy(from: &Path, folder: &Path, name: &Path) -> Result<()> {
-    let cannot = || format!("{}: cannot be copied over base", name.display());
-    if from.is_dir() {
-        for entry in fs::read_dir(from).with_context(cannot)? {
-            let entry = entry.with_context(cannot)?;
-            copy(&entry.path(), folder, &name.join(entry.file_name()))?;
-        }
-    } else if from.is_file() {
-        let to = checkout_folder::place(folder, name).with_context(cannot)?;
-        checkout_folder::remove(&to)?;
-        fs::copy(from, &to).with_context(cannot)?;
-    }
-    Ok(())
 }
 
 /// Head's `[[bench]]` tables in place of base's, and its development dependencies before base's.

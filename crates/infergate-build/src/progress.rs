@@ -16,7 +16,7 @@ use infergate_core::process::Group;
 use infergate_core::progress::Progress;
 use infergate_core::worker::WorkerError;
 
-/// So often it is looked whether a build is to stop.
+/// It is looked whether a build is to stop or has ended: at first after a millisecond, then half as often each time, down to this.
 const LOOK: Duration = Duration::from_millis(20);
 /// And one that is asked to end has so long: a watcher gives what it ends five seconds.
 const END: Duration = Duration::from_secs(8);
@@ -149,12 +149,14 @@ pub fn ensure_not_cancelled() -> Result<(), WorkerError> {
 /// Waits for a process that builds or runs something on the way to a measurement. It is ended, with all that it started, once the
 /// run `is_cancelled`.
 pub fn until_ended(process: &mut Group, is_cancelled: impl Fn() -> bool) -> io::Result<ExitStatus> {
+    let mut look = Duration::from_millis(1);
     while !process.has_ended() {
         if is_cancelled() {
             process.ask_to_end(END);
             break;
         }
-        thread::sleep(LOOK);
+        thread::sleep(look);
+        look = LOOK.min(look * 2);
     }
     process.end()
 }

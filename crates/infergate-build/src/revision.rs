@@ -118,6 +118,9 @@ impl Tree {
             );
         }
         checkout_folder::claim(&folder, wanted.base_folder.is_none())?;
+        for place in [Some(folder.as_path()), repository.parent()].into_iter().flatten() {
+            cargo_settings::ensure_own(place, &repository)?;
+        }
         let lock = checkout_folder::lock(&folder)?;
         let tree = Self {
             files: folder.join("tree"),
@@ -201,26 +204,11 @@ impl Tree {
         carried::lay(&wanted.bench.carry, &self.repository.join(&self.prefix), &self.folder()?, &self.revision)
     }
 
-    /// Checks out `commit`. What git ignores stays, as in a working tree: what build scripts made among the sources, and what other commands
-    /// built. But where the revision has no Cargo.lock, cargo chooses dependencies anew.
+    /// Checks out `commit`.
     fn go_to(&self, commit: &str) -> Result<()> {
-        let turn = || {
-            git(&self.files, &["checkout", "--quiet", "--detach", "--force", commit])?;
-            git(&self.files, &["clean", "-ffdq"])?;
-            let ignored =
-                ["ls-files", "--others", "--ignored", "--exclude-standard", "--", "Cargo.lock", "*/Cargo.lock"];
-            git(&self.files, &ignored)?.lines().try_for_each(|lock| checkout_folder::remove(&self.files.join(lock)))
-        };
-        let connect = || checkout_folder::connect(&self.files, &self.repository, commit).and_then(|()| turn());
-        if !checkout_folder::is_worktree(&self.files) || turn().is_err() {
-            // What a killed run or a moved repository left behind.
-            connect().or_else(|_| {
-                checkout_folder::remove(&self.files)?;
-                connect().with_context(|| {
-                    format!("{}: the revision cannot be checked out; is there space left?", self.files.display())
-                })
-            })?;
-        }
+        checkout_folder::turn(&self.files, &self.repository, commit).with_context(|| {
+            format!("{}: the revision cannot be checked out; is there space left?", self.files.display())
+        })?;
         submodules::fetch(&self.files, &self.repository, &self.revision)
     }
 
@@ -230,17 +218,16 @@ impl Tree {
         Self { toolchain: toolchain.cloned(), ..self }
     }
 
-    /// Where this checkout has built nothing yet, copies what was built of other packages for `from`, or for the working tree.
-    /// What cannot be copied is built.
-    pub fn take_packages(&self, wanted: &Wanted, from: Option<&Self>) {
-        if self.target.exists() || self.toolchain.is_some() {
+    /// If `to` has built nothing in its profile yet, copies for it what was built of other packages for this checkout. What cannot be copied is
+    /// built.
+    pub fn give_packages(&self, wanted: &Wanted, to: &Source) {
+        let into = to.target.as_ref().unwrap_or(&to.workspace.target_directory);
+        let profile = wanted.bench.profile.as_deref().filter(|name| *name != "bench").unwrap_or("release");
+        if to.toolchain.is_some() || into.join(profile).exists() {
             return;
         }
-        let source = from.map_or_else(|| Source::here(wanted), |from| from.source(wanted));
-        let copied = source.and_then(|source| source.messages()).and_then(|messages| {
-            built_packages::copy(&messages, from.map_or(&self.repository, |tree| &tree.files), &self.target)
-        });
-        if let Err(error) = copied {
+        let messages = self.source(wanted).and_then(|source| source.messages());
+        if let Err(error) = messages.and_then(|messages| built_packages::copy(&messages, &self.files, into)) {
             output::say_why("packages are built again", &error);
         }
     }
@@ -351,11 +338,17 @@ fn folder(repository: &Path, wanted: &Wanted) -> Result<PathBuf> {
     if let Some(folder) = &wanted.base_folder {
         return std::path::absolute(folder).with_context(|| format!("{}: no usable folder", folder.display()));
     }
-    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cache")));
-    let cache = cache
-        .filter(|cache| cache.is_absolute())
-        .context("there is no home folder to keep base's checkout in; name a folder with --base-folder")?;
     let name = repository.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let hash = sha256::of(repository.to_string_lossy().as_bytes());
-    Ok(cache.join("infergate").join(format!("{name}-{}", &hash[..10])))
+    Ok(cache()?.join(format!("{name}-{}", &hash[..10])))
+}
+
+/// This program's folder in the user's cache, where no other user can put settings of cargo above a checkout.
+///
+/// # Errors
+/// Without a home folder.
+pub fn cache() -> Result<PathBuf> {
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cache")));
+    let cache = cache.filter(|cache| cache.is_absolute()).map(|cache| cache.join("infergate"));
+    cache.context("there is no home folder to keep checkouts in; set XDG_CACHE_HOME to a folder of your own")
 }

@@ -12,6 +12,7 @@ use infergate_core::process::Group;
 use infergate_core::relay::Relay;
 
 use super::{output, progress};
+use crate::watcher::watched;
 
 /// As many lines of stderr are kept, and the last one.
 const MOST_LINES: usize = 10_000;
@@ -26,15 +27,18 @@ pub enum Shown {
     All,
 }
 
-/// Runs `command` without input. It is ended, with all that it started, once the user wants the run to end.
+/// Runs `command` without input and under a watcher. It is ended, with all that it started, once the user wants the run to end or this
+/// process has ended.
 ///
 /// # Errors
 /// A program that cannot be started; [`WorkerError::Interrupted`](infergate_core::worker::WorkerError::Interrupted) if the user ended it.
 pub fn run_captured(command: Command) -> Result<Output> {
-    run(command, Shown::Nothing)
+    // The program of a unit test is no watcher.
+    run(if cfg!(test) { command } else { watched(command) }, Shown::Nothing)
 }
 
-/// The same of a program that is shown. What is given of stderr has no colours. With `--quiet` it is shown once the program has failed.
+/// The same of a program that is shown and has its watcher already. What is given of stderr has no colours. With `--quiet` it is shown once
+/// the program has failed.
 ///
 /// # Errors
 /// As [`run_captured`].

@@ -79,6 +79,8 @@ impl BenchTarget {
 pub struct Workspace {
     #[serde(rename = "workspace_root")]
     pub root: PathBuf,
+    /// Where cargo builds the working tree.
+    pub target_directory: PathBuf,
     pub packages: Vec<Package>,
 }
 

@@ -183,7 +183,9 @@ impl Search<'_> {
         stand(&mut self.base, &self.points[0], self.config)?;
         output::line(&format!("good: {}", self.points[0].name));
         let good = self.base.build(wanted, false)?;
-        self.tree.take_packages(wanted, Some(&self.base));
+        if let Ok(step) = self.tree.source(wanted) {
+            self.base.give_packages(wanted, &step);
+        }
         let last = self.points.len() - 1;
         if self.step(last, &good)? != Tried::Bad {
             let why = self.steps.last().and_then(|step| step.skipped.clone());

@@ -17,8 +17,8 @@ use infergate_build::profiles;
 use infergate_build::revision::{Slot, Tree};
 use infergate_build::sources::Sources;
 use infergate_build::trees::Trees;
-use infergate_build::workspace::{Workspace, is_plain};
-use infergate_core::worker::{Client, Timeouts, WorkerError};
+use infergate_build::workspace::is_plain;
+use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 use infergate_receipts::Note;
 
 /// What a verdict says where benches of plain criterion were gated.
@@ -116,31 +116,51 @@ fn ensure_pairs(flags: &Paired) -> Result<()> {
 pub fn fails_in_base(gate: &Gate, config: &Config, trees: &Trees) -> Option<bool> {
     let wanted = &config.wanted();
     let revision = gate.paired.against.as_deref()?;
-    let head = head(config, trees);
-    let replace = head.as_ref().is_ok_and(|(_, tree)| tree.is_some());
-    let builds_in_base = || -> Result<bool> {
-        let base = trees.checkout(revision, Slot::Base, wanted)?;
-        base.take_lock_file(&Workspace::load(Path::new("."))?.lock_file())?;
-        let lacks = base.workspace()?.with_bench(&config.bench).is_empty();
-        Ok(if lacks { head.is_err() } else { base.build(wanted, replace).is_ok() })
-    };
-    let fails = !builds_in_base().unwrap_or(false);
+    let here = Source::here(wanted).ok()?;
+    let Ok(tree) = trees.checkout(revision, Slot::Base, wanted) else { return Some(true) };
+    let lacks = tree.workspace().is_ok_and(|base| base.with_bench(&config.bench).is_empty());
+    let base = base(&tree, &here, config);
+    let replace = base.as_ref().map_or(here.needs_replacement(), |(_, replace)| *replace);
+    let head = head(&here, config, trees, (&tree, replace));
+    let fails = if lacks { head.is_ok() } else { base.is_err() };
     (fails || head.is_err()).then_some(fails)
 }
 
-/// Head's worker. Plain criterion is no worker: it is built in a checkout in which criterion is replaced, which is given, too. If a package has
-/// both criterion and infergate, its bench target itself says which it is.
-fn head(config: &Config, trees: &Trees) -> Result<(Program, Option<Rc<Tree>>)> {
+/// Base's worker, and whether criterion is replaced: plain criterion is no worker. If a package has both criterion and infergate, its bench
+/// target itself says which it is.
+fn base(tree: &Tree, here: &Source, config: &Config) -> Result<(Program, bool)> {
     let wanted = &config.wanted();
-    let here = Source::here(wanted)?;
-    if !here.needs_replacement() {
+    let (replace, takes_plain) = (here.needs_replacement(), here.workspace.takes(&config.bench, &is_plain));
+    if takes_plain {
+        tree.take_lock_file(&here.workspace.lock_file())?;
+    }
+    let built = tree.build(wanted, replace)?;
+    if replace || !takes_plain || is_worker(&built, config)? {
+        return Ok((built, replace));
+    }
+    Ok((tree.build(wanted, true)?, true))
+}
+
+/// Head's worker. Where criterion is replaced it is built in a checkout, which is given, too.
+fn head(
+    here: &Source,
+    config: &Config,
+    trees: &Trees,
+    (base, replace): (&Tree, bool),
+) -> Result<(Program, Option<Rc<Tree>>)> {
+    let wanted = &config.wanted();
+    if !replace {
+        base.give_packages(wanted, here);
         let built = here.build()?;
         if !here.workspace.takes(&config.bench, &is_plain) || is_worker(&built, config)? {
             return Ok((built, None));
         }
     }
     let tree = trees.get(Slot::Head, wanted, || Tree::of_working_tree(wanted))?;
-    tree.take_lock_file(&here.workspace.lock_file())?;
+    for lock_file in [here.workspace.lock_file(), base.workspace()?.lock_file()] {
+        tree.take_lock_file(&lock_file)?;
+    }
+    base.give_packages(wanted, &tree.source(wanted)?);
     Ok((tree.build(wanted, true)?, Some(tree)))
 }
 
@@ -180,33 +200,29 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
         notes.push(Note::from(with_heads_benches));
     }
     let left_behind = tree.settings_left_behind()?;
+    let here = Source::here(wanted)?;
     if let Some(left) = left_behind.as_ref().filter(|left| left.compile)
-        && !Source::here(wanted)?.needs_replacement()
+        && !here.needs_replacement()
     {
         // Head is built in place, with them.
         return Err(WorkerError::NotComparable(left.text.clone()).into());
     }
-    let (head, head_tree) = head(config, trees)?;
-    tree.take_packages(wanted, head_tree.as_deref());
-    let head_source = match &head_tree {
-        Some(head) => {
-            notes.push(Note::from(FRONT.to_owned()));
-            tree.take_lock_file(&head.workspace()?.lock_file())?;
-            head.source(wanted)?
-        }
-        None => Source::here(wanted)?,
-    };
-    let base = tree.build(wanted, head_tree.is_some())?;
+    // Before any code of head runs, its build scripts among it.
+    let (base, replace) = base(&tree, &here, config)?;
     // Where head's benches are plain criterion, a target named `memory` is one of them and has no memory phase.
     // Otherwise base's memory target is built even if head deleted its own, so that a pull request cannot escape the
     // count by deleting it.
-    let (base_memory, head_memory) = match head_tree {
-        Some(_) => (None, None),
-        None => {
-            let head_memory = memory::worker(config, &gate.workers, &head, config.measured.memory.runs)?;
-            (tree.source(wanted)?.build_memory()?, head_memory)
+    let base_memory = if replace { None } else { tree.source(wanted)?.build_memory()? };
+    let opened = std::iter::once(&base).chain(&base_memory).map(Program::open).collect::<Result<Vec<_>, _>>()?;
+    let (head, head_tree) = head(&here, config, trees, (&tree, replace))?;
+    let (base_memory, head_memory, head_source) = match &head_tree {
+        Some(head) => {
+            notes.push(Note::from(FRONT.to_owned()));
+            (None, None, head.source(wanted)?)
         }
+        None => (base_memory, memory::worker(config, &gate.workers, &head, config.measured.memory.runs)?, here),
     };
+    opened.iter().try_for_each(WorkerFile::ensure_unchanged)?;
     notes.extend(build_notes(&tree, &head_source, left_behind)?);
     let sources = Sources { base: Some(tree.source(wanted)?), head: Some(head_source) };
     let trees = std::iter::once(tree).chain(head_tree).collect();
@@ -259,9 +275,9 @@ fn two_builds_of_head(
         Ok(changed.by_toolchain(toolchain))
     })?;
     let base = tree.build(wanted, false)?;
-    changed.take_packages(wanted, Some(tree.as_ref()));
-    let head = changed.build(wanted, false)?;
     let (source, changed_source) = (tree.source(wanted)?, changed.source(wanted)?);
+    tree.give_packages(wanted, &changed_source);
+    let head = changed.build(wanted, false)?;
     let base_memory = source.build_memory()?;
     let head_memory = Follower::or_timed(changed_source.build_memory()?, &head, config.measured.memory.runs);
     notes.extend(build_notes(&tree, &changed_source, tree.settings_left_behind()?)?);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use infergate_receipts::{Calibration, PairedReceipt, read};
 
-use crate::interrupt::signal;
+use crate::interrupt::{INTERRUPTS, signal};
 use crate::paired;
 use crate::repositories::{commit, gate, repository, run};
 use crate::sandbox::{Sandbox, stderr, stdout};
@@ -86,9 +86,9 @@ fn an_interruption_while_both_are_linked_ends_the_link_and_the_command() {
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
     let path = std::env::var_os("PATH").expect("a path");
     let linker = std::env::split_paths(&path).map(|folder| folder.join("cc")).find(|cc| cc.is_file()).expect("cc");
-    // The parent of a link is the command. A second signal would end it at once.
+    // A second signal would end the command at once.
     let script = format!(
-        "#!/bin/sh\ncase \"$1\" in @*/alike/*)\n  mkdir '{}' 2>/dev/null && kill -INT \"$PPID\"\n  \
+        "#!/bin/sh\ncase \"$1\" in @*/alike/*)\n  mkdir '{}' 2>/dev/null && {INTERRUPTS}\n  \
          exec tail -f /dev/null;;\nesac\nexec '{}' \"$@\"\n",
         sandbox.path("target/once").display(),
         linker.display()

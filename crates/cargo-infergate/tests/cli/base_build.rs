@@ -136,6 +136,19 @@ fn checking_out_starts_no_program_of_the_repository() {
     assert!(sandbox.path("target/ran").exists(), "the hooks work");
 }
 
+/// Head's build script finds base built, and what it does to base's program ends the gate.
+#[test]
+fn base_is_built_and_hashed_before_any_code_of_head_runs() {
+    let sandbox = repository();
+    let script = "use std::io::Write;\n\nfn main() {\n    for entry in std::fs::read_dir(\"cache/base/target/release/deps\").unwrap() {\n        \
+                  let path = entry.unwrap().path();\n        \
+                  if path.extension().is_none() && path.to_string_lossy().contains(\"/inference-\") {\n            \
+                  std::fs::OpenOptions::new().append(true).open(path).unwrap().write_all(b\"more\").unwrap();\n        }\n    }\n}\n";
+    sandbox.write("build.rs", script);
+    let line = error(gate(&sandbox, "HEAD", &[]));
+    assert!(line.contains("was rebuilt or removed"), "{line}");
+}
+
 /// Cargo does not run a script again whose own files are the same, and git cleans away what it made.
 #[test]
 fn what_a_build_script_makes_among_the_sources_is_there_in_each_gate() {

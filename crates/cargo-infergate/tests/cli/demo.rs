@@ -3,26 +3,25 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::Command as Process;
 
 use crate::interrupt::signal;
 use crate::sandbox::{Sandbox, stderr};
 
-/// `demo` with a cargo that does `instead` of a build, and its folder in the sandbox's `tmp`.
+/// `demo` with a cargo that does `instead` of a build, and its folder in the sandbox's `cache`.
 fn demo(sandbox: &Sandbox, instead: &str) -> Process {
     let real = env!("CARGO");
-    let script = format!("#!/bin/sh\ncase $1 in bench) ;; *) exec '{real}' \"$@\" ;; esac\n{instead}\n");
+    let script = format!("#!/bin/sh\ncase $1 in rustc) ;; *) exec '{real}' \"$@\" ;; esac\n{instead}\n");
     let cargo = sandbox.write("cargo", &script);
     fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).expect("a program");
-    fs::create_dir(sandbox.path("tmp")).expect("a folder");
     let mut demo = sandbox.process(&["demo"]);
-    demo.env("CARGO", cargo).env("TMPDIR", sandbox.path("tmp"));
+    demo.env("CARGO", cargo).env("XDG_CACHE_HOME", sandbox.path("cache"));
     demo
 }
 
-fn is_empty(folder: &Path) -> bool {
-    fs::read_dir(folder).expect("a folder").next().is_none()
+/// Whether nothing is left in a folder that no other user may write to.
+fn is_tidy(sandbox: &Sandbox) -> bool {
+    fs::read_dir(sandbox.path("cache/infergate")).expect("a folder").next().is_none()
 }
 
 #[test]
@@ -51,7 +50,7 @@ fn the_users_settings_of_git_do_not_decide_what_is_in_its_repository() {
         let found = tracked.lines().find(|line| line.ends_with(&format!("\t{name}")));
         assert!(found.is_some_and(|line| line.contains("w/lf")), "{name}: {tracked}");
     }
-    assert!(is_empty(&sandbox.path("tmp")));
+    assert!(is_tidy(&sandbox));
 }
 
 #[test]
@@ -63,5 +62,5 @@ fn ctrl_c_leaves_no_folder_behind() {
     let (code, said) = signal(demo, &[("waits in a build", &|id| format!("-{id}"))]);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("interrupted after 0 of 5 changes"), "{said}");
-    assert!(is_empty(&sandbox.path("tmp")), "{said}");
+    assert!(is_tidy(&sandbox), "{said}");
 }

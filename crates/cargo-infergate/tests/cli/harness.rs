@@ -35,6 +35,15 @@ fn a_change_that_adds_the_bench_target_is_gated_by_it() {
     assert!(decision(&said).contains("regressed (exit 1): decode/p8 +10"), "{}", stdout(&said));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_link_among_heads_benches_is_laid_over_base_as_a_link() {
+    let sandbox = that_adds_its_bench();
+    std::os::unix::fs::symlink("..", sandbox.path("benches/up")).expect("a link");
+    gate(&sandbox, "HEAD", &[]).success();
+    assert!(sandbox.path("cache/laid/tree/benches/up").is_symlink());
+}
+
 /// Beside the sources, or in a folder below theirs.
 #[test]
 fn a_bench_target_among_the_sources_does_not_bring_heads_sources_into_base() {

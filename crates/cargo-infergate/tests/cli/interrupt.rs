@@ -164,11 +164,14 @@ fn a_signal_to_a_memory_phase_keeps_its_runs() {
     interrupt_memory(&|id| id.to_string());
 }
 
-/// A program of this name in a folder of its own, which interrupts whoever starts it first, and goes on with `then`.
+/// Interrupts the command from a program that it started: its parent is the watcher, whose parent is the command.
+pub const INTERRUPTS: &str = "read -r _ _ _ command _ < /proc/$PPID/stat && kill -INT \"$command\"";
+
+/// A program of this name in a folder of its own, which interrupts the command that starts it first, and goes on with `then`.
 fn interrupts(name: &str, then: &str) -> Sandbox {
     let folder = Sandbox::new();
     let once = folder.path("once");
-    let text = format!("#!/bin/sh\nif mkdir '{}' 2> /dev/null; then kill -INT \"$PPID\"; fi\n{then}\n", once.display());
+    let text = format!("#!/bin/sh\nif mkdir '{}' 2> /dev/null; then {INTERRUPTS}; fi\n{then}\n", once.display());
     fs::set_permissions(folder.write(name, &text), fs::Permissions::from_mode(0o755)).expect("its own file");
     folder
 }

@@ -16,7 +16,7 @@ use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 
 use crate::command_worker::{launched, launched_until};
 use crate::interrupt::signal;
-use crate::repositories::{commit, empty_repository};
+use crate::repositories::{commit, empty_repository, repository};
 use crate::sandbox::Sandbox;
 use crate::support;
 
@@ -82,6 +82,21 @@ fn a_command_that_is_waited_for_ends_with_all_it_started_when_the_run_does() {
     holders.begin();
     CANCELLED.store(true, Ordering::Relaxed);
     assert!(matches!(run.join().expect("ends"), WorkerError::Interrupted(_)));
+    holders.end();
+}
+
+/// Outside the group each process holds `argv[1]` open, starts the next one and ends, for as long as the pipe has its name.
+const CHAIN: &str = "import os, sys\nos.open(sys.argv[1], os.O_RDWR)\nos.write(1, b'one')\n\
+                     if os.fork(): os._exit(0)\nos.setsid()\n\
+                     while os.path.exists(sys.argv[1]):\n    if os.fork(): os._exit(0)\n";
+
+#[test]
+fn a_chain_of_processes_that_each_start_the_next_one_is_ended() {
+    let sandbox = Sandbox::new();
+    let holders = Holders::of(&sandbox);
+    let (mut client, case) =
+        launched("/bin/sh", &["-c", "exec python3 -c \"$2\" \"$1\"", "it", holders.pipe(), CHAIN], true);
+    client.prepare(case, None).expect("an output");
     holders.end();
 }
 
@@ -153,6 +168,29 @@ fn a_killed_gate_leaves_no_server_and_nothing_of_it() {
         "[server]\ncommand = ['sh', 'it.sh', 'PIPE', '{port}']\nmodel = 'timed'\n\
          [[scenario]]\nname = 'chat'\ninput_tokens = 8\noutput_tokens = 4\n",
     );
+}
+
+/// A filter, a server or a disk can hold git up for as long as it likes.
+#[test]
+fn a_gate_that_is_asked_to_end_leaves_no_git() {
+    let sandbox = repository();
+    let holders = Holders::of(&sandbox);
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *'worktree add'*) set -- '{}'; {LEAVES}; wait ;; esac\nPATH=${{PATH#*:}}; exec git \"$@\"\n",
+        holders.pipe()
+    );
+    let git = Sandbox::new();
+    std::fs::set_permissions(git.write("git", &script), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("a program");
+    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--model=m", "--threads=1", "--base-folder=cache"]);
+    gate.env("PATH", format!("{}:{}", git.path("").display(), std::env::var("PATH").expect("a path")));
+    let gate = gate.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
+    holders.begin();
+    assert!(Command::new("kill").arg(gate.id().to_string()).status().expect("kill").success());
+    holders.end();
+    let said = gate.wait_with_output().expect("ends").stderr;
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.ends_with("error: interrupted before the first block; nothing was measured\n"), "{said}");
 }
 
 /// A container's client that is killed leaves its container running.

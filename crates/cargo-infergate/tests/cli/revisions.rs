@@ -45,6 +45,22 @@ fn a_submodule_is_taken_from_the_working_tree() {
     assert!(said.contains("revision 'main': its submodules cannot be fetched"), "{said}");
 }
 
+/// Git's own rule: a revision that others wrote would else copy any repository of this machine into the checkout.
+#[test]
+fn a_submodule_that_the_working_tree_lacks_comes_from_no_folder() {
+    let sandbox = repository();
+    let other = repository();
+    let named = format!("[submodule \"vendored\"]\n\tpath = vendored\n\turl = {}\n", other.path("").display());
+    sandbox.write(".gitmodules", &named);
+    let known = git(&other, &["rev-parse", "HEAD"]);
+    git(&sandbox, &["add", ".gitmodules"]);
+    git(&sandbox, &["update-index", "--add", "--cacheinfo", &format!("160000,{},vendored", known.trim())]);
+    git(&sandbox, &["commit", "--quiet", "-m", "vendored"]);
+    git(&sandbox, &["checkout", "--quiet", "-b", "here", "HEAD~1"]);
+    let said = stderr(&gate(&sandbox, "main", &[]).code(2));
+    assert!(said.contains("revision 'main': its submodules cannot be fetched"), "{said}");
+}
+
 #[test]
 fn a_checkout_that_would_inherit_heads_flags_is_refused() {
     let sandbox = repository();

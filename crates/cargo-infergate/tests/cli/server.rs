@@ -248,6 +248,15 @@ fn many_users_show_a_server_whose_tokens_come_late() {
     }
 }
 
+/// No file has room for its output.
+#[test]
+fn the_last_words_of_a_server_that_prints_much_are_shown() {
+    let sandbox = repository("1", "1");
+    sandbox.write("start.sh", "ulimit -f 1; yes | head -c 1000000; echo no memory; exit 3\n");
+    let line = error(gate(&sandbox, &[]));
+    assert!(line.contains("(exit status: 3); its last words: no memory"), "{line}");
+}
+
 #[test]
 fn a_server_that_dies_is_named_with_its_last_words() {
     let sandbox = repository("1", "1");
