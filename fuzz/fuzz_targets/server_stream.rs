@@ -2,12 +2,14 @@
 #![no_main]
 
 use infergate_core::load::RequestRecord;
+use infergate_load::api::body::Api;
 use infergate_load::api::stream::Completion;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&size, bytes)) = bytes.split_first() else { return };
-    let (mut completion, mut record) = (Completion::new(2), RequestRecord::default());
+    let (_, api) = Api::ALL[usize::from(size) % Api::ALL.len()];
+    let (mut completion, mut record) = (Completion::new(2).reading(api), RequestRecord::default());
     for (at, piece) in bytes.chunks(usize::from(size) + 1).enumerate() {
         if completion.read(at as u64, piece, &mut record).is_err() {
             return;

@@ -8,7 +8,7 @@
 mod layout;
 mod symbols;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use std::thread;
@@ -22,8 +22,9 @@ use object::{
 };
 
 use super::relink::{Inputs, Linker};
+use crate::code::sides::Linked;
 use crate::code::{read, sides};
-use layout::{Layout, Order, Pad, symbol};
+use layout::{Layout, Order, Pad, Section, symbol};
 use symbols::with_symbols;
 
 /// Starts of the changed functions within a cache line, one link of each side for each.
@@ -74,13 +75,15 @@ pub fn link(base: &LinkJob, head: &LinkJob, seed: u64) -> Result<(usize, usize)>
     let (of_base, of_head, programs) = (of_base?, of_head?, [base.linker.built()?, head.linker.built()?]);
     let section_addresses = section_addresses(&programs)?;
     let sides = sides([&of_base, &of_head], &programs)?;
-    let layout = Layout::of(sides.0.each_ref());
-    let link_side = |side: &LinkJob, number: usize, inputs: &Inputs| {
-        let words = side.inputs_with_symbols(inputs, &layout.placed(number))?;
+    let [base_code, head_code] = &sides.0;
+    let (in_base, in_head) = both(|| base.sections(&of_base, base_code), || head.sections(&of_head, head_code));
+    let ((base_words, in_base), (head_words, in_head)) = (in_base?, in_head?);
+    let layout = Layout::of([in_base, in_head]);
+    let link_side = |side: &LinkJob, number: usize, words: &[String]| {
         let orders = (0..side.files.len()).map(|placement| layout.order(number, seed, placement));
-        side.link_all(&words, orders, section_addresses)
+        side.link_all(words, orders, section_addresses)
     };
-    let (of_base, of_head) = both(|| link_side(base, 0, &of_base), || link_side(head, 1, &of_head));
+    let (of_base, of_head) = both(|| link_side(base, 0, &base_words), || link_side(head, 1, &head_words));
     of_head.and(of_base)?;
     let (base_program, head_program) = (read(&base.files[0])?, read(&head.files[0])?);
     Ok(layout.alike([&all_symbols(&base_program)?, &all_symbols(&head_program)?]))
@@ -120,8 +123,14 @@ fn section_addresses(programs: &[Vec<u8>; 2]) -> Result<(u64, u64)> {
 }
 
 impl LinkJob<'_> {
-    /// The words of the linker's command with object files in which sections have a symbol to be placed by.
-    fn inputs_with_symbols(&self, inputs: &Inputs, placed: &BTreeMap<usize, Vec<usize>>) -> Result<Vec<String>> {
+    /// The words of the linker's command with object files in which sections have a symbol to be placed by, and those sections that the
+    /// linker takes: it is tried once.
+    fn sections<'s>(&self, inputs: &Inputs, code: &'s Linked) -> Result<(Vec<String>, Vec<Section<'s>>)> {
+        let mut sections = layout::sections(code);
+        let mut placed: HashMap<usize, Vec<(usize, String)>> = HashMap::new();
+        for (object, section) in sections.iter().map(|section| section.id) {
+            placed.entry(object).or_default().push((section, symbol((object, section))));
+        }
         let folder = self.folder.join("objects");
         fs::create_dir_all(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
         let (mut words, mut count, mut in_whole_archive) = (Vec::new(), 0, false);
@@ -139,17 +148,19 @@ impl LinkJob<'_> {
             words.extend(is_library.then(|| "-Wl,--start-lib".to_owned()));
             for (number, object) in (first..).zip(objects) {
                 let path = folder.join(format!("{number}.o"));
-                let symbols = placed.get(&number).map(|sections| {
-                    sections.iter().map(|section| (*section, symbol((number, *section)))).collect::<Vec<_>>()
-                });
-                let bytes = symbols.and_then(|symbols| with_symbols(object, &symbols));
+                let bytes = placed.get(&number).and_then(|symbols| with_symbols(object, symbols));
                 fs::write(&path, bytes.as_deref().unwrap_or(object))
                     .with_context(|| format!("{}: cannot be written", path.display()))?;
                 words.push(path.to_string_lossy().into_owned());
             }
             words.extend(is_library.then(|| "-Wl,--end-lib".to_owned()));
         }
-        Ok(words)
+        let tried = &self.files[0];
+        ensure!(self.linker.link(&words, &self.folder, tried)?, "the program cannot be linked again");
+        let program = read(tried)?;
+        let taken = all_symbols(&program)?;
+        sections.retain(|section| taken.contains_key(symbol(section.id).as_bytes()));
+        Ok((words, sections))
     }
 
     fn link_all(

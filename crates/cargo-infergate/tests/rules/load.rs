@@ -4,6 +4,7 @@ mod audit;
 mod client;
 mod command;
 mod coverage;
+mod dialects;
 mod events;
 mod faults;
 mod http2;
@@ -26,6 +27,7 @@ mod summary;
 mod targets;
 mod token_counts;
 mod url;
+mod wires;
 
 use infergate_receipts::LoadReceipt;
 use infergate_report::inputs::Inputs;

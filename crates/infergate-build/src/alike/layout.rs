@@ -1,6 +1,6 @@
 //! Where functions and constants of both sides go, so that what is the same comes first on both.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::code::sides::Linked;
 use crate::code::units::{Kind, SectionId};
@@ -12,8 +12,8 @@ const PAGE_BYTES: u64 = 4096;
 
 /// A section of an object file, which the linker can place by itself.
 #[derive(Debug, Clone)]
-struct Section<'s> {
-    id: SectionId,
+pub struct Section<'s> {
+    pub id: SectionId,
     /// Of the functions in it, as both sides know them; none of a constant.
     names: Vec<&'s str>,
     /// Of what is in it.
@@ -22,18 +22,17 @@ struct Section<'s> {
     align: u64,
 }
 
-/// Those of a side that are in the program, and that the linker neither merges nor sorts.
-fn sections<'s>(side: &'s Linked) -> Vec<Section<'s>> {
-    let taken: BTreeSet<usize> = side.functions.values().flatten().copied().collect();
+/// Those of a side that the linker neither merges nor sorts.
+pub fn sections<'s>(side: &'s Linked) -> Vec<Section<'s>> {
     let mut found = BTreeMap::<SectionId, Section>::new();
-    for (number, unit) in side.units.all.iter().enumerate() {
-        let is_function = taken.contains(&number);
+    for ((unit, name), hash) in side.units.all.iter().zip(&side.names).zip(&side.hashes) {
+        let is_function = unit.kind == Kind::Code;
         if is_function || unit.kind == (Kind::Constant { is_merged: false }) {
             let (id, align) = (unit.section, unit.align);
             let empty = || Section { id, names: Vec::new(), hashes: Vec::new(), bytes: 0, align };
             let section = found.entry(id).or_insert_with(empty);
-            section.names.extend(is_function.then_some(&*side.names[number]));
-            section.hashes.push(if is_function { unit.own_hash } else { side.hashes[number] });
+            section.names.extend(is_function.then_some(&**name));
+            section.hashes.push(if is_function { unit.own_hash } else { *hash });
             section.bytes += unit.bytes;
         }
     }
@@ -67,30 +66,24 @@ pub struct Layout<'s> {
     constants: Vec<[Section<'s>; 2]>,
     /// Functions with the same instructions.
     same: Vec<[Section<'s>; 2]>,
-    /// Those of which there are copies: the linker may leave out some on one side.
-    copied: Vec<[Section<'s>; 2]>,
     /// What has changed, or one side lacks.
     changed: Vec<[Option<Section<'s>>; 2]>,
 }
 
 impl<'s> Layout<'s> {
-    /// Of base and head.
-    pub fn of(sides: [&'s Linked; 2]) -> Self {
-        let [base, head] = sides.map(sections);
-        let mut copies: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
-        base.iter().for_each(|section| *copies.entry(section.names.clone()).or_default() += 1);
-        let (same, left) = pair_up([base, head], |section| (section.names.clone(), section.hashes.clone()));
-        let (constants, functions): (Vec<_>, Vec<_>) = same.into_iter().partition(|[base, _]| base.names.is_empty());
-        let (same, copied) = functions.into_iter().partition(|[base, _]| copies[&base.names] == 1);
+    /// Of what is in base and in head.
+    pub fn of(sides: [Vec<Section<'s>>; 2]) -> Self {
+        let (same, left) = pair_up(sides, |section| (section.names.clone(), section.hashes.clone()));
+        let (constants, same) = same.into_iter().partition(|[base, _]| base.names.is_empty());
         let (changed, [removed, new]) = pair_up(left, |section| section.names.clone());
         let changed = changed.into_iter().map(|both| both.map(Some));
         let removed = removed.into_iter().map(|section| [Some(section), None]);
         let new = new.into_iter().map(|section| [None, Some(section)]);
-        Self { constants, same, copied, changed: changed.chain(removed).chain(new).collect() }
+        Self { constants, same, changed: changed.chain(removed).chain(new).collect() }
     }
 
     /// The order of base, which is side 0, or of head:
-    /// 1. what is the same: constants, functions shuffled by `seed`, functions of which there are copies;
+    /// 1. what is the same: constants, and functions shuffled by `seed`;
     /// 2. the filler, which sets the placement;
     /// 3. what changed, by name, each function padded to the longer side.
     pub fn order(&self, side: usize, seed: u64, placement: usize) -> Order {
@@ -98,7 +91,7 @@ impl<'s> Layout<'s> {
         let mut same: Vec<&[Section; 2]> = self.same.iter().collect();
         random.shuffle(&mut same);
         let mut order = Order::default();
-        let same = self.constants.iter().chain(same).chain(&self.copied);
+        let same = self.constants.iter().chain(same);
         order.symbols.extend(same.map(|both| symbol(both[side].id)));
         let bytes = FUNCTION_ALIGN * placement as u64 + LINE_BYTES * random.u64(1..PAGE_BYTES / LINE_BYTES);
         order.pad(Pad { name: "infergate_filler".to_owned(), bytes, align: PAGE_BYTES });
@@ -117,27 +110,13 @@ impl<'s> Layout<'s> {
         order
     }
 
-    /// The sections of a side that need a symbol to be placed by, by object file.
-    pub fn placed(&self, side: usize) -> BTreeMap<usize, Vec<usize>> {
-        let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        let same = self.constants.iter().chain(&self.same).chain(&self.copied).map(|both| &both[side]);
-        let changed = self.changed.iter().filter_map(|both| both[side].as_ref());
-        for (object, section) in same.chain(changed).map(|section| section.id) {
-            found.entry(object).or_default().push(section);
-        }
-        found
-    }
-
     /// How many functions of base have the same place in head, by the addresses of symbols in both programs; and how many base has.
     pub fn alike(&self, [base, head]: [&HashMap<&[u8], u64>; 2]) -> (usize, usize) {
         let place = |all: &HashMap<&[u8], u64>, section: &Section| all.get(symbol(section.id).as_bytes()).copied();
-        let functions = self.same.iter().chain(&self.copied);
-        let is_alike =
-            |both: &&[Section; 2]| place(base, &both[0]).is_some_and(|address| place(head, &both[1]) == Some(address));
-        let changed =
-            self.changed.iter().filter_map(|both| both[0].as_ref()).filter(|section| !section.names.is_empty());
-        let all = functions.clone().map(|both| &both[0]).chain(changed);
-        (functions.filter(is_alike).count(), all.filter(|section| place(base, section).is_some()).count())
+        let is_alike = |both: &&[Section; 2]| place(base, &both[0]) == place(head, &both[1]);
+        let changed = self.changed.iter().filter_map(|both| both[0].as_ref());
+        let changed = changed.filter(|section| !section.names.is_empty()).count();
+        (self.same.iter().filter(is_alike).count(), self.same.len() + changed)
     }
 }
 
