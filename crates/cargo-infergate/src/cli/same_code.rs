@@ -28,7 +28,7 @@ pub struct CodeDifference {
     pub notes: Vec<Note>,
 }
 
-/// Compares the machine code of both sides. What cannot be compared is timed, as what differs is.
+/// Compares what both sides were linked of. What cannot be compared is timed, as what differs is.
 pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeDifference {
     let is_program = [&sides.base, &sides.head].iter().all(|side| side.launcher.is_none() && side.servers.is_empty());
     if !is_program || flags.time_same_code {
