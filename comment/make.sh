@@ -10,15 +10,10 @@ rm -rf "$outgoing"
 mkdir -p "$outgoing"
 if [ -f "$incoming/no-verdict.txt" ]; then
     bash "$(dirname "$0")/no-verdict.sh" "$(cat "$incoming/no-verdict.txt")" > "$outgoing/comment.md"
-# The job's own limit would end it without another word, and the old comment would stay.
-elif ! timeout --kill-after=10 300 \
+# The job's own limit would end it without another word, and the old comment would stay. The comment leads to the gate's run.
+elif ! GITHUB_RUN_ID=${RUN_URL##*/} timeout --kill-after=10 300 \
     "$GATE_COMMAND" infergate report "$incoming/paired.json" --pull-request --base "$(cat "$incoming/base.txt")" --head "$HEAD_SHA" \
     --format comment --out "$outgoing"; then
     # Why stands in this workflow's log. That line may hold words of the file, and none of those is said here.
     bash "$(dirname "$0")/no-verdict.sh" "what the gate's run wrote cannot be read as a verdict on it" > "$outgoing/comment.md"
-else
-    [[ $RUN_URL =~ ^https://[A-Za-z0-9./_-]+$ ]] || { echo "error: RUN_URL is no address" >&2; exit 1; }
-    # The command leaves room for this line below what GitHub takes.
-    printf '\n[The run](%s), and [its files](%s#artifacts): `paired.json`, `verdict.json`, the whole report\n' \
-        "$RUN_URL" "$RUN_URL" >> "$outgoing/comment.md"
 fi

@@ -79,10 +79,20 @@ pub fn compare(base: &ReceiptOrBaseline, head: &ReceiptOrBaseline, policy: &Poli
         ReceiptOrBaseline::Receipt(receipt) => receipt.as_ref().clone(),
         ReceiptOrBaseline::Baseline(baseline) => newest_session(baseline)?,
     };
+    let verdict = compare_run(base, &head, policy)?;
+    let has = |case: &CaseRecord| match base {
+        ReceiptOrBaseline::Receipt(base) => base.cases.iter().any(|known| known.id == case.id),
+        ReceiptOrBaseline::Baseline(base) => base.exact.iter().any(|known| known.id == case.id),
+    };
+    let shares_none = !head.cases.is_empty() && !head.cases.iter().any(has);
+    Ok(if shares_none { verdict.at_best(Outcome::NotComparable) } else { verdict })
+}
+
+fn compare_run(base: &ReceiptOrBaseline, head: &Receipt, policy: &Policy) -> Result<Verdict> {
     match base {
-        ReceiptOrBaseline::Baseline(baseline) => judge(&head, Some(baseline), policy),
+        ReceiptOrBaseline::Baseline(baseline) => judge(head, Some(baseline), policy),
         ReceiptOrBaseline::Receipt(receipt) => {
-            let verdict = judge(&head, Some(&Baseline::from_receipt(receipt)), policy)?;
+            let verdict = judge(head, Some(&Baseline::from_receipt(receipt)), policy)?;
             Ok(against_one_run(verdict, receipt.partial, &receipt.invalid))
         }
     }
@@ -115,7 +125,7 @@ pub fn newest_session(baseline: &Baseline) -> Result<Receipt> {
             output: exact.output.clone(),
             text: None,
             counters: exact.counters.clone(),
-            work: None,
+            work: case.work,
             processes: case.processes.clone(),
         })
     };

@@ -9,6 +9,7 @@ use super::file_word;
 use super::{BASELINE_SCHEMA, Build, Counter, Format, Machine, Output, ProbePair, ProcessSamples, Receipt};
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
+use infergate_core::receipt::Work;
 
 /// `baselines/<machine class>/<engine>-<model>.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,6 +69,9 @@ pub struct Session {
 pub struct SessionCase {
     /// Case id.
     pub id: Case,
+    /// What no implementation can avoid doing; `null` where the engine does not say.
+    #[serde(default)]
+    pub work: Option<Work>,
     /// Raw samples, one entry per fresh process.
     pub processes: Vec<ProcessSamples>,
 }
@@ -84,7 +88,7 @@ impl From<&Receipt> for Session {
             cases: receipt
                 .cases
                 .iter()
-                .map(|case| SessionCase { id: case.id, processes: case.processes.clone() })
+                .map(|case| SessionCase { id: case.id, work: case.work, processes: case.processes.clone() })
                 .collect(),
         }
     }

@@ -23,6 +23,18 @@ pub struct Inputs {
     pub verdict: Option<Verdict>,
     /// Whoever is judged wrote the files; the verdict was reached here.
     pub pull_request: bool,
+    /// Where this run stands on the web.
+    pub links: Option<Links>,
+}
+
+/// Addresses of a repository and of a run of its CI.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Links {
+    /// What `/commit/ID` and `/blob/ID/FILE` follow.
+    pub repository: String,
+    pub run: String,
+    /// What the run kept.
+    pub files: String,
 }
 
 #[derive(Debug, Clone, Copy)]

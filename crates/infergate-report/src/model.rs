@@ -56,6 +56,8 @@ pub struct Report {
 pub struct Headline {
     pub outcome: Outcome,
     pub exit_code: i32,
+    /// How it ended, and of how many cases.
+    pub ended: String,
     pub said: String,
 }
 

@@ -105,9 +105,9 @@ pub fn verdict(subject: &str, verdict: &Verdict, more: &str) -> String {
 fn text(subject: &str, report: &Report, more: &str) -> String {
     let came_out = report.headline.is_none() && report.title != subject;
     let title = if came_out { paragraph(format!("{}\n", report.title)) } else { String::new() };
-    let decision = report.headline.as_ref().map_or_else(String::new, |Headline { outcome, exit_code, said }| {
-        let words = paint(Tone::of(*outcome), outcome.words());
-        format!("\n{more}verdict: {words} (exit {exit_code}): {}\n", printable(said))
+    let decision = report.headline.as_ref().map_or_else(String::new, |Headline { outcome, exit_code, ended, said }| {
+        let ended = paint(Tone::of(*outcome), ended);
+        format!("\n{more}verdict: {ended} (exit {exit_code}): {}\n", printable(said))
     });
     format!("\n{subject}\n{title}{}{decision}", marked(report))
 }

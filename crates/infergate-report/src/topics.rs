@@ -31,7 +31,6 @@ type Topic = fn(&Inputs) -> Option<Section>;
 
 const TOPICS: &[Topic] = &[
     verdict::topic,
-    recommendations::topic,
     targets::topic,
     latency::topic,
     request::topic,
@@ -40,8 +39,10 @@ const TOPICS: &[Topic] = &[
     explained::topic,
     memory::topic,
 ];
-/// Those behind the sections of a load run.
-const LAST: &[Topic] = &[configuration::sides, configuration::topic];
+/// Those after the sections of a load run.
+const LAST: &[Topic] = &[recommendations::topic, configuration::sides, configuration::topic];
+/// Findings of a page; with more nobody reads any.
+const MOST_FINDINGS: usize = 5;
 
 pub fn report(inputs: &Inputs) -> Report {
     let of = |topics: &[Topic]| topics.iter().filter_map(|topic| topic(inputs)).collect::<Vec<Section>>();
@@ -79,15 +80,17 @@ fn findings_first(sections: &mut Vec<Section>) {
         });
     }
     found.sort_by_key(|finding| finding.tone);
+    found.truncate(MOST_FINDINGS);
     sections.insert(0, Section::new("findings", "Findings").on_terminal().with([found]));
 }
 
 fn headline(verdict: &Verdict) -> Headline {
-    Headline { outcome: verdict.verdict, exit_code: verdict.exit_code, said: words::headline::of(verdict) }
+    let (ended, said) = (words::headline::outcome(verdict), words::headline::of(verdict));
+    Headline { outcome: verdict.verdict, exit_code: verdict.exit_code, ended, said }
 }
 
 /// A load run that is not to be used says so first; `None` for any other.
 fn of_load(receipt: &LoadReceipt) -> Option<Headline> {
     let (outcome, why) = unusable(receipt)?;
-    Some(Headline { outcome, exit_code: outcome.exit_code(), said: why.into() })
+    Some(Headline { outcome, exit_code: outcome.exit_code(), ended: outcome.words().into(), said: why.into() })
 }

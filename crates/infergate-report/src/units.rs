@@ -51,14 +51,13 @@ pub fn percent(fraction: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Four digits, and all of those before the point.
+/// Four digits, and all of those before the point; three of what is below 1.
 pub fn number(value: f64) -> String {
     let digits = match value.abs() {
         value if value >= 1000.0 => 0,
         value if value >= 100.0 => 1,
         value if value >= 10.0 => 2,
-        value if value >= 1.0 => 3,
-        _ => 6,
+        value => (2.0 - value.log10().floor()).clamp(3.0, 12.0) as usize,
     };
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
@@ -81,14 +80,8 @@ pub fn flops_per_s(rate: f64) -> String {
     scaled(rate / 1e6, &["MFLOP/s", "GFLOP/s", "TFLOP/s"])
 }
 
-/// From this change on a factor is easier to read than a percentage.
-const MANY_TIMES: f64 = 9.0;
-
-/// A change with its sign, but for what rounds to nothing: `+1.7 %`. A large one as a factor: `12.3 times`.
+/// A change with its sign, but for what rounds to nothing: `+1.7 %`.
 pub fn change(change: f64) -> String {
-    if change >= MANY_TIMES {
-        return times(change + 1.0);
-    }
     let text = format!("{:+.1} %", change * 100.0);
     if &text[1..] == "0.0 %" { text[1..].into() } else { text }
 }

@@ -8,11 +8,14 @@ use infergate_receipts::{Failure, Verdict, VerdictFile};
 
 pub fn verdict_file(verdict: &Verdict, inputs: &Inputs) -> VerdictFile {
     let line = |text: String| printable(&text).into_owned();
+    let places = provenance::places(verdict, inputs).into_iter();
+    let places =
+        places.flat_map(|(subject, lines)| lines.into_iter().map(move |text| line(format!("{subject}: {text}"))));
     VerdictFile {
-        headline: headline::of(verdict),
+        headline: headline::line(verdict),
         failures: failures(verdict),
         how_sure: provenance::how_sure(inputs).map(line),
-        where_to_look: provenance::places(verdict, inputs).into_iter().map(line).collect(),
+        where_to_look: places.collect(),
         repeat: provenance::repeat(inputs),
         find_commit: provenance::bisect(inputs),
         accept: inputs.paired.as_ref().and_then(|receipt| accept::toml(receipt, verdict)),

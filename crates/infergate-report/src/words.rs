@@ -72,6 +72,12 @@ pub fn change(time: &TimeEvidence) -> Cell {
 
 /// What a row says in addition to its numbers, without its subject; `None` where that is nothing.
 pub fn sentence(row: &VerdictRow) -> Option<String> {
+    let remedy = row.remedy.as_ref().map(|known| remedy(known).to_owned());
+    finding(row).into_iter().chain(remedy).reduce(|finding, remedy| format!("{finding}; {remedy}"))
+}
+
+/// The same without what to do.
+fn finding(row: &VerdictRow) -> Option<String> {
     let found = match &row.evidence {
         Evidence::Output(output) => differs(row, output),
         Evidence::Counter(counter) => counted(row, counter),
@@ -79,8 +85,7 @@ pub fn sentence(row: &VerdictRow) -> Option<String> {
         Evidence::Time(_) | Evidence::Memory(_) => None,
     };
     let messages = row.reasons.iter().map(|reason| message(row, reason));
-    let remedy = row.remedy.as_ref().map(|known| remedy(known).to_owned());
-    let parts: Vec<String> = found.into_iter().chain(messages).chain(remedy).collect();
+    let parts: Vec<String> = found.into_iter().chain(messages).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
@@ -119,9 +124,18 @@ fn grouped<'a>(
     grouped.iter().map(line).collect()
 }
 
-/// A row in a clause: its subject, its change and its limit, and what else there is to say of it.
+/// A row in a clause: its subject, its change, and what else there is to say of it.
 pub fn decided(row: &VerdictRow) -> String {
-    match (changed(row), sentence(row)) {
+    clause(row, sentence(row))
+}
+
+/// The same without what to do.
+pub fn found(row: &VerdictRow) -> String {
+    clause(row, finding(row))
+}
+
+fn clause(row: &VerdictRow, sentence: Option<String>) -> String {
+    match (changed(row), sentence) {
         (Some(changed), None) => changed,
         (Some(changed), Some(sentence)) => format!("{changed}; {sentence}"),
         (None, Some(sentence)) => format!("{}: {sentence}", row.subject),
@@ -129,26 +143,16 @@ pub fn decided(row: &VerdictRow) -> String {
     }
 }
 
-/// `decode/p8 +5.7 % (15.5 to 16.2 ms; 95 %: +4.8 to +6.5 %; fails from +2.0 %)`, with the metric where it is not the usual one, and
-/// with its times; `None` where no change is known.
+/// `decode/p8 +5.7 % (15.5 to 16.2 ms)`, with the metric where it is not the usual one; `None` where no change is known.
 pub fn changed(row: &VerdictRow) -> Option<String> {
     let time = row.time()?;
     let change = time.ratio.filter(|ratio| ratio.is_finite())? - 1.0;
     let is_usual = row.subject.case().map(Metric::gated) == Some(time.metric) && time.statistic == Statistic::Median;
     let metric = if is_usual { String::new() } else { format!(" {}", measure(time)) };
-    let times = time
-        .base_ns
-        .zip(time.head_ns)
-        .map(|(base, head)| units::from_to(&units::duration(base), &units::duration(head)));
-    let interval = time.interval.map(|ends| {
-        let (low, high) = (units::change(ends.low - 1.0), units::change(ends.high - 1.0));
-        format!("{}: {}", units::percent(ends.level), units::from_to(&low, &high))
+    let times = time.base_ns.zip(time.head_ns).map_or_else(String::new, |(base, head)| {
+        format!(" ({})", units::from_to(&units::duration(base), &units::duration(head)))
     });
-    let limit = time.threshold.filter(|_| row.outcome.exit_code() != 0);
-    let limit = limit.map(|limit| format!("fails from {}", units::change(limit - 1.0)));
-    let details: Vec<String> = times.into_iter().chain(interval).chain(limit).collect();
-    let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join("; ")) };
-    Some(format!("{}{metric} {}{details}", row.subject, units::change(change)))
+    Some(format!("{}{metric} {}{times}", row.subject, units::change(change)))
 }
 
 fn counted(row: &VerdictRow, counter: &CounterEvidence) -> Option<String> {
@@ -272,7 +276,7 @@ pub fn by_design() -> String {
     format!("By design at most {} of suites where nothing changed fail, code placement aside.", units::percent(LEVEL))
 }
 
-/// `it runs 1 of the 2 functions that changed: engine::decode`.
+/// `it runs 1 of the 2 functions that changed: engine::decode`; more than a few have no names.
 fn runs(functions: usize, changed: usize, named: &[String]) -> String {
     let which = match (functions, changed) {
         (0, 1) => "does not run the function that changed".into(),
@@ -283,11 +287,9 @@ fn runs(functions: usize, changed: usize, named: &[String]) -> String {
     format!("it {which}{}", names(functions, named))
 }
 
-/// `: engine::decode, engine::step and 2 more` of so many functions.
+/// `: engine::decode, engine::step`; nothing where there are more functions than names, since nobody knows which of them matter.
 fn names(functions: usize, named: &[String]) -> String {
-    let more = functions.saturating_sub(named.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    if named.is_empty() { String::new() } else { format!(": {}{more}", named.join(", ")) }
+    if named.is_empty() || functions > named.len() { String::new() } else { format!(": {}", named.join(", ")) }
 }
 
 /// `6 more days needed`, where `days` of the `needed` have a session.

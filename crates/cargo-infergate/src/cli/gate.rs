@@ -87,7 +87,11 @@ pub fn run(options: &Gate) -> Result<i32> {
     Ok(pages::conclude(&inputs, options.json.as_deref(), options.report.as_deref(), written))
 }
 
-/// The baseline of this machine class; else one of another class, against which outputs still count.
+fn newest(baseline: &Baseline) -> Option<&str> {
+    baseline.sessions.last().map(|session| session.created.as_str())
+}
+
+/// The baseline of this machine class; else the newest of any other, against which outputs and counters still count.
 fn find_baseline(config: &Config, receipt: &Receipt) -> Result<Option<Baseline>> {
     let own = config.baselines.join(Baseline::file_name(&receipt.machine.class, &receipt.engine));
     if flags::is_there(&own) {
@@ -96,6 +100,7 @@ fn find_baseline(config: &Config, receipt: &Receipt) -> Result<Option<Baseline>>
     let Some(name) = own.file_name() else { return Ok(None) };
     let mut others: Vec<PathBuf> = flags::entries(&config.baselines)?.iter().map(|class| class.join(name)).collect();
     others.retain(|path| flags::is_there(path));
-    let first = others.first().map(|path| read::<Baseline>(path)).transpose()?;
-    Ok(first.filter(|baseline| baseline.ensure_same_subject(receipt).is_ok()))
+    let mut others = others.iter().map(|path| read::<Baseline>(path)).collect::<Result<Vec<Baseline>>>()?;
+    others.retain(|other| other.ensure_same_subject(receipt).is_ok() && other.threads == receipt.threads);
+    Ok(others.into_iter().max_by(|a, b| newest(a).cmp(&newest(b))))
 }

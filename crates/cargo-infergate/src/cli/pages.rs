@@ -9,7 +9,7 @@ use super::outputs::Written;
 use super::{output, outputs};
 use infergate_receipts::write_text;
 use infergate_report::export::{EXPORTERS, File, chosen};
-use infergate_report::inputs::Inputs;
+use infergate_report::inputs::{Inputs, Links};
 use infergate_report::topics;
 use infergate_report::units::many;
 use infergate_report::verdict_file::verdict_file;
@@ -22,9 +22,22 @@ pub fn begin(folder: Option<&Path>) -> Result<()> {
     usual.try_for_each(|name| outputs::fresh(&folder.join(name)))
 }
 
-/// No files yet, and this program's name.
+/// No files yet, this program's name, and where a CI's run stands.
 pub fn inputs() -> Inputs {
-    Inputs::new(output::named("cargo xtask"))
+    Inputs { links: links(), ..Inputs::new(output::named("cargo xtask")) }
+}
+
+/// Where repository and run stand on the web, as GitHub and GitLab say in the environment of their jobs.
+fn links() -> Option<Links> {
+    let is_of_address = |c: char| c.is_ascii_alphanumeric() || "-._/:".contains(c);
+    let var = |name| std::env::var(name).ok().filter(|value| value.chars().all(is_of_address));
+    if let Some(repository) = var("GITHUB_REPOSITORY") {
+        let repository = format!("{}/{repository}", var("GITHUB_SERVER_URL")?);
+        let run = format!("{repository}/actions/runs/{}", var("GITHUB_RUN_ID")?);
+        return Some(Links { files: format!("{run}#artifacts"), repository, run });
+    }
+    let (project, run) = (var("CI_PROJECT_URL")?, var("CI_JOB_URL")?);
+    Some(Links { repository: format!("{project}/-"), files: format!("{run}/artifacts/browse"), run })
 }
 
 /// Writes the verdict of `inputs` to `json`, with what its comment says, and the usual report into `folder`, each where it is wanted.

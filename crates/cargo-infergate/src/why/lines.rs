@@ -1,6 +1,7 @@
 //! Lines of the source by address, where a build has line tables.
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::rc::Rc;
 
 use addr2line::gimli::{self, EndianReader, LittleEndian};
@@ -54,9 +55,13 @@ fn is_of_std(file: &str) -> bool {
     file.contains("/library/") || file.starts_with("/rustc/")
 }
 
-/// A file as people know it: from the registry's name of its package on, or its last three parts: what lies above may be folders of this
-/// machine.
+/// A file as people know it: from its repository on, or from the registry's name of its package, or its last three parts. What lies above
+/// may be folders of this machine.
 fn shown(file: &str) -> &str {
+    let repository = Path::new(file).ancestors().find(|folder| folder.is_absolute() && folder.join(".git").exists());
+    if let Some(inside) = repository.and_then(|root| Path::new(file).strip_prefix(root).ok()?.to_str()) {
+        return inside;
+    }
     let registry = file.find("/registry/src/").and_then(|at| file[at + 14..].find('/').map(|more| at + 15 + more));
     let last = file.rmatch_indices('/').nth(2).map_or(0, |(at, _)| at + 1);
     &file[registry.unwrap_or(if file.starts_with('/') { last } else { 0 })..]

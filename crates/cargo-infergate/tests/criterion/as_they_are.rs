@@ -245,7 +245,7 @@ fn shares_of_several_machines_are_judged_together(sandbox: &Sandbox) {
     };
     let said = judge(&[3, 1, 2]).code(1);
     assert!(decision(&said).contains("regressed (exit 1): parse/parse/short +10"), "{}", stdout(&said));
-    assert!(decision(&said).contains("Other cases: 3 pass"), "{}", stdout(&said));
+    assert!(decision(&said).contains("1 of 4 "), "{}", stdout(&said));
     assert!(error(judge(&[1, 3])).contains("of 3 shares these are missing: 2"));
     assert!(error(judge(&[1, 3, 3])).contains("share 3 of 3 is given twice"));
     assert!(

@@ -1,20 +1,24 @@
-//! The comment on a pull request, and the summary of a workflow's step: what happened first, what changed below it, the rest
+//! The comment on a pull request, and the summary of a workflow's step: what happened, the worst rows and where to look; the rest is
 //! folded. It stays below GitHub's limit whatever the number of cases.
 
 use anyhow::Result;
 use serde_json::json;
 
-use super::markup::{heading, line, prose};
+use super::markup::{code, heading, line, prose};
 use super::{File, templates};
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, Links, commit};
 use crate::model::{Block, Report, Row, Section, Table, Tone};
 use crate::verdict_file::verdict_file;
+use crate::words::explained::file_of;
 use crate::words::{accept, provenance};
+use infergate_receipts::{Build, Verdict};
 
 /// GitHub takes 65,536 characters; bytes are never fewer.
 const MOST_BYTES: usize = 65_000;
-/// Rows of a table that are not folded.
+/// Rows of all tables that are not folded.
 const MOST_ROWS: usize = 5;
+/// Cases that it says where to look of.
+const MOST_PLACES: usize = 3;
 /// Bytes of a list, and of the tables that are not folded.
 const LIST_BYTES: usize = 8_000;
 /// Bytes around what is folded.
@@ -34,21 +38,60 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
     let builds = inputs.base_build().zip(inputs.subject().map(|subject| subject.build));
     let same = builds.filter(|(base, head)| (&base.rustc, &base.flags) == (&head.rustc, &head.flags));
     let toolchain = same.map_or_else(Vec::new, |(_, head)| vec![&head.rustc, &head.flags]);
+    let (shown, folded) = tables(report);
     let mut values = json!(verdict_file(verdict, inputs));
-    values["where_to_look"] = json!(list(&provenance::places(verdict, inputs)));
+    values["links"] = json!(links(inputs, builds));
+    values["where_to_look"] = json!(where_to_look(verdict, inputs));
     values["intended"] = json!(list(&intended));
     values["sign"] = sign.into();
-    values["outcome"] = verdict.verdict.words().into();
     values["is_of_pull_request"] = inputs.pull_request.into();
     values["subject"] = inputs.subject().map(|_| report.subject.as_str()).into();
-    values["sides"] = builds.map(|(base, head)| provenance::sides(base, head)).into();
     values["toolchain"] = json!(toolchain);
     values["how_to_accept"] = accept::HOW.into();
-    values["repository"] = env!("CARGO_PKG_REPOSITORY").into();
-    values["changed"] = tables(report, shown, LIST_BYTES).into();
+    values["changed"] = text(&shown, LIST_BYTES).into();
     let text = templates::render("comment.md.jinja", &values)?;
-    let rest = rest(report, MOST_BYTES.saturating_sub(text.len() + FOLD_BYTES));
+    let rest = rest(report, &folded, MOST_BYTES.saturating_sub(text.len() + FOLD_BYTES));
     Ok(vec![File::new("comment.md", text + &rest)])
+}
+
+/// What the second line leads to.
+fn links(inputs: &Inputs, builds: Option<(&Build, &Build)>) -> Vec<String> {
+    let side = |name: &str, build: &Build| match inputs.links.as_ref().zip(commit(build)) {
+        Some((Links { repository, .. }, id)) => {
+            format!("{name} [{}]({repository}/commit/{id})", prose(&provenance::build(build)))
+        }
+        None => format!("{name} {}", prose(&provenance::build(build))),
+    };
+    let sides = builds.into_iter().flat_map(|(base, head)| [side("base", base), side("head", head)]);
+    let run = inputs
+        .links
+        .iter()
+        .flat_map(|Links { run, files, .. }| [format!("[run]({run})"), format!("[report and receipts]({files})")]);
+    let what_now =
+        format!("[what now?]({}/blob/main/docs/how-to/fix-a-failed-pull-request.md)", env!("CARGO_PKG_REPOSITORY"));
+    let failed = inputs.verdict.as_ref().is_some_and(|verdict| verdict.exit_code != 0);
+    sides.chain(run).chain(failed.then_some(what_now)).collect()
+}
+
+/// The nearest place of a case, as a link to its line where the change edits it.
+fn where_to_look(verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
+    let places = provenance::places(verdict, inputs);
+    let first = |(subject, lines): &(String, Vec<String>)| Some(prose(&format!("{subject}: {}", lines.first()?)));
+    let mut shown: Vec<String> = places.iter().take(MOST_PLACES).filter_map(first).collect();
+    let head = inputs.paired.as_ref().and_then(|paired| commit(&paired.head.build));
+    let functions =
+        inputs.paired.iter().flat_map(|paired| &paired.explained).flat_map(|explained| &explained.functions);
+    for place in
+        functions.filter(|function| function.edited == Some(true)).filter_map(|function| function.place.as_ref())
+    {
+        let Some(((file, number), (links, head))) = file_of(place).zip(inputs.links.as_ref().zip(head)) else {
+            continue;
+        };
+        let word = code(place, false);
+        let link = format!("[{word}]({}/blob/{head}/{file}#L{number})", links.repository);
+        shown.iter_mut().filter(|line| !line.contains(&link)).for_each(|line| *line = line.replace(&word, &link));
+    }
+    shown
 }
 
 /// Sentences as the items of a list, as many as fit.
@@ -69,15 +112,30 @@ fn fitting(lines: impl Iterator<Item = String>, room: usize) -> (Vec<String>, Op
     (shown, (left > 0).then(|| format!("and {left} more, in the report")))
 }
 
-/// Rows of the tables that can change something.
-fn tables(report: &Report, rows: fn(&Table) -> Vec<Row>, room: usize) -> String {
+/// The verdict's tables: the worst rows of those with something to look at, without details, and the others.
+fn tables(report: &Report) -> (Vec<Table>, Vec<Table>) {
     let judged = report.sections.iter().filter(|section| ["verdict", "targets"].contains(&section.id));
+    let judged: Vec<&Table> = judged.flat_map(Section::tables).collect();
+    let is_bad = |row: &&Row| row.cells.last().is_some_and(|cell| matches!(cell.tone(), Tone::Bad | Tone::Warn));
+    let mut bad: usize = judged.iter().flat_map(|table| &table.rows).filter(is_bad).count();
+    let mut left = MOST_ROWS;
+    let split = |table: &Table| {
+        let own = table.rows.iter().filter(is_bad).count();
+        bad -= own;
+        // Rows that are bad go before others, those of later tables, too.
+        let notable = table.rows.iter().take_while(|row| row.notable).count();
+        let room = left.saturating_sub(bad).max(own.min(left));
+        let (shown, folded) = table.rows.split_at(notable.min(room));
+        left -= shown.len();
+        let of = |rows: &[Row]| Table { rows: rows.to_vec(), ..table.clone() };
+        (of(shown).brief(), of(folded))
+    };
+    judged.into_iter().map(split).unzip()
+}
+
+fn text(tables: &[Table], room: usize) -> String {
     let mut text = String::new();
-    for table in judged.flat_map(Section::tables) {
-        let table = Table { rows: rows(table), ..table.clone() }.for_pages();
-        if table.rows.is_empty() {
-            continue;
-        }
+    for table in tables.iter().filter(|table| !table.rows.is_empty()).map(Table::for_pages) {
         let heading = heading(&table);
         let lines = table.rows.iter().map(line);
         let (lines, more) = fitting(lines, room.saturating_sub(text.len() + heading.len()));
@@ -87,18 +145,9 @@ fn tables(report: &Report, rows: fn(&Table) -> Vec<Row>, room: usize) -> String 
     text
 }
 
-/// The rows that are not folded: of those with something to look at the worst ones.
-fn shown(table: &Table) -> Vec<Row> {
-    table.rows.iter().take_while(|row| row.notable).take(MOST_ROWS).cloned().collect()
-}
-
-fn folded(table: &Table) -> Vec<Row> {
-    table.rows.iter().skip(shown(table).len()).cloned().collect()
-}
-
 /// What did not change and what else the verdict says, folded.
-fn rest(report: &Report, room: usize) -> String {
-    let tables = tables(report, folded, room);
+fn rest(report: &Report, folded: &[Table], room: usize) -> String {
+    let tables = text(folded, room);
     let blocks = report.section("verdict").into_iter().flat_map(|section| &section.blocks);
     let remarks = blocks.filter_map(|block| if let Block::List(remarks) = block { Some(remarks) } else { None });
     let lines = remarks.flatten().map(|remark| format!("- {}\n", prose(remark)));

@@ -16,14 +16,26 @@ pub fn prose(words: &str) -> String {
     if text.starts_with(['-', '+', '=']) { format!("\\{text}") } else { text }
 }
 
-/// A part of a line. Characters that mean something in Markdown are escaped where they would.
+/// A part of a line. What stands between backticks is code; characters that mean something in Markdown are escaped where they would.
 pub fn inline(words: &str) -> String {
-    let words = printable(words);
+    let part = |(is_code, text)| if is_code { code(text, true) } else { escaped(text) };
+    spans(&printable(words)).into_iter().map(part).collect()
+}
+
+/// The parts of a text, and whether each stands between backticks; one part where these are not in pairs.
+pub fn spans(text: &str) -> Vec<(bool, &str)> {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return vec![(false, text)];
+    }
+    parts.into_iter().enumerate().map(|(at, part)| (at % 2 == 1, part)).collect()
+}
+
+fn escaped(words: &str) -> String {
     let mut text = String::with_capacity(words.len());
     let mut before = None;
     for (at, c) in words.char_indices() {
-        let rest = &words[at + c.len_utf8()..];
-        let after = rest.chars().next();
+        let after = words[at + c.len_utf8()..].chars().next();
         match c {
             '<' => text.push_str("&lt;"),
             '>' => text.push_str("&gt;"),
@@ -37,24 +49,14 @@ pub fn inline(words: &str) -> String {
             // Where somebody prints the page, the log of a CI obeys a line that begins so.
             ':' if after == Some(':') && text.trim().is_empty() => text.push_str("\\:"),
             '.' if before.is_some_and(|c: char| c.eq_ignore_ascii_case(&'w')) => text.push_str("\\."),
-            // Mentions and references notify people, and addresses of mail and names of pictures come alive; a mark nobody sees keeps
-            // them words.
+            // Mentions and references notify people; a mark nobody sees keeps them words.
             '@' if !after.is_some_and(char::is_whitespace) => text.push_str("@\u{200b}"),
             '#' => text.push_str("\\#\u{200b}"),
-            ':' if is_emoji(rest) => text.push_str(":\u{200b}"),
             c => text.push(c),
         }
         before = Some(c);
     }
     text
-}
-
-/// Whether what stands behind a colon makes `:name:` of it. `08:00:00` is a time.
-fn is_emoji(rest: &str) -> bool {
-    let is_of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+_-".contains(c);
-    let name = &rest[..rest.find(|c| !is_of_name(c)).unwrap_or(rest.len())];
-    let is_number = name.len() <= 2 && name.bytes().all(|digit| digit.is_ascii_digit());
-    rest[name.len()..].starts_with(':') && !is_number
 }
 
 fn is_word(c: Option<char>) -> bool {

@@ -4,10 +4,10 @@ use anyhow::{Context, Result};
 use infergate_core::printable::printable;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, Value, escape_formatter};
+use minijinja::{AutoEscape, Environment, HtmlEscape, Value, escape_formatter};
 use serde::Serialize;
 
-use super::markup::{code, inline, prose};
+use super::markup::{code, inline, prose, spans};
 
 const TEMPLATES: [(&str, &str); 3] = [
     ("comment.md.jinja", include_str!("../../templates/comment.md.jinja")),
@@ -31,8 +31,18 @@ pub fn render(name: &str, values: impl Serialize) -> Result<String> {
     });
     templates.add_filter("prose", |text: &str| Value::from_safe_string(prose(text)));
     templates.add_filter("code", |text: &str| Value::from_safe_string(code(text, false)));
+    templates.add_filter("marked", |text: &str| Value::from_safe_string(html(text)));
     for (name, source) in TEMPLATES {
         templates.add_template(name, source).with_context(fault)?;
     }
     templates.get_template(name).and_then(|template| template.render(Serde(values))).with_context(fault)
+}
+
+/// A sentence with what stands between backticks as code.
+fn html(text: &str) -> String {
+    let part = |(is_code, text)| {
+        let text = HtmlEscape(text);
+        if is_code { format!("<code>{text}</code>") } else { text.to_string() }
+    };
+    spans(&printable(text)).into_iter().map(part).collect()
 }

@@ -64,7 +64,7 @@ impl Missing {
             Self::BeyondHardware => "faster than the probes, which ran in a slower moment",
             Self::NoTokenizer => "the prompt was given as tokens, without a tokenizer",
             Self::AlreadyLoaded => "the model was loaded already",
-            Self::NotKept => "a receipt keeps the text with --keep-text alone",
+            Self::NotKept => "not kept: `bench --keep-text` keeps it, of an engine with a tokenizer",
             Self::Exact => "counted to the byte, so any growth counts",
             Self::NoWindow => "no request ran at full load to its end; give a longer --duration, or more --requests",
             Self::NoSingleUser => "takes a level of one user, and there is none",
@@ -282,11 +282,17 @@ impl Table {
         Self { note: note.into_iter().chain(missing).reduce(|note, more| format!("{note} {more}")), ..self.filled() }
     }
 
+    /// Without its details.
+    #[must_use]
+    pub fn brief(&self) -> Self {
+        let shown = self.columns.iter().enumerate().filter(|(_, column)| !column.detail);
+        self.of_columns(&shown.map(|(at, _)| at).collect::<Vec<_>>())
+    }
+
     /// As a terminal shows it: without details, and with one line of all rows that fold. And what is missing in it.
     #[must_use]
     pub fn for_terminal(&self) -> (Self, NotShown) {
-        let shown = self.columns.iter().enumerate().filter(|(_, column)| !column.detail);
-        let table = self.of_columns(&shown.map(|(at, _)| at).collect::<Vec<_>>());
+        let table = self.brief();
         let (missing, mut table) = (table.missing(), table.filled());
         let folded = table.rows.split_off(table.parts().0.len());
         if !folded.is_empty() {

@@ -61,6 +61,7 @@ fn model(subject: &Subject<'_>) -> Table {
         ("weights in memory", number(engine.weight_bytes, Unit::Bytes)),
         ("longest context", Cell::of(engine.context_tokens, Unit::Tokens)),
         // Settings of an engine that a reader looks for.
+        ("quantisation", if engine.dtype.starts_with('q') { Cell::foreign(&engine.dtype) } else { "none".into() }),
         ("attention", word(engine.settings.get("attention"))),
         ("keys and values", word(engine.settings.get("kv_cache"))),
     ];
@@ -75,7 +76,7 @@ fn machine(inputs: &Inputs, subject: &Subject<'_>) -> Table {
         ("memory", Cell::of(machine.memory_bytes, Unit::Bytes)),
     ];
     if machine.devices.is_empty() {
-        facts.push(("device", "the processor".into()));
+        facts.push(("device", Cell::foreign(&machine.cpu_model)));
     }
     let devices = machine.devices.iter();
     facts.extend(devices.map(|device| ("device", Cell::foreign(&format!("{} ({})", device.name, device.kind)))));

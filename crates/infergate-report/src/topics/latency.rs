@@ -11,8 +11,8 @@ use infergate_judge::{CV_LIMIT, limit_fraction, summary_ns};
 use infergate_receipts::{CaseRecord, Metric, Receipt};
 
 /// How figures of cases are made.
-const PERCENTILES: &str =
-    "All samples of all processes. Percentiles with too few samples for a 95 % interval are left out.";
+const PERCENTILES: &str = "The median is the median of each process's median, all else is of all samples. Percentiles with too few samples for a 95 % interval \
+     are left out.";
 /// Up to this a case is steady: as much as a gate calls a change.
 const STEADY: f64 = 0.02;
 /// How far the roof goes on beyond the outermost case, as a factor.
@@ -32,9 +32,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         .numbers("p99", "P99", |spread| spread.percentile(0.99))
         .detail()
         .numbers("of_hardware", "of hardware", |spread| {
-            // It belongs to the whole case, whose first line says it.
-            let is_first = figures::of_phase(spread.case.id.phase()).first() == Some(&spread.metric);
-            if is_first { share(spread.case, receipt) } else { "".into() }
+            if spread.metric == Metric::gated(spread.case.id) { share(spread.case, receipt) } else { "".into() }
         })
         .about("the least possible time on this hardware / median")
         .table()
@@ -68,7 +66,7 @@ fn table(rows: Rows<Spread<'_>>) -> Rows<Spread<'_>> {
         .numbers("min", "min", Spread::min)
         .numbers("max", "max", Spread::max)
         .numbers("p50", "median", Spread::median)
-        .about("over processes of each one's median, as everywhere on this page")
+        .about("of each process's median")
 }
 
 /// Coefficients of variation of the figures that cases are gated by, the largest first.

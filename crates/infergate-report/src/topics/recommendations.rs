@@ -2,6 +2,7 @@
 
 use infergate_core::stats::samples_needed;
 
+use super::latency::unusable;
 use super::request::middle_start;
 use super::scaling::families;
 use crate::figures::{self, Spread};
@@ -12,9 +13,13 @@ use crate::units;
 use infergate_judge::{limit_fraction, summary_ns};
 use infergate_receipts::{Metric, Receipt};
 
-/// The rules, in the order they are read: what makes the others' numbers no measure comes first. A new one is a function and a line.
-const RULES: &[fn(&Receipt) -> Option<String>] =
-    &[varies, long_prompts, keep_it_warm, slowest_by_hardware, few_samples];
+/// A piece of advice.
+type Rule = fn(&Receipt) -> Option<String>;
+
+/// The rules, in the order they are read. A new one is a function and a line.
+const RULES: &[Rule] = &[varies, long_prompts, keep_it_warm, slowest_by_hardware, few_samples];
+/// Those on how to measure.
+const OF_THE_RUN: &[Rule] = &[varies, few_samples];
 
 /// Samples of a case that vary by more than this are not steady.
 const CV_LIMIT: f64 = 0.20;
@@ -25,8 +30,10 @@ const ROOM: f64 = 0.5;
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let receipt = inputs.head.as_ref()?;
-    let advice: Vec<String> = RULES.iter().filter_map(|rule| rule(receipt)).collect();
-    Some(Section::new("recommendations", "Recommendations").with([advice]))
+    // Times that are no measure of the engine say nothing of it.
+    let rules = if unusable(inputs).is_some() { OF_THE_RUN } else { RULES };
+    let advice: Vec<String> = rules.iter().filter_map(|rule| rule(receipt)).collect();
+    Some(Section::new("recommendations", "What to do").with([advice]))
 }
 
 fn time(ns: f64) -> String {

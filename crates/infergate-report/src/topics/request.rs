@@ -131,7 +131,8 @@ fn starts(receipt: &Receipt) -> Table {
         .numbers("starts", "starts", |starts| starts.all.len())
         .about("fresh processes; TTFT and its parts are of the middle one")
         .table()
-        .noted("Cold: the first token of a fresh process, the model's load in it. Warm: the next request. The parts add up to the TTFT.")
+        .noted("Cold: the first token of a fresh process, the model's load in it. Warm: the next request. The parts add up to the TTFT. \
+                Cold starts count where processes are restarted or scaled, warm ones in steady operation.")
 }
 
 /// The timeline of a request: what TTFT, ITL, generation time and E2E are.

@@ -3,6 +3,7 @@
 use crate::figures;
 use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Unit};
+use crate::units;
 use infergate_core::case::{Case, Phase};
 use infergate_judge::limit_fraction;
 use infergate_receipts::{CaseRecord, Metric, Receipt};
@@ -80,8 +81,6 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         .about("prompt tokens / those of the shortest")
         .numbers("growth", "figure grows", |line| Cell::of(line.value / line.least, Unit::Times))
         .about("median / that of the shortest")
-        .numbers("change", "change", |line| Cell::of(line.value / line.least - 1.0, Unit::Change))
-        .about("against the shortest")
         .table();
     let findings: Vec<Finding> = families.iter().filter_map(growth).collect();
     let section = Section::new("scaling", "Scaling with the input").with([table]);
@@ -97,9 +96,16 @@ fn growth(family: &Family<'_>) -> Option<Finding> {
     }
     let (phase, figure) = (first.id.phase().name(), figures::name(family.figure));
     let (input, growth) = (to as f64 / from as f64, most / least);
-    Some(Finding::plain(format!(
-        "{phase}: from {from} to {to} prompt tokens the input grows {input:.1} times and {figure} {growth:.2} times"
-    )))
+    let varies =
+        [first, last].map(|case| figures::variation(family.figure, case).quantity().map_or(0.0, |cv| cv.value));
+    let (change, noise) = ((growth - 1.0).abs(), varies[0].max(varies[1]));
+    let how = match growth {
+        _ if change <= noise => format!("is not shown to change (processes differ by {})", units::percent(noise)),
+        growth if growth < 1.0 => format!("falls by {}", units::percent(change)),
+        growth if growth < input => format!("grows {growth:.2} times, less than the input"),
+        growth => format!("grows {growth:.2} times"),
+    };
+    Some(Finding::plain(format!("{phase}: from {from} to {to} prompt tokens ({input:.1} times) {figure} {how}")))
 }
 
 /// TTFT against prompt length, with the least time the hardware could take, where at least three lengths were measured.

@@ -17,7 +17,8 @@ const MOST_NAMED: usize = 4;
 /// What was decided, or the numbers; both where nothing but targets was judged. `None` where there is no number to say.
 pub fn of(inputs: &Inputs, headline: Option<&Headline>) -> Option<String> {
     let numbers = || unusable(inputs).or_else(|| of_run(inputs)).or_else(|| of_load(inputs));
-    let Some(Headline { said, .. }) = headline else { return numbers() };
+    let Some(Headline { ended, said, .. }) = headline else { return numbers() };
+    let said = format!("{ended}: {said}");
     let is_of_targets = |verdict: &Verdict| {
         !verdict.rows.is_empty() && verdict.rows.iter().all(|row| matches!(row.evidence, Evidence::Target(_)))
     };

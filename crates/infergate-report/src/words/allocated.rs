@@ -13,7 +13,7 @@ const MOST_FRAMES: usize = 2;
 /// Characters of a frame.
 const MOST_CHARACTERS: usize = 100;
 
-/// `24 more allocations a token, 36.0 KiB more, in Vec::from_iter at src/step.rs:140, called by attend at src/step.rs:131`; of as many
+/// `24 more allocations a token, 36.0 KiB more, in Vec::from_iter at src/step.rs:140, called by attend at src/step.rs:131`, each as code; of as many
 /// allocations their bytes alone.
 pub fn lines(allocated: &Allocated) -> Vec<String> {
     let each = match allocated.id.phase() {
@@ -35,7 +35,8 @@ pub fn lines(allocated: &Allocated) -> Vec<String> {
             (number, bytes) => format!("{} {each}", number.or(bytes)?),
         };
         let frames = place.frames.iter().take(MOST_FRAMES);
-        let frames: Vec<String> = frames.map(|frame| printable_within(frame, MOST_CHARACTERS).into_owned()).collect();
+        let frames: Vec<String> =
+            frames.map(|frame| format!("`{}`", printable_within(frame, MOST_CHARACTERS))).collect();
         Some(format!("{said}, in {}", frames.join(", called by ")))
     };
     allocated.places.iter().filter_map(line).take(MOST_NAMED).collect()
@@ -56,7 +57,7 @@ mod tests {
         };
         let places = vec![place(6.0, 8192.0), place(4.0, 8192.0), place(3.0, 4096.0), place(4.0, 4096.0)];
         let said = lines(&Allocated { id: "decode/p8".parse().expect("a case"), places });
-        let at = "in attend at src/step.rs:1, called by step";
+        let at = "in `attend at src/step.rs:1`, called by `step`";
         let more =
             ["2 more allocations a token, 4.00 KiB more", "4.00 KiB more a token", "1 fewer allocations a token"];
         assert_eq!(said, more.map(|more| format!("{more}, {at}")));

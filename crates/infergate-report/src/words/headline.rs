@@ -1,5 +1,5 @@
-//! What happened, in one sentence: the first line of a comment, the last of a terminal, `headline` in the verdict file. It is made
-//! of the verdict's rows and notes alone: the worst row of each kind, then how the other cases ended, or what a pass rests on.
+//! What happened, in one line: the first of a comment, the last of a terminal, `headline` in the verdict file. It is made of the
+//! verdict's rows and notes alone: the worst row of each kind, or what a pass rests on.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,10 +11,23 @@ use infergate_receipts::{
     Verdict, VerdictRow,
 };
 
-/// The sentence, on one line and fit for a terminal.
+/// `3 of 5 regressed: decode/p128 +10.4 % (28.3 to 31.2 ms)`, fit for a terminal.
+pub fn line(verdict: &Verdict) -> String {
+    format!("{}: {}", outcome(verdict), of(verdict))
+}
+
+/// How it ended, and of how many cases: `3 of 5 regressed`.
+pub fn outcome(verdict: &Verdict) -> String {
+    let words = verdict.verdict.words();
+    let so = subjects(cases(verdict).filter(|row| row.outcome == verdict.verdict)).len();
+    let all = subjects(cases(verdict)).len();
+    let is_of_cases = verdict.verdict.exit_code() != 0 && so > 0 && all > 1 && whole_run(verdict).is_none();
+    if is_of_cases { format!("{so} of {all} {words}") } else { words.into() }
+}
+
+/// The rest of the line.
 pub fn of(verdict: &Verdict) -> String {
-    let shown = shown(verdict);
-    let mut parts = whole_run(verdict).map_or_else(|| clauses(&shown), |why| vec![why]);
+    let mut parts = whole_run(verdict).map_or_else(|| clauses(&shown(verdict)), |why| vec![why]);
     if verdict.verdict.exit_code() == 0 {
         parts.extend(rests_on(verdict));
     } else if parts.is_empty() {
@@ -23,9 +36,8 @@ pub fn of(verdict: &Verdict) -> String {
     if verdict.passes_undecided() {
         parts.push("undecided = \"warn\" lets it pass".into());
     }
-    let sentence = if parts.is_empty() { "nothing was compared".into() } else { parts.join("; ") };
-    let others = others(verdict, &shown).map_or_else(String::new, |others| format!(". {others}"));
-    printable(&(sentence + &others)).into_owned()
+    let line = if parts.is_empty() { "nothing was compared".into() } else { parts.join("; ") };
+    printable(&line).into_owned()
 }
 
 /// The rows that it names: what fails; else what is open; else what a pass has that somebody has to know. By the kind of evidence, and
@@ -64,18 +76,15 @@ fn size(row: &VerdictRow) -> f64 {
     }
 }
 
-/// The first row of each kind, and how many more subjects there are.
+/// The first row of each kind.
 fn clauses(rows: &[&VerdictRow]) -> Vec<String> {
-    let kinds = rows.chunk_by(|a, b| kind(a) == kind(b));
-    let clause = |rows: &[&VerdictRow]| {
-        let first = *rows.first()?;
-        let more = subjects(rows.iter().copied()).len() - 1;
-        let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
-        // What it runs and where it is slower stand below.
-        let changed = words::changed(first).filter(|_| first.outcome.exit_code() == 1);
-        Some(changed.unwrap_or_else(|| words::decided(first)) + &more)
+    let firsts = rows.chunk_by(|a, b| kind(a) == kind(b)).filter_map(|rows| rows.first());
+    // What it runs and where it is slower stand below.
+    let clause = |row: &VerdictRow| match row.outcome.exit_code() {
+        1 => words::changed(row).unwrap_or_else(|| words::found(row)),
+        _ => words::decided(row),
     };
-    kinds.filter_map(clause).collect()
+    firsts.map(|row| clause(row)).collect()
 }
 
 fn subjects<'a>(rows: impl Iterator<Item = &'a VerdictRow>) -> HashSet<&'a Subject> {
@@ -105,27 +114,10 @@ fn cases(verdict: &Verdict) -> impl Iterator<Item = &VerdictRow> {
     verdict.rows.iter().filter(is_case).filter(|row| !matches!(row.evidence, Evidence::Memory(_)))
 }
 
-/// `Other cases: 3 pass, 1 inconclusive`.
-fn others(verdict: &Verdict, shown: &[&VerdictRow]) -> Option<String> {
-    let shown = subjects(shown.iter().copied());
-    let mut worst: BTreeMap<&Subject, Outcome> = BTreeMap::new();
-    for row in cases(verdict).filter(|row| verdict.verdict.exit_code() != 0 && !shown.contains(&row.subject)) {
-        let is_pass = row.outcome.exit_code() == 0 && row.outcome != Outcome::Advisory;
-        let outcome = if is_pass { Outcome::Pass } else { row.outcome };
-        let known = worst.entry(&row.subject).or_insert(outcome);
-        if outcome.severity() > known.severity() || *known == Outcome::Advisory {
-            *known = outcome;
-        }
-    }
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    worst.values().for_each(|outcome| *counts.entry(outcome.words()).or_default() += 1);
-    let counts: Vec<String> = counts.iter().rev().map(|(words, count)| format!("{count} {words}")).collect();
-    (!counts.is_empty()).then(|| format!("Other cases: {}", counts.join(", ")))
-}
-
 /// `5 cases with the same output, none slower (a slowdown from 2.6 % on would show), no leak in 100 runs (1 B in each run would show)`.
 fn rests_on(verdict: &Verdict) -> Option<String> {
-    let count = subjects(cases(verdict)).len();
+    // What only has targets was compared with nothing.
+    let count = subjects(cases(verdict).filter(|row| !matches!(row.evidence, Evidence::Target(_)))).len();
     let is_load = cases(verdict).all(|row| matches!(row.subject, Subject::Load(_)));
     let noun = if is_load { "load level" } else { "case" };
     let cases = (count > 0).then(|| units::many(count, noun) + &outputs(verdict));

@@ -4,7 +4,7 @@ use crate::inputs::{Inputs, commit};
 use crate::{units, words};
 use infergate_receipts::shell::flag;
 use infergate_receipts::{
-    Against, Build, BuiltWith, Evidence, Note, Outcome, PairedReceipt, Statistic, TimeEvidence, Verdict, VerdictRow,
+    Build, BuiltWith, Evidence, Note, Outcome, PairedReceipt, Statistic, TimeEvidence, Verdict, VerdictRow,
 };
 
 /// Both sides in one line: `base dde2501974, head da0836b985 with changes`.
@@ -76,48 +76,27 @@ fn stored(time: &TimeEvidence) -> Option<String> {
     Some(format!("Head is one session, base is {sessions}{days}{step}, measured at other times.{level}"))
 }
 
-/// What was measured about the cause of each failure, each sentence once with the subjects that it is of.
-pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
+/// What was measured about the cause of each failure: its subject, and the lines on it, the nearest first.
+pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<(String, Vec<String>)> {
     let explained = inputs.paired.iter().flat_map(|paired| &paired.explained);
-    let explained = explained.map(|explained| (explained.id, words::explained::lines(explained)));
+    let explained = explained.map(|explained| (explained.id.to_string(), words::explained::lines(explained)));
     let allocated = inputs.paired.iter().flat_map(|paired| &paired.allocated);
-    let allocated = allocated.map(|allocated| (allocated.id, words::allocated::lines(allocated)));
-    let lines = explained.chain(allocated);
-    let mut places: Vec<String> =
-        lines.flat_map(|(id, lines)| lines.into_iter().map(move |line| format!("{id}: {line}"))).collect();
-    let failed = verdict.rows.iter().filter(|row| row.outcome.exit_code() == 1);
-    places.extend(words::grouped(failed, |row| place(row, verdict, inputs)));
-    // What changed anywhere is a place to look at where nothing nearer is known.
-    if places.is_empty() && verdict.exit_code == 1 {
-        let is_change = |note: &&Note| matches!(note, Note::CodeChanged { .. });
-        places.extend(verdict.notes.iter().filter(is_change).map(words::note));
-    }
-    places
+    let allocated = allocated.map(|allocated| (allocated.id.to_string(), words::allocated::lines(allocated)));
+    let is_leak = |row: &&VerdictRow| row.outcome.exit_code() == 1 && matches!(row.evidence, Evidence::Memory(_));
+    let leaks = verdict.rows.iter().find(is_leak).and_then(|row| Some((row.subject.to_string(), vec![leak(inputs)?])));
+    explained.chain(allocated).chain(leaks).filter(|(_, lines)| !lines.is_empty()).collect()
+}
+
+/// Where the memory that outlives its run is allocated.
+fn leak(inputs: &Inputs) -> Option<String> {
+    let site = inputs.memory_record()?.sites.first()?;
+    let frames: Vec<String> = site.frames.iter().take(3).map(|frame| format!("`{frame}`")).collect();
+    Some(format!("memory that outlives its run is allocated in {}", frames.join(", called by ")))
 }
 
 /// Whether a note says how often the gate is wrong, as [`how_sure`] does.
 pub fn is_of_errors(note: &Note) -> bool {
     matches!(note, Note::OwnErrors { .. } | Note::OwnErrorsUnknown { .. })
-}
-
-/// What was measured about the cause of a row that failed, in addition to its own numbers.
-fn place(row: &VerdictRow, verdict: &Verdict, inputs: &Inputs) -> Vec<String> {
-    match &row.evidence {
-        Evidence::Time(time) if time.statistic == Statistic::Median && time.against == Against::Base => {
-            let of_subject = verdict.rows.iter().filter(|other| other.subject == row.subject);
-            let parts = of_subject.filter_map(VerdictRow::time).filter(|part| !part.counted && part.ratio.is_some());
-            parts.map(|part| format!("its {} {}", part.metric.short(), words::change(part).shown())).collect()
-        }
-        Evidence::Memory(_) => {
-            let site = inputs.memory_record().and_then(|record| record.sites.first());
-            let frames = site.map(|site| site.frames.iter().take(3).map(String::as_str).collect::<Vec<_>>());
-            let place = |frames: Vec<&str>| {
-                format!("memory that outlives its run is allocated in {}", frames.join(", called by "))
-            };
-            frames.map(place).into_iter().collect()
-        }
-        _ => Vec::new(),
-    }
 }
 
 /// The command that gives this verdict again; `None` where it cannot be known.

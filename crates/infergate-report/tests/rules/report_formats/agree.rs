@@ -2,11 +2,13 @@
 
 use infergate_receipts::Scenario;
 use infergate_receipts::{Against, Evidence, LoadReceipt, Metric, Note, Outcome, TimeEvidence, Verdict, VerdictRow};
+use infergate_report::export::markup::prose;
 use infergate_report::inputs::Inputs;
 use infergate_report::model::Block;
 use infergate_report::terminal;
 use infergate_report::topics::report;
 use infergate_report::verdict_file::verdict_file;
+use infergate_report::words::headline::outcome;
 
 use crate::report_formats::load::{cell, of, table};
 use crate::report_formats::runs::{Answers, in_turn, level, receipt, server};
@@ -90,7 +92,7 @@ fn verdicts() -> Vec<Verdict> {
 fn a_verdict_is_the_same_on_the_terminal_in_a_comment_and_for_other_tools() {
     for verdict in verdicts() {
         let on_terminal = terminal::verdict("who", &verdict, "");
-        let (words, code) = (verdict.verdict.words(), verdict.exit_code);
+        let (words, code) = (outcome(&verdict), verdict.exit_code);
         let decision = on_terminal.lines().last().expect("a decision").to_owned();
         let plain = anstream::adapter::strip_str(&decision).to_string();
         assert!(plain.starts_with(&format!("verdict: {words} (exit {code})")), "{plain}");
@@ -101,7 +103,8 @@ fn a_verdict_is_the_same_on_the_terminal_in_a_comment_and_for_other_tools() {
         assert_eq!((headline.outcome, headline.exit_code), (verdict.verdict, code));
         let said = &headline.said;
         assert!(plain.ends_with(&format!("(exit {code}): {said}")), "{plain} {said}");
-        assert_eq!(verdict_file(&verdict, &inputs).headline, *said);
+        let line = format!("{words}: {said}");
+        assert_eq!(verdict_file(&verdict, &inputs).headline, line);
         for block in page.sections.iter().flat_map(|section| &section.blocks) {
             let Block::List(said) = block else { continue };
             for said in said {
@@ -110,7 +113,8 @@ fn a_verdict_is_the_same_on_the_terminal_in_a_comment_and_for_other_tools() {
         }
 
         let comment = file(&inputs, "comment.md");
-        assert!(comment.contains(&format!("infergate: {words}\n")), "{comment}");
+        let heading = comment.lines().nth(1).and_then(|line| line.split_once(' ')?.1.split_once(' '));
+        assert_eq!(heading.map(|(_, heading)| heading), Some(&*prose(&line)), "{comment}");
         let is_unjudged = verdict.rows.iter().any(|row| row.outcome == Outcome::Advisory);
         assert!(!is_unjudged || said.contains("advisory"), "{said}");
         let junit = file(&inputs, "junit.xml");

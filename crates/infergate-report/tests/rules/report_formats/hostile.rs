@@ -87,15 +87,19 @@ fn well_formed(name: &str, text: &str) {
     assert!(!text.contains("<script") && !text.contains("<img"), "{name}");
 }
 
+/// The one link that a comment has by itself.
+const OURS: &str =
+    "[what now?](https://github.com/infergate/infergate/blob/main/docs/how-to/fix-a-failed-pull-request.md)";
+
 fn nothing_is_live(name: &str, text: &str) {
-    let live = ["<script", "<img", "http://", "](javascript", "](http", "@octocat", "@-evil", "#1", ":lock:"];
+    let live = ["<script", "<img", "http://", "](javascript", "](http", "@octocat", "@-evil", "#1"];
     let (mut in_block, mut columns) = (false, None);
     for line in text.lines() {
         if line.starts_with("```") {
             in_block = !in_block;
         }
         // An escaped bracket is no link's.
-        let bare = without_code(line).replace("\\[", "").replace("\\]", "");
+        let bare = without_code(line).replace("\\[", "").replace("\\]", "").replace(OURS, "");
         assert!(in_block || !live.iter().any(|bad| bare.contains(bad)), "{name}: {line}");
         assert!(in_block || !line.starts_with("::"), "{name}: {line}");
         let count = line.replace("\\|", "").matches('|').count();

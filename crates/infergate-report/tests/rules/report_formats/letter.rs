@@ -110,6 +110,7 @@ fn small() -> Report {
         headline: Some(infergate_report::model::Headline {
             outcome: Outcome::Regressed,
             exit_code: 1,
+            ended: "1 of 2 regressed".into(),
             said: "decode 2.1 % slower".into(),
         }),
         sections: vec![
