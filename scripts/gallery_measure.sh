@@ -1,76 +1,77 @@
 #!/usr/bin/env bash
-# Measures documents of the gallery and reports them below target/gallery. `bash scripts/gallery_measure.sh [NAME...]`; the names are
-#   users      GPT-2 under load: percentiles by the number of users, 1 to 50
-#   smollm2    one request of a real model taken apart, cold and warm
-#   latency    three lengths of prompt and answer, with one thread and then with two
-#   scenarios  four scenarios, 1 to 32 users
-#   endpoints  two servers, one of them with its model in two precisions, side by side, by scripts/llama_cpp_server.sh
-# and all of them where none is named. They take hours, want a quiet machine, and need python3 with pip for the model (98 MB).
-# COMMAND names a command that was built already (`cargo xtask` if none is given), WORKER a bench binary, SERVE the example
-# serve, SPEC another model for scenarios, GALLERY another folder. SHORT=1 tries each of them on little, below
-# target/gallery-short: what it measures says nothing.
+# Measures the five documents of docs/gallery anew and writes their pages. `bash scripts/gallery_measure.sh [NAME...]`:
+#   request    one request of a real model, taken apart
+#   latency    GPT-2 at three lengths of prompt and answer, and an earlier run at other lengths beside it
+#   users      GPT-2 for 1 to 50 users
+#   scenarios  GPT-2 in four scenarios, for 1 to 8 users
+#   providers  two servers of one model, in 4 bits and in 32, at made-up prices
+# All take 40 minutes of a quiet machine with two cores, and python3 with pip for the model (98 MB). The receipts stay small: few requests,
+# short answers. COMMAND, WORKER and SERVE name programs that are built already: the command, the bench `inference`, the example `serve`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 read -ra command <<< "${COMMAND:-cargo xtask}"
 names=("$@")
-if [ $# -eq 0 ]; then names=(users smollm2 latency scenarios endpoints); fi
+if [ $# -eq 0 ]; then names=(request latency users scenarios providers); fi
 worker=()
 if [ -n "${WORKER:-}" ]; then worker=(--worker "$WORKER"); fi
-short=${SHORT:-}
-if [ -n "$short" ]; then export GALLERY=target/gallery-short; fi
 # What reads models from files.
 export INFERGATE_BENCH_FEATURES=infergate-candle/models
-folder=${GALLERY:-target/gallery}
-mkdir -p "$folder"
+export NO_PROXY="${NO_PROXY:+$NO_PROXY,}127.0.0.1"
+folder=docs/gallery
+started=()
+finish() { if [ ${#started[@]} -gt 0 ]; then kill "${started[@]}" 2> /dev/null || true; fi; }
+trap finish EXIT
 
-# An invalid run (exit 3) is kept too: its report says so first.
-load() { "${command[@]}" load "${worker[@]}" "$@" || [ $? -eq 3 ]; }
+# An invalid run (exit 3) and missed targets (exit 1) are kept, too: the page says so first.
+load() { "${command[@]}" load "${worker[@]}" "$@" --out "$folder/$name.json" || [ $? -lt 4 ]; }
 bench() { "${command[@]}" bench "${worker[@]}" "$@"; }
-# The real model, or what stands for it.
-model() { if [ -n "$short" ]; then echo synthetic:tiny; else bash .ci/fetch-model; fi; }
 
-users() {
-    local size=(--users 1,10,20,30,40,50 --requests 300 --input-tokens 64 --output-tokens 16) spec=synthetic:gpt2
-    if [ -n "$short" ]; then size=(--users 1,2 --requests 20 --input-tokens 16 --output-tokens 4) spec=synthetic:tiny; fi
-    load --target "local:$spec" "${size[@]}" --out "$folder/users.json"
+request() {
+    bench --model "$(bash .ci/fetch-model)" --keep-text --runs 10 --seconds-per-case 2 \
+        --cases prefill/p128,decode/p128,generate/p128-o64 --out "$folder/request.json"
 }
 
-smollm2() {
-    local size=(--runs 10 --cases prefill/p128,decode/p128,generate/p128-o64)
-    if [ -n "$short" ]; then size=(--runs 3 --seconds-per-case 0 --cases prefill/p16,decode/p16,generate/p16-o8); fi
-    bench --model "$(model)" --keep-text "${size[@]}" --out "$folder/smollm2.json"
-}
-
-# Enough samples for a P99 of the longest case: 368 of three processes. The run before takes less.
 latency() {
-    local cases=prefill/p128,prefill/p512,prefill/p1024,decode/p128,decode/p512,decode/p1024
-    local before=30 after=1300
-    cases+=,generate/p128-o64,generate/p512-o128,generate/p1024-o256
-    if [ -n "$short" ]; then
-        cases=prefill/p16,prefill/p64,decode/p16,decode/p64,generate/p16-o8,generate/p64-o16 before=0 after=0
-    fi
-    local run=(--model "$(model)" --dtype f32 --runs 3 --cases "$cases")
-    bench "${run[@]}" --threads 1 --seconds-per-case $before --out "$folder/latency-before.json"
-    bench "${run[@]}" --threads 2 --seconds-per-case $after --out "$folder/latency.json"
+    local cases=prefill/p128,decode/p128,generate/p128-o64,prefill/p512,decode/p512,generate/p512-o128
+    cases+=,prefill/p768,decode/p768,generate/p768-o256
+    bench --model synthetic:gpt2 --runs 4 --seconds-per-case 3 --cases prefill/p30,decode/p30,generate/p30-o50 \
+        --out "$folder/latency-before.json"
+    bench --model synthetic:gpt2 --runs 5 --seconds-per-case 6 --cases "$cases" --out "$folder/latency.json"
 }
 
-# The scenarios that `load` has, at their lengths where the model's context has room for them.
-scenarios() {
-    local size=(--users 1,2,4,8,16,32 --requests 40)
-    if [ -n "$short" ]; then size=(--context 64 --users 1,2,4 --requests 12); fi
-    load --target "local:${SPEC:-$(model)}" --dtype f32 "${size[@]}" --out "$folder/scenarios.json"
+users() { load --target local:synthetic:gpt2 --users 1,10,20,30,40,50 --requests 30 --input-tokens 64 --output-tokens 8; }
+
+scenarios() { load --target local:synthetic:gpt2 --context 256 --users 1,2,4,8 --requests 6; }
+
+# Starts the example server with "$@" and puts its address and its model's name into $url and $served.
+serve() {
+    local log
+    log=$(mktemp "$PWD/target/serve-XXXXXX")
+    "${SERVE:-target/release/examples/serve}" --port 0 --model "$model" "$@" > "$log" &
+    started+=($!)
+    until url=$(grep -m1 '^http' "$log"); do sleep 0.2; done
+    served=$(python3 -c 'import json, sys, urllib.request as u; print(json.load(u.urlopen(sys.argv[1] + "/v1/models"))["data"][0]["id"])' "$url")
+    rm "$log"
 }
 
-endpoints() {
-    local size=()
-    if [ -n "$short" ]; then size=(PROMPTS=5 TOKENS=8 REQUESTS=30); fi
-    env "${size[@]}" bash scripts/llama_cpp_server.sh endpoints
+providers() {
+    local model url served targets=()
+    model=$(bash .ci/fetch-model)
+    if [ -z "${SERVE:-}" ]; then cargo build --quiet --release --package infergate-candle --example serve; fi
+    serve --slots 4
+    targets+=(--target "four-bit=$url" --model "four-bit=$served" --price four-bit=0.05,0.20)
+    serve --slots 1 --queue 0 --dtype f32
+    targets+=(--target "full=$url" --model "full=$served" --price full=0.10,0.40)
+    # Their number is odd, so that each prompt goes to both.
+    python3 scripts/llama_cpp_check.py prompts 25 48 > target/providers.jsonl
+    load "${targets[@]}" --api completions --dataset target/providers.jsonl --input-tokens 32 --output-tokens 48 --users 1,4 \
+        --requests 60 --tokenizer "$model"
 }
 
 for name in "${names[@]}"; do
     case $name in
-    users | smollm2 | latency | scenarios | endpoints) "$name" ;;
-    *) echo "error: there is no document $name, only users, smollm2, latency, scenarios and endpoints" >&2; exit 2 ;;
+    request | latency | users | scenarios | providers) "$name" ;;
+    *) echo "error: there is no document $name, only request, latency, users, scenarios and providers" >&2; exit 2 ;;
     esac
-    bash scripts/gallery.sh "$name"
 done
+bash scripts/gallery.sh "${names[@]}"

@@ -3,11 +3,10 @@
 # `bash scripts/llama_cpp_server.sh [STEP...]`; the steps are
 #   load       users on the server, and every answer's tokens by our tokenizer beside the server's own count
 #   gate       two commits whose servers have the same setting through the paired gate with four users, then two of different settings
-#   endpoints  this server and our example `serve` with the model as it is and as f32, side by side: target/gallery/endpoints.json (GALLERY: another folder)
 # and all of them where none is named. Everything else lies in target/llama-cpp, and every process ends with the script.
-# Needs python3 with pip and venv, a C++ compiler and cargo. COMMAND, WORKER and SERVE name programs that were built already:
-# the command (`cargo xtask` if none is given), the bench binary `inference` and the example `serve`. PROMPTS (48; 41), TOKENS (48;
-# 128) and USERS (1,4; 1,2) set the size of load and of endpoints, REQUESTS (123) that of endpoints, BUDGET (25m) the time of each gate.
+# Needs python3 with pip and venv, a C++ compiler and cargo. COMMAND and WORKER name programs that were built already: the command
+# (`cargo xtask` if none is given) and the bench binary `inference`. PROMPTS (48), TOKENS (48) and USERS (1,4) set the size of load,
+# BUDGET (25m) the time of each gate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -15,7 +14,7 @@ read -ra command <<< "${COMMAND:-cargo xtask}"
 # It is run in another folder, too.
 if [ -f "${command[0]}" ]; then command[0]=$(realpath "${command[0]}"); fi
 steps=("$@")
-if [ $# -eq 0 ]; then steps=(load gate endpoints); fi
+if [ $# -eq 0 ]; then steps=(load gate); fi
 
 results=$root/target/llama-cpp
 python=$results/venv/bin/python
@@ -26,11 +25,6 @@ if ! "$python" -c 'import llama_cpp.server.app' 2> "$results/import.txt"; then
     CMAKE_ARGS=-DLLAVA_BUILD=OFF "$python" -m pip install --quiet 'llama-cpp-python[server]==0.3.36'
 fi
 model=$(bash .ci/fetch-model)
-serve=${SERVE:-}
-if [ -z "$serve" ] && [[ " ${steps[*]} " == *" endpoints "* ]]; then
-    cargo build --quiet --profile bench --package infergate-candle --example serve
-    serve=target/release/examples/serve
-fi
 
 started=()
 wrong=0
@@ -122,45 +116,10 @@ TOML
     gate 1 --allow-output-change
 }
 
-# Starts the example `serve` with the settings in "$@" on one thread, and puts its URL into $url and its model's name into $served.
-ours() {
-    local out=$results/serve-${#started[@]}
-    : > "$out.txt"
-    # Its first line, alone on stdout, is its address.
-    "$serve" --threads 1 --port 0 "$@" > "$out.txt" 2> "$out.log" &
-    started+=($!)
-    for _ in $(seq 300); do
-        if [ -s "$out.txt" ]; then break; fi
-        sleep 0.2
-    done
-    url=$(head -n 1 "$out.txt")
-    ready "$url/v1/models" "$out.log"
-    served=$("$python" -c 'import json, sys, urllib.request; print(json.load(urllib.request.urlopen(sys.argv[1]))["data"][0]["id"])' "$url/v1/models")
-}
-
-# Three servers, each on one thread, of which two at most compute at once, with prompts that go to each of them in turn: their number
-# and that of the servers have no common factor. Answers end where the model ends them or at TOKENS; ours goes on to TOKENS.
-# The one with a single place refuses what comes while it is taken (429). All have the tokenizer of the model, which counts where a
-# server does not. The prices are made up.
-step_endpoints() {
-    local folder=${GALLERY:-target/gallery} targets=()
-    mkdir -p "$folder"
-    target() { targets+=(--target "$1=$url" --model "$1=$2" --price "$1=$3"); }
-    llama --n_threads 1 --n_threads_batch 1
-    target llama-cpp-q4_1 smollm2 0.05,0.20
-    ours --model "$model" --slots 4
-    target candle-q4_1 "$served" 0.05,0.20
-    ours --model "$model" --dtype f32 --slots 1 --queue 0
-    target candle-f32 "$served" 0.10,0.40
-    "$python" scripts/llama_cpp_check.py prompts "${PROMPTS:-41}" "${TOKENS:-128}" > "$results/endpoints.jsonl"
-    load "${targets[@]}" --api completions --dataset "$results/endpoints.jsonl" --input-tokens 32 --output-tokens "${TOKENS:-128}" \
-        --users "${USERS:-1,2}" --requests "${REQUESTS:-123}" --tokenizer "$model" "${worker[@]}" --out "$folder/endpoints.json"
-}
-
 for step in "${steps[@]}"; do
     case $step in
-    load | gate | endpoints) "step_$step" ;;
-    *) echo "error: there is no step $step, only load, gate and endpoints" >&2; exit 2 ;;
+    load | gate) "step_$step" ;;
+    *) echo "error: there is no step $step, only load and gate" >&2; exit 2 ;;
     esac
 done
 exit $wrong
