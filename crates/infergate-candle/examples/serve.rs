@@ -93,7 +93,7 @@ fn main() -> Result<()> {
         }
         [ttft, itl] => {
             let (ttft, itl) = (Duration::from_millis(ttft), Duration::from_millis(itl));
-            let script = FakeScript { context_tokens: 8192, output_salt: arguments.salt, ..FakeScript::default() };
+            let script = FakeScript { context_tokens: 32_768, output_salt: arguments.salt, ..FakeScript::default() };
             let fake = FakeEngine::new(script, VirtualClock::default());
             let info = EngineInfo { model: "timed".into(), ..fake.info() };
             let (slots, running) = (arguments.slots, Vec::new());

@@ -13,14 +13,25 @@ use std::collections::HashSet;
 use anyhow::{Context, Result};
 
 use super::stored::Stored;
+use super::target::{at_best, judge_load};
 use super::{Policy, against_one_run, decide, differences, stretches};
 use infergate_receipts::{
     Against, Evidence, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Note, Outcome, Reason, Remedy,
-    Subject, TimeEvidence, Verdict, VerdictRow,
+    Subject, Target, TimeEvidence, Verdict, VerdictRow,
 };
 
-/// Judges a run against the baseline of its machine class, or against none.
+/// Judges a run against the baseline of its machine class, or against none. The targets of a policy are a suite's.
 pub fn judge(head: &LoadReceipt, base: Option<&LoadBaseline>, policy: &Policy) -> Result<Verdict> {
+    judge_with(head, base, policy, &[])
+}
+
+/// The same, and by targets of its levels.
+pub fn judge_with(
+    head: &LoadReceipt,
+    base: Option<&LoadBaseline>,
+    policy: &Policy,
+    targets: &[Target],
+) -> Result<Verdict> {
     head.ensure_whole()?;
     let run = LoadBaseline::from_receipt(head);
     let levels: Vec<&LoadSessionLevel> = run.sessions.iter().flat_map(|session| &session.levels).collect();
@@ -30,7 +41,7 @@ pub fn judge(head: &LoadReceipt, base: Option<&LoadBaseline>, policy: &Policy) -
     let of_levels = levels.iter().zip(head.requests_of_levels());
     let requests = of_levels.flat_map(|(level, requests)| judged.requests(level, &requests));
     let times = levels.iter().flat_map(|level| judged.times(level));
-    let rows = requests.chain(times).collect();
+    let rows = requests.chain(times).chain(judge_load(head, &levels, targets)).collect();
     Ok(decide((&head.invalid, head.partial), head.levels.is_empty(), policy, rows, notes))
 }
 
@@ -123,11 +134,8 @@ impl<'a> Run<'a> {
     /// Why nothing of a level is judged that the sessions know as `known`; `None` where it is.
     fn unjudged(&self, known: &[Known]) -> Option<Ending> {
         let head = self.head;
-        if let Some(what) = head.invalid.first() {
-            return Some((Outcome::Invalid, vec![Reason::Broken { what: what.clone() }], None));
-        }
-        if head.partial {
-            return Some((Outcome::Partial, vec![Reason::CutShort], None));
+        if let Some((outcome, reason)) = at_best(&head.invalid, head.partial) {
+            return Some((outcome, vec![reason], None));
         }
         let outcome = self.stored.without_baseline();
         if self.base.is_none() {

@@ -9,8 +9,8 @@ use infergate_core::case::{Case, Phase};
 use infergate_core::printable::first_of;
 use infergate_core::stats::{coefficient_of_variation, median};
 use infergate_receipts::{
-    BlockCase, CaseRecord, Counter, Evidence, Metric, Outcome, PairedReceipt, ProcessSamples, Reason, Receipt, Remedy,
-    Subject, Target, TargetEvidence, TargetMetric, VerdictRow,
+    BlockCase, CaseRecord, Counter, Evidence, LoadReceipt, LoadSessionLevel, Metric, Outcome, PairedReceipt,
+    ProcessSamples, Reason, Receipt, Remedy, Subject, Target, TargetEvidence, TargetMetric, VerdictRow,
 };
 
 /// The value of `record`: the median over processes of each process's median, the variation of all samples, or the largest
@@ -24,7 +24,7 @@ fn count(metric: TargetMetric, counters: &BTreeMap<String, Counter>) -> Option<f
 }
 
 fn timed(metric: TargetMetric, case: Case, processes: &[ProcessSamples]) -> Option<f64> {
-    if case.phase() == Phase::Bench {
+    if case.phase() == Phase::Bench || metric == TargetMetric::FailedPercent {
         return None;
     }
     let TargetMetric::Of(metric) = metric else {
@@ -53,6 +53,7 @@ fn values(metric: Metric, case: Case, process: &ProcessSamples) -> Vec<f64> {
 fn is_defined(metric: TargetMetric, case: Case) -> bool {
     let is_of_steps = matches!(metric, TargetMetric::Of(Metric::Itl | Metric::Tpot | Metric::DecodeSpeed));
     match case.phase() {
+        _ if metric == TargetMetric::FailedPercent => false,
         Phase::Prefill => !is_of_steps,
         Phase::Decode => is_of_steps || metric == TargetMetric::CvPercent,
         Phase::Generate => case.output_tokens() > 1 || !is_of_steps,
@@ -139,15 +140,39 @@ pub(super) fn judge(head: &Receipt, targets: &[Target]) -> Result<Vec<VerdictRow
     Ok(rows)
 }
 
+/// How a run ends that broke or was cut short; `None` for a sound one.
+pub(super) fn at_best(invalid: &[String], partial: bool) -> Option<(Outcome, Reason)> {
+    match invalid.first() {
+        Some(what) => Some((Outcome::Invalid, Reason::Broken { what: what.clone() })),
+        None if partial => Some((Outcome::Partial, Reason::CutShort)),
+        None => None,
+    }
+}
+
+/// One row per target and level of load that it names. A target that names none is not met.
+pub(super) fn judge_load(head: &LoadReceipt, levels: &[&LoadSessionLevel], targets: &[Target]) -> Vec<VerdictRow> {
+    let (at_best, summaries, mut rows) = (at_best(&head.invalid, head.partial), head.summaries(), Vec::new());
+    for target in targets {
+        let before = rows.len();
+        for (level, summary) in levels.iter().zip(&summaries) {
+            let subject = Subject::Load(level.name());
+            if target.names(&subject) {
+                let share = summary.failed_share().filter(|_| target.metric == TargetMetric::FailedPercent);
+                rows.push(row(target, subject, share.map(|share| 100.0 * share), false, at_best.clone()));
+            }
+        }
+        if rows.len() == before {
+            rows.push(row(target, Subject::Model, None, false, at_best.clone()));
+        }
+    }
+    rows
+}
+
 /// One row per target and case it names, by what was measured of head in its blocks. A target that names none is not met
 /// either; see [`ensure_targets_name`] for refusing it beforehand. One of a share may name cases of other shares, and
 /// criterion and divan benches have none of their metrics.
 pub(super) fn judge_pair(receipt: &PairedReceipt, targets: &[Target]) -> Vec<VerdictRow> {
-    let at_best = match receipt.invalid.first() {
-        Some(what) => Some((Outcome::Invalid, Reason::Broken { what: what.clone() })),
-        None if receipt.partial => Some((Outcome::Partial, Reason::CutShort)),
-        None => None,
-    };
+    let at_best = at_best(&receipt.invalid, receipt.partial);
     let (mut rows, is_of_benches) = (Vec::new(), receipt.head.engine.is_of_benches());
     for target in targets.iter().filter(|_| !is_of_benches) {
         let named = receipt.cases.iter().map(|case| case.id).filter(|case| target.names(&(*case).into()));

@@ -108,7 +108,8 @@ fn middle_gap_ns(gaps: &Values) -> Option<f64> {
 fn other_load(level: &LevelRecord, summary: &LevelSummary) -> Option<String> {
     let window = summary.window.filter(|_| summary.started > 0)?;
     let Some(users) = summary.users else { return late_client(level, window) };
-    let in_flight = summary.in_flight?;
+    // The server's own limit is a result, and the report says how many were in flight.
+    let in_flight = summary.in_flight.filter(|_| summary.kept_out() == 0)?;
     let is_off = (in_flight / f64::from(users) - 1.0).abs() > MAX_LOAD_OFF;
     let why = match summary.failures.is_empty() {
         true => "answers are too short to keep the users busy",

@@ -73,8 +73,6 @@ pub struct LevelSummary {
     pub output_tokens_per_s: Values,
     /// Tokens that came within the window of requests that did not fail, per second; `None` for one of several targets.
     pub system_tokens_per_s: Option<f64>,
-    /// Requests that started in the window, per second; `None` for one of several targets.
-    pub requests_per_s: Option<f64>,
     /// Requests in flight within the window, in the mean.
     pub in_flight: Option<f64>,
     /// Of an open loop's completed requests their start rate times their mean latency, as a share of how many of them were in
@@ -101,6 +99,28 @@ impl LevelSummary {
             Metric::OutputThroughput => &self.output_tokens_per_s,
             _ => &NONE,
         }
+    }
+
+    /// Requests that failed.
+    pub fn failed(&self) -> u64 {
+        self.failures.values().sum()
+    }
+
+    /// Requests that were not given up when the run ended.
+    pub fn ended(&self) -> u64 {
+        self.issued.saturating_sub(self.cancelled)
+    }
+
+    /// The part of these that failed.
+    pub fn failed_share(&self) -> Option<f64> {
+        (self.ended() > 0).then(|| self.failed() as f64 / self.ended() as f64)
+    }
+
+    /// Requests that the server's rate limit kept out (429), where they are most of those that failed; else 0. Their users wait, so
+    /// fewer are in flight than were asked for.
+    pub fn kept_out(&self) -> u64 {
+        let limited = self.failures.get(&FailureClass::Status429).copied();
+        limited.filter(|count| 2 * count >= self.failed()).unwrap_or(0)
     }
 
     /// What is known of the queue that its requests stood in.
@@ -150,7 +170,7 @@ fn summarise_some(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
         measured: measured.len(),
         counted: counted(&measured),
         cached_share: cached_share(&measured),
-        late_ns: Values::of(&measured, f64::INFINITY, |one| vec![one.sent_ns.saturating_sub(one.scheduled_ns) as f64]),
+        late_ns: Values::of(&measured, |one| vec![one.sent_ns.saturating_sub(one.scheduled_ns) as f64]),
         ttft_ns: values(Metric::Ttft),
         itl_ns: values(Metric::Itl),
         tpot_ns: values(Metric::Tpot),
@@ -158,16 +178,16 @@ fn summarise_some(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
         decode_tokens_per_s: values(Metric::DecodeSpeed),
         output_tokens_per_s: values(Metric::OutputThroughput),
         system_tokens_per_s: of_all.and_then(|window| system_tokens_per_s(&requests, window)),
-        requests_per_s: of_all.and_then(|window| requests_per_s(&requests, window)),
         in_flight: window.map(|window| in_flight(&requests, window)),
         little: None,
         client_cpu_share: level.client_cpu_ns.and_then(|cpu| Some(per_second(cpu as f64, level.wall_ns as f64)? / 1e9)),
     }
 }
 
-/// `throughput(N) / (N * throughput(1))`; `None` where either is not known.
+/// `throughput(N) / (N * throughput(1))`; `None` where either is not known, and where a rate limit kept requests out.
 pub fn scaling_efficiency(level: &LevelSummary, single: &LevelSummary) -> Option<f64> {
-    let alone = single.system_tokens_per_s.filter(|rate| *rate > 0.0 && single.users == Some(1))?;
+    let is_limited = level.kept_out() + single.kept_out() > 0;
+    let alone = single.system_tokens_per_s.filter(|rate| *rate > 0.0 && single.users == Some(1) && !is_limited)?;
     Some(level.system_tokens_per_s? / (f64::from(level.users?) * alone))
 }
 
@@ -202,6 +222,11 @@ fn class_of(record: &RequestRecord) -> Option<FailureClass> {
     record.failure.as_ref().map(|failure| failure.class)
 }
 
+/// Whether it was in flight when the run ended.
+pub fn is_given_up(record: &RequestRecord) -> bool {
+    class_of(record) == Some(FailureClass::Cancelled)
+}
+
 fn counted(measured: &[&RequestRecord]) -> Option<Counted> {
     let by_usage = |record: &&RequestRecord| record.output_tokens.is_some() || !record.chunk_tokens.is_empty();
     let how = if measured.iter().all(by_usage) {
@@ -226,7 +251,6 @@ fn cached_share(measured: &[&RequestRecord]) -> Option<f64> {
 
 /// Requests that did not fail, also those that were given up when the level was over: they were a part of the load.
 fn system_tokens_per_s(requests: &[&RequestRecord], window: Window) -> Option<f64> {
-    let given_up = |record: &RequestRecord| class_of(record) == Some(FailureClass::Cancelled);
     let completed = || requests.iter().filter(|record| record.failure.is_none());
     let pieces: usize = completed().map(|record| record.chunk_ns.len()).sum();
     // Nobody counted the tokens of one that was given up: its pieces hold as many as those of the others.
@@ -236,19 +260,14 @@ fn system_tokens_per_s(requests: &[&RequestRecord], window: Window) -> Option<f6
         if record.chunk_tokens.is_empty() {
             let pieces = record.chunk_ns.iter().filter(|ns| within(ns)).count() as f64;
             let own = record.tokens() as f64 / record.chunk_ns.len().max(1) as f64;
-            return pieces * if given_up(record) { each } else { own };
+            return pieces * if is_given_up(record) { each } else { own };
         }
         let pieces = record.chunk_ns.iter().zip(&record.chunk_tokens);
         pieces.filter(|(ns, _)| within(ns)).map(|(_, tokens)| f64::from(*tokens)).sum()
     };
-    let ran = requests.iter().copied().filter(|record| record.failure.is_none() || given_up(record));
+    let ran = requests.iter().copied().filter(|record| record.failure.is_none() || is_given_up(record));
     // A sum of nothing is -0.
     per_second(ran.map(|record| came(&record)).sum::<f64>() + 0.0, (window.to_ns - window.from_ns) as f64)
-}
-
-fn requests_per_s(requests: &[&RequestRecord], window: Window) -> Option<f64> {
-    let started = requests.iter().filter(|record| (window.from_ns..window.to_ns).contains(&record.scheduled_ns));
-    per_second(started.count() as f64, (window.to_ns - window.from_ns) as f64)
 }
 
 /// Time in flight of all requests within the window / its length.

@@ -21,11 +21,13 @@ pub enum TargetMetric {
     AllocationsPerToken,
     /// Counted live heap at its peak, above rest.
     PeakLiveBytes,
+    /// Requests that failed, of those of a level of load that were not given up when the run ended.
+    FailedPercent,
 }
 
 impl TargetMetric {
     /// Every metric a target can name.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Of(Metric::Ttft),
         Self::Of(Metric::Itl),
         Self::Of(Metric::Tpot),
@@ -35,6 +37,7 @@ impl TargetMetric {
         Self::CvPercent,
         Self::AllocationsPerToken,
         Self::PeakLiveBytes,
+        Self::FailedPercent,
     ];
 
     /// Its name in a target's text.
@@ -44,6 +47,7 @@ impl TargetMetric {
             Self::CvPercent => "cv_percent".into(),
             Self::AllocationsPerToken => "allocations_per_token".into(),
             Self::PeakLiveBytes => "peak_live_bytes".into(),
+            Self::FailedPercent => "failed_percent".into(),
         }
     }
 

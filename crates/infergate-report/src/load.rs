@@ -12,6 +12,8 @@ use infergate_receipts::{LoadReceipt, Outcome};
 
 /// Up to here a first token seems to come at once, or nearly so.
 pub const WAITED_FOR_NS: f64 = 300e6;
+/// From this gap on a stream seems to stall.
+pub const SLUGGISH_NS: f64 = 70e6;
 
 /// What a reader makes of a figure: each word holds below its limit, and the last one beyond.
 pub struct Feels {
@@ -25,7 +27,7 @@ pub fn feels(metric: Metric) -> Option<&'static Feels> {
     match metric {
         // Where most pieces come together with the one before, a reader waits for no gap of the middle.
         Metric::Itl => Some(&Feels {
-            steps: &[(1.0, "in bursts"), (20e6, "instant"), (70e6, "acceptable")],
+            steps: &[(1.0, "in bursts"), (20e6, "instant"), (SLUGGISH_NS, "acceptable")],
             last: "sluggish",
             bad: "sluggish",
         }),

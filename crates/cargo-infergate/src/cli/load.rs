@@ -25,7 +25,7 @@ use super::{output, outputs, pages, progress};
 use crate::config::current_folder;
 use crate::machine;
 use drawer::{Stage, drawn};
-use infergate_judge::load::judge as judge_load;
+use infergate_judge::load::judge_with;
 use infergate_load::client::audit::audit;
 use infergate_load::client::cpu::raise_connection_limit;
 use infergate_load::client::script_server::{self, Script};
@@ -47,6 +47,9 @@ use settings::{Settings, unix_ns};
 pub use flags::Load;
 use flags::{Commands, Merge};
 
+/// Failures that end a run with a verdict, where no targets are given and users are not searched for.
+const MANY_FAIL: f64 = 0.01;
+const FEW_FAIL: &str = "* failed_percent < 1";
 /// How often a wait for the common start looks whether it was given up.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -71,7 +74,9 @@ pub fn run(options: &Load) -> Result<i32> {
     let named = target::named(&options.target.target)?;
     let config = options.keys.config()?;
     let mut baseline: Option<LoadBaseline> = options.baseline.as_deref().map(read).transpose()?;
-    let wants_verdict = options.keys.has("require_baseline") || baseline.is_some() || options.json.is_some();
+    let has_targets = options.keys.has("targets");
+    let wants_verdict =
+        has_targets || options.keys.has("require_baseline") || baseline.is_some() || options.json.is_some();
     let targets = named.len();
     // Shards of one load may run on one machine.
     let kind = if options.shards.start_at.is_some() { Kind::Shared } else { Kind::Alone };
@@ -87,7 +92,7 @@ pub fn run(options: &Load) -> Result<i32> {
     if !receipt.shards.is_empty() {
         ensure!(
             !wants_verdict,
-            "one shard of a load gets no verdict; leave out --baseline, --require-baseline and --json, put the shards \
+            "one shard of a load gets no verdict; leave out --baseline, --require-baseline, --targets and --json, put the shards \
              together with `cargo xtask load merge`, and compare that receipt"
         );
     } else if baseline.is_none() {
@@ -116,11 +121,19 @@ pub fn run(options: &Load) -> Result<i32> {
     receipt.notes.extend(repeats::warnings(&receipt));
     receipt.partial = cancelled.load(Ordering::Relaxed);
     receipt.invalid = judge::reasons(&receipt);
-    let is_judged = wants_verdict || baseline.is_some();
     let mut written = Written::default();
     let is_kept = written.note(write_json(&out, &receipt));
-    let verdict = is_judged.then(|| judge_load(&receipt, baseline.as_ref(), &config.policy)).transpose()?;
     let code = code_of(receipt.partial, &receipt.invalid);
+    let fails = receipt.summaries().iter().any(|level| level.failed_share() >= Some(MANY_FAIL));
+    let is_judgeable = code == 0 && receipt.shards.is_empty() && settings.search_up_to.is_none();
+    // Those of infergate.toml are a suite's.
+    let mut targets = if has_targets { config.policy.targets.clone() } else { Vec::new() };
+    if fails && is_judgeable && !has_targets {
+        targets.push(FEW_FAIL.parse()?);
+    }
+    let is_judged = wants_verdict || baseline.is_some() || !targets.is_empty();
+    let judged = || judge_with(&receipt, baseline.as_ref(), &config.policy, &targets);
+    let verdict = is_judged.then(judged).transpose()?;
     let inputs = Inputs { load: Some(receipt), verdict, ..pages::inputs() };
     show(&inputs, is_judged || code != 0);
     if is_kept {
@@ -206,7 +219,12 @@ impl Run<'_> {
         }
         for scenario in 0..self.settings.scenarios.len() {
             for arrivals in &self.settings.loads {
-                self.level(scenario, *arrivals)?;
+                if !self.level(scenario, *arrivals)? {
+                    let (name, load) = (&self.settings.scenarios[scenario].name, arrivals.name());
+                    let note = format!("{name}: no request completed at {load}, so no further level ran");
+                    self.receipt.notes.push(note);
+                    break;
+                }
             }
             if let Some(most) = self.settings.search_up_to {
                 self.search(scenario, most)?;
@@ -276,11 +294,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Runs one level, after the client's accuracy under it is known; nothing once the run was asked to end.
-    fn level(&mut self, scenario: usize, arrivals: Arrivals) -> Result<()> {
+    /// Runs one level, after the client's accuracy under it is known; nothing once the run was asked to end. `false` where no request
+    /// completed, so that more users would be for nothing.
+    ///
+    /// # Errors
+    /// A target that refused a request before it completed one in the run.
+    fn level(&mut self, scenario: usize, arrivals: Arrivals) -> Result<bool> {
         self.audit(arrivals)?;
         if self.is_cancelled() {
-            return Ok(());
+            return Ok(true);
         }
         let plan = self.settings.level(scenario, arrivals, self.done, self.room);
         let label = format!("{}, {}", plan.shape.name, arrivals.name());
@@ -290,21 +312,32 @@ impl Run<'_> {
             self.line.above(|| output::line(&format!("the server says: {words}")));
             self.words.clone_from(words);
         }
+        if let Some((target, why)) = live.refused.get() {
+            bail!("target {}: {why}", target + 1);
+        }
+        let is_answered = outcome.level.requests.iter().any(|record| record.failure.is_none());
         if outcome.is_full {
             self.receipt
                 .notes
-                .push(format!("{label}: ended preflight, because the receipt holds no more; measure less in a run"));
+                .push(format!("{label}: ended early, because the receipt holds no more; measure less in a run"));
         }
         let seen = live.seen();
         self.room = self.room.saturating_sub(seen.pieces + REQUEST_WEIGHT * seen.issued);
-        self.receipt.levels.push(outcome.level);
+        let mut level = outcome.level;
+        if self.receipt.dataset_prompts.is_none() {
+            // Only answers to prompts that come again are compared.
+            level.requests.iter_mut().for_each(|record| record.output_sha256 = None);
+        }
+        self.receipt.levels.push(level);
         self.done += 1;
         self.kept.keep(self.receipt);
-        Ok(())
+        Ok(is_answered || self.is_cancelled())
     }
 
     fn stage(&self, label: String, stop: Option<Stop>) -> (Stage, Arc<Live>) {
-        (Stage { label, stop, done: self.done, total: self.total }, Arc::new(Live::new(self.cancelled.clone())))
+        let mut live = Live::new(self.cancelled.clone());
+        live.until_refused = true;
+        (Stage { label, stop, done: self.done, total: self.total }, Arc::new(live))
     }
 
     fn is_cancelled(&self) -> bool {

@@ -53,7 +53,7 @@ pub fn usual_baseline(config: &Config, receipt: &LoadReceipt) -> Result<Option<L
 pub fn ensure_no_targets<C>(keys: &Keys<C>) -> Result<()> {
     ensure!(
         !keys.has("targets"),
-        "--targets: they limit the cases of a suite; limits of a load run are --slo and --until-slo of `cargo xtask load`"
+        "--targets: they limit the cases of a suite; limits of a load run are --targets, --slo and --until-slo of `cargo xtask load`"
     );
     Ok(())
 }

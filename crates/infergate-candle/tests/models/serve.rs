@@ -99,7 +99,7 @@ fn it_names_its_model_and_what_is_wrong_with_a_request() {
     assert_eq!(models["data"][0]["id"], "timed");
     assert_eq!(server.ask("GET", "/health", &Value::Null).0, "200");
     for (request, reason) in [
-        (json!({ "prompt": "abc", "max_tokens": 8192 }), "do not fit the model's context of 8192"),
+        (json!({ "prompt": "abc", "max_tokens": 32_768 }), "do not fit the model's context of 32768"),
         (json!({ "prompt": [4_000_000_000_u32] }), "outside the vocabulary"),
         (json!({ "max_tokens": 2 }), "no prompt"),
     ] {

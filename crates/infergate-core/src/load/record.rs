@@ -63,7 +63,7 @@ pub struct RequestRecord {
     pub output_sha256: Option<String>,
     /// Attempts before this one that ended in 429 or 5xx, or met a connection that the server had just closed. The request's
     /// start never moves.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub retries: u32,
     /// Why it failed; `None` for one that completed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,8 +105,8 @@ fn is_false(mark: &bool) -> bool {
     !mark
 }
 
-fn is_zero(index: &u32) -> bool {
-    *index == 0
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Why a request failed.

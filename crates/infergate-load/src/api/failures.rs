@@ -15,6 +15,10 @@ pub fn of_status(status: u16) -> Option<Failure> {
     let (class, what) = match status {
         200..=299 => return None,
         429 => (FailureClass::Status429, "the server is full"),
+        400 | 413 | 422 => (
+            FailureClass::Status4xx,
+            "the server refused the request; shorten prompts that are too long for it (of load: --context), or send other fields",
+        ),
         400..=499 => (
             FailureClass::Status4xx,
             "the server refused the request; check the URL, the API, the name of the model and the key",

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
-use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop};
+use infergate_core::load::{Arrivals, RequestRecord, Stop};
 
 use crate::api::body::{Api, Wanted};
 use crate::client::cpu::shared_clock_ns;
@@ -20,6 +20,7 @@ use crate::plan::shard::Shard;
 use crate::plan::{LevelPlan, Prompts};
 use crate::receipt::Scenario;
 use crate::receipt::{AuditRecord, ErrorNs, LevelRecord};
+use crate::summary::is_given_up;
 use crate::target::live::Live;
 
 /// As a fast server answers some users, and as one answers many.
@@ -107,9 +108,6 @@ fn script_for(arrivals: Arrivals) -> (Script, u64) {
 pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i128) -> AuditRecord {
     let (mut stamps, mut gaps, mut wrong_requests) = (Vec::new(), Vec::new(), 0);
     // Those that were given up when the level was over have no end that could be compared.
-    let is_given_up = |record: &&RequestRecord| {
-        record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled)
-    };
     let requests: Vec<&RequestRecord> = level.requests.iter().filter(|record| !is_given_up(record)).collect();
     for record in &requests {
         match log.get(&record.request).filter(|written| is_same(record, written, script)) {

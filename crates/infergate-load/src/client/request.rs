@@ -71,6 +71,8 @@ pub struct Endpoint {
     /// What every request says.
     pub wanted: Wanted,
     limits: Limits,
+    /// It completed a request.
+    pub answered: Cell<bool>,
     /// The last answer that was looked at did not end soon [after `[DONE]`](AFTER_DONE).
     ends_late: Rc<Cell<bool>>,
     /// Those of answers so far, and the room for them, where they are kept.
@@ -132,7 +134,17 @@ impl Endpoint {
             Http::Two => format!("{}://{}{}", if url.is_tls { "https" } else { "http" }, url.authority(), url.path),
         };
         let path = path.parse().ok().context("--target: this path cannot be sent")?;
-        Ok(Self { dial, path, headers, http, wanted, limits, ends_late: Rc::default(), texts: None })
+        Ok(Self {
+            dial,
+            path,
+            headers,
+            http,
+            wanted,
+            limits,
+            answered: Cell::default(),
+            ends_late: Rc::default(),
+            texts: None,
+        })
     }
 
     /// Sends this header, too: `NAME: VALUE`.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use infergate_core::load::{Arrivals, FailureClass, Phases, RequestRecord, Starts, Window, unmark};
+use infergate_core::load::{Arrivals, Failure, FailureClass, Phases, RequestRecord, Starts, Window, unmark};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinSet, spawn_local, yield_now};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -242,7 +242,8 @@ impl Level {
         ns.saturating_sub(self.began_ns)
     }
 
-    /// Notes the end of a request, and how long those behind the last measured one are awaited.
+    /// Notes the end of a request, how long those behind the last measured one are awaited, and whether its target refuses what it is
+    /// asked.
     fn note_end(&self, record: &RequestRecord) {
         let now_ns = self.clock.now_ns();
         let mut phases = self.phases.borrow_mut();
@@ -252,6 +253,14 @@ impl Level {
         }
         self.ended.notify_one();
         self.live.ended(record.failure.is_some());
+        let answered = &self.endpoints[record.target as usize].answered;
+        match &record.failure {
+            None => answered.set(true),
+            Some(Failure { class: FailureClass::Status4xx | FailureClass::Tls, detail, .. }) if !answered.get() => {
+                _ = self.live.refused.set((record.target, detail.clone()));
+            }
+            Some(_) => {}
+        }
     }
 
     fn order(&self, turn: Turn, target: usize) -> Order {

@@ -40,7 +40,10 @@ impl Tls {
         match self.connector.connect(self.host.clone(), connection).await {
             Ok(session) => Ok(Box::new(session)),
             // rustls names certificates and alerts here, nothing of the user's.
-            Err(error) => Err(failure(FailureClass::Tls, format!("no TLS session: {error}"))),
+            Err(error) => Err(failure(
+                FailureClass::Tls,
+                format!("no TLS session: {error}; check whether the URL begins with https://, and the certificate"),
+            )),
         }
     }
 }

@@ -9,6 +9,15 @@ use crate::receipt::{
 use crate::summary::{LevelSummary, by_start, summarise, summarise_target};
 
 impl LoadReceipt {
+    /// A summary of each level of the session that this run is.
+    pub fn summaries(&self) -> Vec<LevelSummary> {
+        let summary = |(level, _, target, _): Part<'_>| match self.targets.len() > 1 {
+            true => summarise_target(level, target),
+            false => summarise(level),
+        };
+        parts(self).map(summary).collect()
+    }
+
     /// The requests behind each level of the session that this run is, in the order of their starts.
     pub fn requests_of_levels(&self) -> Vec<Vec<&RequestRecord>> {
         parts(self).map(|(level, _, target, _)| by_start(level, Some(target))).collect()
@@ -38,24 +47,24 @@ impl LoadBaseline {
 
 impl From<&LoadReceipt> for LoadSession {
     fn from(receipt: &LoadReceipt) -> Self {
-        let several = receipt.targets.len() > 1;
-        let level = |(level, scenario, index, target): (&LevelRecord, &Scenario, u32, &TargetRecord)| {
-            if several {
-                return LoadSessionLevel::of(level, scenario, &summarise_target(level, index), target.name());
-            }
-            LoadSessionLevel::of(level, scenario, &summarise(level), "")
+        let level = |((level, scenario, _, target), summary): (Part<'_>, LevelSummary)| {
+            let name = if receipt.targets.len() > 1 { target.name() } else { "" };
+            LoadSessionLevel::of(level, scenario, &summary, name)
         };
         Self {
             created: receipt.created.clone(),
             step: false,
             conditions: conditions(receipt),
-            levels: parts(receipt).map(level).collect(),
+            levels: parts(receipt).zip(receipt.summaries()).map(level).collect(),
         }
     }
 }
 
-/// What becomes a level of a session: each level, of each target, with its scenario.
-fn parts(receipt: &LoadReceipt) -> impl Iterator<Item = (&LevelRecord, &Scenario, u32, &TargetRecord)> {
+/// What becomes a level of a session: a level, its scenario, and a target with its number.
+type Part<'a> = (&'a LevelRecord, &'a Scenario, u32, &'a TargetRecord);
+
+/// Each of them.
+fn parts(receipt: &LoadReceipt) -> impl Iterator<Item = Part<'_>> {
     let levels = receipt.levels.iter().filter_map(move |level| {
         let scenario = receipt.scenarios.get(usize::try_from(level.scenario).ok()?)?;
         Some((level, scenario))
@@ -73,7 +82,7 @@ impl LoadSessionLevel {
             scenario: scenario.clone(),
             arrivals: level.arrivals,
             issued: summary.issued,
-            failed: summary.failures.values().sum::<u64>().saturating_sub(wrong_length),
+            failed: summary.failed().saturating_sub(wrong_length),
             wrong_length,
             measured: summary.measured as u64,
             ttft_p50_ns: summary.ttft_ns.at(0.5),

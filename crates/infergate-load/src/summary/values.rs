@@ -13,21 +13,19 @@ pub struct Values {
     pub values: Vec<f64>,
     /// The requests they are from: gaps of one request are not independent of each other.
     pub requests: usize,
-    /// Requests that failed. Each counts in a percentile like one that completed, with the worst value there is.
+    /// Requests that failed. Each counts in a percentile like one that completed, infinitely slow; a speed has none of them.
     pub failed: usize,
-    /// The worst value: infinity for a time, 0 for a speed.
-    worst: f64,
     /// How many values each request gave; 0: it failed.
     counts: Vec<usize>,
 }
 
 impl Values {
     /// Of no request.
-    pub const NONE: Self = Self { values: Vec::new(), requests: 0, failed: 0, worst: 0.0, counts: Vec::new() };
+    pub const NONE: Self = Self { values: Vec::new(), requests: 0, failed: 0, counts: Vec::new() };
 
     /// Values of `requests` in the order of their starts. Requests that completed and have none are left out.
-    pub fn of(requests: &[&RequestRecord], worst: f64, values: impl Fn(&RequestRecord) -> Vec<f64>) -> Self {
-        let mut found = Self { worst, ..Self::default() };
+    pub fn of(requests: &[&RequestRecord], values: impl Fn(&RequestRecord) -> Vec<f64>) -> Self {
+        let mut found = Self::default();
         for record in requests {
             let some = if record.failure.is_some() { Vec::new() } else { values(record) };
             if record.failure.is_none() && some.is_empty() {
@@ -40,25 +38,22 @@ impl Values {
         found
     }
 
-    /// Values of `metric`, whose worst is a time without an end or no speed at all.
+    /// Values of `metric`. A request that failed is infinitely slow, and no sample of a speed.
     pub fn of_metric(requests: &[&RequestRecord], metric: Metric) -> Self {
-        Self::of(requests, if metric.is_rate() { 0.0 } else { f64::INFINITY }, |record| metric.of(record))
+        let mut requests = requests.to_vec();
+        requests.retain(|record| !metric.is_rate() || record.failure.is_none());
+        Self::of(&requests, |record| metric.of(record))
     }
 
     /// The percentile at `p`. `None` where it is from fewer requests than it needs, or falls among those that failed.
     pub fn at(&self, p: f64) -> Option<f64> {
-        self.with_failures(p).filter(|value| self.is_value(*value))
-    }
-
-    /// The worst one is none where every request failed.
-    fn is_value(&self, value: f64) -> bool {
-        value.is_finite() && !self.values.is_empty()
+        self.with_failures(p).filter(|value| value.is_finite())
     }
 
     /// The percentiles at each of `shares`, as [`at`](Self::at) has them; sorted once, for all of them.
     pub fn all_at<const N: usize>(&self, shares: [f64; N]) -> [Option<f64>; N] {
         let sorted = self.sorted();
-        shares.map(|p| self.of_sorted(&sorted, p).filter(|value| self.is_value(*value)))
+        shares.map(|p| self.of_sorted(&sorted, p).filter(|value| value.is_finite()))
     }
 
     /// As [`at`](Self::at), and infinite where it falls among those that failed.
@@ -72,7 +67,7 @@ impl Values {
         percentile_interval(&self.timed(), p, queue)
     }
 
-    /// What each request gave, in the order of their starts; one that failed the worst value there is.
+    /// What each request gave, in the order of their starts; infinity of one that failed.
     pub fn in_order(&self) -> Vec<f64> {
         self.timed().into_iter().map(|timed| timed.value).collect()
     }
@@ -95,11 +90,7 @@ impl Values {
         // As many each as the others in the mean.
         let lost = (self.failed as f64 * self.weight_of_failed()).round() as usize;
         let all = sorted.len() + lost;
-        // Failed ones lie above all times and below all speeds.
-        let value = |place: usize| match self.worst > 0.0 {
-            true => sorted.get(place).copied().unwrap_or(self.worst),
-            false => place.checked_sub(lost).and_then(|place| sorted.get(place).copied()).unwrap_or(self.worst),
-        };
+        let value = |place: usize| sorted.get(place).copied().unwrap_or(f64::INFINITY);
         let at = p * all.checked_sub(1)? as f64;
         let (low, high) = (value(at.floor() as usize), value(at.ceil() as usize));
         Some(if low == high || at.fract() == 0.0 { low } else { low + at.fract() * (high - low) })
@@ -114,7 +105,7 @@ impl Values {
         let mut values = self.values.iter();
         for (request, count) in self.counts.iter().enumerate() {
             if *count == 0 {
-                timed.push(Timed { value: self.worst, weight: self.weight_of_failed(), request });
+                timed.push(Timed { value: f64::INFINITY, weight: self.weight_of_failed(), request });
             }
             timed.extend(values.by_ref().take(*count).map(|value| Timed { value: *value, weight: 1.0, request }));
         }

@@ -12,6 +12,10 @@ pub struct Live {
     pieces: AtomicU64,
     /// What the server said of the level's first error, for the terminal alone: no file holds it.
     pub words: OnceLock<String>,
+    /// The first target, by number, that refused a request before it completed one in the run, and why: it is asked wrongly.
+    pub refused: OnceLock<(u32, String)>,
+    /// The level ends once it is refused.
+    pub until_refused: bool,
     cancelled: Arc<AtomicBool>,
 }
 
@@ -63,6 +67,6 @@ impl Live {
 
     /// Whether the level was asked to end: what is in flight is given up then.
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        self.cancelled.load(Ordering::Relaxed) || (self.until_refused && self.refused.get().is_some())
     }
 }

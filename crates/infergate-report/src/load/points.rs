@@ -43,7 +43,7 @@ impl Rank {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spread {
     pub requests: usize,
-    /// Requests beside them that failed: infinitely slow, for a percentile.
+    /// Requests beside them that failed: infinitely slow, for a percentile of a time. A speed has none.
     pub failed: usize,
     by_rank: [Option<f64>; 4],
     /// Where the median lies, 95 %, by batch means; `None` where requests are too few for how much they depend on each other.
@@ -119,19 +119,5 @@ impl Point {
 
     pub fn p50(&self, metric: Metric) -> Option<f64> {
         self.spread(metric).at(Rank::P50)
-    }
-
-    pub fn failed(&self) -> u64 {
-        self.summary.failures.values().sum()
-    }
-
-    /// Requests that were not given up when the run ended.
-    pub fn ended(&self) -> u64 {
-        self.summary.issued.saturating_sub(self.summary.cancelled)
-    }
-
-    /// The part of these that failed.
-    pub fn failed_share(&self) -> Option<f64> {
-        (self.ended() > 0).then(|| self.failed() as f64 / self.ended() as f64)
     }
 }

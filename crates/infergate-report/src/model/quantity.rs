@@ -59,7 +59,7 @@ impl Unit {
     pub fn of_target(metric: TargetMetric) -> (Self, f64) {
         match metric {
             TargetMetric::Of(metric) => (Self::of(metric), if metric.is_rate() { 1.0 } else { 1e6 }),
-            TargetMetric::CvPercent => (Self::Fraction, 0.01),
+            TargetMetric::CvPercent | TargetMetric::FailedPercent => (Self::Fraction, 0.01),
             TargetMetric::AllocationsPerToken => (Self::Count, 1.0),
             TargetMetric::PeakLiveBytes => (Self::Bytes, 1.0),
         }

@@ -1,8 +1,9 @@
 //! Topics of a load run: what ran, what each number of users got, and how several targets compare.
 
+mod advice;
 mod audit;
 mod cost;
-mod failures;
+pub mod failures;
 mod levels;
 mod limits;
 mod run;
@@ -32,6 +33,7 @@ const TOPICS: &[Topic] = &[
     failures::topic,
     audit::topic,
     run::topic,
+    advice::topic,
 ];
 
 pub fn sections(inputs: &Inputs) -> Vec<Section> {
@@ -47,6 +49,11 @@ pub fn ends<'a>(
     let mut known: Vec<(&Point, f64)> = points.into_iter().filter_map(|point| Some((point, value(point)?))).collect();
     known.sort_by(|a, b| a.1.total_cmp(&b.1));
     Some([*known.first()?, *known.last()?])
+}
+
+/// Whether a reader sees one number at both ends.
+fn is_one(unit: Unit, from: f64, to: f64) -> bool {
+    unit.show(from) == unit.show(to)
 }
 
 /// The points of this load that stand in charts, one of each series; empty where a series has none.

@@ -1,7 +1,7 @@
 //! The title of a page: what came out, in one sentence; and what was measured, in one line.
 
 use super::latency::unusable;
-use super::load::{at_most_users, ends, winners};
+use super::load::{at_most_users, ends, failures, winners};
 use crate::inputs::Inputs;
 use crate::load::{Metric, View};
 use crate::model::{Headline, Unit};
@@ -14,16 +14,20 @@ use infergate_receipts::{Evidence, TargetRecord, Verdict};
 /// Targets in a line.
 const MOST_NAMED: usize = 4;
 
-/// What was decided, or the numbers; both where nothing but targets was judged. `None` where there is no number to say.
+/// What was decided, or the numbers; both where nothing but targets was judged and one was missed. `None` where there is no number to say.
 pub fn of(inputs: &Inputs, headline: Option<&Headline>) -> Option<String> {
     let numbers = || unusable(inputs).or_else(|| of_run(inputs)).or_else(|| of_load(inputs));
-    let Some(Headline { ended, said, .. }) = headline else { return numbers() };
+    let Some(Headline { ended, said, exit_code, .. }) = headline else { return numbers() };
     let said = format!("{ended}: {said}");
     let is_of_targets = |verdict: &Verdict| {
         !verdict.rows.is_empty() && verdict.rows.iter().all(|row| matches!(row.evidence, Evidence::Target(_)))
     };
     let numbers = if inputs.verdict.as_ref().is_some_and(is_of_targets) { numbers() } else { None };
-    Some(numbers.map_or_else(|| said.clone(), |numbers| format!("{said}. {numbers}")))
+    Some(match numbers {
+        Some(numbers) if *exit_code == 0 => numbers,
+        Some(numbers) => format!("{said}. {numbers}"),
+        None => said,
+    })
 }
 
 /// The first token of a run and each further one, by the case with the shortest prompt of each phase.
@@ -55,19 +59,20 @@ fn of_load(inputs: &Inputs) -> Option<String> {
             Some(view.scaling(point)? * f64::from(point.users().filter(|users| *users > 1)?))
         });
         let [(point, shortest), (_, longest)] = ends(points, |point| point.p50(Metric::Ttft))?;
-        let same = shortest == longest;
-        let after = if same {
-            Unit::Ns.show(longest)
-        } else {
-            units::from_to(&Unit::Ns.show(shortest), &Unit::Ns.show(longest))
-        };
+        let [shortest, longest] = [shortest, longest].map(|ns| Unit::Ns.show(ns));
+        let after = if shortest == longest { longest } else { units::from_to(&shortest, &longest) };
         let times = times.map_or_else(String::new, |[(_, least), (_, most)]| {
-            let range = if least == most { String::new() } else { format!("{least:.1} to ") };
-            format!(", and all together get {range}{most:.1} times the output of one")
+            let [least, most] = [least, most].map(|times| format!("{times:.1}"));
+            let range = if least == most { most } else { units::from_to(&least, &most) };
+            format!(", and all together get {range} times the output of one")
         });
         Some(format!("At {} the first token comes after {after}{times}", point.arrivals.name()))
     };
-    winners::sentence(&view).or_else(of_users)
+    let failed = failures::sentence(&view);
+    failed
+        .into_iter()
+        .chain(winners::sentence(&view).or_else(of_users))
+        .reduce(|failed, rest| format!("{failed}. {rest}"))
 }
 
 /// Who was measured; empty where the files do not say.

@@ -194,6 +194,15 @@ fn every_tenth_answer_broken_is_every_tenth_request_failed() {
 }
 
 #[test]
+fn a_server_that_refuses_before_it_completed_a_request_is_asked_wrongly() {
+    let refusal = vec![send("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n")];
+    for (answers, is_refused) in [(vec![refusal.clone()], true), (vec![answer(1, 1, 4), refusal], false)] {
+        let (_, live) = run(&Script::new(answers), closed(1, 4), None);
+        assert_eq!(live.refused.get().map(|(target, _)| *target), is_refused.then_some(0));
+    }
+}
+
+#[test]
 fn a_level_that_keeps_too_much_ends_early_and_says_so() {
     let script = Script::new([answer(1, 1, 4)]);
     let mut bounded = closed(1, 100);

@@ -79,7 +79,7 @@ fn numbers_of_a_known_level() {
     assert_eq!(summary.ttft_ns.at(0.99), None, "58 requests have no p99");
     assert_eq!(summary.system_tokens_per_s, Some(50.0), "2 users, 4 tokens each 160 ms");
     assert_eq!(summary.in_flight, Some(2.0));
-    assert_eq!((summary.asked, summary.started, summary.requests_per_s), (Some(58), 58, Some(12.5)));
+    assert_eq!((summary.asked, summary.started), (Some(58), 58));
     assert_eq!(summary.little, None, "the users are in flight, and the law says nothing more");
     assert_eq!(summary.counted, Some(Counted::Usage));
     let single = summarise(&level(1, 30));
@@ -211,6 +211,9 @@ fn what_makes_numbers_useless_is_named_with_what_to_change() {
         record.ended_ns -= 20 * MS;
         record.chunk_ns.truncate(2);
     }
+    let mut limited = idle.clone();
+    fail(&mut limited.requests[20], FailureClass::Status429);
+    assert_eq!(judged(limited, |_| {}), Vec::<String>::new(), "a rate limit is a result");
     assert!(
         judged(idle, |_| {})[0].contains("1.75 requests were in flight in the mean while it was measured, not 2 users")
     );

@@ -2,7 +2,7 @@
 
 use infergate_core::load::{Arrivals, Failure, FailureClass};
 use infergate_judge::Policy;
-use infergate_judge::load::{compare, judge};
+use infergate_judge::load::{compare, judge, judge_with};
 use infergate_receipts::{
     Evidence, LoadBaseline, LoadReceipt, Metric, Note, Outcome, Reason, ShardRecord, Shown, TargetRecord, Verdict,
     VerdictRow,
@@ -104,6 +104,23 @@ fn two_runs_are_compared_and_only_counts_decide() {
     assert!(ratios.len() == 4 && ratios.iter().all(|ratio| (ratio - 1.0).abs() < 1e-9), "{ratios:?}");
     let slow = compare(&run(1, 100), &run(2, 300), &Policy::default()).expect("a verdict");
     assert_eq!((outcomes(&times(&slow)), slow.exit_code), (vec![Outcome::Advisory; 4], 0));
+}
+
+#[test]
+fn a_level_meets_its_targets_or_misses_them() {
+    let mut head = run(20, 100);
+    fail(&mut head, 1, FailureClass::Timeout);
+    for (target, expected) in [
+        ("* failed_percent < 50", Outcome::Pass),
+        ("load:chatbot/2?users failed_percent < 0.1", Outcome::TargetMissed),
+        ("load:other/* failed_percent < 50", Outcome::TargetMissed),
+        ("* ttft_ms < 5000", Outcome::TargetMissed),
+    ] {
+        let targets = [target.parse().expect("a target")];
+        let verdict = judge_with(&head, None, &Policy::default(), &targets).expect("a verdict");
+        let row = verdict.rows.iter().find(|row| matches!(row.evidence, Evidence::Target(_)));
+        assert_eq!(row.map(|row| row.outcome), Some(expected), "{target}");
+    }
 }
 
 #[test]

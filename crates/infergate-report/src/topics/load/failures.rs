@@ -1,54 +1,63 @@
-//! Requests that failed, by class. In a percentile they count as slower than all others.
+//! Requests that failed, by class. In a percentile of a time they count as slower than all others; a speed has none of them.
 
-use infergate_core::load::{Arrivals, FailureClass, RequestRecord};
+use infergate_core::load::{FailureClass, RequestRecord};
 use infergate_core::stats::share_interval;
-use infergate_load::summary::by_start;
-use infergate_receipts::LevelRecord;
+use infergate_load::summary::{by_start, is_given_up};
 
+use super::ends;
 use crate::load::{Point, View};
-use crate::model::{Cell, Missing, Section, Tone, Unit};
+use crate::model::{Cell, Finding, Missing, Section, Tone, Unit};
 
 /// A line a level and target with a failure or a request that was made again; nothing where all went well and one target was
 /// asked.
 pub fn topic(view: &View<'_>) -> Option<Section> {
-    let is_well = view.points.iter().all(|point| point.failed() == 0 && point.summary.retries == 0);
+    let is_well = view.points.iter().all(|point| point.summary.failed() == 0 && point.summary.retries == 0);
     if is_well && !view.has_targets() {
         return None;
     }
-    let tone = |point: &Point| Tone::bad_if(point.failed() > 0);
+    let tone = |point: &Point| Tone::bad_if(point.summary.failed() > 0);
     let table = view
         .rows("failures", "")
-        .numbers("ended", "requests", |point| point.ended())
+        .numbers("ended", "requests", |point| point.summary.ended())
         .about("that were not given up when the run ended")
-        .numbers("failed", "failed", |point| Cell::count(point.failed()).toned(tone(point)))
+        .numbers("failed", "failed", |point| Cell::count(point.summary.failed()).toned(tone(point)))
         .numbers("rate", "error rate", |point| {
-            let share = Cell::of(point.failed_share(), Unit::Fraction);
+            let share = Cell::of(point.summary.failed_share(), Unit::Fraction);
             share.within(share_interval(&failed(view, point), point.summary.queue())).toned(tone(point))
         })
         .about("with its 95 % interval by batch means")
         .numbers("retries", "made again", |point| point.summary.retries)
         .about("attempts that ended in 429, 5xx or a connection that the server had just closed")
-        .numbers("status_429", "429", |point| {
-            point.summary.failures.get(&FailureClass::Status429).copied().unwrap_or(0)
-        })
-        .about("requests that every attempt was refused: too many at once")
         .numbers("down", "answered nobody", |point| match uptime(view, point) {
-            Ok(Uptime { down_ns: 0, .. }) => Cell::text("never"),
-            Ok(uptime) => Cell::of(uptime.down_ns, Unit::Ns).toned(Tone::Bad),
-            Err(why) => Cell::Missing(why),
+            Some(Uptime { down_ns: 0, .. }) => Cell::text("never"),
+            Some(uptime) => Cell::of(uptime.down_ns, Unit::Ns).toned(Tone::Bad),
+            None => Cell::Missing(Missing::NotMeasured),
         })
         .about("time in which requests failed and none was being answered")
-        .numbers("uptime", "uptime", |point| match uptime(view, point) {
-            Ok(uptime) => Cell::of(1.0 - uptime.down_ns as f64 / uptime.all_ns as f64, Unit::Fraction),
-            Err(why) => Cell::Missing(why),
+        .numbers("uptime", "uptime", |point| {
+            let share = uptime(view, point).map(|uptime| 1.0 - uptime.down_ns as f64 / uptime.all_ns as f64);
+            Cell::of(share, Unit::Fraction)
         })
-        .about("the rest of the time, as a part of all of it")
+        .about("the rest of the time / all of it; of one of several targets as its own requests saw it")
         .words("classes", "how", |point| match classes(point) {
             classes if classes.is_empty() => "none".into(),
             classes => classes,
         })
         .table();
-    Some(Section::new("load_failures", "Errors").with([table]))
+    let finding = worst(view).map(|(point, said)| Finding::new(Tone::Bad, format!("{said} ({})", classes(point))));
+    Some(Section::new("load_failures", "Errors").with([table]).with(finding))
+}
+
+/// How many requests failed where most did, of those that were not given up; `None` where none failed.
+pub fn sentence(view: &View<'_>) -> Option<String> {
+    worst(view).map(|(_, said)| said)
+}
+
+/// The level, and target, with the largest part of requests that failed.
+fn worst<'a>(view: &View<'a>) -> Option<(&'a Point, String)> {
+    let [_, (point, share)] = ends(view.points, |point| point.summary.failed_share())?;
+    let (failed, ended) = (point.summary.failed(), point.summary.ended());
+    (share > 0.0).then(|| (point, format!("{failed} of {ended} requests failed at {}", view.place_name(point))))
 }
 
 /// Which requests failed, in the order of their starts; not those that were given up when the run ended.
@@ -56,10 +65,6 @@ fn failed(view: &View<'_>, point: &Point) -> Vec<bool> {
     let target = point.series.target.map(|target| target as u32);
     let all = view.record(point).into_iter().flat_map(|level| by_start(level, target));
     all.filter(|record| !is_given_up(record)).map(|record| record.failure.is_some()).collect()
-}
-
-fn is_given_up(record: &RequestRecord) -> bool {
-    record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled)
 }
 
 /// What became of requests that failed: `3 by timeout, 1 in the engine`.
@@ -95,18 +100,12 @@ struct Uptime {
     all_ns: u64,
 }
 
-/// Not known of one of several targets: the others have the users, too.
-fn uptime(view: &View<'_>, point: &Point) -> Result<Uptime, Missing> {
-    let level = if point.series.target.is_none() { view.record(point) } else { return Err(Missing::Shared) };
-    level.and_then(uptime_of).ok_or(Missing::NotMeasured)
-}
-
-fn uptime_of(level: &LevelRecord) -> Option<Uptime> {
-    let mut requests: Vec<&RequestRecord> = level.requests.iter().filter(|record| !is_given_up(record)).collect();
+fn uptime(view: &View<'_>, point: &Point) -> Option<Uptime> {
+    let mut requests: Vec<&RequestRecord> = view.requests(point).filter(|record| !is_given_up(record)).collect();
     requests.sort_by_key(|record| (record.scheduled_ns, record.failure.is_none()));
     let from_ns = requests.first()?.scheduled_ns;
     let to_ns = requests.iter().map(|record| record.ended_ns).max()?;
-    let is_closed = matches!(level.arrivals, Arrivals::Closed { .. });
+    let is_closed = point.users().is_some();
     let (mut answered, mut down) = (Vec::new(), Vec::new());
     // Starts of the next request that is answered, and of the next one that fails before that.
     let (mut answered_ns, mut failed_ns) = (to_ns, 0);

@@ -3,14 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use infergate_core::load::FailureClass;
-use infergate_load::summary::Counted;
 use infergate_load::summary::token_counts::{TokenCounts, compare};
+use infergate_load::summary::{Counted, is_given_up};
 
 use super::failures::classes;
-use super::{at_most_users, ends, lines, threshold};
+use super::{at_most_users, ends, is_one, lines, threshold};
 use crate::load::{Metric, Point, Rank, View, percentile_cell};
 use crate::model::{Axis, Cell, Chart, Finding, Missing, Section, Tone, Unit};
+
+/// Efficiency above this is more than noise.
+const ABOVE: f64 = 1.05;
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
     let no_output = |point: &Point| if point.series.target.is_some() { Missing::Shared } else { Missing::NoWindow };
@@ -19,8 +21,10 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         .numbers("issued", "sent", |point| point.summary.issued)
         .numbers("completed", "completed", |point| point.summary.completed)
         .detail()
-        .numbers("failed", "failed", |point| Cell::count(point.failed()).toned(Tone::bad_if(point.failed() > 0)))
-        .about("in a percentile they count as slower than all others")
+        .numbers("failed", "failed", |point| {
+            Cell::count(point.summary.failed()).toned(Tone::bad_if(point.summary.failed() > 0))
+        })
+        .about("slower than all others in percentiles of times, no samples in those of speeds")
         .numbers("cancelled", "given up", |point| point.summary.cancelled)
         .about("when the measured ones had ended, or the run was")
         .detail()
@@ -44,6 +48,8 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         .about("output tokens within the window / its length")
         .numbers("scaling", "scaling", |point| {
             let why = match point.summary.system_tokens_per_s {
+                // A remark says how many were in flight.
+                Some(_) if point.summary.kept_out() > 0 => return Cell::text(""),
                 Some(_) => Missing::NoSingleUser,
                 None => no_output(point),
             };
@@ -61,7 +67,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
     let section = Section::new("load_levels", "Levels").on_terminal().with([table]).with([remarks(view)]);
     let section = section.with(counted(view, Counted::Tokenizer, tokenizer).map(Finding::plain));
     let section = section.with(counted(view, Counted::Pieces, pieces).map(Finding::warn));
-    Some(section.with(scaling(view)).with([chart(view)]))
+    Some(section.with(scaling(view)).with(above(view)).with([chart(view)]))
 }
 
 /// How much more users add, at the most users that all scenarios had.
@@ -70,12 +76,20 @@ fn scaling(view: &View<'_>) -> Option<Finding> {
     let users = poor.users().filter(|users| *users > 1)?;
     let show =
         |point: &Point, share| format!("{} ({})", Unit::Fraction.show(share), view.scenario(point.series.scenario));
-    let range = if least == most {
+    let range = if is_one(Unit::Fraction, least, most) {
         show(good, most)
     } else {
         format!("from {} down to {}", show(good, most), show(poor, least))
     };
     Some(Finding::plain(format!("At {users} users scaling efficiency is {range}")))
+}
+
+/// Efficiency above 100 % is of the level of one user.
+fn above(view: &View<'_>) -> Option<Finding> {
+    let [_, (point, most)] = ends(view.charted(), |point| view.scaling(point))?;
+    let (most, place) = (Unit::Fraction.show(Some(most).filter(|most| *most > ABOVE)?), view.place_name(point));
+    let why = "one user alone left the machine idle, or was slower (cold or uncached)";
+    Some(Finding::warn(format!("Scaling efficiency is {most} at {place}: {why}")))
 }
 
 /// Efficiency over the number of users, where more than one number of users ran, one of them alone.
@@ -104,7 +118,12 @@ fn remarks(view: &View<'_>) -> Vec<String> {
             let late = Unit::Ns.show(late);
             format!("the client sent requests {late} after their scheduled start (P50), which is in every latency")
         });
-        let all = [failed(view, point), late, few(point)];
+        let (count, ended) = (point.summary.kept_out(), point.summary.ended());
+        let limited = point.summary.in_flight.filter(|_| count > 0).map(|in_flight| {
+            let load = point.arrivals.name();
+            format!("the server's rate limit kept {count} of {ended} requests out; {in_flight:.2} in flight of {load}")
+        });
+        let all = [failed(view, point), limited, late, few(point)];
         remarks.extend(all.into_iter().flatten().map(|remark| format!("{}: {remark}", view.place_name(point))));
     }
     let requests = view.points.iter().flat_map(|point| view.requests(point));
@@ -131,10 +150,9 @@ fn few(point: &Point) -> Option<String> {
 /// How requests failed, and what most of them say.
 fn failed(view: &View<'_>, point: &Point) -> Option<String> {
     let mut details: BTreeMap<&str, usize> = BTreeMap::new();
-    for failure in view.requests(point).filter_map(|record| record.failure.as_ref()) {
-        if failure.class != FailureClass::Cancelled {
-            *details.entry(&failure.detail).or_default() += 1;
-        }
+    let ended = view.requests(point).filter(|record| !is_given_up(record));
+    for failure in ended.filter_map(|record| record.failure.as_ref()) {
+        *details.entry(&failure.detail).or_default() += 1;
     }
     let (most, _) = details.into_iter().max_by_key(|(_, count)| *count)?;
     Some(format!("failed: {} (most: {most})", classes(point)))

@@ -7,7 +7,7 @@ use infergate_receipts::Limit;
 
 use crate::load::{Point, View};
 use crate::model::{Cell, Missing, Rows, Section, Table, Tone, Unit};
-use crate::units::capital;
+use crate::units::{capital, many};
 
 /// A level and how it keeps to the limits.
 struct Judged<'a> {
@@ -68,13 +68,13 @@ fn goodputs(view: &View<'_>, judged: &[Judged<'_>]) -> Table {
     view.lead(Rows::of("goodput", "Goodput", judged), |level| level.point)
         .numbers("good", "within limits", number(Unit::Count, |found| found.good as f64))
         .numbers("all", "of", number(Unit::Count, |found| found.all as f64))
-        .about("measured requests, failed ones too")
+        .about("requests that ended in the steady window, failed ones too")
         .numbers("share", "share", number(Unit::Fraction, |found| found.good as f64 / found.all as f64))
         .numbers("goodput", "goodput", |level| {
             let rate = number(Unit::RequestsPerS, |found| found.requests_per_s)(level);
             rate.within(level.goodput.and_then(|found| found.within))
         })
-        .about("with the 95 % interval of the share by batch means, times the rate")
+        .about("within limits / the window's length, with the 95 % interval by batch means")
         .table()
         .on_terminal()
 }
@@ -92,7 +92,7 @@ fn most_users(judged: &[Judged<'_>], scenario: usize, limits: &str) -> String {
         missed.map_or_else(|| "; no more were shown to".to_owned(), |missed| format!("; a run of {missed} does not"));
     match (next_step(&tried, most), met, missed) {
         (Step::Found(Some(found)), ..) => format!("most users that meet {limits}, shown in two runs: {found}{beyond}"),
-        (_, Some(met), _) => format!("in one run {met} users meet {limits}{beyond}"),
+        (_, Some(met), _) => format!("one run of {} meets {limits}{beyond}", many(met as usize, "user")),
         (_, None, Some(missed)) => format!("no number of users meets {limits}: a run of {missed} does not"),
         (_, None, None) => format!("no level has enough requests to say whether it meets {limits}"),
     }

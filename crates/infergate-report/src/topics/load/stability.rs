@@ -6,7 +6,7 @@ use infergate_load::summary::counted_requests;
 use infergate_load::summary::values::Values;
 
 use crate::load::{Metric, Point, View};
-use crate::model::{Cell, Finding, Missing, Rows, Section, Tone, Unit};
+use crate::model::{Cell, Finding, Missing, Rows, Section, Unit};
 use crate::units;
 
 const ABOUT: &str = "The measured requests of each level in four parts of as many each, in the order of their starts.";
@@ -90,9 +90,9 @@ fn median(quarter: &[&RequestRecord], metric: Metric) -> Cell {
 }
 
 fn finding(view: &View<'_>, courses: &[Course<'_>]) -> Option<Finding> {
-    let known = courses.iter().filter_map(|course| Some((course, course.change()?)));
+    let notable = courses.iter().filter(|course| course.is_notable());
+    let known = notable.filter_map(|course| Some((course, course.change()?)));
     let (course, change) = known.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let tone = if course.is_notable() { Tone::Warn } else { Tone::Good };
     let said = format!(
         "Between quarters of a level {} of {} changes most, by {} (steady is up to {})",
         course.metric.short(),
@@ -100,5 +100,5 @@ fn finding(view: &View<'_>, courses: &[Course<'_>]) -> Option<Finding> {
         units::change(change),
         Unit::Fraction.show(STEADY)
     );
-    Some(Finding::new(tone, said))
+    Some(Finding::warn(said))
 }

@@ -20,7 +20,10 @@ const USES: [&str; 3] = [
     "E2E matters where the whole answer is needed: voice, translation.",
 ];
 
-pub fn topic(view: &View<'_>) -> Option<Section> {
+/// Kinds of use, and the tokens of an answer that each wants.
+const KINDS: [(&str, usize); 4] = [("chat", 128), ("documents", 256), ("code", 384), ("agent", 64)];
+
+pub fn topic<'a>(view: &View<'a>) -> Option<Section> {
     if !view.has_targets() {
         return None;
     }
@@ -28,7 +31,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         .rows("targets", "")
         .numbers("measured", "requests", |point| point.summary.measured)
         .numbers("failed", "failed", |point| {
-            Cell::of(point.failed_share(), Unit::Fraction).toned(Tone::bad_if(point.failed() > 0))
+            Cell::of(point.summary.failed_share(), Unit::Fraction).toned(Tone::bad_if(point.summary.failed() > 0))
         })
         .about("of the requests that were not given up when the run ended")
         .numbers("output_tokens", "answer", |point| {
@@ -40,8 +43,14 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         .about("with the 95 % interval of the median")
         .numbers("decode_speed", "decode speed P50", |point| median_cell(point, Metric::DecodeSpeed))
         .about("1 / TPOT of each request")
-        .numbers("e2e", "E2E P50", |point| median_cell(point, Metric::E2e))
-        .table();
+        .numbers("e2e", "E2E P50", |point| median_cell(point, Metric::E2e));
+    let of_kind = |rows: Rows<&'a Point>, (kind, tokens): (&'static str, usize)| {
+        let answer_ns =
+            move |point: &Point| Some(point.p50(Metric::Ttft)? + (tokens - 1) as f64 * point.p50(Metric::Tpot)?);
+        rows.numbers(kind, format!("{kind}, {tokens} tokens"), move |point| Cell::of(answer_ns(point), Unit::Ns))
+            .about("TTFT + (tokens - 1) x TPOT of the medians: an answer of that length to a prompt as long as here")
+    };
+    let table = KINDS.into_iter().fold(table, of_kind).table();
     let uses: Vec<String> = USES.map(str::to_owned).into();
     Some(Section::new("load_targets", "Targets side by side").with([ABOUT]).with([uses]).with([table]))
 }

@@ -3,7 +3,8 @@
 
 use infergate_core::stats::mean;
 
-use super::{at_load, ends, lines, threshold};
+use super::super::request::timeline;
+use super::{at_load, ends, is_one, lines, threshold};
 use crate::load::{Feels, Metric, Point, Rank, View, feels, percentile_cell};
 use crate::model::{
     Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Stretch, Table, Tone, Unit,
@@ -28,8 +29,19 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
     let tables = FIGURES.map(|(metric, _)| table(view, metric));
     let findings: Vec<Finding> = FIGURES.iter().filter_map(|(metric, _)| finding(view, *metric)).collect();
     let charts = FIGURES.iter().map(|(metric, _)| chart(view, *metric)).chain(together(view));
-    let section = Section::new("load_users", "By number of users").with([definitions]).with(tables);
+    let section = Section::new("load_users", "By number of users").with([definitions]).with(example(view)).with(tables);
     Some(section.with([findings]).with(charts))
+}
+
+/// What the figures are, in the middle one of the requests at the lowest load.
+fn example(view: &View<'_>) -> Option<Chart> {
+    let point = view.charted().next()?;
+    let mut whole: Vec<_> =
+        view.requests(point).filter(|record| record.failure.is_none() && record.chunk_ns.len() > 1).collect();
+    whole.sort_by_key(|record| record.ended_ns - record.scheduled_ns);
+    let record = whole.get(whole.len() / 2)?;
+    let token_ns: Vec<u64> = record.chunk_ns.iter().map(|ns| ns - record.scheduled_ns).collect();
+    timeline(&view.place_name(point), &token_ns)
 }
 
 fn table(view: &View<'_>, metric: Metric) -> Table {
@@ -84,7 +96,8 @@ fn finding(view: &View<'_>, metric: Metric) -> Option<Finding> {
     let show = |(point, value): (&Point, f64)| {
         format!("{} ({}: {})", Unit::of(metric).show(value), view.place_name(point), feels.word(value))
     };
-    let range = if best.0 == worst.0 { show(best) } else { format!("from {} to {}", show(best), show(worst)) };
+    let is_one = is_one(Unit::of(metric), best.1, worst.1);
+    let range = if is_one { show(best) } else { format!("from {} to {}", show(best), show(worst)) };
     let tone = if feels.word(worst.1) == feels.bad { Tone::Warn } else { Tone::Plain };
     Some(Finding::new(tone, format!("The middle {} is {range}", metric.long())))
 }
@@ -156,7 +169,29 @@ pub fn ranges(view: &View<'_>) -> Option<Section> {
     }
     let about = "Between the scenarios with the smallest and the largest median at each load. A narrow band says that the length of \
                  prompts and answers hardly matters.";
-    Some(Section::new("load_ranges", "Between scenarios").with([about]).with(RANGES.map(|metric| range(view, metric))))
+    let section = Section::new("load_ranges", "Between scenarios").with([about]);
+    Some(section.with(RANGES.map(|metric| range(view, metric))).with(RANGES.map(|metric| band(view, metric))))
+}
+
+/// The band between the scenarios, over the load.
+fn band(view: &View<'_>, metric: Metric) -> Chart {
+    let unit = Unit::of(metric);
+    let ranges = view.loads().into_iter().filter_map(|load| ends(at_load(view, load), |point| point.p50(metric)));
+    let ranges: Vec<[(&Point, f64); 2]> = ranges.collect();
+    let line = |name: &str, end: usize| {
+        let places = ranges.iter().map(|ends| view.place(ends[end].0, ends[end].1, unit)).collect();
+        Layer::new(name, Look::nth(end), Marks::MarkedLine(places))
+    };
+    let stretch = |[(point, low), (_, high)]: &[(&Point, f64); 2]| Stretch { x: point.load(), low: *low, high: *high };
+    let area = Layer::new("between scenarios", Look::head(), Marks::Area(ranges.iter().map(stretch).collect()));
+    Chart {
+        id: format!("range-{}", metric.key().replace('_', "-")),
+        title: format!("{} between scenarios", capital(metric.long())),
+        caption: "The scenarios with the smallest and the largest median at each load.".into(),
+        x: view.axis(),
+        y: Axis::new(metric.short(), unit).zero(),
+        layers: if ranges.len() < 2 { Vec::new() } else { vec![area, line("smallest", 0), line("largest", 1)] },
+    }
 }
 
 fn range(view: &View<'_>, metric: Metric) -> Table {

@@ -8,15 +8,20 @@ use crate::model::{Cell, Missing, Rows, Section, Unit};
 const ABOUT: &str = "An answer of n tokens takes TTFT + (n - 1) x TPOT. One target can be faster for short answers, and another for long ones.";
 /// No target is shown to be faster.
 const NEITHER: &str = "neither: intervals overlap";
+/// A median has no interval.
+const UNKNOWN: &str = "not known: too few requests";
+
+/// Whether the first of two targets is shown to be faster than the second, or the other way round; else why nothing is shown.
+type Shown = Result<bool, &'static str>;
 
 /// Two targets of a level, and what is shown of them: nothing where the intervals of their medians touch, whatever the medians are.
 struct Pair<'a> {
     one: &'a Point,
     other: &'a Point,
-    /// For short answers, by TTFT: whether it is the first target; `None` where neither is shown to be.
-    short: Option<bool>,
-    /// For long answers, by TPOT; likewise.
-    long: Option<bool>,
+    /// For short answers, by TTFT.
+    short: Shown,
+    /// For long answers, by TPOT.
+    long: Shown,
     /// Where the winner changes: tokens of answer, and the 95 % interval by resampling requests. `None` where the same one wins at
     /// every length, where one of both winners is not shown, and where resamples do not agree that the two cross.
     crossing: Option<(f64, (f64, f64))>,
@@ -25,23 +30,33 @@ struct Pair<'a> {
 impl<'a> Pair<'a> {
     /// `None` where one of both has no median.
     fn of(view: &View<'_>, one: &'a Point, other: &'a Point) -> Option<Self> {
-        let apart = |metric| {
-            let (first, second) = (one.spread(metric).p50_within?, other.spread(metric).p50_within?);
-            (first.1 < second.0).then_some(true).or((second.1 < first.0).then_some(false))
+        let apart = |metric| -> Shown {
+            let both = one.spread(metric).p50_within.zip(other.spread(metric).p50_within);
+            match both.ok_or(UNKNOWN)? {
+                (first, second) if first.1 < second.0 => Ok(true),
+                (first, second) if second.1 < first.0 => Ok(false),
+                _ => Err(NEITHER),
+            }
         };
         let (short, long) = (apart(Metric::Ttft), apart(Metric::Tpot));
         Some(match compare(&one.summary, &other.summary, view.receipt.seed)? {
             // Lines that cross before the first token: who leads there leads nowhere.
             Faster::Always(wins) => {
-                let its = |winner: &bool| *winner == wins;
-                Self { one, other, short: short.filter(its), long: long.filter(its), crossing: None }
+                let its = |shown: Shown| if shown == Ok(!wins) { Err(NEITHER) } else { shown };
+                Self { one, other, short: its(short), long: its(long), crossing: None }
             }
             Faster::UpTo { tokens, interval, .. } => {
-                let both = short.zip(long).is_some_and(|(short, long)| short != long);
+                let both = short.is_ok() && long.is_ok() && short != long;
                 let crossing = interval.filter(|_| both).map(|interval| (tokens, interval));
                 Self { one, other, short, long, crossing }
             }
         })
+    }
+
+    /// `None` where neither is shown to begin earlier.
+    fn head_start(&self) -> Option<f64> {
+        let (early, late) = if self.short.ok()? { (self.one, self.other) } else { (self.other, self.one) };
+        Some((late.p50(Metric::Ttft)? - early.p50(Metric::Ttft)?) / early.p50(Metric::Tpot)?)
     }
 
     fn name(&self, view: &View<'_>, is_first: bool) -> String {
@@ -49,51 +64,57 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Each two targets of each level.
+/// Each two targets of each level, the fastest ones first.
 fn pairs<'a>(view: &View<'a>) -> impl Iterator<Item = Pair<'a>> {
-    let both = view.levels().flat_map(|points| {
-        let others = move |(at, one)| points[at + 1..].iter().map(move |other| (one, other));
-        points.iter().enumerate().flat_map(others)
-    });
-    both.filter_map(|(one, other)| Pair::of(view, one, other))
+    view.levels().flat_map(move |points| {
+        let mut points: Vec<&Point> = points.iter().collect();
+        points.sort_by_key(|point| point.p50(Metric::E2e).map_or(u64::MAX, |ns| ns as u64));
+        let mut pairs = Vec::new();
+        for (at, one) in points.iter().enumerate() {
+            pairs.extend(points[at + 1..].iter().filter_map(|other| Pair::of(view, one, other)));
+        }
+        pairs
+    })
 }
 
 /// A line each two targets of a level.
 pub fn topic(view: &View<'_>) -> Option<Section> {
-    let winner = |pair: &Pair, wins: Option<bool>| match wins {
-        Some(wins) => Cell::foreign(&pair.name(view, wins)),
-        None => Cell::text(NEITHER),
+    let winner = |pair: &Pair, shown: Shown| match shown {
+        Ok(wins) => Cell::foreign(&pair.name(view, wins)),
+        Err(why) => Cell::text(why),
     };
     let table = view
         .lead(Rows::of("pairs", "", pairs(view)), |pair| pair.one)
         .words("short", "faster for short answers", |pair| winner(pair, pair.short))
         .numbers("tokens", "up to", |pair| {
-            let is_same = pair.short.is_some() && pair.short == pair.long;
+            let is_same = pair.short.is_ok() && pair.short == pair.long;
             let why = if is_same { Missing::NoCrossing } else { Missing::NotAgreed };
             let tokens = Cell::number(pair.crossing.map(|(tokens, _)| tokens), Unit::Tokens, why);
             tokens.within(pair.crossing.map(|(_, ends)| ends))
         })
         .about("output tokens, with the 95 % interval by resampling stretches of the run")
         .words("long", "faster beyond", |pair| winner(pair, pair.long))
+        .numbers("head_start", "head start", |pair| Cell::known(pair.head_start(), Unit::Tokens))
+        .about("output tokens that the one with the earlier first token has written when the other begins")
         .table()
         .on_terminal();
     Some(Section::new("load_winners", "Who is faster at which length").with([ABOUT]).with([table]))
 }
 
-/// What the first pair shows, in one sentence: which of two targets is faster, as far as it is shown.
+/// What the two fastest targets of the first level show, in one sentence: which one is faster, as far as it is shown.
 pub fn sentence(view: &View<'_>) -> Option<String> {
     let pair = pairs(view).next()?;
     let name = |is_first| pair.name(view, is_first);
-    let of = |wins: Option<bool>, answers: &str| match wins {
-        Some(wins) => format!("{} is faster for {answers} answers", name(wins)),
-        None => format!("for {answers} answers {NEITHER}"),
+    let of = |shown: Shown, answers: &str| match shown {
+        Ok(wins) => format!("{} is faster for {answers} answers", name(wins)),
+        Err(why) => format!("for {answers} answers {why}"),
     };
     let sentence = match (pair.short, pair.long, pair.crossing) {
-        (None, None, _) => format!("{} and {}: {NEITHER}", name(true), name(false)),
-        (Some(short), Some(long), _) if short == long => {
+        (Err(_), Err(_), _) => format!("neither {} nor {} is shown to be faster", name(true), name(false)),
+        (Ok(short), Ok(long), _) if short == long => {
             format!("{} is faster than {} for every length of answer", name(short), name(!short))
         }
-        (Some(short), Some(long), Some((tokens, (low, high)))) => format!(
+        (Ok(short), Ok(long), Some((tokens, (low, high)))) => format!(
             "{} is faster up to {tokens:.0} tokens of answer (95 % interval {low:.0} to {high:.0}), {} beyond",
             name(short),
             name(long)

@@ -33,7 +33,7 @@ fn the_output_of_all_is_not_one_targets_own() {
     let levels = table(&report, "load_levels", "levels");
     assert_eq!([0, 1].map(|at| ["system", "scaling"].map(|id| number(levels, at, id))), [[None; 2]; 2]);
     let failures = table(&report, "load_failures", "failures");
-    assert_eq!(["down", "uptime"].map(|id| number(failures, 1, id)), [None, None]);
+    assert!(number(failures, 1, "uptime").is_some_and(|uptime| 0.9 < uptime && uptime < 1.0), "by its own requests");
     let in_flight = [0, 1].map(|at| number(levels, at, "in_flight").expect("a number"));
     assert!((in_flight[0] + in_flight[1] - 2.0).abs() < 1e-9 && in_flight[0] < in_flight[1], "{in_flight:?}");
 }
@@ -107,10 +107,8 @@ fn a_target_that_answers_nobody_is_down() {
         }
         let report = of(receipt);
         let table = table(&report, "load_failures", "failures");
-        assert_eq!(
-            ["failed", "status_429", "down", "uptime"].map(|id| number(table, 0, id)),
-            [Some(10.0), Some(10.0), Some(1600e6), Some(0.75)]
-        );
+        assert_eq!(["failed", "down", "uptime"].map(|id| number(table, 0, id)), [Some(10.0), Some(1600e6), Some(0.75)]);
+        assert_eq!(cell(table, 0, "classes").shown(), "10 with status 429");
     }
 }
 

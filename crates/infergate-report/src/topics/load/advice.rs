@@ -1,0 +1,66 @@
+//! What to do about the numbers of a load run, by rules: each says the number it rests on, and there is none without.
+
+use infergate_core::stats::samples_needed;
+
+use super::{at_load, ends};
+use crate::load::{Metric, Point, SLUGGISH_NS, View, WAITED_FOR_NS, unusable};
+use crate::model::{Section, Unit};
+use crate::units::times;
+
+/// The rules, in the order they are read. A new one is a function and a line.
+const RULES: &[fn(&View<'_>) -> Option<String>] = &[comfortable, queueing, rate_limit, more_requests];
+
+/// Users who are twice as many and get less than this part more together stand in a queue.
+const GROWTH: f64 = 0.10;
+
+/// Nothing of a run that is not to be used.
+pub fn topic(view: &View<'_>) -> Option<Section> {
+    let rules = RULES.iter().filter(|_| unusable(view.receipt).is_none());
+    let advice: Vec<String> = rules.filter_map(|rule| rule(view)).collect();
+    Some(Section::new("load_advice", "What to do").on_terminal().with([advice]))
+}
+
+/// The highest load up to which nobody who reads along waits, by the slowest median of a series.
+fn comfortable(view: &View<'_>) -> Option<String> {
+    let slowest = |load, metric| Some(ends(at_load(view, load), |point| point.p50(metric))?[1]);
+    let medians = |load| slowest(load, Metric::Ttft).zip(slowest(load, Metric::Itl));
+    let known = view.loads().into_iter().map_while(medians);
+    let ((point, ttft_ns), (_, itl_ns)) =
+        known.take_while(|(ttft, itl)| ttft.1 < WAITED_FOR_NS && itl.1 < SLUGGISH_NS).last()?;
+    let [ttft, itl] = [ttft_ns, itl_ns].map(|ns| Unit::Ns.show(ns));
+    Some(format!("Serve up to {}, where nobody waits: TTFT P50 is {ttft}, ITL P50 {itl}", point.arrivals.name()))
+}
+
+/// Where more users get hardly more output and wait longer.
+fn queueing(view: &View<'_>) -> Option<String> {
+    let begins = |pair: &[&Point]| {
+        let &[few, more] = pair else { return None };
+        let grows = |value: fn(&Point) -> Option<f64>| Some(value(more)? / value(few)?);
+        let users = grows(|point| point.users().map(f64::from))?;
+        let output = grows(|point| point.summary.system_tokens_per_s)?;
+        let wait = grows(|point| point.p50(Metric::Ttft))?;
+        let is_queue = users > 1.0 && output - 1.0 < GROWTH * (users - 1.0) && wait > 1.0 + GROWTH;
+        let [few, more] = [few, more].map(|point| view.place_name(point));
+        let [output, wait] = [output, wait].map(times);
+        is_queue.then(|| format!("Add capacity beyond {few}: {more} get {output} the output and {wait} the TTFT"))
+    };
+    view.series().into_iter().find_map(|series| view.line(series).windows(2).find_map(begins))
+}
+
+/// What the server's rate limit costs at the lowest load that it shapes.
+fn rate_limit(view: &View<'_>) -> Option<String> {
+    let point = view.points.iter().find(|point| point.summary.kept_out() > 0)?;
+    Some(format!(
+        "Ask for a higher rate limit: at {} it refused {} of {} requests",
+        view.place_name(point),
+        point.summary.kept_out(),
+        point.summary.ended()
+    ))
+}
+
+/// How many requests a P99 takes, where a level has fewer.
+fn more_requests(view: &View<'_>) -> Option<String> {
+    let (needed, fewest) = (samples_needed(0.99)?, view.points.iter().map(|point| point.summary.started).min()?);
+    let requests = needed * view.receipt.targets.len();
+    (fewest < needed).then(|| format!("Take --requests {requests} for a P99: a level has {fewest}"))
+}
