@@ -13,17 +13,16 @@ use std::fs;
 use std::path::PathBuf;
 use std::thread;
 
-use anyhow::{Context, Result, bail, ensure};
-use object::read::elf::ElfFile64;
+use anyhow::{Context, Result, ensure};
 use object::write::{Object, Symbol, SymbolSection};
 use object::{
-    Architecture, BinaryFormat, Endianness, LittleEndian, Object as _, ObjectSection, ObjectSymbol, SectionFlags,
-    SectionKind, SymbolFlags, SymbolKind, SymbolScope, elf,
+    Architecture, BinaryFormat, Endianness, Object as _, ObjectSection, ObjectSymbol, SectionFlags, SectionKind,
+    SymbolFlags, SymbolKind, SymbolScope, elf,
 };
 
 use super::relink::{Inputs, Linker};
 use crate::code::sides::Linked;
-use crate::code::{read, sides};
+use crate::code::{parse, read, sides};
 use layout::{Layout, Order, Pad, Section, symbol};
 use symbols::with_symbols;
 
@@ -68,37 +67,35 @@ pub struct LinkJob<'a> {
 /// # Errors
 /// Why they cannot be laid out alike: no names of functions, a linker other than lld; and when it was cancelled.
 pub fn link(base: &LinkJob, head: &LinkJob, seed: u64) -> Result<(usize, usize)> {
-    for side in [base, head] {
-        fs::create_dir_all(&side.folder).with_context(|| format!("{}: cannot be made", side.folder.display()))?;
-    }
-    let (of_base, of_head) = both(|| base.linker.inputs(), || head.linker.inputs());
-    let (of_base, of_head, programs) = (of_base?, of_head?, [base.linker.built()?, head.linker.built()?]);
+    let [of_base, of_head] = both(|| base.linker.inputs(), || head.linker.inputs())?;
+    let programs = [base.linker.built()?, head.linker.built()?];
     let section_addresses = section_addresses(&programs)?;
     let sides = sides([&of_base, &of_head], &programs)?;
     let [base_code, head_code] = &sides.0;
-    let (in_base, in_head) = both(|| base.sections(&of_base, base_code), || head.sections(&of_head, head_code));
-    let ((base_words, in_base), (head_words, in_head)) = (in_base?, in_head?);
+    let [(base_words, in_base), (head_words, in_head)] =
+        both(|| base.sections(&of_base, base_code), || head.sections(&of_head, head_code))?;
     let layout = Layout::of([in_base, in_head]);
     let link_side = |side: &LinkJob, number: usize, words: &[String]| {
         let orders = (0..side.files.len()).map(|placement| layout.order(number, seed, placement));
         side.link_all(words, orders, section_addresses)
     };
-    let (of_base, of_head) = both(|| link_side(base, 0, &base_words), || link_side(head, 1, &head_words));
-    of_head.and(of_base)?;
+    both(|| link_side(base, 0, &base_words), || link_side(head, 1, &head_words))?;
     let (base_program, head_program) = (read(&base.files[0])?, read(&head.files[0])?);
     Ok(layout.alike([&all_symbols(&base_program)?, &all_symbols(&head_program)?]))
 }
 
 fn all_symbols(program: &[u8]) -> Result<HashMap<&[u8], u64>> {
-    let file = ElfFile64::<LittleEndian>::parse(program)?;
+    let file = parse(program)?;
     Ok(file.symbols().map(|symbol| Ok((symbol.name_bytes()?, symbol.address()))).collect::<object::Result<_>>()?)
 }
 
 /// Does both at once.
-pub fn both<B, H: Send>(base: impl FnOnce() -> B, head: impl FnOnce() -> H + Send) -> (B, H) {
+pub fn both<T: Send>(base: impl FnOnce() -> Result<T>, head: impl FnOnce() -> Result<T> + Send) -> Result<[T; 2]> {
     thread::scope(|scope| {
         let of_head = scope.spawn(head);
-        (base(), of_head.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        let of_base = base();
+        let of_head = of_head.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok([of_base?, of_head?])
     })
 }
 
@@ -111,7 +108,7 @@ fn section_addresses(programs: &[Vec<u8>; 2]) -> Result<(u64, u64)> {
     const SPARE_BYTES: u64 = 64 << 10;
     let (mut constants, mut between) = (0, 0);
     for program in programs {
-        let file = ElfFile64::<LittleEndian>::parse(&**program).context("it is no ELF executable of 64 bits")?;
+        let file = parse(program)?;
         ensure!(file.architecture() == Architecture::X86_64, "functions are ordered on x86-64 alone");
         let start = |name: &str| file.section_by_name(name).map_or(0, |section| section.address());
         let (rodata, text) = (start(".rodata"), start(".text"));
@@ -135,8 +132,9 @@ impl LinkJob<'_> {
         fs::create_dir_all(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
         let (mut words, mut count, mut in_whole_archive) = (Vec::new(), 0, false);
         for (word, objects) in &inputs.words {
-            in_whole_archive =
-                if word.ends_with("-whole-archive") { !word.ends_with("-no-whole-archive") } else { in_whole_archive };
+            if word.ends_with("-whole-archive") {
+                in_whole_archive = !word.ends_with("-no-whole-archive");
+            }
             let first = count;
             count += objects.len();
             if objects.is_empty() || word.starts_with('-') {
@@ -179,9 +177,8 @@ impl LinkJob<'_> {
                 "-Wl,--no-warn-symbol-ordering,-z,separate-loadable-segments".to_owned(),
                 format!("-Wl,--section-start=.rodata={rodata:#x},--section-start=.text={text:#x}"),
             ];
-            if !self.linker.link(&[words, &more].concat(), &self.folder, to)? {
-                bail!("this linker does not order functions (lld does)");
-            }
+            let is_linked = self.linker.link(&[words, &more].concat(), &self.folder, to)?;
+            ensure!(is_linked, "this linker does not order functions (lld does)");
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Which bench targets a gate measures: those that are named, or all that may be criterion's or divan's by Cargo.toml. Each says itself whether
 //! it is a worker, once it is built and started.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
@@ -82,39 +82,33 @@ pub fn choose(target: &BenchTarget, folder: &Path, workspace: &Workspace) -> Res
         ensure!(!found.iter().any(lacks_main), "bench target '{}': {NO_MAIN}; add it to its [[bench]]", target.target);
         chosen.are_criterions = !named.is_empty() && !is_engine;
     } else {
-        let others = found.into_iter().filter(|one| one.skipped.is_none());
-        let others = others.filter(|one| ![&target.target, MEMORY_TARGET].contains(&one.bench.target.as_str()));
-        let others: Vec<Found> = others.map(|one| Found { skipped: Some(BESIDE_AN_ENGINE), ..one }).collect();
-        chosen.skipped = lines(&others.iter().collect::<Vec<_>>());
+        let is_other = |one: &&Found| ![&target.target, MEMORY_TARGET].contains(&one.bench.target.as_str());
+        let others = found.iter().filter(|one| one.skipped.is_none()).filter(is_other);
+        chosen.skipped = lines(others.map(|one| (BESIDE_AN_ENGINE, one)));
     }
     Ok(chosen)
 }
 
 /// Those of `found` that a list of names and globs names.
 fn listed(patterns: &str, found: &[Found]) -> Result<Chosen> {
-    let patterns: Vec<&str> = patterns.split(',').map(str::trim).filter(|pattern| !pattern.is_empty()).collect();
-    ensure!(!patterns.is_empty(), "--bench-target: names no bench target; give a name or a glob such as '*'");
-    let (mut benches, mut skipped): (Vec<BenchTarget>, Vec<&Found>) = (Vec::new(), Vec::new());
-    for pattern in &patterns {
-        let glob = WildMatch::new(pattern);
-        let is_usable = |one: &&Found| one.skipped.is_none_or(|why| why == OFF && one.bench.target == *pattern);
-        let matching = found.iter().filter(|one| glob.matches(&one.bench.target));
-        let (usable, others): (Vec<&Found>, Vec<&Found>) = matching.partition(is_usable);
+    let names: Vec<&str> = patterns.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    ensure!(!names.is_empty(), "--bench-target: names no bench target; give a name or a glob such as '*'");
+    let patterns: Vec<WildMatch> = names.iter().map(|name| WildMatch::new(name)).collect();
+    let is_usable =
+        |one: &&Found| one.skipped.is_none_or(|why| why == OFF && names.contains(&one.bench.target.as_str()));
+    for (name, glob) in names.iter().zip(&patterns) {
+        let matching: Vec<&Found> = found.iter().filter(|one| glob.matches(&one.bench.target)).collect();
         ensure!(
-            !usable.is_empty(),
-            "--bench-target: '{pattern}' names no bench target that can be gated; there are {}",
-            shown(if others.is_empty() { found.iter().collect() } else { others })
+            matching.iter().any(is_usable),
+            "--bench-target: '{name}' names no bench target that can be gated; there are {}",
+            shown(if matching.is_empty() { found.iter().collect() } else { matching })
         );
-        for one in usable {
-            if !benches.contains(&one.bench) {
-                benches.push(one.bench.clone());
-            }
-        }
-        skipped.extend(others);
     }
-    skipped.retain(|one| !benches.contains(&one.bench));
-    let patterns = patterns.into_iter().map(WildMatch::new).collect();
-    Ok(Chosen { benches, skipped: lines(&skipped), are_criterions: true, patterns })
+    let matching = found.iter().filter(|one| patterns.iter().any(|glob| glob.matches(&one.bench.target)));
+    let (usable, others): (Vec<&Found>, Vec<&Found>) = matching.partition(is_usable);
+    let benches = usable.into_iter().map(|one| one.bench.clone()).collect();
+    let skipped = lines(others.into_iter().filter_map(|one| Some((one.skipped?, one))));
+    Ok(Chosen { benches, skipped, are_criterions: true, patterns })
 }
 
 /// Selected bench targets that `base` has and `head`, the workspace around `folder`, lacks, each in a sentence.
@@ -124,19 +118,15 @@ pub fn removed_targets(
     base: &Workspace,
     (folder, head): (&Path, &Workspace),
 ) -> Vec<String> {
-    let packages: BTreeSet<&str> = selected(target, folder, head).iter().map(|package| package.name.as_str()).collect();
-    let is_there = |one: &Found| {
-        let package = head.packages.iter().find(|package| package.name == one.package);
-        package.is_some_and(|package| package.bench(&one.bench.target).is_some())
-    };
-    let mut all = of_packages(target, &base.packages.iter().collect::<Vec<_>>(), base);
-    all.retain(|one| {
-        let is_selected = chosen.patterns.iter().any(|glob| glob.matches(&one.bench.target));
-        one.skipped.is_none() && is_selected && packages.contains(one.package.as_str()) && !is_there(one)
+    let packages = selected(target, folder, head);
+    let all = of_packages(target, &base.packages.iter().collect::<Vec<_>>(), base).into_iter().filter(|one| {
+        let name = &one.bench.target;
+        let is_removed = |own: &&Package| own.name == one.package && own.bench(name).is_none();
+        let is_selected = chosen.patterns.iter().any(|glob| glob.matches(name));
+        one.skipped.is_none() && is_selected && packages.iter().any(is_removed)
     });
-    let line =
-        |one: Found| format!("bench target '{}': not compared, head has none of this name any more", one.bench.name());
-    all.into_iter().map(line).collect()
+    all.map(|one| format!("bench target '{}': not compared, head has none of this name any more", one.bench.name()))
+        .collect()
 }
 
 /// Whether a package's bench target of the usual name is an engine's. One that comes with criterion and without infergate is criterion's.
@@ -149,14 +139,12 @@ fn takes_framework(package: &Package, workspace: &Workspace) -> bool {
 }
 
 /// `not gated: own, other: no 'harness = false' in Cargo.toml`.
-fn lines(skipped: &[&Found]) -> Vec<String> {
-    let mut by_reason: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for one in skipped {
-        by_reason.entry(one.skipped.unwrap_or_default()).or_default().insert(one.bench.name());
+fn lines<'f>(skipped: impl Iterator<Item = (&'static str, &'f Found)>) -> Vec<String> {
+    let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (why, one) in skipped {
+        by_reason.entry(why).or_default().push(one.bench.name());
     }
-    let line = |(why, names): (&str, BTreeSet<String>)| {
-        format!("not gated: {}: {why}", first_of(&names.iter().collect::<Vec<_>>(), MOST_NAMES, ", "))
-    };
+    let line = |(why, names): (&str, Vec<String>)| format!("not gated: {}: {why}", first_of(&names, MOST_NAMES, ", "));
     by_reason.into_iter().map(line).collect()
 }
 
@@ -190,7 +178,7 @@ fn selected<'w>(target: &BenchTarget, folder: &Path, workspace: &'w Workspace) -
     let is_meant = |own: &&Package| {
         let has_below = packages.iter().any(|it| it.name != own.name && own.is_around(&it.manifest_path));
         let has_some = || of_packages(target, &[*own], workspace).iter().any(|one| one.skipped.is_none());
-        target.package.is_none() && !(is_list && has_below) && has_some()
+        !(is_list && has_below) && has_some()
     };
     innermost(&packages, folder).filter(is_meant).map_or_else(|| packages.clone(), |own| vec![own])
 }
@@ -207,19 +195,19 @@ fn of_packages(target: &BenchTarget, packages: &[&Package], workspace: &Workspac
     let of_package = |package: &Package| -> Vec<Found> {
         let manifest = manifest::table(&package.manifest_path).unwrap_or_default();
         let takes_framework = takes_framework(package, workspace);
-        let has = |name: &str, key: &str| {
+        let is_off = |name: &str, key: &str| {
             let mut benches = manifest.get("bench").and_then(Toml::as_array).into_iter().flatten();
             let own = benches.find(|bench| bench.get("name").and_then(Toml::as_str) == Some(name));
-            own.is_some_and(|own| own.get(key).and_then(Toml::as_bool) == Some(false))
+            own.and_then(|own| own.get(key)?.as_bool()) == Some(false)
         };
         let found = package.benches().map(|built| {
             let name = built.name.clone();
             let skipped = if !takes_framework {
                 Some(NO_FRAMEWORK)
-            } else if has(&name, "bench") {
+            } else if is_off(&name, "bench") {
                 Some(OFF)
             } else {
-                (!has(&name, "harness")).then_some(NO_MAIN)
+                (!is_off(&name, "harness")).then_some(NO_MAIN)
             };
             let of_name = workspace.packages.iter().filter(|other| other.bench(&name).is_some());
             let is_named = is_one_of_several || of_name.count() > 1;
@@ -237,34 +225,16 @@ fn of_packages(target: &BenchTarget, packages: &[&Package], workspace: &Workspac
     packages.iter().copied().flat_map(of_package).collect()
 }
 
-/// Refuses a folder without a package, whose repository may have some further below.
-///
-/// # Errors
-/// If there is none.
-pub fn ensure_in_package(folder: &Path) -> Result<()> {
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    if folder.ancestors().any(|above| above.join("Cargo.toml").is_file()) {
-        return Ok(());
-    }
-    bail!("there is no Cargo.toml in this folder or above it; go to the folder of a package{}", packages_below(&folder))
-}
-
 /// What to do about a bench target that the working tree lacks.
 pub fn remedy(target: &BenchTarget, here: &Workspace) -> String {
     let selected = here.packages.iter().filter(|package| package.is_selected_by(target));
     let names: Vec<&str> = selected.flat_map(Package::benches).map(|bench| bench.name.as_str()).collect();
-    if names.is_empty() {
-        let below = packages_below(Path::new("."));
-        return format!(
-            "there are no benches here; for an engine the command `init` adds one, or go to another package{below}"
-        );
+    if !names.is_empty() {
+        return format!("name one with --bench-target: there are {}", first_of(&names, MOST_NAMES, ", "));
     }
-    format!("name one with --bench-target: there are {}", first_of(&names, MOST_NAMES, ", "))
-}
-
-/// Folders below `folder` that git knows a package in, which no workspace there need have.
-fn packages_below(folder: &Path) -> String {
-    let listed = git(folder, &["ls-files", "--", "*/Cargo.toml"]).unwrap_or_default();
+    // Those that git knows below this folder, which no workspace here need have.
+    let listed = git(Path::new("."), &["ls-files", "--", "*/Cargo.toml"]).unwrap_or_default();
     let below: Vec<&str> = listed.lines().filter_map(|line| line.strip_suffix("/Cargo.toml")).collect();
-    if below.is_empty() { String::new() } else { format!(": {}", first_of(&below, MOST_NAMES, ", ")) }
+    let below = if below.is_empty() { String::new() } else { format!(": {}", first_of(&below, MOST_NAMES, ", ")) };
+    format!("there are no benches here; add one with `init`, or go to another package{below}")
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use infergate_core::build_info;
 use infergate_core::receipt::file_word;
 use infergate_core::relay::missing_file;
@@ -119,20 +119,17 @@ impl Source {
     /// Builds it; `last` are more arguments for the last call of the compiler. Cargo's stderr is shown as it comes.
     fn build_with(&self, last: &[String]) -> Result<Program> {
         self.ensure_there()?;
-        let (name, of_it) =
-            (self.bench.name(), self.name.as_ref().map_or_else(String::new, |name| format!(" of {name}")));
-        output::line(&format!("building bench target '{name}'{of_it} (some minutes the first time)"));
+        let target = format!("bench target '{}'", self.bench.name());
+        let of_it = self.name.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
+        output::line(&format!("building {target}{of_it} (some minutes the first time)"));
         let (built, stderr) = self.finish(self.command(&[], last), Shown::Stderr)?;
-        let hint = || stderr.lines().find_map(missing_file).map(|hint| format!("; {hint}")).unwrap_or_default();
-        let (commit, dirty) = self.commit.clone();
-        built.map(|built| Program { commit, dirty, ..built }).with_context(|| {
-            format!(
-                "{} does not build: {}; the compiler's last lines are above{}",
-                self.name.clone().unwrap_or_else(|| format!("bench target '{name}'")),
-                first_error(&stderr),
-                hint()
-            )
-        })
+        if let Some(built) = built {
+            let (commit, dirty) = self.commit.clone();
+            return Ok(Program { commit, dirty, ..built });
+        }
+        let (what, error) = (self.name.as_ref().unwrap_or(&target), first_error(&stderr));
+        let hint = stderr.lines().find_map(missing_file).map(|hint| format!("; {hint}")).unwrap_or_default();
+        bail!("{what} does not build: {error}; the compiler's last lines are above{hint}")
     }
 
     /// The packages that it may be of.
@@ -141,24 +138,21 @@ impl Source {
     }
 
     fn ensure_there(&self) -> Result<()> {
-        let (is_missing, target) = (self.packages().is_empty(), &self.bench.target);
-        if let Some(name) = self.name.as_ref().filter(|_| is_missing) {
-            return Err(WorkerError::NotComparable(format!(
+        let target = &self.bench.target;
+        match (&self.name, self.packages().is_empty()) {
+            (Some(name), true) => bail!(WorkerError::NotComparable(format!(
                 "{name} has no bench target '{target}'; compare with a revision that has one, or give --base-bin and --head-bin"
-            ))
-            .into());
+            ))),
+            (None, true) => {
+                let remedy = bench_choice::remedy(&self.bench, &self.workspace);
+                bail!("there is no bench target '{target}' here; {remedy}")
+            }
+            (None, false) if self.needs_replacement() => bail!(
+                "bench target '{target}' uses criterion itself, which only gate --against and bisect measure; for the others write \
+                 criterion = {{ package = \"{CRITERION}\", ... }} into Cargo.toml"
+            ),
+            _ => Ok(()),
         }
-        ensure!(
-            !is_missing,
-            "there is no bench target '{target}' here; {}",
-            bench_choice::remedy(&self.bench, &self.workspace)
-        );
-        ensure!(
-            self.name.is_some() || !self.needs_replacement(),
-            "bench target '{target}' uses criterion itself, which only gate --against and bisect can measure; for the other commands write \
-             criterion = {{ package = \"{CRITERION}\", ... }} into Cargo.toml"
-        );
-        Ok(())
     }
 
     /// Whether it can be no worker before criterion is replaced.
@@ -189,10 +183,11 @@ impl Source {
         if !output.status.success() {
             return Ok((None, stderr));
         }
-        match built(&parsed(&output.stdout), &self.bench.target) {
-            Some(built) => Ok((Some(Program { variables, ..built }), stderr)),
-            None => bail!("bench target '{}': cargo built no executable of that name", self.bench.target),
-        }
+        let target = &self.bench.target;
+        let built = built(&parsed(&output.stdout), target);
+        let built =
+            built.with_context(|| format!("bench target '{target}': cargo built no executable of that name"))?;
+        Ok((Some(Program { variables, ..built }), stderr))
     }
 
     /// cargo, which builds it, with more arguments for the last call of the compiler.
@@ -208,7 +203,7 @@ impl Source {
         let profile = bench.profile.as_deref().or((!last.is_empty()).then_some("bench"));
         cargo.args(profile.into_iter().flat_map(|profile| ["--profile", profile]));
         // Variables cargo set for this process describe this process, and would make cargo build anew.
-        for name in env::vars_os().map(|(name, _)| name) {
+        for (name, _) in env::vars_os() {
             let text = name.to_string_lossy();
             if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") || name == "OUT_DIR" {
                 cargo.env_remove(name);

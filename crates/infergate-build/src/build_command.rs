@@ -10,7 +10,6 @@ use super::run_captured::{self, Shown};
 use super::{cargo_settings, output, toolchain};
 use crate::watcher::watched;
 use infergate_core::worker::ending;
-use infergate_receipts::shell;
 
 /// What stands in a word of a command for the side it is of, `base` or `head`.
 const SIDE: &str = "{side}";
@@ -24,20 +23,14 @@ pub fn of_side(words: &[String], side: &str) -> Vec<String> {
 pub fn run(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()> {
     let build = of_side(build, side);
     let Some((program, arguments)) = build.split_first() else { return Ok(()) };
-    // Whoever writes the settings may be the one whose change is gated.
-    let quoted: Option<Vec<String>> = build.iter().map(|word| shell::word(word)).collect();
-    output::line(&format!("{side}: {}", quoted.map_or_else(|| key.to_owned(), |words| words.join(" "))));
+    output::line(&format!("{side}: {}", build.join(" ")));
     let mut command = watched(Command::new(find(program, folder).unwrap_or_else(|| program.into())));
     // Each checkout builds into a folder of its own.
     command.args(arguments).current_dir(folder).env_remove("CARGO_TARGET_DIR");
     cargo_settings::keep_build_folder(&mut command, folder, "{workspace-root}/target");
     toolchain::choose(&mut command, folder);
     let built = run_captured::run(command, Shown::All).with_context(|| format!("{side}: {key}"))?;
-    let remedy = match program.contains(' ') {
-        true => "; in a flag or variable a comma separates program and arguments",
-        false => "",
-    };
-    ensure!(built.status.success(), "{side}: {key} failed ({}); its output is above{remedy}", ending(built.status));
+    ensure!(built.status.success(), "{side}: {key} failed ({}); its output is above", ending(built.status));
     Ok(())
 }
 

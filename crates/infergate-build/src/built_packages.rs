@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::checkout_folder;
+use super::checkout_folder::{self, real};
 
 /// In a target folder and in no folder below it.
 const TOP: &str = ".rustc_info.json";
@@ -53,7 +53,6 @@ pub fn copy(messages: &[Value], repository: &Path, into: &Path) -> Result<()> {
 /// The hashes of what was built of packages outside `repository`, by the folder of its profile.
 fn hashes(messages: &[Value], repository: &Path) -> BTreeMap<PathBuf, BTreeSet<String>> {
     // A folder can be named with `..` or by a link, and what is taken for somebody else's is not built.
-    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let repository = real(repository);
     let mut others = BTreeSet::new();
     let mut built: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();

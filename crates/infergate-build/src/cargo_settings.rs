@@ -27,10 +27,7 @@ pub fn ensure_own(folder: &Path, repository: &Path) -> Result<()> {
     // SAFETY: takes nothing and cannot fail.
     let user = unsafe { libc::geteuid() };
     match foreign(folder, &[0, user, std::fs::metadata(repository)?.uid()]) {
-        Some(file) => anyhow::bail!(
-            "{}: belongs to another user, and cargo would obey it; remove it, or work in another folder",
-            file.display()
-        ),
+        Some(file) => anyhow::bail!("{}: belongs to another user, and cargo would obey it; remove it", file.display()),
         None => Ok(()),
     }
 }
@@ -45,7 +42,7 @@ pub fn ensure_own(_folder: &Path, _repository: &Path) -> Result<()> {
 #[cfg(unix)]
 fn foreign(folder: &Path, own: &[u32]) -> Option<PathBuf> {
     // Cargo goes up from where a link leads.
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let folder = super::checkout_folder::real(folder);
     let mut obeyed = folder.ancestors().flat_map(|above| OBEYED.map(|name| above.join(name)));
     obeyed.find(|file| file.symlink_metadata().is_ok_and(|found| !own.contains(&found.uid())))
 }
@@ -60,11 +57,6 @@ pub fn all(folder: &Path) -> impl Iterator<Item = (PathBuf, Table)> {
         let file = file(&place)?;
         Some((place.parent()?.to_owned(), table(&file).ok()?))
     })
-}
-
-/// Whether `folder` itself has some. Cargo's home can lie in it, too.
-pub fn are_in(folder: &Path) -> bool {
-    file(&folder.join(".cargo")).is_some()
 }
 
 /// The file of a folder `.cargo`.

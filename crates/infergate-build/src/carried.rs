@@ -1,12 +1,10 @@
 //! What a bench reads and git ignores, in a checkout: `[bench] carry`.
 
-use std::fs;
-use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use super::checkout_folder;
+use super::checkout_folder::{self, real};
 use super::git::git;
 
 /// Links what `carry` names below `from`, a folder of the working tree, to the same place below `to`, the same folder of the checkout
@@ -29,15 +27,5 @@ fn lay_one(name: &str, from: &Path, to: &Path, revision: &str) -> Result<()> {
     let place = checkout_folder::place(to, &name)?;
     // An earlier gate's.
     checkout_folder::remove(&place)?;
-    link(&source, &place).context("cannot be linked into the checkout")
-}
-
-#[cfg(unix)]
-fn link(source: &Path, place: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(fs::canonicalize(source)?, place)
-}
-
-#[cfg(not(unix))]
-fn link(_source: &Path, _place: &Path) -> io::Result<()> {
-    Err(io::Error::other("this system has no links that everybody may make"))
+    checkout_folder::symlink(real(&source), &place).context("cannot be linked into the checkout")
 }

@@ -5,9 +5,9 @@
 
 use std::fs::{self, File, TryLockError};
 #[cfg(unix)]
-use std::os::unix::fs::symlink;
+pub use std::os::unix::fs::symlink;
 #[cfg(windows)]
-use std::os::windows::fs::symlink_file as symlink;
+pub use std::os::windows::fs::symlink_file as symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -18,8 +18,8 @@ use infergate_receipts::write_text;
 
 /// The mark. Its text is for whoever finds the folder.
 const MARK: &str = "INFERGATE_CHECKOUT.txt";
-const TEXT: &str = "infergate checks out a git revision in `tree` beside this file, builds it in `target`, and deletes and\n\
-                    overwrites files in both. The folder can be removed.\n";
+const TEXT: &str = "infergate keeps a git revision in `tree` and its build in `target`, and overwrites both.\n\
+                    The folder can be removed.\n";
 
 /// Makes `folder` where it is missing and marks it. One without the mark is taken only when it is empty or `ours` by its name.
 pub fn claim(folder: &Path, ours: bool) -> Result<()> {
@@ -34,20 +34,21 @@ pub fn claim(folder: &Path, ours: bool) -> Result<()> {
     let is_empty = fs::read_dir(folder).with_context(cannot)?.next().is_none();
     ensure!(
         ours || is_empty,
-        "{}: holds files that infergate did not put there ({MARK} is missing), and a checkout would overwrite them; name an \
-         empty folder with --base-folder",
+        "{}: holds files that infergate did not put there ({MARK} is missing); name an empty folder with --base-folder",
         folder.display()
     );
     fs::write(&mark, TEXT).with_context(cannot)
 }
 
+/// `path` without links; as it is where it leads nowhere.
+pub fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
 /// Whether `files` is the top of a git worktree and no link to elsewhere: git may change and delete what is in it.
 pub fn is_worktree(files: &Path) -> bool {
-    let top = || -> Result<bool> {
-        let top = git(files, &["rev-parse", "--show-toplevel"])?;
-        Ok(fs::canonicalize(top)? == fs::canonicalize(files)?)
-    };
-    !files.is_symlink() && top().unwrap_or(false)
+    let top = git(files, &["rev-parse", "--show-toplevel"]);
+    !files.is_symlink() && top.is_ok_and(|top| real(top.as_ref()) == real(files))
 }
 
 /// Checks out `commit` of `repository` in its worktree `files`, which is made where it is missing. What git ignores stays, as in a working
@@ -173,10 +174,7 @@ pub fn lock(folder: &Path) -> Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
-            bail!(
-                "{}: another gate uses it now; wait for it, or name another folder with --base-folder",
-                folder.display()
-            )
+            bail!("{}: another gate uses it now; wait, or name another with --base-folder", folder.display())
         }
         // A file system without locks: two gates at once would have to be told apart by their user.
         Err(TryLockError::Error(_)) => Ok(file),

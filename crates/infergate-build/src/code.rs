@@ -10,7 +10,7 @@ pub mod units;
 
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use infergate_core::text_file::read_bytes;
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectKind, ObjectSection, SectionFlags, elf};
@@ -30,6 +30,14 @@ pub fn read(program: &Path) -> Result<Vec<u8>> {
     read_bytes(program, MAX_PROGRAM_BYTES)
 }
 
+/// An executable, a library or an object file.
+///
+/// # Errors
+/// Another format than ELF of 64 bits, such as LLVM bitcode.
+pub fn parse(file: &[u8]) -> Result<ElfFile64<'_, LittleEndian>> {
+    ElfFile64::parse(file).context("it is no ELF file of 64 bits")
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Comparison {
     /// They were linked of the same, in the same way.
@@ -43,15 +51,14 @@ pub enum Comparison {
 /// # Errors
 /// Why that cannot be: files that are gone, another format, libraries beside the program.
 pub fn compare(base: &Linker, head: &Linker) -> Result<Comparison> {
-    let (base_inputs, head_inputs) = both(|| base.inputs(), || head.inputs());
-    let (base_inputs, head_inputs, programs) = (base_inputs?, head_inputs?, [base.built()?, head.built()?]);
+    let [base_inputs, head_inputs] = both(|| base.inputs(), || head.inputs())?;
+    let programs = [base.built()?, head.built()?];
     for program in &programs {
-        let file = ElfFile64::<LittleEndian>::parse(&**program)?;
-        ensure!(file.kind() == ObjectKind::Dynamic, "it is not position-independent");
+        ensure!(parse(program)?.kind() == ObjectKind::Dynamic, "it is not position-independent");
     }
     ensure!(
         !base_inputs.hides_code() && !head_inputs.hides_code(),
-        "its linker leaves out names of functions, or looks for libraries at a place of its own (RUNPATH)"
+        "its linker leaves out names of functions, or sets a RUNPATH"
     );
     let sides = sides([&base_inputs, &head_inputs], &programs)?;
     let mut changed = Changed::between(&sides);
@@ -70,14 +77,14 @@ pub fn sides<'data>(
     [base, head]: [&'data Inputs; 2],
     [base_program, head_program]: &'data [Vec<u8>; 2],
 ) -> Result<Sides<'data>> {
-    let (of_base, of_head) = both(|| Units::read(&base.objects()), || Units::read(&head.objects()));
-    Ok(Sides::new([of_base?, of_head?], [addresses(base_program)?, addresses(head_program)?]))
+    let units = both(|| Units::read(&base.objects()), || Units::read(&head.objects()))?;
+    Ok(Sides::new(units, [addresses(base_program)?, addresses(head_program)?]))
 }
 
 /// Whether two executables or libraries load the same bytes at the same places; false for anything but ELF: a script's bytes do not say what it runs.
 pub fn loads_same_bytes(base: &[u8], head: &[u8]) -> bool {
     let loaded = |bytes| {
-        let file = ElfFile64::<LittleEndian>::parse(bytes).ok()?;
+        let file = parse(bytes).ok()?;
         let sections = file.sections().filter_map(|section| {
             let SectionFlags::Elf { sh_flags, .. } = section.flags() else { return None };
             let is_loaded = sh_flags.0 & elf::SHF_ALLOC.0 != 0 && section.name_bytes() != Ok(b".note.gnu.build-id");

@@ -8,15 +8,12 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use toml::{Table, Value as Toml};
 
-use super::manifest::{MAX_FILE_BYTES, dependency_sections, table};
+use super::manifest::{MAX_FILE_BYTES, dependency_sections, edit};
 use super::origin::origin;
 use super::workspace::{CODSPEED, CRITERION, Dependency, Package, REPLACEMENTS, Workspace, replacement};
-use super::{checkout_folder, lock_file};
+use super::{lock_file, run_captured, toolchain};
 use crate::workspace::BenchTarget;
 use infergate_core::text_file::read_text;
-
-/// The front's feature that takes profilers of other versions of criterion, which a worker leaves alone anyway.
-const ANY_PROFILER: &str = "any_profiler";
 
 /// The feature of a bench target's dependency that counts its heap. `None` if criterion is not replaced.
 ///
@@ -38,16 +35,14 @@ pub fn counting_feature(target: &BenchTarget, folder: &Path) -> Result<Option<St
 pub fn put(files: &Path, folder: &Path, workspace: &Workspace) -> Result<()> {
     if !workspace.lock_file().is_file() {
         // What cargo takes for the repository's users. The criterion that other packages take, such as a profiler, has to be the front's.
-        Workspace::load_with_dependencies(folder)?;
+        let mut cargo = toolchain::cargo_in(folder);
+        cargo.arg("generate-lockfile");
+        run_captured::cargo(cargo)?;
     }
     for package in &workspace.packages {
-        let mut manifest = table(&package.manifest_path)?;
-        // A build script can run again for each file that is newer.
-        if rename(&mut manifest, package)? {
-            checkout_folder::write(files, &package.manifest_path, &manifest.to_string())?;
-        }
+        edit(files, &package.manifest_path, |manifest| rename(manifest, package))?;
     }
-    lock_file::resolve(folder, "")
+    lock_file::resolve(folder)
         .context("criterion cannot be replaced by infergate's front, which needs Rust 1.85 or newer")
 }
 
@@ -59,8 +54,8 @@ fn is_of_codspeed(package: &Package) -> bool {
         && !["criterion::", "crate criterion"].iter().any(|name| text.contains(name))
 }
 
-/// The front takes the place of what it stands for; false where there is nothing. What a member inherits from its workspace is written out.
-fn rename(manifest: &mut Table, package: &Package) -> Result<bool> {
+/// The front takes the place of what it stands for. What a member inherits from its workspace is written out.
+fn rename(manifest: &mut Table, package: &Package) -> Result<()> {
     let mut fronts = REPLACEMENTS;
     let is_of_codspeed = is_of_codspeed(package);
     fronts.sort_by_key(|(name, _)| is_of_codspeed && *name != CODSPEED);
@@ -70,33 +65,28 @@ fn rename(manifest: &mut Table, package: &Package) -> Result<bool> {
         let first = fronts.iter().find(|(other, of)| *of == front && has(other));
         first.is_some_and(|(first, _)| *first == name)
     };
-    let mut is_renamed = false;
     // Other members take the workspace's own list.
     let shared = manifest.remove("workspace");
     for (key, value) in dependency_sections(manifest).into_iter().flat_map(|section| section.iter_mut()) {
-        let of_key = || package.dependencies.iter().filter(|dependency| dependency.key() == key);
-        let name = of_key().next().map_or("", |dependency| &dependency.name);
+        let of_key: Vec<&Dependency> = package.dependencies.iter().filter(|one| one.key() == key).collect();
+        let name = of_key.first().map_or("", |dependency| &dependency.name);
         if let Some(front) = replacement(name).filter(|front| is_first(name, front)) {
-            *value = in_place(front, value.get("optional"), of_key())?;
-            is_renamed = true;
+            *value = in_place(front, value.get("optional"), &of_key)?;
         }
     }
     manifest.extend(shared.map(|shared| ("workspace".to_owned(), shared)));
-    Ok(is_renamed)
+    Ok(())
 }
 
 /// The front for the dependencies of one name, with their features.
-fn in_place<'d>(
-    front: &str,
-    optional: Option<&Toml>,
-    of_name: impl Iterator<Item = &'d Dependency> + Clone,
-) -> Result<Toml> {
-    let any_profiler = (front == CRITERION).then_some(ANY_PROFILER);
-    let features = of_name.clone().flat_map(|dependency| &dependency.features).map(String::as_str);
+fn in_place(front: &str, optional: Option<&Toml>, of_name: &[&Dependency]) -> Result<Toml> {
+    // It takes profilers of other versions of criterion, which a worker leaves alone anyway.
+    let any_profiler = (front == CRITERION).then_some("any_profiler");
+    let features = of_name.iter().flat_map(|dependency| &dependency.features).map(String::as_str);
     let mut keys = origin()?.keys(&format!("crates/{front}"));
     keys.insert("package".into(), front.into());
     keys.insert("features".into(), features.chain(any_profiler).map(Toml::from).collect::<Vec<_>>().into());
-    keys.insert("default-features".into(), of_name.clone().any(|dependency| dependency.uses_default_features).into());
+    keys.insert("default-features".into(), of_name.iter().any(|dependency| dependency.uses_default_features).into());
     keys.extend(optional.map(|optional| ("optional".to_owned(), optional.clone())));
     Ok(Toml::Table(keys))
 }

@@ -48,12 +48,10 @@ impl Edited {
 
 /// The name in `pub fn name(`.
 fn function_in(line: &str) -> Option<&str> {
-    let code = line.split("//").next()?;
-    let after =
-        code.match_indices("fn ").find(|(at, _)| code[..*at].chars().next_back().is_none_or(char::is_whitespace));
-    let name = code[after?.0 + 3..].trim_start();
-    let end = name.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(name.len());
-    (end > 0).then_some(&name[..end])
+    let mut words = line.split("//").next()?.split_whitespace();
+    words.find(|word| *word == "fn")?;
+    let name = words.next()?.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next();
+    name.filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]

@@ -12,21 +12,21 @@ use infergate_core::build_info::git_command;
 
 /// Runs `git -C folder ARGUMENTS` and gives its stdout without its last line's end. A folder's name can end in a space.
 pub fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
-    Ok(String::from_utf8_lossy(&stdout(folder, arguments)?).trim_end_matches(['\n', '\r']).to_owned())
+    text(git_command(folder), arguments)
 }
 
 /// The same with `index` in place of the repository's own.
 pub fn with_index(index: &Path, folder: &Path, arguments: &[&str]) -> Result<String> {
     let mut git = git_command(folder);
     git.env("GIT_INDEX_FILE", index);
-    Ok(String::from_utf8_lossy(&stdout_of(git, arguments)?).trim_end().to_owned())
+    text(git, arguments)
 }
 
-fn stdout(folder: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
-    stdout_of(git_command(folder), arguments)
+fn text(git: Command, arguments: &[&str]) -> Result<String> {
+    Ok(String::from_utf8_lossy(&stdout(git, arguments)?).trim_end_matches(['\n', '\r']).to_owned())
 }
 
-fn stdout_of(mut git: Command, arguments: &[&str]) -> Result<Vec<u8>> {
+fn stdout(mut git: Command, arguments: &[&str]) -> Result<Vec<u8>> {
     git.args(arguments);
     let output = run_captured(git)?;
     if !output.status.success() {
@@ -38,17 +38,14 @@ fn stdout_of(mut git: Command, arguments: &[&str]) -> Result<Vec<u8>> {
 
 /// Of git's stderr, its first error, which is the reason, and its last line, which is what came of it or what to do.
 fn reason(stderr: &str) -> String {
-    fn error(line: &str) -> Option<&str> {
-        ["fatal: ", "error: "].into_iter().find_map(|word| line.strip_prefix(word))
-    }
-    let plain = |line: &str| error(line).unwrap_or(line).trim().trim_end_matches('.').to_owned();
-    let lines = || stderr.lines().filter(|line| !line.trim().is_empty());
-    let first = lines().find(|line| error(line).is_some()).map(plain);
-    let last = lines().next_back().map(plain);
-    match (first, last) {
-        (Some(first), Some(last)) if first != last => format!("{first}; {last}"),
-        (_, last) => last.unwrap_or_else(|| "no reason given".into()),
-    }
+    let is_error = |line: &&str| line.starts_with("fatal: ") || line.starts_with("error: ");
+    let plain = |line: &str| {
+        line.trim_start_matches("fatal: ").trim_start_matches("error: ").trim().trim_end_matches('.').to_owned()
+    };
+    let mut lines = stderr.lines().filter(|line| !line.trim().is_empty());
+    let mut shown: Vec<String> = lines.clone().find(is_error).into_iter().chain(lines.next_back()).map(plain).collect();
+    shown.dedup();
+    if shown.is_empty() { "no reason given".into() } else { shown.join("; ") }
 }
 
 /// The text of the file `path`, counted from the root, as `commit` has it; `None` where it has none.
@@ -59,7 +56,7 @@ pub fn file_of(folder: &Path, commit: &str, path: &str) -> Result<Option<String>
         return Ok(None);
     }
     ensure!(entry.starts_with("100"), "{path}: is no file in {commit}; put one in its place");
-    let text = String::from_utf8(stdout(folder, &["cat-file", "blob", &format!("{commit}:{path}")])?).ok();
+    let text = String::from_utf8(stdout(git_command(folder), &["cat-file", "blob", &format!("{commit}:{path}")])?).ok();
     text.map(Some).with_context(|| format!("{path}: cannot be read as text; is this another file?"))
 }
 
@@ -69,10 +66,7 @@ pub fn commit_of(folder: &Path, revision: &str) -> Result<String> {
     let found = git(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &spec]);
     progress::ensure_not_cancelled()?;
     found.ok().with_context(|| {
-        if git(folder, &["rev-parse", "--verify", "--quiet", "HEAD"]).is_err() {
-            return "this repository has no commit yet; commit what head is to be compared with".to_owned();
-        }
-        format!("revision '{revision}' is not known here; fetch it first (a shallow clone has only its own), or name another")
+        format!("revision '{revision}' is not known here; commit or fetch it (a shallow clone has only its own)")
     })
 }
 
@@ -94,8 +88,8 @@ pub fn make_ignored(folder: &Path) -> Result<()> {
 /// The files that differ from HEAD, staged or not, and those that git does not know and does not ignore, counted from the root.
 pub fn uncommitted(folder: &Path) -> Result<Vec<String>> {
     let arguments = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"];
-    let text =
-        String::from_utf8(stdout(folder, &arguments)?).context("a file's name is not UTF-8; rename or ignore it")?;
+    let text = String::from_utf8(stdout(git_command(folder), &arguments)?);
+    let text = text.context("a file's name is not UTF-8; rename or ignore it")?;
     // `XY PATH` each.
     Ok(text.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
 }
@@ -103,19 +97,12 @@ pub fn uncommitted(folder: &Path) -> Result<Vec<String>> {
 /// A submodule whose files were changed, or that is at another commit than the one that is committed: its checkout elsewhere would not
 /// have them.
 pub fn dirty_submodule(folder: &Path) -> Result<Option<String>> {
-    let status = git(folder, &["status", "--porcelain=v2", "--untracked-files=no", "--ignore-submodules=none"])?;
-    // "1 .M SCMU ..." is a changed entry; the third field begins with S for a submodule, C another commit, M changes, U untracked files.
-    let dirty = status.lines().find_map(|line| {
-        let mut fields = line.split(' ');
-        let kind = fields.next()?;
-        // `M.` and the like: staged.
-        let is_staged = !fields.next()?.starts_with('.');
-        let state = fields.next().filter(|state| state.starts_with('S'))?;
-        let is_dirty = is_staged || state.contains(['C', 'M', 'U']);
-        let path = fields.nth(if kind == "2" { 6 } else { 5 })?;
-        is_dirty.then(|| path.to_owned())
-    });
-    Ok(dirty)
+    // One that is missing is missing in a checkout, too.
+    let changed = git(folder, &["diff-index", "--diff-filter=d", "--ignore-submodules=none", "HEAD"])?;
+    // `:160000 160000 ID ID M<tab>PATH`, where 160000 is a submodule's mode.
+    let is_submodule = |line: &&str| line.get(..14).is_some_and(|modes| modes.contains("160000"));
+    let dirty = changed.lines().find(is_submodule).and_then(|line| line.split_once('\t'));
+    Ok(dirty.map(|(_, path)| path.to_owned()))
 }
 
 #[cfg(test)]

@@ -4,17 +4,18 @@
 //! Cargo.lock, to which packages are added that only the benches need. What base has may come in no other version: what head upgrades would
 //! hide in base.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use toml::{Table, Value as Toml};
 
+use super::checkout_folder::{self, real};
 use super::lock_file::{self, field, packages, versions};
-use super::manifest::{entry, table};
+use super::manifest::{edit, entry, table};
+use super::outside_paths;
 use super::revision::Tree;
 use super::workspace::{Package, Workspace};
-use super::{checkout_folder, outside_paths};
 use infergate_core::worker::WorkerError;
 
 /// Lays the benches of `head`'s package `own` over the same package of the checkout `base`.
@@ -22,25 +23,24 @@ use infergate_core::worker::WorkerError;
 /// # Errors
 /// [`WorkerError::NotComparable`] if base lacks the package, or they do not fit it; a file that cannot be read or written.
 pub fn lay(own: &Package, head: &Workspace, base: &Tree) -> Result<()> {
-    let whole = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let of_head = whole(own.folder());
-    let folder = of_head.strip_prefix(whole(&base.repository)).map(|below| base.files.join(below));
+    let of_head = real(own.folder());
+    let folder = of_head.strip_prefix(real(&base.repository)).map(|below| base.files.join(below));
     let folder = folder.ok().filter(|folder| folder.join("Cargo.toml").is_file());
     let Some(folder) = folder else {
         return not_comparable(&format!("base has no package where head's {} is", own.name));
     };
     let before = Workspace::load(&folder)?;
-    lock_file::resolve(&folder, "").context("base")?;
+    lock_file::resolve(&folder).context("base")?;
     let locked = versions(&before.lock_file())?;
     for name in bench_files(own)? {
-        checkout_folder::copy(&own.folder().join(&name), &folder, &name, false)?;
+        checkout_folder::copy(&own.folder().join(name), &folder, name, false)?;
     }
-    edit(&folder.join("Cargo.toml"), base, |manifest| take_benches(manifest, &table(&own.manifest_path)?))?;
+    edit(&base.files, &folder.join("Cargo.toml"), |manifest| take_benches(manifest, &table(&own.manifest_path)?))?;
     // What members inherit.
     let of_head = table(&head.manifest())?;
-    let shared = of_head.get("workspace").and_then(|workspace| workspace.get("dependencies")).and_then(Toml::as_table);
+    let shared = of_head.get("workspace").and_then(|workspace| workspace.get("dependencies")?.as_table());
     if let Some(shared) = shared {
-        edit(&before.manifest(), base, |manifest| {
+        edit(&base.files, &before.manifest(), |manifest| {
             let own = entry(entry(manifest, "workspace")?, "dependencies")?;
             for (name, value) in shared {
                 own.entry(name).or_insert_with(|| value.clone());
@@ -50,36 +50,23 @@ pub fn lay(own: &Package, head: &Workspace, base: &Tree) -> Result<()> {
     }
     outside_paths::keep(&base.files, &base.repository)?;
     add_packages(&head.lock_file(), &before.lock_file(), base)?;
-    lock_file::resolve(&folder, "")
+    lock_file::resolve(&folder)
         .or_else(|error| not_comparable(&format!("head's benches do not fit base: {error:#}")))?;
     let now = versions(&before.lock_file())?;
     let upgraded = locked.iter().find(|(name, versions)| now.get(*name).is_none_or(|now| !now.is_superset(versions)));
-    match upgraded {
-        Some((name, _)) => not_comparable(&format!(
-            "head's benches need another version of {name} than base's Cargo.lock has; upgrade it in a commit of its own"
-        )),
-        None => Ok(()),
-    }
-}
-
-fn edit(manifest: &Path, base: &Tree, change: impl FnOnce(&mut Table) -> Result<()>) -> Result<()> {
-    let mut edited = table(manifest)?;
-    change(&mut edited)?;
-    checkout_folder::write(&base.files, manifest, &edited.to_string())
+    let Some((name, _)) = upgraded else { return Ok(()) };
+    not_comparable(&format!("head's benches need another version of {name} than base's Cargo.lock has"))
 }
 
 /// The files of a package's benches, counted from its folder: all of `benches`, and each that lies elsewhere.
-fn bench_files(own: &Package) -> Result<Vec<PathBuf>> {
-    let mut names = Vec::new();
-    for bench in own.benches() {
-        let path = bench.src_path.strip_prefix(own.folder());
-        let path = path.with_context(|| format!("bench target '{}': move it below its package", bench.name))?;
-        let name = if path.starts_with("benches") { Path::new("benches") } else { path };
-        if !names.contains(&name.to_owned()) {
-            names.push(name.to_owned());
-        }
-    }
-    Ok(names)
+fn bench_files(own: &Package) -> Result<BTreeSet<&Path>> {
+    own.benches()
+        .map(|bench| {
+            let path = bench.src_path.strip_prefix(own.folder());
+            let path = path.with_context(|| format!("bench target '{}': move it below its package", bench.name))?;
+            Ok(if path.starts_with("benches") { Path::new("benches") } else { path })
+        })
+        .collect()
 }
 
 /// Head's `[[bench]]` tables in place of base's, and its development dependencies before base's.
@@ -111,18 +98,19 @@ fn add_packages(head: &Path, base: &Path, tree: &Tree) -> Result<()> {
     }
     // Of a git dependency base keeps the commit that it has: with two of them cargo would take either.
     let key = |package: &Toml| {
-        let [name, version, source] =
-            ["name", "version", "source"].map(|name| field(package, name).unwrap_or_default().to_owned());
-        (name, version, source.split('#').next().unwrap_or_default().to_owned())
+        let fields = ["name", "version", "source"].map(|name| field(package, name).unwrap_or_default());
+        fields.map(|field| field.split('#').next().map(str::to_owned))
     };
-    let (of_head, mut lock) = (table(head)?, table(base)?);
-    let known = packages(&lock).to_vec();
-    // A package of the repository has no source; base has its own.
-    let is_missing =
-        |package: &&Toml| package.get("source").is_some() && !known.iter().any(|known| key(known) == key(package));
-    let all = known.iter().chain(packages(&of_head).iter().filter(is_missing)).cloned().collect();
-    lock.insert("package".into(), Toml::Array(all));
-    checkout_folder::write(&tree.files, base, &lock.to_string())
+    let of_head = table(head)?;
+    edit(&tree.files, base, |lock| {
+        let mut all = packages(lock).to_vec();
+        let known: BTreeSet<_> = all.iter().map(key).collect();
+        // A package of the repository has no source; base has its own.
+        let is_missing = |package: &&Toml| package.get("source").is_some() && !known.contains(&key(package));
+        all.extend(packages(&of_head).iter().filter(is_missing).cloned());
+        lock.insert("package".into(), Toml::Array(all));
+        Ok(())
+    })
 }
 
 fn not_comparable<T>(why: &str) -> Result<T> {

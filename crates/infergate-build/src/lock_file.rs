@@ -64,14 +64,14 @@ pub fn versions(path: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
 }
 
 /// Lets cargo write Cargo.lock as the manifests ask for it; what fits them already stays as it is. What is new there, this compiler can
-/// build. `hint` stands behind a conflict of versions.
-pub fn resolve(folder: &Path, hint: &str) -> Result<()> {
-    cargo(folder, &["metadata", "--format-version", "1"], hint)
+/// build.
+pub fn resolve(folder: &Path) -> Result<()> {
+    cargo(folder, &["metadata", "--format-version", "1"])
 }
 
 /// Runs cargo on the lock file of `folder`.
-pub fn cargo(folder: &Path, arguments: &[&str], hint: &str) -> Result<()> {
+pub fn cargo(folder: &Path, arguments: &[&str]) -> Result<()> {
     let mut cargo = toolchain::cargo_in(folder);
     cargo.args(arguments).env("CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS", "fallback");
-    run_captured::cargo(cargo, hint).map(drop)
+    run_captured::cargo(cargo).map(drop)
 }

@@ -6,6 +6,8 @@ use anyhow::{Context, Result};
 use infergate_core::text_file::read_text;
 use toml::Table;
 
+use super::checkout_folder;
+
 /// None is larger: a lock file of a thousand crates has 300 KB.
 pub const MAX_FILE_BYTES: u64 = 16 << 20;
 
@@ -17,6 +19,14 @@ const SECTIONS: [&str; 5] =
 pub fn table(file: &Path) -> Result<Table> {
     let text = read_text(file, MAX_FILE_BYTES)?;
     text.parse().with_context(|| format!("{}: not TOML", file.display()))
+}
+
+/// Changes a `file` of the checkout `files`. One that stays as it is is not written: a build script can run again for each file that is newer.
+pub fn edit(files: &Path, file: &Path, change: impl FnOnce(&mut Table) -> Result<()>) -> Result<()> {
+    let before = table(file)?;
+    let mut edited = before.clone();
+    change(&mut edited)?;
+    if edited == before { Ok(()) } else { checkout_folder::write(files, file, &edited.to_string()) }
 }
 
 /// The table `name` of a table, made if it is missing.

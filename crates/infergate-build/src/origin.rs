@@ -47,9 +47,8 @@ impl Origin {
 /// # Errors
 /// When that is not known.
 pub fn origin() -> Result<Origin> {
-    let set = |value: Option<&str>| value.filter(|text| !text.is_empty()).map(str::to_owned);
-    let address = set(option_env!("INFERGATE_REPOSITORY")).unwrap_or_else(|| env!("CARGO_PKG_REPOSITORY").to_owned());
-    let built_from = set(option_env!("INFERGATE_COMMIT")).map(|commit| (address, commit));
+    let commit = option_env!("INFERGATE_COMMIT").filter(|commit| !commit.is_empty());
+    let built_from = commit.map(|commit| (env!("CARGO_PKG_REPOSITORY").to_owned(), commit.to_owned()));
     choose(installed_from(), own_source(), built_from, is_packed())
 }
 
@@ -63,7 +62,7 @@ fn choose(
     let commit = |(address, commit)| Origin::Commit { address, commit };
     let known = installed_from.map(commit).or(folder.map(Origin::Folder)).or(built_from.map(commit));
     known.or(is_packed.then_some(Origin::Registry)).context(concat!(
-        "the sources of this cargo-infergate are gone and its commit is not known; install it again with cargo install --git ",
+        "this cargo-infergate has neither sources nor a known commit; install it with cargo install --git ",
         env!("CARGO_PKG_REPOSITORY")
     ))
 }

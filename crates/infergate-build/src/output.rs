@@ -56,12 +56,13 @@ pub fn named(text: &str) -> String {
 
 /// Prints a report: to stdout, to stderr where stdout is for JSON, and nowhere with `--quiet`.
 pub fn report(text: &str) {
-    match (is_quiet(), IS_JSON.load(Ordering::Relaxed)) {
-        (true, _) => {}
-        (false, true) => {
-            let _ = anstream::stderr().write_all(shown(text).as_bytes());
-        }
-        (false, false) => document(text),
+    if is_quiet() {
+        return;
+    }
+    if IS_JSON.load(Ordering::Relaxed) {
+        let _ = anstream::stderr().write_all(shown(text).as_bytes());
+    } else {
+        document(text);
     }
 }
 
@@ -86,8 +87,9 @@ pub fn document(text: &str) {
 pub fn json(text: &str) {
     let mut safe = String::with_capacity(text.len());
     for c in text.replace("##", "\\u0023\\u0023").chars() {
-        let is_safe = c == '\n' || printable(c.encode_utf8(&mut [0; 4])) == *c.encode_utf8(&mut [0; 4]);
-        if is_safe {
+        let mut bytes = [0; 4];
+        let letter = &*c.encode_utf8(&mut bytes);
+        if c == '\n' || printable(letter) == letter {
             safe.push(c);
         } else {
             c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| safe += &format!("\\u{unit:04x}"));
@@ -106,9 +108,7 @@ fn print(stdout: &mut dyn Write, text: &str) {
         && error.kind() != std::io::ErrorKind::BrokenPipe
     {
         IS_LOST.store(true, Ordering::Relaxed);
-        self::error(
-            &anyhow::Error::new(error).context("stdout: cannot be written, and what it should have said is lost"),
-        );
+        self::error(&anyhow::Error::new(error).context("stdout: cannot be written"));
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 use super::cargo_settings;
+use super::checkout_folder::real;
 use super::git::git;
 use super::lock_file::differences;
 use super::manifest::table;
@@ -46,47 +47,25 @@ pub fn difference(base: &Path, head: &Path) -> Option<String> {
     Some(format!("cargo's settings differ: {different}"))
 }
 
-/// Settings that a checkout cannot have.
-pub struct LeftBehind {
-    /// In a sentence.
-    pub text: String,
-    /// They make another program, and not only variables that one may read.
-    pub compile: bool,
-}
+/// What to do about settings that a checkout cannot have.
+pub const LEFT_BEHIND: &str = "cargo's settings that git ignores, or above the repository, hold in no checkout; \
+                               commit them, or name their file in [bench] carry";
 
-/// Settings for how cargo compiles in `here`, a folder of `repository`, that do not hold in `checkout`, the same folder of the checkout
-/// `files`, and never will: git ignores their file, or it lies above the repository.
-pub fn left_behind(here: &Path, repository: &Path, checkout: &Path, files: &Path) -> Option<LeftBehind> {
+/// Whether settings in `here`, a folder of `repository`, do not hold in `checkout`, the same folder of the checkout `files`, and never will:
+/// git ignores their file, or it lies above the repository. `Some(true)`: they make another program; `Some(false)`: they only set variables
+/// that one may read.
+pub fn left_behind(here: &Path, repository: &Path, checkout: &Path, files: &Path) -> Option<bool> {
     // A home folder can be a link, and the checkouts lie there.
-    let whole = |place: PathBuf| place.canonicalize().unwrap_or(place);
-    let there: Vec<PathBuf> = cargo_settings::all(checkout).map(|(place, _)| whole(place)).collect();
-    let is_ignored = |place: &Path| {
-        let names = [".cargo/config", ".cargo/config.toml"];
-        names.iter().any(|name| git(place, &["check-ignore", "--quiet", name]).is_ok())
-    };
-    let is_left = |place: &PathBuf| {
-        let below = place.strip_prefix(repository).ok();
-        let places = [Some(place.clone()), below.map(|below| files.join(below))];
-        let is_there = places.into_iter().flatten().any(|place| there.contains(&whole(place)));
-        !is_there && (below.is_none() || is_ignored(place))
+    let there: Vec<PathBuf> = cargo_settings::all(checkout).map(|(place, _)| real(&place)).collect();
+    let is_ignored = |place: &Path| git(place, &["check-ignore", ".cargo/config", ".cargo/config.toml"]).is_ok();
+    let is_left = |place: &Path| match place.strip_prefix(repository) {
+        Ok(below) => !there.contains(&real(&files.join(below))) && is_ignored(place),
+        Err(_) => !there.contains(&real(place)),
     };
     let compiles = |settings: &Table| !compiling(settings).is_empty();
-    let mut all: Vec<(PathBuf, Table)> = cargo_settings::all(here)
-        .filter(|(place, settings)| (compiles(settings) || settings.contains_key("env")) && is_left(place))
-        .collect();
-    // What compiles first: the sort keeps what lies nearer before the rest.
-    all.sort_by_key(|(_, settings)| !compiles(settings));
-    let (place, settings) = all.into_iter().next()?;
-    let remedy = if place == here {
-        "; let carry = [\".cargo/config.toml\"] below [bench] in infergate.toml bring it"
-    } else {
-        "; commit them in the repository, or put them into cargo's home folder"
-    };
-    let text = format!(
-        "a .cargo/config.toml {} has settings for how cargo compiles that do not hold in the gate's checkouts{remedy}",
-        if place.starts_with(repository) { "that git ignores" } else { "above the repository" }
-    );
-    Some(LeftBehind { text, compile: compiles(&settings) })
+    let all = cargo_settings::all(here).filter(|(place, _)| is_left(place));
+    let all = all.filter(|(_, settings)| compiles(settings) || settings.contains_key("env"));
+    all.map(|(_, settings)| compiles(&settings)).max()
 }
 
 /// The keys of cargo's settings that choose how a program that is measured is compiled.
@@ -127,7 +106,7 @@ mod tests {
         fs::create_dir(here.join(".cargo")).expect("a folder");
         let compiles = |settings: &str| {
             fs::write(here.join(".cargo/config.toml"), settings).expect("a file");
-            left_behind(here, here, checkout, checkout).map(|left| left.compile)
+            left_behind(here, here, checkout, checkout)
         };
         for settings in [
             "[build]\nrustc-wrapper = 'a'\nrustc-workspace-wrapper = 'b'\njobs = 1\n",

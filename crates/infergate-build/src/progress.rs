@@ -49,7 +49,11 @@ impl Line {
     /// Moves on. Steps are minutes apart or follow at once: each is drawn, whatever the bar thinks of so many.
     pub fn show(&self, progress: &Progress) {
         if self.bar.is_hidden() {
-            return self.say(progress.label.split(':').next().unwrap_or_default());
+            let stage = progress.label.split(':').next().unwrap_or_default();
+            if self.printed.replace(stage.to_owned()) != stage {
+                crate::output::line(stage);
+            }
+            return;
         }
         self.bar.set_length(progress.total_steps as u64);
         self.bar.set_position(progress.done_steps as u64);
@@ -66,12 +70,6 @@ impl Line {
         time(began.elapsed(), done - first, progress.total_steps.saturating_sub(done))
     }
 
-    fn say(&self, stage: &str) {
-        if self.printed.replace(stage.to_owned()) != stage {
-            crate::output::line(stage);
-        }
-    }
-
     /// Wipes the line for what `print` prints and goes on below it, with a new count of the time left.
     pub fn above(&self, print: impl FnOnce()) {
         self.bar.suspend(print);
@@ -86,17 +84,15 @@ impl Line {
 
 /// `1m 20s so far, up to 5m left`: as if steps to come took as long as those that are done.
 fn time(so_far: Duration, done: usize, left: usize) -> String {
-    let seconds = |time: Duration| humantime::format_duration(Duration::from_secs(time.as_secs())).to_string();
-    let ahead = so_far.as_secs_f64() * left as f64 / done as f64;
-    let passed = format!("{} so far", seconds(so_far));
-    match Duration::try_from_secs_f64(ahead) {
-        // Of minutes the seconds are not known.
-        Ok(ahead) if ahead.as_secs() >= 120 => {
-            format!("{passed}, up to {} left", seconds(Duration::from_secs(ahead.as_secs().div_ceil(60) * 60)))
-        }
-        Ok(ahead) if left > 0 => format!("{passed}, up to {} left", seconds(ahead)),
-        _ => passed,
+    let shown = |seconds| humantime::format_duration(Duration::from_secs(seconds));
+    let passed = format!("{} so far", shown(so_far.as_secs()));
+    if done == 0 || left == 0 {
+        return passed;
     }
+    let ahead = (so_far.as_secs_f64() * left as f64 / done as f64) as u64;
+    // Of minutes the seconds are not known.
+    let ahead = if ahead < 120 { ahead } else { ahead.next_multiple_of(60) };
+    format!("{passed}, up to {} left", shown(ahead))
 }
 
 /// A flag that Ctrl-C sets, the same one for all that asks. A second Ctrl-C ends the process at once.
@@ -106,8 +102,10 @@ pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
     }
     let cancelled = CANCELLED.get_or_init(Arc::default).clone();
     let flag = cancelled.clone();
+    // `nohup` starts what is to go on when the terminal is closed.
+    // SAFETY: it sets how one signal is taken.
     #[cfg(unix)]
-    let hangups_are_ignored = hangups_are_ignored();
+    let hangups = unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     ctrlc::set_handler(move || {
         if flag.load(Ordering::Relaxed) {
             std::process::exit(130);
@@ -118,21 +116,11 @@ pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
     })
     .context("Ctrl-C cannot be handled here")?;
     #[cfg(unix)]
-    if hangups_are_ignored {
-        // SAFETY: it sets how one signal is taken.
+    if hangups == libc::SIG_IGN {
+        // SAFETY: as above.
         unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     }
     Ok(cancelled)
-}
-
-/// `nohup` starts what is to go on when the terminal is closed.
-#[cfg(unix)]
-fn hangups_are_ignored() -> bool {
-    // SAFETY: nothing is changed, and the system fills what is given to it.
-    unsafe {
-        let mut now: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
-    }
 }
 
 /// Whether Ctrl-C was pressed, or another signal asked this process to end.

@@ -80,10 +80,9 @@ impl Linker {
     /// # Errors
     /// A file that cannot be read, or is no object file and no archive.
     pub fn inputs(&self) -> Result<Inputs> {
-        let mut is_output = false;
-        let words = self.words.iter().skip(1);
-        let words = words.filter(|word| !(std::mem::replace(&mut is_output, *word == "-o") || is_output));
-        let words: Vec<String> = words.cloned().collect();
+        let output = self.words.iter().position(|word| word == "-o").context("the linker makes no program")?;
+        let words =
+            [1..output, output + 2..self.words.len()].map(|range| self.words.get(range).unwrap_or_default()).concat();
         let folders: Vec<PathBuf> =
             words.windows(2).filter(|pair| pair[0] == "-L").map(|pair| PathBuf::from(&pair[1])).collect();
         let read = |word: String| {
@@ -153,11 +152,10 @@ impl Inputs {
 
 /// The object files in a file: itself, or those of an archive.
 fn objects(path: &Path) -> Result<Vec<Vec<u8>>> {
-    let broken = || format!("{}: cannot be read", path.display());
     let bytes = code::read(path)?;
     let Ok(archive) = ArchiveFile::parse(&*bytes) else { return Ok(vec![bytes]) };
     let members = archive.members().map(|member| Ok(member?.data(&*bytes)?.to_vec()));
-    members.collect::<object::Result<_>>().with_context(broken)
+    members.collect::<object::Result<_>>().with_context(|| format!("{}: cannot be read", path.display()))
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl Slot {
 /// A checked-out revision. Others may use its folder when this is dropped.
 pub struct Tree {
     /// Its files.
-    pub(super) files: PathBuf,
+    pub files: PathBuf,
     /// What it builds.
     target: PathBuf,
     /// The folder below it that is the current one below the repository's root.
@@ -73,13 +73,13 @@ pub struct Tree {
     /// The repository that it is of.
     pub(super) repository: PathBuf,
     /// Another toolchain of rustup than its own.
-    toolchain: Option<String>,
+    pub toolchain: Option<String>,
     /// What was changed in its files or for its build: `--swap rayon=1.11.0`.
     pub change: Option<String>,
     /// Whether it has files of the working tree that no commit has.
     dirty: bool,
     /// Its packages, as they were when they were first asked for.
-    workspace: OnceCell<Arc<Workspace>>,
+    pub(super) workspace: OnceCell<Arc<Workspace>>,
     /// Whether criterion is replaced in its manifests.
     is_replaced: Cell<bool>,
     _lock: File,
@@ -99,21 +99,18 @@ impl Tree {
 
     fn bare(revision: &str, slot: Slot, wanted: &Wanted) -> Result<Self> {
         let here = env::current_dir().context("the current folder cannot be read")?;
-        let root = git(&here, &["rev-parse", "--show-toplevel"]).with_context(|| {
-            "--against needs a git repository; run it in one, or give --base-bin and --head-bin".to_owned()
-        })?;
+        let root = git(&here, &["rev-parse", "--show-toplevel"])
+            .context("--against needs a git repository; run it in one, or give --base-bin and --head-bin")?;
         let repository = PathBuf::from(root);
         let prefix = PathBuf::from(git(&here, &["rev-parse", "--show-prefix"])?);
         let commit = commit_of(&here, revision)?;
         if let Some(submodule) = dirty_submodule(&repository)? {
-            bail!(
-                "submodule '{submodule}' has changes that no revision holds, or is at another commit than HEAD has it; commit or undo that"
-            );
+            bail!("submodule '{submodule}' is not as HEAD has it; commit or undo its changes");
         }
         let folder = folder(&repository, wanted)?.join(slot.name(wanted));
-        if folder.starts_with(&repository) && cargo_settings::are_in(&repository) {
+        if folder.starts_with(&repository) && cargo_settings::file(&repository.join(".cargo")).is_some() {
             bail!(
-                "{}: lies in the repository, whose .cargo/config.toml would join the revision's own; name a folder outside with --base-folder",
+                "{}: lies in the repository, whose .cargo/config.toml would join the revision's own; name another with --base-folder",
                 folder.display()
             );
         }
@@ -147,9 +144,7 @@ impl Tree {
     pub fn of_working_tree(wanted: &Wanted) -> Result<Self> {
         let mut tree = Self::bare("HEAD", Slot::Head, wanted)?;
         tree.dirty = working_tree::lay(&tree.repository, &tree.files)?;
-        if tree.dirty {
-            tree.change = Some("what is not committed".into());
-        }
+        tree.change = tree.dirty.then(|| "what is not committed".into());
         tree.prepare_checkout(wanted)?;
         Ok(tree)
     }
@@ -164,11 +159,6 @@ impl Tree {
         }
         let loaded = Arc::new(Workspace::load(&self.folder()?)?);
         Ok(self.workspace.get_or_init(|| loaded).clone())
-    }
-
-    /// Its manifests were changed.
-    pub fn forget_workspace(&mut self) {
-        self.workspace = OnceCell::new();
     }
 
     /// Takes `lock_file`, if this checkout has none: a repository can leave it out of git.
@@ -212,12 +202,6 @@ impl Tree {
         submodules::fetch(&self.files, &self.repository, &self.revision)
     }
 
-    /// The same, built by another toolchain of rustup where one is named.
-    #[must_use]
-    pub fn by_toolchain(self, toolchain: Option<&String>) -> Self {
-        Self { toolchain: toolchain.cloned(), ..self }
-    }
-
     /// If `to` has built nothing in its profile yet, copies for it what was built of other packages for this checkout. What cannot be copied is
     /// built.
     pub fn give_packages(&self, wanted: &Wanted, to: &Source) {
@@ -258,13 +242,8 @@ impl Tree {
     /// A lock file that cannot be read.
     pub fn dependencies(&self, head: &Path) -> Result<Option<String>> {
         let different = lock_file::difference(&self.workspace()?.lock_file(), head)?;
-        let locked = self.has_lock_file()?;
-        Ok(different.map(|what| match locked {
-            true => format!("dependencies differ: {what}"),
-            false => format!(
-                "base has no Cargo.lock, so cargo chose its dependencies now, and they differ: {what}; commit the file"
-            ),
-        }))
+        let unlocked = if self.has_lock_file()? { "" } else { " (base has no Cargo.lock; commit it)" };
+        Ok(different.map(|what| format!("dependencies differ{unlocked}: {what}")))
     }
 
     /// Whether the revision itself holds the Cargo.lock. One that cargo wrote is not in git.
@@ -282,7 +261,7 @@ impl Tree {
             let (revision, prefix) = (&self.revision, self.prefix.display());
             let text =
                 format!("revision '{revision}' has no folder {prefix}, which head may have added; choose a later one");
-            return Err(WorkerError::NotComparable(text).into());
+            bail!(WorkerError::NotComparable(text));
         }
         Ok(folder)
     }
@@ -312,19 +291,13 @@ impl Tree {
         })
     }
 
-    /// Cargo's settings of the working tree, as far as a program is compiled by them, that this checkout cannot have.
+    /// [`profiles::left_behind`] in the working tree.
     ///
     /// # Errors
     /// As [`folder`](Self::folder).
-    pub fn settings_left_behind(&self) -> Result<Option<profiles::LeftBehind>> {
-        // git's prefix ends in a slash.
-        let here: PathBuf = self.repository.join(&self.prefix).components().collect();
+    pub fn settings_left_behind(&self) -> Result<Option<bool>> {
+        let here = self.repository.join(&self.prefix);
         Ok(profiles::left_behind(&here, &self.repository, &self.folder()?, &self.files))
-    }
-
-    /// Its files, for git.
-    pub fn files(&self) -> &Path {
-        &self.files
     }
 }
 
@@ -338,7 +311,7 @@ fn folder(repository: &Path, wanted: &Wanted) -> Result<PathBuf> {
     if let Some(folder) = &wanted.base_folder {
         return std::path::absolute(folder).with_context(|| format!("{}: no usable folder", folder.display()));
     }
-    let name = repository.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = repository.file_name().unwrap_or_default().to_string_lossy();
     let hash = sha256::of(repository.to_string_lossy().as_bytes());
     Ok(cache()?.join(format!("{name}-{}", &hash[..10])))
 }
@@ -350,5 +323,5 @@ fn folder(repository: &Path, wanted: &Wanted) -> Result<PathBuf> {
 pub fn cache() -> Result<PathBuf> {
     let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cache")));
     let cache = cache.filter(|cache| cache.is_absolute()).map(|cache| cache.join("infergate"));
-    cache.context("there is no home folder to keep checkouts in; set XDG_CACHE_HOME to a folder of your own")
+    cache.context("there is no home folder for checkouts; set XDG_CACHE_HOME")
 }

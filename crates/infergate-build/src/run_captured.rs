@@ -81,28 +81,22 @@ pub fn run(mut command: Command, shown: Shown) -> Result<Output> {
     Ok(Output { status, stdout, stderr: lines.join("\n").into_bytes() })
 }
 
-/// The stdout of `cargo`. `hint` follows the reason if versions conflict.
+/// The stdout of `cargo`.
 ///
 /// # Errors
 /// As [`run_captured`]; cargo's first error, with what caused it, if it fails.
-pub fn cargo(cargo: Command, hint: &str) -> Result<Vec<u8>> {
+pub fn cargo(cargo: Command) -> Result<Vec<u8>> {
     let output = run_captured(cargo)?;
     if output.status.success() {
         return Ok(output.stdout);
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
-    let Some(error) = stderr.lines().find_map(|line| line.strip_prefix("error: ")) else {
-        bail!("cargo gave no reason")
-    };
+    let error = stderr.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or("cargo gave no reason");
     // Of a package of the repository cargo names the folder.
-    let others = |line: &&str| !line.contains('(');
-    match stderr.lines().filter_map(|line| line.split("required by package ").nth(1)).find(others) {
-        Some(package) => bail!("{} It is required by {package}{hint}", error.trim_end()),
-        None => {
-            let cause = stderr
-                .rsplit_once("Caused by:")
-                .and_then(|(_, cause)| cause.lines().map(str::trim).find(|line| !line.is_empty()));
-            bail!("{error}{}", cause.map_or_else(String::new, |cause| format!(" ({cause})")))
-        }
+    let mut packages = stderr.lines().filter_map(|line| line.split("required by package ").nth(1));
+    if let Some(package) = packages.find(|package| !package.contains('(')) {
+        bail!("{} It is required by {package}", error.trim_end());
     }
+    let cause = stderr.rsplit_once("Caused by:").and_then(|(_, cause)| cause.trim().lines().next());
+    bail!("{error}{}", cause.map(|cause| format!(" ({cause})")).unwrap_or_default())
 }

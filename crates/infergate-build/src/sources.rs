@@ -98,32 +98,27 @@ pub struct Alike {
 ///
 /// # Errors
 /// When it was cancelled.
-pub fn alike(
-    sources: &Sources,
-    (base, head): (&Program, &Program),
-    seed: u64,
-) -> Result<(Option<Alike>, Option<String>)> {
+pub fn alike(sources: &Sources, (base, head): (&Program, &Program), seed: u64) -> Result<(Option<Alike>, String)> {
     const LUCK: &str = "each side is timed as it was linked, so code placement is part of each change";
-    let (Some(from), Some(to)) = (&sources.base, &sources.head) else { return Ok((None, Some(LUCK.to_owned()))) };
+    let (Some(from), Some(to)) = (&sources.base, &sources.head) else { return Ok((None, LUCK.to_owned())) };
     match link((from, base), (to, head), seed) {
         Ok(alike) => {
             let note = format!(
                 "base and head are laid out alike ({} of {} functions at the same address), and what changed is timed at {PLACEMENTS} placements",
                 alike.same, alike.functions
             );
-            Ok((Some(alike), Some(note)))
+            Ok((Some(alike), note))
         }
         Err(error) => {
             progress::ensure_not_cancelled()?;
-            Ok((None, Some(format!("{LUCK}: {error:#}"))))
+            Ok((None, format!("{LUCK}: {error:#}")))
         }
     }
 }
 
 fn link((base, was): (&Source, &Program), (head, is): (&Source, &Program), seed: u64) -> Result<Alike> {
     let (was, is) = (was.open()?, is.open()?);
-    let (of_base, of_head) = both(|| base.linker(), || head.linker());
-    let (of_base, of_head) = (of_base?, of_head?);
+    let [of_base, of_head] = both(|| base.linker(), || head.linker())?;
     let side = |source: &Source, plain: &WorkerFile, linker| alike::LinkJob {
         linker,
         files: (0..PLACEMENTS).map(|placement| source.path(plain.path(), &format!("alike{placement}"))).collect(),

@@ -1,13 +1,10 @@
 //! `--swap CRATE=VERSION|PATH|URL`: another version of one dependency, in a checkout of its own.
 
-use std::path::PathBuf;
-
 use anyhow::{Context, Result, bail, ensure};
 use toml::{Table, Value};
 
-use super::checkout_folder;
 use super::lock_file::{cargo, field, packages, resolve};
-use super::manifest::{self, dependency_sections, table};
+use super::manifest::{dependency_sections, edit, entry, table};
 use super::revision::Tree;
 
 /// One dependency, and what comes in its place.
@@ -21,8 +18,8 @@ pub struct Swap {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum To {
     Version(String),
-    Path(PathBuf),
-    Git(String),
+    /// What a patch names: `path` or `git`, and where that is.
+    Source(&'static str, String),
 }
 
 impl Swap {
@@ -34,7 +31,7 @@ impl Swap {
         let name_char = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '@', '.', '+'].contains(&c);
         ensure!(!spec.is_empty() && !spec.starts_with('-') && spec.chars().all(name_char) && !to.is_empty(), wrong());
         let to = if to.contains("://") {
-            To::Git(to.to_owned())
+            To::Source("git", to.to_owned())
         } else if to.starts_with(|c: char| c.is_ascii_digit()) && to.chars().all(name_char) {
             To::Version(to.to_owned())
         } else {
@@ -44,7 +41,7 @@ impl Swap {
                 "--swap: {} holds no Cargo.toml; name the crate's folder",
                 folder.display()
             );
-            To::Path(folder)
+            To::Source("path", folder.to_string_lossy().into_owned())
         };
         Ok(Self { spec: spec.to_owned(), to })
     }
@@ -63,10 +60,8 @@ impl Swap {
             return Ok(false);
         }
         let mut is_named = false;
-        for manifest in tree.workspace()?.manifests() {
-            let mut table = table(&manifest)?;
-            let before = table.clone();
-            for (name, value) in dependency_sections(&mut table).into_iter().flat_map(|section| section.iter_mut()) {
+        let mut require_in = |manifest: &mut Table| {
+            for (name, value) in dependency_sections(manifest).into_iter().flat_map(|section| section.iter_mut()) {
                 if value.get("package").and_then(Value::as_str).unwrap_or(name) != self.name() {
                     continue;
                 }
@@ -80,22 +75,22 @@ impl Swap {
                 }
                 is_named = true;
             }
-            if table != before {
-                checkout_folder::write(&tree.files, &manifest, &table.to_string())?;
-            }
+            Ok(())
+        };
+        for manifest in tree.workspace()?.manifests() {
+            edit(&tree.files, &manifest, &mut require_in)?;
         }
         Ok(is_named)
     }
 
     fn patch(&self, tree: &Tree, key: &str, value: &str) -> Result<()> {
-        let manifest = tree.workspace()?.manifest();
-        let mut table = table(&manifest)?;
-        let source = Table::from_iter([(key.to_owned(), Value::from(value))]);
-        manifest::entry(manifest::entry(&mut table, "patch")?, "crates-io")?
-            .insert(self.name().to_owned(), source.into());
-        checkout_folder::write(&tree.files, &manifest, &table.to_string())?;
+        edit(&tree.files, &tree.workspace()?.manifest(), |manifest| {
+            let source = Table::from_iter([(key.to_owned(), Value::from(value))]);
+            entry(entry(manifest, "patch")?, "crates-io")?.insert(self.name().to_owned(), source.into());
+            Ok(())
+        })?;
         // What is locked is kept otherwise.
-        cargo(&tree.folder()?, &["update", "--package", &self.spec], TOGETHER).with_context(|| self.cannot())
+        cargo(&tree.folder()?, &["update", "--package", &self.spec]).with_context(|| self.cannot())
     }
 }
 
@@ -110,17 +105,16 @@ pub fn apply(swaps: &[Swap], tree: &Tree, may_be_there: bool) -> Result<()> {
     let mut unnamed = Vec::new();
     for swap in swaps {
         match &swap.to {
-            To::Path(path) => swap.patch(tree, "path", &path.to_string_lossy())?,
-            To::Git(url) => swap.patch(tree, "git", url)?,
+            To::Source(key, value) => swap.patch(tree, key, value)?,
             To::Version(version) if !swap.require(version, tree)? => unnamed.push((swap, version)),
             To::Version(_) => {}
         }
     }
     let all = || swaps.iter().map(Swap::cannot).collect::<Vec<_>>().join(" ");
-    resolve(&folder, TOGETHER).with_context(all)?;
+    resolve(&folder).with_context(all)?;
     // What no manifest names is turned in Cargo.lock alone.
     for (swap, version) in unnamed {
-        if cargo(&folder, &["update", "--package", &swap.spec, "--precise", version], "").is_err() {
+        if cargo(&folder, &["update", "--package", &swap.spec, "--precise", version]).is_err() {
             bail!("{}: no manifest of this repository names it; name a direct dependency", swap.cannot());
         }
     }
@@ -130,12 +124,11 @@ pub fn apply(swaps: &[Swap], tree: &Tree, may_be_there: bool) -> Result<()> {
         let is_chosen = match &swap.to {
             To::Version(version) => is_locked(&now, name, version),
             // Cargo notes a patch that nothing uses in the lock file, and says so in a warning alone.
-            To::Path(_) | To::Git(_) => !is_unused(&now, name),
+            To::Source(..) => !is_unused(&now, name),
         };
         ensure!(
             is_chosen && (may_be_there || locked(&was, name) != locked(&now, name)),
-            "{}: nothing changes: it is no dependency here, or it is that already, or its version does not fit; \
-             `cargo tree --invert {name}` shows the version in use and who asks for it",
+            "{}: nothing changes; `cargo tree --invert {name}` shows the version in use and who asks for it",
             swap.cannot(),
         );
     }
@@ -156,8 +149,6 @@ fn locked<'l>(lock: &'l Table, name: &str) -> Vec<&'l Value> {
 
 /// Whether a lock file says that nothing uses the patch of this name. Others may stand there from before.
 fn is_unused(lock: &Table, name: &str) -> bool {
-    let unused = lock.get("patch").and_then(|patch| patch.get("unused")).and_then(Value::as_array);
-    unused.is_some_and(|unused| unused.iter().any(|patch| field(patch, "name") == Some(name)))
+    let unused = lock.get("patch").and_then(|patch| patch.get("unused")?.as_array());
+    unused.into_iter().flatten().any(|patch| field(patch, "name") == Some(name))
 }
-
-const TOGETHER: &str = "; crates that need each other's versions are swapped together, with a --swap each";

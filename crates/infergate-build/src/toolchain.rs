@@ -6,7 +6,6 @@
 //! `cargo +nightly infergate` or by a file that no commit can hold, builds all.
 
 use std::env;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -15,7 +14,6 @@ use anyhow::{Result, ensure};
 
 use super::git;
 use super::run_captured::run_captured;
-use infergate_receipts::shell;
 
 const VARIABLE: &str = "RUSTUP_TOOLCHAIN";
 
@@ -28,10 +26,11 @@ pub fn cargo_in(folder: &Path) -> Command {
 
 /// cargo for a checkout, or this process's own for the working tree.
 pub fn cargo(checkout: Option<&Path>) -> Command {
-    let own = || env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    let Some(folder) = checkout else { return Command::new(own()) };
-    let mut cargo = Command::new(if is_chosen(folder) { OsString::from("cargo") } else { own() });
-    choose(&mut cargo, folder);
+    let own = env::var_os("CARGO").filter(|_| !checkout.is_some_and(is_chosen));
+    let mut cargo = Command::new(own.unwrap_or_else(|| "cargo".into()));
+    if let Some(folder) = checkout {
+        choose(&mut cargo, folder);
+    }
     cargo
 }
 
@@ -93,15 +92,9 @@ fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
 /// Refuses a toolchain that cannot compile here. A compiler without rustup does not read the variable, and both sides would be
 /// built by it; neither does it know the argument that is asked with here.
 pub fn ensure_installed(name: &str) -> Result<()> {
-    let knows = |program: &str| {
-        let mut program = Command::new(program);
-        program.arg(format!("+{name}")).arg("--version");
-        run_captured(program).is_ok_and(|output| output.status.success())
-    };
-    let word = shell::word(name).unwrap_or_else(|| "NAME".into());
-    ensure!(
-        knows("cargo") && knows("rustc"),
-        "--toolchain '{name}': there is none of this name; install it with `rustup toolchain install {word}`"
-    );
+    let mut cargo = Command::new("cargo");
+    cargo.arg(format!("+{name}")).arg("--version");
+    let is_there = run_captured(cargo).is_ok_and(|output| output.status.success());
+    ensure!(is_there, "--toolchain '{name}': there is none of this name; install it with rustup");
     Ok(())
 }

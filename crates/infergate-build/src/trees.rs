@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use super::revision::{Slot, Tree};
 use super::workspace::Workspace;
@@ -56,13 +56,13 @@ impl Trees {
         let Some(own) = head.with_bench(&wanted.bench).into_iter().next() else {
             let remedy = bench_choice::remedy(&wanted.bench, &head);
             let text = format!("neither base nor head has the bench target '{}'; {remedy}", wanted.bench.target);
-            return Err(WorkerError::NotComparable(text).into());
+            bail!(WorkerError::NotComparable(text));
         };
         let tree = self.get(Slot::WithHeadsBenches, wanted, || {
             let mut tree = Tree::checkout(revision, Slot::WithHeadsBenches, wanted)?;
             tree.take_lock_file(&head.lock_file())?;
             harness::lay(own, &head, &tree)?;
-            tree.forget_workspace();
+            tree.workspace.take();
             Ok(tree)
         })?;
         let name = &wanted.bench.target;

@@ -52,11 +52,14 @@ pub fn watched(command: Command) -> Command {
     watched
 }
 
-/// A process and its parent: the second field after the name, which may hold spaces and brackets.
-pub fn parent_of(process: &str) -> Option<(u32, u32)> {
-    let number = process.parse().ok()?;
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    Some((number, stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?))
+/// All processes, each with its parent: the second field after the name, which may hold spaces and brackets. None without a /proc.
+pub fn parents() -> impl Iterator<Item = (u32, u32)> {
+    std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|process| {
+        let number: u32 = process.file_name().to_str()?.parse().ok()?;
+        let stat = std::fs::read_to_string(process.path().join("stat")).ok()?;
+        let parent: u32 = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
+        Some((number, parent))
+    })
 }
 
 /// Takes this command's own variables away from a program that it starts.

@@ -1,12 +1,13 @@
 //! The packages of one checkout, as `cargo metadata` describes them, and which benchmark framework each depends on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use infergate_receipts::BuiltWith;
 use serde::Deserialize;
 
+use super::checkout_folder::real;
 use super::{run_captured, toolchain};
 
 /// The drop-in replacement of criterion.
@@ -130,21 +131,9 @@ impl Workspace {
     /// # Errors
     /// Cargo's, if it finds none or cannot read it.
     pub fn load(folder: &Path) -> Result<Self> {
-        Self::metadata(folder, &["--no-deps"])
-    }
-
-    /// As [`load`](Self::load), with every package that these are built from. Cargo writes a Cargo.lock if there is none.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn load_with_dependencies(folder: &Path) -> Result<Self> {
-        Self::metadata(folder, &[])
-    }
-
-    fn metadata(folder: &Path, more: &[&str]) -> Result<Self> {
         let mut cargo = toolchain::cargo_in(folder);
-        cargo.args(["metadata", "--format-version", "1"]).args(more);
-        let metadata = run_captured::cargo(cargo, "")?;
+        cargo.args(["metadata", "--format-version", "1", "--no-deps"]);
+        let metadata = run_captured::cargo(cargo)?;
         serde_json::from_slice(&metadata)
             .with_context(|| format!("{}: cargo metadata cannot be read", folder.display()))
     }
@@ -159,12 +148,8 @@ impl Workspace {
     }
 
     /// The manifests of all packages, and the root's.
-    pub fn manifests(&self) -> Vec<PathBuf> {
-        let mut all: Vec<PathBuf> = self.packages.iter().map(|package| package.manifest_path.clone()).collect();
-        if !all.contains(&self.manifest()) {
-            all.push(self.manifest());
-        }
-        all
+    pub fn manifests(&self) -> BTreeSet<PathBuf> {
+        self.packages.iter().map(|package| package.manifest_path.clone()).chain([self.manifest()]).collect()
     }
 
     /// The packages that the bench target may be of.
@@ -181,19 +166,15 @@ impl Workspace {
     /// Whether a package depends on what `is_taken` names: itself, or through a package of the workspace, as through one with macros that write
     /// benches.
     pub fn package_takes(&self, package: &Package, is_taken: &dyn Fn(&str) -> bool) -> bool {
-        let own = self.gives(package, is_taken);
-        own || package.dependencies.iter().any(|one| is_taken(&one.name) || self.member_gives(one, is_taken))
+        package.dependencies.iter().any(|one| self.gives(one, is_taken))
     }
 
-    /// Whether whoever depends on `package` can use what `is_taken` names.
-    fn gives(&self, package: &Package, is_taken: &dyn Fn(&str) -> bool) -> bool {
-        let mut normal = package.dependencies.iter().filter(|one| one.kind.is_none());
-        normal.any(|one| is_taken(&one.name) || self.member_gives(one, is_taken))
-    }
-
-    fn member_gives(&self, dependency: &Dependency, is_taken: &dyn Fn(&str) -> bool) -> bool {
+    /// Whether whoever has `dependency` can use what `is_taken` names.
+    fn gives(&self, dependency: &Dependency, is_taken: &dyn Fn(&str) -> bool) -> bool {
         let is_it = |package: &&Package| dependency.path.is_some() && package.name == dependency.name;
-        self.packages.iter().find(is_it).is_some_and(|member| self.gives(member, is_taken))
+        let member = self.packages.iter().find(is_it);
+        let mut normal = member.into_iter().flat_map(|member| &member.dependencies).filter(|one| one.kind.is_none());
+        is_taken(&dependency.name) || normal.any(|one| self.gives(one, is_taken))
     }
 }
 
@@ -223,7 +204,7 @@ impl Package {
 
     /// Whether `folder` is its own or lies below: cargo then takes it.
     pub fn is_around(&self, folder: &Path) -> bool {
-        folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).starts_with(self.folder())
+        real(folder).starts_with(self.folder())
     }
 
     pub fn benches(&self) -> impl Iterator<Item = &Target> {

@@ -1,6 +1,7 @@
 //! Which builds are compared: given ones, the working tree with a revision, or HEAD with HEAD on another dependency or
 //! toolchain.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -20,10 +21,6 @@ use infergate_build::trees::Trees;
 use infergate_build::workspace::is_plain;
 use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 use infergate_receipts::Note;
-
-/// What a verdict says where benches of plain criterion were gated.
-const FRONT: &str =
-    "both sides were built in checkouts in which infergate stands for criterion; nothing in the repository was changed";
 
 /// The workers of both sides; those that count their heap where there are some.
 pub struct BuiltPair {
@@ -62,52 +59,30 @@ pub fn build(gate: &Gate, config: &Config, trees: &Trees) -> Result<BuiltPair> {
         return Ok(BuiltPair { head_memory, ..BuiltPair::of(program(base), program(head)) });
     }
     if !flags.base_url.is_empty() {
-        ensure_pairs(flags)?;
+        let (base, head) = (&flags.base_url, &flags.head_url);
+        let differ = |urls: &[String]| BTreeSet::from_iter(urls).len() == urls.len();
+        ensure!(
+            base.len() == head.len() && differ(base) && differ(head),
+            "--base-url and --head-url: give as many of each, none twice; blocks take one of each in turn"
+        );
         return Ok(BuiltPair::of(
-            launched_workers::running(config, &flags.base_url).context("--base-url")?,
-            launched_workers::running(config, &flags.head_url).context("--head-url")?,
+            launched_workers::running(config, base).context("--base-url")?,
+            launched_workers::running(config, head).context("--head-url")?,
         ));
     }
-    let revision = flags.against.as_deref();
+    let revision = || flags.against.as_deref().context("a worker.command is compared with a revision; give --against");
     if flags.server {
-        let revision = revision.context("--server compares with a revision; give --against")?;
-        let built = by_command(revision, config, true)?;
+        let built = by_command(revision()?, config, true)?;
         // The same server, in a process of its own: its memory is followed from outside.
         return Ok(BuiltPair { head_memory: Some(Follower::counting(built.head.clone())), ..built });
     }
     if !config.worker.command.is_empty() {
-        let revision = revision.context("a worker.command is compared with a revision; give --against")?;
-        return by_command(revision, config, false);
+        return by_command(revision()?, config, false);
     }
-    if !flags.swap.is_empty() {
-        let named: Vec<String> = flags.swap.iter().map(|swap| format!("--swap {swap}")).collect();
-        let swaps = flags.swap.iter().map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;
-        return two_builds_of_head(config, trees, None, named.join(" "), |tree| swap::apply(&swaps, tree, false));
+    if !flags.swap.is_empty() || flags.toolchain.is_some() {
+        return two_builds_of_head(flags, config, trees);
     }
-    if let Some(toolchain) = &flags.toolchain {
-        return two_builds_of_head(config, trees, Some(toolchain), format!("--toolchain {toolchain}"), |_| Ok(()));
-    }
-    against(revision.context("neither --against nor --base-bin was given")?, gate, config, trees)
-}
-
-/// Refuses an address given twice, or a different number of addresses for base and head.
-fn ensure_pairs(flags: &Paired) -> Result<()> {
-    let (base, head) = (&flags.base_url, &flags.head_url);
-    for (flag, urls) in [("base-url", base), ("head-url", head)] {
-        for (at, url) in urls.iter().enumerate() {
-            ensure!(
-                !urls[..at].contains(url),
-                "--{flag} {url}: is given twice; start another server and give its address"
-            );
-        }
-    }
-    ensure!(
-        base.len() == head.len(),
-        "--base-url is given {} times and --head-url {} times; give as many of each, as blocks take one of each in turn",
-        base.len(),
-        head.len()
-    );
-    Ok(())
+    against(revision()?, gate, config, trees)
 }
 
 /// Called after a bench target failed to build. `Some(true)`: base fails, and head may fail too. `Some(false)`: only
@@ -184,7 +159,7 @@ fn ahead(revision: &str, commit: &str) -> Option<Note> {
     }
     let count = git(here, &["rev-list", "--count", &format!("HEAD..{commit}")]).ok()?;
     let text = format!(
-        "{revision} has commits that head lacks ({count}), and what they changed differs, too; rebase, or give --against \"$(git merge-base {revision} HEAD)\""
+        "{revision} has commits that head lacks ({count}); rebase, or give --against \"$(git merge-base {revision} HEAD)\""
     );
     (count != "0").then(|| Note::from(text))
 }
@@ -199,13 +174,11 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
         output::line(&with_heads_benches);
         notes.push(Note::from(with_heads_benches));
     }
-    let left_behind = tree.settings_left_behind()?;
     let here = Source::here(wanted)?;
-    if let Some(left) = left_behind.as_ref().filter(|left| left.compile)
-        && !here.needs_replacement()
-    {
+    let left_behind = tree.settings_left_behind()?;
+    if left_behind == Some(true) && !here.needs_replacement() {
         // Head is built in place, with them.
-        return Err(WorkerError::NotComparable(left.text.clone()).into());
+        return Err(WorkerError::NotComparable(profiles::LEFT_BEHIND.to_owned()).into());
     }
     // Before any code of head runs, its build scripts among it.
     let (base, replace) = base(&tree, &here, config)?;
@@ -217,7 +190,8 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
     let (head, head_tree) = head(&here, config, trees, (&tree, replace))?;
     let (base_memory, head_memory, head_source) = match &head_tree {
         Some(head) => {
-            notes.push(Note::from(FRONT.to_owned()));
+            let front = "both sides were built in checkouts in which infergate stands for criterion";
+            notes.push(Note::from(front.to_owned()));
             (None, None, head.source(wanted)?)
         }
         None => (base_memory, memory::worker(config, &gate.workers, &head, config.measured.memory.runs)?, here),
@@ -230,12 +204,12 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
 }
 
 /// What differs in how both are built, where cargo does it: dependencies, profiles, settings.
-fn build_notes(base: &Tree, head: &Source, left_behind: Option<profiles::LeftBehind>) -> Result<Vec<Note>> {
+fn build_notes(base: &Tree, head: &Source, left_behind: Option<bool>) -> Result<Vec<Note>> {
     let (was, is) = (base.workspace()?, &head.workspace);
     let found = [
         base.dependencies(&is.lock_file())?,
         profiles::difference(&was.manifest(), &is.manifest()),
-        left_behind.map(|left| left.text),
+        left_behind.map(|_| profiles::LEFT_BEHIND.to_owned()),
     ];
     Ok(found.into_iter().flatten().map(Note::from).collect())
 }
@@ -251,28 +225,29 @@ fn by_command(revision: &str, config: &Config, is_server: bool) -> Result<BuiltP
     Ok(BuiltPair { trees: vec![Rc::new(tree)], ..BuiltPair::of(base, head) })
 }
 
-/// HEAD twice: as it is, and changed or built by another toolchain. `named` is how that was asked for.
-fn two_builds_of_head(
-    config: &Config,
-    trees: &Trees,
-    toolchain: Option<&String>,
-    named: String,
-    change: impl FnOnce(&Tree) -> Result<()>,
-) -> Result<BuiltPair> {
+/// HEAD twice: as it is, and on other dependencies or built by another toolchain.
+fn two_builds_of_head(flags: &Paired, config: &Config, trees: &Trees) -> Result<BuiltPair> {
     let wanted = &config.wanted();
+    let swaps = flags.swap.iter().map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;
+    let swapped = flags.swap.iter().map(|swap| format!("--swap {swap}"));
+    let built = flags.toolchain.iter().map(|name| format!("--toolchain {name}"));
+    let change = swapped.chain(built).collect::<Vec<_>>().join(" ");
     let mut notes = Vec::new();
-    let status = git(Path::new("."), &["status", "--porcelain", "--untracked-files=no"]);
-    if !status.context("--swap and --toolchain need a git repository; run the gate in one")?.is_empty() {
+    if !git(Path::new("."), &["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
         notes.push(Note::from("HEAD is measured on both sides: what is not committed is not in it".to_owned()));
     }
     // Base takes minutes to build, and is not needed where head cannot be built.
-    toolchain.map_or(Ok(()), |name| toolchain::ensure_installed(name))?;
+    if let Some(name) = &flags.toolchain {
+        toolchain::ensure_installed(name)?;
+    }
     let tree = trees.checkout("HEAD", Slot::Base, wanted)?;
     let changed = trees.get(Slot::Swap, wanted, || {
         let mut changed = Tree::checkout("HEAD", Slot::Swap, wanted)?;
-        change(&changed)?;
-        changed.change = Some(named);
-        Ok(changed.by_toolchain(toolchain))
+        if !swaps.is_empty() {
+            swap::apply(&swaps, &changed, false)?;
+        }
+        (changed.change, changed.toolchain) = (Some(change), flags.toolchain.clone());
+        Ok(changed)
     })?;
     let base = tree.build(wanted, false)?;
     let (source, changed_source) = (tree.source(wanted)?, changed.source(wanted)?);

@@ -58,7 +58,7 @@ pub fn window(
     let WindowTimes { from_ns, to_ns, .. } = load.times;
     if full_to_ns(load.users, records) < to_ns {
         return Err(format!(
-            "{} users were not busy up to the end of a window of {:.1} s; ask for a longer one with server.window_s",
+            "{} users were not busy all through a window of {:.1} s; raise server.window_s",
             load.users,
             load.times.length_ns() as f64 / 1e9
         ));

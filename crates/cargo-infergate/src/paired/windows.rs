@@ -198,26 +198,19 @@ fn number(level: u64, window: u64) -> u64 {
 
 fn ask(pair: &mut ProcessPair, side: Side, case: Case, plan: WindowPlan) -> Result<LoadWindow, WorkerError> {
     let seen = pair.client(side).window(case, plan).map_err(|error| error.of(side.name()))?;
-    if seen.full {
-        let failed = seen.records.iter().filter(|record| record.failure.is_some()).count();
-        return Err(WorkerError::Refused(format!(
-            "{}: a window has more output than can be kept, and {failed} of {} requests failed; take fewer users, or set server.window_s lower",
-            side.name(),
-            seen.records.len()
-        )));
+    if !seen.full {
+        return Ok(seen);
     }
-    Ok(seen)
+    let text = "a window has more output than can be kept; take fewer users, or a lower server.window_s";
+    Err(WorkerError::Refused(format!("{}: {text}", side.name())))
 }
 
 /// A window that gives no number, and why the first request failed, where one did.
 fn nothing(side: Side, case: Case, seen: &LoadWindow) -> WorkerError {
-    let failed: Vec<&str> =
-        seen.records.iter().filter_map(|record| Some(record.failure.as_ref()?.detail.as_str())).collect();
-    let why = match failed.first() {
-        Some(first) => format!("{} of {} requests failed, the first one: {first}", failed.len(), seen.records.len()),
-        None => {
-            "no request began and got its tokens one by one; ask for more of them, or a longer server.window_s".into()
-        }
+    let failed: Vec<_> = seen.records.iter().filter_map(|record| record.failure.as_ref()).collect();
+    let why = match failed[..] {
+        [first, ..] => format!("{} of {} requests failed: {}", failed.len(), seen.records.len(), first.detail),
+        [] => "no request got its tokens one by one; ask for more, or raise server.window_s".into(),
     };
     WorkerError::Refused(format!("{}: {case}: a window of load gives no number: {why}", side.name()))
 }

@@ -1,20 +1,17 @@
 //! Memory of a server and of all it started.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use infergate_core::memory::resident::of_process;
 use infergate_core::receipt::MemorySample;
 
-use infergate_build::watcher::parent_of;
+use infergate_build::watcher::parents;
 
 /// The sum over the processes that process `parent` started and those that these did, whatever group or session they made for
 /// themselves. One whose own parent ended belongs to whoever takes it over, which this program does. `None` where the system does not say
 /// it of any; a process that ends meanwhile is left out.
 pub fn of_started(parent: u32) -> MemorySample {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let parents: BTreeMap<u32, u32> =
-        processes.filter_map(|process| parent_of(process.file_name().to_str()?)).collect();
+    let parents: BTreeMap<u32, u32> = parents().collect();
     let is_started = |process: u32| {
         let above = |process: &u32| parents.get(process).copied();
         // A number that is given again meanwhile could make a circle.

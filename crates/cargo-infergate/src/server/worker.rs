@@ -196,7 +196,7 @@ impl Measured for Worker {
         let is_ours = self.loaded.as_ref().is_some_and(|loaded| loaded.server.is_some());
         let sample = if is_ours { of_started(std::process::id()) } else { MemorySample::default() };
         let unknown = is_ours && sample.rss_bytes.is_none();
-        let missing = unknown.then(|| "the server's resident set is not known: there is no /proc".to_owned());
+        let missing = unknown.then(|| "there is no /proc with the server's resident set".to_owned());
         Ok(MemoryState { sample, peak_live_bytes: None, peak_rss_bytes: None, missing: missing.into_iter().collect() })
     }
 
@@ -208,20 +208,17 @@ impl Measured for Worker {
     fn window(&mut self, case: Case, plan: WindowPlan) -> Result<LoadWindow> {
         let (scenario, _) = self.find(case)?;
         plan.validate()?;
-        let seed = self.loaded()?.seed;
-        let text = |at| {
-            let (text, _) =
-                self.level(seed, scenario, repeated(at))?.ask(Turn { request: 0, conversation: 0, turn: 0 });
-            Ok(text)
-        };
+        let turn = Turn { request: 0, conversation: 0, turn: 0 };
+        let text = |at| Ok(self.level(scenario, repeated(at))?.ask(turn).0);
         let texts = (0..REPEATED_PROMPTS).map(text).collect::<Result<_>>()?;
+        let seed = self.loaded()?.seed;
         let level = LevelPlan {
             prompts: Prompts::Repeating { seed, window: plan, texts },
             arrivals: Arrivals::Closed { users: plan.users },
             stop: Stop::Duration { ns: plan.length_ns - plan.ramp_ns },
             ramp_ns: plan.ramp_ns,
             max_kept: MAX_KEPT,
-            ..self.level(seed, scenario, WINDOWS.saturating_add(plan.number))?
+            ..self.level(scenario, WINDOWS.saturating_add(plan.number))?
         };
         let loaded = self.loaded()?;
         let seen = window(&loaded.client, &level, plan);
@@ -292,12 +289,8 @@ impl Worker {
                 output.ids.extend(texts);
             }
         }
-        if !is_same {
-            let text = format!(
-                "{case}: the same prompt gives another text in another request; make the server deterministic, or set server.check_output = false"
-            );
-            return Err(InvariantBroken(text).into());
-        }
+        let text = "the same prompt gives another text in another request; make the server deterministic, or set server.check_output = false";
+        ensure!(is_same, InvariantBroken(format!("{case}: {text}")));
         self.loaded()?.outputs.insert(scenario, output.clone());
         Ok(output)
     }
@@ -358,8 +351,7 @@ impl Worker {
     /// server may lose some.
     fn ask(&mut self, scenario: usize, number: u64) -> Result<RequestRecord> {
         let mut left = if self.job.settings.users.is_some() { AGAIN } else { 0 };
-        let seed = self.loaded()?.seed;
-        let plan = self.level(seed, scenario, number)?;
+        let plan = self.level(scenario, number)?;
         loop {
             let mut requests = self.loaded()?.client.run_level(&plan, &Arc::new(Live::default())).level.requests;
             let record = requests.pop().context("the client sent no request")?;
@@ -379,7 +371,8 @@ impl Worker {
     }
 
     /// One user and one request of a scenario, whose prompt is that of the level `number`.
-    fn level(&self, seed: u64, scenario: usize, number: u64) -> Result<LevelPlan> {
+    fn level(&mut self, scenario: usize, number: u64) -> Result<LevelPlan> {
+        let seed = self.loaded()?.seed;
         Ok(LevelPlan {
             scenario: u32::try_from(scenario)?,
             shape: Scenario { turns: 1, ..self.job.scenarios[scenario].clone() },

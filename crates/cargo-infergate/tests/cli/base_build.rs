@@ -48,7 +48,7 @@ fn base_is_built_with_what_its_own_lock_file_says() {
     let said = gate_at_home(&sandbox).success();
     let report = stdout(&said);
     assert!(report.contains("improved") && report.contains("base has no Cargo.lock"), "{report}");
-    assert!(report.contains("they differ: step 0.1.0 ("), "{report}");
+    assert!(report.contains("dependencies differ (base has no Cargo.lock; commit it): step 0.1.0 ("), "{report}");
 
     git(&sandbox, &["add", "--force", "Cargo.lock"]);
     commit(&sandbox, "notes.txt", "1", "locked");

@@ -7,14 +7,13 @@
 //! units of both sides are told apart, units of the same hash are the same (partition refinement, as Hopcroft minimises automata by).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
-use anyhow::{Context, Result, ensure};
-use object::read::elf::ElfFile64;
-use object::{LittleEndian, Object, ObjectSymbol, SymbolKind};
+use anyhow::{Result, ensure};
+use object::{Object, ObjectSymbol, SymbolKind};
 
 use super::names::{shared_name, stem};
-use super::units::{Kind, Target, Unit, Units};
+use super::parse;
+use super::units::{Kind, Target, Unit, Units, hash};
 
 /// Where the functions of a program begin, by symbol. Several functions can have one.
 pub type Addresses<'data> = HashMap<&'data [u8], Vec<u64>>;
@@ -24,7 +23,7 @@ pub type Addresses<'data> = HashMap<&'data [u8], Vec<u64>>;
 /// # Errors
 /// Another format than ELF of 64 bits, or no symbols.
 pub fn addresses(program: &[u8]) -> Result<Addresses<'_>> {
-    let file = ElfFile64::<LittleEndian>::parse(program).context("it is no ELF executable of 64 bits")?;
+    let file = parse(program)?;
     let mut found = Addresses::new();
     for symbol in file.symbols().filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text) {
         found.entry(symbol.name_bytes()?).or_default().push(symbol.address());
@@ -38,7 +37,7 @@ pub struct Linked<'data> {
     pub units: Units<'data>,
     /// The name under which both sides know each unit; empty for one without.
     pub names: Vec<String>,
-    /// A hash of what each unit holds and refers to: the same on both sides for the same unit.
+    /// A hash of what each unit holds, and in [`Sides`] refers to: the same on both sides for the same unit.
     pub hashes: Vec<u64>,
     /// Its functions that the linker took, by name.
     pub functions: BTreeMap<String, Vec<usize>>,
@@ -48,22 +47,18 @@ pub struct Linked<'data> {
 impl<'data> Linked<'data> {
     fn new(units: Units<'data>, addresses: Addresses<'data>, others: &HashSet<&[u8]>) -> Self {
         let names: Vec<String> = units.all.iter().map(|unit| shared_name(&unit.symbols, others)).collect();
+        let own_hash = |(unit, name): (&Unit, &String)| {
+            let is_named = matches!(unit.kind, Kind::Code | Kind::Variable);
+            hash(&(unit.kind, unit.own_hash, is_named.then_some(name)))
+        };
+        let hashes = units.all.iter().zip(&names).map(own_hash).collect();
         let mut functions: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (number, unit) in units.all.iter().enumerate() {
             if unit.kind == Kind::Code && unit.symbols.iter().any(|symbol| addresses.contains_key(symbol)) {
                 functions.entry(names[number].clone()).or_default().push(number);
             }
         }
-        Self { hashes: Vec::new(), units, names, functions, addresses }
-    }
-
-    /// Of each unit by itself.
-    fn own_hashes(&self) -> Vec<u64> {
-        let of = |(unit, name): (&Unit, &String)| {
-            let is_named = matches!(unit.kind, Kind::Code | Kind::Variable);
-            hash(&(unit.kind, unit.own_hash, is_named.then_some(name)))
-        };
-        self.units.all.iter().zip(&self.names).map(of).collect()
+        Self { units, names, hashes, functions, addresses }
     }
 
     /// Of the name of each function that is known by it.
@@ -115,11 +110,8 @@ impl<'data> Sides<'data> {
     fn refine(&mut self) {
         let several = self.0.iter().flat_map(|side| &side.functions).filter(|(_, units)| units.len() > 1);
         let ambiguous: HashSet<String> = several.map(|(name, _)| name.clone()).collect();
-        let own_hashes = self.0.each_ref().map(Linked::own_hashes);
+        let own_hashes = self.0.each_ref().map(|side| side.hashes.clone());
         let name_hashes = self.0.each_ref().map(|side| side.name_hashes(&ambiguous));
-        for (side, own) in self.0.iter_mut().zip(&own_hashes) {
-            side.hashes.clone_from(own);
-        }
         let mut told_apart_before = 0;
         loop {
             let told_apart: HashSet<u64> = self.0.iter().flat_map(|side| &side.hashes).copied().collect();
@@ -141,10 +133,4 @@ impl<'data> Sides<'data> {
             }
         }
     }
-}
-
-fn hash(what: &(impl Hash + ?Sized)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    what.hash(&mut hasher);
-    hasher.finish()
 }

@@ -16,6 +16,7 @@ use object::{
 };
 
 use super::names::is_of_rust;
+use super::parse;
 
 /// A function, a variable, a constant.
 #[derive(Debug)]
@@ -84,12 +85,16 @@ struct SectionUnits {
 
 impl Unit<'_> {
     fn hash_itself(&mut self) {
-        let mut hasher = DefaultHasher::new();
         let place = (self.kind == Kind::Code).then_some(self.start);
-        (self.bytes, self.align, place, self.data).hash(&mut hasher);
-        self.references.iter().for_each(|reference| (reference.offset, reference.relocation).hash(&mut hasher));
-        self.own_hash = hasher.finish();
+        let filled_in: Vec<_> = self.references.iter().map(|it| (it.offset, it.relocation)).collect();
+        self.own_hash = hash(&(self.bytes, self.align, place, self.data, filled_in));
     }
+}
+
+pub fn hash(what: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Those of all object files of a program.
@@ -111,8 +116,7 @@ impl<'data> Units<'data> {
     /// An object file that is not 64-bit little-endian ELF, such as LLVM bitcode.
     pub fn read(objects: &[&'data [u8]]) -> Result<Self> {
         let mut units = Self::default();
-        let parse = |bytes: &&'data [u8]| File::parse(*bytes).context("an object file cannot be read");
-        let files = objects.iter().map(parse).collect::<Result<Vec<_>>>()?;
+        let files = objects.iter().copied().map(parse).collect::<Result<Vec<_>>>()?;
         for (number, file) in files.iter().enumerate() {
             units.add(number, file)?;
         }

@@ -1,10 +1,11 @@
 //! The processes below this one, whatever became of those that started them.
 
-use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+
+use super::parents;
 
 /// So long it may take. A process that the system itself holds up, in a broken disk say, ends later.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -69,16 +70,8 @@ fn has_children() -> bool {
     }
 }
 
-/// As the kernel lists them for each thread; a kernel without such lists is asked for all processes.
+/// Of all processes: not every kernel lists the children of one.
 fn children() -> Vec<i32> {
-    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let lists = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
-    let lists: Vec<String> = lists.collect();
-    if !lists.is_empty() {
-        return lists.join(" ").split_whitespace().filter_map(|child| child.parse().ok()).collect();
-    }
     let own = std::process::id();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let all = processes.filter_map(|process| super::parent_of(process.file_name().to_str()?));
-    all.filter(|(_, parent)| *parent == own).map(|(number, _)| number.cast_signed()).collect()
+    parents().filter(|(_, parent)| *parent == own).map(|(number, _)| number.cast_signed()).collect()
 }

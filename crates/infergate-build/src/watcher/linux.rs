@@ -55,16 +55,22 @@ enum Ended {
 
 /// The signals, which come one by one from now on, and those that were blocked before.
 fn blocked() -> (libc::sigset_t, libc::sigset_t) {
-    // SAFETY: a set is written before it is used, and outlives the calls.
+    let set = set_of(&[&ENDING[..], &[libc::SIGCHLD]].concat());
+    let mut before = set;
+    // SAFETY: the sets outlive the call.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before) };
+    (set, before)
+}
+
+fn set_of(signals: &[i32]) -> libc::sigset_t {
+    // SAFETY: the set is written before it is used, and outlives the calls.
     unsafe {
-        let (mut set, mut before): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
+        let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGCHLD);
-        for signal in ENDING {
-            libc::sigaddset(&raw mut set, signal);
+        for signal in signals {
+            libc::sigaddset(&raw mut set, *signal);
         }
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before);
-        (set, before)
+        set
     }
 }
 
@@ -124,13 +130,11 @@ fn end_as(ended: Ended) -> i32 {
         Ended::Status(code) => return code,
         Ended::Signal(signal) | Ended::Asked(signal) => signal,
     };
-    // SAFETY: flags and numbers alone; the set is written before it is used. The program has left its own core file, if any.
+    let set = set_of(&[signal]);
+    // SAFETY: flags and numbers alone; the set outlives the call. The program has left its own core file, if any.
     unsafe {
         libc::prctl(libc::PR_SET_DUMPABLE, 0);
         libc::signal(signal, libc::SIG_DFL);
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, signal);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
         libc::raise(signal);
     }

@@ -99,7 +99,7 @@ impl Pull {
             bash.envs([("REPOSITORY", "o/r"), ("RUN_ID", "9"), ("RUN_STARTED_AT", "2026-01-02T00:00:00Z")]);
             bash.envs([("CONCLUSION", "failure"), ("HEAD_SHA", SHA), ("HEAD_OWNER", "o"), ("HEAD_BRANCH", "b")]);
             bash.envs([("RUN_URL", "https://github.com/o/r/actions/runs/9"), ("PULL_REQUESTS", named)]);
-            bash.env("AGAINST", against);
+            bash.env("AGAINST", against).env("GITHUB_SERVER_URL", "https://github.com").env("GITHUB_REPOSITORY", "o/r");
             let output = bash.output().expect("bash");
             printed += &(stdout(&output) + &stderr(&output));
             output.status.success()
@@ -145,7 +145,7 @@ fn a_verdict_is_what_the_comment_says() {
     assert!(comment.starts_with("<!-- infergate comment -->\n###") && !comment.contains("no verdict"), "{comment}");
     assert!(comment.contains("decode/p8") && !comment.contains("evil"), "{comment}");
     let run = "https://github.com/o/r/actions/runs/9";
-    assert!(comment.contains(&format!("\n[The run]({run}), and [its files]({run}#artifacts)")), "{comment}");
+    assert!(comment.contains(&format!("[run]({run}) · [report and receipts]({run}#artifacts)")), "{comment}");
 }
 
 /// A good receipt of an earlier commit, or of one against another base, is no word on this pull request.
