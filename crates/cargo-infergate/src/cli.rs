@@ -44,7 +44,7 @@ use crate::config::one_line;
 use crate::coverage::COMMAND as COVERAGE;
 use crate::machine::probes;
 use infergate_build::watcher;
-use infergate_build::{bench_choice, bench_target, git, sources, swap, toolchain};
+use infergate_build::{bench_choice, bench_target, git, swap, toolchain};
 use infergate_build::{output, progress};
 use infergate_receipts::Outcome;
 

@@ -83,38 +83,6 @@ pub struct Checkup {
     pub machine: Machine,
     /// What was looked at.
     pub findings: Vec<Finding>,
-    /// What each baseline of this machine class can see.
-    pub sight: Vec<Sight>,
-    /// What the paired channel can see, by this machine class's calibrations.
-    pub paired: Vec<PairedSight>,
-}
-
-/// The smallest slowdown of one case that the paired channel calls in 19 of 20 runs.
-#[derive(Debug, Clone, Serialize)]
-pub struct PairedSight {
-    /// The calibration's file.
-    pub calibration: String,
-    /// Case id.
-    pub case: String,
-    /// Standard deviation of a block's ln ratio; `null` below two blocks.
-    pub std: Option<f64>,
-    /// head / base that is called; `null` when no slowdown up to a doubling is.
-    pub ratio: Option<f64>,
-}
-
-/// The smallest change of one case that the stored channel calls.
-#[derive(Debug, Clone, Serialize)]
-pub struct Sight {
-    /// The baseline's file.
-    pub baseline: String,
-    /// Case id.
-    pub case: String,
-    /// Sessions of this case.
-    pub sessions: usize,
-    /// Days, in UTC, that they are of.
-    pub days: usize,
-    /// head / base above which it is called; `null` below the days it takes.
-    pub ratio: Option<f64>,
 }
 
 /// One thing looked at.

@@ -1,11 +1,12 @@
 //! After a verdict: where the allocations are that a case makes more of.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use infergate_core::case::Case;
-use infergate_core::worker::{Capability, Client, Timeouts};
+use infergate_core::worker::{Client, Timeouts};
 
 use crate::paired::{PairedRequest, Program};
 use infergate_judge::paired::{Policy, decide};
@@ -46,7 +47,6 @@ fn sites(
     cancelled: &AtomicBool,
 ) -> Result<Vec<AllocationSite>> {
     let (mut client, _) = Client::spawn(&program.open()?, &request.load, Timeouts::default(), cancelled)?;
-    anyhow::ensure!(client.can(Capability::Sites), "its worker cannot say where it allocates");
     client.load(&request.load, request.prompt_text.as_deref())?;
     client.prepare(case, None)?;
     Ok(client.sites(case)?)
@@ -74,12 +74,8 @@ pub fn differences(base: &[AllocationSite], head: &[AllocationSite]) -> Vec<Allo
         }
     }
     let more = |place: &AllocatedPlace| [place.more_allocations(), place.more_bytes()].map(Option::unwrap_or_default);
-    let mut places: Vec<AllocatedPlace> = places.into_values().collect();
-    places.retain(|place| place.more_allocations().or(place.more_bytes()).is_some());
-    places.sort_by(|a, b| {
-        let (a, b) = (more(a), more(b));
-        b[0].total_cmp(&a[0]).then(b[1].total_cmp(&a[1]))
-    });
+    let mut places: Vec<AllocatedPlace> = places.into_values().filter(|place| more(place) != [0.0, 0.0]).collect();
+    places.sort_by(|a, b| more(b).partial_cmp(&more(a)).unwrap_or(Ordering::Equal));
     places.truncate(MOST_PLACES);
     places
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use anyhow::{Error, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::{Arg, ArgAction, Args};
 
 use super::explain::{self, Explaining};
@@ -29,8 +29,7 @@ use infergate_core::case::{BenchName, Case};
 use infergate_core::worker::WorkerError;
 use infergate_judge::paired::{Policy, decide};
 use infergate_receipts::{
-    BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, CodeRecord, Explained, Outcome, PairedReceipt,
-    VerdictRow, clause,
+    BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, CodeRecord, Explained, Outcome, PairedReceipt, clause,
 };
 use infergate_report::paired::bisection;
 use line::{Point, halfway};
@@ -38,7 +37,6 @@ use line::{Point, halfway};
 /// Find the commit that made a case slower
 #[derive(Args)]
 #[command(after_help = "Examples:\n  cargo xtask bisect --good v0.1.0 --bad HEAD --case decode/p128\n  \
-    cargo xtask bisect --good HEAD~20 --bad HEAD --case prefill/p512 --threshold 1.05 --budget 5m\n  \
     cargo xtask bisect --swap candle-core --versions 0.10.0,0.10.1,0.10.2,0.11.0 --case decode/p128")]
 pub struct Bisect {
     /// A revision that was fast enough
@@ -88,46 +86,34 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     preflight::calibrations(&config)?;
     let _lock = machine_lock::take(&flags.wait, Kind::Alone)?;
     let wanted = &config.wanted();
-    let (good, bad) = match (&flags.good, &flags.bad) {
-        (Some(good), Some(bad)) => (good.as_str(), bad.as_str()),
-        _ => ("HEAD", "HEAD"),
-    };
     ensure!(flags.versions.len() != 1, "--versions: name at least two, from a fast one to a slow one");
-    let base = Tree::checkout(good, Slot::Base, wanted)?;
-    let tree = Tree::checkout(bad, Slot::Step, wanted)?;
+    // Versions are swapped in HEAD.
+    let base = Tree::checkout(flags.good.as_deref().unwrap_or("HEAD"), Slot::Base, wanted)?;
+    let tree = Tree::checkout(flags.bad.as_deref().unwrap_or("HEAD"), Slot::Step, wanted)?;
     let points = match flags.swap.is_empty() {
-        true => line::commits(tree.files(), &base.commit, &tree.commit)?,
+        true => line::commits(&tree.files, &base.commit, &tree.commit)?,
         false => line::versions(&flags.swap, &flags.versions, &tree.commit)?,
     };
     let mut search = Search {
+        flags,
         config: &config,
-        budget: flags.budget,
         cancelled: &cancelled,
-        explains: !flags.no_explain,
         points,
         base,
         tree,
-        skipped: BTreeSet::new(),
         steps: Vec::new(),
         confirmed: None,
         explained: None,
     };
     let end = match search.run() {
         Ok(end) => end,
-        Err(_) if search.steps.is_empty() && ensure_not(&cancelled).is_err() => {
-            bail!("interrupted; nothing was found yet")
-        }
         Err(error) if matches!(WorkerError::find(&error), Some(WorkerError::NotComparable(_))) => {
             output::error(&error);
             return Ok(Outcome::NotComparable.exit_code());
         }
         Err(error) => return Err(error),
     };
-    let code = match end {
-        BisectionEnd::First { .. } => 0,
-        BisectionEnd::CutShort { .. } => Outcome::Partial.exit_code(),
-        _ => Outcome::Inconclusive.exit_code(),
-    };
+    let code = if matches!(end, BisectionEnd::First { .. }) { 0 } else { Outcome::Inconclusive.exit_code() };
     let searched = if flags.swap.is_empty() { "commit" } else { "version" };
     let Search { steps, confirmed, explained, .. } = search;
     let schema = BISECTION_SCHEMA;
@@ -149,32 +135,19 @@ fn case_of(text: &str) -> Result<Case> {
 }
 
 struct Search<'a> {
+    flags: &'a Bisect,
     config: &'a Config,
-    budget: Option<Duration>,
     cancelled: &'a AtomicBool,
-    /// Whether what is found is explained.
-    explains: bool,
     /// From the good one to the bad one.
     points: Vec<Point>,
     /// Where the good one is built, and at last the one before what is found.
     base: Tree,
     /// Where the others are built.
     tree: Tree,
-    /// Points that do not build or cannot be judged.
-    skipped: BTreeSet<usize>,
     steps: Vec<BisectionStep>,
     /// How what is found compares with the one before it.
     confirmed: Option<BisectionStep>,
     explained: Option<Explained>,
-}
-
-/// How one point compares with the good one.
-#[derive(PartialEq, Eq)]
-enum Tried {
-    Good,
-    Bad,
-    /// It does not build, or cannot be judged.
-    Skipped,
 }
 
 impl Search<'_> {
@@ -187,7 +160,7 @@ impl Search<'_> {
             self.base.give_packages(wanted, &step);
         }
         let last = self.points.len() - 1;
-        if self.step(last, &good)? != Tried::Bad {
+        if self.step(last, &good)? != Some(Outcome::Regressed) {
             let why = self.steps.last().and_then(|step| step.skipped.clone());
             return Ok(why.map_or(BisectionEnd::NotSlower, |why| BisectionEnd::NotJudged { why }));
         }
@@ -201,11 +174,13 @@ impl Search<'_> {
 
     /// Halves what is `left` between a good and a bad one until they are neighbours, and compares these two.
     fn halve(&mut self, left: &mut (usize, usize), good: &Program) -> Result<BisectionEnd> {
-        while let Some(at) = halfway(*left, &self.skipped) {
+        let mut skipped = BTreeSet::new();
+        while let Some(at) = halfway(*left, &skipped) {
             match self.step(at, good)? {
-                Tried::Good => left.0 = at,
-                Tried::Bad => left.1 = at,
-                Tried::Skipped => drop(self.skipped.insert(at)),
+                Some(Outcome::WithinLimit | Outcome::Improved) => left.0 = at,
+                Some(Outcome::Regressed) => left.1 = at,
+                // It does not build, or cannot be judged.
+                _ => drop(skipped.insert(at)),
             }
         }
         if left.0 + 1 < left.1 {
@@ -218,40 +193,26 @@ impl Search<'_> {
         self.points[good + 1..=bad].iter().map(|point| point.name.clone()).collect()
     }
 
-    /// How a point compares with the good one.
-    fn step(&mut self, at: usize, good: &Program) -> Result<Tried> {
-        ensure_not(self.cancelled)?;
+    /// How a point compares with the good one; `None` where that is not known.
+    fn step(&mut self, at: usize, good: &Program) -> Result<Option<Outcome>> {
         let name = self.points[at].name.clone();
         output::line(&format!("step {}: {name}", self.steps.len() + 1));
         let measured = self.measure_step(at, good);
         ensure_not(self.cancelled)?;
-        let receipt = match measured {
-            Ok(receipt) => receipt,
-            Err(error) => {
-                self.steps.push(BisectionStep { name, row: None, skipped: Some(clause(&error)) });
-                return Ok(Tried::Skipped);
-            }
-        };
-        let row = judged(&receipt);
-        let tried = match row.as_ref().map(|row| row.outcome) {
-            Some(Outcome::Regressed) => Tried::Bad,
-            Some(Outcome::WithinLimit | Outcome::Improved) => Tried::Good,
-            _ => Tried::Skipped,
-        };
-        self.steps.push(BisectionStep { name, row, skipped: None });
-        Ok(tried)
+        let (step, outcome) = judged(name, &measured);
+        self.steps.push(step);
+        Ok(outcome)
     }
 
     fn measure_step(&mut self, at: usize, good: &Program) -> Result<PairedReceipt> {
         stand(&mut self.tree, &self.points[at], self.config)?;
         let head = self.tree.build(&self.config.wanted(), false)?;
-        ensure_not(self.cancelled)?;
         let receipt = self.measure(&self.request(good.clone(), head, None)?, None, None)?;
         // Of a run that broke nothing is known.
-        match receipt.invalid.iter().chain(&receipt.broken).next() {
-            Some(why) => Err(Error::msg(why.clone())),
-            None => Ok(receipt),
+        if let Some(why) = receipt.invalid.iter().chain(&receipt.broken).next() {
+            bail!("{why}");
         }
+        Ok(receipt)
     }
 
     /// Compares the point that was found, the latter, with the one before it, and explains it where it is slower: how the search ended.
@@ -262,27 +223,20 @@ impl Search<'_> {
     fn confirm(&mut self, (before, found): (usize, usize)) -> Result<BisectionEnd> {
         let name = self.points[found].name.clone();
         output::line(&format!("{name}, against the one before it"));
-        let stood = stand(&mut self.base, &self.points[before], self.config)
-            .and_then(|()| stand(&mut self.tree, &self.points[found], self.config));
-        let measured = stood.and_then(|()| self.measure_as_gate());
+        let mut measured = self.measure_as_gate(before, found);
         ensure_not(self.cancelled)?;
-        let step = |row, skipped| Some(BisectionStep { name: name.clone(), row, skipped });
-        match measured {
-            Err(error) => self.confirmed = step(None, Some(clause(&error))),
-            Ok(mut receipt) => {
-                let row = judged(&receipt);
-                let is_slower = row.as_ref().is_some_and(|row| row.outcome == Outcome::Regressed);
-                self.confirmed = step(row, None);
-                self.explained = receipt.explained.pop();
-                if is_slower {
-                    return Ok(BisectionEnd::First { name });
-                }
-            }
-        }
-        Ok(BisectionEnd::Unconfirmed { name })
+        self.explained = measured.as_mut().ok().and_then(|receipt| receipt.explained.pop());
+        let (step, outcome) = judged(name.clone(), &measured);
+        self.confirmed = Some(step);
+        Ok(match outcome {
+            Some(Outcome::Regressed) => BisectionEnd::First { name },
+            _ => BisectionEnd::Unconfirmed { name },
+        })
     }
 
-    fn measure_as_gate(&self) -> Result<PairedReceipt> {
+    fn measure_as_gate(&mut self, before: usize, found: usize) -> Result<PairedReceipt> {
+        stand(&mut self.base, &self.points[before], self.config)?;
+        stand(&mut self.tree, &self.points[found], self.config)?;
         let (wanted, before, found) = (&self.config.wanted(), &self.base, &self.tree);
         let (base, head) = (before.build(wanted, false)?, found.build(wanted, false)?);
         let sources = Sources { base: Some(before.source(wanted)?), head: Some(found.source(wanted)?) };
@@ -291,9 +245,9 @@ impl Search<'_> {
         let request = self.request(base, head, code_difference.code)?;
         let changed = code_difference.changed.as_ref();
         let mut receipt = self.measure(&request, Some(&sources), changed)?;
-        if self.explains {
+        if !self.flags.no_explain {
             // A swapped dependency edits nothing.
-            let edited = commit.and_then(|commit| Edited::between(found.files(), commit, Some(&found.commit)).ok());
+            let edited = commit.and_then(|commit| Edited::between(&found.files, commit, Some(&found.commit)).ok());
             let explaining = Explaining::new(Vec::new(), edited);
             explain::attach(&mut receipt, &policy(), &request, changed, &explaining, self.cancelled);
         }
@@ -314,8 +268,8 @@ impl Search<'_> {
 
     /// How two builds are measured.
     fn request(&self, base: Program, head: Program, code: Option<CodeRecord>) -> Result<PairedRequest> {
+        let (budget, allow_output_change, other_outputs) = (self.flags.budget, true, false);
         let request = paired_gate::request(self.config, base, head)?;
-        let (budget, allow_output_change, other_outputs) = (self.budget, true, false);
         Ok(PairedRequest { budget, allow_output_change, other_outputs, code, ..request })
     }
 }
@@ -337,9 +291,14 @@ fn policy() -> Policy {
     Policy { allow_output_change: true, ..Policy::default() }
 }
 
-/// Of median and mean the worse, the median where they are alike.
-fn judged(receipt: &PairedReceipt) -> Option<VerdictRow> {
-    let rows = decide(receipt, &policy()).rows.into_iter();
-    let counted = rows.filter(|row| row.time().is_some_and(|time| time.counted));
-    counted.rev().max_by_key(|row| row.outcome.severity())
+/// What was measured as a step, and its outcome: of median and mean the worse, the median where they are alike.
+fn judged(name: String, measured: &Result<PairedReceipt>) -> (BisectionStep, Option<Outcome>) {
+    let row = |receipt| {
+        let rows = decide(receipt, &policy()).rows.into_iter();
+        let counted = rows.filter(|row| row.time().is_some_and(|time| time.counted));
+        counted.rev().max_by_key(|row| row.outcome.severity())
+    };
+    let row = measured.as_ref().ok().and_then(row);
+    let outcome = row.as_ref().map(|row| row.outcome);
+    (BisectionStep { name, row, skipped: measured.as_ref().err().map(clause) }, outcome)
 }

@@ -16,7 +16,7 @@ use super::{load_gate, output, preflight};
 use crate::config::Config;
 use crate::machine;
 use infergate_judge::Policy;
-use infergate_receipts::{Baseline, Format, LoadBaseline, LoadReceipt, Receipt, ensure_writable, read};
+use infergate_receipts::{Baseline, Format, LoadBaseline, LoadReceipt, Receipt, Verdict, ensure_writable, read};
 use infergate_report::blessing;
 
 /// Add a session to this machine class's baseline
@@ -102,7 +102,11 @@ trait Blessable {
     /// Its baseline with it; `known` is what that was before. With `step` it is the first session behind a step.
     fn added_to(&self, known: Option<Self::Baseline>, step: bool) -> Result<Self::Baseline>;
 
-    fn changes(&self, before: Option<&Self::Baseline>, after: &Self::Baseline, policy: &Policy, path: &Path) -> String;
+    /// The run by the sessions that were there.
+    fn compared(&self, before: &Self::Baseline, policy: &Policy) -> Result<Verdict>;
+
+    /// When the sessions began.
+    fn sessions(baseline: &Self::Baseline) -> Vec<&str>;
 }
 
 impl Blessable for Receipt {
@@ -127,8 +131,12 @@ impl Blessable for Receipt {
         Ok(baseline)
     }
 
-    fn changes(&self, before: Option<&Baseline>, after: &Baseline, policy: &Policy, path: &Path) -> String {
-        blessing::changes(before, after, self, policy, path)
+    fn compared(&self, before: &Baseline, policy: &Policy) -> Result<Verdict> {
+        infergate_judge::judge(self, Some(before), policy)
+    }
+
+    fn sessions(baseline: &Baseline) -> Vec<&str> {
+        baseline.sessions.iter().map(|session| session.created.as_str()).collect()
     }
 }
 
@@ -154,8 +162,12 @@ impl Blessable for LoadReceipt {
         Ok(baseline)
     }
 
-    fn changes(&self, before: Option<&LoadBaseline>, after: &LoadBaseline, _: &Policy, path: &Path) -> String {
-        blessing::load_changes(before, after, path)
+    fn compared(&self, before: &LoadBaseline, policy: &Policy) -> Result<Verdict> {
+        infergate_judge::load::judge(self, Some(before), policy)
+    }
+
+    fn sessions(baseline: &LoadBaseline) -> Vec<&str> {
+        baseline.sessions.iter().map(|session| session.created.as_str()).collect()
     }
 }
 
@@ -173,7 +185,9 @@ fn add<R: Blessable>(options: &Bless, config: &Config, mut receipts: Vec<R>, mut
         };
         let after = receipt.added_to(before.clone(), options.step && is_first);
         let after = after.with_context(|| format!("{}: not blessed", path.display()))?;
-        output::report(&receipt.changes(before.as_ref(), &after, &config.policy, &path));
+        let compared = before.as_ref().map(|before| receipt.compared(before, &config.policy)).transpose()?;
+        let sessions = R::sessions(&after);
+        output::report(&blessing::changes(compared.as_ref(), &sessions, options.step, &path));
         refreshed.insert(path, after);
     }
     if options.dry_run {

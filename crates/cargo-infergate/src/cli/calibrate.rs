@@ -1,7 +1,7 @@
 //! `calibrate`: how often the gate is wrong on this machine.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Result, bail, ensure};
 use clap::{Arg, Args};
@@ -9,8 +9,7 @@ use clap::{Arg, Args};
 use super::flags::{self, Keys, TakesKeys};
 use super::machine_lock::{self, Kind, Wait};
 use super::outputs::{self, Written};
-use super::paired_gate;
-use super::{output, preflight, progress};
+use super::{output, paired_gate, preflight, progress};
 use crate::config::Config;
 use crate::machine;
 use crate::paired::{Alike, PairedRequest, PairedRun, Program};
@@ -21,7 +20,7 @@ use infergate_core::case::Case;
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::progress::Progress;
 use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
-use infergate_core::worker::{WorkerError, WorkerFile};
+use infergate_core::worker::WorkerFile;
 use infergate_judge::paired::{of_another_setup, summarise, unsettled};
 use infergate_receipts::{
     CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, ensure_writable, read, timestamp, write_json,
@@ -30,8 +29,7 @@ use infergate_report::calibration;
 
 /// Measure how often the gate is wrong here
 #[derive(Args)]
-#[command(after_help = "Examples:\n  cargo xtask calibrate\n  cargo xtask calibrate --gates 30\n  \
-    cargo xtask calibrate --gates 10 --against HEAD~1")]
+#[command(after_help = "Examples:\n  cargo xtask calibrate\n  cargo xtask calibrate --gates 10 --against HEAD~1")]
 pub struct Calibrate {
     #[command(flatten)]
     keys: Keys<Self>,
@@ -75,9 +73,9 @@ pub fn run(options: &Calibrate) -> Result<i32> {
     ensure!(options.gates > 0, "--gates 0 leaves nothing to measure; ask for some");
     preflight::check(&config)?;
     preflight::calibrations(&config)?;
-    if options.out.is_none() {
-        ensure_writable(&preflight::calibration_folder(&config, &machine::detect().class).join("calibration.json"))?;
-    }
+    let folder = preflight::calibration_folder(&config, &machine::detect().class);
+    // The file's name comes from the model, which is not loaded yet.
+    ensure_writable(options.out.as_ref().unwrap_or(&folder.join("calibration.json")))?;
     let _lock = machine_lock::take(&options.wait, Kind::Alone)?;
     let builds = Builds::of(&config, options)?;
     let program = builds.head.program().clone();
@@ -90,29 +88,29 @@ pub fn run(options: &Calibrate) -> Result<i32> {
         cases <= MAX_CALIBRATED_CASES,
         "{cases} cases are more than the {MAX_CALIBRATED_CASES} that one calibration holds; name some with --cases"
     );
-    let class = session.calibration.machine.class.clone();
-    let out = options
-        .out
-        .clone()
-        .unwrap_or_else(|| preflight::calibration_file(&config, &class, &session.calibration.subject.engine));
-    ensure_writable(&out)?;
+    let Calibration { machine, subject, .. } = &session.calibration;
+    let usual = || preflight::calibration_file(&config, &machine.class, &subject.engine);
+    let out = options.out.clone().unwrap_or_else(usual);
     if out.is_file() {
         session.take_up(read(&out)?, &out)?;
     }
-    let outcome = session.measure(options.gates, &out, &line);
+    let outcome = (1..=options.gates).try_for_each(|at| {
+        let gate = session.gate(&format!("gate {at} of {}", options.gates), &line)?;
+        session.calibration.gates.push(gate);
+        // The file holds each gate as soon as it is there.
+        write_json(&out, &session.calibration)
+    });
     line.finish();
-    let is_whole = match outcome {
-        Ok(()) => true,
-        Err(error) if matches!(WorkerError::find(&error), Some(WorkerError::Interrupted(_))) => false,
-        Err(_) if cancelled.load(Ordering::Relaxed) => false,
-        Err(error) => return Err(error),
+    let code = match outcome {
+        Err(_) if progress::is_cancelled() => Outcome::Partial.exit_code(),
+        outcome => outcome.map(|()| 0)?,
     };
     let summary = summarise(&session.calibration);
     output::report(&calibration::text(&session.calibration, &summary));
     output::line(&format!("calibration: {}", out.display()));
     let mut written = Written::default();
     written.json(options.json.as_deref(), &summary);
-    Ok(written.code(if is_whole { 0 } else { Outcome::Partial.exit_code() }))
+    Ok(written.code(code))
 }
 
 /// What is measured against itself, and against another build of the same.
@@ -136,7 +134,7 @@ impl Builds {
         let base = tree.build(wanted, false)?;
         let sources = Sources { base: Some(tree.source(wanted)?), head: Some(head) };
         let (alike, note) = sources::alike(&sources, (&base, &built), config.measured.seed)?;
-        note.iter().for_each(|note| output::line(note));
+        output::line(&note);
         Ok(Self { head: built.open()?, other: Some((base.open()?, alike)) })
     }
 }
@@ -146,8 +144,6 @@ struct Session<'a> {
     builds: &'a Builds,
     cancelled: &'a AtomicBool,
     calibration: Calibration,
-    /// The one that was asked for.
-    threshold: f64,
 }
 
 impl<'a> Session<'a> {
@@ -173,32 +169,22 @@ impl<'a> Session<'a> {
             cases: receipt.cases.clone(),
             gates: Vec::new(),
         };
-        Ok(Self { run, builds, cancelled, calibration, threshold: request.limits.threshold })
+        Ok(Self { run, builds, cancelled, calibration })
     }
 
     /// Adds to an earlier calibration of the same thing.
     fn take_up(&mut self, earlier: Calibration, path: &Path) -> Result<()> {
         let now = &self.calibration;
-        let suite = |calibration: &Calibration| -> Vec<Case> { calibration.cases.iter().map(|case| case.id).collect() };
-        let is_same = suite(&earlier) == suite(now)
-            && earlier.tool == now.tool
-            && earlier.cases.iter().all(|case| case.threshold == self.threshold);
+        let suite = |calibration: &Calibration| -> Vec<(Case, f64)> {
+            calibration.cases.iter().map(|case| (case.id, case.threshold)).collect()
+        };
+        let is_same = suite(&earlier) == suite(now) && earlier.tool == now.tool;
         let other = "the calibration is of another suite, threshold or version of infergate";
         let why = of_another_setup(&earlier, self.run.receipt()).or_else(|| (!is_same).then(|| other.to_owned()));
         if let Some(why) = why {
             bail!("{}: {why}; keep this one elsewhere by --out, or delete that file first", path.display());
         }
         self.calibration = earlier;
-        Ok(())
-    }
-
-    /// The file holds each gate as soon as it is there.
-    fn measure(&mut self, gates: usize, out: &Path, line: &progress::Line) -> Result<()> {
-        for at in 0..gates {
-            let gate = self.gate(&format!("gate {} of {gates}", at + 1), line)?;
-            self.calibration.gates.push(gate);
-            write_json(out, &self.calibration)?;
-        }
         Ok(())
     }
 

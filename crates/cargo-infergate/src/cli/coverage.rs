@@ -30,27 +30,22 @@ pub fn functions_run(
         let functions: BTreeSet<u64> = changed.functions.iter().filter_map(of_side).collect();
         watch(program, request, &functions, cases, cancelled)
     };
-    let both = || {
-        Ok((
-            side(&request.base, |function| function.base).context("base")?,
-            side(&request.head, |function| function.head).context("head")?,
-        ))
-    };
-    let seen: Result<_> = both();
+    let base = side(&request.base, |function| function.base).context("base");
+    let seen = base.and_then(|base| Ok((base, side(&request.head, |function| function.head).context("head")?)));
     ensure_not(cancelled)?;
-    let of_case = |case: &PairedCase| match &seen {
-        Ok((base, head)) => {
-            let is_in = |side: &BTreeMap<Case, BTreeSet<u64>>, at: Option<u64>| {
-                at.is_some_and(|at| side.get(&case.id).is_some_and(|seen| seen.contains(&at)))
-            };
-            let runs = |function: &&ChangedFunction| is_in(base, function.base) || is_in(head, function.head);
-            let functions: Vec<&ChangedFunction> = changed.functions.iter().filter(runs).collect();
-            let named = shown_names(&functions);
-            CodeRuns { id: case.id, functions: Some(functions.len()), changed: None, named, why: None }
-        }
-        Err(error) => {
-            CodeRuns { id: case.id, functions: None, changed: None, named: Vec::new(), why: Some(clause(error)) }
-        }
+    let of_case = |case: &PairedCase| {
+        let (functions, named, why) = match &seen {
+            Ok((base, head)) => {
+                let is_in = |side: &BTreeMap<Case, BTreeSet<u64>>, at: Option<u64>| {
+                    side.get(&case.id).zip(at).is_some_and(|(seen, at)| seen.contains(&at))
+                };
+                let runs = |function: &&ChangedFunction| is_in(base, function.base) || is_in(head, function.head);
+                let functions: Vec<&ChangedFunction> = changed.functions.iter().filter(runs).collect();
+                (Some(functions.len()), shown_names(&functions), None)
+            }
+            Err(error) => (None, Vec::new(), Some(clause(error))),
+        };
+        CodeRuns { id: case.id, functions, changed: None, named, why }
     };
     Ok(cases.iter().map(of_case).collect())
 }
@@ -76,8 +71,7 @@ pub struct Coverage {
 pub fn serve(options: &Coverage) -> Result<i32> {
     infergate_core::process::end_with_parent();
     let places = std::fs::read_to_string(&options.functions).context("the functions to watch cannot be read")?;
-    let functions: Vec<u64> =
-        places.lines().map(|line| u64::from_str_radix(line, 16)).collect::<Result<_, _>>().context("no place")?;
+    let functions = places.lines().map(|line| u64::from_str_radix(line, 16)).collect::<Result<Vec<_>, _>>()?;
     let (program, arguments) = options.command.split_first().context("no program was named")?;
     let package = options.package.as_ref().map(|folder| folder.as_os_str());
     crate::coverage::run_tracer(program.as_ref(), arguments, package, &functions, &options.seen)
@@ -85,5 +79,5 @@ pub fn serve(options: &Coverage) -> Result<i32> {
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 pub fn serve(_: &Coverage) -> Result<i32> {
-    anyhow::bail!("functions are watched on Linux for x86-64 alone")
+    anyhow::bail!("only Linux on x86-64 can do this")
 }

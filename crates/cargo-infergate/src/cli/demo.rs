@@ -3,23 +3,19 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use super::{output, progress};
-use crate::paired::ensure_not;
 use infergate_build::git::git;
 use infergate_build::origin::{origin, own_source};
-use infergate_build::revision;
-use infergate_build::run_captured::run_captured;
-use infergate_build::toolchain;
+use infergate_build::run_captured::{self, Shown};
 use infergate_build::watcher::{remove_own_variables, watched};
-use infergate_core::process::Group;
-use infergate_receipts::{Outcome, Verdict, read};
+use infergate_build::{lock_file, revision};
+use infergate_core::process::this_program;
+use infergate_receipts::{Outcome, Verdict, read, write_text};
 use infergate_report::model::{Cell, Rows, Tone};
 use infergate_report::terminal;
 use infergate_report::units::MISSING;
@@ -90,7 +86,7 @@ impl Tried {
 /// Makes the engine, changes it, gates each change. Exit code 0 only if all came out right.
 pub fn run(options: &Demo) -> Result<i32> {
     // Before there is a folder: it is removed when this function returns, and not when a signal ends the process.
-    let cancelled = progress::cancelled_by_ctrl_c()?;
+    progress::cancelled_by_ctrl_c()?;
     let cache = revision::cache()?;
     let mut folder = fs::create_dir_all(&cache)
         .and_then(|()| tempfile::Builder::new().prefix("infergate-demo-").tempdir_in(&cache))
@@ -98,11 +94,11 @@ pub fn run(options: &Demo) -> Result<i32> {
     folder.disable_cleanup(options.keep);
     let engine = folder.path().join("engine");
     let mut changes = Vec::new();
-    let outcome = try_all(&engine, &cancelled, &mut changes);
+    let outcome = try_all(&engine, &mut changes);
     if options.keep {
         output::line(&format!("kept: {}", engine.display()));
     }
-    if cancelled.load(Ordering::Relaxed) {
+    if progress::is_cancelled() {
         // Whatever failed last failed because of that.
         output::say(&format!("interrupted after {} of {} changes", changes.len(), CHANGES.len()));
         return Ok(Outcome::Partial.exit_code());
@@ -127,25 +123,19 @@ fn text(changes: &[Tried]) -> String {
 }
 
 /// Makes the engine and gates each change; `changes` holds what was tried.
-fn try_all(engine: &Path, cancelled: &AtomicBool, changes: &mut Vec<Tried>) -> Result<()> {
+fn try_all(engine: &Path, changes: &mut Vec<Tried>) -> Result<()> {
     plant(engine)?;
     output::say("the first gate builds infergate and criterion: some minutes");
     for (at, change) in CHANGES.iter().enumerate() {
-        ensure_not(cancelled)?;
         output::say(&format!("demo {} of {}: {}", at + 1, CHANGES.len(), change.name));
-        let tried = tried(change, engine, cancelled)?;
-        changes.push(tried);
+        changes.push(tried(change, engine)?);
     }
     Ok(())
 }
 
 /// A repository with the engine in it, at its first commit.
 fn plant(engine: &Path) -> Result<()> {
-    let write = |name: &str, text: &str| {
-        let path = engine.join(name);
-        let written = fs::create_dir_all(path.parent().unwrap_or(engine)).and_then(|()| fs::write(&path, text));
-        written.with_context(|| format!("{}: cannot be written", path.display()))
-    };
+    let write = |name: &str, text: &str| write_text(&engine.join(name), text);
     let own = origin()?.dependency();
     write("Cargo.toml", &include_str!("../../templates/demo/manifest.toml").replace("OWN", &own))?;
     write("src/lib.rs", ENGINE)?;
@@ -157,87 +147,57 @@ fn plant(engine: &Path) -> Result<()> {
         let lock = fs::read_to_string(own.join("Cargo.lock")).unwrap_or_default();
         write("Cargo.lock", &lock)?;
     }
-    lock(engine)?;
-    git(engine, &["init", "--quiet", "--template="]).context("git cannot make a repository; is it installed?")?;
+    lock_file::resolve(engine).context("the demo's dependencies cannot be found")?;
+    git(engine, &["init", "--quiet", "--template="])?;
     for (key, value) in SETTINGS {
         git(engine, &["config", key, value])?;
     }
     commit(engine, "the engine")?;
-    git(engine, &["tag", "base"])?;
+    git(engine, &["branch", "base"])?;
     Ok(())
 }
 
-/// What the user's own settings of git must not decide here: who signs, which files are left out, how lines end. They stand in
+/// What the user's own settings of git must not decide here: who commits and signs, which files are left out, how lines end. They stand in
 /// the repository's configuration, so that they hold for the gate's checkout, too.
 const SETTINGS: [(&str, &str); 6] = [
+    ("user.name", "infergate"),
+    ("user.email", "demo@localhost"),
     ("commit.gpgSign", "false"),
-    ("tag.gpgSign", "false"),
     ("core.excludesFile", "/dev/null"),
     ("core.attributesFile", "/dev/null"),
     ("core.autocrlf", "false"),
-    ("core.safecrlf", "false"),
 ];
-
-/// Writes the Cargo.lock that belongs to the manifest, from packages that are here already where that goes.
-fn lock(engine: &Path) -> Result<()> {
-    let metadata = |more: &[&str]| {
-        let mut cargo = toolchain::cargo_in(engine);
-        cargo.args(["metadata", "--format-version", "1"]).args(more);
-        run_captured(cargo)
-    };
-    let mut output = metadata(&["--offline"])?;
-    if !output.status.success() {
-        output = metadata(&[])?;
-    }
-    let printed = String::from_utf8_lossy(&output.stderr);
-    let why = printed.lines().find(|line| line.starts_with("error")).unwrap_or("no reason given");
-    ensure!(output.status.success(), "the demo's dependencies cannot be found: {why}");
-    Ok(())
-}
 
 const ENGINE: &str = include_str!("../../templates/demo/engine.rs");
 
 fn commit(engine: &Path, message: &str) -> Result<()> {
     git(engine, &["add", "--all"])?;
-    let who = ["-c", "user.name=infergate", "-c", "user.email=demo@localhost"];
-    git(engine, &[&who[..], &["commit", "--quiet", "--message", message]].concat())?;
-    Ok(())
+    git(engine, &["commit", "--quiet", "--message", message]).map(drop)
 }
 
 /// Commits the change on top of base and gates it, by this same command.
-fn tried(change: &'static Change, engine: &Path, cancelled: &AtomicBool) -> Result<Tried> {
+fn tried(change: &'static Change, engine: &Path) -> Result<Tried> {
     git(engine, &["reset", "--quiet", "--hard", "base"])?;
     let (before, after) = change.edit;
-    ensure!(ENGINE.contains(before), "the demo's engine has no '{before}'; this is a bug of infergate");
-    let path = engine.join("src/lib.rs");
-    fs::write(&path, ENGINE.replace(before, after))
-        .with_context(|| format!("{}: cannot be written", path.display()))?;
+    write_text(&engine.join("src/lib.rs"), &ENGINE.replace(before, after))?;
     commit(engine, change.name)?;
     let json = engine.with_file_name("verdict.json");
-    let _ = fs::remove_file(&json);
-
-    let mut gate = watched(Command::new(std::env::current_exe().context("this program cannot be found")?));
+    let mut gate = watched(Command::new(this_program()?));
     gate.args(["gate", "--against", "base", "--cases", CASE, "--base-folder", "../base", "--json"]).arg(&json);
-    gate.current_dir(engine).stdin(Stdio::null()).stdout(Stdio::piped()).env_remove("CARGO_TARGET_DIR");
+    gate.current_dir(engine).env_remove("CARGO_TARGET_DIR");
     remove_own_variables(&mut gate);
-    let mut gate = Group::spawn(&mut gate).context("the gate cannot be started")?;
-    let (_, words, _) = gate.take_pipes();
-    let printed = thread::spawn(|| words.map(std::io::read_to_string).transpose());
-    let ended = progress::until_ended(&mut gate, progress::is_cancelled).context("the gate cannot be waited for")?;
-    ensure_not(cancelled)?;
-    let printed = printed.join().ok().and_then(Result::ok).flatten().unwrap_or_default();
-    let exit_code = ended.code();
+    let gate = run_captured::run(gate, Shown::Stderr)?;
+    let exit_code = gate.status.code();
     if exit_code == Some(Outcome::Failed.exit_code()) {
         bail!("{}: the gate failed; its own words are above", change.name);
     }
-    let verdict = read::<Verdict>(&json).ok();
-    let names = |verdict: &Verdict| {
-        let named = verdict.verdict == change.expected || verdict.rows.iter().any(|row| row.outcome == change.expected);
-        if named { change.expected } else { verdict.verdict }
-    };
-    let tried = Tried { change, found: verdict.as_ref().map(names), exit_code };
+    let found = read::<Verdict>(&json).ok().map(|verdict| {
+        let is_named = verdict.rows.iter().any(|row| row.outcome == change.expected);
+        if is_named { change.expected } else { verdict.verdict }
+    });
+    let tried = Tried { change, found, exit_code };
     if !tried.is_right() {
-        output::report(&printed);
+        output::report(&String::from_utf8_lossy(&gate.stdout));
     }
     Ok(tried)
 }

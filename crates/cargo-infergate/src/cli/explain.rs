@@ -79,7 +79,10 @@ pub fn attach(
         let explained = if case.load.is_some() {
             Explained::not(case.id, "a server's threads are not looked at".into())
         } else {
-            let mut begun = |block: usize| line.show(&step(case, block, (before + block, total_steps)));
+            let mut begun = |block: usize| {
+                let label = format!("where {} takes its time, block {}", case.id, block + 1);
+                line.show(&Progress { label, done_steps: before + block, total_steps });
+            };
             match why::explain(case, *difference, most, &sides, &mut begun) {
                 Ok(explained) => with_edited(explained, options.edited.as_ref()),
                 // Who ends it has a verdict, and wants that.
@@ -118,47 +121,31 @@ pub fn unknown(receipt: &PairedReceipt, named: &[String]) -> Vec<String> {
     named.iter().filter(is_unknown).map(line).collect()
 }
 
-fn step(case: &PairedCase, block: usize, (done_steps, total_steps): (usize, usize)) -> Progress {
-    Progress { label: format!("where {} takes its time, block {}", case.id, block + 1), done_steps, total_steps }
-}
-
-/// How the time of a case differs, head / base being `ratio`.
-fn difference(receipt: &PairedReceipt, case: Case, ratio: f64, is_called: bool) -> Difference {
-    let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
-    let differences: Vec<f64> = blocks.filter_map(block_difference).collect();
-    Difference { change: ratio - 1.0, block_std: sample_std(&differences), is_called }
-}
-
-/// The cases to explain, with how their time differs.
+/// The cases to explain, with how their time differs: of median and mean, what differs more.
 fn chosen(receipt: &PairedReceipt, policy: &Policy, named: &[String]) -> Vec<(PairedCase, Difference)> {
-    let timed: Vec<&PairedCase> = receipt.cases.iter().filter(|case| case.timed).collect();
-    let ids: Vec<Case> = timed.iter().map(|case| case.id).collect();
+    let timed = receipt.cases.iter().filter(|case| case.timed);
+    let ids: Vec<Case> = timed.clone().map(|case| case.id).collect();
     let wanted: Vec<Case> = named.chunks(1).flat_map(|one| choose_benches(one, &ids).unwrap_or_default()).collect();
-    let is_wanted = |row: &VerdictRow, case: Case| match named {
-        [] => row.outcome == Outcome::Regressed,
-        _ => wanted.contains(&case),
-    };
     let verdict = decide(receipt, policy);
-    let change = |row: &VerdictRow| {
-        let time = row.time().filter(|time| time.against == Against::Base)?;
-        let case = row.subject.case().filter(|case| is_wanted(row, *case))?;
-        let is_called = [Outcome::Regressed, Outcome::Improved].contains(&row.outcome);
-        Some((case, difference(receipt, case, time.ratio?, is_called)))
+    let difference = |case: &PairedCase| {
+        let is_wanted = |row: &&VerdictRow| match named {
+            [] => row.outcome == Outcome::Regressed,
+            _ => wanted.contains(&case.id),
+        };
+        let is_time = |row: &&VerdictRow| row.time().is_some_and(|time| time.against == Against::Base);
+        let rows = verdict.rows.iter().filter(|row| row.subject.case() == Some(case.id));
+        let rows = rows.filter(is_time).filter(is_wanted);
+        let is_called = rows.clone().any(|row| [Outcome::Regressed, Outcome::Improved].contains(&row.outcome));
+        let changes = rows.filter_map(|row| Some(row.time()?.ratio? - 1.0));
+        let change = changes.max_by(|a, b| a.abs().total_cmp(&b.abs()))?;
+        let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
+        let differences: Vec<f64> = blocks.filter_map(block_difference).collect();
+        Some((case.clone(), Difference { change, block_std: sample_std(&differences), is_called }))
     };
-    let mut found: Vec<(Case, Difference)> = Vec::new();
-    for (case, difference) in verdict.rows.iter().filter_map(change) {
-        match found.iter_mut().find(|(known, _)| *known == case) {
-            Some((_, known)) if difference.change.abs() > known.change.abs() => {
-                *known = Difference { is_called: known.is_called || difference.is_called, ..difference };
-            }
-            Some((_, known)) => known.is_called |= difference.is_called,
-            None => found.push((case, difference)),
-        }
-    }
+    let mut found: Vec<(PairedCase, Difference)> = timed.filter_map(difference).collect();
     found.sort_by(|a, b| b.1.change.total_cmp(&a.1.change));
     if named.is_empty() {
         found.truncate(MOST_CASES);
     }
-    let case = |id: Case| timed.iter().find(|case| case.id == id).map(|case| (*case).clone());
-    found.into_iter().filter_map(|(id, difference)| Some((case(id)?, difference))).collect()
+    found
 }

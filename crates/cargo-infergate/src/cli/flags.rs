@@ -130,12 +130,10 @@ pub fn default_of(key: &str) -> Vec<String> {
     arg.map(default).unwrap_or_default()
 }
 
-/// What the `.json` files straight in `folder` hold, by their names; nothing where there is no such folder.
-pub fn documents<T: Format>(folder: &Path) -> Result<Vec<(String, T)>> {
-    let mut paths = entries(folder)?;
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    paths.iter().map(|path| Ok((name(path), read(path)?))).collect()
+/// Refuses a `.json` file straight in `folder` that holds something else.
+pub fn check_documents<T: Format>(folder: &Path) -> Result<()> {
+    let is_json = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "json");
+    entries(folder)?.iter().filter(is_json).try_for_each(|path| read::<T>(path).map(drop))
 }
 
 /// Everything straight in `folder`, sorted; nothing where there is no such folder.

@@ -74,7 +74,7 @@ fn source(given: Option<&str>) -> Result<(String, Option<String>)> {
             let origin = origin().context("give --from PATH, URL or VERSION")?;
             let note = match &origin {
                 Origin::Folder(root) => Some(format!(
-                    "Cargo.toml takes infergate from your clone {}; before you push, so that CI has it, too: cargo infergate init --from {}",
+                    "Cargo.toml takes infergate from your clone {}; before you push: cargo infergate init --from {}",
                     root.display(),
                     env!("CARGO_PKG_REPOSITORY")
                 )),
@@ -91,8 +91,6 @@ struct File {
     path: &'static str,
     /// Where it lies, below the repository's root and not the package's folder where that differs.
     place: PathBuf,
-    /// Whether it was not there.
-    is_new: bool,
     /// The lines that come to it; none where it has what is needed already.
     added: String,
     /// What it is then.
@@ -102,14 +100,14 @@ struct File {
 impl File {
     /// One that is made where it is missing.
     fn whole(path: &'static str, place: PathBuf, text: String) -> Self {
-        let is_new = !flags::is_there(&place);
-        Self { path, place, is_new, added: if is_new { text.clone() } else { String::new() }, text }
+        let added = if flags::is_there(&place) { String::new() } else { text.clone() };
+        Self { path, place, added, text }
     }
+}
 
-    /// One that lines come to.
-    fn grown(path: &'static str, place: PathBuf, added: String, text: String) -> Self {
-        Self { path, is_new: !flags::is_there(&place), place, added, text }
-    }
+/// What a file holds; `None` where it is missing.
+fn read(path: &Path) -> Result<Option<String>> {
+    flags::is_there(path).then(|| read_text(path, MAX_FILE_BYTES)).transpose()
 }
 
 struct Plan {
@@ -122,10 +120,10 @@ impl Plan {
     fn text(&self, dry_run: bool) -> String {
         let mut text = String::new();
         for file in &self.files {
-            let what = match (file.is_new, file.added.is_empty()) {
-                (true, _) => "new",
-                (false, false) => "lines added",
-                (false, true) => "as it is",
+            let what = match (flags::is_there(&file.place), file.added.is_empty()) {
+                (false, _) => "new",
+                (true, false) => "lines added",
+                (true, true) => "as it is",
             };
             text += &format!("{}\n", bold(&format!("{}: {what}", file.path)));
             for line in file.added.lines() {
@@ -141,8 +139,7 @@ impl Plan {
 
 fn plan(folder: &Path, options: &Init) -> Result<Plan> {
     let path = folder.join("Cargo.toml");
-    ensure!(flags::is_there(&path), "there is no Cargo.toml in this folder; run init in the folder of your package");
-    let was = read_text(&path, MAX_FILE_BYTES)?;
+    let was = read(&path)?.context("there is no Cargo.toml in this folder; run init in the folder of your package")?;
     let manifest = Manifest::parse(&was)?;
     let has_benches = BENCH_CRATES.iter().any(|name| manifest.depends_on(name)) && !manifest.depends_on("infergate");
     let ci_only = options.ci_only || (has_benches && !options.engine && options.from.is_none());
@@ -150,7 +147,7 @@ fn plan(folder: &Path, options: &Init) -> Result<Plan> {
     if !ci_only {
         ensure!(
             manifest.is_package(),
-            "Cargo.toml: has no package; run init in the folder of the package that holds the engine, or give --ci-only"
+            "Cargo.toml: has no package; run init in the folder of the engine's package, or give --ci-only"
         );
         add_engine(folder, (path, &was, &manifest), options.from.as_deref(), &mut plan)?;
     }
@@ -161,25 +158,17 @@ fn plan(folder: &Path, options: &Init) -> Result<Plan> {
             let below = git(folder, &["rev-parse", "--show-prefix"])?;
             let below = if below.is_empty() { "." } else { below.trim_end_matches('/') };
             add_ci(options.ci, Path::new(&root), (below, &branch), &mut plan)?;
-            if !ci_only && git(folder, &["check-ignore", "--quiet", "target/infergate"]).is_err() {
-                let path = folder.join(".gitignore");
-                let was = if flags::is_there(&path) { read_text(&path, MAX_FILE_BYTES)? } else { String::new() };
-                let gap = if was.is_empty() || was.ends_with('\n') { "" } else { "\n" };
-                plan.files.push(File::grown(".gitignore", path, "/target\n".into(), format!("{was}{gap}/target\n")));
-            }
         }
         Err(error) => plan.notes.push(format!("the gate and CI need a git repository (git init): {error}")),
     }
     let against = shell::flag("against", &branch).unwrap_or_else(|| " --against BRANCH".into());
     if plan.files.iter().any(|file| !file.added.is_empty()) {
-        plan.notes.push(match (ci_only, options.ci_only) {
-            (false, _) => format!(
-                "next: put your engine into benches/engine/mod.rs; then run cargo bench, and: cargo infergate gate{against}"
-            ),
-            (true, true) => format!("next: cargo infergate gate{against}"),
-            (true, false) => format!(
-                "next: cargo infergate gate{against} gates your criterion or divan benches as they are; for an engine: cargo infergate init --engine"
-            ),
+        plan.notes.push(if ci_only {
+            format!("next: cargo infergate gate{against}; for an engine: cargo infergate init --engine")
+        } else {
+            format!(
+                "next: put your engine into benches/engine/mod.rs; then cargo bench, and: cargo infergate gate{against}"
+            )
         });
     }
     Ok(plan)
@@ -200,16 +189,14 @@ fn add_engine(
         ("memory", "benches/memory.rs", include_str!("../../templates/init/memory.rs")),
     ];
     let text = manifest.with_engine(&value, from.is_some(), &benches.map(|(name, ..)| name))?;
-    plan.files.push(File::grown("Cargo.toml", path, new_lines(was, &text), text));
+    plan.files.push(File { path: "Cargo.toml", place: path, added: new_lines(was, &text), text });
     let whole = |path: &'static str, text: &str| File::whole(path, folder.join(path), text.to_owned());
     // Whoever declared a bench target has its file, and an engine.
     let missing: Vec<_> = benches.into_iter().filter(|(name, ..)| !manifest.has_bench(name)).collect();
     for &(_, path, text) in &missing {
         let file = whole(path, text);
-        ensure!(
-            file.is_new || read_text(&file.place, MAX_FILE_BYTES)?.contains("infergate::bench"),
-            "{path}: is another bench already; rename it"
-        );
+        let is_own = read(&file.place)?.is_none_or(|there| there.contains("infergate::bench"));
+        ensure!(is_own, "{path}: is another bench already; rename it");
         plan.files.push(file);
     }
     if !missing.is_empty() {
@@ -234,8 +221,7 @@ fn merged_into(folder: &Path) -> String {
 /// nothing of. A package that the first one does not gate gets a job to copy.
 fn add_ci(wanted: &[CiFile], root: &Path, (below, branch): (&str, &str), plan: &mut Plan) -> Result<()> {
     let Some((first, _)) = wanted.first() else { return Ok(()) };
-    let there = root.join(first);
-    let there = flags::is_there(&there).then(|| read_text(&there, MAX_FILE_BYTES)).transpose()?;
+    let there = read(&root.join(first))?;
     let is_foreign = there.as_ref().is_some_and(|there| !ci::is_own(there));
     for &(path, template) in wanted {
         let place = root.join(path);
@@ -251,14 +237,10 @@ fn add_ci(wanted: &[CiFile], root: &Path, (below, branch): (&str, &str), plan: &
     Ok(())
 }
 
-/// Each can be written before the first is. One that appeared meanwhile is not overwritten. What names the others comes last, so that
-/// a run that ends between two of them leaves a package that builds, and once more adds what is missing.
+/// Each can be written before the first is. What names the others comes last, so that a run that ends between two of them leaves a
+/// package that builds, and once more adds what is missing.
 fn write(files: &[File]) -> Result<()> {
     let changed = files.iter().rev().filter(|file| !file.added.is_empty());
     changed.clone().try_for_each(|file| ensure_writable(&file.place))?;
-    changed.into_iter().try_for_each(|file| {
-        let appeared = file.is_new && flags::is_there(&file.place);
-        ensure!(!appeared, "{}: is there by now; run init again", file.place.display());
-        write_text(&file.place, &file.text)
-    })
+    changed.into_iter().try_for_each(|file| write_text(&file.place, &file.text))
 }

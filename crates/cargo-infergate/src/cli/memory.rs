@@ -24,8 +24,7 @@ use infergate_report::terminal;
 
 /// Follow memory over many runs and find leaks
 #[derive(Args)]
-#[command(after_help = "Examples:\n  cargo xtask memory\n  cargo xtask memory --model model.gguf --runs 200\n  \
-    cargo xtask memory --case generate/p512-o128 --json verdict.json")]
+#[command(after_help = "Examples:\n  cargo xtask memory\n  cargo xtask memory --model model.gguf --runs 200")]
 pub struct Memory {
     #[command(flatten)]
     keys: Keys<Self>,
@@ -126,12 +125,10 @@ pub fn attach(config: &Config, worker: Follower, runs: usize, receipt: &mut Rece
         return Ok(());
     };
     for counted in phase.counted {
-        let Some(case) = receipt.cases.iter_mut().find(|case| case.id == counted.id) else { continue };
+        let id = counted.id;
+        let Some(case) = receipt.cases.iter_mut().find(|case| case.id == id) else { continue };
         if case.output.sha256 != counted.output_sha256 {
-            let id = counted.id;
-            receipt
-                .invalid
-                .push(format!("{id}: the process that counts said something else than those that are timed"));
+            receipt.invalid.push(format!("{id}: {OTHER_OUTPUT}"));
         }
         case.counters = counted.counters;
     }
@@ -163,9 +160,8 @@ pub fn attach_to_pair(
     if cases.is_empty() {
         return Ok(());
     }
-    let out = config.measured.target_folder().join("memory.json");
     if let Some(base) = base.clone() {
-        match follow(config, base, &names(&cases), 0, Some(&out)) {
+        match follow(config, base, &names(&cases), 0, None) {
             Ok(phase) => {
                 add_faults(receipt, Side::Base, &phase);
                 ensure_same_output(receipt, Side::Base, &phase.counted);
@@ -175,20 +171,21 @@ pub fn attach_to_pair(
         }
     }
     let Some(head) = head else { return Ok(()) };
-    let programs = base.zip(Some(head.program.clone()));
-    let context_tokens = receipt.head.engine.context_tokens;
-    let Some(phase) = follow_judged(config, head, &cases, runs, context_tokens)? else { return Ok(()) };
+    let head_program = head.program.clone();
+    let Some(phase) = follow_judged(config, head, &cases, runs, receipt.head.engine.context_tokens)? else {
+        return Ok(());
+    };
     ensure_same_output(receipt, Side::Head, &phase.counted);
     if runs == 0 {
         add_faults(receipt, Side::Head, &phase);
     }
     (receipt.head.counted, receipt.head.held) = (phase.counted, phase.held);
     receipt.memory = (runs > 0).then_some(phase.memory);
-    let Some((base, head)) = programs else { return Ok(()) };
+    let Some(base) = base else { return Ok(()) };
     let mut seen = [&mut receipt.base, &mut receipt.head]
         .map(|side| Seen { counted: std::mem::take(&mut side.counted), held: std::mem::take(&mut side.held) });
     look_again(&mut seen, config.policy.counter_tolerance, |side| {
-        let (program, side) = if side == 0 { (&base, Side::Base) } else { (&head, Side::Head) };
+        let (program, side) = if side == 0 { (&base, Side::Base) } else { (&head_program, Side::Head) };
         let again = match follow(config, program.clone(), &names(&cases), 0, None) {
             Ok(again) => again,
             // What was measured stays. A rise that is not looked into does not pass.
@@ -223,19 +220,17 @@ fn follow_judged(
     context_tokens: usize,
 ) -> Result<Option<MemoryReceipt>> {
     let out = config.measured.target_folder().join("memory.json");
-    if worker.is_timed {
+    let is_timed = worker.is_timed;
+    if is_timed {
         if cases.iter().all(|case| case.phase() == Phase::Bench) {
             return Ok(None);
         }
-        output::line(
-            "there is no bench target 'memory': allocations are not counted, leaks are looked for in the resident set",
-        );
+        output::line("no bench target 'memory': allocations are not counted, leaks are looked for in the resident set");
         if let Err(error) = config.measured.memory.case.ensure_fits(context_tokens) {
             output::say_why("no leak is looked for: memory.case", &error);
             return Ok(None);
         }
     }
-    let is_timed = worker.is_timed;
     match follow(config, worker.program, &names(cases), runs, Some(&out)) {
         // A worker that somebody wrote needs no more than it can.
         Err(error) if is_timed && matches!(WorkerError::find(&error), Some(WorkerError::Refused(_))) => {
@@ -250,18 +245,16 @@ fn names(cases: &[Case]) -> Vec<String> {
     cases.iter().map(Case::to_string).collect()
 }
 
-/// A process that counts and says something else than the one that is timed does other work.
+/// Why what was counted cannot be used: it is of other work.
+const OTHER_OUTPUT: &str = "the process that counts has another output than the one that is timed";
+
+/// Notes where a side's process that counts has another output than the one that is timed.
 pub fn ensure_same_output(receipt: &mut PairedReceipt, side: Side, counted: &[CountedCase]) {
     for counted in counted {
         let id = counted.id;
-        let timed_output = receipt.cases.iter().find(|case| case.id == id).map(|case| match side {
-            Side::Base => &case.base_output.sha256,
-            Side::Head => &case.head_output.sha256,
-        });
-        if timed_output.is_some_and(|timed_output| *timed_output != counted.output_sha256) {
-            let name = side.name();
-            let reason = format!("{id}: {name}'s process that counts said something else than the one that is timed");
-            receipt.invalid.push(reason);
+        let timed = receipt.cases.iter().find(|case| case.id == id);
+        if timed.is_some_and(|timed| timed.output(side).sha256 != counted.output_sha256) {
+            receipt.invalid.push(format!("{id}: {}: {OTHER_OUTPUT}", side.name()));
         }
     }
 }

@@ -66,8 +66,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let here = Path::new(".");
     preflight::check(&settings.config)?;
     let wanted_bench = settings.config.bench.clone();
-    let workspace = is_of_benches.then(|| bench_choice::ensure_in_package(here).and_then(|()| Workspace::load(here)));
-    let workspace = workspace.transpose()?;
+    let workspace = is_of_benches.then(|| Workspace::load(here)).transpose()?;
     let mut chosen = match &workspace {
         Some(workspace) => bench_choice::choose(&wanted_bench, here, workspace)?,
         None => Chosen::one(wanted_bench.clone()),

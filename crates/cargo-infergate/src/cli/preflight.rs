@@ -63,12 +63,12 @@ fn possible_cases(patterns: &[String]) -> Result<Vec<Case>> {
 
 /// Reads every baseline of this machine class: a run should not end at one that cannot be read.
 pub fn baselines(config: &Config) -> Result<()> {
-    flags::documents::<Baseline>(&config.baselines.join(machine::detect().class)).map(drop)
+    flags::check_documents::<Baseline>(&config.baselines.join(machine::detect().class))
 }
 
 /// As [`baselines`], of the calibrations.
 pub fn calibrations(config: &Config) -> Result<()> {
-    flags::documents::<Calibration>(&calibration_folder(config, &machine::detect().class)).map(drop)
+    flags::check_documents::<Calibration>(&calibration_folder(config, &machine::detect().class))
 }
 
 /// Where the calibration of a machine class and a model is kept.

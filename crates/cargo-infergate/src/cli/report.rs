@@ -168,14 +168,16 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
     }
     let mut rows = Vec::new();
     match runs {
-        [base, head] => return infergate_judge::compare(base, head, &config.policy).map(Some),
-        [run] => {
+        [base, head] if infergate_judge::share_a_case(base, &as_run(head)?) => {
+            return infergate_judge::compare(base, head, &config.policy).map(Some);
+        }
+        [.., run] => {
             // Without a base only absolute limits decide: those that were asked for, and leaks.
             let verdict = infergate_judge::judge(&as_run(run)?, None, &config.policy)?;
             let absolute = |evidence: &Evidence| matches!(evidence, Evidence::Target(_) | Evidence::Memory(_));
             rows.extend(verdict.rows.into_iter().filter(|row| absolute(&row.evidence)));
         }
-        _ => {}
+        [] => {}
     }
     if let Some(receipt) = &inputs.memory {
         rows.extend(memory::judge(&receipt.memory));

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::{fs, thread, time};
 
+use infergate_core::printable::printable_within;
 use infergate_receipts::Finding;
 
 /// Longest piece of a file that is repeated to the user.
@@ -22,7 +23,7 @@ const NOISY_STEAL: f64 = 0.01;
 const IDLE_LOAD: f64 = 0.5;
 
 /// A small model, its cache and the probes' buffer fit into this.
-const ENOUGH_BYTES: u64 = 2 << 30;
+const ENOUGH_GIB: f64 = 2.0;
 
 /// Whether it is noisy, and what was found; `None` where the system does not say.
 type Found = Option<(bool, String)>;
@@ -43,34 +44,26 @@ pub fn examine_at(root: &Path) -> Vec<Finding> {
         finding("frequency governor", governor(root), "fix the clock: `sudo cpupower frequency-set -g performance`"),
         finding(
             "turbo",
-            turbo(root),
+            switch(root, "sys/devices/system/cpu/intel_pstate/no_turbo", "0")
+                .or_else(|| switch(root, "sys/devices/system/cpu/cpufreq/boost", "1")),
             "speed follows heat; switch it off: `echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`, or \
-             where that is missing `echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost`",
+             `echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost`",
         ),
         finding(
             "SMT siblings",
-            sibling_threads(root),
-            "two threads share a core; use as many threads as there are cores, or switch siblings off: \
+            switch(root, "sys/devices/system/cpu/smt/active", "1"),
+            "use as many threads as cores, or switch siblings off: \
              `echo off | sudo tee /sys/devices/system/cpu/smt/control`",
         ),
-        finding("load average", load(root), "something else runs; stop it, or wait until it is done"),
-        finding(
-            "CPU quota",
-            quota(root),
-            "the kernel stops the process when its share of a period is used up; lift the limit, or use fewer threads",
-        ),
+        finding("load average", load(root), "stop what else runs, or wait"),
+        finding("CPU quota", quota(root), "lift the limit, or use fewer threads"),
         finding(
             "virtual machine",
             hypervisor(root),
-            "neighbours share its caches and memory; identical builds differ by tens of percent between hours: gate \
-             small changes by comparing two revisions in one run",
+            "neighbours share its caches, and times differ between hours: compare two revisions in one run",
         ),
         finding("free memory", free(root), "close what you do not need, or choose a smaller model"),
-        finding(
-            "swap",
-            swap(root),
-            "weights that were swapped out come back slowly; free memory, then `sudo swapoff -a`",
-        ),
+        finding("swap", swap(root), "free memory, then `sudo swapoff -a`"),
         huge_pages(root),
     ]
 }
@@ -78,41 +71,27 @@ pub fn examine_at(root: &Path) -> Vec<Finding> {
 /// Time the hypervisor gave to others between two readings of `/proc/stat`, as a share of all time.
 pub fn steal(before: &str, after: &str) -> Finding {
     let share = stolen_share(before, after).map(|share| (share >= NOISY_STEAL, format!("{:.1} %", share * 100.0)));
-    finding(
-        "steal time",
-        share,
-        "the hypervisor runs others on these cores; measure at another hour or on a machine of your own",
-    )
+    finding("steal time", share, "measure at another hour, or on a machine of your own")
 }
 
-fn finding(subject: &'static str, found: Found, advice: &str) -> Finding {
-    match found {
-        None => Finding::unknown(subject),
-        Some((true, value)) => Finding::noisy(subject, value, advice),
-        Some((false, value)) => Finding::quiet(subject, value),
-    }
+fn finding(subject: &str, found: Found, advice: &str) -> Finding {
+    let Some((is_noisy, value)) = found else { return Finding::unknown(subject) };
+    let value = printable_within(&value, MAX_SHOWN_CHARS);
+    if is_noisy { Finding::noisy(subject, value, advice) } else { Finding::quiet(subject, value) }
 }
 
 fn governor(root: &Path) -> Found {
     let cpus = fs::read_dir(root.join("sys/devices/system/cpu")).into_iter().flatten().flatten();
-    let of_cpu = |cpu: fs::DirEntry| read(&cpu.path(), "cpufreq/scaling_governor").map(|name| shown(&name));
+    let of_cpu = |cpu: fs::DirEntry| read(&cpu.path(), "cpufreq/scaling_governor");
     let governors: BTreeSet<String> = cpus.filter_map(of_cpu).collect();
     let found = governors.into_iter().collect::<Vec<_>>().join(", ");
     (!found.is_empty()).then(|| (found != "performance", found))
 }
 
-fn turbo(root: &Path) -> Found {
-    let no_turbo = read(root, "sys/devices/system/cpu/intel_pstate/no_turbo").map(|no_turbo| no_turbo == "0");
-    let boost = || read(root, "sys/devices/system/cpu/cpufreq/boost").map(|boost| boost == "1");
-    no_turbo.or_else(boost).map(on_or_off)
-}
-
-fn sibling_threads(root: &Path) -> Found {
-    Some(on_or_off(read(root, "sys/devices/system/cpu/smt/active")? == "1"))
-}
-
-fn on_or_off(is_on: bool) -> (bool, String) {
-    (is_on, if is_on { "on" } else { "off" }.into())
+/// What is on where a file says `on`.
+fn switch(root: &Path, path: &str, on: &str) -> Found {
+    let is_on = read(root, path)? == on;
+    Some((is_on, if is_on { "on" } else { "off" }.into()))
 }
 
 fn load(root: &Path) -> Found {
@@ -135,80 +114,62 @@ fn quota(root: &Path) -> Found {
 }
 
 fn hypervisor(root: &Path) -> Found {
-    let cpuinfo = read(root, "proc/cpuinfo")?;
-    let is_flagged =
-        cpuinfo.lines().any(|line| line.starts_with("flags") && line.split_whitespace().any(|f| f == "hypervisor"));
+    // One of the flags.
+    if !read(root, "proc/cpuinfo")?.split_whitespace().any(|word| word == "hypervisor") {
+        return Some((false, "not that it says".into()));
+    }
     let name = read(root, "sys/hypervisor/type").or_else(|| read(root, "sys/class/dmi/id/sys_vendor"));
-    let value = match (is_flagged, name) {
-        (true, Some(name)) => format!("yes ({})", shown(&name)),
-        (true, None) => "yes".into(),
-        (false, _) => "not that it says".into(),
-    };
-    Some((is_flagged, value))
+    Some((true, name.map_or("yes".into(), |name| format!("yes ({name})"))))
 }
 
 fn free(root: &Path) -> Found {
-    let bytes = meminfo_bytes(root, "MemAvailable")?;
-    Some((bytes < ENOUGH_BYTES, gib(bytes)))
+    let free = meminfo_gib(root, "MemAvailable")?;
+    Some((free < ENOUGH_GIB, format!("{free:.1} GiB")))
 }
 
 fn swap(root: &Path) -> Found {
-    let (total, free) = (meminfo_bytes(root, "SwapTotal")?, meminfo_bytes(root, "SwapFree")?);
-    Some(match total.saturating_sub(free) {
-        0 if total == 0 => (false, "none".into()),
-        0 => (false, format!("{}, unused", gib(total))),
-        used => (true, format!("{} used", gib(used))),
-    })
+    let used = meminfo_gib(root, "SwapTotal")? - meminfo_gib(root, "SwapFree")?;
+    Some((used > 0.0, format!("{used:.1} GiB used")))
 }
 
 fn huge_pages(root: &Path) -> Finding {
-    const SUBJECT: &str = "transparent huge pages";
-    let Some(text) = read(root, "sys/kernel/mm/transparent_hugepage/enabled") else { return Finding::unknown(SUBJECT) };
+    let choices = read(root, "sys/kernel/mm/transparent_hugepage/enabled");
     // The choice in force is the one in brackets: `always [madvise] never`.
-    let choice = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(&*text, |(choice, _)| choice);
-    let finding = Finding::quiet(SUBJECT, shown(choice));
-    match choice {
-        "never" => finding.with_advice(
-            "long prompts run slower without them: `echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled`",
-        ),
-        _ => finding,
+    let choice = choices.and_then(|choices| Some(choices.split(['[', ']']).nth(1)?.to_owned()));
+    let is_never = choice.as_deref() == Some("never");
+    let finding = finding("transparent huge pages", choice.map(|choice| (false, choice)), "");
+    if !is_never {
+        return finding;
     }
+    finding.with_advice(
+        "long prompts run slower without them: `echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled`",
+    )
 }
 
 /// Stolen time over all time between two texts of `/proc/stat`. `None` when they do not say or no time went by.
 fn stolen_share(before: &str, after: &str) -> Option<f64> {
     let (total_before, stolen_before) = total_and_stolen(before)?;
     let (total_after, stolen_after) = total_and_stolen(after)?;
-    let (total, stolen) = (total_after.checked_sub(total_before)?, stolen_after.checked_sub(stolen_before)?);
-    (total > 0).then(|| stolen as f64 / total as f64)
+    let total = total_after - total_before;
+    (total > 0.0).then(|| (stolen_after - stolen_before) / total)
 }
 
 /// The first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice`; guests are in user already.
-fn total_and_stolen(stat: &str) -> Option<(u64, u64)> {
+fn total_and_stolen(stat: &str) -> Option<(f64, f64)> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    let ticks = line.split_whitespace().take(8).map(str::parse).collect::<Result<Vec<u64>, _>>().ok()?;
-    let total = ticks.iter().try_fold(0_u64, |sum, ticks| sum.checked_add(*ticks))?;
-    Some((total, *ticks.get(7)?))
+    let ticks = line.split_whitespace().take(8).map(str::parse).collect::<Result<Vec<f64>, _>>().ok()?;
+    Some((ticks.iter().sum(), *ticks.get(7)?))
 }
 
-/// A line of `/proc/meminfo`, `Name:  123 kB`, in bytes.
-fn meminfo_bytes(root: &Path, name: &str) -> Option<u64> {
+/// A line of `/proc/meminfo`, `Name:  123 kB`, in GiB.
+fn meminfo_gib(root: &Path, name: &str) -> Option<f64> {
     let text = read(root, "proc/meminfo")?;
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
-}
-
-fn gib(bytes: u64) -> String {
-    format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
+    Some(line.split_whitespace().next()?.parse::<f64>().ok()? / f64::from(1 << 20))
 }
 
 /// The text of a file below `root`, trimmed; `None` when it is missing or empty.
 fn read(root: &Path, path: &str) -> Option<String> {
     let text = fs::read_to_string(root.join(path)).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
-}
-
-/// Foreign text on one short line without control characters.
-fn shown(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(MAX_SHOWN_CHARS).collect()
 }

@@ -163,7 +163,7 @@ fn memory_findings() {
     };
     let (roomy, tight) = (meminfo(8 << 20, 0, 0), meminfo(1 << 20, 4 << 20, 3 << 20));
     assert_finding(&[("proc/meminfo", &roomy)], "free memory", "8.0 GiB", false);
-    assert_finding(&[("proc/meminfo", &roomy)], "swap", "none", false);
+    assert_finding(&[("proc/meminfo", &roomy)], "swap", "0.0 GiB used", false);
     assert_finding(&[("proc/meminfo", &tight)], "free memory", "1.0 GiB", true);
     assert_finding(&[("proc/meminfo", &tight)], "swap", "1.0 GiB used", true);
     let huge = "sys/kernel/mm/transparent_hugepage/enabled";

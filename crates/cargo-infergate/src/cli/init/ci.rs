@@ -38,18 +38,15 @@ pub fn fill(template: &str, below: &str, branch: &str) -> Result<String> {
         "." => template.replace(&format!("{FOLDER}/"), ""),
         _ => template.to_owned(),
     };
-    let text = text.replace(FOLDER, &below.replace('\'', "''")).replace(COMMIT, &commit()?);
+    let quoted = |name: &str| name.replace('\'', "''");
+    let text = text.replace(FOLDER, &quoted(below)).replace(COMMIT, &commit()?);
     // A push to this branch keeps the build that pull requests are compared with.
-    Ok(if ["main", "master"].contains(&branch) {
-        text
-    } else {
-        text.replace("branches: [main, master]", &format!("branches: ['{}']", branch.replace('\'', "''")))
-    })
+    Ok(text.replace("[main, master]", &format!("['{}']", quoted(branch))))
 }
 
 /// The commit that this command was built from, or the tag of its release.
 fn commit() -> Result<String> {
-    let root = match origin().context("init pins infergate in the CI's files; give --ci none to do without them")? {
+    let root = match origin().context("no commit to pin in the CI's files; give --ci none")? {
         Origin::Commit { commit, .. } => return Ok(commit),
         Origin::Registry => return Ok(concat!("v", env!("CARGO_PKG_VERSION")).into()),
         Origin::Folder(root) => root,
@@ -57,7 +54,7 @@ fn commit() -> Result<String> {
     let top = git(&root, &["rev-parse", "--show-toplevel"]);
     ensure!(
         top.is_ok_and(|top| outputs::same_file(top.as_ref(), &root)),
-        "{}: is no clone, so init has no commit to pin in the CI's files; build infergate in a clone, or give --ci none",
+        "{}: is no clone with a commit to pin in the CI's files; build infergate in one, or give --ci none",
         root.display()
     );
     commit_of(&root, "HEAD")

@@ -1,6 +1,6 @@
 //! Cargo.toml with infergate's dependency and bench targets. Its comments and its order stay.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, TomlError, Value, table, value};
 
 const DEVELOPMENT: &str = "dev-dependencies";
@@ -9,10 +9,8 @@ pub struct Manifest(DocumentMut);
 
 impl Manifest {
     pub fn parse(text: &str) -> Result<Self> {
-        let parsed = text.parse().map_err(|error: TomlError| {
-            anyhow::anyhow!("Cargo.toml: not TOML: {}", error.message().lines().next().unwrap_or_default())
-        });
-        Ok(Self(parsed?))
+        let parsed = text.parse().map_err(|error: TomlError| anyhow!("Cargo.toml: not TOML: {}", error.message()));
+        parsed.map(Self)
     }
 
     pub fn is_package(&self) -> bool {
@@ -20,14 +18,13 @@ impl Manifest {
     }
 
     pub fn depends_on(&self, name: &str) -> bool {
-        let tables = ["dependencies", DEVELOPMENT].into_iter().filter_map(|key| self.0.get(key)?.as_table_like());
-        tables.into_iter().any(|table| table.contains_key(name))
+        ["dependencies", DEVELOPMENT].iter().any(|key| self.0.get(key).is_some_and(|table| table.get(name).is_some()))
     }
 
     /// Whether Cargo.toml declares a bench target of this name.
     pub fn has_bench(&self, name: &str) -> bool {
-        let benches = self.0.get("bench").and_then(Item::as_array_of_tables).into_iter().flatten();
-        benches.into_iter().any(|bench| bench.get("name").and_then(Item::as_str) == Some(name))
+        let mut benches = self.0.get("bench").and_then(Item::as_array_of_tables).into_iter().flatten();
+        benches.any(|bench| bench.get("name").and_then(Item::as_str) == Some(name))
     }
 
     /// Its text with these bench targets, anyhow and infergate. What is there stays, but `infergate` replaces a dependency on infergate

@@ -53,7 +53,7 @@ pub fn measure(
         show(&step("laying out both sides alike"));
         run.lay_out(|| {
             let (alike, note) = sources::alike(sources, (&request.base, &request.head), request.load.seed)?;
-            placed = note;
+            placed = Some(note);
             Ok(alike)
         })?;
     }
