@@ -80,12 +80,16 @@ pub fn compare(base: &ReceiptOrBaseline, head: &ReceiptOrBaseline, policy: &Poli
         ReceiptOrBaseline::Baseline(baseline) => newest_session(baseline)?,
     };
     let verdict = compare_run(base, &head, policy)?;
+    Ok(if share_a_case(base, &head) { verdict } else { verdict.at_best(Outcome::NotComparable) })
+}
+
+/// Whether there is a case in both; so it is where head has none, which is another fault.
+pub fn share_a_case(base: &ReceiptOrBaseline, head: &Receipt) -> bool {
     let has = |case: &CaseRecord| match base {
         ReceiptOrBaseline::Receipt(base) => base.cases.iter().any(|known| known.id == case.id),
         ReceiptOrBaseline::Baseline(base) => base.exact.iter().any(|known| known.id == case.id),
     };
-    let shares_none = !head.cases.is_empty() && !head.cases.iter().any(has);
-    Ok(if shares_none { verdict.at_best(Outcome::NotComparable) } else { verdict })
+    head.cases.is_empty() || head.cases.iter().any(has)
 }
 
 fn compare_run(base: &ReceiptOrBaseline, head: &Receipt, policy: &Policy) -> Result<Verdict> {

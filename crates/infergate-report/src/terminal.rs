@@ -101,6 +101,11 @@ pub fn verdict(subject: &str, verdict: &Verdict, more: &str) -> String {
     text(subject, &topics::report(&Inputs { verdict: Some(verdict.clone()), ..Inputs::default() }), more)
 }
 
+/// What a verdict rests on, without the decision.
+pub fn evidence(verdict: &Verdict) -> String {
+    marked(&topics::report(&Inputs { verdict: Some(verdict.clone()), ..Inputs::default() }))
+}
+
 /// Who was measured, what came out, and the decision last.
 fn text(subject: &str, report: &Report, more: &str) -> String {
     let came_out = report.headline.is_none() && report.title != subject;

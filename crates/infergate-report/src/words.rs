@@ -94,7 +94,8 @@ pub fn remarks(verdict: &Verdict, is_wanted: impl Fn(&Note) -> bool) -> Vec<Stri
     // That there is no baseline is a note; no row says it again.
     let has_none = verdict.notes.iter().any(|note| matches!(note, Note::NoBaseline { .. }));
     let is_of_none = |reason: &Reason| matches!(reason, Reason::NoBaseline | Reason::NoReference);
-    let rows = verdict.rows.iter().filter(|row| !has_none || !row.reasons.iter().all(is_of_none));
+    let is_met = |row: &VerdictRow| matches!(row.evidence, Evidence::Target(_)) && row.outcome == Outcome::Pass;
+    let rows = verdict.rows.iter().filter(|row| !is_met(row) && (!has_none || !row.reasons.iter().all(is_of_none)));
     let mut remarks = grouped(rows, |row| sentence(row).into_iter().collect());
     remarks.extend(verdict.notes.iter().filter(|note| is_wanted(note)).map(note));
     remarks
@@ -293,7 +294,7 @@ fn names(functions: usize, named: &[String]) -> String {
 }
 
 /// `6 more days needed`, where `days` of the `needed` have a session.
-pub fn days_needed(days: usize, needed: usize) -> String {
+fn days_needed(days: usize, needed: usize) -> String {
     format!("{} needed", units::many(needed.saturating_sub(days), "more day"))
 }
 

@@ -3,34 +3,57 @@
 use crate::figures;
 use crate::inputs::Inputs;
 use crate::model::{Cell, Missing, Rows, Section, Unit};
-use infergate_core::case::Case;
+use infergate_core::case::{Case, Phase};
 use infergate_receipts::{Metric, Receipt};
 
-const ABOUT: &str =
-    "Both runs were measured at their own time: on a shared machine the times of two hours differ by tens of percent.";
+const ABOUT: &str = "Both runs were measured at their own time: on a shared machine the times of two hours differ by tens of percent. \
+                     A case that one run lacks stands beside the one of its phase whose prompt is about as long.";
 
-/// A line a figure of a case that either run has.
+/// A figure of a case of this run, and the case of the earlier run that stands beside it.
+type Beside = (Metric, Case, Case);
+
+/// A line a figure of each case.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let (base, head) = (inputs.base.as_ref()?, inputs.head.as_ref()?);
-    let mut cases: Vec<Case> = head.cases.iter().map(|case| case.id).collect();
-    cases.extend(base.cases.iter().map(|case| case.id).filter(|id| head.cases.iter().all(|case| case.id != *id)));
-    let figures =
-        cases.into_iter().flat_map(|id| figures::of_phase(id.phase()).iter().map(move |metric| (id, *metric)));
-    let of = |run: &Receipt, (id, metric): (Case, Metric)| {
+    let figures = head.cases.iter().flat_map(|case| {
+        let beside = nearest(base, case.id).filter(|beside| nearest(head, *beside) == Some(case.id));
+        figures::of_phase(case.id.phase()).iter().filter_map(move |metric| Some((*metric, case.id, beside?)))
+    });
+    let of = |run: &Receipt, metric, id| {
         let case = run.cases.iter().find(|case| case.id == id)?;
         figures::summary(metric, case)
     };
-    let value = |run| move |figure: &(Case, Metric)| Cell::of(of(run, *figure), Unit::of(figure.1));
+    let before = |(metric, _, beside): &Beside| of(base, *metric, *beside);
+    let after = |(metric, id, _): &Beside| of(head, *metric, *id);
     let table = Rows::of("comparison", "", figures)
-        .words("case", "case", |(id, _)| id.to_string())
-        .words("figure", "figure", |(_, metric)| figures::name(*metric))
-        .numbers("earlier", "earlier", value(base))
+        .words("case", "case", |(_, id, _)| id.to_string())
+        .words(
+            "beside",
+            "earlier case",
+            |(_, id, beside)| {
+                if beside == id { String::new() } else { beside.to_string() }
+            },
+        )
+        .words("figure", "figure", |(metric, ..)| figures::name(*metric))
+        .numbers("earlier", "earlier", |row| Cell::of(before(row), Unit::of(row.0)))
         .about("median over processes of each one's median")
-        .numbers("this", "this run", value(head))
-        .numbers("change", "change", |figure| {
-            let change = of(base, *figure).zip(of(head, *figure)).map(|(before, after)| after / before - 1.0);
+        .numbers("this", "this run", |row| Cell::of(after(row), Unit::of(row.0)))
+        .numbers("change", "change", |row| {
+            let change = before(row).zip(after(row)).map(|(before, after)| after / before - 1.0);
             Cell::number(change, Unit::Change, Missing::NoBase)
         })
+        .numbers("prompt", "prompt", |(_, id, beside)| {
+            let times = id.prompt_tokens() as f64 / beside.prompt_tokens() as f64;
+            Cell::known((beside != id).then_some(times), Unit::Times)
+        })
+        .about("its length against the earlier case's: a TTFT that grows by less is consistent with it")
         .table();
     Some(Section::new("comparison", "Comparison with the earlier run").with([ABOUT]).with([table]))
+}
+
+/// The same case of another run, or of its phase the one whose prompt is about as long.
+fn nearest(run: &Receipt, id: Case) -> Option<Case> {
+    let cases = run.cases.iter().map(|case| case.id);
+    let alike = cases.filter(|other| *other == id || (id.phase() != Phase::Bench && other.phase() == id.phase()));
+    alike.min_by_key(|other| (*other != id, other.prompt_tokens().abs_diff(id.prompt_tokens())))
 }

@@ -44,7 +44,7 @@ fn flame(case: &Explained) -> Chart {
     Chart {
         id: format!("flame-{}", file_word(&case.id.to_string())),
         title: format!("{}: where head takes its time", case.id),
-        caption: "Processor time of an iteration. A frame lies on the one that calls it. Coloured is what changed for sure, grey is the \
+        caption: "Processor time of an iteration, all threads together. A frame lies on the one that calls it. Coloured is what changed for sure, grey is the \
                   rest."
             .into(),
         x: Axis::new("processor time", Unit::Ns).zero(),

@@ -7,6 +7,7 @@ use crate::load::feels;
 use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Tone, Unit};
 use crate::units;
 use infergate_core::case::{Case, Phase};
+use infergate_core::stats::{coefficient_of_variation, median};
 use infergate_judge::{CV_LIMIT, limit_fraction, summary_ns};
 use infergate_receipts::{CaseRecord, Metric, Receipt};
 
@@ -46,8 +47,43 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let section = Section::new("latency", "Latency by case").with([times, rates].map(Table::on_terminal));
     let broken = receipt.invalid.iter().map(|why| format!("invalid: {why}"));
     let broken = broken.chain(receipt.partial.then(|| "partial: the run was cut short".into()));
-    let broken: Vec<Finding> = broken.map(|why| Finding::new(Tone::Bad, why)).collect();
-    Some(section.with([broken]).with(steadiness(receipt)).with(middle_gap(receipt)).with(roofline(receipt)))
+    let mut broken: Vec<Finding> = broken.map(|why| Finding::new(Tone::Bad, why)).collect();
+    if broken.is_empty() {
+        let runs = receipt.cases.iter().map(|case| case.processes.len()).min().unwrap_or_default();
+        let (cases, runs) = (units::many(receipt.cases.len(), "case"), units::many(runs, "fresh run"));
+        broken.push(Finding::new(Tone::Good, format!("{cases} completed, each in {runs}")));
+    }
+    let section = section.with([broken]).with(steadiness(receipt)).with(middle_gap(receipt));
+    Some(section.with([receipt.cases.iter().filter_map(analysis).collect::<Vec<_>>()]).with(roofline(receipt)))
+}
+
+/// How the samples of a case spread and drift, in a sentence; `None` where they are too few.
+fn analysis(case: &CaseRecord) -> Option<String> {
+    let metric = Metric::gated(case.id);
+    let (spread, own) = (Spread::of(metric, case), |values: Vec<f64>| coefficient_of_variation(&values));
+    let [least, most] = [spread.min(), spread.max()].map(|cell| cell.quantity().map(|quantity| quantity.value));
+    let phase = case.id.phase();
+    let halves = case.processes.iter().filter_map(|process| {
+        let values = process.values(metric, phase);
+        let (early, late) = values.split_at(values.len() / 2);
+        Some(median(late)? / median(early)?)
+    });
+    let within =
+        median(&case.processes.iter().filter_map(|process| own(process.values(metric, phase))).collect::<Vec<_>>())?;
+    let between = figures::variation(metric, case).quantity().map(|cv| cv.value);
+    let drift = median(&halves.collect::<Vec<_>>())? - 1.0;
+    let mut parts = vec![format!("the longest sample takes {} as long as the shortest", units::times(most? / least?))];
+    if drift.abs() > STEADY {
+        parts.push(format!("a process's second half changes by {}", units::change(drift)));
+    }
+    parts.extend(between.filter(|between| *between > 2.0 * within).map(|between| {
+        format!(
+            "processes differ by {} and samples within one by {}: the machine's state moves the times",
+            units::percent(between),
+            units::percent(within)
+        )
+    }));
+    Some(format!("{}: {}", case.id, parts.join("; ")))
 }
 
 fn table(rows: Rows<Spread<'_>>) -> Rows<Spread<'_>> {

@@ -52,7 +52,8 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             request.record.id, request.requests
         );
         section = section.with([chosen]).with([figures(&request), tokens(&request)]);
-        section = section.with(timeline(&request)).with([gaps_chart(&request)]);
+        section =
+            section.with(timeline(&request.record.id.to_string(), &request.token_ns)).with([gaps_chart(&request)]);
     }
     Some(section.with([starts(receipt).on_terminal()]))
 }
@@ -80,16 +81,14 @@ fn figures(request: &Request<'_>) -> Table {
         .table()
 }
 
-/// One request at a time is measured, so nothing is padded: all three counts of input tokens are the same.
+/// One request at a time is measured, so nothing is padded.
 fn tokens(request: &Request<'_>) -> Table {
     let tokens = |count: usize| Cell::of(count, Unit::Tokens);
     let (prompt, output) = (tokens(request.record.id.prompt_tokens()), request.record.id.output_tokens());
     let text = request.record.text.as_ref().map_or(Cell::Missing(Missing::NotKept), |text| Cell::foreign(text));
     let facts = vec![
         ("batch size", 1.into()),
-        ("input tokens of the sequence", prompt.clone()),
-        ("input tokens with padding", prompt.clone()),
-        ("input tokens without padding", prompt),
+        ("input tokens, with padding and without", prompt),
         ("new tokens asked for, at most", tokens(output)),
         ("output tokens", tokens(request.token_ns.len())),
         ("text produced", text),
@@ -135,9 +134,9 @@ fn starts(receipt: &Receipt) -> Table {
                 Cold starts count where processes are restarted or scaled, warm ones in steady operation.")
 }
 
-/// The timeline of a request: what TTFT, ITL, generation time and E2E are.
-fn timeline(request: &Request<'_>) -> Option<Chart> {
-    let times: Vec<f64> = request.token_ns.iter().map(|ns| *ns as f64).collect();
+/// The timeline of a request of `what`, by the times of its tokens since it was sent: what TTFT, ITL, generation time and E2E are.
+pub fn timeline(what: &str, token_ns: &[u64]) -> Option<Chart> {
+    let times: Vec<f64> = token_ns.iter().map(|ns| *ns as f64).collect();
     let (first, last) = (*times.first()?, *times.last()?);
     let span = |name: &str, (from, to): (f64, f64), y: f64, n: usize| {
         let hover = format!("{name}: {}", Unit::Ns.show(to - from));
@@ -156,7 +155,7 @@ fn timeline(request: &Request<'_>) -> Option<Chart> {
     let lanes = vec![lane("E2E", last), lane("generation", last - first), "ITL".into(), lane("TTFT", first)];
     Some(Chart {
         id: "timeline".into(),
-        title: format!("One request of {}", request.record.id),
+        title: format!("One request of {what}"),
         caption: format!(
             "A real request. The first of {} tokens ends the TTFT, each further one an ITL, and the last the generation time and \
              the E2E.",
