@@ -240,7 +240,7 @@ pub struct ServerConfig {
     pub model: String,
     /// Which of its APIs is asked: chat, completions, responses or messages
     #[arg(id = "server.api", long, default_value = "chat")]
-    #[arg(value_parser = one_of(Api::ALL))]
+    #[arg(value_parser = one_of(Api::OF_TOKENS))]
     pub api: Api,
     /// Send the extensions ignore_eos and min_tokens: every answer has its full length
     #[arg(id = "server.ignore_eos", long, default_value = "false")]

@@ -353,12 +353,16 @@ impl Worker {
         let mut left = if self.job.settings.users.is_some() { AGAIN } else { 0 };
         let plan = self.level(scenario, number)?;
         loop {
-            let mut requests = self.loaded()?.client.run_level(&plan, &Arc::new(Live::default())).level.requests;
+            let live = Arc::new(Live::default());
+            let mut requests = self.loaded()?.client.run_level(&plan, &live).level.requests;
             let record = requests.pop().context("the client sent no request")?;
             let Some(failure) = &record.failure else { return Ok(record) };
             let is_short = failure.class == FailureClass::WrongLength && record.chunk_ns.is_empty();
             if is_short && !self.job.settings.ignore_eos {
                 return Ok(record);
+            }
+            if let Some(words) = live.words.get() {
+                eprintln!("the server says: {words}");
             }
             ensure!(
                 left > 0 && failure.class != FailureClass::Timeout,

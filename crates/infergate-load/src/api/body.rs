@@ -16,16 +16,24 @@ pub enum Api {
     Responses,
     /// Anthropic's `/messages`.
     Messages,
+    /// OpenAI's `/embeddings`, which stream nothing.
+    Embeddings,
 }
 
 impl Api {
-    /// Each API with its name on the command line and in receipts, in the order above.
-    pub const ALL: [(&'static str, Self); 4] = [
+    /// Each API that streams tokens with its name on the command line and in receipts, in the order above.
+    pub const OF_TOKENS: [(&'static str, Self); 4] = [
         ("chat", Self::Chat),
         ("completions", Self::Completions),
         ("responses", Self::Responses),
         ("messages", Self::Messages),
     ];
+
+    /// All of them.
+    pub const ALL: [(&'static str, Self); 5] = {
+        let [chat, completions, responses, messages] = Self::OF_TOKENS;
+        [chat, completions, responses, messages, ("embeddings", Self::Embeddings)]
+    };
 
     /// The end of its path.
     pub fn path(self) -> &'static str {
@@ -34,6 +42,7 @@ impl Api {
             Self::Completions => "/completions",
             Self::Responses => "/responses",
             Self::Messages => "/messages",
+            Self::Embeddings => "/embeddings",
         }
     }
 
@@ -83,16 +92,23 @@ impl Wanted {
 
     /// The body of a request for `output_tokens` tokens.
     pub fn body(&self, prompt: &str, output_tokens: u32) -> String {
-        let mut body = json!({ "model": self.model, "stream": true, "temperature": 0.0 });
-        let mut set = |field: &str, value: Value| {
-            body[field] = value;
-        };
+        let mut body = self.asked(prompt, output_tokens);
+        merge(&mut body, &Value::Object(self.extra.clone()));
+        body.to_string()
+    }
+
+    fn asked(&self, prompt: &str, output_tokens: u32) -> Value {
         let messages = || json!([{ "role": "user", "content": prompt }]);
         let (field, value, limit_field) = match self.api {
             Api::Chat => ("messages", messages(), self.limit_field),
             Api::Completions => ("prompt", prompt.into(), self.limit_field),
             Api::Responses => ("input", prompt.into(), "max_output_tokens"),
             Api::Messages => ("messages", messages(), "max_tokens"),
+            Api::Embeddings => return json!({ "model": self.model, "input": prompt }),
+        };
+        let mut body = json!({ "model": self.model, "stream": true, "temperature": 0.0 });
+        let mut set = |field: &str, value: Value| {
+            body[field] = value;
         };
         set(field, value);
         set(limit_field, output_tokens.into());
@@ -105,8 +121,7 @@ impl Wanted {
         if self.min_tokens {
             set("min_tokens", output_tokens.into());
         }
-        merge(&mut body, &Value::Object(self.extra.clone()));
-        body.to_string()
+        body
     }
 }
 

@@ -139,7 +139,7 @@ impl<'a> Chunk<'a> {
     /// Reads an event of `api`.
     pub fn read(api: Api, json: &'a [u8]) -> serde_json::Result<Self> {
         match api {
-            Api::Chat | Api::Completions => serde_json::from_slice(json),
+            Api::Chat | Api::Completions | Api::Embeddings => serde_json::from_slice(json),
             Api::Responses => responses::read(json),
             Api::Messages => messages::read(json),
         }

@@ -2,6 +2,8 @@
 
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
 use infergate_core::sha256;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
 
 use crate::api::body::Api;
@@ -48,6 +50,8 @@ pub struct Completion {
     words: String,
     /// What it begins with was seen.
     has_begun: bool,
+    /// All of an answer that is no stream.
+    whole: Vec<u8>,
 }
 
 impl Completion {
@@ -96,6 +100,10 @@ impl Completion {
                 format!("the answer has {read} bytes and no end; the server does not stop"),
             ));
         }
+        if self.api == Api::Embeddings {
+            self.whole.extend_from_slice(bytes);
+            return Ok(0);
+        }
         if let Some(first) = bytes.trim_ascii_start().first().filter(|_| !self.has_begun) {
             self.has_begun = true;
             ensure_events(*first).inspect_err(|_| self.words = error_of(bytes).1)?;
@@ -110,6 +118,9 @@ impl Completion {
 
     /// The stream ended, as streams do: judges whether the answer is whole and writes its counts and hash into `record`.
     pub fn finish(&mut self, last_ns: u64, exact: bool, record: &mut RequestRecord) -> Result<(), Failure> {
+        if self.api == Api::Embeddings {
+            return self.finish_embeddings(last_ns, record);
+        }
         let mut events = std::mem::take(&mut self.events);
         match events.finish(|event| self.take(last_ns, event, record)) {
             Err(failure) if failure.class != FailureClass::MalformedStream => return Err(failure),
@@ -134,6 +145,21 @@ impl Completion {
         record.unsent_tokens = self.unsent_tokens(record);
         record.output_sha256 = Some(sha256::hex(self.hash.finalize_reset().as_slice()));
         self.judge_length(exact, record)
+    }
+
+    /// They come at once: one piece, which counts as one token.
+    fn finish_embeddings(&mut self, last_ns: u64, record: &mut RequestRecord) -> Result<(), Failure> {
+        let Ok(Embeddings { data, usage }) = serde_json::from_slice::<Embeddings>(&self.whole) else {
+            self.words = error_of(&self.whole).1;
+            return Err(failure(FailureClass::MalformedStream, "the answer holds no embeddings"));
+        };
+        if data.is_empty() {
+            return Err(failure(FailureClass::WrongLength, "the answer holds no embedding"));
+        }
+        record.chunk_ns.push(last_ns);
+        record.input_tokens = usage.and_then(Usage::input_tokens);
+        record.output_tokens = Some(1);
+        Ok(())
     }
 
     fn judge_length(&self, exact: bool, record: &RequestRecord) -> Result<(), Failure> {
@@ -278,6 +304,13 @@ impl Completion {
                 && each(reasoning, self.reasoning_pieces) <= SUMMARY * each(answer, answer_pieces);
         (!is_sent && answer_pieces > 0).then(|| reasoning.saturating_sub(self.reasoning_pieces))
     }
+}
+
+/// An answer of the embeddings API. Other fields are passed over.
+#[derive(Deserialize)]
+struct Embeddings {
+    data: Vec<IgnoredAny>,
+    usage: Option<Usage>,
 }
 
 /// Whether what begins so can be an event stream, whatever its headers say.

@@ -8,7 +8,8 @@ use infergate_load::summary::scaling_efficiency;
 use super::points::{Point, Rank, Series};
 use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Missing, Place, Rows, Unit};
-use infergate_receipts::{LevelRecord, LoadReceipt, Metric};
+use infergate_load::api::body::Api;
+use infergate_receipts::{LevelRecord, LoadReceipt, Metric, TargetRecord};
 
 #[derive(Clone, Copy)]
 pub struct View<'a> {
@@ -50,6 +51,12 @@ impl<'a> View<'a> {
 
     pub fn has_scenarios(&self) -> bool {
         self.scenarios().len() > 1
+    }
+
+    /// Whether answers are made of tokens. Embeddings come as a whole, each counted as one.
+    pub fn has_tokens(&self) -> bool {
+        let is_whole = |target: &TargetRecord| matches!(target, TargetRecord::Endpoint { api, .. } if api == Api::Embeddings.name());
+        !self.receipt.targets.iter().any(is_whole)
     }
 
     pub fn has_targets(&self) -> bool {

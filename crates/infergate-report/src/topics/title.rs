@@ -66,7 +66,8 @@ fn of_load(inputs: &Inputs) -> Option<String> {
             let range = if least == most { most } else { units::from_to(&least, &most) };
             format!(", and all together get {range} times the output of one")
         });
-        Some(format!("At {} the first token comes after {after}{times}", point.arrivals.name()))
+        let what = if view.has_tokens() { "the first token" } else { "an embedding" };
+        Some(format!("At {} {what} comes after {after}{times}", point.arrivals.name()))
     };
     let failed = failures::sentence(&view);
     failed

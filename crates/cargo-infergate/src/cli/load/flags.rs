@@ -86,7 +86,7 @@ pub struct Target {
     /// The model's name at the server, or at the target NAME
     #[arg(long, value_name = "[NAME=]MODEL")]
     pub model: Vec<String>,
-    /// Which API is asked: OpenAI's chat, completions or responses, or Anthropic's messages
+    /// Which API is asked: OpenAI's chat, completions, responses or embeddings, or Anthropic's messages
     #[arg(long, value_name = "api", default_value = "chat")]
     #[arg(value_parser = one_of(Api::ALL))]
     pub api: Api,

@@ -88,7 +88,7 @@ impl Settings {
             let turns = scenarios.iter().filter(|scenario| scenario.turns > 1);
             notes.extend(turns.map(|scenario| {
                 format!(
-                    "{}: on a local engine each request is a first turn; serve it to measure conversations",
+                    "{}: only first turns are sent to a local engine; serve it to measure conversations",
                     scenario.name
                 )
             }));

@@ -20,7 +20,7 @@ const fn chat(body: &'static str, pieces: usize, prompt_tokens: Option<u64>, cac
 }
 
 /// By server.
-static DIALECTS: [(&str, Dialect); 8] = [
+static DIALECTS: [(&str, Dialect); 10] = [
     ("Azure", chat(include_str!("dialects/azure-openai.body"), 10, Some(1058), Some(1024))),
     ("text-generation-webui", chat(include_str!("dialects/text-generation-webui.body"), 4, Some(23), None)),
     ("OpenRouter", chat(include_str!("dialects/openrouter.body"), 6, Some(84), Some(64))),
@@ -45,6 +45,19 @@ static DIALECTS: [(&str, Dialect); 8] = [
             ..chat(include_str!("dialects/openai-responses.body"), 10, Some(1075), Some(1024))
         },
     ),
+    // A vector is one piece, whatever its length.
+    (
+        "text-embeddings-inference",
+        Dialect { api: Api::Embeddings, ..chat(include_str!("dialects/embeddings.body"), 1, Some(7), None) },
+    ),
+    (
+        "text-embeddings-inference, an error",
+        Dialect {
+            api: Api::Embeddings,
+            outcome: Err(FailureClass::MalformedStream),
+            ..chat("{\"error\":\"Input validation error\",\"error_type\":\"Validation\"}", 0, None, None)
+        },
+    ),
 ];
 
 #[test]
@@ -59,7 +72,12 @@ fn what_servers_send_is_read_whatever_a_network_makes_of_it() {
             assert_eq!(record.chunk_ns.len(), dialect.pieces, "{server}");
             if dialect.outcome.is_ok() {
                 let prompt = (record.input_tokens, record.cached_tokens);
-                assert_eq!((record.tokens(), prompt), (10, (dialect.prompt_tokens, dialect.cached_tokens)), "{server}");
+                let tokens = if dialect.api == Api::Embeddings { 1 } else { 10 };
+                assert_eq!(
+                    (record.tokens(), prompt),
+                    (tokens, (dialect.prompt_tokens, dialect.cached_tokens)),
+                    "{server}"
+                );
             }
         }
     }

@@ -14,9 +14,12 @@ use crate::units::capital;
 /// The figures, in the order they are read.
 const FIGURES: [(Metric, &str); 5] = [
     (Metric::E2e, "E2E, end-to-end latency: from the request's start to its last token."),
-    (Metric::Itl, "ITL, inter-token latency: each gap between two pieces of the answer."),
+    (Metric::Itl, "ITL, inter-token latency: each gap between two pieces of the answer; P50 is the middle gap."),
     (Metric::Ttft, "TTFT, time to first token: from the request's start to its first token."),
-    (Metric::DecodeSpeed, "Decode speed of a user: tokens a second once the first one is there (1 / TPOT)."),
+    (
+        Metric::DecodeSpeed,
+        "Decode speed of a user: tokens a second once the first one is there (1 / TPOT, of the mean gap, so stalls count).",
+    ),
     (Metric::OutputThroughput, "Output throughput of a request: its output tokens / E2E."),
 ];
 /// A threshold is drawn where a median is above this part of it: it would make the lines flat.
@@ -25,10 +28,12 @@ const NEAR: f64 = 0.2;
 const RANGES: [Metric; 2] = [Metric::DecodeSpeed, Metric::Ttft];
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
-    let definitions: Vec<String> = FIGURES.iter().map(|(_, about)| (*about).to_owned()).collect();
-    let tables = FIGURES.map(|(metric, _)| table(view, metric));
-    let findings: Vec<Finding> = FIGURES.iter().filter_map(|(metric, _)| finding(view, *metric)).collect();
-    let charts = FIGURES.iter().map(|(metric, _)| chart(view, *metric)).chain(together(view));
+    let figures = if view.has_tokens() { &FIGURES[..] } else { &FIGURES[..1] };
+    let definitions: Vec<String> = figures.iter().map(|(_, about)| (*about).to_owned()).collect();
+    let tables = figures.iter().map(|(metric, _)| table(view, *metric));
+    let findings: Vec<Finding> = figures.iter().filter_map(|(metric, _)| finding(view, *metric)).collect();
+    let charts =
+        figures.iter().map(|(metric, _)| chart(view, *metric)).chain(together(view).filter(|_| view.has_tokens()));
     let section = Section::new("load_users", "By number of users").with([definitions]).with(example(view)).with(tables);
     Some(section.with([findings]).with(charts))
 }
