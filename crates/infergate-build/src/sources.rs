@@ -99,7 +99,7 @@ pub struct Alike {
 /// # Errors
 /// When it was cancelled.
 pub fn alike(sources: &Sources, (base, head): (&Program, &Program), seed: u64) -> Result<(Option<Alike>, String)> {
-    const LUCK: &str = "each side is timed as it was linked, so code placement is part of each change";
+    const LUCK: &str = "base and head are not laid out alike, so each change includes layout noise";
     let (Some(from), Some(to)) = (&sources.base, &sources.head) else { return Ok((None, LUCK.to_owned())) };
     match link((from, base), (to, head), seed) {
         Ok(alike) => {

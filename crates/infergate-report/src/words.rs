@@ -234,11 +234,11 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
             format!("slower at {placements} of {of} placements of the changed code: placement, not work")
         }
         Reason::RunsNothingChanged { changed } => {
-            format!("{}, so it was not timed; --time-same-code times it all the same", runs(0, *changed, &[]))
+            format!("{}, so it was not timed; --time-same-code times it anyway", runs(0, *changed, &[]))
         }
         Reason::RunsChanged { functions, changed, named } => runs(*functions, *changed, named),
         Reason::NotWatched { why } => format!("whether it runs what changed is not known: {why}"),
-        Reason::MedianRegressed => "the mean is shown and not judged, since the median failed first".into(),
+        Reason::MedianRegressed => "its mean is not judged: the median failed already".into(),
         Reason::TooNoisy { blocks } => {
             format!("too noisy to judge in {blocks} blocks; measure again on a quieter machine")
         }
@@ -274,18 +274,18 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
 
 /// How often the gate is wrong by design; what a calibration measured is another number.
 pub fn by_design() -> String {
-    format!("By design at most {} of suites where nothing changed fail, code placement aside.", units::percent(LEVEL))
+    format!("The test is designed for at most {} false failures a run, code placement aside.", units::percent(LEVEL))
 }
 
-/// `it runs 1 of the 2 functions that changed: engine::decode`; more than a few have no names.
+/// `runs 1 of the 2 changed functions: engine::decode`; more than a few have no names.
 fn runs(functions: usize, changed: usize, named: &[String]) -> String {
     let which = match (functions, changed) {
-        (0, 1) => "does not run the function that changed".into(),
-        (_, 1) => "runs the function that changed".into(),
-        (0, _) => format!("runs none of the {changed} functions that changed"),
-        _ => format!("runs {functions} of the {changed} functions that changed"),
+        (0, 1) => "does not run the changed function".into(),
+        (_, 1) => "runs the changed function".into(),
+        (0, _) => format!("runs none of the {changed} changed functions"),
+        _ => format!("runs {functions} of the {changed} changed functions"),
     };
-    format!("it {which}{}", names(functions, named))
+    format!("{which}{}", names(functions, named))
 }
 
 /// `: engine::decode, engine::step`; nothing where there are more functions than names, since nobody knows which of them matter.
@@ -302,7 +302,7 @@ fn remedy(remedy: &Remedy) -> &'static str {
     match remedy {
         Remedy::MeasureAgain => "measure again",
         Remedy::Bless => "bless a session",
-        Remedy::AllowOutputChange => "its time is not judged; --allow-output-change if that is meant",
+        Remedy::AllowOutputChange => "its time is not judged; if the change is intended, pass --allow-output-change",
         Remedy::MoreTime => "give more time",
         Remedy::NameOtherCases => "name other cases",
         Remedy::CountOrNameOtherCases => "name other cases, or count them",
@@ -339,7 +339,7 @@ pub fn note(note: &Note) -> String {
             format!("in the baseline and not run, so not judged: {}", names.join(", "))
         }
         Note::GateChanged { key, was, is, after_merge } => {
-            let holds = if *after_merge { "after the merge; base's holds here" } else { "it holds here" };
+            let holds = if *after_merge { "after the merge; base's applies here" } else { "it applies here" };
             format!("head changes the gate: {key} {was} -> {is} ({holds})")
         }
         Note::NotAccepted { accept: Accept { case, metric, reason, .. }, why } => {
@@ -353,11 +353,10 @@ pub fn note(note: &Note) -> String {
             format!("[[accept]] of {case}, {metric} ({reason}): {why}")
         }
         Note::SameCode => {
-            "base and head are the same machine code, so nothing was timed; --time-same-code times them all the same"
-                .into()
+            "base and head are the same machine code, so nothing was timed; --time-same-code times them anyway".into()
         }
         Note::CodeChanged { functions, named } => {
-            format!("up to {} changed{}", units::many(*functions, "function"), names(*functions, named))
+            format!("at most {} changed{}", units::many(*functions, "function"), names(*functions, named))
         }
         Note::BaseNotCounted => "base was not counted: allocations are not compared".into(),
         Note::OwnErrors { calibrated, gates, regressed } => {
@@ -370,7 +369,7 @@ pub fn note(note: &Note) -> String {
             )
         }
         Note::OwnErrorsUnknown { why } => {
-            format!("{} How often that happens here was not measured: {why}.", by_design())
+            format!("{} The rate here was not measured: {why}.", by_design())
         }
         Note::Said { text } => text.clone(),
     }

@@ -64,7 +64,7 @@ pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeD
         return CodeDifference { notes: vec![note], ..CodeDifference::default() };
     }
     let skip_leaks = is_same_memory(sides);
-    let leaks = "no leak is looked for: what would be followed is the same machine code, too";
+    let leaks = "no leak is looked for: the memory bench is the same machine code, too";
     let is_followed = config.measured.memory.runs > 0 && sides.head_memory.is_some();
     let notes = if skip_leaks && is_followed { vec![Note::from(leaks.to_owned())] } else { Vec::new() };
     CodeDifference { code: Some(CodeRecord::same()), skip_leaks, notes, ..CodeDifference::default() }

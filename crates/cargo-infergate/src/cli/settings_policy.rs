@@ -149,7 +149,7 @@ fn changes(base: Option<&str>, head: Option<&str>, by_head: bool) -> Result<Vec<
 /// A value without what no receipt holds: what an engine is told by an option, which may be a key to a server, and folders.
 fn shown(key: &str, words: &[String]) -> String {
     if words.is_empty() {
-        return "left out".to_owned();
+        return "not set".to_owned();
     }
     let is_path = |word: &str| match key {
         "model" => !word.starts_with("hf:") && !word.starts_with("synthetic:"),

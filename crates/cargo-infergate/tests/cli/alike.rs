@@ -13,7 +13,7 @@ use crate::sandbox::{Sandbox, stderr, stdout};
 
 const OUT: &str = "--out=paired.json";
 const ALIKE: &str = "base and head are laid out alike";
-const AS_LINKED: &str = "each side is timed as it was linked";
+const AS_LINKED: &str = "base and head are not laid out alike";
 
 fn receipt(sandbox: &Sandbox) -> PairedReceipt {
     read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt")

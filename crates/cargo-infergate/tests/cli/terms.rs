@@ -31,9 +31,9 @@ fn where_base_has_no_file_the_defaults_are_its_limits_and_head_says_what_is_meas
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
     let said = run(&sandbox, &["gate", "--against", "HEAD", "--json=verdict.json"]).code(1);
     let report = stdout(&said);
-    let changed = "threshold 1.02 -> 1.5 (after the merge; base's holds here)";
+    let changed = "threshold 1.02 -> 1.5 (after the merge; base's applies here)";
     assert!(report.contains(&format!("head changes the gate: {changed}")), "{report}");
-    assert!(report.contains("head changes the gate: cases left out -> decode/p8 (it holds here)"), "{report}");
+    assert!(report.contains("head changes the gate: cases not set -> decode/p8 (it applies here)"), "{report}");
     let verdict: Verdict = read(&sandbox.path("verdict.json")).expect("a verdict");
     assert!(verdict.rows.iter().all(|row| ["decode/p8", "model"].contains(&&*row.subject.to_string())), "{verdict:?}");
 }
@@ -49,7 +49,7 @@ fn no_note_has_an_options_value_or_a_folder() {
     let said = run(&sandbox, &["gate", "--against", "HEAD", "--json=verdict.json"]).success();
     let report = stdout(&said);
     for change in
-        ["model tiny.gguf -> synthetic:gpt2", "prompt a.txt -> left out", "options api_key=..., ... -> left out"]
+        ["model tiny.gguf -> synthetic:gpt2", "prompt a.txt -> not set", "options api_key=..., ... -> not set"]
     {
         assert!(report.contains(&format!("head changes the gate: {change}")), "{change}: {report}");
     }

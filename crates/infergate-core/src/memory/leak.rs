@@ -176,7 +176,7 @@ fn plain(number: f64) -> String {
 /// What else rises as evenly from the first run on, `then` as `before`.
 fn or_cache(before: f64, then: f64) -> &'static str {
     let is_even = (EVEN..=1.0 / EVEN).contains(&(then / before));
-    if is_even { ", or a cache of prompts is not full yet: more --memory-runs tell" } else { "" }
+    if is_even { "; if a cache is still filling, raise --memory-runs" } else { "" }
 }
 
 fn heap_finding(record: &MemoryRecord) -> Finding {
@@ -304,9 +304,9 @@ fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> (Outcome, Option<S
     match (second.rises(), lasts && is_steady) {
         (true, true) => {
             let or = or_cache(slope, second.line.slope);
-            (Outcome::Leak, Some(format!("{rose}, and by {again} over as many again{or}")))
+            (Outcome::Leak, Some(format!("{rose}, and by {again} in as many further runs{or}")))
         }
-        (false, false) => (Outcome::Plateau, Some(format!("{rose}, and by {again} over as many again"))),
+        (false, false) => (Outcome::Plateau, Some(format!("{rose}, and by {again} in as many further runs"))),
         _ => {
             // One that slowed down needs runs in which the slower part is most of it.
             let settles = if lasts && !second.rises() { second.runs_to_settle() } else { Some(4 * first.runs) };

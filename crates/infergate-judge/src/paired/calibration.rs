@@ -116,7 +116,7 @@ fn noise(calibration: &Calibration, case: Case) -> Noise {
 pub fn own_errors(calibration: Option<&Calibration>, receipt: &PairedReceipt) -> Note {
     let unknown = |why: &str| Note::OwnErrorsUnknown { why: why.to_owned() };
     let Some(calibration) = calibration else {
-        return unknown("this machine class has no calibration, which the command `calibrate` makes");
+        return unknown("this machine class has no calibration (`calibrate` makes one)");
     };
     if let Some(why) = other_conditions(calibration, receipt) {
         return unknown(&why);

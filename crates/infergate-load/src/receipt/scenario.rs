@@ -74,7 +74,7 @@ impl Scenario {
             ..self.clone()
         };
         let note = format!(
-            "{}: {} tokens in and {} out do not fit a context of {context_tokens}; made {} and {}",
+            "{}: shortened from {} tokens in and {} out to fit a context of {context_tokens}: {} and {}",
             self.name, self.input_tokens, self.output_tokens, scaled.input_tokens, scaled.output_tokens
         );
         (scaled, Some(note))

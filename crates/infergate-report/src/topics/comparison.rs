@@ -7,7 +7,7 @@ use infergate_core::case::{Case, Phase};
 use infergate_receipts::{Metric, Receipt};
 
 const ABOUT: &str = "Both runs were measured at their own time: on a shared machine the times of two hours differ by tens of percent. \
-                     A case that one run lacks stands beside the one of its phase whose prompt is about as long.";
+                     A case that one run lacks stands beside the one of its phase with the closest prompt length.";
 
 /// A figure of a case of this run, and the case of the earlier run that stands beside it.
 type Beside = (Metric, Case, Case);
@@ -51,7 +51,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     Some(Section::new("comparison", "Comparison with the earlier run").with([ABOUT]).with([table]))
 }
 
-/// The same case of another run, or of its phase the one whose prompt is about as long.
+/// The same case of another run, or of its phase the one with the closest prompt length.
 fn nearest(run: &Receipt, id: Case) -> Option<Case> {
     let cases = run.cases.iter().map(|case| case.id);
     let alike = cases.filter(|other| *other == id || (id.phase() != Phase::Bench && other.phase() == id.phase()));

@@ -18,11 +18,12 @@ pub fn sides(inputs: &Inputs) -> Option<Section> {
     let paired = inputs.paired.as_ref().map(|run| (&run.base.engine, run.threads));
     let (engine, threads) = earlier.or(paired)?;
     let base = built(engine, threads, base);
+    let is_paired = inputs.paired.is_some();
     let both = base.into_iter().zip(built(head.engine, head.threads, head.build));
     let table = Rows::of("sides", "", both)
         .words("what", "what", |((what, _), _)| *what)
-        .words("base", "base", |((_, base), _)| base.clone())
-        .words("head", "head", |(_, (_, head))| head.clone())
+        .words("base", if is_paired { "base" } else { "earlier run" }, |((_, base), _)| base.clone())
+        .words("head", if is_paired { "head" } else { "this run" }, |(_, (_, head))| head.clone())
         .table();
     Some(Section::new("compared", "What was compared").with([table]).with(provenance::how_sure(inputs)))
 }

@@ -44,8 +44,7 @@ fn flame(case: &Explained) -> Chart {
     Chart {
         id: format!("flame-{}", file_word(&case.id.to_string())),
         title: format!("{}: where head takes its time", case.id),
-        caption: "Processor time of an iteration, all threads together. A frame lies on the one that calls it. Coloured is what changed for sure, grey is the \
-                  rest."
+        caption: "Processor time of an iteration, all threads together. Each frame is above its caller. Coloured frames clearly changed."
             .into(),
         x: Axis::new("processor time", Unit::Ns).zero(),
         y: Axis::named("calls", vec![String::new(); deepest + 1]),

@@ -132,7 +132,8 @@ fn steadiness(receipt: &Receipt) -> Option<Finding> {
             Finding::new(Tone::Good, format!("All {cases} cases are steady between processes; {most}"))
         }
         0 => Finding::plain(format!(
-            "{worst} varies most between processes, by {shown}: a smaller difference between two runs says nothing"
+            "{} of {worst} varies most between processes, by {shown}: a smaller difference between two runs is noise",
+            Metric::gated(worst).short()
         )),
         above => Finding::warn(format!("{above} of {cases} cases vary by more than {limit} between processes; {most}")),
     })
@@ -184,7 +185,7 @@ fn roofline(receipt: &Receipt) -> Option<Chart> {
     Some(Chart {
         id: "roofline".into(),
         title: "Roofline: operations a second against operations a byte".into(),
-        caption: "Work that no implementation can avoid, over the measured time. Below the sloped part of the roof the memory's \
+        caption: "Minimum work / measured time. Below the sloped part of the roof the memory's \
                   bandwidth is the limit, below the level part arithmetic."
             .into(),
         x: Axis::new("operations a byte", Unit::Plain).logarithmic(),

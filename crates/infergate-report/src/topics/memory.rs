@@ -67,7 +67,7 @@ fn one_run(record: &MemoryRecord) -> Option<Table> {
         ("reserved for a sequence", silent(inference.sequence_bytes)),
         ("peak of prefill above rest", bytes(inference.prefill_peak_bytes)),
         ("growth of the live heap", counted(inference.growth_bytes)),
-        ("of it while decoding", counted(inference.decode_growth_bytes)),
+        ("growth while decoding", counted(inference.decode_growth_bytes)),
     ];
     Some(Table::facts("run", "One generation", facts))
 }

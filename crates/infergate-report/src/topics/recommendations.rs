@@ -68,7 +68,7 @@ fn long_prompts(receipt: &Receipt) -> Option<String> {
         let (shortest, least) = family.cases.first()?;
         let said = format!(
             "Use a faster prefill or a smaller model where somebody waits for the first word: TTFT is {} at {} prompt tokens \
-             already, and up to {} it seems to come at once",
+             already, and below {} it seems to come nearly at once",
             time(*least),
             shortest.id.prompt_tokens(),
             time(WAITED_FOR_NS)
@@ -76,8 +76,8 @@ fn long_prompts(receipt: &Receipt) -> Option<String> {
         return Some(said);
     };
     let said = format!(
-        "Keep prompts near {} tokens where somebody waits for the first word: TTFT is {} there and {} at {}, and up to {} \
-         it seems to come at once",
+        "Keep prompts near {} tokens where somebody waits for the first word: TTFT is {} there and {} at {}, and below {} \
+         it seems to come nearly at once",
         shorter.id.prompt_tokens(),
         time(*least),
         time(*most),

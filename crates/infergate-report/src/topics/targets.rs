@@ -3,7 +3,7 @@
 use crate::inputs::Inputs;
 use crate::model::{Cell, Finding, Missing, Rows, Section, Tone, Unit};
 use crate::{units, words};
-use infergate_receipts::{Evidence, Outcome, TargetEvidence, VerdictRow};
+use infergate_receipts::{Evidence, Metric, Outcome, TargetEvidence, TargetMetric, VerdictRow};
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let rows = inputs.verdict.as_ref()?.rows.iter();
@@ -20,9 +20,12 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let table = Rows::of("targets", "", targets)
         .words("target", "target", |(_, target)| Cell::foreign(&target.target.to_string()))
         .words("case", "case", |(row, _)| row.subject.to_string())
+        .words("figure", "figure", |(row, target)| match (target.metric, row.subject.case()) {
+            (TargetMetric::CvPercent, Some(case)) => Metric::gated(case).short(),
+            _ => "",
+        })
         .numbers("limit", "limit", value(|target| Some(target.limit)))
         .numbers("achieved", "achieved", value(|target| target.value))
-        .about("median over processes of each one's median")
         .words("verdict", "verdict", |(row, _)| Cell::text(words::ending(row)).toned(Tone::of(row.outcome)))
         .notable(|(row, _)| row.outcome.exit_code() != 0)
         .table()

@@ -17,7 +17,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     // How often the gate is wrong stands with what was compared.
     let is_sure = provenance::how_sure(inputs).is_some();
     let remarks = words::remarks(verdict, |note| !(is_sure && provenance::is_of_errors(note)));
-    let tables = [times(verdict).on_terminal(), counters(verdict), trends(verdict).on_terminal()];
+    let tables = [times(verdict).on_terminal(), trends(verdict).on_terminal(), counters(verdict)];
     Some(Section::new("verdict", "Verdict").on_terminal().with(tables).with([remarks]).with(changes(inputs)))
 }
 
@@ -61,7 +61,7 @@ fn times(verdict: &Verdict) -> Table {
         .numbers("change", title, |(_, time)| words::change(time))
         .about("how much longer head takes; in a paired run from pairs in the same block, so it is not head / base")
         .numbers("fails_from", "fails from", |(_, time)| change(time.threshold))
-        .numbers("shows_from", "shows from", |(_, time)| change(time.smallest_slowdown))
+        .numbers("shows_from", "detectable from", |(_, time)| change(time.smallest_slowdown))
         .about("the smallest slowdown that a run this noisy finds 19 times out of 20")
         .detail()
         .numbers("blocks", "blocks", |(_, time)| count(time.blocks))
@@ -135,14 +135,14 @@ fn trends(verdict: &Verdict) -> Table {
             Some(count) => Cell::of(count, Unit::Plain),
             None => bytes(memory.slope_bytes, Missing::NotMeasured),
         })
-        .numbers("counts_from", "counts from", |(_, memory)| {
+        .numbers("counts_from", "noise floor", |(_, memory)| {
             bytes(
                 memory.floor_bytes,
                 if memory.measure == MemoryMeasure::Heap { Missing::Exact } else { Missing::NotGiven },
             )
         })
         .about("growth below this is not told apart from noise")
-        .numbers("smallest_leak", "smallest leak to be seen", |(_, memory)| {
+        .numbers("smallest_leak", "smallest detectable leak", |(_, memory)| {
             bytes(memory.smallest_leak_bytes, Missing::NotGiven)
         })
         .words("verdict", "verdict", outcome)

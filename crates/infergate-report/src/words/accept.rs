@@ -10,7 +10,7 @@ use infergate_receipts::{Accept, Evidence, OUTPUT, Outcome, PairedReceipt, Subje
 const MOST_TABLES: usize = 5;
 
 /// Stands above the tables.
-pub const HOW: &str = "Is it intended? Then add to infergate.toml, which holds for this comparison alone:";
+pub const HOW: &str = "If this is intended, add to infergate.toml (it counts for this comparison alone):";
 
 /// The rows that pass because head declares them as intended, in a clause each, for whoever reviews.
 pub fn accepted(verdict: &Verdict) -> Vec<String> {

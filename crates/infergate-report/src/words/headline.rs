@@ -22,7 +22,12 @@ pub fn outcome(verdict: &Verdict) -> String {
     let so = subjects(cases(verdict).filter(|row| row.outcome == verdict.verdict)).len();
     let all = subjects(cases(verdict)).len();
     let is_of_cases = verdict.verdict.exit_code() != 0 && so > 0 && all > 1 && whole_run(verdict).is_none();
-    if is_of_cases { format!("{so} of {all} {words}") } else { words.into() }
+    match is_of_cases {
+        false => words.into(),
+        // `output changed in 2 of 5`, `2 of 5 regressed`.
+        true if words.contains(' ') => format!("{words} in {so} of {all}"),
+        true => format!("{so} of {all} {words}"),
+    }
 }
 
 /// The rest of the line.

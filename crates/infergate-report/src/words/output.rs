@@ -2,7 +2,7 @@
 
 use infergate_core::case::Phase;
 
-use crate::units::{self, MISSING};
+use crate::units;
 use infergate_judge::output::VOCABULARY_TOLERANCES;
 use infergate_receipts::{Outcome, OutputComparison, OutputEvidence, Reason, VerdictRow};
 
@@ -42,20 +42,18 @@ fn logits(output: &OutputEvidence) -> Option<String> {
         _ => ("", drift, tolerance),
     };
     let (drift, tolerance) = (units::percent(drift), units::percent(tolerance));
-    Some(format!("logits{which} differ by {drift} of the largest ({tolerance} is rounding)"))
+    Some(format!("logits{which} differ by {drift} of the largest (tolerance {tolerance})"))
 }
 
 /// Where and by how much the output of a row differs; `None` where it does not.
 pub fn differs(row: &VerdictRow, output: &OutputEvidence) -> Option<String> {
     let beyond = output.comparison == OutputComparison::Changed && output.position.is_none();
     if beyond || output.comparison == OutputComparison::Drifted {
-        let divergence = output.kl_divergence.map_or_else(|| MISSING.into(), |value| format!("{value:.1e}"));
         let differ = logits(output).unwrap_or_else(|| "logits differ".into());
         if output.other_logits.is_some() || output.no_numbers {
             return Some(differ);
         }
-        let side = if beyond { "beyond" } else { "within" };
-        return Some(format!("{differ}: {side} the tolerance; KL divergence {divergence}"));
+        return Some(differ);
     }
     let position = output.position?;
     // Its tokens are those of a hash.

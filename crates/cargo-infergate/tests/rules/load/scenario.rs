@@ -20,7 +20,10 @@ fn a_small_context_makes_them_smaller_and_says_so() {
     let agent = &Scenario::defaults()[3];
     let (small, note) = agent.scaled(1024);
     assert!(small.longest_tokens() <= 1024 * 9 / 10 && small.turns == 4, "{small:?}");
-    assert!(note.expect("a sentence").starts_with("agent: 2048 tokens in and 64 out do not fit a context of 1024"));
+    assert!(
+        note.expect("a sentence")
+            .starts_with("agent: shortened from 2048 tokens in and 64 out to fit a context of 1024")
+    );
     assert_eq!(agent.scaled(8192), (agent.clone(), None));
 }
 

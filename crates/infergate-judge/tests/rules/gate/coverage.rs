@@ -44,7 +44,7 @@ fn what_runs_a_changed_function_or_may_do_so_fails_and_says_which() {
     let verdict = judged(&slower(Some(1)));
     assert_eq!((outcome(&verdict), verdict.exit_code), (Outcome::Regressed, 1));
     let said = note(row(&verdict, "decode/p8", "itl_ns"));
-    assert!(said.contains("it runs 1 of the 3 functions that changed: engine::step"), "{said}");
+    assert!(said.contains("runs 1 of the 3 changed functions: engine::step"), "{said}");
     let verdict = judged(&slower(None));
     assert_eq!((outcome(&verdict), verdict.exit_code), (Outcome::Regressed, 1));
     let said = note(row(&verdict, "decode/p8", "itl_ns"));

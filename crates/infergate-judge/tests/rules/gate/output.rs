@@ -186,10 +186,9 @@ fn drift_from_a_baseline_passes_and_a_larger_one_fails_where_the_platform_is_the
     assert_eq!(outcome(&stored(0.0, |_, _| ())), Outcome::Pass);
     let drifted = stored(5e-6, |_, _| ());
     assert_eq!((outcome(&drifted), drifted.exit_code), (Outcome::Drifted, 0));
-    assert!(note(row(&drifted, "decode/p128", "output")).contains("within the tolerance"));
+    assert!(note(row(&drifted, "decode/p128", "output")).contains("(tolerance "));
     let changed = stored(1e-3, |_, _| ());
     assert_eq!((outcome(&changed), changed.exit_code), (Outcome::OutputChanged, 1));
-    assert!(note(row(&changed, "decode/p128", "output")).contains("beyond the tolerance"));
     let elsewhere = stored(1e-3, |head, _| head.machine.instruction_set = Some("avx2".into()));
     assert_eq!(outcome(&elsewhere), Outcome::Advisory, "the same tokens, and another processor rounds otherwise");
     let quantized = stored(1e-3, |head, base| {

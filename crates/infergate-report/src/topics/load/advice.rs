@@ -13,9 +13,9 @@ const RULES: &[fn(&View<'_>) -> Option<String>] = &[comfortable, queueing, rate_
 /// Users who are twice as many and get less than this part more together stand in a queue.
 const GROWTH: f64 = 0.10;
 
-/// Nothing of a run that is not to be used.
+/// Nothing of a run that is not to be used, or without tokens.
 pub fn topic(view: &View<'_>) -> Option<Section> {
-    let rules = RULES.iter().filter(|_| unusable(view.receipt).is_none());
+    let rules = RULES.iter().filter(|_| view.has_tokens() && unusable(view.receipt).is_none());
     let advice: Vec<String> = rules.filter_map(|rule| rule(view)).collect();
     Some(Section::new("load_advice", "What to do").on_terminal().with([advice]))
 }
@@ -28,7 +28,10 @@ fn comfortable(view: &View<'_>) -> Option<String> {
     let ((point, ttft_ns), (_, itl_ns)) =
         known.take_while(|(ttft, itl)| ttft.1 < WAITED_FOR_NS && itl.1 < SLUGGISH_NS).last()?;
     let [ttft, itl] = [ttft_ns, itl_ns].map(|ns| Unit::Ns.show(ns));
-    Some(format!("Serve up to {}, where nobody waits: TTFT P50 is {ttft}, ITL P50 {itl}", point.arrivals.name()))
+    Some(format!(
+        "Serve up to {}: nobody waits there (at the slowest TTFT P50 {ttft}, ITL P50 {itl})",
+        point.arrivals.name()
+    ))
 }
 
 /// Where more users get hardly more output and wait longer.
@@ -62,5 +65,5 @@ fn rate_limit(view: &View<'_>) -> Option<String> {
 fn more_requests(view: &View<'_>) -> Option<String> {
     let (needed, fewest) = (samples_needed(0.99)?, view.points.iter().map(|point| point.summary.started).min()?);
     let requests = needed * view.receipt.targets.len();
-    (fewest < needed).then(|| format!("Take --requests {requests} for a P99: a level has {fewest}"))
+    (fewest < needed).then(|| format!("Take --requests {requests} for a P99, {needed} a target: a level has {fewest}"))
 }

@@ -25,7 +25,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
             Cell::count(point.summary.failed()).toned(Tone::bad_if(point.summary.failed() > 0))
         })
         .about("slower than all others in percentiles of times, no samples in those of speeds")
-        .numbers("cancelled", "given up", |point| point.summary.cancelled)
+        .numbers("cancelled", "cut off at the end", |point| point.summary.cancelled)
         .about("when the measured ones had ended, or the run was")
         .detail()
         .numbers("measured", "measured", |point| point.summary.measured)
@@ -43,7 +43,8 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         })
         .about("requests at once within the window, in the mean")
         .numbers("system", "output of all", |point| {
-            Cell::number(point.summary.system_tokens_per_s, Unit::TokensPerS, no_output(point))
+            let unit = if view.has_tokens() { Unit::TokensPerS } else { Unit::RequestsPerS };
+            Cell::number(point.summary.system_tokens_per_s, unit, no_output(point))
         })
         .about("output tokens within the window / its length")
         .numbers("scaling", "scaling", |point| {
@@ -121,7 +122,7 @@ fn remarks(view: &View<'_>) -> Vec<String> {
         let (count, ended) = (point.summary.kept_out(), point.summary.ended());
         let limited = point.summary.in_flight.filter(|_| count > 0).map(|in_flight| {
             let load = point.arrivals.name();
-            format!("the server's rate limit kept {count} of {ended} requests out; {in_flight:.2} in flight of {load}")
+            format!("the server's rate limit kept {count} of {ended} requests out; {in_flight:.2} in flight of {load}, so its times are of a smaller load")
         });
         let all = [failed(view, point), limited, late, few(point)];
         remarks.extend(all.into_iter().flatten().map(|remark| format!("{}: {remark}", view.place_name(point))));

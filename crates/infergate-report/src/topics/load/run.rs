@@ -15,7 +15,9 @@ pub fn scenarios(view: &View<'_>) -> Option<Section> {
         .about("at most")
         .numbers("turns", "turns", |scenario| scenario.turns)
         .about("requests of one conversation")
-        .numbers("turn_tokens", "more a turn", |scenario| tokens(scenario.turn_tokens))
+        .numbers("turn_tokens", "more a turn", |scenario| {
+            if scenario.turns > 1 { tokens(scenario.turn_tokens) } else { "".into() }
+        })
         .about("tokens that each further turn adds to the prompt")
         .table()
         .on_terminal();

@@ -94,7 +94,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         })
         .about("output tokens, with the 95 % interval by resampling stretches of the run")
         .words("long", "faster beyond", |pair| winner(pair, pair.long))
-        .numbers("head_start", "head start", |pair| Cell::known(pair.head_start(), Unit::Tokens))
+        .numbers("head_start", "tokens ahead", |pair| Cell::known(pair.head_start(), Unit::Tokens))
         .about("output tokens that the one with the earlier first token has written when the other begins")
         .table()
         .on_terminal();
@@ -107,7 +107,7 @@ pub fn sentence(view: &View<'_>) -> Option<String> {
     let name = |is_first| pair.name(view, is_first);
     let of = |shown: Shown, answers: &str| match shown {
         Ok(wins) => format!("{} is faster for {answers} answers", name(wins)),
-        Err(why) => format!("for {answers} answers {why}"),
+        Err(_) => format!("for {answers} answers no difference is shown"),
     };
     let sentence = match (pair.short, pair.long, pair.crossing) {
         (Err(_), Err(_), _) => format!("neither {} nor {} is shown to be faster", name(true), name(false)),
@@ -120,8 +120,8 @@ pub fn sentence(view: &View<'_>) -> Option<String> {
             name(long)
         ),
         (short, long, _) => {
-            format!("{} and {}: {}, {}", name(true), name(false), of(short, "short"), of(long, "long"))
+            format!("of {} and {} {}, {}", name(true), name(false), of(short, "short"), of(long, "long"))
         }
     };
-    Some(format!("{}: {sentence}", pair.one.arrivals.name()))
+    Some(format!("At {} {sentence}", pair.one.arrivals.name()))
 }
