@@ -43,7 +43,7 @@ pub fn lines(explained: &Explained) -> Vec<String> {
         }));
     let named: Vec<&ExplainedFunction> = functions.iter().filter(|function| is_with_it(&function.time)).collect();
     // Where threads work at the same time, their time together grows by more than the iteration's: each has its part of that.
-    let both = explained.processor.filter(|_| explained.waiting.is_none());
+    let both = explained.processor.filter(|time| explained.waiting.is_none() && time.head_ns > 0.0);
     let by_clock = both.map_or(1.0, |processor| total.head_ns / processor.head_ns);
     lines.extend(named.iter().take(MOST_NAMED).map(|named| function(named, by_clock)));
     if named.len() > MOST_NAMED {
@@ -84,11 +84,12 @@ fn function(function: &ExplainedFunction, by_clock: f64) -> String {
     format!("{time} in `{}`{place}{code}{caller}{below}", short(&function.name))
 }
 
-/// The file and the line of a place: of `dot at src/step.rs:131` `src/step.rs` and `131`.
+/// The file and the line of a place: of `dot at src/step.rs:131` `src/step.rs` and `131`. `None` for what leads out of a repository.
 pub fn file_of(place: &str) -> Option<(&str, &str)> {
     let (file, line) = place.rsplit(" at ").next()?.rsplit_once(':')?;
     let is_path = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
-    (file.chars().all(is_path) && line.bytes().all(|digit| digit.is_ascii_digit())).then_some((file, line))
+    let is_inside = file.split('/').all(|folder| folder != "..");
+    (is_inside && file.chars().all(is_path) && line.bytes().all(|digit| digit.is_ascii_digit())).then_some((file, line))
 }
 
 /// `+0.81 ms (+0.74 ms to +0.88 ms)`.
@@ -163,5 +164,6 @@ mod tests {
     fn places_have_a_file_and_a_line() {
         assert_eq!(file_of("dot at src/step.rs:131"), Some(("src/step.rs", "131")));
         assert_eq!(file_of("a](http://x):1"), None);
+        assert_eq!(file_of("../../../../other/repository/blob/main/a.rs:1"), None);
     }
 }
