@@ -15,7 +15,7 @@ pub use infergate_core::engine::first_difference;
 pub use infergate_core::outcome::InvariantBroken;
 use infergate_core::receipt::{Output, TtftParts, Work, output_sha256};
 
-pub use prompt::fixed_prompt;
+pub use prompt::{ensure_reads, fixed_prompt};
 pub use reread::reread;
 #[cfg(feature = "bench")]
 pub(crate) use sampler::ensure_same_output;

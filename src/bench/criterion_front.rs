@@ -29,6 +29,7 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
     let start_ns = clock.now_ns();
     let mut engine = factory.load(&config.load_request())?;
     let load_ns = clock.now_ns() - start_ns;
+    measure::ensure_reads(engine.as_ref(), config.own_prompt_text()?.as_deref())?;
     let cases = grid(engine.as_ref(), config)?;
 
     let measured = !(arguments.list || arguments.test || arguments.load_baseline);

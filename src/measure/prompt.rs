@@ -5,6 +5,16 @@ use anyhow::{Result, ensure};
 use crate::engine::{Engine, TokenId};
 use infergate_core::prompt::seeded_ids;
 
+/// Refuses a text of the user's own where no tokenizer could cut prompts from it.
+///
+/// # Errors
+/// An engine without a tokenizer, or one whose tokenizer fails.
+pub fn ensure_reads(engine: &dyn Engine, own_text: Option<&str>) -> Result<()> {
+    let reads = own_text.is_none() || engine.tokenize("a")?.is_some();
+    ensure!(reads, "this model has no tokenizer to cut prompts from a text; leave --prompt out");
+    Ok(())
+}
+
 /// The prompt of a case: `text`, repeated where it is too short, cut to exactly `tokens` tokens; seeded ids where the
 /// model has no tokenizer.
 ///

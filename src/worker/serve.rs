@@ -64,10 +64,7 @@ impl Measured for Worker<'_> {
         let start_ns = self.clock.now_ns();
         let engine = self.factory.load(request)?;
         let load_ns = self.clock.now_ns() - start_ns;
-        ensure!(
-            prompt_text.is_none() || engine.tokenize("a")?.is_some(),
-            "this model has no tokenizer to cut prompts from a text; leave --prompt out"
-        );
+        measure::ensure_reads(engine.as_ref(), prompt_text.as_deref())?;
         let reply = Loaded { engine: engine.info(), load_ns, devices: engine.devices(), benches: Vec::new() };
         self.loaded = Some(LoadedEngine {
             engine,
