@@ -15,7 +15,7 @@ use infergate_receipts::{CaseRecord, Metric, Receipt};
 const PERCENTILES: &str = "The median is the median of each process's median, all else is of all samples. Percentiles with too few samples for a 95 % interval \
      are left out.";
 /// Up to this a case is steady: as much as a gate calls a change.
-const STEADY: f64 = 0.02;
+pub const STEADY: f64 = 0.02;
 /// How far the roof goes on beyond the outermost case, as a factor.
 const BEYOND: f64 = 2.0;
 

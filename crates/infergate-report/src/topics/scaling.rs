@@ -1,5 +1,6 @@
 //! How TTFT, tokens/s and E2E change with the length of the input.
 
+use super::latency::STEADY;
 use crate::figures;
 use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Unit};
@@ -102,7 +103,7 @@ fn growth(family: &Family<'_>) -> Option<Finding> {
     let how = match growth {
         _ if change <= noise => format!("is not shown to change (processes differ by {})", units::percent(noise)),
         growth if growth < 1.0 => format!("falls by {}", units::percent(change)),
-        growth if growth < input => format!("grows {growth:.2} times, less than the input"),
+        growth if growth * (1.0 + noise.max(STEADY)) < input => format!("grows {growth:.2} times, less than the input"),
         growth => format!("grows {growth:.2} times"),
     };
     Some(Finding::plain(format!("{phase}: from {from} to {to} prompt tokens ({input:.1} times) {figure} {how}")))
