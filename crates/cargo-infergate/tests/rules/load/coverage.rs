@@ -1,7 +1,7 @@
 //! Intervals of load percentiles hold the truth in 90 to 99 of 100 runs, where there are any, in each queue by itself: queues whose
 //! truth is known.
 //!
-//! `cargo test -p cargo-infergate --test rules load::coverage -- --nocapture` prints them, queue by queue (docs/reference/load.md).
+//! `cargo test -p cargo-infergate --test rules load::coverage -- --nocapture` prints them, queue by queue (docs/evidence/load-client.md).
 
 use infergate_core::metric::Metric;
 use infergate_core::stats::clopper_pearson;

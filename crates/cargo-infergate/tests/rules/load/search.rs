@@ -40,7 +40,7 @@ fn a_failed_confirmation_steps_down_and_searches_no_more() {
     assert_eq!(next_step(&[(1, false)], 64), Step::Found(None));
 }
 
-/// `cargo test -p cargo-infergate --test rules most_users -- --nocapture` prints how often it does not (docs/reference/load.md).
+/// `cargo test -p cargo-infergate --test rules most_users -- --nocapture` prints how often it does not (docs/evidence/load-client.md).
 #[test]
 fn the_most_users_that_are_named_meet_the_objective() {
     const SERVERS: u64 = 60;

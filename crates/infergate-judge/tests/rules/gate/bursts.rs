@@ -1,6 +1,6 @@
 //! Requests that fail in bursts: how often the same server is called worse, by simulation with fixed seeds.
 //!
-//! `cargo test -p infergate-judge --test rules gate::bursts -- --nocapture` prints it (docs/reference/load.md).
+//! `cargo test -p infergate-judge --test rules gate::bursts -- --nocapture` prints it (docs/evidence/load-client.md).
 
 use infergate_core::stats::{batches, clopper_pearson, is_more_frequent, normal};
 use infergate_judge::ALPHA;
