@@ -218,7 +218,8 @@ mod tests {
             .arg(format!("--print=link-args={}", printed.display()))
             .status();
         assert!(compiled.expect("rustc").success());
-        Linker::of(&fs::read_to_string(printed).expect("printed"), folder.join("program")).expect("a command")
+        let printed = fs::read_to_string(printed).expect("printed");
+        Linker::of(&printed, folder.join("program"), folder.to_owned()).expect("a command")
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What changed between two programs: nothing, or a list of functions. The gate asks before it times anything, which takes seconds.
 //!
 //! It compares what each linker was given. What cannot be read counts as changed, because a regression in code that is called the same would
-//! pass. Only line and column of a panic may differ.
+//! pass. Only the line of a panic may differ, where the source's line did not change.
 
 pub mod changed;
+mod moved_lines;
 pub mod names;
 pub mod sides;
 pub mod units;
@@ -18,6 +19,7 @@ use object::{LittleEndian, Object, ObjectKind, ObjectSection, SectionFlags, elf}
 use crate::alike::both;
 use crate::relink::{Inputs, Linker};
 pub use changed::{Changed, ChangedFunction};
+use moved_lines::MovedLines;
 pub use names::readable;
 use sides::{Sides, addresses};
 use units::Units;
@@ -77,7 +79,11 @@ pub fn sides<'data>(
     [base, head]: [&'data Inputs; 2],
     [base_program, head_program]: &'data [Vec<u8>; 2],
 ) -> Result<Sides<'data>> {
-    let units = both(|| Units::read(&base.objects()), || Units::read(&head.objects()))?;
+    let mut moved = MovedLines::between([&base.root, &head.root]);
+    let units = both(
+        || Units::read(&base.objects(), &mut |source, line| moved.in_head(source, line)),
+        || Units::read(&head.objects(), &mut |_, line| line),
+    )?;
     Ok(Sides::new(units, [addresses(base_program)?, addresses(head_program)?]))
 }
 

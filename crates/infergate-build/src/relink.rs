@@ -28,6 +28,8 @@ pub struct Linker {
     words: Vec<String>,
     /// What cargo built with it.
     built: PathBuf,
+    /// Where the compiler ran.
+    root: PathBuf,
 }
 
 impl Linker {
@@ -41,7 +43,8 @@ impl Linker {
         loop {
             let Ok(built) = source.rebuild(&arguments)? else { return Ok(None) };
             let text = read_text(&printed, MAX_COMMAND_BYTES).unwrap_or_default();
-            let linker = Self::of(&text, built.path.clone()).filter(Self::is_of_its_program);
+            let linker = Self::of(&text, built.path.clone(), source.workspace.root.clone());
+            let linker = linker.filter(Self::is_of_its_program);
             if linker.is_some() || is_again {
                 return Ok(linker);
             }
@@ -58,8 +61,8 @@ impl Linker {
     }
 
     /// Of `NAME="value" "program" "argument"`, quoted as in JSON as far as paths need it, and the program that it made. `None` for other text.
-    pub fn of(printed: &str, built: PathBuf) -> Option<Self> {
-        let mut command = Self { environment: Vec::new(), words: Vec::new(), built };
+    pub fn of(printed: &str, built: PathBuf, root: PathBuf) -> Option<Self> {
+        let mut command = Self { environment: Vec::new(), words: Vec::new(), built, root };
         let mut rest = printed.trim();
         while !rest.is_empty() {
             let (name, quoted) = rest.split_at(rest.find('"')?);
@@ -95,7 +98,8 @@ impl Linker {
             let objects = files.map(|path| objects(&path)).collect::<Result<Vec<_>>>()?.concat();
             Ok((word, objects))
         };
-        words.into_iter().map(read).collect::<Result<_>>().map(|words| Inputs { words, linker: self.words[0].clone() })
+        let words = words.into_iter().map(read).collect::<Result<_>>()?;
+        Ok(Inputs { words, linker: self.words[0].clone(), root: self.root.clone() })
     }
 
     /// What cargo built.
@@ -128,6 +132,8 @@ pub struct Inputs {
     /// Its arguments, each with the object files in the file that it names.
     pub words: Vec<(String, Vec<Vec<u8>>)>,
     linker: String,
+    /// Where the compiler ran.
+    pub root: PathBuf,
 }
 
 impl Inputs {
@@ -165,7 +171,7 @@ mod tests {
     #[test]
     fn what_the_compiler_prints_is_read() {
         let said = r#"LC_ALL="C" PATH="/a b:/usr/bin" "cc" "-m64" "a \\ \"b\"\n.o" "" "-o" "/t/bench-1" "-Wl,--gc""#;
-        let command = Linker::of(said, "/t/bench-1".into()).expect("a command");
+        let command = Linker::of(said, "/t/bench-1".into(), "/t".into()).expect("a command");
         let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(command.environment, [variable("LC_ALL", "C"), variable("PATH", "/a b:/usr/bin")]);
         assert_eq!(command.words, ["cc", "-m64", "a \\ \"b\"\n.o", "", "-o", "/t/bench-1", "-Wl,--gc"]);
@@ -190,7 +196,7 @@ mod tests {
             r#""cc" "\u{7}" "-o" "x""#,
             r#""cc" "\x41" "-o" "x""#,
         ] {
-            assert_eq!(Linker::of(said, "/t/bench-1".into()), None, "{said}");
+            assert_eq!(Linker::of(said, "/t/bench-1".into(), "/t".into()), None, "{said}");
         }
     }
 }

@@ -110,11 +110,11 @@ pub struct Units<'data> {
 }
 
 impl<'data> Units<'data> {
-    /// Reads object files.
+    /// Reads object files. `line_in_head` gives the number in head of a line of a source.
     ///
     /// # Errors
     /// An object file that is not 64-bit little-endian ELF, such as LLVM bitcode.
-    pub fn read(objects: &[&'data [u8]]) -> Result<Self> {
+    pub fn read(objects: &[&'data [u8]], line_in_head: &mut dyn FnMut(&str, usize) -> usize) -> Result<Self> {
         let mut units = Self::default();
         let files = objects.iter().copied().map(parse).collect::<Result<Vec<_>>>()?;
         for (number, file) in files.iter().enumerate() {
@@ -125,13 +125,13 @@ impl<'data> Units<'data> {
                 units.connect((number, section.index().0), file, &section)?;
             }
         }
-        let locations: Vec<Option<&[u8]>> = units.all.iter().map(|unit| units.location(unit)).collect();
-        for (unit, name) in units.all.iter_mut().zip(locations) {
-            if let Some(name) = name {
-                (unit.data, unit.references) = (name, Vec::new());
+        let locations: Vec<_> = units.all.iter().map(|unit| units.location(unit, line_in_head)).collect();
+        for (unit, location) in units.all.iter_mut().zip(locations) {
+            match location {
+                Some(location) => (unit.own_hash, unit.references) = (hash(&location), Vec::new()),
+                None => unit.hash_itself(),
             }
         }
-        units.all.iter_mut().for_each(Unit::hash_itself);
         Ok(units)
     }
 
@@ -292,20 +292,31 @@ impl<'data> Units<'data> {
         (unit..=last).map(|unit| (Target::Unit(unit), behind)).collect()
     }
 
-    /// The name of the source, if this is a panic's location, which the compiler makes: where the path of a source is, its length, line and
-    /// column. An edited comment shifts lines, another checkout has another path, and only a panic's message shows them.
-    fn location(&self, unit: &Unit) -> Option<&'data [u8]> {
+    /// The source, the line in head and the column, if this is a panic's location, which the compiler makes: where the path of a source is,
+    /// its length, line and column. Of an absolute path the name counts: another checkout has another path.
+    fn location(
+        &self,
+        unit: &Unit,
+        line_in_head: &mut dyn FnMut(&str, usize) -> usize,
+    ) -> Option<(&'data str, usize, u32)> {
         let is_compilers = unit.data.len() == LOCATION && !unit.symbols.iter().any(|symbol| is_of_rust(symbol));
         let [Reference { offset: 0, to: Target::Unit(path), .. }] = unit.references[..] else { return None };
+        if !is_compilers || !matches!(unit.kind, Kind::Constant { .. }) {
+            return None;
+        }
         let path = self.all[path].data;
-        let path = path.strip_suffix(b"\0").unwrap_or(path);
-        let is_source = is_compilers && matches!(unit.kind, Kind::Constant { .. }) && path.ends_with(b".rs");
-        is_source.then(|| path.rsplit(|byte| *byte == b'/').next()).flatten()
+        let path = str::from_utf8(path.strip_suffix(b"\0").unwrap_or(path)).ok()?;
+        let name = if path.starts_with('/') { path.rsplit('/').next()? } else { path };
+        let number = |from: usize| u32::from_le_bytes([0, 1, 2, 3].map(|at| unit.data[from + at]));
+        name.ends_with(".rs").then(|| (name, line_in_head(path, number(LINE) as usize), number(COLUMN)))
     }
 }
 
 /// Bytes of a `core::panic::Location`.
 const LOCATION: usize = 24;
+/// Where its line and column are.
+const LINE: usize = 16;
+const COLUMN: usize = 20;
 
 /// Tables that a panic unwinds by, and notes. What runs then is in the functions, too.
 fn is_of_unwinding(section: &[u8]) -> bool {

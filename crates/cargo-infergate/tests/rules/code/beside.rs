@@ -140,6 +140,23 @@ fn a_table_whose_middle_is_taken_anew_is_compared_behind_it() {
     assert_named(&changed((&base.replace("PART", "n"), &[]), (&head, &[])), "chunk");
 }
 
+/// A constant that looks like the location of a panic, in a source that has such lines.
+const PLACE: &str = r#"
+use std::hint::black_box;
+#[inline(never)] fn work() -> u32 {
+    let (_, rows, columns): &(&str, u32, u32) = black_box(&("program.rs", 4, 20));
+    (0..rows * columns).fold(0, |a, b| black_box(a ^ b))
+}
+fn main() { println!("{}", work()); }
+"#;
+
+#[test]
+fn what_looks_like_a_location_may_not_change_its_numbers() {
+    for other in ["5, 20", "4, 21", "700, 20"] {
+        assert_named(&replaced(PLACE, "4, 20", other), "work");
+    }
+}
+
 /// The row of a table that looks like the location of a panic.
 const ROW: &str = r#"
 use std::hint::black_box;
