@@ -85,10 +85,9 @@ fn a_command_that_is_waited_for_ends_with_all_it_started_when_the_run_does() {
     holders.end();
 }
 
-/// Outside the group each process holds `argv[1]` open, starts the next one and ends, for as long as the pipe has its name.
+/// Each process holds `argv[1]` open, starts the next one in a session of its own and ends, for as long as the pipe has its name.
 const CHAIN: &str = "import os, sys\nos.open(sys.argv[1], os.O_RDWR)\nos.write(1, b'one')\n\
-                     if os.fork(): os._exit(0)\nos.setsid()\n\
-                     while os.path.exists(sys.argv[1]):\n    if os.fork(): os._exit(0)\n";
+                     while os.path.exists(sys.argv[1]):\n    if os.fork(): os._exit(0)\n    os.setsid()\n";
 
 #[test]
 fn a_chain_of_processes_that_each_start_the_next_one_is_ended() {
