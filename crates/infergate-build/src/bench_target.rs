@@ -8,12 +8,12 @@ use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use infergate_core::build_info;
 use infergate_core::receipt::file_word;
 use infergate_core::relay::missing_file;
 use infergate_core::worker::{Program, WorkerError};
 use serde_json::Value;
 
+use super::git::checked_out;
 use super::run_captured::{self, Shown};
 use super::workspace::{BenchTarget, CRITERION, MEMORY_TARGET, Package, Workspace, is_infergate, is_plain};
 use super::{bench_choice, cargo_settings, output, toolchain};
@@ -87,7 +87,7 @@ impl Source {
             links: links(&wanted.target_folder, &wanted.bench),
             locked: false,
             toolchain: None,
-            commit: build_info::git(&folder),
+            commit: checked_out(&folder),
             workspace: Arc::new(Workspace::load(&folder)?),
             folder,
         })

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::progress;
 use super::run_captured::run_captured;
-use infergate_core::build_info::git_command;
+use infergate_core::build_info::{commit_by, git_command};
 
 /// Runs `git -C folder ARGUMENTS` and gives its stdout without its last line's end. A folder's name can end in a space.
 pub fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
@@ -58,6 +58,11 @@ pub fn file_of(folder: &Path, commit: &str, path: &str) -> Result<Option<String>
     ensure!(entry.starts_with("100"), "{path}: is no file in {commit}; put one in its place");
     let text = String::from_utf8(stdout(git_command(folder), &["cat-file", "blob", &format!("{commit}:{path}")])?).ok();
     text.map(Some).with_context(|| format!("{path}: cannot be read as text; is this another file?"))
+}
+
+/// The commit checked out in `folder`, and whether its tracked files were changed; `None` where that is not known.
+pub fn checked_out(folder: &Path) -> (Option<String>, Option<bool>) {
+    commit_by(|arguments| git(folder, arguments).ok())
 }
 
 /// The commit that `revision` names, in full.

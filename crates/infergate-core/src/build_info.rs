@@ -27,10 +27,15 @@ pub fn is_packed() -> bool {
 /// The commit checked out in `folder` (40 or 64 hex digits), and whether its tracked files were changed. Untracked files,
 /// such as receipts, do not count. `None` outside git, without git, or before the first commit.
 pub fn git(folder: &Path) -> (Option<String>, Option<bool>) {
-    let commit = run_git(folder, &["rev-parse", "--verify", "HEAD"])
+    commit_by(|arguments| run_git(folder, arguments))
+}
+
+/// As [`git`], from what `git` prints; `None` where it fails.
+pub fn commit_by(git: impl Fn(&[&str]) -> Option<String>) -> (Option<String>, Option<bool>) {
+    let commit = git(&["rev-parse", "--verify", "HEAD"])
         .map(|text| text.trim().to_owned())
         .filter(|hash| hash.len() >= 40 && hash.chars().all(|c| c.is_ascii_hexdigit()));
-    let dirty = run_git(folder, &["status", "--porcelain", "--untracked-files=no"]).map(|text| !text.trim().is_empty());
+    let dirty = git(&["status", "--porcelain", "--untracked-files=no"]).map(|text| !text.trim().is_empty());
     (commit, dirty)
 }
 

@@ -13,7 +13,7 @@ use super::{launched_workers, memory, output, progress, swap, toolchain};
 use crate::config::{Config, current_folder};
 use crate::paired::Program;
 use infergate_build::bench_target::Source;
-use infergate_build::git::git;
+use infergate_build::git::{checked_out, git};
 use infergate_build::profiles;
 use infergate_build::revision::{Slot, Tree};
 use infergate_build::sources::Sources;
@@ -221,7 +221,7 @@ fn by_command(revision: &str, config: &Config, is_server: bool) -> Result<BuiltP
         |folder: &Path, side, built_from| launched_workers::program(config, is_server, folder, side, built_from);
     let base = program(&tree.folder()?, "base", (Some(tree.commit.clone()), Some(false)))?;
     let here = current_folder()?;
-    let head = program(&here, "head", infergate_core::build_info::git(&here))?;
+    let head = program(&here, "head", checked_out(&here))?;
     Ok(BuiltPair { trees: vec![Rc::new(tree)], ..BuiltPair::of(base, head) })
 }
 
