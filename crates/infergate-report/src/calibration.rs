@@ -17,7 +17,7 @@ pub fn text(calibration: &Calibration, summary: &Summary) -> String {
 
 fn alarms(alarms: &Summary) -> String {
     let mut text = format!(
-        "false alarms (intervals and bounds of 95 %)\nby design, over the whole suite: at most {}\n",
+        "false failures (intervals and bounds of 95 %)\nby design, over the whole suite: at most {}\n",
         percent(alarms.design_level)
     );
     for (name, live) in
@@ -38,13 +38,14 @@ fn live_line(name: &str, live: &LiveGates) -> String {
         seconds.map_or_else(String::new, |seconds| format!(", {} {name}", units::duration(seconds * 1e9)))
     };
     format!(
-        "live, {name}: {} of {} decided gates regressed ({}), {} of {} passed ({}), median {} blocks{}{}",
+        "measured, {name}: {} of {} decided gates regressed ({}), {} of {} passed ({}), {} inconclusive, median {} blocks{}{}",
         live.regressed,
         live.settled,
         interval(live.regressed_share),
         live.passed,
         live.gates,
         interval(live.passed_share),
+        live.gates - live.settled,
         live.blocks.map_or_else(|| MISSING.into(), |blocks| format!("{blocks:.0}")),
         seconds("of timed work", live.timed_seconds),
         seconds("in all", live.wall_seconds)
@@ -64,7 +65,7 @@ fn noise(summary: &Summary) -> String {
         .table();
     format!(
         "\nnoise: standard deviation of a block's median ratio, and of its ratio of means, within a gate; and the smallest slowdown that a gate \
-         with this noise calls 19 times out of 20\n{}",
+         with this noise finds 19 times out of 20\n{}",
         terminal::table(&table)
     )
 }

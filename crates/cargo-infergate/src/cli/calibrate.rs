@@ -70,7 +70,7 @@ pub fn run(options: &Calibrate) -> Result<i32> {
         options.json.as_deref(),
     )?;
     let config = options.keys.config()?;
-    ensure!(options.gates > 0, "--gates 0 leaves nothing to measure; ask for some");
+    ensure!(options.gates > 0, "--gates 0 measures nothing; give at least 1");
     preflight::check(&config)?;
     preflight::calibrations(&config)?;
     let folder = preflight::calibration_folder(&config, &machine::detect().class);
