@@ -7,7 +7,7 @@ use infergate_core::printable::printable;
 
 use crate::{units, words};
 use infergate_receipts::{
-    Against, Evidence, MemoryMeasure, Note, Outcome, OutputComparison, Shown, Statistic, Subject, TimeEvidence,
+    Against, Evidence, MemoryMeasure, Note, Outcome, OutputComparison, Reason, Shown, Statistic, Subject, TimeEvidence,
     Verdict, VerdictRow,
 };
 
@@ -39,7 +39,7 @@ pub fn of(verdict: &Verdict) -> String {
         parts.extend(verdict.notes.last().map(words::note));
     }
     if verdict.passes_undecided() {
-        parts.push("undecided = \"warn\" lets it pass".into());
+        parts.push("undecided = \"warn\" allows it".into());
     }
     let line = if parts.is_empty() { "nothing was compared".into() } else { parts.join("; ") };
     printable(&line).into_owned()
@@ -84,10 +84,14 @@ fn size(row: &VerdictRow) -> f64 {
 /// The first row of each kind.
 fn clauses(rows: &[&VerdictRow]) -> Vec<String> {
     let firsts = rows.chunk_by(|a, b| kind(a) == kind(b)).filter_map(|rows| rows.first());
-    // What it runs and where it is slower stand below.
-    let clause = |row: &VerdictRow| match row.outcome.exit_code() {
-        1 => words::changed(row).unwrap_or_else(|| words::found(row)),
-        _ => words::decided(row),
+    // Which changed code it runs, and where it is slower, stand below.
+    let clause = |row: &VerdictRow| {
+        if row.outcome.exit_code() == 1 {
+            return words::changed(row).unwrap_or_else(|| words::found(row));
+        }
+        let mut row = row.clone();
+        row.reasons.retain(|reason| !matches!(reason, Reason::RunsChanged { .. }));
+        words::decided(&row)
     };
     firsts.map(|row| clause(row)).collect()
 }
@@ -110,7 +114,7 @@ fn whole_run(verdict: &Verdict) -> Option<String> {
         note => words::note(note),
     };
     let more = notes.count();
-    Some(if more > 0 { format!("{first} and {more} more") } else { first })
+    Some(if more > 0 { format!("{first} ({})", units::many(more, "more reason")) } else { first })
 }
 
 /// The rows of cases and of levels under load. The memory phase follows a generation of its own, which is no case of the suite.
@@ -152,7 +156,11 @@ fn outputs(verdict: &Verdict) -> String {
 
 /// How slow a case could be unseen, and what was not judged.
 fn times(verdict: &Verdict) -> Vec<String> {
-    let timed = || verdict.rows.iter().filter(|row| row.time().is_some_and(|time| time.counted));
+    // A mean is no case of its own where its median failed, or was accepted.
+    let is_timed = |row: &&VerdictRow| {
+        row.time().is_some_and(|time| time.counted) && !row.reasons.contains(&Reason::MedianRegressed)
+    };
+    let timed = || verdict.rows.iter().filter(is_timed);
     let of = |outcome: Outcome| timed().filter(move |row| row.outcome == outcome);
     let is_slower = |row: &&VerdictRow| row.time().and_then(words::tendency) == Some(Shown::Slower);
     let mut slower: Vec<&VerdictRow> = of(Outcome::WithinLimit).filter(is_slower).collect();

@@ -136,11 +136,11 @@ fn what_is_open_says_why_and_what_to_do() {
     let parts = ["decode/p128 +1.2 %", "too noisy", "24 blocks", "measure again"];
     assert_says(vec![noisy.clone(), other.clone()], vec![], &parts);
     let warned = Verdict::of(vec![noisy], vec![]).passing_undecided();
-    assert!(of(&warned).contains("undecided = \"warn\" lets it pass"), "{}", of(&warned));
+    assert!(of(&warned).contains("undecided = \"warn\" allows it"), "{}", of(&warned));
     assert_eq!(verdict_file(&warned, &Inputs::new("cargo infergate")).failures, [], "it passes");
     let broken = |what: &str| Note::Broken { what: what.into() };
     let invalid = Verdict::of(vec![other.clone()], vec![broken("why"), broken("another")]).at_best(Outcome::Invalid);
-    assert!(of(&invalid).contains("why and 1 more"), "{}", of(&invalid));
+    assert!(of(&invalid).contains("why (1 more reason)"), "{}", of(&invalid));
     let cut = Verdict::of(vec![other], vec![Note::CutShort { base: false }]).at_best(Outcome::Partial);
     assert!(of(&cut).starts_with("the run was cut short"), "{}", of(&cut));
     assert_says(vec![], vec![], &["nothing was compared"]);
