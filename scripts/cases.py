@@ -90,7 +90,7 @@ def measure(case):
     command += ["--base-folder", str(folder.parent / "checkouts")]
     done = subprocess.run(command, cwd=folder, text=True, stdout=subprocess.PIPE, env=quiet)
     if not done.stdout:
-        sys.exit(f"error: {case.name}: the gate gave no verdict (exit {done.returncode}); its words are above")
+        sys.exit(f"error: {case.name}: the gate gave no verdict (exit {done.returncode}); its output is above")
     return done.stdout.strip()
 
 

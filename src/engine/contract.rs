@@ -213,7 +213,7 @@ fn check_events(events: &[Event], request: RequestId, alone: &[TokenId]) -> Resu
     for (at, (event, token)) in own.iter().zip(alone).enumerate() {
         ensure!(
             event.token == *token,
-            "step: token {} beside other requests is not the one the engine gives alone",
+            "step: token {} differs from the one the engine gives alone",
             at + 1
         );
         ensure!(event.index == at, "step: token {} says that its index is {}", at + 1, event.index);

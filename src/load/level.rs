@@ -88,7 +88,7 @@ fn compare(engine: &mut dyn Engine, plan: &LevelPlan, driven: &Driven) -> Result
         let Some(at) = first_difference(output, &alone) else { continue };
         if !is_near_tie(engine, &plan.prompt(place as u64, vocab_tokens), at, output[at])? {
             let text = format!(
-                "request {place}: output token {} beside other requests is not the one that its prompt gives alone; a batch must not change the answer, mend the scheduler",
+                "request {place}: output token {} differs from the one that its prompt gets alone; a batch must not change answers, so fix the scheduler",
                 at + 1
             );
             return Err(InvariantBroken(text).into());

@@ -23,7 +23,7 @@ pub fn ensure_reads(engine: &dyn Engine, own_text: Option<&str>) -> Result<()> {
 /// # Errors
 /// When `tokens` is 0, when the text has no tokens, or when the tokenizer fails.
 pub fn fixed_prompt(engine: &dyn Engine, text: &str, tokens: usize, seed: u64) -> Result<Vec<TokenId>> {
-    ensure!(tokens > 0, "a prompt of zero tokens cannot be measured; ask for at least one");
+    ensure!(tokens > 0, "a prompt of zero tokens cannot be measured; give at least one");
     match engine.tokenize(text)? {
         Some(ids) => {
             ensure!(!ids.is_empty(), "the prompt text has no tokens; give a text with words in it");

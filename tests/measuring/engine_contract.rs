@@ -126,7 +126,7 @@ fn a_broken_rule_of_the_wide_door_is_named() {
         (Fault::RoomForOne, "scheduler: room for 1 where 2 were asked for"),
         (Fault::TakesTooMany, "submit: took more than the 2 requests there is room for"),
         (Fault::NeverFinishes, "step: token 6 is wrong about being the last"),
-        (Fault::OtherTokens, "step: token 4 beside other requests is not the one the engine gives alone"),
+        (Fault::OtherTokens, "step: token 4 differs from the one the engine gives alone"),
         (Fault::CancelsNothing, "cancel: did not free the slot"),
         (Fault::Boundless, "info: the engine's context_tokens is 18446744073709551615"),
         (Fault::CostsLess, "cost: each amount must be a number from zero"),

@@ -56,7 +56,7 @@ const VIRTUAL_CLOCK: &str = "INFERGATE_VIRTUAL_CLOCK";
 #[derive(Parser)]
 #[command(version, long_version = long_version(), after_help = help::EXIT_CODES)]
 struct CommandLine {
-    /// Say errors and the verdict's line alone
+    /// Print only errors and the verdict's line
     #[arg(long, short, global = true)]
     quiet: bool,
     #[command(subcommand)]

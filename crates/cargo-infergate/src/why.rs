@@ -165,14 +165,14 @@ pub fn explain(
     }
     // A side that is many times faster works little.
     let seen = found.base_samples.max(found.head_samples);
-    ensure!(seen >= FEWEST_SAMPLES, "its threads worked too little to be looked at ({seen} samples)");
+    ensure!(seen >= FEWEST_SAMPLES, "its threads ran too briefly to be sampled ({seen} samples)");
     Ok(found)
 }
 
 fn start<'a>(case: &PairedCase, file: &WorkerFile, sides: &Sides<'a>) -> Result<Client<'a>> {
     let (mut client, _) = Client::spawn(file, sides.load, Timeouts::default(), sides.cancelled)?;
     if !client.can(Capability::Profile) {
-        bail!("its worker cannot say where its threads are (Linux on x86-64 or aarch64, and an engine in Rust)");
+        bail!("its worker cannot sample its threads (Linux on x86-64 or aarch64, and an engine in Rust)");
     }
     client.load(sides.load, sides.prompt_text)?;
     client.prepare(case.id, None)?;

@@ -125,8 +125,7 @@ pub fn removed_targets(
         let is_selected = chosen.patterns.iter().any(|glob| glob.matches(name));
         one.skipped.is_none() && is_selected && packages.iter().any(is_removed)
     });
-    all.map(|one| format!("bench target '{}': not compared, head has none of this name any more", one.bench.name()))
-        .collect()
+    all.map(|one| format!("bench target '{}': not compared, only base has it", one.bench.name())).collect()
 }
 
 /// Whether a package's bench target of the usual name is an engine's. One that comes with criterion and without infergate is criterion's.
@@ -230,7 +229,7 @@ pub fn remedy(target: &BenchTarget, here: &Workspace) -> String {
     let selected = here.packages.iter().filter(|package| package.is_selected_by(target));
     let names: Vec<&str> = selected.flat_map(Package::benches).map(|bench| bench.name.as_str()).collect();
     if !names.is_empty() {
-        return format!("name one with --bench-target: there are {}", first_of(&names, MOST_NAMES, ", "));
+        return format!("name one with --bench-target: {}", first_of(&names, MOST_NAMES, ", "));
     }
     // Those that git knows below this folder, which no workspace here need have.
     let listed = git(Path::new("."), &["ls-files", "--", "*/Cargo.toml"]).unwrap_or_default();

@@ -128,7 +128,7 @@ pub fn apply(swaps: &[Swap], tree: &Tree, may_be_there: bool) -> Result<()> {
         };
         ensure!(
             is_chosen && (may_be_there || locked(&was, name) != locked(&now, name)),
-            "{}: nothing changes; `cargo tree --invert {name}` shows the version in use and who asks for it",
+            "{}: nothing changes; `cargo tree --invert {name}` shows the version in use and which packages need it",
             swap.cannot(),
         );
     }

@@ -95,6 +95,6 @@ pub fn ensure_installed(name: &str) -> Result<()> {
     let mut cargo = Command::new("cargo");
     cargo.arg(format!("+{name}")).arg("--version");
     let is_there = run_captured(cargo).is_ok_and(|output| output.status.success());
-    ensure!(is_there, "--toolchain '{name}': there is none of this name; install it with rustup");
+    ensure!(is_there, "--toolchain '{name}': no such toolchain; install it with rustup");
     Ok(())
 }

@@ -64,7 +64,7 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<()> {
     let Args { model, dtype, threads, seed, .. } = args;
     ensure!(*threads > 0, "--threads 0 cannot compute anything; give at least 1");
-    ensure!(args.max_new > 0, "--max-new 0 generates nothing; ask for at least one token");
+    ensure!(args.max_new > 0, "--max-new 0 generates nothing; give at least one token");
     let request = LoadRequest {
         model: model.clone(),
         dtype: dtype.clone(),

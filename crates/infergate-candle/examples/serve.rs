@@ -255,7 +255,7 @@ fn understand(app: &App, chat: bool, body: &[u8]) -> Result<(Request, Vec<TokenI
         Some(Prompt::Ids(ids)) => ids.clone(),
         None => bail!("the request has no prompt"),
     };
-    ensure!(request.output_tokens() > 0, "max_tokens is 0; ask for at least one token");
+    ensure!(request.output_tokens() > 0, "max_tokens is 0; give at least one token");
     ensure!(
         prompt.iter().all(|id| (*id as usize) < app.info.vocab_tokens),
         "the prompt has a token outside the vocabulary"

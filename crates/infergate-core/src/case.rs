@@ -166,7 +166,7 @@ impl FromStr for Case {
         };
         ensure!(
             case.prompt_tokens() > 0 && case.output_tokens() > 0,
-            "case '{id}' has zero tokens, which cannot be measured; ask for at least one"
+            "case '{id}' has zero tokens, which cannot be measured; give at least one"
         );
         Ok(case)
     }

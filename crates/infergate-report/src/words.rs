@@ -243,11 +243,11 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
             format!("too noisy to judge in {blocks} blocks; measure again on a quieter machine")
         }
         Reason::OutOfTime { blocks, more } => {
-            format!("the time given ended after {blocks} blocks; up to {more} more may settle it")
+            format!("time ran out after {blocks} blocks; up to {more} more may decide it")
         }
         Reason::TooFewBlocks { blocks } => format!("{blocks} blocks are too few to judge; measure again"),
         Reason::FewServers { servers, needed } => format!(
-            "{} of each side: the luck of a process cannot be told from a change; it is judged from {needed} of each on",
+            "{} of each side: one process's noise cannot be told from a change; it is judged from {needed} of each on",
             units::many(*servers, "server")
         ),
         Reason::ServersDiffer { servers, std, limit } => format!(
@@ -313,9 +313,7 @@ fn remedy(remedy: &Remedy) -> &'static str {
 pub fn note(note: &Note) -> String {
     match note {
         Note::Broken { what } => format!("invalid: {what}"),
-        Note::CutShort { base: false } => {
-            "the run was cut short: what was measured is shown, and nothing of it passes; measure again".into()
-        }
+        Note::CutShort { base: false } => "the run was cut short, so nothing passes; measure again".into(),
         Note::CutShort { base: true } => "the base run was cut short: only what it measured is compared".into(),
         Note::NoBaseline { machine_class } => format!(
             "no baseline for machine class {machine_class}: time is advisory; `bless` starts one, `gate --against REV` needs none"
@@ -323,7 +321,7 @@ pub fn note(note: &Note) -> String {
         Note::OtherMachine { base, head } => {
             format!("another machine class ({head}, baseline {base}): time is advisory")
         }
-        Note::OneSession => "one session against one: time is advisory, the exact channel decides".into(),
+        Note::OneSession => "one session against one: time is advisory; outputs and counters decide".into(),
         Note::Differs { what, base, head, paired: true, .. } => {
             format!("{what} differs: '{head}' in head, '{base}' in base")
         }

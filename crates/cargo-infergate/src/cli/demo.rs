@@ -189,7 +189,7 @@ fn tried(change: &'static Change, engine: &Path) -> Result<Tried> {
     let gate = run_captured::run(gate, Shown::Stderr)?;
     let exit_code = gate.status.code();
     if exit_code == Some(Outcome::Failed.exit_code()) {
-        bail!("{}: the gate failed; its own words are above", change.name);
+        bail!("{}: the gate failed; its output is above", change.name);
     }
     let found = read::<Verdict>(&json).ok().map(|verdict| {
         let is_named = verdict.rows.iter().any(|row| row.outcome == change.expected);

@@ -11,7 +11,7 @@ use crate::machine::{self, doctor};
 use infergate_receipts::{CHECKUP_SCHEMA, Checkup};
 use infergate_report::checkup;
 
-/// Say what makes this machine noisy
+/// Show what makes this machine noisy
 #[derive(Args)]
 #[command(after_help = "Examples:\n  cargo xtask doctor\n  cargo xtask doctor --json doctor.json")]
 pub struct Doctor {

@@ -23,7 +23,7 @@ pub struct Gate {
     /// Where the receipt goes [default: target/infergate/receipt.json; with --against paired.json beside it]
     #[arg(long)]
     pub out: Option<PathBuf>,
-    /// Judge this receipt instead of measuring; repeatable: the shares of one gate are one suite
+    /// Judge this receipt instead of measuring; repeatable: the shards of one gate are one suite
     #[arg(long, conflicts_with_all = flags::measure_ids(), conflicts_with = PAIRED)]
     pub receipt: Vec<PathBuf>,
     /// Write the verdict here; - is stdout, which then has nothing else

@@ -150,7 +150,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
 /// base's, unless head's were asked for.
 ///
 /// # Errors
-/// Receipts that cannot be read, or are not the shares of one gate; a folder whose repository does not have base.
+/// Receipts that cannot be read, or are not the shards of one gate; a folder whose repository does not have base.
 fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
     let receipts = gate.receipt.iter().map(|path| read::<PairedReceipt>(path)).collect::<Result<Vec<_>>>()?;
     let receipt = if receipts.len() == 1 { join(receipts) } else { merge(receipts) }?;

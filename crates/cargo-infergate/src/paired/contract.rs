@@ -118,7 +118,7 @@ pub fn check_other_outputs(
     if !request.is_same_code() && plan(0).validate(context_tokens).is_ok() {
         show("pilot: two requests together");
         if found.check_batch(pair, request, cancelled)? {
-            let text = "outputs of other prompt lengths were not compared: a side ended at two requests together";
+            let text = "outputs of other prompt lengths were not compared: a process ended at two requests at once";
             found.notes.push(Note::from(text.to_owned()));
             return Ok(found);
         }
@@ -162,7 +162,7 @@ impl OtherOutputs {
             has_ended = in_head == Batch::Ended || in_base == Batch::Ended;
             if in_head <= in_base {
                 if worse.is_empty() && in_head > Batch::Refused {
-                    let text = format!("requests together in head, and base is not known to do better: {why}");
+                    let text = format!("head fails at two requests at once, and base may, too: {why}");
                     self.notes.push(Note::from(text));
                 }
                 break;
@@ -176,10 +176,10 @@ impl OtherOutputs {
         let Some((batch, why)) = worse.into_iter().max_by_key(|(batch, _)| *batch) else { return Ok(has_ended) };
         let is_allowed = request.allow_output_change && batch == Batch::Wrong;
         if is_shown && !is_allowed {
-            self.broken.push(format!("requests together in head alone: {why}"));
+            self.broken.push(format!("only head fails at two requests at once: {why}"));
         } else {
-            let times = if is_shown { "" } else { ", in one of two looks" };
-            self.notes.push(Note::from(format!("requests together in head alone{times}: {why}")));
+            let times = if is_shown { "" } else { ", in one of two tries" };
+            self.notes.push(Note::from(format!("only head fails at two requests at once{times}: {why}")));
         }
         Ok(has_ended)
     }
@@ -221,7 +221,7 @@ impl OtherOutputs {
                 }
                 Err(error @ (WorkerError::Died(_) | WorkerError::Hung(_) | WorkerError::Protocol(_))) => {
                     not_compared
-                        .push((prompt_tokens, format!("a side ended, so longer ones were not tried ({error})")));
+                        .push((prompt_tokens, format!("a process ended, so longer prompts were not tried ({error})")));
                     break;
                 }
                 Err(error) => return Err(error),

@@ -77,7 +77,7 @@ pub fn of_shard(shard: Shard, suite: &[Case]) -> Result<Vec<Case>> {
     let mut sorted = suite.to_vec();
     sorted.sort_by_cached_key(Case::to_string);
     let mine: Vec<Case> = sorted.into_iter().skip(shard.index() as usize).step_by(shard.count() as usize).collect();
-    ensure!(!mine.is_empty(), "--shard: there are {} cases; use at most so many shards", suite.len());
+    ensure!(!mine.is_empty(), "--shard: the suite has {} cases; use no more shards than cases", suite.len());
     Ok(mine)
 }
 

@@ -44,7 +44,7 @@ impl Server {
         let ServerConfig { command, ready, ready_s, .. } = settings;
         ensure!(
             command.iter().any(|word| word.contains(PORT)),
-            "server.command: no argument holds {PORT}; the server has to be told where to listen"
+            "server.command: no argument holds {PORT}; the server has to listen there"
         );
         let address = free_address()?;
         let port = address.port().to_string();
@@ -86,7 +86,7 @@ impl Server {
         }
     }
 
-    /// How it ended by itself, and its last words: `(exit status: 3); its last words: no memory`. `None` while it runs. What it left
+    /// How it ended by itself, and its last output: `(exit status: 3); its last output: no memory`. `None` while it runs. What it left
     /// behind is ended then.
     pub fn ended(&mut self) -> Option<String> {
         if !self.process.has_ended() {
@@ -106,14 +106,14 @@ impl Server {
         })
     }
 
-    /// `; its last words: no memory`, from an output that is not to be trusted.
+    /// `; its last output: no memory`, from an output that is not to be trusted.
     fn last_words(&self) -> String {
         self.output.wait();
         let line = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
         if line.is_empty() {
             return String::new();
         }
-        format!("; its last words: {}", printable_within(&line, SHOWN_CHARS))
+        format!("; its last output: {}", printable_within(&line, SHOWN_CHARS))
     }
 }
 

@@ -44,7 +44,7 @@ fn the_users_settings_of_git_do_not_decide_what_is_in_its_repository() {
     let mut demo = demo(&sandbox, &format!("git ls-files --eol > '{place}/tracked'\nexit 101"));
     demo.env("GIT_CONFIG_GLOBAL", sandbox.write("gitconfig", &settings));
     let said = stderr(&assert_cmd::Command::from_std(demo).assert().code(2));
-    assert!(said.contains("error: a comment: the gate failed; its own words are above"), "{said}");
+    assert!(said.contains("error: a comment: the gate failed; its output is above"), "{said}");
     let tracked = fs::read_to_string(sandbox.path("tracked")).expect("the gate got as far as a build");
     for name in ["Cargo.toml", "Cargo.lock", "src/lib.rs", "benches/inference.rs", "benches/memory.rs"] {
         let found = tracked.lines().find(|line| line.ends_with(&format!("\t{name}")));

@@ -254,7 +254,7 @@ fn the_last_words_of_a_server_that_prints_much_are_shown() {
     let sandbox = repository("1", "1");
     sandbox.write("start.sh", "ulimit -f 1; yes | head -c 1000000; echo no memory; exit 3\n");
     let line = error(gate(&sandbox, &[]));
-    assert!(line.contains("(exit status: 3); its last words: no memory"), "{line}");
+    assert!(line.contains("(exit status: 3); its last output: no memory"), "{line}");
 }
 
 #[test]
@@ -268,5 +268,5 @@ fn a_server_that_dies_is_named_with_its_last_words() {
     sandbox.write("start.sh", &script);
     let line = error(gate(&sandbox, UNDER_LOAD));
     assert!(line.contains("head: "), "{line}");
-    assert!(line.contains("the server ended") && line.contains("its last words: out of \\u{1b}[2Jmemory"), "{line}");
+    assert!(line.contains("the server ended") && line.contains("its last output: out of \\u{1b}[2Jmemory"), "{line}");
 }

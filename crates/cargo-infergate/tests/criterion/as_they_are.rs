@@ -201,7 +201,7 @@ fn what_is_wrong_with_one_bench_costs_the_others_nothing(sandbox: &Sandbox) {
     // Else cargo finds it by its file.
     std::fs::remove_file(sandbox.path("benches/odd.rs")).expect("a file");
     let said = gate(sandbox, &["--bench-target=*", "--quick", "--cases=parse/*", "--time-same-code"]).success();
-    let removed = "bench target 'odd': not compared, head has none of this name any more";
+    let removed = "bench target 'odd': not compared, only base has it";
     assert!(stdout(&said).contains(removed), "{}", stdout(&said));
     sandbox.write("src/lib.rs", &library);
     commit(sandbox, "Cargo.toml", &manifest, "none of them");
@@ -235,7 +235,7 @@ fn shares_of_several_machines_are_judged_together(sandbox: &Sandbox) {
     };
     share(1).success();
     let second = share(2).code(1);
-    let note = "share 2 of 3 of a suite of 4 cases: only all of them together are its verdict";
+    let note = "shard 2 of 3 of a suite of 4 cases: only all shards together give its verdict";
     assert!(stdout(&second).contains(note), "{}", stdout(&second));
     share(3).success();
     let judge = |numbers: &[usize]| {
@@ -246,11 +246,11 @@ fn shares_of_several_machines_are_judged_together(sandbox: &Sandbox) {
     let said = judge(&[3, 1, 2]).code(1);
     assert!(decision(&said).contains("regressed (exit 1): parse/parse/short +10"), "{}", stdout(&said));
     assert!(decision(&said).contains("1 of 4 "), "{}", stdout(&said));
-    assert!(error(judge(&[1, 3])).contains("of 3 shares these are missing: 2"));
-    assert!(error(judge(&[1, 3, 3])).contains("share 3 of 3 is given twice"));
+    assert!(error(judge(&[1, 3])).contains("of 3 shards these are missing: 2"));
+    assert!(error(judge(&[1, 3, 3])).contains("shard 3 of 3 is given twice"));
     assert!(
         error(gate(sandbox, &["--bench-target=*", "--shard=9/9"]))
-            .contains("there are 4 cases; use at most so many shards")
+            .contains("the suite has 4 cases; use no more shards than cases")
     );
     let said = gate(sandbox, &["--shard=4/3"]).code(2);
     assert!(stderr(&said).contains("there is no shard 4 of 3"), "{}", stderr(&said));

@@ -69,7 +69,7 @@ impl LevelPlan {
         ensure!(!self.scenarios.is_empty(), "a level without scenarios has nothing to send; give at least one");
         for shape in &self.scenarios {
             ensure!(shape.prompt_tokens > 0, "a prompt of zero tokens cannot be read; give it at least one");
-            ensure!(shape.output_tokens > 0, "zero output tokens measure nothing; ask for at least one");
+            ensure!(shape.output_tokens > 0, "zero output tokens measure nothing; give at least one");
             ensure!(
                 shape.shared_prefix_tokens < shape.prompt_tokens,
                 "a shared prefix of {} tokens leaves nothing of a prompt of {}; make it shorter",

@@ -78,7 +78,7 @@ impl Arrivals {
     pub fn validate(&self) -> Result<()> {
         match *self {
             Self::Closed { users } => {
-                ensure!(users > 0, "zero users send nothing; ask for at least one");
+                ensure!(users > 0, "zero users send nothing; give at least one");
                 ensure!(users <= MOST_USERS, "{users} users are too many; ask for at most {MOST_USERS}");
             }
             Self::Open { requests_per_s, spacing } => {
@@ -142,7 +142,7 @@ impl Stop {
     /// Zero requests, or no time.
     pub fn validate(&self) -> Result<()> {
         match *self {
-            Self::Requests { count } => ensure!(count > 0, "zero requests measure nothing; ask for at least one"),
+            Self::Requests { count } => ensure!(count > 0, "zero requests measure nothing; give at least one"),
             Self::Duration { ns } => ensure!(ns > 0, "a run of no time measures nothing; give a duration above 0"),
         }
         Ok(())

@@ -202,7 +202,7 @@ fn heap_finding(record: &MemoryRecord) -> Finding {
         None if rises => finding(
             MemoryMeasure::Heap,
             Outcome::Inconclusive,
-            Some("the heap rose and was not followed further".into()),
+            Some("the heap rose, and no further runs confirm or exclude a leak".into()),
         ),
         None => unclouded,
     }
@@ -283,11 +283,11 @@ fn resident_finding(record: &MemoryRecord) -> Finding {
     }
 }
 
-/// `400 runs may settle it`; no phase is longer than [`MAX_MEMORY_RUNS`].
+/// `400 runs may decide it`; no phase is longer than [`MAX_MEMORY_RUNS`].
 fn may_settle(runs: Option<usize>) -> String {
     match runs.filter(|runs| *runs <= MAX_MEMORY_RUNS) {
-        Some(runs) => format!("{runs} runs may settle it"),
-        None => format!("no phase of at most {MAX_MEMORY_RUNS} runs would settle it here"),
+        Some(runs) => format!("{runs} runs may decide it"),
+        None => format!("no phase of at most {MAX_MEMORY_RUNS} runs would decide it here"),
     }
 }
 
@@ -296,7 +296,7 @@ fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> (Outcome, Option<S
     let slope = first.line.slope;
     let rose = format!("the resident set rose by {} a run over {} runs", size(slope), first.runs);
     let Some(second) = resident_trend(record.runs.rss_bytes.get(first.runs..).unwrap_or_default()) else {
-        return (Outcome::Inconclusive, Some(format!("{rose} and was not followed further")));
+        return (Outcome::Inconclusive, Some(format!("{rose}, and no further runs confirm or exclude a leak")));
     };
     let (again, lasts) = (size(second.line.slope), second.line.slope >= slope / 2.0);
     // Two steps alone, one in each half, are no trend.

@@ -34,7 +34,7 @@ pub fn reason(name: &str, process: &mut Group, words: Option<&Relay>, cancelled:
         Ok(status) => ending(status),
         Err(_) => "unknown status".into(),
     };
-    WorkerError::Died(format!("{name}: the worker ended early ({how}); its own words are above{hint}"))
+    WorkerError::Died(format!("{name}: the worker ended early ({how}); its output is above{hint}"))
 }
 
 /// Whether the user wants an end. Where all processes of a command are sent the signal, this one may hear of it last.

@@ -83,7 +83,7 @@ pub fn missing(receipt: &PairedReceipt, cases: &[String]) -> Option<Note> {
         select(&[pattern.to_owned()], &known).is_ok_and(|found| found.iter().all(|case| known.contains(case)))
     };
     let absent: Vec<&str> = cases.iter().map(String::as_str).filter(|pattern| !is_there(pattern)).collect();
-    let text = || format!("the settings ask for cases that the run has not: {}", absent.join(", "));
+    let text = || format!("the run lacks cases of the settings: {}", absent.join(", "));
     (!absent.is_empty()).then(|| Note::from(text()))
 }
 

@@ -26,15 +26,15 @@ pub fn merge(mut shares: Vec<PairedReceipt>) -> Result<PairedReceipt> {
     }
     let first = shares.first().context("there is no receipt to judge")?;
     let Some(ShareRecord { of, suite_cases, .. }) = first.share else {
-        bail!("a receipt of a whole suite is judged alone; give one receipt, or the shares of one gate");
+        bail!("a receipt of a whole suite is judged alone; give one receipt, or the shards of one gate");
     };
     for (share, two) in shares[1..].iter().zip(have.windows(2)) {
         let its = number(share);
-        ensure!(two[0] != two[1], "share {its} of {of} is given twice; give each once");
-        ensure_alike(first, share).with_context(|| format!("share {its} of {of}"))?;
+        ensure!(two[0] != two[1], "shard {its} of {of} is given twice; give each once");
+        ensure_alike(first, share).with_context(|| format!("shard {its} of {of}"))?;
     }
     let missing: Vec<String> = (1..=of).filter(|one| !have.contains(one)).map(|one| one.to_string()).collect();
-    ensure!(missing.is_empty(), "of {of} shares these are missing: {}; give the receipts of all", missing.join(", "));
+    ensure!(missing.is_empty(), "of {of} shards these are missing: {}; give the receipts of all", missing.join(", "));
     // A function of one program is in every share; of several programs a share may have some alone.
     let is_one_program = !(first.head.engine.is_of_benches() && first.head.engine.model.contains(','));
     let functions: fn(usize, usize) -> usize = if is_one_program { usize::max } else { usize::saturating_add };

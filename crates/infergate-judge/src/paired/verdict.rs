@@ -55,7 +55,7 @@ fn warning(verdict: &Verdict) -> Option<Note> {
         return None;
     }
     let open = open.join(", ");
-    Some(Note::from(format!("nothing is decided of {open}; undecided = \"warn\" lets it pass, and nothing else")))
+    Some(Note::from(format!("nothing is decided of {open}; undecided = \"warn\" allows that, and nothing else")))
 }
 
 /// The same verdict without what is simulated, which takes most of the time.
@@ -127,7 +127,7 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
     }
     notes.extend(receipt.share.filter(|share| share.of > 1).map(|share| {
         Note::from(format!(
-            "share {} of {} of a suite of {} cases: only all of them together are its verdict",
+            "shard {} of {} of a suite of {} cases: only all shards together give its verdict",
             share.number, share.of, share.suite_cases
         ))
     }));
@@ -151,8 +151,8 @@ pub fn not_compared(receipt: &PairedReceipt) -> Vec<Note> {
         let text = || format!("{}: not compared, {why}", first_of(&names, NAMED, ", "));
         (!names.is_empty()).then(|| Note::from(text()))
     };
-    let in_head = unmatched(&receipt.head.unmatched, "base has none of this name yet");
-    let in_base = unmatched(&receipt.base.unmatched, "head has none of this name any more");
+    let in_head = unmatched(&receipt.head.unmatched, "only head has it");
+    let in_base = unmatched(&receipt.base.unmatched, "only base has it");
     in_head.into_iter().chain(in_base).collect()
 }
 

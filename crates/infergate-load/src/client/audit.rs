@@ -166,7 +166,7 @@ impl Server {
         let mut server = Self { child, said: BufReader::new(said), port: 0 };
         let mut line = String::new();
         server.said.by_ref().take(64).read_line(&mut line)?;
-        server.port = line.trim().parse().ok().context("the self-audit's server did not start; its words are above")?;
+        server.port = line.trim().parse().ok().context("the self-audit's server did not start; its output is above")?;
         Ok(server)
     }
 
@@ -175,7 +175,7 @@ impl Server {
         let mut text = String::new();
         self.said.read_to_string(&mut text)?;
         let status = self.child.wait()?;
-        ensure!(status.success(), "the self-audit's server failed ({status}); its words are above");
+        ensure!(status.success(), "the self-audit's server failed ({status}); its output is above");
         serde_json::from_str(&text).context("the self-audit's server gave no log")
     }
 }

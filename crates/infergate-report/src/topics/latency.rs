@@ -164,7 +164,7 @@ fn middle_gap(receipt: &Receipt) -> Option<Finding> {
     let case = streamed.max_by_key(|case| case.id.prompt_tokens())?;
     let gap_ns = Spread::of(Metric::Itl, case).median().quantity()?.value;
     let (gap, feels) = (Unit::Ns.show(gap_ns), feels(Metric::Itl)?.word(gap_ns));
-    Some(Finding::plain(format!("{}: the middle gap between tokens is {gap}: a stream feels {feels}", case.id)))
+    Some(Finding::plain(format!("{}: the median gap between tokens is {gap}: a stream feels {feels}", case.id)))
 }
 
 /// The roofline: how many operations a second each case reaches, against what it has to do for each byte it reads. Left of the

@@ -89,7 +89,7 @@ fn tokens(request: &Request<'_>) -> Table {
     let facts = vec![
         ("batch size", 1.into()),
         ("input tokens, with padding and without", prompt),
-        ("new tokens asked for, at most", tokens(output)),
+        ("output tokens requested, at most", tokens(output)),
         ("output tokens", tokens(request.token_ns.len())),
         ("text produced", text),
     ];

@@ -21,7 +21,7 @@ pub fn heading(explained: &Explained) -> Option<String> {
 /// A line for what is to be said of a case, the largest change first.
 pub fn lines(explained: &Explained) -> Vec<String> {
     if let Some(why) = &explained.why_not {
-        return vec![format!("which function takes the time was not found: {why}")];
+        return vec![format!("no function was named: {why}")];
     }
     let Explained { total: Some(total), functions, .. } = explained else { return Vec::new() };
     let is_with_it = |time: &Moved| (time.change_ns() >= 0.0) == (total.change_ns() >= 0.0);

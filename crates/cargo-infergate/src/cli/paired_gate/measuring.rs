@@ -42,7 +42,7 @@ pub fn measure(
     }
     let step = |label: &str| Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 };
     if let Some(changed) = changed.filter(|_| !request.quick && run.receipt().code.is_some()) {
-        show(&step("what the cases run of what changed"));
+        show(&step("finding the cases that run changed code"));
         let runs = coverage::functions_run(&run.receipt().cases, request, changed, cancelled)?;
         run.drop_cases_that_run_nothing_changed(runs);
     }

@@ -55,7 +55,7 @@ fn a_batch_that_changes_an_answer_is_called() {
     let (mut engine, clock) = batch(true);
     let error = run(&mut engine, &clock, &closed(3, 6)).expect_err("called");
     assert!(error.is::<InvariantBroken>(), "{error:#}");
-    assert!(error.to_string().contains("output token 1 beside other requests"), "{error:#}");
+    assert!(error.to_string().contains("output token 1 differs"), "{error:#}");
     // Alone it says what it says alone.
     let (mut engine, clock) = batch(true);
     assert_eq!(run(&mut engine, &clock, &closed(1, 3)).expect("runs").batch.compared, 3);

@@ -106,7 +106,7 @@ fn one_server_of_each_side_is_shown_and_not_judged() {
     assert_eq!((found.outcome, verdict.exit_code), (Outcome::Advisory, 0), "{found:?}");
     assert_eq!(found.reasons, [Reason::FewServers { servers: 1, needed: LEAST_SERVERS }]);
     assert!(
-        note(found).starts_with("1 server of each side: the luck of a process cannot be told from a change"),
+        note(found).starts_with("1 server of each side: one process's noise cannot be told from a change"),
         "{}",
         note(found)
     );

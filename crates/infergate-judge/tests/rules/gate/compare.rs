@@ -20,7 +20,7 @@ fn one_session_against_one_shows_time_and_judges_output() {
     let time = row(&verdict, "decode/p128", "itl_ns");
     assert_eq!(time.outcome, Outcome::Advisory);
     assert!((crate::gate::support::time(time).ratio.expect("shown") - 3.0).abs() < 1e-9);
-    assert_eq!(notes(&verdict)[0], "one session against one: time is advisory, the exact channel decides");
+    assert_eq!(notes(&verdict)[0], "one session against one: time is advisory; outputs and counters decide");
 
     let mut other = decode(1000);
     other.cases[0].output = output(vec![0, 7]);

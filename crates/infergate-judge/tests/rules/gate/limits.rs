@@ -59,7 +59,7 @@ fn what_the_settings_ask_for_and_the_run_has_not_is_named() {
     assert_eq!(said(&[]), None);
     assert_eq!(said(&["decode/*", "decode/p8"]), None);
     let absent = said(&["decode/p8", "prefill/p8", "fib/*"]).expect("a note");
-    assert_eq!(absent, "the settings ask for cases that the run has not: prefill/p8, fib/*");
+    assert_eq!(absent, "the run lacks cases of the settings: prefill/p8, fib/*");
 }
 
 proptest! {

@@ -102,7 +102,7 @@ fn a_heap_that_rose_and_was_not_followed_further_is_no_leak_yet() {
     }
     let heap = row(&old, MemoryMeasure::Heap);
     assert_eq!(heap.outcome, Outcome::Inconclusive);
-    assert!(heap.note.is_some_and(|note| note.contains("rose and was not followed further")));
+    assert!(heap.note.is_some_and(|note| note.contains("no further runs confirm or exclude a leak")));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_rise_that_slows_down_is_inconclusive_and_says_how_many_runs_would_settle_it
     let first = row(&slowing(100), MemoryMeasure::Resident);
     assert_eq!(first.outcome, Outcome::Inconclusive, "{first:?}");
     let note = first.note.expect("a note");
-    let words: Vec<&str> = note.strip_suffix(" runs may settle it").expect("an advice").split(' ').collect();
+    let words: Vec<&str> = note.strip_suffix(" runs may decide it").expect("an advice").split(' ').collect();
     let runs: usize = words.last().expect("a number").parse().expect("a number");
     assert_eq!(row(&slowing(runs), MemoryMeasure::Resident).outcome, Outcome::Leak, "it goes on rising; {note}");
 }
@@ -206,7 +206,7 @@ fn a_rise_has_to_be_likely_and_large_and_a_leak_in_both_halves_of_all_runs() {
     assert_eq!((step.outcome, step.kept_bytes), (Outcome::Plateau, Some(64 << 20)), "{step:?}");
     let two = row(&stepped(&[50, 150]), MemoryMeasure::Resident);
     assert_eq!(two.outcome, Outcome::Inconclusive, "{two:?}");
-    assert!(two.note.is_some_and(|note| note.ends_with("400 runs may settle it")));
+    assert!(two.note.is_some_and(|note| note.ends_with("400 runs may decide it")));
     let pool = row(&stepped(&[30, 60, 90, 120, 150, 180]), MemoryMeasure::Resident);
     assert_eq!(pool.outcome, Outcome::Leak, "{pool:?}");
 }

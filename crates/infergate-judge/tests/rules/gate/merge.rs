@@ -150,8 +150,8 @@ fn what_a_case_runs_is_of_what_its_own_program_changed() {
 fn what_is_not_the_shares_of_one_gate_is_refused() {
     type Change = fn(&mut Vec<PairedReceipt>);
     let changes: [(Change, &str); 7] = [
-        (|shares| drop(shares.remove(1)), "of 3 shares these are missing: 2"),
-        (|shares| shares[2] = shares[1].clone(), "share 2 of 3 is given twice"),
+        (|shares| drop(shares.remove(1)), "of 3 shards these are missing: 2"),
+        (|shares| shares[2] = shares[1].clone(), "shard 2 of 3 is given twice"),
         (|shares| shares[1].head.build.commit = Some("0".repeat(40)), "is of other commits"),
         (|shares| shares[1].tool = "9.9.9".into(), "other versions of infergate"),
         (|shares| shares[1].seed = 7, "other seeds"),

@@ -26,9 +26,9 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
             share.within(share_interval(&failed(view, point), point.summary.queue())).toned(tone(point))
         })
         .about("with its 95 % interval by batch means")
-        .numbers("retries", "made again", |point| point.summary.retries)
+        .numbers("retries", "retries", |point| point.summary.retries)
         .about("attempts that ended in 429, 5xx or a connection that the server had just closed")
-        .numbers("down", "answered nobody", |point| match uptime(view, point) {
+        .numbers("down", "down", |point| match uptime(view, point) {
             Some(Uptime { down_ns: 0, .. }) => Cell::text("never"),
             Some(uptime) => Cell::of(uptime.down_ns, Unit::Ns).toned(Tone::Bad),
             None => Cell::Missing(Missing::NotMeasured),

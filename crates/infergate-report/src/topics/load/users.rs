@@ -14,7 +14,7 @@ use crate::units::capital;
 /// The figures, in the order they are read.
 const FIGURES: [(Metric, &str); 5] = [
     (Metric::E2e, "E2E, end-to-end latency: from the request's start to its last token."),
-    (Metric::Itl, "ITL, inter-token latency: each gap between two pieces of the answer; P50 is the middle gap."),
+    (Metric::Itl, "ITL, inter-token latency: each gap between two pieces of the answer; P50 is the median gap."),
     (Metric::Ttft, "TTFT, time to first token: from the request's start to its first token."),
     (
         Metric::DecodeSpeed,
@@ -104,7 +104,7 @@ fn finding(view: &View<'_>, metric: Metric) -> Option<Finding> {
     let is_one = is_one(Unit::of(metric), best.1, worst.1);
     let range = if is_one { show(best) } else { format!("from {} to {}", show(best), show(worst)) };
     let tone = if feels.word(worst.1) == feels.bad { Tone::Warn } else { Tone::Plain };
-    Some(Finding::new(tone, format!("The middle {} is {range}", metric.long())))
+    Some(Finding::new(tone, format!("The median {} is {range}", metric.long())))
 }
 
 fn chart(view: &View<'_>, metric: Metric) -> Chart {

@@ -76,7 +76,7 @@ fn starts_have_a_range_and_a_request_its_limit() {
     let tokens = table(&said, "request", "tokens");
     let of_row =
         |what: &str| tokens.rows.iter().find(|row| row.cells[0].shown() == what).map(|row| row.cells[1].shown());
-    assert_eq!(of_row("new tokens asked for, at most").as_deref(), Some("4"));
+    assert_eq!(of_row("output tokens requested, at most").as_deref(), Some("4"));
     assert_eq!(of_row("output tokens").as_deref(), Some("4"));
 }
 
