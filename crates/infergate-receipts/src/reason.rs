@@ -314,6 +314,8 @@ pub enum Note {
         gates: u64,
         /// Those of them that called a case regressed.
         regressed: u64,
+        /// Further gates between them, which decided nothing.
+        inconclusive: u64,
     },
     /// How often gates like this one are wrong was not measured.
     OwnErrorsUnknown {

@@ -357,11 +357,11 @@ pub fn note(note: &Note) -> String {
             format!("at most {} changed{}", units::many(*functions, "function"), names(*functions, named))
         }
         Note::BaseNotCounted => "base was not counted: allocations are not compared".into(),
-        Note::OwnErrors { calibrated, gates, regressed } => {
+        Note::OwnErrors { calibrated, gates, regressed, inconclusive } => {
             let most = clopper_pearson(*regressed, *gates, 0.90).map(|(_, most)| most);
             format!(
-                "{} Measured here, calibrated {calibrated}: {regressed} of {gates} decided gates between two builds that do the same \
-                 (at most {} with 95 % confidence).",
+                "{} Measured here, calibrated {calibrated} between two builds that do the same: {regressed} of {gates} decided gates failed \
+                 (at most {} with 95 % confidence), {inconclusive} were inconclusive.",
                 by_design(),
                 most.map_or_else(|| units::MISSING.into(), units::percent)
             )

@@ -121,15 +121,16 @@ pub fn own_errors(calibration: Option<&Calibration>, receipt: &PairedReceipt) ->
     if let Some(why) = other_conditions(calibration, receipt) {
         return unknown(&why);
     }
-    let ends = gates(calibration, true).map(|gate| ended(&receipt.cases, gate));
-    let settled: Vec<Vec<Option<Outcome>>> = ends.filter(|end| all_settled(end)).collect();
-    if settled.is_empty() {
+    let ends: Vec<_> = gates(calibration, true).map(|gate| ended(&receipt.cases, gate)).collect();
+    let settled = ends.iter().filter(|end| all_settled(end)).count();
+    if settled == 0 {
         return unknown("no settled gate between two builds that do the same is in its calibration");
     }
     Note::OwnErrors {
         calibrated: calibration.created.get(..10).unwrap_or(&calibration.created).to_owned(),
-        gates: settled.len() as u64,
-        regressed: settled.iter().filter(|end| any_regressed(end)).count() as u64,
+        gates: settled as u64,
+        regressed: ends.iter().filter(|end| any_regressed(end)).count() as u64,
+        inconclusive: (ends.len() - settled) as u64,
     }
 }
 

@@ -89,7 +89,7 @@ fn errors_are_quoted_of_gates_between_two_builds_under_the_same_conditions() {
     (calibration.machine, calibration.subject) = (receipt.machine.clone(), receipt.head.clone());
     receipt.blocks.clear();
     let quoted = own_errors(Some(&calibration), &receipt);
-    assert!(matches!(quoted, Note::OwnErrors { gates: 2, regressed: 1, .. }), "{quoted:?}");
+    assert!(matches!(quoted, Note::OwnErrors { gates: 2, regressed: 1, inconclusive: 0, .. }), "{quoted:?}");
     calibration.threads = 1;
     let why = "the calibration is of 1 thread, and this run of 2 threads";
     assert_eq!(own_errors(Some(&calibration), &receipt), Note::OwnErrorsUnknown { why: why.into() });
