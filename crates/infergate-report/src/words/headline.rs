@@ -174,10 +174,11 @@ fn times(verdict: &Verdict) -> Vec<String> {
     }
     for outcome in [Outcome::SameCode, Outcome::Layout, Outcome::Advisory] {
         let Some(first) = of(outcome).next() else { continue };
-        let is_same_code = |note: &&Note| matches!(note, Note::SameCode);
-        let note = verdict.notes.iter().find(is_same_code).filter(|_| outcome == Outcome::SameCode);
-        let why = words::sentence(first).or_else(|| note.map(words::note));
-        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        if outcome == Outcome::SameCode && verdict.notes.contains(&Note::SameCode) {
+            parts.push(words::note(&Note::SameCode));
+            continue;
+        }
+        let why = words::sentence(first).map_or_else(String::new, |why| format!(": {why}"));
         parts.push(format!("{} {}{why}", subjects(of(outcome)).len(), outcome.words()));
     }
     parts

@@ -49,11 +49,7 @@ fn logits(output: &OutputEvidence) -> Option<String> {
 pub fn differs(row: &VerdictRow, output: &OutputEvidence) -> Option<String> {
     let beyond = output.comparison == OutputComparison::Changed && output.position.is_none();
     if beyond || output.comparison == OutputComparison::Drifted {
-        let differ = logits(output).unwrap_or_else(|| "logits differ".into());
-        if output.other_logits.is_some() || output.no_numbers {
-            return Some(differ);
-        }
-        return Some(differ);
+        return Some(logits(output).unwrap_or_else(|| "logits differ".into()));
     }
     let position = output.position?;
     // Its tokens are those of a hash.
