@@ -84,10 +84,10 @@ pub struct Measure {
     /// Model: synthetic:gpt2 (also distilgpt2, smollm2-135m, tiny), a .gguf file, a folder, or hf:ORG/NAME[@REV][/FILE.gguf]
     #[arg(long, value_name = "SPEC", default_value = "synthetic:gpt2")]
     model: String,
-    /// Compute type; f32 dequantizes a GGUF at load; left out: as the file has it
+    /// Compute type; f32 dequantizes a GGUF at load; default: as the file has it
     #[arg(long)]
     dtype: Option<String>,
-    /// Threads to compute with; left out: every core this process may use
+    /// Threads to compute with; default: every core this process may use
     #[arg(long, value_parser = value_parser!(u64).range(THREADS))]
     threads: Option<u64>,
     /// Seed of synthetic weights and prompts
@@ -96,7 +96,7 @@ pub struct Measure {
     /// What else the engine understands, NAME=VALUE each; never written into a receipt
     #[arg(long, value_name = "NAME=VALUE")]
     options: Vec<String>,
-    /// Text file that prompts are cut from; left out: a public-domain text that comes with infergate
+    /// Text file that prompts are cut from; default: a public-domain text that comes with infergate
     #[arg(long)]
     prompt: Option<PathBuf>,
     /// Cases, ids or globs; empty: the gate's suite of five (the full grid for `cargo bench`)
@@ -123,11 +123,11 @@ pub struct PairedKeys {
     /// Against a revision, a slowdown by this ratio or more fails, 1.02 or 2%
     #[arg(long, default_value = "1.02", value_parser = ratio)]
     pub threshold: f64,
-    /// Against a revision, the same ratio of the means, which see a few steps that take much longer; left out: 1.05 where the means of a
-    /// case are quiet, 1.10 elsewhere, and more beside a wide threshold
+    /// Against a revision, the same ratio of the means, which see a few steps that take much longer; default: 1.05 where the means of a
+    /// case are quiet, 1.10 elsewhere, and more for a wide threshold
     #[arg(long, value_parser = ratio)]
     pub mean_threshold: Option<f64>,
-    /// Against a revision, a case that noise leaves undecided passes if a slowdown by this ratio is excluded; left out: 1.05, and 1.10
+    /// Against a revision, a case that noise leaves undecided passes if a slowdown by this ratio is excluded; default: 1.05, and 1.10
     /// for criterion and divan benches
     #[arg(long, value_parser = ratio)]
     pub widest: Option<f64>,
@@ -136,7 +136,7 @@ pub struct PairedKeys {
     #[arg(long, default_value = "fail", value_name = "fail|warn", action = ArgAction::Set)]
     #[arg(value_parser = one_of([("fail", false), ("warn", true)]))]
     undecided: bool,
-    /// Folder, outside the repository, that keeps the checkout and build of a base revision; left out: the user's cache
+    /// Folder, outside the repository, that keeps the checkout and build of a base revision; default: the user's cache
     #[arg(long)]
     pub base_folder: Option<PathBuf>,
     /// Files and folders that it reads and git ignores, linked into each checkout
@@ -151,7 +151,7 @@ pub struct Judging {
     /// Whether a run without a comparable baseline fails (exit 4) instead of being advisory
     #[arg(long, default_value = "false", action = ArgAction::Set)]
     require_baseline: bool,
-    /// Logits that differ by up to this fraction of the largest one (root mean square) drifted, more is a changed output; left out: by the
+    /// Logits that differ by up to this fraction of the largest one (root mean square) drifted, more is a changed output; default: by the
     /// dtype, 1e-6 for f32
     #[arg(long, value_parser = within(0.0..=1.0))]
     drift_tolerance: Option<f64>,
@@ -183,10 +183,10 @@ pub struct Memory {
 #[derive(Args)]
 #[command(next_help_heading = BENCH_TARGET)]
 pub struct Bench {
-    /// Package of the bench target; left out: the one of the current folder
+    /// Package of the bench target; default: the one of the current folder
     #[arg(id = "bench.package", long)]
     package: Option<String>,
-    /// Bench target that is the measured worker; left out: `inference` if that is an engine's, else all that use criterion or divan
+    /// Bench target that is the measured worker; default: `inference` if that is an engine's, else all that use criterion or divan
     #[arg(id = "bench.target", long)]
     target: Option<String>,
     /// Features to build it with
@@ -196,7 +196,7 @@ pub struct Bench {
     #[arg(id = "bench.default_features", long, default_value = "true")]
     #[arg(action = ArgAction::Set)]
     default_features: bool,
-    /// Profile to build it with; left out: cargo's own for benches
+    /// Profile to build it with; default: cargo's own for benches
     #[arg(id = "bench.profile", long)]
     profile: Option<String>,
 }
@@ -238,7 +238,7 @@ pub struct ServerConfig {
     /// The model's name at the server
     #[arg(id = "server.model", long, default_value = "default")]
     pub model: String,
-    /// Which of its APIs is asked: chat, completions, responses or messages
+    /// Which of its APIs to use: chat, completions, responses or messages
     #[arg(id = "server.api", long, default_value = "chat")]
     #[arg(value_parser = one_of(Api::OF_TOKENS))]
     pub api: Api,
@@ -250,11 +250,11 @@ pub struct ServerConfig {
     #[arg(id = "server.check_output", long, default_value = "true")]
     #[arg(action = ArgAction::Set)]
     pub check_output: bool,
-    /// With gate --server: time so many users at once; left out: one request at a time
+    /// With gate --server: time so many users at once; default: one request at a time
     #[arg(id = "server.users", long, visible_alias = "users")]
     #[arg(value_parser = value_parser!(u32).range(1..=10_000))]
     pub users: Option<u32>,
-    /// Seconds of a window of load; left out: at least 10, by how long requests take
+    /// Seconds of a window of load; default: at least 10, by how long requests take
     #[arg(id = "server.window_s", long, value_parser = within(0.05..=600.0))]
     pub window_s: Option<f64>,
     /// Under load, the ratio from which on the system time per output token fails

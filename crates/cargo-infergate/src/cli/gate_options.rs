@@ -20,7 +20,7 @@ use infergate_receipts::Side;
     cargo xtask gate --receipt target/infergate/receipt.json\n  \
     cargo xtask gate --targets 'prefill/p128 ttft_ms < 2500' --targets 'decode/* tokens_per_s > 20'")]
 pub struct Gate {
-    /// Where the receipt goes [default: target/infergate/receipt.json; with --against paired.json beside it]
+    /// Where the receipt goes [default: target/infergate/receipt.json; with --against paired.json there]
     #[arg(long)]
     pub out: Option<PathBuf>,
     /// Judge this receipt instead of measuring; repeatable: the shards of one gate are one suite

@@ -12,8 +12,8 @@ use infergate_judge::{CV_LIMIT, limit_fraction, summary_ns};
 use infergate_receipts::{CaseRecord, Metric, Receipt};
 
 /// How figures of cases are made.
-const PERCENTILES: &str = "The median is the median of each process's median, all else is of all samples. Percentiles with too few samples for a 95 % interval \
-     are left out.";
+const PERCENTILES: &str = "The median is the median of each process's median; the rest is over all samples. Percentiles with too few samples for a 95 % interval \
+     are not shown.";
 /// Up to this a case is steady: as much as a gate calls a change.
 pub const STEADY: f64 = 0.02;
 /// How far the roof goes on beyond the outermost case, as a factor.

@@ -60,7 +60,7 @@ pub fn lines(explained: &Explained) -> Vec<String> {
     lines
 }
 
-/// `+0.81 ms (+0.74 ms to +0.88 ms) in `engine::attend`, `src/step.rs:131`, whose code changed; of that +0.5 ms in `memcpy``. Times of
+/// `+0.81 ms (+0.74 ms to +0.88 ms) in `engine::attend`, `src/step.rs:131`, whose code changed; callees: +0.5 ms in `memcpy``. Times of
 /// the processor times `by_clock`.
 fn function(function: &ExplainedFunction, by_clock: f64) -> String {
     let place = function.place.as_ref().map_or_else(String::new, |place| format!(", `{}`", name(place)));
@@ -77,7 +77,7 @@ fn function(function: &ExplainedFunction, by_clock: f64) -> String {
         format!("{} in `{}`", signed(called.time.change_ns() * by_clock), short(&called.name))
     };
     let below: Vec<String> = function.called.iter().map(below).collect();
-    let below = if below.is_empty() { String::new() } else { format!("; of that {}", below.join(", ")) };
+    let below = if below.is_empty() { String::new() } else { format!("; callees: {}", below.join(", ")) };
     let Moved { base_ns, head_ns, low_ns, high_ns } = function.time;
     let [base_ns, head_ns, low_ns, high_ns] = [base_ns, head_ns, low_ns, high_ns].map(|ns| ns * by_clock);
     let time = change(&Moved { base_ns, head_ns, low_ns, high_ns });
