@@ -139,7 +139,7 @@ fn work(engine: &dyn Engine, case: Case) -> Result<Option<Work>> {
     let decode_flops: f64 = (p..p + steps).map(|context| cost.decode_flops(context)).sum();
     let work = Work { bytes, flops, all_bytes: Some(bytes + prompt_bytes), all_flops: Some(flops + decode_flops) };
     // One that is no number could not even be answered.
-    work.unsound().map_or(Ok(Some(work)), |what| bail!("{case}: the work's {what}; mend what Engine::cost says"))
+    work.unsound().map_or(Ok(Some(work)), |what| bail!("{case}: the work's {what}; fix what Engine::cost says"))
 }
 
 /// What a cold start has before its prompt is read.

@@ -179,7 +179,7 @@ impl<M: Measurement> Once<M> {
         let output = bencher.take_output();
         let took = self.took.with_context(|| no_loop(case))?;
         let ns = measurement.to_f64(&took).round();
-        ensure!((0.0..1e18).contains(&ns), "{case}: {ns} ns is no time; mend its iter_custom");
+        ensure!((0.0..1e18).contains(&ns), "{case}: {ns} ns is no time; fix its iter_custom");
         Ok((ns as u64, output.map(|bytes| words(&Sha256::digest(bytes))).unwrap_or_default()))
     }
 }

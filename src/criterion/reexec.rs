@@ -55,7 +55,7 @@ mod unix {
         /// Starts this program anew in this process. What comes back is why it did not start.
         pub fn again(&self, handed: &Handed) -> anyhow::Error {
             let Err(error) = self.start(handed);
-            error.context("worker: set-up beside the benches works only once, and this program cannot be started again")
+            error.context("worker: set-up next to the benches works only once, and this program cannot be restarted")
         }
 
         fn start(&self, handed: &Handed) -> Result<Infallible> {
@@ -138,7 +138,7 @@ mod elsewhere {
         }
 
         pub fn again(&self, _: &Handed) -> anyhow::Error {
-            anyhow!("worker: set-up beside the benches works only once; let it work in every pass")
+            anyhow!("worker: set-up next to the benches works only once; let it work in every pass")
         }
     }
 

@@ -153,7 +153,7 @@ fn check_scheduler(
 ) -> Result<()> {
     let context_tokens = info.context_tokens;
     let run = |scheduler: &mut dyn Scheduler, tokens: usize| run(scheduler, tokens, info.pacing);
-    ensure!(scheduler.capacity() >= 2, "scheduler: room for {} where 2 were asked for", scheduler.capacity());
+    ensure!(scheduler.capacity() >= 2, "scheduler: room for {} where 2 were requested", scheduler.capacity());
     ensure!(scheduler.step()?.is_empty(), "step: gave a token though nothing is in flight");
     ensure!(scheduler.submit(&[], 1).is_err(), "submit: an empty prompt must be an error");
     ensure!(scheduler.submit(prompts[0], 0).is_err(), "submit: zero output tokens must be an error");
@@ -209,7 +209,7 @@ fn run(scheduler: &mut dyn Scheduler, tokens: usize, pacing: Pacing) -> Result<V
 
 fn check_events(events: &[Event], request: RequestId, alone: &[TokenId]) -> Result<()> {
     let own: Vec<&Event> = events.iter().filter(|event| event.request == request).collect();
-    ensure!(own.len() == alone.len(), "step: gave {} tokens where {} were asked for", own.len(), alone.len());
+    ensure!(own.len() == alone.len(), "step: gave {} tokens where {} were requested", own.len(), alone.len());
     for (at, (event, token)) in own.iter().zip(alone).enumerate() {
         ensure!(
             event.token == *token,

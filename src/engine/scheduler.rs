@@ -166,6 +166,6 @@ pub fn no_free_slot(capacity: usize) -> String {
 /// Without a prompt or without output; prompt and output beyond `context_tokens`.
 pub fn ensure_request_fits(prompt: &[TokenId], max_tokens: usize, context_tokens: usize) -> Result<()> {
     ensure!(!prompt.is_empty(), "the prompt has no tokens; give at least one");
-    ensure!(max_tokens > 0, "zero output tokens were asked for; give at least one");
+    ensure!(max_tokens > 0, "zero output tokens were requested; give at least one");
     super::ensure_fits(prompt.len().saturating_add(max_tokens), context_tokens)
 }

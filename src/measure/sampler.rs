@@ -71,7 +71,7 @@ impl Sampler {
         prepared: &Prepared,
         iterations: usize,
     ) -> Result<Vec<u64>> {
-        ensure!(iterations > 0, "{}: a sample of zero iterations was asked for; give at least one", prepared.case);
+        ensure!(iterations > 0, "{}: a sample of zero iterations was requested; give at least one", prepared.case);
         self.turn_to(prepared.case);
         match prepared.case.phase() {
             Phase::Prefill => self.prompts(engine, clock, prepared, iterations),
@@ -96,7 +96,7 @@ impl Sampler {
         prepared: &Prepared,
         tokens: usize,
     ) -> Result<Vec<u64>> {
-        ensure!(tokens > 0, "{}: a turn of zero tokens was asked for; give at least one", prepared.case);
+        ensure!(tokens > 0, "{}: a turn of zero tokens was requested; give at least one", prepared.case);
         self.turn_to(prepared.case);
         let all = prepared.case.output_tokens();
         let mut step_ns = Vec::with_capacity(tokens.min(all));

@@ -113,7 +113,7 @@ impl Measured for Worker<'_> {
         let prepared = find(prepared, case)?;
         ensure!(
             tokens >= case.output_tokens() || engine.info().pacing == Pacing::Stepwise,
-            "worker: a part of {case} was asked for, and this engine goes on by itself; ask for whole samples"
+            "worker: a part of {case} was requested, and this engine goes on by itself; ask for whole samples"
         );
         sampler.advance(engine.as_mut(), clock, prepared, tokens)
     }

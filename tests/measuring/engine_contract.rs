@@ -123,7 +123,7 @@ fn a_broken_rule_of_the_wide_door_is_named() {
         (Fault::OtherLogits, "its logit is not the largest"),
         (Fault::OtherStep, "last_step: says token"),
         (Fault::ForcesNothing, "force: the forced token was not the one that was appended"),
-        (Fault::RoomForOne, "scheduler: room for 1 where 2 were asked for"),
+        (Fault::RoomForOne, "scheduler: room for 1 where 2 were requested"),
         (Fault::TakesTooMany, "submit: took more than the 2 requests there is room for"),
         (Fault::NeverFinishes, "step: token 6 is wrong about being the last"),
         (Fault::OtherTokens, "step: token 4 differs from the one the engine gives alone"),

@@ -46,7 +46,7 @@ impl SimpleBackend for Synthetic {
     }
 
     fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> Result<Tensor> {
-        Err(Error::Msg(format!("synthetic weights: {name} was asked for without a shape")))
+        Err(Error::Msg(format!("synthetic weights: {name} was requested without a shape")))
     }
 
     fn contains_tensor(&self, _: &str) -> bool {

@@ -28,7 +28,7 @@ pub fn list() -> Result<Vec<String>> {
     let text = String::from_utf8_lossy(&said.stdout);
     let names: Vec<String> =
         text.lines().filter_map(|line| line.strip_suffix(": benchmark")).map(str::to_owned).collect();
-    ensure!(said.status.success(), "the program ended with {} when they were asked for", said.status);
+    ensure!(said.status.success(), "the program ended with {} when they were requested", said.status);
     ensure!(!names.is_empty(), "there are none that are not ignored; does main call divan::main()?");
     // One that no name skips would run within the sample of every other.
     let others = printed(|| asked(1, 1, names.iter()).run_benches())?;

@@ -29,7 +29,7 @@ pub fn shared(
     let (cases, only_in_head): (Vec<Case>, _) = cases.into_iter().partition(|case| base.contains(case) || named(case));
     if cases.is_empty() && !is_share {
         return Err(WorkerError::NotComparable(
-            "base has none of the benches that were asked for; compare with a revision that has one of them".to_owned(),
+            "base has none of the benches that were requested; compare with a revision that has one of them".to_owned(),
         ));
     }
     // One by one: a pattern may name nothing in base.

@@ -179,7 +179,7 @@ fn what_is_wrong_with_one_bench_costs_the_others_nothing(sandbox: &Sandbox) {
     let said = gate(sandbox, &[targets, "--cases=odd/panics*,parse/*,print/*", "--time-same-code"]).success();
     for name in [
         "bench target 'odd' is not compared: odd/panics: not compared, it fails in base and head: ",
-        "bench target 'print' is not compared: base has none of the benches that were asked for",
+        "bench target 'print' is not compared: base has none of the benches that were requested",
     ] {
         assert!(stdout(&said).contains(name), "{name}: {}", stdout(&said));
     }

@@ -101,9 +101,9 @@ impl Client {
         let endpoint = endpoint.trim_end_matches('/').to_owned();
         let uri = endpoint.parse::<Uri>().ok().filter(|_| !endpoint.contains([' ', '?', '#']));
         let (is_secure, host, _) =
-            uri.as_ref().and_then(origin).context("HF_ENDPOINT is no http or https address; mend or unset it")?;
+            uri.as_ref().and_then(origin).context("HF_ENDPOINT is no http or https address; fix or unset it")?;
         let plain = |token: &String| token.bytes().all(|b| b.is_ascii_graphic());
-        ensure!(token.as_ref().is_none_or(plain), "the hub's token holds characters that no token has; mend HF_TOKEN");
+        ensure!(token.as_ref().is_none_or(plain), "the hub's token holds characters that no token has; fix HF_TOKEN");
         ensure!(
             token.is_none() || is_secure || is_this_machine(&host),
             "HF_ENDPOINT is plain http, and everybody on the way could read the hub's token; name an https address, or send no token \

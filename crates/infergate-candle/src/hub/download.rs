@@ -115,7 +115,7 @@ impl Download<'_> {
             have = restart(&mut file)?;
         } else {
             let fits = first_byte(&reply) == Some(have);
-            require(fits, || "the hub sent another part than was asked for; run it again".into())?;
+            require(fits, || "the hub sent another part than was requested; run it again".into())?;
         }
         progress.set_position(have);
         let mut body = reply.body.into_reader();

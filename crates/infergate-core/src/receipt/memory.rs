@@ -272,7 +272,7 @@ impl MemoryRecord {
         let runs = self.runs.len();
         ensure!(
             self.asked_runs <= MAX_MEMORY_RUNS && runs <= 2 * self.asked_runs,
-            "memory: {runs} runs where {} were asked for; measure again",
+            "memory: {runs} runs where {} were requested; measure again",
             self.asked_runs
         );
         ensure!(
@@ -282,7 +282,7 @@ impl MemoryRecord {
         let whole = runs == self.asked_runs || runs == 2 * self.asked_runs || runs == 0;
         ensure!(
             self.partial || !self.invalid.is_empty() || whole,
-            "memory: {runs} runs where {} were asked for; measure again",
+            "memory: {runs} runs where {} were requested; measure again",
             self.asked_runs
         );
         Ok(())

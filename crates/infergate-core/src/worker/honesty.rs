@@ -29,7 +29,7 @@ pub fn ensure_waited_for(reported_ns: u128, waited: Duration) -> Result<(), Stri
         return Ok(());
     }
     Err(format!(
-        "it reports {:.3} ms for what took {:.3} ms here; mend the worker's clock, or what it does beside `start` and `next`",
+        "it reports {:.3} ms for what took {:.3} ms here; fix the worker's clock, or what it does outside `start` and `next`",
         reported_ns / 1e6,
         waited_ns / 1e6
     ))
@@ -59,7 +59,7 @@ impl Honesty {
             return Ok(());
         }
         Err(format!(
-            "{case}: in {odd} of {} requests it reports less than half of the time they took here; mend the worker's clock",
+            "{case}: in {odd} of {} requests it reports less than half of the time they took here; fix the worker's clock",
             seen.len()
         ))
     }

@@ -23,7 +23,7 @@ impl Client<'_> {
         let (mut loaded, waited): (Loaded, _) = self.ask(&request)?;
         self.ensure_waited_for(u128::from(loaded.load_ns), waited)?;
         if let Some(what) = loaded.engine.unsound() {
-            return Err(self.unsound(&format!("{what}; mend what the engine says of itself (Engine::info)")));
+            return Err(self.unsound(&format!("{what}; fix what the engine says of itself (Engine::info)")));
         }
         self.rename(&mut loaded.benches)?;
         Ok(loaded)
@@ -98,7 +98,7 @@ impl Client<'_> {
         }
         if let Some(what) = reply.work.as_ref().and_then(Work::unsound) {
             return Err(self.unsound(&format!(
-                "{case}: the work's {what}; mend what the engine says that it costs (Engine::cost)"
+                "{case}: the work's {what}; fix what the engine says that it costs (Engine::cost)"
             )));
         }
         known.map_or(Ok(()), |known| ensure_same(case, &known, &reply.output.ids))?;
@@ -154,7 +154,7 @@ impl Client<'_> {
     fn sum_ns(&self, case: Case, count: usize, samples_ns: &[Vec<u64>]) -> Result<u128, WorkerError> {
         let given = samples_ns.len();
         if given != count {
-            return Err(self.broken(&format!("gave {given} samples of {case} where {count} were asked for")));
+            return Err(self.broken(&format!("gave {given} samples of {case} where {count} were requested")));
         }
         let times = case.times_in_sample();
         if let Some(sample) = samples_ns.iter().find(|sample| sample.len() != times || !sample.is_sorted()) {
@@ -196,7 +196,7 @@ impl Client<'_> {
         self.idle = reply.idle;
         let given = reply.step_ns.len();
         if !(1..=tokens).contains(&given) {
-            return Err(self.broken(&format!("gave {given} tokens where 1 to {tokens} were asked for")));
+            return Err(self.broken(&format!("gave {given} tokens where 1 to {tokens} were requested")));
         }
         self.check_times(case, reply.step_ns.iter().map(|ns| u128::from(*ns)).sum(), waited, Duration::ZERO)?;
         Ok(reply.step_ns)

@@ -30,7 +30,7 @@ pub fn head_computes_between(receipt: &PairedReceipt) -> Option<String> {
 pub fn computes_between(receipt: &PairedReceipt) -> Option<Note> {
     let (base, head) = percent_where(&receipt.blocks, |base, head| base.max(head) > MOST_CORES)?;
     Some(Note::from(format!(
-        "between its calls base uses {base:.0} % of a core and head {head:.0} %: each is measured beside the other's work"
+        "between its calls base uses {base:.0} % of a core and head {head:.0} %: each is measured next to the other's work"
     )))
 }
 

@@ -165,7 +165,7 @@ impl Completion {
     fn judge_length(&self, exact: bool, record: &RequestRecord) -> Result<(), Failure> {
         let asked = self.asked_tokens;
         let wrong = |tokens: u64| {
-            failure(FailureClass::WrongLength, format!("{tokens} output tokens came where {asked} were asked for"))
+            failure(FailureClass::WrongLength, format!("{tokens} output tokens came where {asked} were requested"))
         };
         if record.chunk_ns.is_empty() {
             return Err(wrong(0));
@@ -183,7 +183,7 @@ impl Completion {
             // Pieces alone are no count, but here the server itself says that the model ended the answer.
             None if exact && pieces < asked && self.finish == Some(Reason::Other) => Err(failure(
                 FailureClass::WrongLength,
-                format!("the model ended the answer after {pieces} pieces where {asked} tokens were asked for"),
+                format!("the model ended the answer after {pieces} pieces where {asked} tokens were requested"),
             )),
             _ => Ok(()),
         }
@@ -245,7 +245,7 @@ impl Completion {
             self.count_piece(counted, record);
             if record.chunk_ns.len() as u64 > TOKEN_PIECES * self.asked_tokens + SPARE_PIECES {
                 let (pieces, asked) = (record.chunk_ns.len(), self.asked_tokens);
-                let detail = format!("{pieces} pieces of output came where {asked} tokens were asked for, and no end");
+                let detail = format!("{pieces} pieces of output came where {asked} tokens were requested, and no end");
                 return Err(failure(FailureClass::WrongLength, detail));
             }
         }

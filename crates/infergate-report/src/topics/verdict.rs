@@ -141,7 +141,7 @@ fn trends(verdict: &Verdict) -> Table {
                 if memory.measure == MemoryMeasure::Heap { Missing::Exact } else { Missing::NotGiven },
             )
         })
-        .about("growth below this is not told apart from noise")
+        .about("growth below this is not distinguished from noise")
         .numbers("smallest_leak", "smallest detectable leak", |(_, memory)| {
             bytes(memory.smallest_leak_bytes, Missing::NotGiven)
         })

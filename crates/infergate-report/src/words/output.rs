@@ -37,7 +37,7 @@ fn logits(output: &OutputEvidence) -> Option<String> {
     let all_tolerance = VOCABULARY_TOLERANCES * tolerance;
     let (which, drift, tolerance) = match output.vocabulary_drift {
         Some(all) if drift <= tolerance && (all > all_tolerance || drift == 0.0) => {
-            (" beside the best", all, all_tolerance)
+            (" other than the best", all, all_tolerance)
         }
         _ => ("", drift, tolerance),
     };

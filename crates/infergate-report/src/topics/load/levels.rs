@@ -36,7 +36,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
             let window_ns = point.summary.window.map(|window| window.to_ns.saturating_sub(window.from_ns));
             Cell::number(window_ns, Unit::Ns, Missing::NoWindow)
         })
-        .about("the load was what was asked for, to the end of the last measured request")
+        .about("the load was what was requested, to the end of the last measured request")
         .detail()
         .numbers("in_flight", "in flight", |point| {
             Cell::number(point.summary.in_flight, Unit::Plain, Missing::NoWindow)
