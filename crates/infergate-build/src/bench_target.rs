@@ -187,7 +187,8 @@ impl Source {
         let built = built(&parsed(&output.stdout), target);
         let built =
             built.with_context(|| format!("bench target '{target}': cargo built no executable of that name"))?;
-        Ok((Some(Program { variables, ..built }), stderr))
+        let features = self.bench.cargo_features().join(" ");
+        Ok((Some(Program { features, variables, ..built }), stderr))
     }
 
     /// cargo, which builds it, with more arguments for the last call of the compiler.
@@ -233,21 +234,16 @@ impl Source {
         let only = if let [only] = packages[..] { Some(only) } else { None };
         let bench = only.and_then(|only| only.bench(&self.bench.target));
         let required = bench.into_iter().flat_map(|bench| &bench.required_features);
-        let features: Vec<&str> = self.bench.features.iter().chain(required).map(String::as_str).collect();
-        let default_features = self.bench.default_features;
+        let mut features = self.bench.cargo_features();
+        features.extend(required.map(|feature| format!("--features={feature}")));
         // A workspace of the old resolver, with a package at its root, would take all features for that package's.
-        if let Some(only) = only.filter(|_| !features.is_empty() || !default_features) {
+        if let Some(only) = only.filter(|_| !features.is_empty()) {
             cargo.arg("--manifest-path").arg(&only.manifest_path);
         }
         if let Some(package) = only.map(|only| &*only.id).or(self.bench.package.as_deref()) {
             cargo.args(["--package", package]);
         }
-        if !features.is_empty() {
-            cargo.arg("--features").arg(features.join(","));
-        }
-        if !default_features {
-            cargo.arg("--no-default-features");
-        }
+        cargo.args(features);
     }
 }
 

@@ -68,6 +68,13 @@ impl BenchTarget {
         self.package.as_ref().map_or_else(|| self.target.clone(), |package| format!("{package}/{}", self.target))
     }
 
+    /// What cargo is told of features; nothing for the default ones.
+    pub fn cargo_features(&self) -> Vec<String> {
+        let named = (!self.features.is_empty()).then(|| format!("--features={}", self.features.join(",")));
+        let others = (!self.default_features).then(|| "--no-default-features".to_owned());
+        named.into_iter().chain(others).collect()
+    }
+
     /// What cargo is told beside the target's name.
     pub fn built_with(&self) -> BuiltWith {
         let Self { package, features, default_features, profile, .. } = self.clone();

@@ -15,6 +15,7 @@ pub fn build() -> Build {
         flags: env!("INFERGATE_FLAGS").to_owned(),
         opt_level: env!("INFERGATE_OPT_LEVEL").to_owned(),
         target: env!("INFERGATE_TARGET").to_owned(),
+        features: String::new(),
         worker_sha256: None,
     }
 }

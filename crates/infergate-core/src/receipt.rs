@@ -222,6 +222,9 @@ pub struct Build {
     pub opt_level: String,
     /// Target triple.
     pub target: String,
+    /// What cargo was told of features: `--features=cuda`; empty for the default ones, and for what was not built by the command.
+    #[serde(default)]
+    pub features: String,
     /// SHA-256 of the worker's file, hex; `null` where no worker was started.
     pub worker_sha256: Option<String>,
 }
@@ -265,6 +268,13 @@ impl ProbePair {
     pub fn best(&self) -> Probes {
         let ends = self.after.map_or(self.before, |after| self.before.best_of(after));
         self.best.map_or(ends, |best| best.best_of(ends))
+    }
+}
+
+impl Build {
+    /// The Cargo features, as messages name them.
+    pub fn features(&self) -> &str {
+        if self.features.is_empty() { "default" } else { &self.features }
     }
 }
 

@@ -75,6 +75,7 @@ fn build(build: &Build, tool: &str) -> Conditions {
         ("compiler flags", build.flags.clone()),
         ("optimisation level", build.opt_level.clone()),
         ("target", build.target.clone()),
+        ("Cargo features", build.features().to_owned()),
         ("infergate", tool.to_owned()),
     ])
 }

@@ -131,12 +131,14 @@ fn unknown(record: &CaseRecord, outcome: Outcome) -> VerdictRow {
 fn differing_platform(base: &Baseline, head: &Receipt) -> Option<Reason> {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
     let (was, is) = (&base.machine, &head.machine);
+    let built = base.sessions.last().map_or_else(|| head.build.features(), |newest| newest.build.features());
     [
         ("operating system", was.os.clone(), is.os.clone()),
         ("architecture", was.arch.clone(), is.arch.clone()),
         ("libc", text(&was.libc), text(&is.libc)),
         ("instruction set", text(&was.instruction_set), text(&is.instruction_set)),
         ("thread count", base.threads.to_string(), head.threads.to_string()),
+        ("Cargo features", built.to_owned(), head.build.features().to_owned()),
     ]
     .into_iter()
     .find(|(_, was, is)| was != is)

@@ -69,8 +69,9 @@ fn a_file_sets_what_it_names_and_nothing_else() {
         apply("model = 'a.gguf'\nseconds_per_case = 1\n[bench]\ntarget = 'speed'\nfeatures = ['cuda']\ndefault_features = false")
             .expect("valid");
     assert_eq!((config.measured.model.as_str(), config.session.seconds_per_case), ("repo/a.gguf", 1.0));
-    assert_eq!((config.bench.target.as_str(), config.bench.features), ("speed", vec!["cuda".to_owned()]));
-    assert!(!config.bench.default_features && defaults().bench.default_features);
+    assert_eq!(config.bench.target, "speed");
+    assert_eq!(config.bench.cargo_features(), ["--features=cuda", "--no-default-features"]);
+    assert!(defaults().bench.cargo_features().is_empty());
     assert_eq!(config.session, config::Session { seconds_per_case: 1.0, ..defaults().session });
     assert_eq!(apply("bench.target = 'speed'").expect("dotted").bench.target, "speed");
 }

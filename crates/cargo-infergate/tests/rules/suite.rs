@@ -35,8 +35,11 @@ fn run(request: &SuiteRequest) -> anyhow::Result<Receipt> {
 
 #[test]
 fn every_case_is_measured_in_every_process() {
-    let receipt = run(&request("fake_engine", "fake")).expect("runs");
+    let mut request = request("fake_engine", "fake");
+    request.worker.features = "--features=cuda".into();
+    let receipt = run(&request).expect("runs");
     assert!(!receipt.partial);
+    assert_eq!(receipt.build.features, "--features=cuda");
     assert_eq!(receipt.cases.len(), 3);
     for case in &receipt.cases {
         assert_eq!(case.processes.len(), 2, "{}", case.id);

@@ -41,6 +41,8 @@ pub struct Program {
     pub commit: Option<String>,
     /// Whether the tree it was built from had changes.
     pub dirty: Option<bool>,
+    /// What cargo was told of features, as in [`Build`].
+    pub features: String,
     /// What measures it, where it does not speak the protocol itself.
     pub launcher: Option<Launcher>,
     /// The folder of the package whose bench target it is, where it was built here.
@@ -165,6 +167,7 @@ impl WorkerFile {
     /// Fills in what a worker cannot know of its own build.
     pub(super) fn complete(&self, build: &mut Build) {
         (build.commit, build.dirty) = (self.program.commit.clone(), self.program.dirty);
+        build.features.clone_from(&self.program.features);
         build.worker_sha256 = Some(self.sha256.clone());
     }
 

@@ -53,12 +53,15 @@ fn on_another_platform_other_rounding_is_advisory_and_what_is_no_rounding_is_not
 #[test]
 fn each_part_of_the_platform_counts() {
     type Change = fn(&mut Receipt);
-    let change: [(&str, Change); 5] = [
+    let change: [(&str, Change); 6] = [
         ("other operating system (macos, baseline linux)", |head| head.machine.os = "macos".into()),
         ("other architecture (aarch64, baseline x86_64)", |head| head.machine.arch = "aarch64".into()),
         ("other libc (unknown, baseline glibc 2.36)", |head| head.machine.libc = None),
         ("other instruction set (unknown, baseline avx512)", |head| head.machine.instruction_set = None),
         ("other thread count (4, baseline 2)", |head| head.threads = 4),
+        ("other Cargo features (--features=cuda, baseline default)", |head| {
+            head.build.features = "--features=cuda".into();
+        }),
     ];
     let mut base = decode_baseline(&[1000; 8]);
     base.exact[0].counters.insert("allocations_per_token".into(), Counter { min: 5, max: 5 });

@@ -29,6 +29,7 @@ pub fn run(cases: &[(&str, &[u64])]) -> Receipt {
             flags: "-C target-cpu=x86-64-v3".into(),
             opt_level: "3".into(),
             target: "x86_64-unknown-linux-gnu".into(),
+            features: String::new(),
             worker_sha256: None,
         },
         engine: EngineInfo {
