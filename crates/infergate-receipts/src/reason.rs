@@ -270,6 +270,22 @@ pub enum Note {
         /// By which fraction it moved: -0.1 is 10 % less.
         change: f64,
     },
+    /// How much a case uses of what its machine can do, where its time is not judged.
+    Share {
+        /// The case.
+        #[schemars(with = "String")]
+        subject: Subject,
+        /// Head's share of the hardware's limit.
+        share: f64,
+        /// The lowest share in the baselines of all machine classes.
+        lowest: f64,
+        /// The highest.
+        highest: f64,
+        /// How many sessions these are of.
+        sessions: usize,
+        /// How many machine classes those are of.
+        classes: usize,
+    },
     /// The baseline has subjects that were not run.
     NotRun {
         /// The subjects that are missing.

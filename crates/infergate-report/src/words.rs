@@ -10,6 +10,7 @@ mod output;
 pub mod provenance;
 pub mod subject;
 
+use infergate_core::case::Phase;
 use infergate_core::printable::first_of;
 use infergate_core::stats::clopper_pearson;
 use infergate_judge::paired::LEVEL;
@@ -331,6 +332,20 @@ pub fn note(note: &Note) -> String {
         Note::Differs { what, base, head, .. } => format!("{what} differs: '{head}' here, '{base}' in the baseline"),
         Note::Drift { what, change } => {
             format!("the machine drifted during the run: {what} {:+.0} %", change * 100.0)
+        }
+        Note::Share { subject, share, lowest, highest, sessions, classes } => {
+            let what = match subject.case().map(|case| case.phase()) {
+                Some(Phase::Prefill) => "arithmetic",
+                Some(Phase::Decode) => "memory bandwidth",
+                _ => "arithmetic and memory bandwidth",
+            };
+            format!(
+                "{subject} at {} of this machine's {what} (advisory); {} on {} of machines: {}",
+                units::percent(*share),
+                units::many(*sessions, "session"),
+                units::many(*classes, "kind"),
+                units::from_to(&units::percent(*lowest), &units::percent(*highest))
+            )
         }
         Note::NotRun { subjects } => {
             let names: Vec<String> = subjects.iter().map(ToString::to_string).collect();

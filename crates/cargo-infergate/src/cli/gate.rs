@@ -1,7 +1,5 @@
 //! `gate`: measure, compare with the committed baseline or a revision, decide.
 
-use std::path::PathBuf;
-
 use anyhow::{Result, ensure};
 
 use super::gate_options::Gate;
@@ -70,19 +68,21 @@ pub fn run(options: &Gate) -> Result<i32> {
             (measured.receipt, Some(measured.out))
         }
     };
-    let baseline = find_baseline(&config, &receipt)?;
+    let baselines = find_baselines(&config, &receipt)?;
+    let baseline = nearest(&baselines, &receipt);
     let mut written = Written::default();
-    let judged = infergate_judge::judge(&receipt, baseline.as_ref(), &config.policy);
+    let judged = infergate_judge::judge(&receipt, baseline, &config.policy);
     if let (Err(_), Some(out)) = (&judged, &out) {
         // What was measured is not lost for a baseline of something else.
         written.receipt(out, &receipt, receipt.partial);
     }
-    let verdict = judged?;
+    let mut verdict = judged?;
+    verdict.notes.extend(infergate_judge::shares(&verdict, &receipt, &baselines));
     output::print_verdict(&terminal::verdict(&words::subject::subject(&receipt), &verdict, ""));
     if let Some(out) = out {
         written.receipt(&out, &receipt, receipt.partial);
     }
-    let base = baseline.as_ref().and_then(|baseline| infergate_judge::newest_session(baseline).ok());
+    let base = baseline.and_then(|baseline| infergate_judge::newest_session(baseline).ok());
     let inputs = Inputs { base, head: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
     Ok(pages::conclude(&inputs, options.json.as_deref(), options.report.as_deref(), written))
 }
@@ -91,16 +91,18 @@ fn newest(baseline: &Baseline) -> Option<&str> {
     baseline.sessions.last().map(|session| session.created.as_str())
 }
 
-/// The baseline of this machine class; else the newest of any other, against which outputs and counters still count.
-fn find_baseline(config: &Config, receipt: &Receipt) -> Result<Option<Baseline>> {
+/// The baselines of this engine and model, of every machine class.
+fn find_baselines(config: &Config, receipt: &Receipt) -> Result<Vec<Baseline>> {
     let own = config.baselines.join(Baseline::file_name(&receipt.machine.class, &receipt.engine));
-    if flags::is_there(&own) {
-        return read::<Baseline>(&own).map(Some);
-    }
-    let Some(name) = own.file_name() else { return Ok(None) };
-    let mut others: Vec<PathBuf> = flags::entries(&config.baselines)?.iter().map(|class| class.join(name)).collect();
-    others.retain(|path| flags::is_there(path));
-    let mut others = others.iter().map(|path| read::<Baseline>(path)).collect::<Result<Vec<Baseline>>>()?;
-    others.retain(|other| other.ensure_same_subject(receipt).is_ok() && other.threads == receipt.threads);
-    Ok(others.into_iter().max_by(|a, b| newest(a).cmp(&newest(b))))
+    let Some(name) = own.file_name() else { return Ok(Vec::new()) };
+    let of_classes = flags::entries(&config.baselines)?.into_iter().map(|class| class.join(name));
+    of_classes.filter(|path| flags::is_there(path)).map(|path| read::<Baseline>(&path)).collect()
+}
+
+/// That of this machine class; else the newest of any other, against which outputs and counters still count.
+fn nearest<'a>(baselines: &'a [Baseline], receipt: &Receipt) -> Option<&'a Baseline> {
+    let own = baselines.iter().find(|known| known.machine.class == receipt.machine.class);
+    let is_comparable =
+        |other: &&Baseline| other.ensure_same_subject(receipt).is_ok() && other.threads == receipt.threads;
+    own.or_else(|| baselines.iter().filter(is_comparable).max_by(|a, b| newest(a).cmp(&newest(b))))
 }

@@ -61,9 +61,10 @@ fn possible_cases(patterns: &[String]) -> Result<Vec<Case>> {
     select(patterns, &known)
 }
 
-/// Reads every baseline of this machine class: a run should not end at one that cannot be read.
+/// Reads every baseline: a run should not end at one that cannot be read.
 pub fn baselines(config: &Config) -> Result<()> {
-    flags::check_documents::<Baseline>(&config.baselines.join(machine::detect().class))
+    let classes = flags::entries(&config.baselines)?;
+    classes.iter().filter(|class| class.is_dir()).try_for_each(|class| flags::check_documents::<Baseline>(class))
 }
 
 /// As [`baselines`], of the calibrations.

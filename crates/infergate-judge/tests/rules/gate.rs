@@ -19,6 +19,7 @@ mod output;
 mod paired;
 mod platforms;
 mod properties;
+mod shares;
 mod stored;
 pub mod support;
 mod target;
