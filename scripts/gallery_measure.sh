@@ -4,7 +4,7 @@
 #   latency    GPT-2 at three lengths of prompt and answer, and an earlier run at other lengths beside it
 #   users      GPT-2 for 1 to 50 users
 #   scenarios  GPT-2 in four scenarios, for 1 to 8 users
-#   providers  two servers of one model, in 4 bits and in 32, at made-up prices
+#   providers  three servers: one provider with a model in 4 bits and in 32, another one with that in 4 bits; prices are made up
 # All take 40 minutes of a quiet machine with two cores, and python3 with pip for the model (98 MB). The receipts stay small: few requests,
 # short answers. COMMAND, WORKER and SERVE name programs that are built already: the command, the bench `inference`, the example `serve`.
 set -euo pipefail
@@ -59,13 +59,15 @@ providers() {
     model=$(bash .ci/fetch-model)
     if [ -z "${SERVE:-}" ]; then cargo build --quiet --release --package infergate-candle --example serve; fi
     serve --slots 4
-    targets+=(--target "four-bit=$url" --model "four-bit=$served" --price four-bit=0.05,0.20)
-    serve --slots 1 --queue 0 --dtype f32
-    targets+=(--target "full=$url" --model "full=$served" --price full=0.10,0.40)
-    # Their number is odd, so that each prompt goes to both.
+    targets+=(--target "north/four-bit=$url" --model "north/four-bit=$served" --price north/four-bit=0.05,0.20)
+    serve --slots 4 --dtype f32
+    targets+=(--target "north/full=$url" --model "north/full=$served" --price north/full=0.10,0.40)
+    serve --slots 1 --queue 0
+    targets+=(--target "south/four-bit=$url" --model "south/four-bit=$served" --price south/four-bit=0.04,0.15)
+    # Their number is no multiple of three, so that each prompt goes to all targets.
     python3 scripts/llama_cpp_check.py prompts 25 48 > target/providers.jsonl
     load "${targets[@]}" --api completions --dataset target/providers.jsonl --input-tokens 32 --output-tokens 48 --users 1,4 \
-        --requests 60 --tokenizer "$model"
+        --requests 90 --tokenizer "$model"
 }
 
 for name in "${names[@]}"; do

@@ -26,6 +26,7 @@ const TOPICS: &[Topic] = &[
     users::topic,
     users::ranges,
     targets::topic,
+    targets::providers,
     winners::topic,
     cost::topic,
     targets::agreement,

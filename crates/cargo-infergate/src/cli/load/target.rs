@@ -37,7 +37,7 @@ pub fn named(texts: &[String]) -> Result<Vec<Named>> {
     let mut targets: Vec<Named> = Vec::new();
     for text in texts {
         let (name, url) = match text.split_once('=') {
-            Some((name, url)) if !name.contains([':', '/']) => (name.to_owned(), url),
+            Some((name, url)) if !name.contains(':') => (name.to_owned(), url),
             _ => (String::new(), text.as_str()),
         };
         ensure!(

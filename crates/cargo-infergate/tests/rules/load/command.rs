@@ -146,14 +146,14 @@ fn a_key_goes_over_plain_http_to_this_machine_alone() {
 fn a_key_goes_to_its_target_alone() {
     let place = Place::new();
     std::fs::write(place.folder.path().join("key"), "SECRET").expect("a file");
-    let (with_key, without) = (format!("--target=A={}", answers(true)), format!("--target=B={}", answers(false)));
+    let (with_key, without) = (format!("--target=P/A={}", answers(true)), format!("--target=B={}", answers(false)));
     let both = [&with_key, &without, "--model=m", "--input-tokens=8", "--output-tokens=4"];
     let error = place.refused(&[&both[..], &["--api-key-file=key"]].concat());
     assert!(error.contains("write NAME=... with the name of the one it belongs to"), "{error}");
     assert!(place.refused(&[&both[1..], &["--target=http://127.0.0.1:1"]].concat()).contains("NAME=URL for each"));
-    assert!(place.refused(&[&both[..], &[&with_key]].concat()).contains("two are named A"));
+    assert!(place.refused(&[&both[..], &[&with_key]].concat()).contains("two are named P/A"));
     let (code, said, _) = place.run(
-        &[&both[..], &["--api-key-file=A=key", "--price=B=1,2.5", "--users=2", "--requests=20", "--out=o.json"]]
+        &[&both[..], &["--api-key-file=P/A=key", "--price=B=1,2.5", "--users=2", "--requests=20", "--out=o.json"]]
             .concat(),
     );
     assert!(code.is_some_and(|code| code != 2), "{said}");

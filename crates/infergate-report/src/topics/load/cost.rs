@@ -11,25 +11,38 @@ const ABOUT: &str =
     "By the given prices of a million tokens and the server's own counts, over the measured requests that completed.";
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
-    view.receipt.targets.iter().find_map(|target| target.price())?;
-    let number = |unit, value: fn(Cost) -> Option<f64>| {
-        move |point: &&Point| match of(view, point) {
-            Ok(cost) => Cell::number(value(cost), unit, Missing::NoUsage),
-            Err(why) => Cell::Missing(why),
-        }
-    };
+    if !is_priced(view) {
+        return None;
+    }
+    let number = |unit, value: fn(Cost) -> Option<f64>| move |point: &&Point| cell(view, point, unit, value);
     let table = view
         .rows("cost", "")
         .numbers("input_tokens", "tokens in", number(Unit::Plain, |cost| Some(cost.input_tokens)))
         .about("of a request, in the mean, as the server counted them")
         .numbers("output_tokens", "out", number(Unit::Plain, |cost| Some(cost.output_tokens)))
-        .numbers("thousand", "a thousand requests", number(Unit::Price, |cost| Some(1e3 * cost.request)))
+        .numbers("thousand", "a thousand requests", |point| of_thousand(view, point))
         .about("1000 x (tokens in x price in + tokens out x price out)")
         .numbers("million", "a million output tokens", number(Unit::Price, |cost| cost.per_million_output_tokens))
         .about("their prompts included")
         .table()
         .on_terminal();
     Some(Section::new("load_cost", "Cost").with([ABOUT]).with([table]))
+}
+
+pub fn is_priced(view: &View<'_>) -> bool {
+    view.receipt.targets.iter().any(|target| target.price().is_some())
+}
+
+/// What a thousand requests cost.
+pub fn of_thousand(view: &View<'_>, point: &Point) -> Cell {
+    cell(view, point, Unit::Price, |cost| Some(1e3 * cost.request))
+}
+
+fn cell(view: &View<'_>, point: &Point, unit: Unit, value: fn(Cost) -> Option<f64>) -> Cell {
+    match of(view, point) {
+        Ok(cost) => Cell::number(value(cost), unit, Missing::NoUsage),
+        Err(why) => Cell::Missing(why),
+    }
 }
 
 fn of(view: &View<'_>, point: &Point) -> Result<Cost, Missing> {

@@ -6,8 +6,10 @@ use infergate_core::stats::{clopper_pearson, mean};
 use infergate_load::summary::measured;
 use infergate_receipts::LoadReceipt;
 
+use super::{cost, ends, is_one};
 use crate::load::{Metric, Point, View, median_cell};
 use crate::model::{Cell, Missing, Rows, Section, Tone, Unit};
+use crate::units;
 
 const ABOUT: &str = "Requests went to the targets in turn, in the same minutes. Each median stands with its 95 % interval. Targets on one \
                      machine slow each other, other models differ by themselves, and longer answers take longer.";
@@ -50,9 +52,65 @@ pub fn topic<'a>(view: &View<'a>) -> Option<Section> {
         rows.numbers(kind, format!("{kind}, {tokens} tokens"), move |point| Cell::of(answer_ns(point), Unit::Ns))
             .about("TTFT + (tokens - 1) x TPOT of the medians: an answer of that length to a prompt as long as here")
     };
-    let table = KINDS.into_iter().fold(table, of_kind).table();
+    let agreements = agreements(view.receipt);
+    let same = |point: &&Point| {
+        let targets = (0, point.series.target.unwrap_or(0) as u32);
+        let is_its = |pair: &&Agreement| pair.targets == targets && pair.scenario as usize == point.series.scenario;
+        Cell::known(agreements.iter().find(is_its).map(Agreement::share), Unit::Fraction)
+    };
+    let first = view.target(0);
+    let table = KINDS
+        .into_iter()
+        .fold(table, of_kind)
+        .with_if(cost::is_priced(view), |rows| {
+            rows.numbers("cost", "cost of a thousand requests", |point| cost::of_thousand(view, point))
+        })
+        .with_if(!agreements.is_empty(), |rows| rows.numbers("same", format!("same answers as {first}"), same))
+        .table();
     let uses: Vec<String> = USES.map(str::to_owned).into();
     Some(Section::new("load_targets", "Targets side by side").with([ABOUT]).with([uses]).with([table]))
+}
+
+/// A line each provider and level, with the range over its models; nothing where no provider has two. A target is named
+/// `PROVIDER/MODEL`.
+pub fn providers(view: &View<'_>) -> Option<Section> {
+    let mut rows: Vec<(String, Vec<&Point>)> = Vec::new();
+    for points in view.levels() {
+        let mut of_level: BTreeMap<String, Vec<&Point>> = BTreeMap::new();
+        for point in points {
+            if let Some((provider, _)) = view.target_name(point).split_once('/') {
+                of_level.entry(provider.to_owned()).or_default().push(point);
+            }
+        }
+        rows.extend(of_level);
+    }
+    if rows.iter().all(|(_, models)| models.len() < 2) {
+        return None;
+    }
+    let medians = |metric: Metric| {
+        move |(_, models): &(String, Vec<&Point>)| range(models, Unit::of(metric), |point| point.p50(metric))
+    };
+    let table = view
+        .lead(Rows::of("providers", "", rows), |(_, models)| models[0])
+        .words("provider", "provider", |(provider, _)| Cell::foreign(provider))
+        .numbers("models", "models", |(_, models)| models.len())
+        .numbers("failed", "failed", |(_, models)| {
+            range(models, Unit::Fraction, |point| point.summary.failed_share())
+        })
+        .numbers("ttft", "TTFT P50", medians(Metric::Ttft))
+        .numbers("decode_speed", "decode speed P50", medians(Metric::DecodeSpeed))
+        .numbers("e2e", "E2E P50", medians(Metric::E2e))
+        .table();
+    Some(Section::new("load_providers", "Providers over their models").with([table]))
+}
+
+/// From the least to the most that `value` says of a provider's models.
+fn range(models: &[&Point], unit: Unit, value: impl Fn(&Point) -> Option<f64>) -> Cell {
+    match ends(models.iter().copied(), value) {
+        Some([(_, least), (_, most)]) if is_one(unit, least, most) => Cell::text(unit.show(least)),
+        Some([(_, least), (_, most)]) => Cell::text(units::from_to(&unit.show(least), &unit.show(most))),
+        None => Cell::Missing(Missing::NotMeasured),
+    }
 }
 
 fn output_tokens(view: &View<'_>, point: &Point) -> Option<f64> {
@@ -69,6 +127,12 @@ struct Agreement {
     same: u64,
 }
 
+impl Agreement {
+    fn share(&self) -> f64 {
+        self.same as f64 / self.prompts as f64
+    }
+}
+
 /// A line each two targets; nothing where no prompt went to two of them.
 pub fn agreement(view: &View<'_>) -> Option<Section> {
     let target = |target: u32| Cell::foreign(&view.target(target as usize));
@@ -81,8 +145,7 @@ pub fn agreement(view: &View<'_>) -> Option<Section> {
         .numbers("same", "same answer", |pair| pair.same)
         .about("all answers of both, to the letter")
         .numbers("share", "share", |pair| {
-            let share = Cell::of(pair.same as f64 / pair.prompts as f64, Unit::Fraction);
-            share.within(clopper_pearson(pair.same, pair.prompts, 0.95))
+            Cell::of(pair.share(), Unit::Fraction).within(clopper_pearson(pair.same, pair.prompts, 0.95))
         })
         .about("with its exact 95 % interval")
         .table();

@@ -23,7 +23,20 @@ fn each_target_has_a_line_with_intervals() {
     assert_eq!([0, 1].map(|at| number(table, at, "decode_speed")), [Some(50.0), Some(100.0)]);
     assert_eq!(cell(table, 0, "e2e").quantity().and_then(|e2e| e2e.interval), Some((80e6, 80e6)));
     assert_eq!(number(table, 0, "failed"), Some(0.0));
+    assert_eq!([0, 1].map(|at| number(table, at, "cost").is_some()), [true, false], "far has no price");
     assert!(number(table, 1, "failed").is_some_and(|share| share > 0.0 && share < 0.05));
+}
+
+#[test]
+fn models_of_one_provider_share_a_line() {
+    let mut receipt = two(Answers::new(20, 10, 4), Answers::new(100, 20, 4));
+    receipt.targets = vec![server("north/small", None), server("north/large", None)];
+    let report = of(receipt.clone());
+    let providers = table(&report, "load_providers", "providers");
+    let shown = ["provider", "models", "failed", "ttft"].map(|id| cell(providers, 0, id).shown());
+    assert_eq!(shown, ["north", "2", "0 %", "20.0 to 100 ms"]);
+    receipt.targets[1] = server("south/large", None);
+    assert!(of(receipt).section("load_providers").is_none(), "one model each");
 }
 
 /// Users take them in turn, so that the slower one decides how many tokens come out of the faster one.
@@ -71,6 +84,8 @@ fn answers_to_the_same_prompts_are_compared() {
     let share = cell(agreement, 0, "share").quantity().copied().expect("a share");
     let (low, high) = share.interval.expect("its interval");
     assert_eq!(share.value, 29.0 / 39.0);
+    let targets = table(&report, "load_targets", "targets");
+    assert_eq!([0, 1].map(|at| number(targets, at, "same")), [None, Some(share.value)], "as near, the first");
     assert!(low < share.value && share.value < high && high < 0.9, "{share:?}");
 
     // A failed answer is none, and a target that says one thing now and another then agrees with nobody.
