@@ -26,16 +26,9 @@ pub fn shares(verdict: &Verdict, head: &Receipt, baselines: &[Baseline]) -> Vec<
         let (classes, shares): (BTreeSet<&str>, Vec<f64>) = known.unzip();
         let lowest = shares.iter().copied().reduce(f64::min)?;
         let highest = shares.iter().copied().reduce(f64::max)?;
-        Some(Note::Share {
-            subject: row.subject.clone(),
-            share,
-            lowest,
-            highest,
-            sessions: shares.len(),
-            classes: classes.len(),
-        })
+        let (sessions, classes) = (shares.len(), classes.len());
+        // The range of one session is none.
+        (sessions > 1).then(|| Note::Share { subject: row.subject.clone(), share, lowest, highest, sessions, classes })
     };
-    // The range of one session is none.
-    let is_range = |note: &Note| matches!(note, Note::Share { sessions: 2.., .. });
-    verdict.rows.iter().filter_map(note).filter(is_range).collect()
+    verdict.rows.iter().filter_map(note).collect()
 }

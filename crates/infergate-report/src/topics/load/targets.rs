@@ -74,29 +74,23 @@ pub fn topic<'a>(view: &View<'a>) -> Option<Section> {
 /// A line each provider and level, with the range over its models; nothing where no provider has two. A target is named
 /// `PROVIDER/MODEL`.
 pub fn providers(view: &View<'_>) -> Option<Section> {
-    let mut rows: Vec<(String, Vec<&Point>)> = Vec::new();
-    for points in view.levels() {
-        let mut of_level: BTreeMap<String, Vec<&Point>> = BTreeMap::new();
-        for point in points {
-            if let Some((provider, _)) = view.target_name(point).split_once('/') {
-                of_level.entry(provider.to_owned()).or_default().push(point);
-            }
+    let provider = |point: &Point| Some(view.target_name(point).split_once('/')?.0.to_owned());
+    let mut rows: BTreeMap<(usize, String), Vec<&Point>> = BTreeMap::new();
+    for point in view.points {
+        if let Some(provider) = provider(point) {
+            rows.entry((point.level, provider)).or_default().push(point);
         }
-        rows.extend(of_level);
     }
-    if rows.iter().all(|(_, models)| models.len() < 2) {
+    if rows.values().all(|models| models.len() < 2) {
         return None;
     }
-    let medians = |metric: Metric| {
-        move |(_, models): &(String, Vec<&Point>)| range(models, Unit::of(metric), |point| point.p50(metric))
-    };
+    let medians =
+        |metric: Metric| move |models: &Vec<&Point>| range(models, Unit::of(metric), |point| point.p50(metric));
     let table = view
-        .lead(Rows::of("providers", "", rows), |(_, models)| models[0])
-        .words("provider", "provider", |(provider, _)| Cell::foreign(provider))
-        .numbers("models", "models", |(_, models)| models.len())
-        .numbers("failed", "failed", |(_, models)| {
-            range(models, Unit::Fraction, |point| point.summary.failed_share())
-        })
+        .lead(Rows::of("providers", "", rows.into_values()), |models| models[0])
+        .words("provider", "provider", |models| Cell::foreign(&provider(models[0]).unwrap_or_default()))
+        .numbers("models", "models", Vec::len)
+        .numbers("failed", "failed", |models| range(models, Unit::Fraction, |point| point.summary.failed_share()))
         .numbers("ttft", "TTFT P50", medians(Metric::Ttft))
         .numbers("decode_speed", "decode speed P50", medians(Metric::DecodeSpeed))
         .numbers("e2e", "E2E P50", medians(Metric::E2e))
