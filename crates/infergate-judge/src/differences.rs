@@ -27,7 +27,7 @@ pub(super) fn of_baseline(base: &Baseline, head: &Receipt) -> Vec<Note> {
     };
     let sessions: Vec<Conditions> = base.sessions.iter().map(session).collect();
     let missing = base.exact.iter().filter(|exact| head.cases.iter().all(|case| case.id != exact.id));
-    let mut notes = of_machines(&base.machine, &head.machine, missing.map(|exact| exact.id.into()).collect());
+    let mut notes = not_run(missing.map(|exact| exact.id.into()).collect());
     notes.extend(differing(&[once(&base.engine, &base.machine)], &once(&head.engine, &head.machine), false));
     notes.extend(differing(&sessions, &session(&Session::from(head)), false));
     notes
@@ -35,7 +35,7 @@ pub(super) fn of_baseline(base: &Baseline, head: &Receipt) -> Vec<Note> {
 
 /// The same of a load run; `missing` are the levels that were not run.
 pub(super) fn of_load(base: &LoadBaseline, run: &LoadBaseline, missing: Vec<Subject>) -> Vec<Note> {
-    let mut notes = of_machines(&base.machine, &run.machine, missing);
+    let mut notes = not_run(missing);
     let sessions: Vec<Conditions> = base.sessions.iter().map(|session| session.conditions.clone()).collect();
     notes.extend(run.sessions.last().into_iter().flat_map(|head| differing(&sessions, &head.conditions, false)));
     notes
@@ -48,11 +48,8 @@ pub(super) fn of_builds(receipt: &PairedReceipt) -> Vec<Note> {
     differing(&[side(&receipt.base)], &side(&receipt.head), true)
 }
 
-fn of_machines(base: &Machine, head: &Machine, missing: Vec<Subject>) -> Vec<Note> {
-    let other = Note::OtherMachine { base: base.class.clone(), head: head.class.clone() };
-    let other = (base.class != head.class).then_some(other);
-    let not_run = (!missing.is_empty()).then_some(Note::NotRun { subjects: missing });
-    other.into_iter().chain(not_run).collect()
+fn not_run(subjects: Vec<Subject>) -> Vec<Note> {
+    if subjects.is_empty() { Vec::new() } else { vec![Note::NotRun { subjects }] }
 }
 
 fn engine(info: &EngineInfo) -> Conditions {

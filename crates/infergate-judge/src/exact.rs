@@ -7,9 +7,9 @@ use super::output::{self, Rule, default_tolerance};
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 use infergate_receipts::{
-    Baseline, CONTEXT_TOKENS, CaseRecord, CountedCase, Counter, CounterEvidence, Evidence, LIVE_BYTES_AT_REST, Outcome,
-    OutputEvidence, PEAK_LIVE_BYTES_LOADING, Reason, Receipt, Remedy, SYSTEM_COUNTERS, Subject, Unit, VOCAB_TOKENS,
-    VerdictRow,
+    Baseline, CONTEXT_TOKENS, CaseRecord, CountedCase, Counter, CounterEvidence, Evidence, LIVE_BYTES_AT_REST, Machine,
+    Outcome, OutputEvidence, PEAK_LIVE_BYTES_LOADING, Reason, Receipt, Remedy, SYSTEM_COUNTERS, Subject, Unit,
+    VOCAB_TOKENS, VerdictRow,
 };
 
 /// A rise of a counter of bytes by up to this fraction passes, unless the team says otherwise.
@@ -69,12 +69,8 @@ fn by_name<'a>(
 
 /// What the model holds. The peak of loading and what stays after the cases depend on the machine's caches, too.
 fn held(base: &Baseline, head: &Receipt, counters: Counters) -> Vec<VerdictRow> {
-    let (was, is) = (&base.machine.class, &head.machine.class);
-    let other_class = || Reason::OtherPlatform { what: "machine class".into(), base: was.clone(), head: is.clone() };
-    let of_luck = Counters {
-        other_platform: counters.other_platform.clone().or_else(|| (was != is).then(other_class)),
-        ..counters
-    };
+    let other_platform = counters.other_platform.clone().or_else(|| other_class(&base.machine, &head.machine));
+    let of_luck = Counters { other_platform, ..counters };
     let slack_bytes = KEPT_BY_THREAD_BYTES.saturating_mul(head.threads as u64).saturating_add(HELD_SLACK_BYTES);
     let cases = |ids: &mut dyn Iterator<Item = Case>| ids.collect::<BTreeSet<Case>>();
     let newest = base.sessions.last().into_iter().flat_map(|newest| &newest.cases);
@@ -124,6 +120,12 @@ pub fn holds_more(base: &BTreeMap<String, Counter>, head: &BTreeMap<String, Coun
 
 fn unknown(record: &CaseRecord, outcome: Outcome) -> VerdictRow {
     VerdictRow::new(record.id, outcome, Evidence::Output(OutputEvidence::default()))
+}
+
+/// That two machines are of different classes, between which times cannot be compared.
+pub(super) fn other_class(base: &Machine, head: &Machine) -> Option<Reason> {
+    let (base, head) = (base.class.clone(), head.class.clone());
+    (base != head).then(|| Reason::OtherPlatform { what: "machine class".into(), base, head })
 }
 
 /// Why exactness across these two platforms cannot be asked for; `None` where it can. What neither side knows counts as

@@ -12,6 +12,7 @@ use std::collections::HashSet;
 
 use anyhow::{Context, Result};
 
+use super::exact::other_class;
 use super::stored::Stored;
 use super::target::{at_best, judge_load};
 use super::{Policy, against_one_run, decide, differences, stretches};
@@ -81,7 +82,7 @@ impl<'a> Run<'a> {
         let stored = Stored {
             policy,
             has_base: base.is_some(),
-            is_elsewhere: base.is_some_and(|base| base.machine.class != head.machine.class),
+            elsewhere: base.and_then(|base| other_class(&base.machine, &head.machine)),
             tests: levels().flat_map(LoadSessionLevel::times_ns).filter(|(_, ns)| ns.is_some()).count(),
         };
         Self {

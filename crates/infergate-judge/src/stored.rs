@@ -17,6 +17,7 @@
 //! and erratic would end as "unstable". Noise does override `within limit` and `improved`, which a lucky median could
 //! feign. Where time is only advisory noise is noted and decides nothing.
 
+use super::exact::other_class;
 use super::policy::{ALPHA, CV_LIMIT, MIN_SESSIONS, Policy, STORED_FLOOR};
 use super::{between_steps, stretches, time};
 use infergate_core::case::Case;
@@ -123,9 +124,9 @@ impl StoredLimit {
 /// The stored channel for one run, of a suite or of load.
 pub(super) struct Stored<'a> {
     pub policy: &'a Policy,
-    /// Whether there is a baseline, and whether it is of another machine class.
     pub has_base: bool,
-    pub is_elsewhere: bool,
+    /// That the baseline is of another machine class, if it is.
+    pub elsewhere: Option<Reason>,
     /// Times that are judged together.
     pub tests: usize,
 }
@@ -166,8 +167,8 @@ impl Stored<'_> {
             let reason = if self.has_base { Reason::NoSession } else { Reason::NoBaseline };
             return row(time, self.without_baseline(), vec![reason]).mended_by(Remedy::Bless);
         };
-        if self.is_elsewhere {
-            return row(time, self.without_baseline(), vec![Reason::OtherMachine]);
+        if let Some(elsewhere) = &self.elsewhere {
+            return row(time, self.without_baseline(), vec![elsewhere.clone()]);
         }
         let is_noisy = matches!(scatter, Some(Reason::Noisy { .. }));
         let stretches = between_steps(sessions.iter().copied());
@@ -185,8 +186,8 @@ impl Stored<'_> {
 
 /// The time of every case of a suite, after its output was judged on the `exact` channel.
 pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy, exact: &[VerdictRow]) -> Vec<VerdictRow> {
-    let is_elsewhere = base.is_some_and(|base| base.machine.class != head.machine.class);
-    let stored = Stored { policy, has_base: base.is_some(), is_elsewhere, tests: head.cases.len() };
+    let elsewhere = base.and_then(|base| other_class(&base.machine, &head.machine));
+    let stored = Stored { policy, has_base: base.is_some(), elsewhere, tests: head.cases.len() };
     let sessions = base.map_or(&[][..], |base| &base.sessions);
     let of_case = |record: &CaseRecord| {
         let head_ns = time::summary_ns(&record.processes);

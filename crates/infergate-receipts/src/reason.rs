@@ -33,17 +33,15 @@ pub enum Reason {
     NoBaseline,
     /// The baseline has no session of this subject.
     NoSession,
-    /// Sides ran on platforms between which exactness cannot be asked for.
+    /// Sides ran on platforms between which exactness, or equal times, cannot be asked for.
     OtherPlatform {
-        /// What differs between the platforms: `instruction set`.
+        /// What differs between the platforms: `instruction set`, `machine class`.
         what: String,
         /// What it is for base.
         base: String,
         /// What it is for head.
         head: String,
     },
-    /// Sides ran on different machine classes.
-    OtherMachine,
     /// Sessions of fewer days than it takes to judge.
     TooFewSessions {
         /// Sessions that the baseline has of this subject.
@@ -240,13 +238,6 @@ pub enum Note {
     NoBaseline {
         /// The class of this machine.
         machine_class: String,
-    },
-    /// The baseline is of another machine class.
-    OtherMachine {
-        /// The machine class of the baseline.
-        base: String,
-        /// The machine class of this run.
-        head: String,
     },
     /// One session is compared with one.
     OneSession,

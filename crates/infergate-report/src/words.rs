@@ -205,7 +205,6 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
         Reason::NoBaseline => "there is no baseline".into(),
         Reason::NoSession => "the baseline has no session of this case".into(),
         Reason::OtherPlatform { what, base, head } => format!("other {what} ({head}, baseline {base})"),
-        Reason::OtherMachine => "another machine class".into(),
         Reason::TooFewSessions { sessions, days, needed } => {
             let (sessions, of) = (units::many(*sessions, "session"), units::many(*days, "day"));
             format!("{sessions} of {of}: time is advisory, {}", days_needed(*days, *needed))
@@ -319,9 +318,6 @@ pub fn note(note: &Note) -> String {
         Note::NoBaseline { machine_class } => format!(
             "no baseline for machine class {machine_class}: time is advisory; `bless` starts one, `gate --against REV` needs none"
         ),
-        Note::OtherMachine { base, head } => {
-            format!("another machine class ({head}, baseline {base}): time is advisory")
-        }
         Note::OneSession => "one session against one: time is advisory; outputs and counters decide".into(),
         Note::Differs { what, base, head, paired: true, .. } => {
             format!("{what} differs: '{head}' in head, '{base}' in base")
