@@ -2,13 +2,13 @@
 
 use infergate_core::stats::samples_needed;
 
-use super::{at_load, ends};
+use super::{at_load, cost, ends};
 use crate::load::{Metric, Point, SLUGGISH_NS, View, WAITED_FOR_NS, unusable};
 use crate::model::{Section, Unit};
 use crate::units::times;
 
 /// The rules, in the order they are read. A new one is a function and a line.
-const RULES: &[fn(&View<'_>) -> Option<String>] = &[comfortable, queueing, rate_limit, more_requests];
+const RULES: &[fn(&View<'_>) -> Option<String>] = &[comfortable, queueing, rate_limit, price_of_speed, more_requests];
 
 /// Users who are twice as many and get less than this part more together stand in a queue.
 const GROWTH: f64 = 0.10;
@@ -59,6 +59,19 @@ fn rate_limit(view: &View<'_>) -> Option<String> {
         point.summary.kept_out(),
         point.summary.ended()
     ))
+}
+
+/// The dearest target against the cheapest one at the lowest load.
+fn price_of_speed(view: &View<'_>) -> Option<String> {
+    let [(cheap, least), (dear, most)] = ends(view.levels().next()?, |point| cost::of_request(view, point))?;
+    let wait = dear.p50(Metric::E2e)? / cheap.p50(Metric::E2e)?;
+    (most > least && least > 0.0).then(|| {
+        let [dearest, cheapest] = [dear, cheap].map(|point| view.target_name(point));
+        let (cost, wait) = (times(most / least), times(wait));
+        format!(
+            "Weigh price against speed: {dearest} costs {cost} as much as {cheapest} and takes {wait} as long (E2E P50)"
+        )
+    })
 }
 
 /// How many requests a P99 takes, where a level has fewer.

@@ -33,6 +33,11 @@ pub fn is_priced(view: &View<'_>) -> bool {
     view.receipt.targets.iter().any(|target| target.price().is_some())
 }
 
+/// What a request costs, where that is known.
+pub fn of_request(view: &View<'_>, point: &Point) -> Option<f64> {
+    of(view, point).ok().map(|cost| cost.request)
+}
+
 /// What a thousand requests cost.
 pub fn of_thousand(view: &View<'_>, point: &Point) -> Cell {
     cell(view, point, Unit::Price, |cost| Some(1e3 * cost.request))
