@@ -29,7 +29,6 @@ const TOPICS: &[Topic] = &[
     targets::providers,
     winners::topic,
     cost::topic,
-    targets::agreement,
     stability::topic,
     failures::topic,
     audit::topic,

@@ -1,4 +1,4 @@
-//! Several targets: side by side, each median with the interval it lies in; and whether they answer alike.
+//! Several targets: side by side, each median with the interval it lies in, what they cost, and whether they answer alike.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,14 +7,15 @@ use infergate_load::summary::measured;
 use infergate_receipts::LoadReceipt;
 
 use super::{cost, ends, is_one};
-use crate::load::{Metric, Point, View, median_cell};
+use crate::load::{Metric, Point, Series, View, median_cell};
 use crate::model::{Cell, Missing, Rows, Section, Tone, Unit};
 use crate::units;
 
 const ABOUT: &str = "Requests went to the targets in turn, in the same minutes. Each median stands with its 95 % interval. Targets on one \
                      machine slow each other, other models differ by themselves, and longer answers take longer.";
-const ABOUT_AGREEMENT: &str = "Prompts of the dataset that two targets answered with the same text. One model can answer differently by quantization, \
-                               order of sums or special tokens. Which answer is better is not said.";
+const ABOUT_SAME: &str = "Same answers: as the first target, to the letter, of the dataset's prompts that both answered, with the exact 95 % \
+                          interval. One model can answer differently by quantization, order of sums or special tokens. Which answer is better \
+                          is not said.";
 /// The figure that decides for a use.
 const USES: [&str; 3] = [
     "TTFT matters where somebody waits for the first word: search, autocomplete.",
@@ -52,22 +53,18 @@ pub fn topic<'a>(view: &View<'a>) -> Option<Section> {
         rows.numbers(kind, format!("{kind}, {tokens} tokens"), move |point| Cell::of(answer_ns(point), Unit::Ns))
             .about("TTFT + (tokens - 1) x TPOT of the medians: an answer of that length to a prompt as long as here")
     };
-    let agreements = agreements(view.receipt);
-    let same = |point: &&Point| {
-        let targets = (0, point.series.target.unwrap_or(0) as u32);
-        let is_its = |pair: &&Agreement| pair.targets == targets && pair.scenario as usize == point.series.scenario;
-        Cell::known(agreements.iter().find(is_its).map(Agreement::share), Unit::Fraction)
-    };
-    let first = view.target(0);
+    let answers = answers(view.receipt);
+    let same = |point: &&Point| same_answers(&answers, point.series).unwrap_or_else(|| "".into());
     let table = KINDS
         .into_iter()
         .fold(table, of_kind)
         .with_if(cost::is_priced(view), |rows| {
             rows.numbers("cost", "cost of a thousand requests", |point| cost::of_thousand(view, point))
         })
-        .with_if(!agreements.is_empty(), |rows| rows.numbers("same", format!("same answers as {first}"), same))
+        .with_if(!answers.is_empty(), |rows| rows.numbers("same", "same answers", same))
         .table();
-    let uses: Vec<String> = USES.map(str::to_owned).into();
+    let mut uses: Vec<String> = USES.map(str::to_owned).into();
+    uses.extend((!answers.is_empty()).then(|| ABOUT_SAME.to_owned()));
     Some(Section::new("load_targets", "Targets side by side").with([ABOUT]).with([uses]).with([table]))
 }
 
@@ -112,65 +109,30 @@ fn output_tokens(view: &View<'_>, point: &Point) -> Option<f64> {
     mean(&measured.iter().map(|record| record.tokens() as f64).collect::<Vec<f64>>())
 }
 
-/// Two targets, by number, that answered prompts in common.
-struct Agreement {
-    scenario: u32,
-    targets: (u32, u32),
-    prompts: u64,
-    /// Of these, those to which all answers of both were the same text.
-    same: u64,
-}
-
-impl Agreement {
-    fn share(&self) -> f64 {
-        self.same as f64 / self.prompts as f64
-    }
-}
-
-/// A line each two targets; nothing where no prompt went to two of them.
-pub fn agreement(view: &View<'_>) -> Option<Section> {
-    let target = |target: u32| Cell::foreign(&view.target(target as usize));
-    let table = Rows::of("agreement", "", agreements(view.receipt))
-        .words("scenario", "scenario", |pair| Cell::foreign(&view.scenario(pair.scenario as usize)))
-        .words("first", "target", |pair| target(pair.targets.0))
-        .words("second", "and target", |pair| target(pair.targets.1))
-        .numbers("prompts", "prompts", |pair| pair.prompts)
-        .about("of the dataset, that both answered")
-        .numbers("same", "same answer", |pair| pair.same)
-        .about("all answers of both, to the letter")
-        .numbers("share", "share", |pair| {
-            Cell::of(pair.share(), Unit::Fraction).within(clopper_pearson(pair.same, pair.prompts, 0.95))
-        })
-        .about("with its exact 95 % interval")
-        .table();
-    Some(Section::new("load_agreement", "Agreement of outputs").with([ABOUT_AGREEMENT]).with([table]))
-}
-
-/// What a target answered to a prompt: the hash of its answers; `None` where they differ among themselves.
+/// What a target answered to each prompt: the hash of its answers; `None` where they differ among themselves.
 type Answers<'a> = HashMap<u64, Option<&'a str>>;
 
-/// Nothing without a dataset: made-up prompts are sent once.
-fn agreements(receipt: &LoadReceipt) -> Vec<Agreement> {
-    let Some(prompts) = receipt.dataset_prompts.filter(|prompts| *prompts > 0) else { return Vec::new() };
-    let mut answers: BTreeMap<(u32, u32), Answers<'_>> = BTreeMap::new();
+/// By scenario and target. Nothing without a dataset: made-up prompts are sent once.
+fn answers(receipt: &LoadReceipt) -> HashMap<(usize, usize), Answers<'_>> {
+    let mut answers: HashMap<(usize, usize), Answers<'_>> = HashMap::new();
+    let Some(prompts) = receipt.dataset_prompts.filter(|prompts| *prompts > 0) else { return answers };
     for level in &receipt.levels {
         for record in level.requests.iter().filter(|record| record.failure.is_none()) {
             let Some(hash) = record.output_sha256.as_deref() else { continue };
-            let of_target = answers.entry((level.scenario, record.target)).or_default();
+            let of_target = answers.entry((level.scenario as usize, record.target as usize)).or_default();
             let known = of_target.entry(record.request % prompts).or_insert(Some(hash));
             *known = known.filter(|known| *known == hash);
         }
     }
-    let mut found = Vec::new();
-    for ((scenario, first), one) in &answers {
-        let others = answers.range((*scenario, first + 1)..=(*scenario, u32::MAX));
-        for ((_, second), other) in others {
-            let both = || one.iter().filter_map(|(prompt, one)| Some((one, other.get(prompt)?)));
-            let same = both().filter(|(one, other)| one.is_some() && one == other).count() as u64;
-            let (targets, prompts) = ((*first, *second), both().count() as u64);
-            found.push(Agreement { scenario: *scenario, targets, prompts, same });
-        }
-    }
-    found.retain(|agreement| agreement.prompts > 0);
-    found
+    answers
+}
+
+/// The part of the prompts that a target answered as the first one did; `None` for the first one, and without prompts that both answered.
+fn same_answers(answers: &HashMap<(usize, usize), Answers<'_>>, series: Series) -> Option<Cell> {
+    let target = series.target.filter(|target| *target > 0)?;
+    let (first, own) = (answers.get(&(series.scenario, 0))?, answers.get(&(series.scenario, target))?);
+    let both: Vec<_> = first.iter().filter_map(|(prompt, one)| Some((one, own.get(prompt)?))).collect();
+    let same = both.iter().filter(|(one, other)| one.is_some() && one == other).count();
+    let share = (!both.is_empty()).then(|| same as f64 / both.len() as f64)?;
+    Some(Cell::of(share, Unit::Fraction).within(clopper_pearson(same as u64, both.len() as u64, 0.95)))
 }

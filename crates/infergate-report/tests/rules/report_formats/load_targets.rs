@@ -84,7 +84,9 @@ fn who_wins_by_the_length_of_the_answer() {
 #[test]
 fn answers_to_the_same_prompts_are_compared() {
     let mut receipt = two(Answers::new(20, 10, 4), Answers::new(100, 20, 4));
-    assert!(of(receipt.clone()).section("load_agreement").is_none(), "no prompt was sent twice");
+    let report = of(receipt.clone());
+    let columns = &table(&report, "load_targets", "targets").columns;
+    assert!(columns.iter().all(|column| column.id != "same"), "no prompt was sent twice");
     receipt.dataset_prompts = Some(41);
     for request in &mut receipt.levels[0].requests {
         let prompt = request.request % 41;
@@ -92,26 +94,22 @@ fn answers_to_the_same_prompts_are_compared() {
         request.output_sha256 = Some(if other { format!("other {prompt}") } else { prompt.to_string() });
     }
     let report = of(receipt.clone());
-    let agreement = table(&report, "load_agreement", "agreement");
-    assert_eq!(["first", "second"].map(|id| cell(agreement, 0, id).shown()), ["near", "far"]);
-    assert_eq!(["prompts", "same"].map(|id| number(agreement, 0, id)), [Some(39.0), Some(29.0)]);
-    let share = cell(agreement, 0, "share").quantity().copied().expect("a share");
+    let targets = table(&report, "load_targets", "targets");
+    assert_eq!(cell(targets, 0, "same").shown(), "", "the first target is what others are compared with");
+    let share = cell(targets, 1, "same").quantity().copied().expect("a share");
     let (low, high) = share.interval.expect("its interval");
     assert_eq!(share.value, 29.0 / 39.0);
-    let targets = table(&report, "load_targets", "targets");
-    assert_eq!([0, 1].map(|at| number(targets, at, "same")), [None, Some(share.value)], "as near, the first");
     assert!(low < share.value && share.value < high && high < 0.9, "{share:?}");
 
     // A failed answer is none, and a target that says one thing now and another then agrees with nobody.
     let requests = &mut receipt.levels[0].requests;
     fail(&mut requests[20], FailureClass::Timeout);
+    assert_eq!(number(table(&of(receipt.clone()), "load_targets", "targets"), 1, "same"), Some(28.0 / 38.0));
     receipt.levels.push(receipt.levels[0].clone());
     for request in &mut receipt.levels[1].requests {
         request.output_sha256 = request.output_sha256.take().map(|hash| hash + " again");
     }
-    let report = of(receipt);
-    let agreement = table(&report, "load_agreement", "agreement");
-    assert_eq!(["prompts", "same"].map(|id| number(agreement, 0, id)), [Some(38.0), Some(0.0)]);
+    assert_eq!(number(table(&of(receipt), "load_targets", "targets"), 1, "same"), Some(0.0));
 }
 
 #[test]
