@@ -22,9 +22,10 @@ fn scaled(mut value: f64, units: &[&str]) -> String {
     format!("{} {}", three_digits(value), units[at])
 }
 
-/// From one number to another, a unit that both have once.
+/// From one number to another, a unit that both have once; one number where a reader sees no other.
 pub fn from_to(from: &str, to: &str) -> String {
     match (from.rsplit_once(' '), to.rsplit_once(' ')) {
+        _ if from == to => from.to_owned(),
         (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {to}"),
         _ => format!("{from} to {to}"),
     }

@@ -60,11 +60,10 @@ fn of_load(inputs: &Inputs) -> Option<String> {
         });
         let [(point, shortest), (_, longest)] = ends(points, |point| point.p50(Metric::Ttft))?;
         let [shortest, longest] = [shortest, longest].map(|ns| Unit::Ns.show(ns));
-        let after = if shortest == longest { longest } else { units::from_to(&shortest, &longest) };
+        let after = units::from_to(&shortest, &longest);
         let times = times.map_or_else(String::new, |[(_, least), (_, most)]| {
             let [least, most] = [least, most].map(|times| format!("{times:.1}"));
-            let range = if least == most { most } else { units::from_to(&least, &most) };
-            format!(", and all together get {range} times the output of one")
+            format!(", and all together get {} times the output of one", units::from_to(&least, &most))
         });
         let what = if view.has_tokens() { "the first token" } else { "an embedding" };
         Some(format!("At {} {what} comes after {after}{times}", point.arrivals.name()))

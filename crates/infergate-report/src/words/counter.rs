@@ -39,6 +39,5 @@ pub fn moved(counter: &CounterEvidence) -> Option<String> {
 
 /// As a person reads a counter that may not repeat.
 pub fn value(unit: Unit, counter: Counter) -> String {
-    let (min, max) = (size(unit, counter.min), size(unit, counter.max));
-    if min == max { max } else { units::from_to(&min, &max) }
+    units::from_to(&size(unit, counter.min), &size(unit, counter.max))
 }

@@ -6,7 +6,7 @@ use infergate_core::stats::{clopper_pearson, mean};
 use infergate_load::summary::measured;
 use infergate_receipts::LoadReceipt;
 
-use super::{cost, ends, is_one};
+use super::{cost, ends};
 use crate::load::{Metric, Point, Series, View, median_cell};
 use crate::model::{Cell, Missing, Rows, Section, Tone, Unit};
 use crate::units;
@@ -98,7 +98,6 @@ pub fn providers(view: &View<'_>) -> Option<Section> {
 /// From the least to the most that `value` says of a provider's models.
 fn range(models: &[&Point], unit: Unit, value: impl Fn(&Point) -> Option<f64>) -> Cell {
     match ends(models.iter().copied(), value) {
-        Some([(_, least), (_, most)]) if is_one(unit, least, most) => Cell::text(unit.show(least)),
         Some([(_, least), (_, most)]) => Cell::text(units::from_to(&unit.show(least), &unit.show(most))),
         None => Cell::Missing(Missing::NotMeasured),
     }
