@@ -261,6 +261,8 @@ fn plan(seed: u64) -> LevelPlan {
         warm_up_requests: 0,
         slots: requests,
         scenarios: BATCH_TOKENS.map(shape).to_vec(),
+        turns: 1,
+        turn_tokens: 0,
         seed,
         compared: 2 * requests,
     }

@@ -22,7 +22,7 @@ const TIME_BYTES: u64 = 18;
 /// The size of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RequestShape {
-    /// Prompt tokens.
+    /// Prompt tokens, of the first turn of a conversation.
     pub prompt_tokens: usize,
     /// Output tokens, exactly.
     pub output_tokens: usize,
@@ -46,6 +46,12 @@ pub struct LevelPlan {
     pub slots: u32,
     /// Taken in turn, one a request. A record's `scenario` is an index into it.
     pub scenarios: Vec<RequestShape>,
+    /// Requests of a conversation, whose prompts each begin with the whole of the one before. 0 or 1: each request is alone.
+    #[serde(default)]
+    pub turns: u32,
+    /// Tokens that each further turn adds to the prompt.
+    #[serde(default)]
+    pub turn_tokens: usize,
     /// Of the prompts and of an open loop's schedule.
     pub seed: u64,
     /// How many requests are computed once more, alone, to compare the output.
@@ -76,7 +82,8 @@ impl LevelPlan {
                 shape.shared_prefix_tokens,
                 shape.prompt_tokens
             );
-            ensure_fits(shape.prompt_tokens.saturating_add(shape.output_tokens), context_tokens)?;
+            let prompt_tokens = self.prompt_tokens(shape, u64::from(self.turns.saturating_sub(1)));
+            ensure_fits(prompt_tokens.saturating_add(shape.output_tokens), context_tokens)?;
         }
         if let (Stop::Requests { count }, Some(requests)) = (self.stop, self.requests()) {
             let longest = self.scenarios.iter().map(RequestShape::answer_bytes).max().unwrap_or(0);
@@ -98,17 +105,33 @@ impl LevelPlan {
 
     /// The shape of request number `request`; `None` in a plan without scenarios.
     pub fn shape(&self, request: u64) -> Option<RequestShape> {
-        self.scenarios.get(self.scenario(request)).copied()
+        let shape = self.scenarios.get(self.scenario(request))?;
+        let (_, turn) = self.turn(request);
+        Some(RequestShape { prompt_tokens: self.prompt_tokens(shape, turn), ..*shape })
     }
 
-    /// The prompt of request number `request`: seeded ids below `vocab_tokens`, another prompt for each request.
+    fn prompt_tokens(&self, shape: &RequestShape, turn: u64) -> usize {
+        let more = usize::try_from(turn).unwrap_or(usize::MAX).saturating_mul(self.turn_tokens);
+        shape.prompt_tokens.saturating_add(more)
+    }
+
+    /// The number of the first request of a request's conversation, and which turn of it the request is, from 0. Each user holds
+    /// one conversation: the next turn comes as many requests later as there are users.
+    fn turn(&self, request: u64) -> (u64, u64) {
+        let users = if let Arrivals::Closed { users } = self.arrivals { u64::from(users.max(1)) } else { 1 };
+        let turn = request / users % u64::from(self.turns.max(1));
+        (request - turn * users, turn)
+    }
+
+    /// The prompt of request number `request`: seeded ids below `vocab_tokens`, others for each conversation.
     pub fn prompt(&self, request: u64, vocab_tokens: usize) -> Vec<TokenId> {
         let Some(shape) = self.shape(request) else { return Vec::new() };
         let own_tokens = shape.prompt_tokens.saturating_sub(shape.shared_prefix_tokens);
         // Requests count from 0, scenarios from the other end.
         let of_scenario = Random::seed_of(self.seed, u64::MAX - self.scenario(request) as u64);
         let mut prompt = seeded_ids(shape.shared_prefix_tokens, of_scenario, vocab_tokens);
-        prompt.extend(seeded_ids(own_tokens, Random::seed_of(self.seed, request), vocab_tokens));
+        let (conversation, _) = self.turn(request);
+        prompt.extend(seeded_ids(own_tokens, Random::seed_of(self.seed, conversation), vocab_tokens));
         prompt
     }
 

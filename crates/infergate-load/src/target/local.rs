@@ -92,6 +92,8 @@ impl<'a> LocalTarget<'a> {
                 output_tokens: plan.shape.output_tokens as usize,
                 shared_prefix_tokens: (shared as usize).min(prompt_tokens.saturating_sub(1)),
             }],
+            turns: plan.shape.turns,
+            turn_tokens: plan.shape.turn_tokens as usize,
             // Levels of a run must not find each other's prompts in a cache.
             seed: seed ^ plan.seed.rotate_left(17),
             compared: COMPARED,

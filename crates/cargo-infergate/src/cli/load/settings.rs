@@ -74,7 +74,7 @@ impl Settings {
             false => seed ^ start_unix_ns.map_or_else(unix_ns, Ok)?,
         };
         let context_tokens = prompt_flags.context.or(target.context_tokens());
-        let (scenarios, mut notes) = scaled(scenarios(prompt_flags, folder)?, context_tokens);
+        let (scenarios, notes) = scaled(scenarios(prompt_flags, folder)?, context_tokens);
         if !target.has_client() {
             ensure!(
                 start_unix_ns.is_none() && levels.ramp.is_none(),
@@ -85,13 +85,6 @@ impl Settings {
                 prompt_flags.dataset.is_none(),
                 "--dataset: a local engine is given made-up tokens; leave it out, or serve the engine and name its URL"
             );
-            let turns = scenarios.iter().filter(|scenario| scenario.turns > 1);
-            notes.extend(turns.map(|scenario| {
-                format!(
-                    "{}: only first turns are sent to a local engine; serve it to measure conversations",
-                    scenario.name
-                )
-            }));
         }
         let prompts = match &prompt_flags.dataset {
             Some(path) => Prompts::File(Arc::new(Dataset::read(path)?)),

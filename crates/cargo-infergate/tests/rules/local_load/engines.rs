@@ -26,7 +26,17 @@ pub fn ask(request: u64) -> Option<Ask> {
 
 pub fn plan(arrivals: Arrivals, stop: Stop, slots: u32) -> LevelPlan {
     let shape = RequestShape { prompt_tokens: 4, output_tokens: 2, shared_prefix_tokens: 0 };
-    LevelPlan { arrivals, stop, warm_up_requests: 0, slots, scenarios: vec![shape], seed: 1, compared: 3 }
+    LevelPlan {
+        arrivals,
+        stop,
+        warm_up_requests: 0,
+        slots,
+        scenarios: vec![shape],
+        turns: 1,
+        turn_tokens: 0,
+        seed: 1,
+        compared: 3,
+    }
 }
 
 /// A step computes prompts and tokens of all requests together, and takes 10 ms, whatever it computes.

@@ -99,6 +99,21 @@ fn prompts_are_unique_unless_a_prefix_is_shared() {
 }
 
 #[test]
+fn users_go_on_with_their_conversations() {
+    let plan = LevelPlan { turns: 3, turn_tokens: 5, compared: 100, ..closed(2, 8) };
+    let clock = VirtualClock::default();
+    let level = run(&mut FakeEngine::new(script(), clock.clone()), &clock, &plan).expect("runs");
+    let tokens: Vec<_> = level.records.iter().map(|record| (record.user, record.input_tokens)).collect();
+    let expected = [(0, 4), (1, 4), (0, 9), (1, 9), (0, 14), (1, 14), (0, 4), (1, 4)];
+    assert_eq!(tokens[..8], expected.map(|(user, tokens)| (user, Some(tokens))));
+    let prompt = |request| plan.prompt(request, 50_000);
+    assert!(prompt(2).starts_with(&prompt(0)) && prompt(4).starts_with(&prompt(2)), "each turn goes on");
+    assert_ne!(prompt(0), prompt(1), "a user's own");
+    assert_ne!(prompt(0), prompt(6), "and the next one is another");
+    assert!(plan.validate(16).is_ok() && plan.validate(15).is_err(), "the last turn has to fit");
+}
+
+#[test]
 fn scenarios_are_taken_in_turn() {
     let shape = |prompt_tokens, output_tokens| RequestShape { prompt_tokens, output_tokens, shared_prefix_tokens: 0 };
     let plan = LevelPlan { scenarios: vec![shape(4, 2), shape(8, 1), shape(2, 3)], ..closed(2, 8) };
