@@ -329,6 +329,6 @@ impl Measured for Between {
             ..EngineInfo::default()
         };
         let load_ns = u64::try_from(std::mem::take(&mut self.took).as_nanos()).unwrap_or(u64::MAX);
-        Ok(Loaded { engine, load_ns, devices: Vec::new(), benches })
+        Ok(Loaded { engine, load_ns, devices: Vec::new(), cost: None, benches })
     }
 }

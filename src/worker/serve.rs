@@ -65,7 +65,8 @@ impl Measured for Worker<'_> {
         let engine = self.factory.load(request)?;
         let load_ns = self.clock.now_ns() - start_ns;
         measure::ensure_reads(engine.as_ref(), prompt_text.as_deref())?;
-        let reply = Loaded { engine: engine.info(), load_ns, devices: engine.devices(), benches: Vec::new() };
+        let (devices, cost) = (engine.devices(), engine.cost());
+        let reply = Loaded { engine: engine.info(), load_ns, devices, cost, benches: Vec::new() };
         self.loaded = Some(LoadedEngine {
             engine,
             prompt_text,

@@ -76,7 +76,7 @@ impl Measured for Worker {
             dtype: "none".into(),
             ..EngineInfo::default()
         };
-        Ok(Loaded { engine, load_ns: 0, devices: Vec::new(), benches: vec![self.job.case] })
+        Ok(Loaded { engine, load_ns: 0, devices: Vec::new(), cost: None, benches: vec![self.job.case] })
     }
 
     fn prepare(&mut self, case: Case, known: Ids, _: Ids) -> Result<PreparedReply> {

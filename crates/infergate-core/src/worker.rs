@@ -76,7 +76,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
-use crate::engine::{Device, EngineInfo, LoadRequest, TokenId};
+use crate::engine::{Cost, Device, EngineInfo, LoadRequest, TokenId};
 use crate::load::{LevelPlan, WindowPlan};
 use crate::receipt::{Build, Idle, Machine, MemorySample, Output, Throughput, Work, output_sha256};
 
@@ -264,6 +264,8 @@ pub struct Loaded {
     /// Devices it computes on besides the processor.
     #[serde(default)]
     pub devices: Vec<Device>,
+    /// What a step costs; `None` where the engine does not say.
+    pub cost: Option<Cost>,
     /// The only cases there are, where they are benches; empty for an engine, which takes any case.
     #[serde(default)]
     pub benches: Vec<Case>,

@@ -3,6 +3,7 @@
 pub mod cost;
 pub mod crossing;
 pub mod repeats;
+pub mod roofline;
 pub mod slo;
 pub mod token_counts;
 pub mod values;

@@ -23,7 +23,7 @@ use super::machine_lock::{self, Kind};
 use super::outputs::{Kept, Written, code_of};
 use super::{output, outputs, pages, progress};
 use crate::config::current_folder;
-use crate::machine;
+use crate::machine::{self, probes};
 use drawer::{Stage, drawn};
 use infergate_judge::load::judge_with;
 use infergate_load::client::audit::audit;
@@ -39,7 +39,7 @@ use infergate_load::summary::slo::meets;
 use infergate_load::summary::summarise;
 use infergate_load::target::Target;
 use infergate_load::target::live::Live;
-use infergate_receipts::{LOAD_SCHEMA, Limit, LoadBaseline, LoadReceipt, read, timestamp, write_json};
+use infergate_receipts::{LOAD_SCHEMA, Limit, LoadBaseline, LoadReceipt, TargetRecord, read, timestamp, write_json};
 use infergate_report::inputs::Inputs;
 use infergate_report::terminal;
 use settings::{Settings, unix_ns};
@@ -183,6 +183,7 @@ fn begin(settings: &Settings, target: &dyn Target) -> Result<LoadReceipt> {
         notes: own.chain(settings.notes.iter().cloned()).collect(),
         tool: env!("CARGO_PKG_VERSION").into(),
         machine,
+        probes: None,
         targets,
         seed: settings.seed,
         prompt_seed: settings.prompt_seed,
@@ -331,7 +332,20 @@ impl Run<'_> {
         self.receipt.levels.push(level);
         self.done += 1;
         self.kept.keep(self.receipt);
+        self.probe()?;
         Ok(is_answered || self.is_cancelled())
+    }
+
+    /// Looks what the hardware gives, where the engine says what of it a step needs.
+    fn probe(&mut self) -> Result<()> {
+        let [TargetRecord::Local { threads, cost: Some(_), .. }] = self.receipt.targets[..] else { return Ok(()) };
+        let probed = probes::in_process(&this_program()?, threads, self.cancelled);
+        // Who ends the run wants what there was before.
+        if !self.is_cancelled() {
+            let probed = probed?;
+            self.receipt.probes = Some(self.receipt.probes.map_or(probed, |best| best.best_of(probed)));
+        }
+        Ok(())
     }
 
     fn stage(&self, label: String, stop: Option<Stop>) -> (Stage, Arc<Live>) {

@@ -173,7 +173,7 @@ impl Measured for Worker {
         };
         let benches = self.cases()?.into_iter().map(|(case, ..)| case).collect();
         let load_ns = u64::try_from(begun.elapsed().as_nanos())?;
-        Ok(Loaded { engine, load_ns, devices: Vec::new(), benches })
+        Ok(Loaded { engine, load_ns, devices: Vec::new(), cost: None, benches })
     }
 
     fn prepare(&mut self, case: Case, known: Ids, _: Ids) -> Result<PreparedReply> {

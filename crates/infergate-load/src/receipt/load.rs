@@ -3,14 +3,14 @@
 use std::str::FromStr;
 
 use anyhow::{Context as _, Result, ensure};
-use infergate_core::engine::EngineInfo;
+use infergate_core::engine::{Cost, EngineInfo};
 pub use infergate_core::load::BatchRecord;
 use infergate_core::load::{Arrivals, RequestRecord, Stop, Window};
 use infergate_core::stats::{percentile, quantile};
 use serde::{Deserialize, Serialize};
 
 use super::{Limit, Scenario};
-use infergate_core::receipt::{Build, Format, Machine};
+use infergate_core::receipt::{Build, Format, Machine, Probes};
 
 /// Schema name of a [`LoadReceipt`].
 pub const LOAD_SCHEMA: &str = "infergate.load/1";
@@ -42,6 +42,8 @@ pub struct LoadReceipt {
     pub tool: String,
     /// Where the client ran.
     pub machine: Machine,
+    /// The most that the hardware gave, of a probe after each level; `null` for servers, and an engine that does not say its cost.
+    pub probes: Option<Probes>,
     /// What was asked: one, or several that requests went to in turn.
     pub targets: Vec<TargetRecord>,
     /// Seed of arrivals.
@@ -129,6 +131,8 @@ pub enum TargetRecord {
         threads: usize,
         /// Time to load the model, nanoseconds.
         load_ns: u64,
+        /// What a step costs; `null` where the engine does not say.
+        cost: Option<Cost>,
     },
 }
 

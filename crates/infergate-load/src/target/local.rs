@@ -52,6 +52,7 @@ impl<'a> LocalTarget<'a> {
             build: Box::new(hello.build),
             threads: request.threads,
             load_ns: loaded.load_ns,
+            cost: loaded.cost,
         };
         Ok(Self { client, record, context_tokens, open_slots, begun: Instant::now(), is_warm: false })
     }

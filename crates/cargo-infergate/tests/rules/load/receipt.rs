@@ -21,6 +21,7 @@ pub fn sound() -> LoadReceipt {
         notes: vec!["a note".into()],
         tool: "0.1.0".into(),
         machine: Machine { class: "linux-x86_64-amd-epyc-2".into(), ..Machine::default() },
+        probes: None,
         targets: vec![TargetRecord::Endpoint {
             name: String::new(),
             url: "http://127.0.0.1:8000/v1/chat/completions".into(),

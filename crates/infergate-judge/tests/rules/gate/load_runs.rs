@@ -18,6 +18,7 @@ pub fn run(day: u32, percent: u64) -> LoadReceipt {
         notes: Vec::new(),
         tool: "0.1.0".into(),
         machine: Machine { class: "linux-x86_64-amd-epyc-2".into(), ..Machine::default() },
+        probes: None,
         targets: vec![TargetRecord::Endpoint {
             name: String::new(),
             url: "http://secret.example:8000/v1/chat/completions".into(),

@@ -1,17 +1,22 @@
 //! What to do about the numbers of a load run, by rules: each says the number it rests on, and there is none without.
 
 use infergate_core::stats::samples_needed;
+use infergate_load::summary::roofline::{Roofline, roofline};
+use infergate_receipts::TargetRecord;
 
-use super::{at_load, cost, ends};
+use super::{at_load, at_most_users, cost, ends};
 use crate::load::{Metric, Point, SLUGGISH_NS, View, WAITED_FOR_NS, unusable};
 use crate::model::{Section, Unit};
 use crate::units::times;
 
 /// The rules, in the order they are read. A new one is a function and a line.
-const RULES: &[fn(&View<'_>) -> Option<String>] = &[comfortable, queueing, rate_limit, price_of_speed, more_requests];
+const RULES: &[fn(&View<'_>) -> Option<String>] =
+    &[comfortable, queueing, bottleneck, rate_limit, price_of_speed, more_requests];
 
 /// Users who are twice as many and get less than this part more together stand in a queue.
 const GROWTH: f64 = 0.10;
+/// Of the output that users would get alone, and of the time: less than this part is not most of it.
+const MOST: f64 = 0.5;
 
 /// Nothing of a run that is not to be used, or without tokens.
 pub fn topic(view: &View<'_>) -> Option<Section> {
@@ -48,6 +53,30 @@ fn queueing(view: &View<'_>) -> Option<String> {
         is_queue.then(|| format!("Add capacity beyond {few}: {more} get {output} the output and {wait} the TTFT"))
     };
     view.series().into_iter().find_map(|series| view.line(series).windows(2).find_map(begins))
+}
+
+/// What takes most of the time where the most users get less than half of what each would get alone.
+fn bottleneck(view: &View<'_>) -> Option<String> {
+    let probes = view.receipt.probes.as_ref()?;
+    let [TargetRecord::Local { cost: Some(cost), .. }] = &view.receipt.targets[..] else { return None };
+    let known = at_most_users(view).into_iter().filter_map(|point| {
+        Some((point, view.scaling(point)?, roofline(view.record(point)?, cost, probes)?))
+    });
+    let (point, scaling, Roofline { memory, compute }) =
+        known.filter(|(_, scaling, _)| *scaling < MOST).min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (remedy, bottleneck) = if memory + compute < MOST {
+        ("Profile the engine", "neither memory bandwidth nor compute explains it")
+    } else if memory > compute {
+        ("Use smaller weights", "memory bandwidth is the likely bottleneck")
+    } else {
+        ("Use more cores or shorter prompts", "compute is the likely bottleneck")
+    };
+    let place = view.place_name(point);
+    let [scaling, memory, compute] = [scaling, memory, compute].map(|share| Unit::Fraction.show(share));
+    Some(format!(
+        "{remedy}: scaling is {scaling} at {place}, and {bottleneck} (as fast as the probes, memory reads would take {memory} of \
+         the time and arithmetic {compute})"
+    ))
 }
 
 /// What the server's rate limit costs at the lowest load that it shapes.

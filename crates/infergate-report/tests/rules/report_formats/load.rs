@@ -1,7 +1,8 @@
 //! What a load receipt says in a report, on runs whose times are known.
 
+use infergate_core::engine::{Cost, EngineInfo};
 use infergate_core::load::{Arrivals, FailureClass, Spacing};
-use infergate_receipts::{LoadReceipt, Outcome, Price};
+use infergate_receipts::{Build, LoadReceipt, Outcome, Price, Probes, TargetRecord};
 use infergate_report::model::{Block, Cell, Finding, Report, Table, Tone};
 use infergate_report::topics::report;
 
@@ -89,6 +90,59 @@ fn scaling_is_against_one_user_alone() {
     let mut receipt = even();
     receipt.levels.remove(0);
     assert_eq!(row(&of(receipt), 0), [Some(50.0), None], "nobody was alone");
+}
+
+/// The piece of advice that says `what`.
+fn advice(receipt: LoadReceipt, what: &str) -> Option<String> {
+    let report = of(receipt);
+    let blocks = report.section("load_advice").map_or(&[][..], |section| &section.blocks);
+    let lists = blocks.iter().filter_map(|block| if let Block::List(list) = block { Some(list) } else { None });
+    lists.flatten().find(|said| said.contains(what)).cloned()
+}
+
+/// Two users who get 20 % of what each gets alone from an engine whose step reads `step_bytes` and whose prompts take
+/// `prompt_flops` a token, on hardware that does 1e9 of each a second.
+fn crowded(step_bytes: f64, prompt_flops: f64) -> LoadReceipt {
+    let cost = Cost {
+        decode_bytes_fixed: step_bytes,
+        decode_bytes_per_context_token: 0.0,
+        prefill_flops_per_token: prompt_flops,
+        prefill_flops_per_pair: 0.0,
+    };
+    let target = TargetRecord::Local {
+        name: String::new(),
+        engine: Box::new(EngineInfo::default()),
+        build: Box::new(Build::default()),
+        threads: 1,
+        load_ns: 1,
+        cost: Some(cost),
+    };
+    let levels = vec![
+        level(0, 1, 30, |_| Answers::new(100, 20, 4)),
+        // A first step of both users after 500 ms, and three more.
+        level(0, 2, 30, |_| Answers::new(500, 100, 4)),
+    ];
+    let probes = Probes { memory_read_bytes_per_s: 1e9, fma_flops_per_s: 1e9, scalar_ops_per_s: 1e9 };
+    let receipt = receipt(vec![target], vec![Scenario::plain("chatbot", 20, 4)], levels);
+    LoadReceipt { probes: Some(probes), ..receipt }
+}
+
+#[test]
+fn the_likely_bottleneck_is_what_takes_most_of_the_time() {
+    // Four steps of 120 ms in 800; prompts of 20 tokens, two at once, in 480 of 800 ms, and decoding in 9 %; four of 10 ms.
+    for (bytes, flops, what, shares) in [
+        (1.2e8, 0.0, "memory bandwidth is", ["60 %", "0 %"]),
+        (0.0, 1.2e7, "compute is", ["0 %", "69 %"]),
+        (1e7, 0.0, "neither", ["5 %", "0 %"]),
+    ] {
+        let said = advice(crowded(bytes, flops), what).unwrap_or_else(|| panic!("{what}"));
+        assert!(said.contains("20 %") && shares.iter().all(|share| said.contains(share)), "{said}");
+    }
+    let unknown = LoadReceipt { probes: None, ..crowded(1.2e8, 0.0) };
+    assert_eq!(advice(unknown, "memory bandwidth"), None, "nobody probed");
+    assert_eq!(advice(crowded(1e9, 0.0), "memory bandwidth"), None, "more than all of the time");
+    let even = LoadReceipt { levels: even().levels, ..crowded(1e7, 0.0) };
+    assert_eq!(advice(even, "neither"), None, "each user gets as much as one alone");
 }
 
 #[test]

@@ -120,6 +120,7 @@ pub fn receipt(targets: Vec<TargetRecord>, scenarios: Vec<Scenario>, levels: Vec
         notes: vec!["a note".into()],
         tool: "0.1.0".into(),
         machine: Machine { class: "linux-x86_64-amd-epyc-2".into(), cpu_model: "EPYC".into(), ..Machine::default() },
+        probes: None,
         targets,
         seed: 1,
         prompt_seed: 1,
