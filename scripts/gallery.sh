@@ -15,7 +15,7 @@ report() {
 for name in "${names[@]}"; do
     receipt=docs/gallery/$name.json
     case $name in
-    request) report "$receipt" --format md,html --targets 'decode/* tokens_per_s > 20' ;;
+    request) report "$receipt" --format md,html --show-prompt --targets 'decode/* tokens_per_s > 20' ;;
     latency)
         report docs/gallery/latency-before.json "$receipt" --format md,html --targets 'decode/* tokens_per_s > 20' \
             --targets 'prefill/p128 ttft_ms < 2500' --targets 'prefill/p768 ttft_ms < 10000' --targets '* cv_percent < 20'

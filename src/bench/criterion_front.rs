@@ -33,7 +33,7 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
     let cases = grid(engine.as_ref(), config)?;
 
     let measured = !(arguments.list || arguments.test || arguments.load_baseline);
-    let mut recorder = Recorder::new(config, engine.as_ref());
+    let mut recorder = Recorder::new(config, engine.as_ref())?;
     if let Some(case) = cases.iter().find(|case| measured && arguments.names(&case.to_string())) {
         let tokenize_ns = measure::first_tokenize_ns(engine.as_ref(), &clock, &text, case.prompt_tokens())?;
         let prompt = measure::fixed_prompt(engine.as_ref(), &text, case.prompt_tokens(), config.seed)?;

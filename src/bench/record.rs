@@ -10,7 +10,7 @@ use crate::measure::Prepared;
 use infergate_core::config::Config;
 use infergate_core::printable::printable;
 use infergate_core::receipt::{CaseRecord, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp, write_json};
-use infergate_core::{build_info, machine};
+use infergate_core::{build_info, machine, sha256};
 
 /// Collects what one process measured.
 pub struct Recorder {
@@ -22,29 +22,25 @@ pub struct Recorder {
 
 impl Recorder {
     /// An empty receipt for this machine, build and engine.
-    pub fn new(config: &Config, engine: &dyn Engine) -> Self {
+    ///
+    /// # Errors
+    /// A prompt text that cannot be read.
+    pub fn new(config: &Config, engine: &dyn Engine) -> Result<Self> {
         let mut build = build_info::build();
         (build.commit, build.dirty) = build_info::git(std::path::Path::new("."));
         let receipt = Receipt {
             schema: RECEIPT_SCHEMA.into(),
             created: timestamp(),
-            partial: false,
-            invalid: Vec::new(),
             tool: env!("CARGO_PKG_VERSION").into(),
             machine: machine::detect().with_devices(engine.devices()),
             build,
             engine: engine.info(),
             threads: config.threads,
             seed: config.seed,
-            probes: None,
-            cases: Vec::new(),
-            cold: Vec::new(),
-            warm: Vec::new(),
-            memory: None,
-            held: std::collections::BTreeMap::new(),
-            wall_ns: None,
+            prompt_text_sha256: config.own_prompt_text()?.map(sha256::of),
+            ..Receipt::default()
         };
-        Self { receipt, path: config.target_folder().join("bench.json"), said: false }
+        Ok(Self { receipt, path: config.target_folder().join("bench.json"), said: false })
     }
 
     /// The process's first time to first token.

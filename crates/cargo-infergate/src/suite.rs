@@ -12,6 +12,7 @@ use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::engine::LoadRequest;
 use infergate_core::iterations::{LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, fitting_iterations};
 use infergate_core::progress::Progress;
+use infergate_core::sha256;
 use infergate_core::worker::{
     Capability, Client, PreparedReply, Program, Sampling, Timeouts, WorkerError, WorkerFile, ensure_not,
 };
@@ -110,6 +111,7 @@ impl<'a> Suite<'a> {
             created: timestamp(),
             threads: request.load.threads,
             seed: request.load.seed,
+            prompt_text_sha256: request.prompt_text.as_deref().map(sha256::of),
             ..Receipt::default()
         };
         Ok(Self {

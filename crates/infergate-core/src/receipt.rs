@@ -53,6 +53,8 @@ pub struct Receipt {
     pub threads: usize,
     /// Seed of synthetic weights and prompts.
     pub seed: u64,
+    /// SHA-256 of the user's own text that prompts were cut from, hex; `null` for the one that comes with infergate.
+    pub prompt_text_sha256: Option<String>,
     /// What the hardware gave just before and after the suite.
     pub probes: Option<ProbePair>,
     /// One per case, in suite order.

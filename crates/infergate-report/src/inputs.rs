@@ -21,6 +21,8 @@ pub struct Inputs {
     /// What is derived of [`load`](Self::load) once somebody asks for it.
     pub load_points: OnceLock<Vec<Point>>,
     pub verdict: Option<Verdict>,
+    /// The text that prompts of `head` were cut from, where the report is to show them.
+    pub prompt_text: Option<String>,
     /// Whoever is judged wrote the files; the verdict was reached here.
     pub pull_request: bool,
     /// Where this run stands on the web.

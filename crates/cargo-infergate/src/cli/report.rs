@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
@@ -11,6 +11,8 @@ use super::outputs::{self, Written};
 use super::pages;
 use super::paired_gate::find_calibration;
 use crate::config::Config;
+use infergate_core::config::Config as Measured;
+use infergate_core::sha256;
 use infergate_judge::memory;
 use infergate_judge::paired::{Policy, judge, missing, own_errors};
 use infergate_receipts::{
@@ -47,6 +49,9 @@ pub struct Report {
     /// The commit where the pull request left its target; a receipt of another one is refused
     #[arg(long, value_name = "COMMIT", requires = "pull_request")]
     base: Option<String>,
+    /// Show how the single request's prompt begins, drawn again from the seed or the text of --prompt: no receipt holds it
+    #[arg(long)]
+    show_prompt: bool,
     /// Write the report's tables here, as JSON; - is stdout, which then has nothing else
     #[arg(long)]
     json: Option<PathBuf>,
@@ -56,7 +61,7 @@ pub struct Report {
 
 impl TakesKeys for Report {
     fn keys() -> Vec<Arg> {
-        flags::some(&["targets"])
+        flags::some(&["targets", "prompt"])
     }
 }
 
@@ -74,10 +79,13 @@ fn below() -> String {
 }
 
 pub fn run(options: &Report) -> Result<i32> {
-    let Report { files, out, format, pull_request, head, base, json, keys } = options;
+    let Report { files, out, format, pull_request, head, base, show_prompt, json, keys } = options;
     outputs::begin(&[("FILE", files)], None, json.as_deref())?;
     let config = keys.config()?;
-    let inputs = inputs(files, &config, *pull_request, [base, head])?;
+    let mut inputs = inputs(files, &config, *pull_request, [base, head])?;
+    if *show_prompt {
+        inputs.prompt_text = Some(prompt_text(&inputs, &config.measured)?);
+    }
     let mut written = Written::default();
     if let Some(folder) = out {
         written.note(pages::write(folder, &inputs, format, files));
@@ -86,6 +94,20 @@ pub fn run(options: &Report) -> Result<i32> {
         written.json(Some(json), &document(&topics::report(&inputs)));
     }
     Ok(written.code(0))
+}
+
+/// The text that the run's prompts were cut from.
+///
+/// # Errors
+/// No run; another text than its own.
+fn prompt_text(inputs: &Inputs, config: &Measured) -> Result<String> {
+    let run = inputs.head.as_ref().context("--show-prompt: these files hold no single request; give a receipt")?;
+    let own = config.own_prompt_text()?;
+    ensure!(
+        own.as_deref().map(sha256::of) == run.prompt_text_sha256,
+        "--show-prompt: the run had another prompt text; name its file as --prompt, or set no prompt if it had the usual one"
+    );
+    config.prompt_text()
 }
 
 /// Reads all of them, and judges what can be. Those of a `pull_request`, whose base and head are `commits`, were written by whoever is

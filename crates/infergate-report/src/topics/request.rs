@@ -3,6 +3,8 @@
 use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Chart, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Unit};
 use infergate_core::case::Phase;
+use infergate_core::prompt::seeded_ids;
+use infergate_core::receipt::output_sha256;
 use infergate_core::trace::Times;
 use infergate_receipts::{CaseRecord, Metric, Receipt, TtftParts};
 
@@ -51,7 +53,8 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             "One real request of {}: of {} requests the one whose E2E is the middle one.",
             request.record.id, request.requests
         );
-        section = section.with([chosen]).with([figures(&request), tokens(&request)]);
+        let prompt = inputs.prompt_text.as_ref().map(|text| ("prompt", prompt(receipt, request.record, text)));
+        section = section.with([chosen]).with([figures(&request), tokens(&request, prompt)]);
         section =
             section.with(timeline(&request.record.id.to_string(), &request.token_ns)).with([gaps_chart(&request)]);
     }
@@ -82,18 +85,29 @@ fn figures(request: &Request<'_>) -> Table {
 }
 
 /// One request at a time is measured, so nothing is padded.
-fn tokens(request: &Request<'_>) -> Table {
+fn tokens(request: &Request<'_>, prompt: Option<(&'static str, Cell)>) -> Table {
     let tokens = |count: usize| Cell::of(count, Unit::Tokens);
-    let (prompt, output) = (tokens(request.record.id.prompt_tokens()), request.record.id.output_tokens());
+    let (input, output) = (tokens(request.record.id.prompt_tokens()), request.record.id.output_tokens());
     let text = request.record.text.as_ref().map_or(Cell::Missing(Missing::NotKept), |text| Cell::foreign(text));
-    let facts = vec![
+    let facts = [
         ("batch size", 1.into()),
-        ("input tokens, with padding and without", prompt),
+        ("input tokens, with padding and without", input),
         ("output tokens requested, at most", tokens(output)),
         ("output tokens", tokens(request.token_ns.len())),
         ("text produced", text),
     ];
-    Table::facts("tokens", "Tokens", facts)
+    Table::facts("tokens", "Tokens", prompt.into_iter().chain(facts).collect())
+}
+
+/// A case's prompt, drawn again: the ids of the seed where these are what was sent, else its text, which begins as `text` does.
+fn prompt(receipt: &Receipt, record: &CaseRecord, text: &str) -> Cell {
+    let ids = seeded_ids(record.id.prompt_tokens(), receipt.seed, receipt.engine.vocab_tokens);
+    if record.output.prompt_sha256.as_ref() == Some(&output_sha256(&ids)) {
+        let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+        return Cell::foreign(&format!("token ids {}", ids.join(" ")));
+    }
+    let has_tokenizer = receipt.cold.iter().any(|start| start.tokenize_ns.is_some());
+    if has_tokenizer { Cell::foreign(text) } else { Cell::Missing(Missing::NoTokenizer) }
 }
 
 /// A kind of start, and all of it.

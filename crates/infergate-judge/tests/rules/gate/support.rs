@@ -44,6 +44,7 @@ pub fn run(cases: &[(&str, &[u64])]) -> Receipt {
         },
         threads: 2,
         seed: 0,
+        prompt_text_sha256: None,
         probes: None,
         cases: cases.iter().map(|(id, times_ns)| record(id, times_ns)).collect(),
         cold: Vec::new(),

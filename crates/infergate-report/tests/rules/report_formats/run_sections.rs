@@ -2,7 +2,8 @@
 
 use infergate_core::case::Case;
 use infergate_core::engine::Device;
-use infergate_receipts::{CaseRecord, ProcessSamples, Receipt, TtftParts};
+use infergate_core::prompt::seeded_ids;
+use infergate_receipts::{CaseRecord, ProcessSamples, Receipt, TtftParts, output_sha256};
 use infergate_report::inputs::Inputs;
 use infergate_report::model::{Cell, Report, Table};
 use infergate_report::topics::report;
@@ -78,6 +79,28 @@ fn starts_have_a_range_and_a_request_its_limit() {
         |what: &str| tokens.rows.iter().find(|row| row.cells[0].shown() == what).map(|row| row.cells[1].shown());
     assert_eq!(of_row("output tokens requested, at most").as_deref(), Some("4"));
     assert_eq!(of_row("output tokens").as_deref(), Some("4"));
+}
+
+#[test]
+fn a_prompt_is_drawn_again_where_it_is_asked_for() {
+    let mut receipt = receipt();
+    receipt.cases = vec![case("generate/p8-o4", &[40; 3])];
+    let shown = |receipt: &Receipt, text: Option<&str>| {
+        let prompt_text = text.map(str::to_owned);
+        let report = report(&Inputs { head: Some(receipt.clone()), prompt_text, ..Inputs::new("cargo infergate") });
+        let tokens = table(&report, "request", "tokens");
+        tokens.rows.iter().find(|row| row.cells[0].shown() == "prompt").map(|row| row.cells[1].shown())
+    };
+    let text = Some("An increasing sequence: one,");
+    receipt.cold = vec![TtftParts { tokenize_ns: Some(1), ..start(10) }];
+    assert_eq!(shown(&receipt, None), None, "off by default");
+    assert_eq!(shown(&receipt, text).as_deref(), text);
+    receipt.cold.clear();
+    assert_ne!(shown(&receipt, text).as_deref(), text, "nothing says that the run had a text");
+    let ids = seeded_ids(8, receipt.seed, receipt.engine.vocab_tokens);
+    receipt.cases[0].output.prompt_sha256 = Some(output_sha256(&ids));
+    let shown = shown(&receipt, text).expect("ids");
+    assert!(ids.iter().all(|id| shown.split(' ').any(|word| word == id.to_string())), "{shown}");
 }
 
 /// Each figure grows with the prompt of the phase that tells it best, beside the length of the answer.
