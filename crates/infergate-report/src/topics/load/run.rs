@@ -35,15 +35,11 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
 
 fn facts(view: &View<'_>) -> Table {
     let receipt = view.receipt;
-    let mut loads: Vec<String> = receipt.levels.iter().map(|level| level.arrivals.name()).collect();
-    loads.dedup();
     let facts = vec![
         ("began", Cell::foreign(&receipt.created)),
         ("infergate", Cell::foreign(&receipt.tool)),
         ("client", Cell::foreign(&receipt.machine.class)),
-        ("client's processor", Cell::foreign(&receipt.machine.cpu_model)),
         ("seed", receipt.seed.to_string().into()),
-        ("levels", Cell::foreign(&loads.join(", "))),
     ];
     Table::facts("run", "Run", facts)
 }

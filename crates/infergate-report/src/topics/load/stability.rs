@@ -1,20 +1,18 @@
 //! Whether a run was the same from its begin to its end: the medians of each quarter of a level's measured requests.
 
 use infergate_core::load::RequestRecord;
-use infergate_core::stats::samples_needed;
 use infergate_load::summary::counted_requests;
 use infergate_load::summary::values::Values;
 
 use crate::load::{Metric, Point, View};
-use crate::model::{Cell, Finding, Missing, Rows, Section, Unit};
+use crate::model::{Cell, Finding, Rows, Section, Unit};
 use crate::units;
 
-const ABOUT: &str = "The measured requests of each level in four parts of as many each, in the order of their starts.";
+const ABOUT: &str = "Each level's measured requests in four equal parts, in the order of their starts.";
 /// What is followed over the run.
 const FOLLOWED: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
 /// Parts of the requests that are compared with each other, as columns.
-const QUARTERS: [(&str, &str); 4] =
-    [("first", "first quarter"), ("second", "second"), ("third", "third"), ("fourth", "fourth")];
+const QUARTERS: [&str; 4] = ["first", "second", "third", "fourth"];
 /// Quarters whose medians differ by more than this part are worth a word.
 const STEADY: f64 = 0.10;
 
@@ -22,31 +20,29 @@ const STEADY: f64 = 0.10;
 struct Course<'a> {
     point: &'a Point,
     metric: Metric,
-    medians: [Cell; QUARTERS.len()],
+    medians: Vec<f64>,
+    /// From the smallest to the largest median.
+    change: f64,
 }
 
-impl Course<'_> {
-    /// The largest of the four medians against the smallest; `None` where one of them is not known.
-    fn change(&self) -> Option<f64> {
-        let known = self.medians.iter().map(|median| Some(median.quantity()?.value)).collect::<Option<Vec<f64>>>()?;
-        let (least, most) = (known.iter().copied().reduce(f64::min)?, known.iter().copied().reduce(f64::max)?);
-        (least > 0.0).then(|| most / least - 1.0)
+impl<'a> Course<'a> {
+    /// `None` where a quarter has too few requests.
+    fn of(point: &'a Point, metric: Metric, quarters: &[Vec<&RequestRecord>]) -> Option<Self> {
+        let medians = quarters.iter().map(|quarter| Values::of_metric(quarter, metric).at(0.5));
+        let medians: Vec<f64> = medians.collect::<Option<_>>()?;
+        let (least, most) = (medians.iter().copied().reduce(f64::min)?, medians.iter().copied().reduce(f64::max)?);
+        (least > 0.0).then(|| Self { point, metric, medians, change: most / least - 1.0 })
     }
 
     fn is_notable(&self) -> bool {
-        self.change().is_some_and(|change| change > STEADY)
+        self.change > STEADY
     }
 }
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
-    let measured = view.points.iter().filter(|point| point.summary.started > 0);
-    let courses = measured.flat_map(|point| {
+    let courses = view.points.iter().flat_map(|point| {
         let quarters = quarters(view, point);
-        FOLLOWED.map(|metric| Course {
-            point,
-            metric,
-            medians: quarters.each_ref().map(|quarter| median(quarter, metric)),
-        })
+        FOLLOWED.into_iter().filter_map(move |metric| Course::of(point, metric, &quarters))
     });
     let courses: Vec<Course<'_>> = courses.collect();
     let mut rows = view.lead_of_point(Rows::of("quarters", "", &courses), |course| course.point).words(
@@ -54,11 +50,11 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         "figure",
         |course| format!("{} P50", course.metric.short()),
     );
-    for (at, (id, title)) in QUARTERS.iter().enumerate() {
-        rows = rows.numbers(id, *title, |course| course.medians[at].clone());
+    for (at, quarter) in QUARTERS.into_iter().enumerate() {
+        rows = rows.numbers(quarter, quarter, |course| Cell::of(course.medians[at], Unit::of(course.metric)));
     }
     let table = rows
-        .numbers("change", "most / least", |course| Cell::number(course.change(), Unit::Change, Missing::Undefined))
+        .numbers("change", "most / least", |course| Cell::of(course.change, Unit::Change))
         .about("of the four, less one")
         .notable(|course| course.is_notable())
         .table();
@@ -79,26 +75,14 @@ fn quarters<'a>(view: &View<'a>, point: &Point) -> [Vec<&'a RequestRecord>; QUAR
     quarters
 }
 
-fn median(quarter: &[&RequestRecord], metric: Metric) -> Cell {
-    let values = Values::of_metric(quarter, metric);
-    let (needed, found) = (samples_needed(0.5).unwrap_or(usize::MAX), values.requests);
-    let why = match found < needed {
-        true => Missing::TooFew { what: "requests", needed, found },
-        false => Missing::AmongFailed { failed: values.failed, requests: found + values.failed },
-    };
-    Cell::number(values.at(0.5), Unit::of(metric), why)
-}
-
 fn finding(view: &View<'_>, courses: &[Course<'_>]) -> Option<Finding> {
     let notable = courses.iter().filter(|course| course.is_notable());
-    let known = notable.filter_map(|course| Some((course, course.change()?)));
-    let (course, change) = known.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let said = format!(
+    let course = notable.max_by(|a, b| a.change.total_cmp(&b.change))?;
+    Some(Finding::warn(format!(
         "Between quarters of a level {} of {} changes most, by {} (steady is up to {})",
         course.metric.short(),
         view.place_name(course.point),
-        units::change(change),
+        units::change(course.change),
         Unit::Fraction.show(STEADY)
-    );
-    Some(Finding::warn(said))
+    )))
 }

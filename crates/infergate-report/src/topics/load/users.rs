@@ -111,13 +111,13 @@ fn chart(view: &View<'_>, metric: Metric) -> Chart {
     let lines = lines(view, Unit::of(metric), |point| point.p50(metric));
     let (mut layers, mut band) = (Vec::new(), "");
     if let [series] = view.series()[..] {
-        band = ", the band reaches from P25 to P75";
         let known = view.line(series).into_iter().filter_map(|point| {
             let spread = point.spread(metric);
             Some(Stretch { x: point.load(), low: spread.at(Rank::P25)?, high: spread.at(Rank::P75)? })
         });
         let stretches: Vec<Stretch> = known.collect();
         if !stretches.is_empty() {
+            band = ", the band reaches from P25 to P75";
             layers.push(Layer::new("P25 to P75", Look::head(), Marks::Area(stretches)));
         }
     }
@@ -178,11 +178,14 @@ pub fn ranges(view: &View<'_>) -> Option<Section> {
     Some(section.with(RANGES.map(|metric| range(view, metric))).with(RANGES.map(|metric| band(view, metric))))
 }
 
+/// The scenarios with the smallest and the largest median at each load.
+fn extremes<'a>(view: &View<'a>, metric: Metric) -> Vec<[(&'a Point, f64); 2]> {
+    view.loads().into_iter().filter_map(|load| ends(at_load(view, load), |point| point.p50(metric))).collect()
+}
+
 /// The band between the scenarios, over the load.
 fn band(view: &View<'_>, metric: Metric) -> Chart {
-    let unit = Unit::of(metric);
-    let ranges = view.loads().into_iter().filter_map(|load| ends(at_load(view, load), |point| point.p50(metric)));
-    let ranges: Vec<[(&Point, f64); 2]> = ranges.collect();
+    let (unit, ranges) = (Unit::of(metric), extremes(view, metric));
     let line = |name: &str, end: usize| {
         let places = ranges.iter().map(|ends| view.place(ends[end].0, ends[end].1, unit)).collect();
         Layer::new(name, Look::nth(end), Marks::MarkedLine(places))
@@ -202,9 +205,8 @@ fn band(view: &View<'_>, metric: Metric) -> Chart {
 fn range(view: &View<'_>, metric: Metric) -> Table {
     let median = |value: f64| Cell::of(value, Unit::of(metric));
     let scenario = |point: &Point| Cell::foreign(&view.series_name(point.series));
-    let loads = view.loads().into_iter();
-    let ranges = loads.filter_map(|load| ends(at_load(view, load), |point| point.p50(metric)));
-    view.loads_of(Rows::of(metric.key(), capital(metric.long()), ranges), |[(point, _), _]| point.arrivals)
+    let rows = Rows::of(metric.key(), capital(metric.long()), extremes(view, metric));
+    view.loads_of(rows, |[(point, _), _]| point.arrivals)
         .numbers("least", "smallest P50", |[(_, least), _]| median(*least))
         .words("least_of", "of", |[(point, _), _]| scenario(point))
         .numbers("most", "largest P50", |[_, (_, most)]| median(*most))
