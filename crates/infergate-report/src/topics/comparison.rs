@@ -3,11 +3,12 @@
 use crate::figures;
 use crate::inputs::Inputs;
 use crate::model::{Cell, Missing, Rows, Section, Unit};
+use crate::units;
 use infergate_core::case::{Case, Phase};
 use infergate_receipts::{Metric, Receipt};
 
-const ABOUT: &str = "Both runs were measured at their own time: on a shared machine the times of two hours differ by tens of percent. \
-                     A case that one run lacks stands beside the one of its phase with the closest prompt length.";
+const ABOUT: &str = "On a shared machine the times of two hours differ by tens of percent. A case that one run lacks stands beside the \
+                     one of its phase with the closest prompt length.";
 
 /// A figure of a case of this run, and the case of the earlier run that stands beside it.
 type Beside = (Metric, Case, Case);
@@ -15,17 +16,28 @@ type Beside = (Metric, Case, Case);
 /// A line a figure of each case.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let (base, head) = (inputs.base.as_ref()?, inputs.head.as_ref()?);
-    let figures = head.cases.iter().flat_map(|case| {
+    let rows = head.cases.iter().flat_map(|case| {
         let beside = nearest(base, case.id).filter(|beside| nearest(head, *beside) == Some(case.id));
         figures::of_phase(case.id.phase()).iter().filter_map(move |metric| Some((*metric, case.id, beside?)))
     });
+    let rows: Vec<Beside> = rows.collect();
     let of = |run: &Receipt, metric, id| {
         let case = run.cases.iter().find(|case| case.id == id)?;
         figures::summary(metric, case)
     };
     let before = |(metric, _, beside): &Beside| of(base, *metric, *beside);
     let after = |(metric, id, _): &Beside| of(head, *metric, *id);
-    let table = Rows::of("comparison", "", figures)
+    let longer = |(_, id, beside): &Beside| id.prompt_tokens() as f64 / beside.prompt_tokens() as f64;
+    let lengths = rows.iter().filter(|(metric, id, beside)| *metric == Metric::Ttft && id != beside).filter_map(|row| {
+        let (prompt, ttft) = (longer(row), after(row)? / before(row)?);
+        let is_between = (prompt.min(1.0)..=prompt.max(1.0)).contains(&ttft);
+        let how = if is_between { "consistent" } else { "the length alone does not explain it" };
+        let (_, id, beside) = row;
+        let [prompt, ttft] = [prompt, ttft].map(units::times);
+        Some(format!("{id} beside {beside}: the prompt is {prompt} as long, and TTFT {ttft}: {how}"))
+    });
+    let lengths: Vec<String> = lengths.collect();
+    let table = Rows::of("comparison", "", rows)
         .words("case", "case", |(_, id, _)| id.to_string())
         .words(
             "beside",
@@ -42,13 +54,10 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             let change = before(row).zip(after(row)).map(|(before, after)| after / before - 1.0);
             Cell::number(change, Unit::Change, Missing::NoBase)
         })
-        .numbers("prompt", "prompt", |(_, id, beside)| {
-            let times = id.prompt_tokens() as f64 / beside.prompt_tokens() as f64;
-            Cell::known((beside != id).then_some(times), Unit::Times)
-        })
-        .about("its length against the earlier case's: a TTFT that grows by less is consistent with it")
+        .numbers("prompt", "prompt", |row| Cell::known((row.1 != row.2).then(|| longer(row)), Unit::Times))
+        .about("its length against the earlier case's")
         .table();
-    Some(Section::new("comparison", "Comparison with the earlier run").with([ABOUT]).with([table]))
+    Some(Section::new("comparison", "Comparison with the earlier run").with([ABOUT]).with([table]).with([lengths]))
 }
 
 /// The same case of another run, or of its phase the one with the closest prompt length.

@@ -22,12 +22,10 @@ const BEYOND: f64 = 2.0;
 /// A line a figure of a case: times, and rates, of which less is worse.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let receipt = inputs.head.as_ref()?;
-    let is_rate = |spread: &Spread| spread.metric.is_rate();
-    let all = || {
-        let cases = receipt.cases.iter();
-        cases.flat_map(|case| figures::of_phase(case.id.phase()).iter().map(|metric| Spread::of(*metric, case)))
-    };
-    let times = table(Rows::of("figures", "", all().filter(|spread| !is_rate(spread))))
+    let cases = receipt.cases.iter();
+    let all = cases.flat_map(|case| figures::of_phase(case.id.phase()).iter().map(|metric| Spread::of(*metric, case)));
+    let (rates, times): (Vec<_>, Vec<_>) = all.partition(|spread| spread.metric.is_rate());
+    let times = table(Rows::of("figures", "", times))
         .numbers("p95", "P95", |spread| spread.percentile(0.95))
         .detail()
         .numbers("p99", "P99", |spread| spread.percentile(0.99))
@@ -38,7 +36,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         .about("the least possible time on this hardware / median")
         .table()
         .noted(PERCENTILES);
-    let rates = table(Rows::of("rates", "Rates", all().filter(is_rate)))
+    let rates = table(Rows::of("rates", "Rates", rates))
         .numbers("p5", "P5", |spread| spread.percentile(0.05))
         .detail()
         .numbers("p1", "P1", |spread| spread.percentile(0.01))
@@ -60,18 +58,13 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
 /// How the samples of a case spread and drift, in a sentence; `None` where they are too few.
 fn analysis(case: &CaseRecord) -> Option<String> {
     let metric = Metric::gated(case.id);
-    let (spread, own) = (Spread::of(metric, case), |values: Vec<f64>| coefficient_of_variation(&values));
+    let spread = Spread::of(metric, case);
     let [least, most] = [spread.min(), spread.max()].map(|cell| cell.quantity().map(|quantity| quantity.value));
-    let phase = case.id.phase();
-    let halves = case.processes.iter().filter_map(|process| {
-        let values = process.values(metric, phase);
-        let (early, late) = values.split_at(values.len() / 2);
-        Some(median(late)? / median(early)?)
-    });
-    let within =
-        median(&case.processes.iter().filter_map(|process| own(process.values(metric, phase))).collect::<Vec<_>>())?;
+    let processes = case.processes.iter();
+    let within = processes.filter_map(|process| coefficient_of_variation(&process.values(metric, case.id.phase())));
+    let within = median(&within.collect::<Vec<_>>())?;
     let between = figures::variation(metric, case).quantity().map(|cv| cv.value);
-    let drift = median(&halves.collect::<Vec<_>>())? - 1.0;
+    let drift = drift(case)?;
     let mut parts = vec![format!("the longest sample takes {} as long as the shortest", units::times(most? / least?))];
     if drift.abs() > STEADY {
         parts.push(format!("a process's second half changes by {}", units::change(drift)));
@@ -84,6 +77,16 @@ fn analysis(case: &CaseRecord) -> Option<String> {
         )
     }));
     Some(format!("{}: {}", case.id, parts.join("; ")))
+}
+
+/// From the first to the second half of each process, in the median; `None` where samples are too few.
+pub fn drift(case: &CaseRecord) -> Option<f64> {
+    let halves = case.processes.iter().filter_map(|process| {
+        let values = process.values(Metric::gated(case.id), case.id.phase());
+        let (early, late) = values.split_at(values.len() / 2);
+        Some(median(late)? / median(early)?)
+    });
+    Some(median(&halves.collect::<Vec<_>>())? - 1.0)
 }
 
 fn table(rows: Rows<Spread<'_>>) -> Rows<Spread<'_>> {

@@ -1,15 +1,15 @@
-//! What to do about the numbers, by rules: each says the number it rests on, and there is none without.
+//! What to do about the numbers, by rules: each says the number it rests on, and there is none without. And what to run next.
 
 use infergate_core::stats::samples_needed;
 
-use super::latency::unusable;
+use super::latency::{STEADY, drift, unusable};
 use super::request::middle_start;
 use super::scaling::families;
 use crate::figures::{self, Spread};
 use crate::inputs::Inputs;
 use crate::load::WAITED_FOR_NS;
 use crate::model::Section;
-use crate::units;
+use crate::units::{change, duration, percent, times};
 use infergate_judge::{limit_fraction, summary_ns};
 use infergate_receipts::{Metric, Receipt};
 
@@ -17,9 +17,9 @@ use infergate_receipts::{Metric, Receipt};
 type Rule = fn(&Receipt) -> Option<String>;
 
 /// The rules, in the order they are read. A new one is a function and a line.
-const RULES: &[Rule] = &[varies, long_prompts, keep_it_warm, slowest_by_hardware, few_samples];
+const RULES: &[Rule] = &[varies, warms_up, long_prompts, keep_it_warm, slowest_by_hardware, few_samples];
 /// Those on how to measure.
-const OF_THE_RUN: &[Rule] = &[varies, few_samples];
+const OF_THE_RUN: &[Rule] = &[varies, warms_up, few_samples];
 
 /// Samples of a case that vary by more than this are not steady.
 const CV_LIMIT: f64 = 0.20;
@@ -31,13 +31,14 @@ const ROOM: f64 = 0.5;
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let receipt = inputs.head.as_ref()?;
     // Times that are no measure of the engine say nothing of it.
-    let rules = if unusable(inputs).is_some() { OF_THE_RUN } else { RULES };
-    let advice: Vec<String> = rules.iter().filter_map(|rule| rule(receipt)).collect();
+    let is_usable = unusable(inputs).is_none();
+    let rules = if is_usable { RULES } else { OF_THE_RUN };
+    let mut advice: Vec<String> = rules.iter().filter_map(|rule| rule(receipt)).collect();
+    if is_usable && !receipt.engine.is_of_benches() {
+        let program = &inputs.program;
+        advice.push(format!("Run next: {program} memory for leaks, {program} load --target local for many users"));
+    }
     Some(Section::new("recommendations", "What to do").with([advice]))
-}
-
-fn time(ns: f64) -> String {
-    units::duration(ns)
 }
 
 /// The case whose samples vary most, where that is too much.
@@ -48,14 +49,21 @@ fn varies(receipt: &Receipt) -> Option<String> {
         Some((case.id, figure, cv))
     });
     let (case, figure, cv) = all.filter(|(.., cv)| *cv > CV_LIMIT).max_by(|a, b| a.2.total_cmp(&b.2))?;
-    let said = format!(
+    Some(format!(
         "Measure again on an idle machine, on cores of its own: {} of {case} varies by {} from sample to sample, and up to {} is \
          steady",
         figures::name(figure),
-        units::percent(cv),
-        units::percent(CV_LIMIT)
-    );
-    Some(said)
+        percent(cv),
+        percent(CV_LIMIT)
+    ))
+}
+
+/// The case that gets faster most within a process.
+fn warms_up(receipt: &Receipt) -> Option<String> {
+    let drifts = receipt.cases.iter().filter_map(|case| Some((case.id, drift(case)?)));
+    let (case, drift) = drifts.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, drift)| *drift < -STEADY)?;
+    let drift = change(drift);
+    Some(format!("Warm up for longer (--seconds-per-case): {case} changes by {drift} in the second half of a process"))
 }
 
 /// Up to which prompt the first token is there at once.
@@ -64,27 +72,20 @@ fn long_prompts(receipt: &Receipt) -> Option<String> {
     let family = families.iter().find(|family| family.figure == Metric::Ttft)?;
     let quick = family.cases.iter().rev().find(|(_, ttft_ns)| *ttft_ns <= WAITED_FOR_NS);
     let (longest, most) = family.cases.last().filter(|(_, ttft_ns)| *ttft_ns > WAITED_FOR_NS)?;
-    let Some((shorter, least)) = quick else {
-        let (shortest, least) = family.cases.first()?;
-        let said = format!(
-            "Use a faster prefill or a smaller model where somebody waits for the first word: TTFT is {} at {} prompt tokens \
-             already, and below {} it seems to come nearly at once",
-            time(*least),
-            shortest.id.prompt_tokens(),
-            time(WAITED_FOR_NS)
-        );
-        return Some(said);
+    let (shorter, least) = quick.or(family.cases.first())?;
+    let prompt_tokens = shorter.id.prompt_tokens();
+    let remedy = match quick {
+        Some(_) => format!("Keep prompts near {prompt_tokens} tokens"),
+        None => "Use a faster prefill or a smaller model".into(),
     };
-    let said = format!(
-        "Keep prompts near {} tokens where somebody waits for the first word: TTFT is {} there and {} at {}, and below {} \
+    Some(format!(
+        "{remedy} where somebody waits for the first word: TTFT is {} at {prompt_tokens} prompt tokens and {} at {}, and below {} \
          it seems to come nearly at once",
-        shorter.id.prompt_tokens(),
-        time(*least),
-        time(*most),
+        duration(*least),
+        duration(*most),
         longest.id.prompt_tokens(),
-        time(WAITED_FOR_NS)
-    );
-    Some(said)
+        duration(WAITED_FOR_NS)
+    ))
 }
 
 fn keep_it_warm(receipt: &Receipt) -> Option<String> {
@@ -93,13 +94,12 @@ fn keep_it_warm(receipt: &Receipt) -> Option<String> {
     if cold.prompt_tokens != warm.prompt_tokens || warm_ns <= 0.0 || cold_ns < COLD_TIMES * warm_ns {
         return None;
     }
-    let said = format!(
-        "Keep the process running: its very first token takes {}, {:.2} times as long as a warm one ({})",
-        time(cold_ns),
-        cold_ns / warm_ns,
-        time(warm_ns)
-    );
-    Some(said)
+    Some(format!(
+        "Keep the process running: its very first token takes {}, {} as long as a warm one ({})",
+        duration(cold_ns),
+        times(cold_ns / warm_ns),
+        duration(warm_ns)
+    ))
 }
 
 /// Where the hardware gives most that is not taken.
@@ -109,8 +109,7 @@ fn slowest_by_hardware(receipt: &Receipt) -> Option<String> {
         (share < ROOM).then_some((case.id, share))
     });
     let (case, share) = shares.min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let said = format!("Optimise {case} first: it reaches {} of what the hardware gives", units::percent(share));
-    Some(said)
+    Some(format!("Optimise {case} first: it reaches {} of what the hardware gives", percent(share)))
 }
 
 /// The case with the fewest samples, where they are too few for a P95.

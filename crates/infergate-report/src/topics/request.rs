@@ -65,17 +65,17 @@ fn figures(request: &Request<'_>) -> Table {
     let times = request.times();
     let gaps: Vec<f64> = times.gaps_ns().collect();
     let ns = |value: Option<f64>| Cell::number(value, Unit::Ns, Missing::Undefined);
-    let of = |metric: Metric, unit| Cell::number(metric.value(times), unit, Missing::Undefined);
+    let of = |metric: Metric| Cell::number(metric.value(times), Unit::of(metric), Missing::Undefined);
     let generation_ns = times.e2e_ns().zip(times.ttft_ns()).filter(|_| !gaps.is_empty()).map(|(e2e, ttft)| e2e - ttft);
     let figures = [
-        ("TTFT", of(Metric::Ttft, Unit::Ns), "first token - request"),
-        ("E2E", of(Metric::E2e, Unit::Ns), "last token - request"),
+        ("TTFT", of(Metric::Ttft), "first token - request"),
+        ("E2E", of(Metric::E2e), "last token - request"),
         ("generation time", ns(generation_ns), "E2E - TTFT"),
-        ("TPOT", of(Metric::Tpot, Unit::Ns), "(E2E - TTFT) / (output tokens - 1), the mean of all ITL"),
+        ("TPOT", of(Metric::Tpot), "(E2E - TTFT) / (output tokens - 1), the mean of all ITL"),
         ("smallest ITL", ns(gaps.iter().copied().min_by(f64::total_cmp)), "the shortest gap between two tokens"),
         ("largest ITL", ns(gaps.iter().copied().max_by(f64::total_cmp)), "the longest gap between two tokens"),
-        ("decode speed", of(Metric::DecodeSpeed, Unit::TokensPerS), "1 / TPOT"),
-        ("output throughput", of(Metric::OutputThroughput, Unit::TokensPerS), "output tokens / E2E"),
+        ("decode speed", of(Metric::DecodeSpeed), "1 / TPOT"),
+        ("output throughput", of(Metric::OutputThroughput), "output tokens / E2E"),
     ];
     Rows::of("figures", "Latency", figures)
         .words("figure", "figure", |(name, ..)| *name)

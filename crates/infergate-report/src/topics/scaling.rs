@@ -5,7 +5,7 @@ use crate::figures;
 use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Unit};
 use crate::units;
-use infergate_core::case::{Case, Phase};
+use infergate_core::case::Phase;
 use infergate_judge::limit_fraction;
 use infergate_receipts::{CaseRecord, Metric, Receipt};
 
@@ -39,57 +39,42 @@ fn family(receipt: &Receipt, figure: Metric, phase: Phase) -> Option<Family<'_>>
     (cases.len() > 1).then_some(Family { figure, cases })
 }
 
-/// A case of a family, and the tokens and the value of the shortest one.
-struct Line {
-    figure: Metric,
-    case: Case,
-    shortest_tokens: usize,
-    value: f64,
-    least: f64,
-}
-
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let receipt = inputs.head.as_ref()?;
     let families = families(receipt);
-    let mut lines = Vec::new();
-    for Family { figure, cases } in &families {
-        let (shortest, least) = cases[0];
-        let shortest_tokens = shortest.id.prompt_tokens();
-        lines.extend(cases.iter().map(|(case, value)| Line {
-            figure: *figure,
-            case: case.id,
-            shortest_tokens,
-            value: *value,
-            least,
-        }));
-    }
+    let lines = families.iter().flat_map(|family| {
+        let cases = family.cases.iter();
+        cases.map(move |(case, value)| (family, *case, *value))
+    });
     let table = Rows::of("scaling", "", lines)
-        .words("figure", "figure", |line| figures::name(line.figure))
-        .words("case", "case", |line| line.case.to_string())
-        .numbers("prompt_tokens", "prompt", |line| Cell::of(line.case.prompt_tokens(), Unit::Tokens))
+        .words("figure", "figure", |(family, ..)| figures::name(family.figure))
+        .words("case", "case", |(_, case, _)| case.id.to_string())
+        .numbers("prompt_tokens", "prompt", |(_, case, _)| Cell::of(case.id.prompt_tokens(), Unit::Tokens))
         .about("tokens")
-        .numbers("output_tokens", "output", |line| match line.case.phase() {
-            Phase::Generate => line.case.output_tokens().into(),
+        .numbers("output_tokens", "output", |(_, case, _)| match case.id.phase() {
+            Phase::Generate => case.id.output_tokens().into(),
             _ => Cell::text(""),
         })
         .about("tokens of a generation")
-        .numbers("median", "median", |line| Cell::of(line.value, Unit::of(line.figure)))
+        .numbers("median", "median", |(family, _, value)| Cell::of(*value, Unit::of(family.figure)))
         .about("median over processes of each one's median")
-        .numbers("input", "input grows", |line| {
-            let growth = line.case.prompt_tokens() as f64 / line.shortest_tokens as f64;
+        .numbers("input", "input grows", |(family, case, _)| {
+            let growth = case.id.prompt_tokens() as f64 / family.cases[0].0.id.prompt_tokens() as f64;
             Cell::number(growth, Unit::Times, Missing::Undefined)
         })
         .about("prompt tokens / those of the shortest")
-        .numbers("growth", "figure grows", |line| Cell::of(line.value / line.least, Unit::Times))
+        .numbers("growth", "figure grows", |(family, _, value)| Cell::of(*value / family.cases[0].1, Unit::Times))
         .about("median / that of the shortest")
         .table();
-    let findings: Vec<Finding> = families.iter().filter_map(growth).collect();
+    let mut growths = families.iter().filter_map(growth);
     let section = Section::new("scaling", "Scaling with the input").with([table]);
-    Some(section.with([findings]).with(chart(receipt)))
+    // A page has few findings.
+    let section = section.with(growths.next().map(Finding::plain)).with([growths.collect::<Vec<String>>()]);
+    Some(section.with(chart(receipt)))
 }
 
 /// From the shortest to the longest prompt of a family.
-fn growth(family: &Family<'_>) -> Option<Finding> {
+fn growth(family: &Family<'_>) -> Option<String> {
     let ((first, least), (last, most)) = (*family.cases.first()?, *family.cases.last()?);
     let (from, to) = (first.id.prompt_tokens(), last.id.prompt_tokens());
     if from == 0 || from == to {
@@ -106,7 +91,7 @@ fn growth(family: &Family<'_>) -> Option<Finding> {
         growth if growth * (1.0 + noise.max(STEADY)) < input => format!("grows {growth:.2} times, less than the input"),
         growth => format!("grows {growth:.2} times"),
     };
-    Some(Finding::plain(format!("{phase}: from {from} to {to} prompt tokens ({input:.1} times) {figure} {how}")))
+    Some(format!("{phase}: from {from} to {to} prompt tokens ({input:.1} times) {figure} {how}"))
 }
 
 /// TTFT against prompt length, with the least time the hardware could take, where at least three lengths were measured.

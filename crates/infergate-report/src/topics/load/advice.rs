@@ -74,8 +74,8 @@ fn bottleneck(view: &View<'_>) -> Option<String> {
     let place = view.place_name(point);
     let [scaling, memory, compute] = [scaling, memory, compute].map(|share| Unit::Fraction.show(share));
     Some(format!(
-        "{remedy}: scaling is {scaling} at {place}, and {bottleneck} (as fast as the probes, memory reads would take {memory} of \
-         the time and arithmetic {compute})"
+        "{remedy}: scaling is {scaling} at {place}, and {bottleneck} (at the probed rates memory takes {memory} of the time, \
+         arithmetic {compute})"
     ))
 }
 

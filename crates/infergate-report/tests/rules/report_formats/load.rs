@@ -92,12 +92,26 @@ fn scaling_is_against_one_user_alone() {
     assert_eq!(row(&of(receipt), 0), [Some(50.0), None], "nobody was alone");
 }
 
+/// The sentences of a section's lists.
+pub fn listed(report: &Report, section: &str) -> Vec<String> {
+    let blocks = report.section(section).map_or(&[][..], |section| &section.blocks);
+    let lists = blocks.iter().filter_map(|block| if let Block::List(list) = block { Some(list) } else { None });
+    lists.flatten().cloned().collect()
+}
+
 /// The piece of advice that says `what`.
 fn advice(receipt: LoadReceipt, what: &str) -> Option<String> {
+    listed(&of(receipt), "load_advice").into_iter().find(|said| said.contains(what))
+}
+
+#[test]
+fn efficiency_above_100_percent_is_explained() {
+    assert!(finding(&of(even()), "Scaling efficiency is").is_none(), "100 %");
+    let mut receipt = even();
+    receipt.levels[0] = level(0, 1, 30, |_| Answers::new(300, 60, 4));
     let report = of(receipt);
-    let blocks = report.section("load_advice").map_or(&[][..], |section| &section.blocks);
-    let lists = blocks.iter().filter_map(|block| if let Block::List(list) = block { Some(list) } else { None });
-    lists.flatten().find(|said| said.contains(what)).cloned()
+    let said = finding(&report, "Scaling efficiency is 300 % at 2 users").expect("a finding");
+    assert!(said.tone == Tone::Warn && said.said.contains("alone"), "{said:?}");
 }
 
 /// Two users who get 20 % of what each gets alone from an engine whose step reads `step_bytes` and whose prompts take

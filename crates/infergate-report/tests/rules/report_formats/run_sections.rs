@@ -8,7 +8,7 @@ use infergate_report::inputs::Inputs;
 use infergate_report::model::{Cell, Report, Table};
 use infergate_report::topics::report;
 
-use crate::report_formats::load::{cell, number, table};
+use crate::report_formats::load::{cell, listed, number, table};
 use crate::report_formats::support::run;
 
 const MS: u64 = 1_000_000;
@@ -82,6 +82,31 @@ fn starts_have_a_range_and_a_request_its_limit() {
 }
 
 #[test]
+fn a_case_that_gets_faster_in_its_process_was_not_warm() {
+    let advice = |samples_ms: &[u64]| {
+        let said = of(Receipt { cases: vec![case("prefill/p8", samples_ms)], ..receipt() });
+        listed(&said, "recommendations").join(" ")
+    };
+    let warming = advice(&[12, 12, 12, 10, 10, 10]);
+    assert!(warming.contains("prefill/p8 changes by -16.7 %"), "{warming}");
+    assert!(!advice(&[10, 10, 10, 12, 12, 12]).contains("changes by"), "that is no start");
+    assert!(warming.contains("cargo infergate memory"), "what to run next: {warming}");
+}
+
+#[test]
+fn an_earlier_run_with_other_prompts_is_consistent_if_ttft_grows_no_more_than_they_do() {
+    let run = |id: &str, ttft_ms: u64| Some(Receipt { cases: vec![case(id, &[ttft_ms; 3])], ..receipt() });
+    let said = |ttft_ms: u64| {
+        let (base, head) = (run("prefill/p8", 10), run("prefill/p32", ttft_ms));
+        listed(&report(&Inputs { base, head, ..Inputs::new("cargo infergate") }), "comparison").join(" ")
+    };
+    assert!(said(30).contains("4.00 times as long, and TTFT 3.00 times: consistent"), "{}", said(30));
+    for ttft_ms in [5, 50] {
+        assert!(!said(ttft_ms).contains("consistent"), "{}", said(ttft_ms));
+    }
+}
+
+#[test]
 fn a_prompt_is_drawn_again_where_it_is_asked_for() {
     let mut receipt = receipt();
     receipt.cases = vec![case("generate/p8-o4", &[40; 3])];
@@ -126,6 +151,7 @@ fn e2e_scales_with_the_prompt() {
     let report = of(receipt.clone());
     assert_eq!(rows(&report, "E2E"), expected);
     assert_eq!(rows(&report, "TTFT").len(), 3);
+    assert_eq!(listed(&report, "scaling").len(), 2, "a sentence a figure beside the finding");
 
     // Prefills say TTFT without the answer behind it.
     receipt.cases.extend([case("prefill/p128", &[20; 3]), case("prefill/p512", &[60; 3])]);
