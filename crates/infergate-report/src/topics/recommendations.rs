@@ -31,12 +31,10 @@ const ROOM: f64 = 0.5;
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let receipt = inputs.head.as_ref()?;
     // Times that are no measure of the engine say nothing of it.
-    let is_usable = unusable(inputs).is_none();
-    let rules = if is_usable { RULES } else { OF_THE_RUN };
+    let rules = if unusable(inputs).is_some() { OF_THE_RUN } else { RULES };
     let mut advice: Vec<String> = rules.iter().filter_map(|rule| rule(receipt)).collect();
-    if is_usable && !receipt.engine.is_of_benches() {
-        let program = &inputs.program;
-        advice.push(format!("Run next: {program} memory for leaks, {program} load --target local for many users"));
+    if !receipt.engine.is_of_benches() {
+        advice.push(format!("Run next: {0} memory for leaks, {0} load --target local for many users", inputs.program));
     }
     Some(Section::new("recommendations", "What to do").with([advice]))
 }
@@ -117,7 +115,7 @@ fn few_samples(receipt: &Receipt) -> Option<String> {
     let needed = samples_needed(0.95)?;
     let samples = receipt.cases.iter().map(|case| (case.id, figures::samples(case)));
     let (case, samples) = samples.min_by_key(|(_, samples)| *samples)?;
-    let said =
-        format!("Take more samples (--runs, --seconds-per-case): {case} has {samples}, and a P95 takes {needed}");
-    (samples < needed).then_some(said)
+    (samples < needed).then(|| {
+        format!("Take more samples (--runs, --seconds-per-case): {case} has {samples}, and a P95 takes {needed}")
+    })
 }

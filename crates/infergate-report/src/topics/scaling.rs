@@ -82,9 +82,9 @@ fn growth(family: &Family<'_>) -> Option<String> {
     }
     let (phase, figure) = (first.id.phase().name(), figures::name(family.figure));
     let (input, growth) = (to as f64 / from as f64, most / least);
-    let varies =
-        [first, last].map(|case| figures::variation(family.figure, case).quantity().map_or(0.0, |cv| cv.value));
-    let (change, noise) = ((growth - 1.0).abs(), varies[0].max(varies[1]));
+    let change = (growth - 1.0).abs();
+    let variations = [first, last].map(|case| figures::variation(family.figure, case));
+    let noise = variations.iter().filter_map(|cv| Some(cv.quantity()?.value)).fold(0.0, f64::max);
     let how = match growth {
         _ if change <= noise => format!("is not shown to change (processes differ by {})", units::percent(noise)),
         growth if growth < 1.0 => format!("falls by {}", units::percent(change)),
@@ -110,8 +110,7 @@ fn chart(receipt: &Receipt) -> Option<Chart> {
     let mut layers = vec![Layer::new("median", Look::head(), Marks::MarkedLine(medians))];
     let mut caption = String::from("The line joins medians over processes.");
     if least.len() > 1 {
-        caption += " The hardware limit is the work that no implementation can avoid, at the rates the probes measured on this \
-                    machine.";
+        caption += " The hardware limit is the least work at the rates that the probes measured.";
         layers.push(Layer::new("hardware limit", Look::ink(), Marks::MarkedLine(least)));
     }
     Some(Chart {

@@ -56,7 +56,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
             };
             Cell::number(view.scaling(point), Unit::Fraction, why)
         })
-        .about("output of all users / (users x output of one alone): at 100 % each is as fast as one alone")
+        .about("output of all users / (users x output of one alone)")
         .numbers("cached", "cached prompt", |point| Cell::known(point.summary.cached_share, Unit::Fraction))
         .about("prompt tokens that the server had in a cache / all of them, by its own counts")
         .numbers("ttft", "TTFT P50", |point| percentile_cell(point, Metric::Ttft, Rank::P50))

@@ -8,7 +8,7 @@ use crate::load::{Metric, Point, View};
 use crate::model::{Cell, Finding, Rows, Section, Unit};
 use crate::units;
 
-const ABOUT: &str = "Each level's measured requests in four equal parts, in the order of their starts.";
+const ABOUT: &str = "Each level's measured requests in four equal parts, by their starts.";
 /// What is followed over the run.
 const FOLLOWED: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
 /// Parts of the requests that are compared with each other, as columns.

@@ -108,9 +108,13 @@ fn finding(view: &View<'_>, metric: Metric) -> Option<Finding> {
 }
 
 fn chart(view: &View<'_>, metric: Metric) -> Chart {
-    let lines = lines(view, Unit::of(metric), |point| point.p50(metric));
+    let series = view.series();
+    // Stalls count in the mean: scenarios differ by them.
+    let is_mean = metric == Metric::Itl && series.len() > 1;
+    let value = |point: &Point| if is_mean { mean(&point.summary.itl_ns.values) } else { point.p50(metric) };
+    let lines = lines(view, Unit::of(metric), value);
     let (mut layers, mut band) = (Vec::new(), "");
-    if let [series] = view.series()[..] {
+    if let [series] = series[..] {
         let known = view.line(series).into_iter().filter_map(|point| {
             let spread = point.spread(metric);
             Some(Stretch { x: point.load(), low: spread.at(Rank::P25)?, high: spread.at(Rank::P75)? })
@@ -121,15 +125,16 @@ fn chart(view: &View<'_>, metric: Metric) -> Chart {
             layers.push(Layer::new("P25 to P75", Look::head(), Marks::Area(stretches)));
         }
     }
-    let largest = view.charted().filter_map(|point| point.p50(metric)).fold(0.0, f64::max);
+    let largest = view.charted().filter_map(value).fold(0.0, f64::max);
     let limits = feels(metric).into_iter().flat_map(|feels| feels.limits(Unit::of(metric)));
     layers
         .extend(limits.filter(|(_, value)| largest > NEAR * value).map(|(name, value)| threshold(view, &name, value)));
-    let better = if metric.is_rate() { "More is better." } else { "Less is better." };
+    let better = if metric.is_rate() { "More" } else { "Less" };
+    let joined = if is_mean { "means" } else { "medians" };
     Chart {
         id: format!("load-{}", metric.key().replace('_', "-")),
         title: capital(metric.long()),
-        caption: format!("The line joins medians{band}. {better}"),
+        caption: format!("The line joins {joined}{band}. {better} is better."),
         x: view.axis(),
         y: Axis::new(metric.short(), Unit::of(metric)).zero(),
         layers: if lines.is_empty() { lines } else { [layers, lines].concat() },
@@ -153,8 +158,7 @@ fn together(view: &View<'_>) -> Option<Chart> {
         let places: Vec<Place> = known.collect();
         (places.len() > 1).then(|| Layer::new(metric.short(), Look::nth(n), Marks::MarkedLine(places)))
     });
-    let layers: Vec<Layer> = layers.collect();
-    (!layers.is_empty()).then(|| Chart {
+    Some(Chart {
         id: "load-all".into(),
         title: "All figures together".into(),
         caption: format!(
@@ -162,7 +166,7 @@ fn together(view: &View<'_>) -> Option<Chart> {
         ),
         x: view.axis(),
         y: Axis::new(format!("against {at_first}"), Unit::Times).logarithmic(),
-        layers,
+        layers: layers.collect(),
     })
 }
 
@@ -172,8 +176,7 @@ pub fn ranges(view: &View<'_>) -> Option<Section> {
     if !view.has_scenarios() || view.has_targets() {
         return None;
     }
-    let about = "Between the scenarios with the smallest and the largest median at each load. A narrow band says that the length of \
-                 prompts and answers hardly matters.";
+    let about = "A narrow band says that the length of prompts and answers hardly matters.";
     let section = Section::new("load_ranges", "Between scenarios").with([about]);
     Some(section.with(RANGES.map(|metric| range(view, metric))).with(RANGES.map(|metric| band(view, metric))))
 }

@@ -2,8 +2,8 @@
 
 use infergate_core::engine::{Cost, EngineInfo};
 use infergate_core::load::{Arrivals, FailureClass, Spacing};
-use infergate_receipts::{Build, LoadReceipt, Outcome, Price, Probes, TargetRecord};
-use infergate_report::model::{Block, Cell, Finding, Report, Table, Tone};
+use infergate_receipts::{Build, LevelRecord, LoadReceipt, Outcome, Price, Probes, TargetRecord};
+use infergate_report::model::{Block, Cell, Finding, Marks, Report, Table, Tone};
 use infergate_report::topics::report;
 
 use crate::report_formats::runs::{self, Answers, MS, fail, level, receipt, server};
@@ -167,7 +167,17 @@ fn a_stream_has_a_class_and_its_gaps_have_shares() {
         let start = request.scheduled_ns;
         request.chunk_ns = [20, 30, 60, 140].map(|ms| start + ms * MS).into();
     }
-    let report = of(receipt);
+    let report = of(receipt.clone());
+    let drawn = |report: &Report| {
+        let chart = report.charts().find(|chart| chart.id == "load-itl").expect("a chart");
+        chart.layers.last().expect("a line").marks.clone()
+    };
+    let at = |marks: Marks| if let Marks::MarkedLine(places) = marks { places[0].y } else { panic!("a line") };
+    assert_eq!(at(drawn(&report)), 30e6, "the middle gap of the only scenario");
+    receipt.scenarios.push(Scenario::plain("code", 20, 4));
+    let more = receipt.levels.clone().into_iter().map(|level| LevelRecord { scenario: 1, ..level });
+    receipt.levels.extend(more);
+    assert_eq!(at(drawn(&of(receipt))), 40e6, "the mean gap of several");
     let table = table(&report, "load_users", "itl");
     assert_eq!(["mean", "p50"].map(|id| number(table, 0, id)), [Some(40e6), Some(30e6)]);
     assert_eq!(cell(table, 0, "feels").shown(), "acceptable");
