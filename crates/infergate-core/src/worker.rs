@@ -9,7 +9,7 @@
 //! | request | answer in `ok` |
 //! |---|---|
 //! | `{"op":"hello"}` | `{"protocol":2,"capabilities":["ttft",..],"tool":"0.1.0","machine":{..},"build":{..}}` |
-//! | `{"op":"load","request":{"model":"synthetic:gpt2","dtype":null,"threads":2,"seed":1,"options":{}},"prompt_text":null}` | `{"engine":{..},"load_ns":1,"devices":[]}` |
+//! | `{"op":"load","request":{"model":"synthetic:gpt2","dtype":null,"threads":2,"seed":1,"options":{}},"prompt_text":null}` | `{"engine":{..},"load_ns":1,"devices":[],"cost":null}` |
 //! | `{"op":"ttft","prompt_tokens":128}` | [`TtftParts`](crate::receipt::TtftParts); the first one after `load` is the cold one |
 //! | `{"op":"prepare","case":"decode/p128","known":null}` | `{"output":{..},"work":{..}}`, verified by computing it twice; with the ids of an earlier process in `known`, which its own have to be, it only warms up |
 //! | `{"op":"sample","case":"decode/p128","count":10}` | `{"samples_ns":[[1],..]}`, of a prepared case |
