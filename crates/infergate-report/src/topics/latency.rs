@@ -108,26 +108,22 @@ fn table(rows: Rows<Spread<'_>>) -> Rows<Spread<'_>> {
         .about("of each process's median")
 }
 
-/// Coefficients of variation of the figures that cases are gated by, the largest first.
-fn variations(receipt: &Receipt) -> Vec<(Case, f64)> {
+/// Coefficients of variation of the figures that cases are gated by, the largest first; and how many are above the limit.
+fn variations(receipt: &Receipt) -> (Vec<(Case, f64)>, usize) {
     let known = receipt.cases.iter().filter_map(|case| {
         let cv = figures::variation(Metric::gated(case.id), case);
         Some((case.id, cv.quantity()?.value))
     });
     let mut cases: Vec<(Case, f64)> = known.collect();
     cases.sort_by(|a, b| b.1.total_cmp(&a.1));
-    cases
-}
-
-fn above_limit(cases: &[(Case, f64)]) -> usize {
-    cases.iter().filter(|(_, cv)| *cv > CV_LIMIT).count()
+    let above = cases.iter().filter(|(_, cv)| *cv > CV_LIMIT).count();
+    (cases, above)
 }
 
 /// The case whose processes differ most, where any differs by more than the limit; else how steady they are.
 fn steadiness(receipt: &Receipt) -> Option<Finding> {
-    let cases = variations(receipt);
-    let (worst, cv) = *cases.first()?;
-    let (above, cases) = (above_limit(&cases), cases.len());
+    let (cases, above) = variations(receipt);
+    let ((worst, cv), cases) = (*cases.first()?, cases.len());
     let (shown, limit) = (units::percent(cv), units::percent(CV_LIMIT));
     let most = format!("{worst} varies most, by {shown}");
     Some(match above {
@@ -144,9 +140,8 @@ fn steadiness(receipt: &Receipt) -> Option<Finding> {
 
 /// The title of a run whose times are no measure of the engine; `None` for any other.
 pub fn unusable(inputs: &Inputs) -> Option<String> {
-    let cases = variations(inputs.head.as_ref()?);
-    let (above, (_, cv)) = (above_limit(&cases), cases.first()?);
-    let all = cases.len();
+    let (cases, above) = variations(inputs.head.as_ref()?);
+    let ((_, cv), all) = (cases.first()?, cases.len());
     let which = if above == all { "these times".into() } else { format!("the times of {above} of {all} cases") };
     let cv = units::percent(*cv);
     (above > 0).then(|| format!("Do not use {which}: between processes they vary by up to {cv}"))

@@ -27,8 +27,8 @@ pub struct Family<'a> {
 
 /// A family a figure, of the first phase with at least two cases that have a value.
 pub fn families(receipt: &Receipt) -> Vec<Family<'_>> {
-    let of = |figure, phases: &[Phase]| phases.iter().find_map(|phase| family(receipt, figure, *phase));
-    FIGURES.iter().filter_map(|(figure, phases)| of(*figure, phases)).collect()
+    let of = |(figure, phases): &(Metric, &[Phase])| phases.iter().find_map(|phase| family(receipt, *figure, *phase));
+    FIGURES.iter().filter_map(of).collect()
 }
 
 fn family(receipt: &Receipt, figure: Metric, phase: Phase) -> Option<Family<'_>> {
