@@ -5,8 +5,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use infergate_core::load::{Arrivals, RequestRecord, Stop, Window, unmark};
 
 use crate::judge;
-use crate::plan::shard::{Shard, note};
-use crate::plan::{MAX_KEPT, REQUEST_WEIGHT};
+use crate::plan::shard::note;
 use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, ReceiveRecord, ShardRecord};
 use crate::summary::{repeats, steady_window};
 
@@ -15,8 +14,6 @@ struct Part {
     /// How the file is named.
     place: String,
     receipt: LoadReceipt,
-    record: ShardRecord,
-    shard: Shard,
     /// What makes its times those of the merged receipt.
     offset_ns: u64,
 }
@@ -25,10 +22,12 @@ struct Part {
 pub fn merge(files: Vec<(String, LoadReceipt)>) -> Result<LoadReceipt> {
     let mut parts = files.into_iter().map(|(place, receipt)| Part::of(place, receipt)).collect::<Result<Vec<_>>>()?;
     ensure_one_run(&parts)?;
-    parts.sort_by_key(|part| part.shard.index());
+    parts.sort_by_key(|part| part.shard().index);
     ensure_complete(&parts)?;
-    align(&mut parts);
-    ensure_room(&parts)?;
+    let earliest_ns = parts.iter().map(|part| part.shard().clock_unix_ns).min().unwrap_or(0);
+    for part in &mut parts {
+        part.offset_ns = part.shard().clock_unix_ns - earliest_ns;
+    }
     let count = parts.iter().map(|part| part.receipt.levels.len()).min().unwrap_or(0);
     let mut merged = head(&parts);
     for index in 0..count {
@@ -53,31 +52,24 @@ pub fn merge(files: Vec<(String, LoadReceipt)>) -> Result<LoadReceipt> {
 
 impl Part {
     fn of(place: String, receipt: LoadReceipt) -> Result<Self> {
-        let record = match receipt.shards.as_slice() {
-            [record] => record.clone(),
-            [] => bail!("{place}: is no shard of a load; give receipts of runs with --shard"),
+        match receipt.shards.len() {
+            0 => bail!("{place}: is no shard of a load; give receipts of runs with --shard"),
+            1 => Ok(Self { place, receipt, offset_ns: 0 }),
             _ => bail!("{place}: was merged already; give the receipts of the shards themselves"),
-        };
-        let shard = Shard::new(record.index, record.count).with_context(|| place.clone())?;
-        ensure!(!shard.is_whole(), "{place}: is the only shard of its load; there is nothing to merge");
-        Ok(Self { place, receipt, record, shard, offset_ns: 0 })
+        }
+    }
+
+    fn shard(&self) -> &ShardRecord {
+        &self.receipt.shards[0]
     }
 }
 
+/// By the name of the run, a hash of everything that was asked for.
 fn ensure_one_run(parts: &[Part]) -> Result<()> {
     let first = parts.first().context("there is no receipt to merge; give those of all shards")?;
     for part in parts {
-        let (one, other) = (&first.receipt, &part.receipt);
-        let same = first.record.run == part.record.run
-            && first.record.count == part.record.count
-            && first.record.start_unix_ns == part.record.start_unix_ns
-            && one.targets == other.targets
-            && one.scenarios == other.scenarios
-            && one.limits == other.limits
-            && (one.seed, one.prompt_seed, one.dataset_prompts)
-                == (other.seed, other.prompt_seed, other.dataset_prompts);
         ensure!(
-            same,
+            part.shard().run == first.shard().run,
             "{}: is of another run than {}; merge shards that had the same flags and the same --start-at",
             part.place,
             first.place
@@ -88,33 +80,10 @@ fn ensure_one_run(parts: &[Part]) -> Result<()> {
 
 /// Of parts in the order of their numbers.
 fn ensure_complete(parts: &[Part]) -> Result<()> {
-    let given: Vec<u32> = parts.iter().map(|part| part.shard.index()).collect();
-    let count = parts.first().map_or(0, |part| part.shard.count());
-    let numbers: Vec<String> = given.iter().map(|index| (u64::from(*index) + 1).to_string()).collect();
-    ensure!(
-        given.iter().copied().eq(0..count),
-        "shards {} of {count} are given; give each of the {count} once",
-        numbers.join(", ")
-    );
-    Ok(())
-}
-
-/// Finds what makes each shard's times those of the earliest clock.
-fn align(parts: &mut [Part]) {
-    let earliest_ns = parts.iter().map(|part| part.record.clock_unix_ns).min().unwrap_or(0);
-    for part in parts {
-        part.offset_ns = part.record.clock_unix_ns - earliest_ns;
-    }
-}
-
-fn ensure_room(parts: &[Part]) -> Result<()> {
-    let requests = parts.iter().flat_map(|part| &part.receipt.levels).flat_map(|level| &level.requests);
-    let kept: u64 = requests.map(|record| REQUEST_WEIGHT + record.chunk_ns.len() as u64).sum();
-    ensure!(
-        kept <= MAX_KEPT,
-        "{}: the shards hold {kept} pieces of output together and a receipt has room for {MAX_KEPT}; measure fewer levels in a run",
-        parts[0].place
-    );
+    let count = parts[0].shard().count;
+    let given = parts.iter().map(|part| part.shard().index);
+    let numbers: Vec<String> = given.clone().map(|index| (u64::from(index) + 1).to_string()).collect();
+    ensure!(given.eq(0..count), "shards {} of {count} are given; give each of the {count} once", numbers.join(", "));
     Ok(())
 }
 
@@ -128,13 +97,13 @@ fn head(parts: &[Part]) -> LoadReceipt {
         notes: Vec::new(),
         audits: Vec::new(),
         levels: Vec::new(),
-        shards: parts.iter().map(|part| part.record.clone()).collect(),
+        shards: parts.iter().map(|part| part.shard().clone()).collect(),
         ..first.clone()
     };
     for part in parts {
-        let receipt = &part.receipt;
+        let (receipt, shard) = (&part.receipt, part.shard());
         // What is said of the whole is said again.
-        let own = [vec![note(&part.record)], repeats::warnings(receipt)].concat();
+        let own = [vec![note(shard)], repeats::warnings(receipt)].concat();
         for text in receipt.notes.iter().filter(|text| !own.contains(text)) {
             if !merged.notes.contains(text) {
                 merged.notes.push(text.clone());
@@ -142,8 +111,8 @@ fn head(parts: &[Part]) -> LoadReceipt {
         }
         let mut reasons = receipt.invalid.clone();
         reasons.extend(judge::reasons(receipt).into_iter().filter(|reason| !receipt.invalid.contains(reason)));
-        merged.invalid.extend(reasons.into_iter().map(|reason| format!("shard {}: {reason}", part.shard)));
-        let whose = |audit: &AuditRecord| AuditRecord { shard: Some(part.shard.index()), ..audit.clone() };
+        merged.invalid.extend(reasons.into_iter().map(|reason| format!("{}: {reason}", shard.name())));
+        let whose = |audit: &AuditRecord| AuditRecord { shard: Some(shard.index), ..audit.clone() };
         merged.audits.extend(receipt.audits.iter().map(whose));
     }
     merged
@@ -229,7 +198,7 @@ fn alignment(parts: &[Part], levels: usize) -> String {
     format!(
         "merged from {} shards of run {}, which began within {:.1} ms of each other",
         parts.len(),
-        parts[0].record.run,
+        parts[0].shard().run,
         apart.max().unwrap_or(0) as f64 / 1e6
     )
 }

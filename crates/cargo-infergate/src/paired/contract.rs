@@ -111,7 +111,7 @@ pub fn check_other_outputs(
     show: &mut dyn FnMut(&str),
 ) -> Result<OtherOutputs, WorkerError> {
     let mut found = OtherOutputs::default();
-    let is_asked = request.other_outputs && !request.quick && request.shard.index() == 0;
+    let is_asked = request.other_outputs && !request.quick && request.shard.index == 0;
     if !is_asked || cases.is_empty() || cases.iter().any(|case| case.id.phase() == Phase::Bench) {
         return Ok(found);
     }

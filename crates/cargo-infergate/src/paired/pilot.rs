@@ -255,7 +255,7 @@ fn choose(
             cases.retain(|case| mine.contains(case));
         }
     }
-    let (number, of) = (request.shard.index() as usize + 1, request.shard.count() as usize);
+    let (number, of) = (request.shard.index as usize + 1, request.shard.count as usize);
     let mut benches = shared(&request.cases, cases, (&head.benches, &base.benches), of > 1)?;
     benches.cases.retain(|case| !excluded.has(*case));
     let share = (of > 1 || request.elsewhere > 0).then_some(ShareRecord { number, of, suite_cases });

@@ -76,7 +76,7 @@ pub struct PairedRequest {
 pub fn of_shard(shard: Shard, suite: &[Case]) -> Result<Vec<Case>> {
     let mut sorted = suite.to_vec();
     sorted.sort_by_cached_key(Case::to_string);
-    let mine: Vec<Case> = sorted.into_iter().skip(shard.index() as usize).step_by(shard.count() as usize).collect();
+    let mine: Vec<Case> = sorted.into_iter().skip(shard.index as usize).step_by(shard.count as usize).collect();
     ensure!(!mine.is_empty(), "--shard: the suite has {} cases; use no more shards than cases", suite.len());
     Ok(mine)
 }

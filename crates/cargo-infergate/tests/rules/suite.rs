@@ -138,7 +138,7 @@ fn what_the_model_said_is_kept_only_where_that_was_asked_for() {
 fn which_share_takes_a_bench_does_not_depend_on_where_it_is_listed() {
     let listed = |names: &[&str]| -> Vec<Case> { names.iter().map(|name| name.parse().expect("a bench")).collect() };
     let (one, other) = (listed(&["bench:b", "bench:a", "bench:c"]), listed(&["bench:c", "bench:b", "bench:a"]));
-    let taken = |index, suite: &[Case]| of_shard(Shard::new(index, 2).expect("a shard"), suite).expect("some");
+    let taken = |index, suite: &[Case]| of_shard(Shard { index, count: 2 }, suite).expect("some");
     for index in [0, 1] {
         assert_eq!(taken(index, &one), taken(index, &other));
     }

@@ -2,51 +2,25 @@
 //! requests of the whole load whose number, divided by the number of shards, leaves its own: so nothing is done twice, and all
 //! shards together do what one client would. Pure.
 
-use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context as _, Result, ensure};
 use infergate_core::load::{Arrivals, Stop};
-use infergate_core::sha256;
-use serde::Serialize;
 
 use crate::receipt::{MAX_SHARDS, ShardRecord};
-
-/// Digits of a hash that name a run.
-const RUN_DIGITS: usize = 16;
 
 /// Which of how many.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shard {
-    index: u32,
+    /// Which one, from 0.
+    pub index: u32,
     /// How many there are, at least 1.
-    count: u32,
+    pub count: u32,
 }
 
 impl Shard {
     /// All of a load.
     pub const WHOLE: Self = Self { index: 0, count: 1 };
-
-    /// Shard `index`, from 0, of `count`.
-    pub fn new(index: u32, count: u32) -> Result<Self> {
-        ensure!((1..=MAX_SHARDS).contains(&count), "{count} shards: a load has from 1 to {MAX_SHARDS}");
-        ensure!(
-            index < count,
-            "there is no shard with the index {index} of {count}; the first has 0, the last {}",
-            count - 1
-        );
-        Ok(Self { index, count })
-    }
-
-    /// Which one, from 0.
-    pub fn index(self) -> u32 {
-        self.index
-    }
-
-    /// How many there are.
-    pub fn count(self) -> u32 {
-        self.count
-    }
 
     /// Whether there is no other one.
     pub fn is_whole(self) -> bool {
@@ -106,32 +80,20 @@ impl FromStr for Shard {
         let parts = text.split_once('/').and_then(|(number, count)| Some((number.parse().ok()?, count.parse().ok()?)));
         let (number, count): (u32, u32) =
             parts.with_context(|| format!("{text}: write K/N, for example 1/4 for the first of 4"))?;
+        ensure!((1..=MAX_SHARDS).contains(&count), "{count} shards: a load has from 1 to {MAX_SHARDS}");
         ensure!(
-            count == 0 || (1..=count).contains(&number),
+            (1..=count).contains(&number),
             "there is no shard {number} of {count}; they are numbered from 1 to {count}"
         );
-        Self::new(number.saturating_sub(1), count)
+        Ok(Self { index: number - 1, count })
     }
-}
-
-impl fmt::Display for Shard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {}", u64::from(self.index) + 1, self.count)
-    }
-}
-
-/// The name that all shards of a run have in common and no other run has: a hash of everything that was asked for, the
-/// common start included.
-pub fn run_name(settings: &impl Serialize) -> Result<String> {
-    Ok(sha256::of(serde_json::to_vec(settings)?)[..RUN_DIGITS].to_owned())
 }
 
 /// What a shard's receipt says about itself.
 pub fn note(record: &ShardRecord) -> String {
     format!(
-        "shard {} of {} of run {}: its users and requests alone; load merge puts the shards together",
-        u64::from(record.index) + 1,
-        record.count,
+        "{} of run {}: its users and requests alone; load merge puts the shards together",
+        record.name(),
         record.run
     )
 }

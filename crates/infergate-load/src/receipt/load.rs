@@ -252,6 +252,13 @@ impl LoadReceipt {
     }
 }
 
+impl ShardRecord {
+    /// How it is named: `shard 1 of 4`.
+    pub fn name(&self) -> String {
+        format!("shard {} of {}", u64::from(self.index) + 1, self.count)
+    }
+}
+
 impl TargetRecord {
     /// Its name among several; empty where it is the only one.
     pub fn name(&self) -> &str {

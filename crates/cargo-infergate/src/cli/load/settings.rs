@@ -6,13 +6,14 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, ensure};
 use infergate_core::load::{Arrivals, Stop};
+use infergate_core::sha256;
 use infergate_core::stats::samples_needed;
 use serde::Serialize;
 
 use super::flags::{self, Levels, Load, Shards};
 use crate::config::scenarios_of;
 use infergate_load::plan::dataset::Dataset;
-use infergate_load::plan::shard::{Shard, run_name};
+use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LevelPlan, Prompts};
 use infergate_load::target::Target;
 use infergate_receipts::Limit;
@@ -124,8 +125,9 @@ impl Settings {
             return Ok(None);
         }
         let dataset = if let Prompts::File(dataset) = &self.prompts { Some(&dataset.sha256) } else { None };
-        let run = run_name(&(self, targets, dataset, shard.count()))?;
-        let (index, count, machine) = (shard.index(), shard.count(), machine.to_owned());
+        let Shard { index, count } = shard;
+        let run = sha256::of(serde_json::to_vec(&(self, targets, dataset, count))?)[..16].to_owned();
+        let machine = machine.to_owned();
         Ok(Some(ShardRecord { index, count, run, start_unix_ns, clock_unix_ns: start_unix_ns, machine }))
     }
 
@@ -164,9 +166,9 @@ fn ensure_divisible(loads: &[Arrivals], shard: Shard) -> Result<()> {
     for arrivals in loads {
         let Arrivals::Closed { users } = *arrivals else { continue };
         ensure!(
-            users >= shard.count(),
+            users >= shard.count,
             "--users {users}: fewer than the {} shards, so that some would do nothing; leave it out, or take fewer shards",
-            shard.count()
+            shard.count
         );
     }
     Ok(())

@@ -70,7 +70,7 @@ fn a_rate_rises_in_a_straight_line() {
 #[test]
 fn shards_ramp_as_one_client_does() {
     let plan = ramped(Arrivals::Closed { users: 4 }, Stop::Duration { ns: 500 * MS }, 1_000);
-    let plan = LevelPlan { shard: Shard::new(1, 2).expect("a shard"), ..plan };
+    let plan = LevelPlan { shard: Shard { index: 1, count: 2 }, ..plan };
     let (ran, _) = run(&Script::new([answer(40, 20, 4)]), plan, None);
     for user in [1, 3] {
         let first = ran.records.iter().filter(|record| record.user == user).map(|record| record.scheduled_ns).min();
