@@ -16,7 +16,7 @@ use crate::client::request::Endpoint;
 use crate::client::runner::run_level;
 use crate::client::stamped::RunClock;
 use crate::plan::LevelPlan;
-use crate::receipt::{ErrorNs, LevelRecord, ReceiveRecord, TargetRecord};
+use crate::receipt::{ErrorNs, ReceiveRecord, TargetRecord};
 use crate::target::live::Live;
 use crate::target::{Outcome, Target};
 
@@ -50,30 +50,13 @@ impl Client {
         let cpu_before = thread_cpu_ns();
         let _ = self.receive_delays();
         let work = run_level(self.endpoints.clone(), plan.clone(), self.clock, live.clone());
-        let ran = LocalSet::new().block_on(&self.runtime, work);
-        let cpu = cpu_before.zip(thread_cpu_ns()).map(|(before, after)| after.saturating_sub(before));
-        let (arrivals, stop, warm_up_requests) = plan.own();
-        let level = LevelRecord {
-            scenario: plan.scenario,
-            arrivals,
-            whole: (!plan.shard.is_whole()).then_some(plan.arrivals),
-            stop,
-            warm_up_requests,
-            ramp_ns: plan.ramp_ns,
-            steady: ran.steady,
-            began_ns: ran.began_ns,
-            wall_ns: ran.wall_ns,
-            client_cpu_ns: cpu,
-            received: self.receive_delays(),
-            issued: ran.records.len() as u64,
-            requests: ran.records,
-            batch: None,
-        };
-        Outcome { level, is_full: ran.is_full }
+        let mut outcome = LocalSet::new().block_on(&self.runtime, work);
+        let cpu = cpu_before.zip(thread_cpu_ns());
+        outcome.level.client_cpu_ns = cpu.map(|(before, after)| after.saturating_sub(before));
+        outcome.level.received = self.receive_delays();
+        outcome
     }
-}
 
-impl Client {
     /// What the system says of all reads since this was asked last; `None` where it says nothing.
     fn receive_delays(&self) -> Option<ReceiveRecord> {
         let delays = self.endpoints.iter().filter_map(Endpoint::receive_delays).flat_map(ReceiveDelays::take);

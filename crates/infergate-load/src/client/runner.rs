@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use infergate_core::load::{Arrivals, Failure, FailureClass, Phases, RequestRecord, Starts, Window, unmark};
+use infergate_core::load::{Arrivals, Failure, FailureClass, Phases, RequestRecord, Starts, unmark};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinSet, spawn_local, yield_now};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -16,7 +16,8 @@ use crate::client::request::Endpoint;
 use crate::client::stamped::RunClock;
 use crate::plan::ramp::{ramped_ns, user_start_ns};
 use crate::plan::{LevelPlan, REQUEST_WEIGHT, Turn};
-use crate::receipt::MAX_REQUESTS;
+use crate::receipt::{LevelRecord, MAX_REQUESTS};
+use crate::target::Outcome;
 use crate::target::live::Live;
 
 /// A user whose request failed starts the next one no earlier than this after it: a server that refuses everything would be asked without pause.
@@ -32,21 +33,6 @@ const AWAKE_FROM_NS: u64 = 20_000_000;
 /// When all measured requests have ended, those behind them are awaited for as long as the longest measured one took, and this
 /// much more: a server that does not notice the end of a connection would carry them into the next level.
 const PATIENCE_NS: u64 = 1_000_000_000;
-
-/// What a level gave.
-#[derive(Debug, Default)]
-pub struct Ran {
-    /// Each request, in the order of their starts.
-    pub records: Vec<RequestRecord>,
-    /// The time in which the load was what was asked for; `None` where it never was.
-    pub steady: Option<Window>,
-    /// When the level began, on the run's clock.
-    pub began_ns: u64,
-    /// How long it took.
-    pub wall_ns: u64,
-    /// It ended early, because it kept as much as it may.
-    pub is_full: bool,
-}
 
 struct Level {
     endpoints: Rc<[Endpoint]>,
@@ -66,7 +52,8 @@ struct Level {
 }
 
 /// Runs `plan` against `endpoints`, which conversations go to in turn, within a `LocalSet`. Asked to end by `live`, it gives up what is in flight.
-pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClock, live: Arc<Live>) -> Ran {
+/// What the client itself took is not in the record.
+pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClock, live: Arc<Live>) -> Outcome {
     let (cancel, cancelled) = watch::channel(false);
     let level = Rc::new(Level {
         endpoints,
@@ -91,17 +78,34 @@ pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClo
         // Kept alive: a sender that is gone looks like a cancelled level.
         std::future::pending::<()>().await;
     });
-    let mut records = match (level.plan.arrivals.starts(level.plan.seed), level.plan.arrivals) {
+    let mut requests = match (level.plan.arrivals.starts(level.plan.seed), level.plan.arrivals) {
         (Some(starts), _) => open(&level, starts).await,
         (None, Arrivals::Closed { users }) => closed(&level, users).await,
         (None, Arrivals::Open { .. }) => Vec::new(),
     };
     watcher.abort();
-    records.sort_unstable_by_key(|record| record.request);
+    requests.sort_unstable_by_key(|record| record.request);
     let steady = level.phases.borrow().window().map(|window| window.later(level.began_ns));
-    unmark(&mut records, steady);
-    let wall_ns = clock.now_ns() - level.began_ns;
-    Ran { records, steady, began_ns: level.began_ns, wall_ns, is_full: level.is_full.get() }
+    unmark(&mut requests, steady);
+    let plan = &level.plan;
+    let (arrivals, stop, warm_up_requests) = plan.own();
+    let record = LevelRecord {
+        scenario: plan.scenario,
+        arrivals,
+        whole: (!plan.shard.is_whole()).then_some(plan.arrivals),
+        stop,
+        warm_up_requests,
+        ramp_ns: plan.ramp_ns,
+        steady,
+        began_ns: level.began_ns,
+        wall_ns: clock.now_ns() - level.began_ns,
+        client_cpu_ns: None,
+        received: None,
+        issued: requests.len() as u64,
+        requests,
+        batch: None,
+    };
+    Outcome { level: record, is_full: level.is_full.get() }
 }
 
 async fn closed(level: &Rc<Level>, users: u32) -> Vec<RequestRecord> {
@@ -131,8 +135,9 @@ async fn one_user(level: Rc<Level>, user: u32, start_ns: u64) -> Vec<RequestReco
         }
         // Made before it starts: making it takes some time.
         let order = level.order(Turn { request, conversation, turn }, target);
-        let Some(next) = level.next_request(level.clock.now_ns()) else { return records };
-        let record = level.one(order, next.measured, user, next.start_ns, &mut connections[target]).await;
+        let start_ns = level.clock.now_ns();
+        let Some(measured) = level.next_request(start_ns) else { return records };
+        let record = level.one(order, measured, user, start_ns, &mut connections[target]).await;
         let failed = record.failure.is_some();
         records.push(record);
         turn = (turn + 1) % level.plan.shape.turns.max(1);
@@ -143,7 +148,7 @@ async fn one_user(level: Rc<Level>, user: u32, start_ns: u64) -> Vec<RequestReco
             target = (target + 1) % connections.len();
         }
         if failed {
-            let again = level.clock.at(next.start_ns) + AFTER_FAILURE;
+            let again = level.clock.at(start_ns) + AFTER_FAILURE;
             level.unless_cancelled(sleep_until(again)).await;
         }
     }
@@ -165,11 +170,11 @@ async fn open(level: &Rc<Level>, starts: Starts) -> Vec<RequestRecord> {
         let order = level.order(Turn { request, conversation: request - u64::from(turn), turn }, target);
         level.wait_for_start(scheduled_ns, scheduled_ns - last_ns >= AWAKE_FROM_NS).await;
         last_ns = scheduled_ns;
-        let Some(next) = level.next_request(scheduled_ns) else { break };
+        let Some(measured) = level.next_request(scheduled_ns) else { break };
         let (level, idle) = (level.clone(), idle.clone());
         running.spawn_local(async move {
             let mut connection = idle[target].borrow_mut().pop();
-            let record = level.one(order, next.measured, 0, scheduled_ns, &mut connection).await;
+            let record = level.one(order, measured, 0, scheduled_ns, &mut connection).await;
             idle[target].borrow_mut().extend(connection);
             record
         });
@@ -185,20 +190,14 @@ struct Order {
     output_tokens: u32,
 }
 
-/// A request that may start.
-struct Next {
-    start_ns: u64,
-    measured: bool,
-}
-
 impl Level {
     /// The number in the whole load of the next request.
     fn next_number(&self) -> u64 {
         self.plan.shard.number(self.issued.get())
     }
 
-    /// The next request, if one may start at `start_ns`.
-    fn next_request(&self, start_ns: u64) -> Option<Next> {
+    /// Whether the next request is measured, if one may start at `start_ns`.
+    fn next_request(&self, start_ns: u64) -> Option<bool> {
         let own = self.issued.get();
         let kept = self.live.seen().pieces + REQUEST_WEIGHT * own;
         let is_full = own >= MAX_REQUESTS as u64 || kept >= self.plan.max_kept;
@@ -212,7 +211,7 @@ impl Level {
         }
         let measured = phases.start(self.next_number(), self.since_begin(start_ns))?;
         self.issued.set(own + 1);
-        Some(Next { start_ns, measured })
+        Some(measured)
     }
 
     /// Waits until `start_ns`, in the end awake where `is_awake`, or until no request will start then.

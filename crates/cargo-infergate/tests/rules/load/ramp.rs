@@ -1,35 +1,18 @@
 //! A level that begins slowly: who starts when, and that none of it is in the steady window.
 
 use infergate_core::load::{Arrivals, Spacing, Stop};
-use infergate_load::client::runner::Ran;
 use infergate_load::plan::LevelPlan;
 use infergate_load::plan::ramp::{ramped_ns, user_start_ns};
 use infergate_load::plan::shard::Shard;
 use infergate_load::summary::{Window, steady_window};
-use infergate_receipts::LevelRecord;
 
 use crate::load::runner::{plan, run};
 use crate::load::script::{Script, answer};
-use crate::load::summary::level;
 
 const MS: u64 = 1_000_000;
 
 fn ramped(arrivals: Arrivals, stop: Stop, ramp_ms: u64) -> LevelPlan {
     LevelPlan { ramp_ns: ramp_ms * MS, ..plan(arrivals, stop) }
-}
-
-fn record(plan: &LevelPlan, ran: Ran) -> LevelRecord {
-    LevelRecord {
-        arrivals: plan.arrivals,
-        stop: plan.stop,
-        ramp_ns: plan.ramp_ns,
-        steady: ran.steady,
-        began_ns: ran.began_ns,
-        wall_ns: ran.wall_ns,
-        issued: ran.records.len() as u64,
-        requests: ran.records,
-        ..level(1, 1)
-    }
 }
 
 #[test]
@@ -38,14 +21,15 @@ fn users_begin_one_after_the_other_and_the_window_after_the_last_one_is_warm() {
     let plan = ramped(Arrivals::Closed { users: 4 }, Stop::Duration { ns: 1_000 * MS }, 1_000);
     let (ran, _) = run(&Script::new([answer(40, 20, 4)]), plan.clone(), None);
     for user in 0..4 {
-        let first = ran.records.iter().filter(|record| record.user == user).map(|record| record.scheduled_ns).min();
+        let first =
+            ran.level.requests.iter().filter(|record| record.user == user).map(|record| record.scheduled_ns).min();
         assert_eq!(first, Some(u64::from(user) * 250 * MS));
     }
-    let level = record(&plan, ran);
-    assert_eq!(steady_window(&level).map(|window| window.from_ns), Some(1_000 * MS), "750 + 100 is within the ramp");
+    let from_ns = steady_window(&ran.level).map(|window| window.from_ns);
+    assert_eq!(from_ns, Some(1_000 * MS), "750 + 100 is within the ramp");
     let late = LevelPlan { warm_up_requests: 4, ..plan };
-    let (ran, _) = run(&Script::new([answer(40, 20, 4)]), late.clone(), None);
-    let from_ns = steady_window(&self::record(&late, ran)).map(|window| window.from_ns);
+    let (ran, _) = run(&Script::new([answer(40, 20, 4)]), late, None);
+    let from_ns = steady_window(&ran.level).map(|window| window.from_ns);
     assert_eq!(from_ns, Some(1_150 * MS), "750 and four times 100");
 }
 
@@ -53,18 +37,17 @@ fn users_begin_one_after_the_other_and_the_window_after_the_last_one_is_warm() {
 fn a_rate_rises_in_a_straight_line() {
     let arrivals = Arrivals::Open { requests_per_s: 100.0, spacing: Spacing::Constant };
     let plan = ramped(arrivals, Stop::Duration { ns: 1_000 * MS }, 2_000);
-    let (ran, _) = run(&Script::new([answer(3, 2, 4)]), plan.clone(), None);
+    let (ran, _) = run(&Script::new([answer(3, 2, 4)]), plan, None);
     let within = |from_ms: u64, to_ms: u64| {
-        let starts = ran.records.iter().map(|record| record.scheduled_ns / MS);
+        let starts = ran.level.requests.iter().map(|record| record.scheduled_ns / MS);
         starts.filter(|ms| (from_ms..to_ms).contains(ms)).count()
     };
     // A quarter of the ramp's requests in its first half, then as many as without a ramp.
     assert_eq!((within(0, 1_000), within(1_000, 2_000), within(2_000, 3_000)), (25, 75, 100));
-    let starts: Vec<u64> = ran.records.iter().map(|record| record.scheduled_ns).collect();
+    let starts: Vec<u64> = ran.level.requests.iter().map(|record| record.scheduled_ns).collect();
     assert!(starts.is_sorted());
-    let level = record(&plan, ran);
     let expected = Window { from_ns: 2_010 * MS, to_ns: 3_010 * MS };
-    assert_eq!(steady_window(&level), Some(expected), "once one that started at the full rate has ended");
+    assert_eq!(steady_window(&ran.level), Some(expected), "once one that started at the full rate has ended");
 }
 
 #[test]
@@ -73,7 +56,8 @@ fn shards_ramp_as_one_client_does() {
     let plan = LevelPlan { shard: Shard { index: 1, count: 2 }, ..plan };
     let (ran, _) = run(&Script::new([answer(40, 20, 4)]), plan, None);
     for user in [1, 3] {
-        let first = ran.records.iter().filter(|record| record.user == user).map(|record| record.scheduled_ns).min();
+        let first =
+            ran.level.requests.iter().filter(|record| record.user == user).map(|record| record.scheduled_ns).min();
         assert_eq!(first, Some(u64::from(user) * 250 * MS));
     }
 }

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Spacing, Stop, Window};
 use infergate_load::client::request::Limits;
-use infergate_load::client::runner::{Ran, run_level};
+use infergate_load::client::runner::run_level;
 use infergate_load::client::stamped::RunClock;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LevelPlan, Prompts};
+use infergate_load::target::Outcome;
 use infergate_load::target::live::Live;
 use infergate_receipts::Scenario;
 use tokio::task::spawn_local;
@@ -36,7 +37,7 @@ pub fn plan(arrivals: Arrivals, stop: Stop) -> LevelPlan {
 }
 
 /// Runs `plan`, interrupted after `cancel_after` where that is given.
-pub fn run(script: &Script, plan: LevelPlan, cancel_after: Option<Duration>) -> (Ran, Arc<Live>) {
+pub fn run(script: &Script, plan: LevelPlan, cancel_after: Option<Duration>) -> (Outcome, Arc<Live>) {
     in_made_up_time(async {
         let cancelled = Arc::new(AtomicBool::new(false));
         let live = Arc::new(Live::new(cancelled.clone()));
@@ -59,17 +60,17 @@ fn closed(users: u32, count: u64) -> LevelPlan {
 fn users_have_one_request_in_flight_each_and_the_next_when_it_ends() {
     let script = Script::new([answer(40, 20, 4)]);
     let (ran, live) = run(&script, closed(3, 9), None);
-    let measured: Vec<&RequestRecord> = ran.records.iter().filter(|record| record.measured).collect();
+    let measured: Vec<&RequestRecord> = ran.level.requests.iter().filter(|record| record.measured).collect();
     assert_eq!(measured.len(), 9);
     assert_eq!(script.dials.get(), 3, "a connection a user");
-    for (index, record) in (0..).zip(&ran.records) {
+    for (index, record) in (0..).zip(&ran.level.requests) {
         assert_eq!((record.request, record.failure.clone()), (index, None));
         assert_eq!(record.scheduled_ns, index / 3 * 100 * MS, "each takes 100 ms");
         assert_eq!(record.ended_ns - record.scheduled_ns, 100 * MS);
     }
-    let users: Vec<u32> = ran.records.iter().map(|record| record.user).collect();
+    let users: Vec<u32> = ran.level.requests.iter().map(|record| record.user).collect();
     assert!((0..3).all(|user| users.iter().filter(|other| **other == user).count() >= 5), "{users:?}");
-    let (seen, sent) = (live.seen(), ran.records.len() as u64);
+    let (seen, sent) = (live.seen(), ran.level.requests.len() as u64);
     assert_eq!((seen.issued, seen.ended, seen.failed, seen.pieces), (sent, sent, 0, 4 * sent));
 }
 
@@ -117,12 +118,12 @@ fn an_open_loop_counts_from_the_schedule() {
     let script = Script::new([answer(90, 100, 4)]);
     let arrivals = Arrivals::Open { requests_per_s: 10.0, spacing: Spacing::Constant };
     let (ran, _) = run(&script, plan(arrivals, Stop::Requests { count: 8 }), None);
-    let measured = ran.records.iter().filter(|record| record.measured);
+    let measured = ran.level.requests.iter().filter(|record| record.measured);
     let scheduled: Vec<u64> = measured.map(|record| record.scheduled_ns / MS).collect();
     assert_eq!(scheduled, [400, 500, 600, 700, 800, 900, 1_000, 1_100], "once the one of warm-up has ended");
-    let last = ran.records.last().map(|record| record.scheduled_ns / MS);
+    let last = ran.level.requests.last().map(|record| record.scheduled_ns / MS);
     assert_eq!(last, Some(1_400), "the rate is kept until the eighth has ended");
-    assert!(ran.records.iter().all(|record| record.sent_ns >= record.scheduled_ns));
+    assert!(ran.level.requests.iter().all(|record| record.sent_ns >= record.scheduled_ns));
     assert!(script.dials.get() <= 5, "idle connections are used again: {}", script.dials.get());
 }
 
@@ -141,7 +142,7 @@ fn an_open_loop_starts_on_time_between_two_milliseconds() {
         let plan = plan(arrivals, Stop::Requests { count: 8 });
         run_level(endpoints, plan, RunClock::start(), Arc::default()).await
     });
-    let late_ns: Vec<u64> = ran.records.iter().map(|record| record.sent_ns - record.scheduled_ns).collect();
+    let late_ns: Vec<u64> = ran.level.requests.iter().map(|record| record.sent_ns - record.scheduled_ns).collect();
     assert!(late_ns.len() > 8 && late_ns[1..].iter().all(|late_ns| *late_ns <= 100_000), "{late_ns:?}");
 }
 
@@ -150,10 +151,10 @@ fn a_duration_ends_starts_and_what_is_in_flight_goes_on() {
     let script = Script::new([answer(40, 20, 4)]);
     let stop = Stop::Duration { ns: 150 * MS };
     let (ran, _) = run(&script, plan(Arrivals::Closed { users: 2 }, stop), None);
-    let measured = |ran: &Ran| ran.records.iter().filter(|record| record.measured).count();
+    let measured = |ran: &Outcome| ran.level.requests.iter().filter(|record| record.measured).count();
     assert_eq!(measured(&ran), 3, "one began when both were warm, at 100 ms, and two at 200");
-    assert_eq!((ran.steady, ran.wall_ns), (Some(Window { from_ns: 100 * MS, to_ns: 300 * MS }), 400 * MS));
-    assert!(ran.records.iter().all(|record| record.failure.is_none()));
+    assert_eq!((ran.level.steady, ran.level.wall_ns), (Some(Window { from_ns: 100 * MS, to_ns: 300 * MS }), 400 * MS));
+    assert!(ran.level.requests.iter().all(|record| record.failure.is_none()));
     let arrivals = Arrivals::Open { requests_per_s: 10.0, spacing: Spacing::Constant };
     let (ran, _) = run(&Script::new([answer(30, 20, 4)]), plan(arrivals, stop), None);
     assert_eq!(measured(&ran), 2, "at 100 and 200 ms");
@@ -169,16 +170,16 @@ fn what_is_in_flight_when_a_run_is_interrupted_is_cancelled_and_counted() {
         let cancelled = |record: &infergate_core::load::RequestRecord| {
             record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled)
         };
-        assert!(!ran.records.is_empty() && ran.records.iter().all(cancelled));
-        let early = ran.records.iter().filter(|record| record.sent_ns < 900 * MS);
+        assert!(!ran.level.requests.is_empty() && ran.level.requests.iter().all(cancelled));
+        let early = ran.level.requests.iter().filter(|record| record.sent_ns < 900 * MS);
         assert!(
             early.clone().count() > 0 && early.clone().all(|record| record.chunk_ns.len() == 1),
             "what came is kept"
         );
-        assert!(ran.wall_ns <= 1_100 * MS, "{}", ran.wall_ns);
-        let numbers: Vec<u64> = ran.records.iter().map(|record| record.request).collect();
-        assert_eq!(numbers, (0..ran.records.len() as u64).collect::<Vec<_>>());
-        assert_eq!(live.seen().issued, ran.records.len() as u64);
+        assert!(ran.level.wall_ns <= 1_100 * MS, "{}", ran.level.wall_ns);
+        let numbers: Vec<u64> = ran.level.requests.iter().map(|record| record.request).collect();
+        assert_eq!(numbers, (0..ran.level.requests.len() as u64).collect::<Vec<_>>());
+        assert_eq!(live.seen().issued, ran.level.requests.len() as u64);
     }
 }
 
@@ -189,7 +190,7 @@ fn every_tenth_answer_broken_is_every_tenth_request_failed() {
     let script = Script::new(answers.iter().cycle().take(100).cloned());
     let (ran, _) = run(&script, closed(1, 100), None);
     let failed: Vec<u64> =
-        ran.records[..100].iter().filter(|record| record.failure.is_some()).map(|r| r.request).collect();
+        ran.level.requests[..100].iter().filter(|record| record.failure.is_some()).map(|r| r.request).collect();
     assert_eq!(failed, (0..10).map(|tens| 10 * tens + 9).collect::<Vec<_>>());
 }
 
@@ -208,5 +209,5 @@ fn a_level_that_keeps_too_much_ends_early_and_says_so() {
     let mut bounded = closed(1, 100);
     bounded.max_kept = 100;
     let (ran, _) = run(&script, bounded, None);
-    assert_eq!((ran.records.len(), ran.is_full), (3, true));
+    assert_eq!((ran.level.requests.len(), ran.is_full), (3, true));
 }

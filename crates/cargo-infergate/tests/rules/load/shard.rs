@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use infergate_core::load::{Arrivals, RequestRecord, Spacing, Stop};
-use infergate_load::client::runner::Ran;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LevelPlan, Prompts};
+use infergate_load::target::Outcome;
 
 use crate::load::runner::{plan, prompt_of, run};
 use crate::load::script::{Script, answer};
@@ -15,7 +15,7 @@ fn shard(index: u32, count: u32) -> Shard {
 }
 
 /// Each shard's run of `plan`, and the prompts it sent.
-fn in_shards(plan: &LevelPlan, count: u32) -> Vec<(Ran, Vec<String>)> {
+fn in_shards(plan: &LevelPlan, count: u32) -> Vec<(Outcome, Vec<String>)> {
     let one = |index| {
         let script = Script::new([answer(40, 20, 4)]);
         let (ran, _) = run(&script, LevelPlan { shard: shard(index, count), ..plan.clone() }, None);
@@ -25,8 +25,8 @@ fn in_shards(plan: &LevelPlan, count: u32) -> Vec<(Ran, Vec<String>)> {
     (0..count).map(one).collect()
 }
 
-fn measured(ran: &Ran) -> impl Iterator<Item = &RequestRecord> {
-    ran.records.iter().filter(|record| record.measured)
+fn measured(ran: &Outcome) -> impl Iterator<Item = &RequestRecord> {
+    ran.level.requests.iter().filter(|record| record.measured)
 }
 
 #[test]
@@ -43,10 +43,10 @@ fn an_open_loop_in_shards_is_the_schedule_of_one_client() {
         assert_eq!(shards.iter().map(|(ran, _)| measured(ran).count()).sum::<usize>(), 50);
         let schedule: Vec<u64> = arrivals.starts(whole.seed).expect("a schedule").take(500).collect();
         for (index, (ran, _)) in (0..).zip(&shards) {
-            assert!(ran.records.iter().all(|record| record.request % 3 == index));
-            assert!(ran.records.iter().all(|record| record.scheduled_ns == schedule[record.request as usize]));
+            assert!(ran.level.requests.iter().all(|record| record.request % 3 == index));
+            assert!(ran.level.requests.iter().all(|record| record.scheduled_ns == schedule[record.request as usize]));
             let first = measured(ran).next().expect("some");
-            assert!(first.scheduled_ns >= ran.records[0].ended_ns, "each shard has its warm-up");
+            assert!(first.scheduled_ns >= ran.level.requests[0].ended_ns, "each shard has its warm-up");
         }
         let prompts: Vec<String> = shards.into_iter().flat_map(|(_, prompts)| prompts).collect();
         let unique: BTreeSet<&String> = prompts.iter().collect();
@@ -59,8 +59,8 @@ fn an_open_loop_in_shards_is_the_schedule_of_one_client() {
 fn users_are_shared_out_and_no_prompt_is_sent_twice() {
     let whole = plan(Arrivals::Closed { users: 5 }, Stop::Requests { count: 31 });
     let shards = in_shards(&whole, 2);
-    let users = |ran: &Ran| {
-        let mut users: Vec<u32> = ran.records.iter().map(|record| record.user).collect();
+    let users = |ran: &Outcome| {
+        let mut users: Vec<u32> = ran.level.requests.iter().map(|record| record.user).collect();
         users.sort_unstable();
         users.dedup();
         users
@@ -80,9 +80,9 @@ fn a_shard_keeps_its_load_for_as_long_again_as_its_longest_measured_request_took
     let whole = plan(Arrivals::Closed { users: 4 }, Stop::Requests { count: 12 });
     for (ran, _) in in_shards(&whole, 2) {
         let last_ns = measured(&ran).map(|record| record.ended_ns).max().expect("some");
-        let window = ran.steady.expect("steady");
+        let window = ran.level.steady.expect("steady");
         assert_eq!(window.to_ns, last_ns + 100_000_000, "an answer takes 100 ms");
-        assert!(ran.records.iter().any(|record| record.ended_ns >= window.to_ns));
+        assert!(ran.level.requests.iter().any(|record| record.ended_ns >= window.to_ns));
     }
 }
 

@@ -2,7 +2,6 @@
 //! few requests to say it.
 
 use infergate_core::load::{Arrivals, Spacing, Stop};
-use infergate_load::client::runner::Ran;
 use infergate_load::judge;
 use infergate_load::plan::LevelPlan;
 use infergate_load::summary::{LevelSummary, summarise};
@@ -11,7 +10,6 @@ use infergate_receipts::{LevelRecord, LoadReceipt};
 use crate::load::receipt::sound;
 use crate::load::runner::{plan, run};
 use crate::load::script::{Act, HEAD, Script, answer, done, send};
-use crate::load::summary::level;
 
 const MS: u64 = 1_000_000;
 /// A token takes 4 ms for each request in flight.
@@ -22,19 +20,7 @@ fn sharing() -> Vec<Act> {
 }
 
 fn measure(script: &Script, plan: &LevelPlan) -> LevelRecord {
-    let (Ran { records, steady, began_ns, wall_ns, .. }, _) = run(script, plan.clone(), None);
-    LevelRecord {
-        arrivals: plan.arrivals,
-        stop: plan.stop,
-        warm_up_requests: plan.warm_up_requests,
-        steady,
-        began_ns,
-        wall_ns,
-        client_cpu_ns: None,
-        issued: records.len() as u64,
-        requests: records,
-        ..level(1, 1)
-    }
+    run(script, plan.clone(), None).0.level
 }
 
 fn plan_of(arrivals: Arrivals, stop: Stop) -> LevelPlan {

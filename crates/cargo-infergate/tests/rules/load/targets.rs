@@ -11,7 +11,6 @@ use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LevelPlan, Prompts};
 use infergate_load::summary::crossing::{Faster, compare};
 use infergate_load::summary::{summarise, summarise_target};
-use infergate_load::target::live::Live;
 use infergate_receipts::LevelRecord;
 use infergate_receipts::Scenario;
 
@@ -33,25 +32,7 @@ fn level(arrivals: Arrivals, count: u64, turns: u32) -> LevelRecord {
         max_kept: u64::MAX,
     };
     let endpoints = Rc::new([endpoint(&first, Limits::default()), endpoint(&second, Limits::default())]);
-    let ran = in_made_up_time(async {
-        run_level(endpoints, plan.clone(), RunClock::start(), Arc::new(Live::default())).await
-    });
-    LevelRecord {
-        batch: None,
-        scenario: 0,
-        arrivals,
-        whole: None,
-        stop: plan.stop,
-        warm_up_requests: 2,
-        ramp_ns: 0,
-        steady: ran.steady,
-        began_ns: 0,
-        wall_ns: ran.wall_ns,
-        client_cpu_ns: None,
-        received: None,
-        issued: ran.records.len() as u64,
-        requests: ran.records,
-    }
+    in_made_up_time(async { run_level(endpoints, plan, RunClock::start(), Arc::default()).await }).level
 }
 
 #[test]
