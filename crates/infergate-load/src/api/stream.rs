@@ -55,19 +55,14 @@ pub struct Completion {
 }
 
 impl Completion {
-    /// For an answer of `asked_tokens` output tokens, of chat or completions.
-    pub fn new(asked_tokens: u32) -> Self {
-        Self { asked_tokens: asked_tokens.into(), ..Self::default() }
+    /// For an answer of `api` with `asked_tokens` output tokens.
+    pub fn new(api: Api, asked_tokens: u32) -> Self {
+        Self { api, asked_tokens: asked_tokens.into(), ..Self::default() }
     }
 
-    /// The same, of `api`.
-    pub fn reading(self, api: Api) -> Self {
-        Self { api, ..self }
-    }
-
-    /// The same, and the texts of the output's pieces are kept, reasoning included.
-    pub fn keeping_texts(self) -> Self {
-        Self { texts: Some(Vec::new()), ..self }
+    /// From now on the texts of the output's pieces are kept, reasoning included.
+    pub fn keep_texts(&mut self) {
+        self.texts = Some(Vec::new());
     }
 
     /// The texts of its pieces, where they were kept.

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
@@ -105,33 +106,34 @@ impl Endpoint {
         wanted: Wanted,
         limits: Limits,
     ) -> anyhow::Result<Self> {
-        use anyhow::Context as _;
         let mut headers = HeaderMap::new();
         let host =
             HeaderValue::from_str(&url.authority()).ok().context("--target: this host cannot be named in a request")?;
         if http == Http::One {
             headers.insert(HOST, host);
         }
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        // A stream that is compressed comes in pieces of its own, if it comes as a stream at all.
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("infergate/", env!("CARGO_PKG_VERSION"))));
+        for (name, value) in [
+            (CONTENT_TYPE, "application/json"),
+            (ACCEPT, "text/event-stream"),
+            // A stream that is compressed comes in pieces of its own, if it comes as a stream at all.
+            (ACCEPT_ENCODING, "identity"),
+            (USER_AGENT, concat!("infergate/", env!("CARGO_PKG_VERSION"))),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
         if let Some((name, value)) = wanted.api.version_header() {
             headers.insert(name, HeaderValue::from_static(value));
         }
         if let Some(key) = key {
             let (name, value) = wanted.api.key_header(key);
-            let value = HeaderValue::from_str(&value).ok();
-            let mut value =
-                value.context("the API key holds characters that no request can carry; check its source")?;
-            value.set_sensitive(true);
+            let value = secret(&value);
+            let value = value.context("the API key holds characters that no request can carry; check its source")?;
             headers.insert(name, value);
         }
         // HTTP/2 says scheme and host with each path.
         let path = match http {
             Http::One => url.path.clone(),
-            Http::Two => format!("{}://{}{}", if url.is_tls { "https" } else { "http" }, url.authority(), url.path),
+            Http::Two => url.origin() + &url.path,
         };
         let path = path.parse().ok().context("--target: this path cannot be sent")?;
         Ok(Self {
@@ -152,12 +154,9 @@ impl Endpoint {
     /// # Errors
     /// A text that is no header.
     pub fn add_header(&mut self, text: &str) -> anyhow::Result<()> {
-        use anyhow::Context as _;
         let (name, value) = text.split_once(':').context("--header: write NAME: VALUE")?;
         let name: HeaderName = name.trim().parse().ok().context("--header: this name is none of a header")?;
-        let value = HeaderValue::from_str(value.trim()).ok();
-        let mut value = value.with_context(|| format!("--header {name}: its value cannot be sent"))?;
-        value.set_sensitive(true);
+        let value = secret(value.trim()).with_context(|| format!("--header {name}: its value cannot be sent"))?;
         self.headers.insert(name, value);
         Ok(())
     }
@@ -187,48 +186,37 @@ impl Endpoint {
         record: &mut RequestRecord,
         run: (RunClock, &Live),
     ) -> Result<(), Failure> {
-        let attempts = self.attempts(body.into(), output_tokens, connection, record, run);
-        match timeout(self.limits.request, attempts).await {
-            Ok(outcome) => outcome,
-            Err(_) => {
-                let seconds = self.limits.request.as_secs_f64();
-                Err(failure(
-                    FailureClass::Timeout,
-                    format!("no end after {seconds} s, which is the time limit of a request (of load: --timeout)"),
-                ))
-            }
-        }
-    }
-
-    async fn attempts(
-        &self,
-        body: Bytes,
-        output_tokens: u32,
-        connection: &mut Option<Connection>,
-        record: &mut RequestRecord,
-        run: (RunClock, &Live),
-    ) -> Result<(), Failure> {
-        let (give_up, mut refused) = (Instant::now() + self.limits.request, 0);
-        loop {
-            let was_open = connection.is_some();
-            match self.attempt(body.clone(), output_tokens, connection, record, run).await {
-                Ok(()) => return Ok(()),
-                Err(Miss::Stale(_)) if was_open => record.retries += 1,
-                Err(Miss::Again(failure, after)) if refused + 1 < self.limits.attempts => {
-                    refused += 1;
-                    // Without a word from the server: half a second, one, two...
-                    let usual = Duration::from_millis(250) * 2u32.saturating_pow(refused.min(8));
-                    let wait = after.unwrap_or(usual);
-                    // A wait beyond the time limit is for nothing.
-                    if wait >= give_up.saturating_duration_since(Instant::now()) {
-                        return Err(failure);
+        let (body, give_up): (Bytes, _) = (body.into(), Instant::now() + self.limits.request);
+        let attempts = async {
+            let mut refused = 0;
+            loop {
+                let was_open = connection.is_some();
+                match self.attempt(body.clone(), output_tokens, connection, record, run).await {
+                    Ok(()) => return Ok(()),
+                    Err(Miss::Stale(_)) if was_open => record.retries += 1,
+                    Err(Miss::Again(failure, after)) if refused + 1 < self.limits.attempts => {
+                        refused += 1;
+                        // Without a word from the server: half a second, one, two...
+                        let usual = Duration::from_millis(250) * 2u32.saturating_pow(refused.min(8));
+                        let wait = after.unwrap_or(usual);
+                        // A wait beyond the time limit is for nothing.
+                        if wait >= give_up.saturating_duration_since(Instant::now()) {
+                            return Err(failure);
+                        }
+                        sleep(wait).await;
+                        record.retries += 1;
                     }
-                    sleep(wait).await;
-                    record.retries += 1;
+                    Err(Miss::Final(failure) | Miss::Again(failure, _) | Miss::Stale(failure)) => return Err(failure),
                 }
-                Err(Miss::Final(failure) | Miss::Again(failure, _) | Miss::Stale(failure)) => return Err(failure),
             }
-        }
+        };
+        timeout_at(give_up, attempts).await.unwrap_or_else(|_| {
+            let seconds = self.limits.request.as_secs_f64();
+            Err(failure(
+                FailureClass::Timeout,
+                format!("no end after {seconds} s, which is the time limit of a request (of load: --timeout)"),
+            ))
+        })
     }
 
     async fn attempt(
@@ -279,9 +267,9 @@ impl Endpoint {
             return Err(if may_again { Miss::Again(failed, after) } else { Miss::Final(failed) });
         }
         ensure_stream(response.headers())?;
-        let mut completion = Completion::new(output_tokens).reading(self.wanted.api);
+        let mut completion = Completion::new(self.wanted.api, output_tokens);
         if self.texts.as_ref().is_some_and(Texts::has_room) {
-            completion = completion.keeping_texts();
+            completion.keep_texts();
         }
         let mut body = response.into_body();
         let is_over = read_body(&mut body, &open.times, &mut completion, record, live).await;
@@ -398,6 +386,13 @@ fn ensure_stream(headers: &HeaderMap) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+/// A value that no log shows; `None` where no request can carry it.
+fn secret(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<&str> {

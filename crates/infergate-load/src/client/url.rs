@@ -73,10 +73,14 @@ impl Url {
         if self.port == usual { host } else { format!("{host}:{}", self.port) }
     }
 
+    /// All in front of the path.
+    pub fn origin(&self) -> String {
+        let scheme = if self.is_tls { "https" } else { "http" };
+        format!("{scheme}://{}", self.authority())
+    }
+
     /// For receipts and tables, without a query: it may hold a key.
     pub fn shown(&self) -> String {
-        let scheme = if self.is_tls { "https" } else { "http" };
-        let path = self.path.split('?').next().unwrap_or_default();
-        format!("{scheme}://{}{path}", self.authority())
+        self.origin() + self.path.split('?').next().unwrap_or_default()
     }
 }

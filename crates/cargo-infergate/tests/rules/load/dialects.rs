@@ -64,7 +64,7 @@ static DIALECTS: [(&str, Dialect); 10] = [
 fn what_servers_send_is_read_whatever_a_network_makes_of_it() {
     for (server, dialect) in &DIALECTS {
         for size in [1, 7, 100, dialect.body.len()] {
-            let (mut record, mut completion) = (RequestRecord::default(), Completion::new(10).reading(dialect.api));
+            let (mut record, mut completion) = (RequestRecord::default(), Completion::new(dialect.api, 10));
             let mut parts = (1..).zip(dialect.body.as_bytes().chunks(size));
             let read = parts.try_for_each(|(now_ns, part)| completion.read(now_ns, part, &mut record).map(drop));
             let outcome = read.and_then(|()| completion.finish(u64::MAX, false, &mut record).map(drop));

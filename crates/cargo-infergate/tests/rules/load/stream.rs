@@ -14,7 +14,7 @@ fn read(pieces: &[&[u8]]) -> (RequestRecord, Result<(), FailureClass>) {
 /// The same, of `api`.
 fn reading(api: Api, pieces: &[&[u8]]) -> (RequestRecord, Result<(), FailureClass>) {
     let mut record = RequestRecord::default();
-    let mut completion = Completion::new(8).reading(api);
+    let mut completion = Completion::new(api, 8);
     let mut now_ns = 0;
     for piece in pieces {
         now_ns += 1_000;
@@ -200,7 +200,7 @@ fn events_of_other_apis_are_read_alike() {
         assert_eq!(counts, (Some(10), Some(6), Some(8)), "{api:?}");
         let cut = reading(api, &pieces[..pieces.len() - 2]).1;
         assert_eq!(cut, Err(FailureClass::CutStream), "{api:?}");
-        let mut completion = Completion::new(8).reading(api);
+        let mut completion = Completion::new(api, 8);
         completion.read(1, events.concat().as_bytes(), &mut RequestRecord::default()).expect("sound events");
         assert_eq!((completion.is_done(), completion.limit_tokens()), (true, Some(8)), "{api:?}");
     }
@@ -220,7 +220,7 @@ fn errors_of_other_apis_are_failures_with_the_servers_words() {
             FailureClass::ErrorEvent,
         ),
     ] {
-        let mut completion = Completion::new(8).reading(api);
+        let mut completion = Completion::new(api, 8);
         let failure = completion.read(1, event.as_bytes(), &mut RequestRecord::default()).expect_err(event);
         assert_eq!((failure.class, completion.words()), (class, "SECRET"), "{event}");
         assert_eq!(reading(api, &[event.as_bytes()]).1, Err(class), "its sentence repeats nothing");
@@ -353,7 +353,7 @@ fn more_than_was_asked_for_is_the_wrong_length() {
             "data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"{reason}\"}}],\"usage\":{{\"completion_tokens\":{tokens}}}}}\n\n"
         );
         let mut record = RequestRecord::default();
-        let mut completion = Completion::new(8);
+        let mut completion = Completion::new(Api::Chat, 8);
         let text = chat("{\"content\":\"a\"}") + &last + DONE;
         completion.read(1, text.as_bytes(), &mut record).expect("sound events");
         completion.finish(1, exact, &mut record).map_err(|failure| failure.class)
@@ -380,7 +380,7 @@ fn an_answer_that_the_model_ended_is_too_short_where_its_full_length_was_asked_f
         |reason: &str| format!("data: {{\"choices\":[{{\"text\":\"\",\"finish_reason\":\"{reason}\"}}]}}\n\n{DONE}");
     let outcome = |pieces: usize, reason: &str, exact: bool| {
         let mut record = RequestRecord::default();
-        let mut completion = Completion::new(8);
+        let mut completion = Completion::new(Api::Chat, 8);
         let text = chat("{\"content\":\"a\"}").repeat(pieces) + &end(reason);
         completion.read(1, text.as_bytes(), &mut record).expect("sound events");
         completion.finish(1, exact, &mut record).map_err(|failure| failure.class)
@@ -395,7 +395,7 @@ fn an_answer_that_the_model_ended_is_too_short_where_its_full_length_was_asked_f
 fn an_endless_stream_of_comments_is_ended() {
     let comments = ": ping\n".repeat(10_000);
     let mut record = RequestRecord::default();
-    let mut completion = Completion::new(8);
+    let mut completion = Completion::new(Api::Chat, 8);
     let read = (0..10_000).map_while(|_| completion.read(1, comments.as_bytes(), &mut record).ok()).count();
     assert!(read < 200, "{read} reads of {} bytes", comments.len());
 }

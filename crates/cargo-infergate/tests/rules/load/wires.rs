@@ -2,6 +2,7 @@
 
 use infergate_core::load::{FailureClass, RequestRecord};
 use infergate_core::trace::Times;
+use infergate_load::api::body::Api;
 use infergate_load::api::stream::Completion;
 
 const FIRST_NS: u64 = 100_000_000;
@@ -31,7 +32,7 @@ fn tokens(event: impl Fn(u64) -> String, end: &str) -> Wire {
 }
 
 fn read(wire: &Wire) -> (RequestRecord, Result<(), FailureClass>) {
-    let (mut record, mut completion) = (RequestRecord::default(), Completion::new(10));
+    let (mut record, mut completion) = (RequestRecord::default(), Completion::new(Api::Chat, 10));
     for (now_ns, text) in wire {
         if let Err(failure) = completion.read(*now_ns, text.as_bytes(), &mut record) {
             return (record, Err(failure.class));
