@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use serde::Deserialize;
+use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -66,13 +66,6 @@ pub fn run(script: Script) -> Result<()> {
     Ok(())
 }
 
-/// The part of a request that the log needs.
-#[derive(Deserialize)]
-struct Asked {
-    #[serde(default)]
-    prompt: String,
-}
-
 async fn serve(mut connection: TcpStream, script: Script, log: Rc<RefCell<Log>>) {
     let _ = connection.set_nodelay(true);
     let mut kept = Vec::new();
@@ -92,9 +85,9 @@ async fn next_request(connection: &mut TcpStream, kept: &mut Vec<u8>) -> Option<
             let length = content_length(&kept[..head])?;
             let whole = head + 4 + length;
             if kept.len() >= whole {
-                let asked: Asked = serde_json::from_slice(&kept[head + 4..whole]).ok()?;
+                let request: Value = serde_json::from_slice(&kept[head + 4..whole]).ok()?;
                 kept.drain(..whole);
-                return Some(asked.prompt);
+                return Some(request["prompt"].as_str().unwrap_or_default().to_owned());
             }
         }
         if kept.len() > MAX_REQUEST_BYTES || connection.read_buf(kept).await.ok()? == 0 {
@@ -105,9 +98,8 @@ async fn next_request(connection: &mut TcpStream, kept: &mut Vec<u8>) -> Option<
 
 fn content_length(head: &[u8]) -> Option<usize> {
     let head = std::str::from_utf8(head).ok()?;
-    let fields = head.lines().filter_map(|line| line.split_once(':'));
-    let length =
-        fields.filter(|(name, _)| name.eq_ignore_ascii_case("content-length")).map(|(_, value)| value).next()?;
+    let mut fields = head.lines().filter_map(|line| line.split_once(':'));
+    let (_, length) = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?;
     length.trim().parse().ok().filter(|length| *length <= MAX_REQUEST_BYTES)
 }
 

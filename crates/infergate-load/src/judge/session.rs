@@ -48,8 +48,20 @@ impl LoadBaseline {
 impl From<&LoadReceipt> for LoadSession {
     fn from(receipt: &LoadReceipt) -> Self {
         let level = |((level, scenario, _, target), summary): (Part<'_>, LevelSummary)| {
-            let name = if receipt.targets.len() > 1 { target.name() } else { "" };
-            LoadSessionLevel::of(level, scenario, &summary, name)
+            let wrong_length = summary.failures.get(&FailureClass::WrongLength).copied().unwrap_or(0);
+            LoadSessionLevel {
+                target: if receipt.targets.len() > 1 { target.name().into() } else { String::new() },
+                scenario: scenario.clone(),
+                arrivals: level.arrivals,
+                issued: summary.issued,
+                failed: summary.failed().saturating_sub(wrong_length),
+                wrong_length,
+                measured: summary.measured as u64,
+                ttft_p50_ns: summary.ttft_ns.at(0.5),
+                itl_p50_ns: summary.itl_ns.at(0.5),
+                e2e_p50_ns: summary.e2e_ns.at(0.5),
+                system_tokens_per_s: summary.system_tokens_per_s,
+            }
         };
         Self {
             created: receipt.created.clone(),
@@ -72,23 +84,4 @@ fn parts(receipt: &LoadReceipt) -> impl Iterator<Item = Part<'_>> {
     levels.flat_map(move |(level, scenario)| {
         (0..).zip(&receipt.targets).map(move |(index, target)| (level, scenario, index, target))
     })
-}
-
-impl LoadSessionLevel {
-    fn of(level: &LevelRecord, scenario: &Scenario, summary: &LevelSummary, target: &str) -> Self {
-        let wrong_length = summary.failures.get(&FailureClass::WrongLength).copied().unwrap_or(0);
-        Self {
-            target: target.into(),
-            scenario: scenario.clone(),
-            arrivals: level.arrivals,
-            issued: summary.issued,
-            failed: summary.failed().saturating_sub(wrong_length),
-            wrong_length,
-            measured: summary.measured as u64,
-            ttft_p50_ns: summary.ttft_ns.at(0.5),
-            itl_p50_ns: summary.itl_ns.at(0.5),
-            e2e_p50_ns: summary.e2e_ns.at(0.5),
-            system_tokens_per_s: summary.system_tokens_per_s,
-        }
-    }
 }

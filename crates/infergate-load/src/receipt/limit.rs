@@ -6,15 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use infergate_core::metric::Metric;
-use serde::{Deserialize, Serialize};
+use infergate_core::serde_as_text;
 
-/// One limit: of a percentile over a level's requests, or of each request.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// One limit: of a percentile over a level's requests, or of each request. In files it is a text: `ttft_p95=500ms`.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
     /// What is limited.
-    #[serde(with = "limited")]
     pub metric: Metric,
-    /// 0.95 for p95; `null`: each request by itself.
+    /// 0.95 for p95; `None`: each request by itself.
     pub percentile: Option<f64>,
     /// The largest value that meets it, nanoseconds.
     pub limit_ns: u64,
@@ -29,8 +28,8 @@ impl FromStr for Limit {
             Some((metric, percentile)) => (metric, Some(percentile)),
             None => (name, None),
         };
-        let metric =
-            limited::of_key(metric).with_context(|| format!("{text}: limits are of ttft, itl, tpot or e2e"))?;
+        let metric = Metric::LIMITED.into_iter().find(|limited| limited.key() == metric);
+        let metric = metric.with_context(|| format!("{text}: limits are of ttft, itl, tpot or e2e"))?;
         let percentile = match percentile {
             Some(text) => {
                 Some(text.parse::<f64>().ok().context("a percentile is a number, for example ttft_p95")? / 100.0)
@@ -55,21 +54,4 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What can be limited, as files spell it.
-mod limited {
-    use infergate_core::metric::Metric;
-    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
-
-    pub fn of_key(key: &str) -> Option<Metric> {
-        Metric::LIMITED.into_iter().find(|metric| metric.key() == key)
-    }
-
-    pub fn serialize<S: Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(metric.key())
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metric, D::Error> {
-        let key = String::deserialize(deserializer)?;
-        of_key(&key).ok_or_else(|| D::Error::custom(format!("'{key}' cannot be limited")))
-    }
-}
+serde_as_text!(Limit, Limit::to_string);
