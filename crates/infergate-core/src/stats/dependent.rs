@@ -7,7 +7,7 @@
 use super::beta::beta_quantile;
 use super::proportion::ends;
 use super::student::student_t_quantile;
-use crate::stats::samples_needed;
+use super::{lag_1_autocorrelation, mean, sample_variance, samples_needed};
 
 /// Batches of consecutive requests.
 const BATCHES: usize = 10;
@@ -120,7 +120,7 @@ pub fn percentile_interval(values: &[Timed], p: f64, queue: Queue) -> Option<(f6
         beyond.iter().zip(&ranked.weights).map(|(beyond, weight)| beyond / mean_weight - share * weight).collect();
     let left = effective(&[&ranked.ranks, &residuals], queue, needed)?;
     // Gaps of one request say more than one value would, by as much as they differ from each other.
-    let spread = variance(&residuals);
+    let spread = sample_variance(&residuals)?;
     let count = if spread > 0.0 { left * share * (1.0 - share) / spread } else { left };
     let low = beta_quantile(TAIL, p * count, (1.0 - p) * count + 1.0)?;
     let high = beta_quantile(1.0 - TAIL, p * count + 1.0, (1.0 - p) * count)?;
@@ -142,13 +142,16 @@ pub fn share_interval(hits: &[bool], queue: Queue) -> Option<(f64, f64)> {
 /// The hits of a run, one a request in the order of starts, as counts of hits and requests in each of its batches. Empty where
 /// the run is too short to see what its requests have to do with each other.
 pub fn batches(hits: &[bool]) -> Vec<(u64, u64)> {
-    let count = hits.len();
-    if count < 2 * BATCHES {
+    if hits.len() < 2 * BATCHES {
         return Vec::new();
     }
-    let batch = |place: usize| &hits[place * count / BATCHES..(place + 1) * count / BATCHES];
-    let counts = |batch: &[bool]| (batch.iter().filter(|hit| **hit).count() as u64, batch.len() as u64);
-    (0..BATCHES).map(|place| counts(batch(place))).collect()
+    in_batches(hits).map(|batch| (batch.iter().filter(|hit| **hit).count() as u64, batch.len() as u64)).collect()
+}
+
+/// [`BATCHES`] of consecutive values, as long as each other but for one value.
+fn in_batches<T>(series: &[T]) -> impl Iterator<Item = &[T]> {
+    let begin = move |place: usize| place * series.len() / BATCHES;
+    (0..BATCHES).map(move |place| &series[begin(place)..begin(place + 1)])
 }
 
 /// Whether hits are shown to be more frequent in `head` than in `base`, with a chance of at most `level` that they are not. Each side
@@ -236,36 +239,20 @@ fn effective(series: &[&[f64]], queue: Queue, needed: f64) -> Option<f64> {
 /// How much more the mean of a batch varies than that of as many independent values. `None` where batches still depend on each
 /// other.
 fn batch_factor(series: &[f64]) -> Option<f64> {
-    let count = series.len();
-    let batch = |place: usize| {
-        let some = series.get(place * count / BATCHES..(place + 1) * count / BATCHES)?;
-        Some(some.iter().sum::<f64>() / some.len() as f64)
-    };
-    let means: Vec<f64> = (0..BATCHES).map(batch).collect::<Option<_>>()?;
-    let (of_means, of_all) = (variance(&means), variance(series));
+    let means: Vec<f64> = in_batches(series).map(mean).collect::<Option<_>>()?;
+    let (of_means, of_all) = (sample_variance(&means)?, sample_variance(series)?);
     if of_all <= 0.0 || of_means <= 0.0 {
         return Some(1.0);
     }
-    let seen = autocorrelation(&means);
+    let seen = lag_1_autocorrelation(&means)?;
     if seen > MOST_BATCH_CORRELATION {
         return None;
     }
     // The estimate is too low by (1 + 3 r) / n in the mean (Kendall 1954).
     let r = (seen + (1.0 + 3.0 * seen) / BATCHES as f64).clamp(0.0, 0.9);
-    Some(of_means * count as f64 / BATCHES as f64 / of_all * (1.0 + r) / (1.0 - r))
+    Some(of_means * series.len() as f64 / BATCHES as f64 / of_all * (1.0 + r) / (1.0 - r))
 }
 
 fn lag_1(series: &[f64]) -> f64 {
-    if variance(series) <= 0.0 { 0.0 } else { autocorrelation(series).clamp(0.0, 1.0) }
-}
-
-fn autocorrelation(series: &[f64]) -> f64 {
-    let mean = series.iter().sum::<f64>() / series.len() as f64;
-    let squares: f64 = series.iter().map(|value| (value - mean).powi(2)).sum();
-    series.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>() / squares
-}
-
-fn variance(series: &[f64]) -> f64 {
-    let mean = series.iter().sum::<f64>() / series.len() as f64;
-    series.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (series.len() as f64 - 1.0)
+    lag_1_autocorrelation(series).unwrap_or(0.0).clamp(0.0, 1.0)
 }

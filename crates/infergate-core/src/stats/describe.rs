@@ -21,15 +21,16 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// The sample standard deviation (n - 1). `None` below two values, or when one is not finite.
-pub fn sample_std(values: &[f64]) -> Option<f64> {
-    if values.len() < 2 {
-        return None;
-    }
+/// The sample variance (n - 1). `None` below two values, or when one is not finite.
+pub fn sample_variance(values: &[f64]) -> Option<f64> {
     let mean = mean(values)?;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let std = (squares / (values.len() - 1) as f64).sqrt();
-    std.is_finite().then_some(std)
+    Some(squares / (values.len() - 1) as f64).filter(|variance| variance.is_finite())
+}
+
+/// Its root, the sample standard deviation. `None` as there.
+pub fn sample_std(values: &[f64]) -> Option<f64> {
+    sample_variance(values).map(f64::sqrt)
 }
 
 /// The standard deviation within groups: squared deviations from each group's own mean, a group of n values counting for
@@ -49,7 +50,8 @@ pub fn pooled_std(groups: &[Vec<f64>]) -> Option<f64> {
 /// CV: sample standard deviation / mean. `None` below two values, when one is not finite, or for a mean that is not
 /// above zero.
 pub fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
-    ratio_to_positive(sample_std(values)?, mean(values)?)
+    let mean = mean(values)?;
+    Some(sample_std(values)? / mean).filter(|ratio| mean > 0.0 && ratio.is_finite())
 }
 
 /// The standard deviation of normal values by their MAD, which a wild one does not move. `None` without values, or when one is
@@ -76,11 +78,6 @@ pub fn log_ratio(base: f64, head: f64) -> Option<f64> {
     let positive = |value: f64| value.is_finite() && value > 0.0;
     // A difference of logarithms: the quotient of extreme values would overflow.
     (positive(base) && positive(head)).then(|| head.ln() - base.ln())
-}
-
-fn ratio_to_positive(value: f64, of: f64) -> Option<f64> {
-    let ratio = value / of;
-    (of > 0.0 && ratio.is_finite()).then_some(ratio)
 }
 
 /// A standard normal number (Box and Muller 1958).
