@@ -7,7 +7,7 @@ use std::process;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
-use serde_json::ser::Formatter;
+use serde_json::ser::{Formatter, PrettyFormatter};
 
 use super::store::MAX_FILE_BYTES;
 
@@ -18,7 +18,8 @@ use super::store::MAX_FILE_BYTES;
 /// When a map's key is not text; no document here has one.
 pub fn to_json<T: Serialize>(document: &T) -> Result<String> {
     let mut bytes = Vec::new();
-    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, FieldPerLine::default());
+    let formatter = FieldPerLine(PrettyFormatter::with_indent(b" "));
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
     document.serialize(&mut serializer)?;
     bytes.push(b'\n');
     Ok(String::from_utf8(bytes)?)
@@ -156,46 +157,26 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Objects broken over lines, arrays kept on one: diffs stay readable and samples do not fill the screen.
-#[derive(Default)]
-struct FieldPerLine {
-    depth: usize,
-    has_value: bool,
-}
-
-impl FieldPerLine {
-    fn newline<W: io::Write + ?Sized>(&self, writer: &mut W) -> io::Result<()> {
-        write!(writer, "\n{:width$}", "", width = self.depth)
-    }
-}
+struct FieldPerLine(PrettyFormatter<'static>);
 
 impl Formatter for FieldPerLine {
     fn begin_object<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth += 1;
-        self.has_value = false;
-        writer.write_all(b"{")
+        self.0.begin_object(writer)
     }
 
     fn end_object<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.depth -= 1;
-        if self.has_value {
-            self.newline(writer)?;
-        }
-        writer.write_all(b"}")
+        self.0.end_object(writer)
     }
 
     fn begin_object_key<W: io::Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
-        if !first {
-            writer.write_all(b",")?;
-        }
-        self.newline(writer)
+        self.0.begin_object_key(writer, first)
     }
 
     fn begin_object_value<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
-        writer.write_all(b": ")
+        self.0.begin_object_value(writer)
     }
 
-    fn end_object_value<W: io::Write + ?Sized>(&mut self, _writer: &mut W) -> io::Result<()> {
-        self.has_value = true;
-        Ok(())
+    fn end_object_value<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object_value(writer)
     }
 }
