@@ -222,10 +222,9 @@ impl Director {
     ) -> Result<()> {
         let case = self.case(id);
         if self.wire.left().is_some_and(|request| bench_of(request).is_none()) {
-            self.between.list(case);
+            self.between.found.push(case);
             return Ok(());
         }
-        let Ok(case) = case else { return Ok(()) };
         while let Some(request) = self.wire.left() {
             if bench_of(request) != Some(case) {
                 return Ok(());
@@ -245,13 +244,12 @@ impl Director {
     }
 
     /// The id, numbered where it came up in this pass before.
-    fn case(&mut self, id: &str) -> Result<Case> {
+    fn case(&mut self, id: &str) -> Case {
         // Each side has a folder of its own.
         let id = &without_folder(id);
         let times = self.seen.entry(id.to_owned()).or_default();
         *times += 1;
-        let name = if *times == 1 { BenchName::of(id) } else { BenchName::of(&format!("{id} #{times}")) };
-        Ok(Case::Bench(name?))
+        Case::Bench(if *times == 1 { BenchName::of(id) } else { BenchName::of(&format!("{id} #{times}")) })
     }
 }
 
@@ -268,20 +266,11 @@ struct Between {
     benches: Option<Vec<Case>>,
     /// Benches that came up in the pass that lists them.
     found: Vec<Case>,
-    /// Why the benches cannot be listed.
-    trouble: Option<anyhow::Error>,
     /// What listing them took, for the request that it was done for.
     took: Duration,
 }
 
 impl Between {
-    fn list(&mut self, case: Result<Case>) {
-        match case {
-            Ok(case) => self.found.push(case),
-            Err(error) => self.trouble = self.trouble.take().or(Some(error)),
-        }
-    }
-
     fn listed(&mut self, took: Duration) {
         self.benches = Some(std::mem::take(&mut self.found));
         self.took = took;
@@ -313,9 +302,6 @@ impl Measured for Between {
 
     /// The model of benches is the bench target's name, so that no other target is compared with it.
     fn load(&mut self, _request: &LoadRequest, _prompt_text: Option<String>) -> Result<Loaded> {
-        if let Some(error) = self.trouble.take() {
-            return Err(error);
-        }
         let benches = self.benches.clone().unwrap_or_default();
         ensure!(!benches.is_empty(), "there are no benches; add one to a criterion_group!");
         let program = this_program()?;

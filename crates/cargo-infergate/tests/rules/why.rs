@@ -11,7 +11,7 @@ const ITERATION_NS: f64 = 1e6;
 const SAMPLES: u64 = 800;
 
 fn case() -> Case {
-    Case::Bench(BenchName::of("parse").expect("a name"))
+    Case::Bench(BenchName::of("parse"))
 }
 
 fn frame(name: &str, changed: bool) -> Frame {

@@ -12,8 +12,6 @@ use crate::sha256;
 const MAX_NAME_BYTES: usize = 200;
 /// What is kept of a longer one.
 const CUT_NAME_BYTES: usize = 100;
-/// Each name is kept for as long as the process runs; nobody has so many benches.
-const MAX_NAMES: usize = 100_000;
 
 /// A bench's name: `fib/20`, as criterion spells its ids. Copies share one text, which lives as long as the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,27 +26,17 @@ impl BenchName {
     /// A name that is empty, too long, or holds control characters.
     pub fn new(name: &str) -> Result<Self> {
         ensure!(
-            !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.chars().any(char::is_control),
+            is_name(name),
             "a bench's name has 1 to {MAX_NAME_BYTES} bytes and no control characters; rename the bench '{name}'"
         );
-        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = names.get(name) {
-            return Ok(Self(known));
-        }
-        ensure!(names.len() < MAX_NAMES, "more than {MAX_NAMES} names of benches; gate fewer at a time");
-        let kept: &'static str = Box::leak(name.to_owned().into_boxed_str());
-        names.insert(kept);
-        Ok(Self(kept))
+        Ok(Self::kept(name))
     }
 
     /// The name of a bench that somebody else named, of any length and any characters: what is no name as it is becomes one, cut and
     /// cleaned, with eight digits of its SHA-256 behind it that tell it from others.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new), for more names than a process keeps.
-    pub fn of(text: &str) -> Result<Self> {
-        if !text.is_empty() && text.len() <= MAX_NAME_BYTES && !text.chars().any(char::is_control) {
-            return Self::new(text);
+    pub fn of(text: &str) -> Self {
+        if is_name(text) {
+            return Self::kept(text);
         }
         let mut cut = String::new();
         for part in text.chars().map(|part| if part.is_control() { ' ' } else { part }) {
@@ -57,13 +45,27 @@ impl BenchName {
             }
             cut.push(part);
         }
-        Self::new(&format!("{cut}~{}", &sha256::of(text)[..8]))
+        Self::kept(&format!("{cut}~{}", &sha256::of(text)[..8]))
+    }
+
+    fn kept(name: &str) -> Self {
+        let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = names.get(name) {
+            return Self(known);
+        }
+        let kept: &'static str = name.to_owned().leak();
+        names.insert(kept);
+        Self(kept)
     }
 
     /// The name.
     pub fn as_str(self) -> &'static str {
         self.0
     }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_NAME_BYTES && !text.chars().any(char::is_control)
 }
 
 impl fmt::Display for BenchName {

@@ -25,21 +25,20 @@ impl Client<'_> {
         if let Some(what) = loaded.engine.unsound() {
             return Err(self.unsound(&format!("{what}; fix what the engine says of itself (Engine::info)")));
         }
-        self.rename(&mut loaded.benches)?;
+        self.rename(&mut loaded.benches);
         Ok(loaded)
     }
 
     /// Puts the prefix in front of the names of benches, and keeps what the worker calls them.
     #[inline]
-    fn rename(&mut self, benches: &mut [Case]) -> Result<(), WorkerError> {
-        let Some(prefix) = &self.bench_prefix else { return Ok(()) };
+    fn rename(&mut self, benches: &mut [Case]) {
+        let Some(prefix) = &self.bench_prefix else { return };
         for bench in benches {
             let Case::Bench(name) = *bench else { continue };
-            let ours = BenchName::of(&format!("{prefix}{name}")).map_err(WorkerError::Failed)?;
-            self.own_names.insert(Case::Bench(ours), *bench);
-            *bench = Case::Bench(ours);
+            let ours = Case::Bench(BenchName::of(&format!("{prefix}{name}")));
+            self.own_names.insert(ours, *bench);
+            *bench = ours;
         }
-        Ok(())
     }
 
     /// What the worker calls a case.
