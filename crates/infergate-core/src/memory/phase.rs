@@ -199,15 +199,12 @@ fn follow(
             ensure_not(cancelled)?;
             show(&format!("memory, {wanted} runs: {run} done"), WARM_UP_RUNS + run.min(request.runs));
             let state = client.memory(Some(request.case))?;
-            // What it lacks would empty its column: a leak that takes the last file descriptor would be gone with it.
-            let lost = receipt.memory.runs.lost(&state.sample).join(", ");
-            if !lost.is_empty() {
-                return Err(WorkerError::Failed(anyhow!(
+            receipt.memory.runs.push(&state.sample).map_err(|lost| {
+                anyhow!(
                     "after run {} this is no longer known: {lost}; look for what the process runs out of, such as file descriptors",
                     run + 1
-                )));
-            }
-            receipt.memory.runs.push(&state.sample);
+                )
+            })?;
             if receipt.memory.runs.is_empty() {
                 return Err(WorkerError::Failed(anyhow!(
                     "neither the heap nor the resident set is known; install infergate's CountingAllocator in the worker"

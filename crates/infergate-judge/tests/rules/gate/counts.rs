@@ -10,13 +10,14 @@ fn counts(files: impl Fn(u64) -> u64, threads: impl Fn(u64) -> u64) -> MemoryRec
     let mut record = record(100, |_| (1e9, 2e9));
     record.runs = MemorySeries::default();
     for at in 0..200 {
-        record.runs.push(&MemorySample {
+        let sample = MemorySample {
             live_bytes: Some(1 << 30),
             rss_bytes: Some(2 << 30),
             open_files: Some(files(at)),
             threads: Some(threads(at)),
             ..MemorySample::default()
-        });
+        };
+        record.runs.push(&sample).expect("nothing is lost");
     }
     record
 }

@@ -23,7 +23,7 @@ pub fn record(runs: usize, mut run: impl FnMut(usize) -> (f64, f64)) -> MemoryRe
             rss_bytes: Some(rss as u64),
             ..MemorySample::default()
         };
-        series.push(&sample);
+        series.push(&sample).expect("nothing is lost");
     }
     let mut record = MemoryRecord {
         partial: false,
