@@ -64,7 +64,7 @@ pub fn drive(scheduler: &mut dyn Scheduler, clock: &dyn Clock, load: Load) -> Re
     load.stop.validate()?;
     ensure!(scheduler.capacity() > 0, "the scheduler has no room for any request; make it for at least one");
     let starts = load.arrivals.starts(load.seed);
-    let phases = Phases::new(load.arrivals, load.stop, load.warm_up_requests);
+    let phases = Phases::new(load.arrivals, load.stop, load.warm_up_requests, 0);
     let origin_ns = clock.now_ns();
     let mut driver = Driver {
         scheduler,

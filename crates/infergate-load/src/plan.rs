@@ -95,7 +95,7 @@ impl LevelPlan {
     /// What this client has to keep to.
     pub fn phases(&self) -> Phases {
         let (arrivals, stop, warm_up_requests) = self.own();
-        let phases = Phases::new(arrivals, stop, warm_up_requests).ramped(self.ramp_ns);
+        let phases = Phases::new(arrivals, stop, warm_up_requests, self.ramp_ns);
         if self.shard.is_whole() { phases } else { phases.beside_others() }
     }
 

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Arrivals, FailureClass, RequestRecord, Stop};
+use super::{Arrivals, Failure, FailureClass, RequestRecord, Stop};
 
 /// A stretch of a run, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -58,8 +58,9 @@ enum WarmUp {
 }
 
 impl Phases {
-    /// A level that begins with `warm_up_requests` of each user, or of the schedule.
-    pub fn new(arrivals: Arrivals, stop: Stop, warm_up_requests: u64) -> Self {
+    /// A level that begins with `warm_up_requests` of each user, or of the schedule, and with a ramp of `ramp_ns`, in which nothing is
+    /// measured.
+    pub fn new(arrivals: Arrivals, stop: Stop, warm_up_requests: u64, ramp_ns: u64) -> Self {
         let warm_up = match arrivals {
             Arrivals::Closed { users } => {
                 let cold = if warm_up_requests == 0 { 0 } else { u64::from(users) };
@@ -70,10 +71,10 @@ impl Phases {
         let is_warm = matches!(warm_up, WarmUp::Users { cold: 0, .. });
         Self {
             stop,
-            ramp_ns: 0,
+            ramp_ns,
             warm_up,
             keeps_on: false,
-            from_ns: is_warm.then_some(0),
+            from_ns: is_warm.then_some(ramp_ns),
             measured: 0,
             open: 0,
             last_end_ns: 0,
@@ -81,14 +82,6 @@ impl Phases {
             next_ns: 0,
             stopped_ns: None,
         }
-    }
-
-    /// With a ramp of `ramp_ns`, in which nothing is measured.
-    #[must_use]
-    pub fn ramped(mut self, ramp_ns: u64) -> Self {
-        self.ramp_ns = ramp_ns;
-        self.from_ns = self.from_ns.map(|from_ns| from_ns.max(ramp_ns));
-        self
     }
 
     /// Beside other clients, who may still measure when this one is done: it keeps the load for as long again as its longest
@@ -197,22 +190,18 @@ impl Phases {
     }
 }
 
-/// Which of `candidates` ran to their ends before the load ended at `to_ns`, by their starts: all of those before the first one
-/// that did not. Gives that start, and `u64::MAX` where all of them did.
-pub fn counted_until_ns<'a>(candidates: impl IntoIterator<Item = &'a RequestRecord>, to_ns: u64) -> u64 {
-    let given_up = |record: &RequestRecord| {
-        record.failure.as_ref().is_some_and(|failure| failure.class == FailureClass::Cancelled)
-    };
-    let cut = candidates.into_iter().filter(|record| record.ended_ns > to_ns || given_up(record));
-    cut.map(|record| record.scheduled_ns).min().unwrap_or(u64::MAX)
-}
-
 /// Takes the mark of what did not run at full load to its end, where the load ended early: that request, and all that started
 /// with or after it.
 pub fn unmark(records: &mut [RequestRecord], window: Option<Window>) {
-    let until_ns =
-        window.map_or(0, |window| counted_until_ns(records.iter().filter(|record| record.measured), window.to_ns));
-    for record in records.iter_mut() {
+    let until_ns = window.map_or(0, |window| {
+        let is_given_up = |failure: &Failure| failure.class == FailureClass::Cancelled;
+        let is_cut = |record: &&RequestRecord| {
+            record.ended_ns > window.to_ns || record.failure.as_ref().is_some_and(is_given_up)
+        };
+        let cut = records.iter().filter(|record| record.measured).filter(is_cut);
+        cut.map(|record| record.scheduled_ns).min().unwrap_or(u64::MAX)
+    });
+    for record in records {
         record.measured &= record.scheduled_ns < until_ns;
     }
 }
