@@ -347,12 +347,7 @@ impl ProcessSamples {
 
 /// SHA-256 of `ids` as little-endian u32, hex.
 pub fn output_sha256(ids: &[u32]) -> String {
-    use sha2::{Digest, Sha256};
-    let mut hash = Sha256::new();
-    for id in ids {
-        hash.update(id.to_le_bytes());
-    }
-    sha256::hex(&hash.finalize())
+    sha256::of(ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>())
 }
 
 /// Now, RFC 3339 in UTC, to the second.

@@ -152,9 +152,9 @@ fn finding(measure: MemoryMeasure, outcome: Outcome, note: Option<String>) -> Fi
     }
 }
 
-fn too_few(record: &MemoryRecord) -> (Outcome, Option<String>) {
+fn too_few(record: &MemoryRecord, measure: MemoryMeasure) -> Finding {
     let note = format!("{} runs are too few for a verdict on leaks; it takes at least {MIN_RUNS}", record.runs.len());
-    (Outcome::Inconclusive, Some(note))
+    finding(measure, Outcome::Inconclusive, Some(note))
 }
 
 /// `1 allocation`, `2.5 allocations`.
@@ -188,10 +188,7 @@ fn heap_finding(record: &MemoryRecord) -> Finding {
         };
         return finding(MemoryMeasure::Heap, unseen(record), Some(note.into()));
     }
-    let Some(rises) = heap_rises(live_bytes) else {
-        let (verdict, note) = too_few(record);
-        return finding(MemoryMeasure::Heap, verdict, note);
-    };
+    let Some(rises) = heap_rises(live_bytes) else { return too_few(record, MemoryMeasure::Heap) };
     let unclouded = Finding {
         per_run_bytes: Some(0.0),
         smallest_leak_bytes: Some(1.0),
@@ -267,10 +264,7 @@ fn resident_finding(record: &MemoryRecord) -> Finding {
         let note = "this system does not say the resident set: what grows outside the heap is not seen";
         return finding(MemoryMeasure::Resident, unseen(record), Some(note.into()));
     }
-    let Some(first) = resident_trend(rss_bytes) else {
-        let (verdict, note) = too_few(record);
-        return finding(MemoryMeasure::Resident, verdict, note);
-    };
+    let Some(first) = resident_trend(rss_bytes) else { return too_few(record, MemoryMeasure::Resident) };
     let (verdict, note) = if first.rises() { confirmed(record, &first) } else { (Outcome::Pass, None) };
     let kept = resident_trend(&record.runs.rss_bytes).map(|all| all.growth_bytes.max(0.0) as u64);
     Finding {
@@ -311,10 +305,8 @@ fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> (Outcome, Option<S
             // One that slowed down needs runs in which the slower part is most of it.
             let settles = if lasts && !second.rises() { second.runs_to_settle() } else { Some(4 * first.runs) };
             let settles = may_settle(settles);
-            (
-                Outcome::Inconclusive,
-                Some(format!("{rose}, then by {again}: a leak is neither shown nor excluded; {settles}")),
-            )
+            let note = format!("{rose}, then by {again}: a leak is neither shown nor excluded; {settles}");
+            (Outcome::Inconclusive, Some(note))
         }
     }
 }

@@ -32,20 +32,13 @@ fn entries(folder: &Path) -> Option<u64> {
 
 /// One sentence for each thing that is `None` in `sample`, or as the peak, and should not be.
 pub fn missing(sample: &MemorySample, peak_rss_bytes: Option<u64>) -> Vec<String> {
-    let mut missing = Vec::new();
-    if sample.live_bytes.is_none() {
-        missing.push("the heap is not counted: the worker has no CountingAllocator".to_owned());
-    }
-    if sample.rss_bytes.is_none() {
-        missing.push("the resident set is not known on this system".to_owned());
-    }
-    if sample.pss_bytes.is_none() {
-        missing.push("shared and anonymous pages are not told apart: there is no /proc/self/smaps_rollup".to_owned());
-    }
-    if peak_rss_bytes.is_none() {
-        missing.push("the peak of the resident set is not known: there is no /proc/self/status".to_owned());
-    }
-    missing
+    let wanted = [
+        (sample.live_bytes, "the heap is not counted: the worker has no CountingAllocator"),
+        (sample.rss_bytes, "the resident set is not known on this system"),
+        (sample.pss_bytes, "shared and anonymous pages are not told apart: there is no /proc/self/smaps_rollup"),
+        (peak_rss_bytes, "the peak of the resident set is not known: there is no /proc/self/status"),
+    ];
+    wanted.into_iter().filter(|(value, _)| value.is_none()).map(|(_, text)| text.to_owned()).collect()
 }
 
 /// The resident set, and what of it was moved to swap: a machine short of memory must not hide a leak. `status` is asked last: the

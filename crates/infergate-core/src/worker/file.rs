@@ -173,21 +173,21 @@ impl WorkerFile {
 
     /// The process to start.
     pub(super) fn command(&self) -> Command {
-        let Some(Launcher { program, arguments, folder }) = &self.program.launcher else {
+        let mut command;
+        if let Some(Launcher { program, arguments, folder }) = &self.program.launcher {
+            command = Command::new(program);
+            command.args(arguments).current_dir(folder);
+        } else {
             // A bare name would be looked for on the PATH, and another program measured than the one that was read.
-            let mut command = Command::new(std::path::absolute(self.path()).unwrap_or_else(|_| self.path().to_owned()));
+            command = Command::new(std::path::absolute(self.path()).unwrap_or_else(|_| self.path().to_owned()));
             // As `cargo bench` starts it: what it reads lies in its package, and each side has its own. A variable that is inherited
             // is of the package that this process was run from.
             match &self.program.package {
                 Some(folder) => command.env(PACKAGE_FOLDER, folder).current_dir(folder),
                 None => command.env_remove(PACKAGE_FOLDER),
             };
-            self.program.furnish(&mut command);
-            return command;
-        };
-        let mut command = Command::new(program);
+        }
         self.program.furnish(&mut command);
-        command.args(arguments).current_dir(folder);
         command
     }
 

@@ -3,7 +3,6 @@
 use std::io::{BufRead, Read as _, Write};
 
 use anyhow::{Context, Result, ensure};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::between::Between;
@@ -23,12 +22,6 @@ pub struct Wire<R, W> {
     pub(super) left: Option<Asked>,
     /// What this process computes while it waits for requests.
     pub(super) between: Between,
-}
-
-/// What a request is answered with, whatever else is in it.
-#[derive(Deserialize)]
-struct Numbered {
-    id: Option<u64>,
 }
 
 /// One line from the other side.
@@ -63,10 +56,10 @@ impl<R: BufRead, W: Write> Wire<R, W> {
                 break;
             }
         }
-        let id = serde_json::from_str::<Numbered>(&line).ok().and_then(|request| request.id);
         // By way of a value: a tagged enum reads no number from text where a user's graph turns `arbitrary_precision` on.
-        let request = serde_json::from_str::<Value>(&line).and_then(serde_json::from_value);
-        let request = request.context("worker: not a request of this protocol");
+        let request = serde_json::from_str::<Value>(&line);
+        let id = request.as_ref().ok().and_then(|request| request["id"].as_u64());
+        let request = request.and_then(serde_json::from_value).context("worker: not a request of this protocol");
         Ok(Some(Asked { id, request }))
     }
 
