@@ -47,15 +47,12 @@ pub fn first_of<T: AsRef<str>>(all: &[T], most: usize, separator: &str) -> Strin
 /// A text of this program's own making, with line ends and colours: those stay, and everything else that [`printable`]
 /// replaces is replaced. The last wall before a terminal, and before the log of a CI, which obeys lines that begin with `::` and
 /// words like `##[error]`: there one character is shown by its number.
-pub fn printable_report(text: &str) -> Cow<'_, str> {
-    if text.chars().all(|c| c == '\n' || !is_control(c)) && !text.contains("::") && !text.contains("##") {
-        return Cow::Borrowed(text);
-    }
+pub fn printable_report(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         push_without_commands(&mut shown, &without_controls(line));
     }
-    Cow::Owned(shown)
+    shown
 }
 
 /// `line` with its end and its colours, and no other control character.
@@ -90,8 +87,7 @@ fn push_without_commands(shown: &mut String, line: &str) {
 /// `text` of another process on lines of its own: as [`printable_report`], without its line ends and colours.
 pub fn printable_line(text: &str) -> String {
     // Characters are never more than bytes.
-    let line = printable_within(text, text.len());
-    printable_report(&line).into_owned()
+    printable_report(&printable_within(text, text.len()))
 }
 
 /// Bytes of the colour code (`ESC [ digits and semicolons m`) that `text` begins with; 0 where it begins otherwise.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -35,37 +35,40 @@ pub fn missing_file(line: &str) -> Option<&'static str> {
 #[derive(Debug)]
 pub struct Relay {
     ended: Receiver<()>,
-    kept: Arc<Mutex<VecDeque<String>>>,
-    hint: Arc<OnceLock<&'static str>>,
+    kept: Arc<Mutex<Kept>>,
+}
+
+/// What is kept of a process for when it fails.
+#[derive(Debug, Default)]
+struct Kept {
+    /// The last lines that were not shown.
+    lines: VecDeque<String>,
+    hint: Option<&'static str>,
 }
 
 impl Relay {
     /// Shows each line of `pipe` on stderr: one line, in which neither a terminal nor a CI finds a command. The lines of all workers
     /// together are limited; beyond that the last ones of a process are shown where it [`finish`](Self::finish)es.
     pub fn to_stderr(pipe: impl Read + Send + 'static) -> Self {
-        let kept = Arc::<Mutex<VecDeque<String>>>::default();
-        let last = Arc::clone(&kept);
-        let hint = Arc::<OnceLock<&'static str>>::default();
-        let found = Arc::clone(&hint);
+        let kept = Arc::<Mutex<Kept>>::default();
+        let own = Arc::clone(&kept);
         let relay = Self::start(pipe, move |line| {
-            if let Some(hint) = missing_file(line) {
-                found.get_or_init(|| hint);
-            }
+            let mut own = locked(&own);
+            own.hint = own.hint.or_else(|| missing_file(line));
             match SHOWN.fetch_add(1, Relaxed) {
                 before if before < MOST_SHOWN => say(line),
                 before => {
                     if before == MOST_SHOWN {
                         say("more of what the programs write is not shown, but for the last lines of one that fails");
                     }
-                    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-                    if last.len() == KEPT {
-                        last.pop_front();
+                    if own.lines.len() == KEPT {
+                        own.lines.pop_front();
                     }
-                    last.push_back(line.to_owned());
+                    own.lines.push_back(line.to_owned());
                 }
             }
         });
-        Self { kept, hint, ..relay }
+        Self { kept, ..relay }
     }
 
     /// Hands each line of `pipe` to `show`, which makes it harmless.
@@ -78,7 +81,7 @@ impl Relay {
             }
             drop(at_the_end);
         });
-        Self { ended, kept: Arc::default(), hint: Arc::default() }
+        Self { ended, kept: Arc::default() }
     }
 
     /// Waits until all is read that the process wrote, which has ended.
@@ -89,13 +92,17 @@ impl Relay {
     /// The same of one that failed: its last lines are shown where they were not.
     pub fn finish(&self) {
         self.wait();
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).drain(..).for_each(|line| say(&line));
+        locked(&self.kept).lines.drain(..).for_each(|line| say(&line));
     }
 
     /// What can be done about what it said, where that is known.
     pub fn hint(&self) -> Option<&'static str> {
-        self.hint.get().copied()
+        locked(&self.kept).hint
     }
+}
+
+fn locked(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn say(line: &str) {
