@@ -31,16 +31,6 @@ const MANY_USERS: f64 = 50.0;
 /// The fewest requests: with 32 tokens each enough for a p99.
 const LEAST_REQUESTS: u64 = 12;
 
-/// What the client recorded of a scripted server, and what the server wrote down.
-pub struct Driven {
-    /// The client's records.
-    pub level: LevelRecord,
-    /// The server's log.
-    pub log: Log,
-    /// Makes the client's time the server's.
-    pub offset_ns: i128,
-}
-
 /// Drives a scripted server, which `program` (this command itself) is too, with `arrivals`. `None` where processes have no clock
 /// in common, or the run was asked to end.
 pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) -> Result<Option<AuditRecord>> {
@@ -48,20 +38,6 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
         return Ok(None);
     }
     let (script, requests) = script_for(arrivals);
-    let driven = drive(program, arrivals, script, requests, seed, live)?;
-    let record = compare(&driven.level, script, &driven.log, driven.offset_ns);
-    Ok((!live.is_cancelled()).then_some(record))
-}
-
-/// Measures `requests` requests on a server that follows `script`.
-pub fn drive(
-    program: &Path,
-    arrivals: Arrivals,
-    script: Script,
-    requests: u64,
-    seed: u64,
-    live: &Arc<Live>,
-) -> Result<Driven> {
     let server = Server::start(program, script)?;
     let url = Url::parse(&format!("http://127.0.0.1:{}", server.port), Api::Completions)?;
     let wanted = Wanted {
@@ -91,7 +67,8 @@ pub fn drive(
         max_kept: u64::MAX,
     };
     let level = client.run_level(&plan, live).level;
-    Ok(Driven { level, log: server.finish()?, offset_ns })
+    let record = compare(&level, script, &server.finish()?, offset_ns);
+    Ok((!live.is_cancelled()).then_some(record))
 }
 
 fn script_for(arrivals: Arrivals) -> (Script, u64) {

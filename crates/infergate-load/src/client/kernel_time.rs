@@ -35,21 +35,13 @@ impl ReceiveDelays {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-pub use elsewhere::timed;
 #[cfg(target_os = "linux")]
 pub use linux::timed;
 
+/// `connection` as it is: this system says nothing.
 #[cfg(not(target_os = "linux"))]
-mod elsewhere {
-    use tokio::net::TcpStream;
-
-    use super::{ReceiveDelays, Stream};
-
-    /// `connection` as it is: this system says nothing.
-    pub fn timed(connection: TcpStream, _delays: &ReceiveDelays) -> Box<dyn Stream> {
-        Box::new(connection)
-    }
+pub fn timed(connection: tokio::net::TcpStream, _delays: &ReceiveDelays) -> Box<dyn Stream> {
+    Box::new(connection)
 }
 
 #[cfg(target_os = "linux")]
