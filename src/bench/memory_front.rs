@@ -63,7 +63,7 @@ fn start(factory: &dyn EngineFactory) -> Result<i32> {
 fn follow(config: &Config, test: bool) -> Result<i32> {
     let (commit, dirty) = build_info::git(Path::new("."));
     let request = MemoryRequest {
-        worker: Program::new(this_program()?, commit, dirty),
+        worker: Program { commit, dirty, ..Program::new(this_program()?) },
         load: config.load_request(),
         counted: config.cases.clone(),
         case: config.memory.case,

@@ -55,7 +55,7 @@ pub struct Source {
 /// commit: a file that was given may come from anywhere.
 pub fn worker(wanted: &Wanted, given: Option<PathBuf>) -> Result<Program> {
     match given {
-        Some(path) => Ok(Program::new(path, None, None)),
+        Some(path) => Ok(Program::new(path)),
         None => Source::here(wanted)?.build_with(&[]),
     }
 }
@@ -264,7 +264,7 @@ fn built(messages: &[Value], name: &str) -> Option<Program> {
             programs.push(built);
         } else if target["kind"][0] == "bench" && target["name"] == name {
             let package = path(&message["manifest_path"]).and_then(|path| Some(path.parent()?.to_owned()));
-            executable = Some(Program { package, ..Program::new(built, None, None) });
+            executable = Some(Program { package, ..Program::new(built) });
         }
     }
     executable.map(|built| Program { libraries, programs, ..built })

@@ -2,7 +2,7 @@
 
 use super::model::{Cell, Missing, Unit};
 use infergate_core::case::Phase;
-use infergate_core::stats::{coefficient_of_variation, mean, median, percentile, sample_std};
+use infergate_core::stats::{coefficient_of_variation, mean, median, percentile, sample_std, samples_needed};
 use infergate_receipts::{CaseRecord, Metric};
 
 /// Fewer processes have no coefficient of variation; as in the gate.
@@ -112,9 +112,8 @@ impl<'a> Spread<'a> {
 
     /// A percentile, where there are enough independent samples to print it.
     pub fn percentile(&self, p: f64) -> Cell {
-        let found = percentile(&self.values, p);
-        let needed = found.as_ref().map_or(1, |found| found.needed);
-        let value = found.and_then(|found| found.value).filter(|_| self.independent().1 >= needed);
+        let needed = samples_needed(p).unwrap_or(1);
+        let value = percentile(&self.values, p).filter(|_| self.independent().1 >= needed);
         self.own(value, needed)
     }
 }

@@ -75,7 +75,7 @@ pub fn program(
         }
     };
     let launcher = watcher::launcher(work.words()?, folder.to_owned())?;
-    Ok(Program { launcher: Some(launcher), ..Program::new(path, commit, dirty) })
+    Ok(Program { commit, dirty, launcher: Some(launcher), ..Program::new(path) })
 }
 
 /// The servers that run at `urls`; blocks take them in turn.
@@ -87,7 +87,7 @@ pub fn running(config: &Config, urls: &[String]) -> Result<Program> {
         Ok(Launcher { program: program.clone(), arguments: Work::Server(job).words()?, folder: folder.clone() })
     };
     let servers: Vec<Launcher> = urls.iter().map(launcher).collect::<Result<_>>()?;
-    Ok(Program { launcher: servers.first().cloned(), servers, ..Program::new(program.clone(), None, None) })
+    Ok(Program { launcher: servers.first().cloned(), servers, ..Program::new(program.clone()) })
 }
 
 /// The case that a memory phase of a server repeats.

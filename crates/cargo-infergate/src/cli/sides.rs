@@ -147,7 +147,7 @@ fn is_worker(program: &Program, config: &Config) -> Result<bool> {
 }
 
 fn program(path: &Path) -> Program {
-    Program::new(path.to_owned(), None, None)
+    Program::new(path.to_owned())
 }
 
 /// A note if base has commits that head lacks, which happens when others pushed meanwhile. Their changes are measured

@@ -128,7 +128,7 @@ fn a_bench_runs_in_the_folder_of_its_package() {
     let output = |text: &str| {
         let package = Sandbox::new();
         package.write("Cargo.toml", text);
-        let program = Program::new(support::example("criterion_benches"), None, None);
+        let program = Program::new(support::example("criterion_benches"));
         let file = Program { package: Some(package.path("")), ..program }.open().expect("an example");
         let request = LoadRequest::default();
         let (mut client, _) = Client::spawn(&file, &request, Timeouts::default(), &GOES_ON).expect("a worker");

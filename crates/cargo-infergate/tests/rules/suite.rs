@@ -16,7 +16,7 @@ use infergate_receipts::{Outcome, Receipt};
 
 fn request(worker: &str, model: &str) -> SuiteRequest {
     SuiteRequest {
-        worker: Program::new(crate::support::example(worker), None, None),
+        worker: Program::new(crate::support::example(worker)),
         prober: Some(env!("CARGO_BIN_EXE_cargo-infergate").into()),
         load: LoadRequest { model: model.into(), ..LoadRequest::default() },
         cases: vec!["prefill/p128".into(), "decode/p128".into(), "generate/p128-o8".into()],
@@ -103,7 +103,7 @@ fn probes_that_hang_hold_nothing_up() {
 fn a_memory_that_is_no_longer_known_ends_the_phase() {
     let forgets = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/workers/forgets.sh");
     let request = MemoryRequest {
-        worker: Program::new(forgets, None, None),
+        worker: Program::new(forgets),
         load: LoadRequest { model: "m".into(), ..LoadRequest::default() },
         counted: Vec::new(),
         case: "generate/p2-o2".parse().expect("a case"),

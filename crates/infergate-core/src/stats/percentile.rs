@@ -2,25 +2,13 @@
 
 use super::finite;
 
-/// A percentile that may be printed, or the number of samples it would take.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Percentile {
-    /// The percentile; `None` below [`needed`](Self::needed) samples.
-    pub value: Option<f64>,
-    /// The fewest samples from which it may be printed, see [`samples_needed`].
-    pub needed: usize,
-}
-
-/// The percentile at `p` (0.9 for p90) of `samples`, if there are enough of them to print it.
-///
-/// `None` when `p` is not strictly between 0 and 1 or a sample is not finite.
-pub fn percentile(samples: &[f64], p: f64) -> Option<Percentile> {
-    let needed = samples_needed(p)?;
-    if samples.iter().any(|sample| !sample.is_finite()) {
+/// The percentile at `p` (0.9 for p90) of `samples`. `None` when there are too few of them to print it, see [`samples_needed`], when `p`
+/// is not strictly between 0 and 1, or when a sample is not finite.
+pub fn percentile(samples: &[f64], p: f64) -> Option<f64> {
+    if samples.len() < samples_needed(p)? {
         return None;
     }
-    let value = if samples.len() >= needed { quantile(samples, p) } else { None };
-    Some(Percentile { value, needed })
+    quantile(samples, p)
 }
 
 /// Linear interpolation between order statistics (type 7 of Hyndman and Fan 1996, NumPy's default), from however many

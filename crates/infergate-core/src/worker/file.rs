@@ -63,9 +63,9 @@ pub struct Program {
 }
 
 impl Program {
-    /// A bench binary.
-    pub fn new(path: PathBuf, commit: Option<String>, dirty: Option<bool>) -> Self {
-        Self { path, commit, dirty, ..Self::default() }
+    /// A bench binary of which nothing else is known.
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, ..Self::default() }
     }
 
     /// What messages call it. They end up in receipts, so that it is no path.
@@ -143,7 +143,7 @@ impl WorkerFile {
     /// # Errors
     /// As [`Program::open`].
     pub fn open(path: &Path) -> Result<Self, WorkerError> {
-        Program::new(path.to_owned(), None, None).open()
+        Program::new(path.to_owned()).open()
     }
 
     /// The same file, measured by `launcher`.

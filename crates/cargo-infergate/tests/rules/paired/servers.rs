@@ -141,7 +141,7 @@ fn servers_that_agree_are_judged_and_those_that_do_not_say_so() {
 /// What a server keeps in a file, as answers to prompts, would else be asked for again in the next block and the next gate.
 #[test]
 fn each_block_of_each_gate_of_a_server_has_prompts_of_its_own() {
-    let program = || Program::new("server".into(), None, None);
+    let program = || Program::new("server".into());
     let seeds = |new_prompts, seed| {
         let load = LoadRequest { seed, ..LoadRequest::default() };
         let request = PairedRequest { new_prompts, ..PairedRequest::new(program(), program(), load) };
