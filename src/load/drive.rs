@@ -58,10 +58,8 @@ pub struct Driven {
 /// first served; those without a free slot wait, and their latency goes on from the scheduled start.
 ///
 /// # Errors
-/// For arrivals or a stop rule that no run can be made of; an engine that fails is a part of the answer.
+/// For a scheduler without room; an engine that fails is a part of the answer.
 pub fn drive(scheduler: &mut dyn Scheduler, clock: &dyn Clock, load: Load) -> Result<Driven> {
-    load.arrivals.validate()?;
-    load.stop.validate()?;
     ensure!(scheduler.capacity() > 0, "the scheduler has no room for any request; make it for at least one");
     let starts = load.arrivals.starts(load.seed);
     let phases = Phases::new(load.arrivals, load.stop, load.warm_up_requests, 0);

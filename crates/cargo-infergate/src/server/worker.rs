@@ -207,7 +207,6 @@ impl Measured for Worker {
     /// Many users at once.
     fn window(&mut self, case: Case, plan: WindowPlan) -> Result<LoadWindow> {
         let (scenario, _) = self.find(case)?;
-        plan.validate()?;
         let turn = Turn { request: 0, conversation: 0, turn: 0 };
         let text = |at| Ok(self.level(scenario, repeated(at))?.ask(turn).0);
         let texts = (0..REPEATED_PROMPTS).map(text).collect::<Result<_>>()?;

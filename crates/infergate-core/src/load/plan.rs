@@ -63,10 +63,8 @@ impl LevelPlan {
     /// Refuses a plan that cannot be run on an engine with this context.
     ///
     /// # Errors
-    /// Bad arrivals or stop rule, no room, no scenario, a request beyond the context, more records than an answer can hold.
+    /// No room, no scenario, a request beyond the context, more records than an answer can hold.
     pub fn validate(&self, context_tokens: usize) -> Result<()> {
-        self.arrivals.validate()?;
-        self.stop.validate()?;
         ensure!(
             (1..=MOST_SLOTS).contains(&self.slots),
             "room for {} requests cannot be made; ask for 1 to {MOST_SLOTS}",

@@ -1,15 +1,8 @@
 //! When requests start ([`Arrivals`]) and when no more do ([`Stop`]).
 
-use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::random::Random;
-
-/// Users of a closed loop and requests a second of an open one: beyond these nobody means it.
-const MOST_USERS: u32 = 100_000;
-const MOST_REQUESTS_PER_S: f64 = 1e6;
-/// A gamma distribution's shape; below the first nearly all requests come at once.
-const SHAPES: std::ops::RangeInclusive<f64> = 0.01..=1e6;
 
 /// When requests start.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -71,30 +64,6 @@ impl Arrivals {
         }
     }
 
-    /// Refuses what no run can be made of.
-    ///
-    /// # Errors
-    /// No users; a rate or a shape that is not above zero, or beyond any use.
-    pub fn validate(&self) -> Result<()> {
-        match *self {
-            Self::Closed { users } => {
-                ensure!(users > 0, "zero users send nothing; give at least one");
-                ensure!(users <= MOST_USERS, "{users} users are too many; ask for at most {MOST_USERS}");
-            }
-            Self::Open { requests_per_s, spacing } => {
-                ensure!(
-                    requests_per_s > 0.0 && requests_per_s <= MOST_REQUESTS_PER_S,
-                    "{requests_per_s} requests a second cannot be sent; give a rate above 0, at most {MOST_REQUESTS_PER_S}"
-                );
-                if let Spacing::Gamma { shape } = spacing {
-                    let (least, most) = (SHAPES.start(), SHAPES.end());
-                    ensure!(SHAPES.contains(&shape), "gamma shape {shape}: give one from {least} to {most}");
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// When each request of an open loop starts, nanoseconds since the run began: the first at 0, in order, without end. The
     /// same seed gives the same times everywhere. `None` for a closed loop, where a request starts when its user is free.
     pub fn starts(&self, seed: u64) -> Option<Starts> {
@@ -132,19 +101,5 @@ impl Iterator for Starts {
         };
         // A float beyond u64 becomes its largest value: a request that never starts.
         Some(start_ns.round() as u64)
-    }
-}
-
-impl Stop {
-    /// Refuses a run without any request.
-    ///
-    /// # Errors
-    /// Zero requests, or no time.
-    pub fn validate(&self) -> Result<()> {
-        match *self {
-            Self::Requests { count } => ensure!(count > 0, "zero requests measure nothing; give at least one"),
-            Self::Duration { ns } => ensure!(ns > 0, "a run of no time measures nothing; give a duration above 0"),
-        }
-        Ok(())
     }
 }

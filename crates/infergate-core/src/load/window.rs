@@ -1,12 +1,8 @@
 //! A window of load on a server as values: what a worker that measures a server is asked for, and what it answers.
 
-use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::RequestRecord;
-
-/// More users than a gate puts on a server.
-pub const MOST_USERS: u32 = 10_000;
 
 /// So many prompts of a window have an output alone to compare with. A server that keeps the beginnings of prompts computes each of
 /// them under load once, the first time.
@@ -22,7 +18,7 @@ pub struct WindowPlan {
     pub users: u32,
     /// How long their first starts are spread over, nanoseconds.
     pub ramp_ns: u64,
-    /// For so long after the begin users send requests, nanoseconds. What is in flight then may end.
+    /// For so long after the begin users send requests, nanoseconds, longer than the ramp. What is in flight then may end.
     pub length_ns: u64,
     /// What is still in flight so long after the begin is given up, nanoseconds: a request that starves would not end.
     pub give_up_ns: u64,
@@ -51,18 +47,5 @@ impl WindowPlan {
         let repeats = self.repeats_each > 0 && request % self.repeats_each == self.repeats_each / 4;
         let turn = || self.number.wrapping_mul(REPEATED_PROMPTS / 2).wrapping_add(request / self.repeats_each);
         repeats.then(|| (turn() % REPEATED_PROMPTS) as usize)
-    }
-
-    /// Refuses a plan that puts no load on anything.
-    ///
-    /// # Errors
-    /// No users or too many, no time, a ramp that does not end before the window does.
-    pub fn validate(&self) -> Result<()> {
-        ensure!((1..=MOST_USERS).contains(&self.users), "{} users; a window takes 1 to {MOST_USERS}", self.users);
-        ensure!(
-            self.ramp_ns < self.length_ns && self.length_ns <= self.give_up_ns,
-            "a window of load has to be longer than its ramp, and to end before it is given up"
-        );
-        Ok(())
     }
 }
