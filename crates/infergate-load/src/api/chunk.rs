@@ -44,61 +44,62 @@ struct Choice<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
-    total_tokens: Option<u64>,
+    prompt_tokens: Option<u32>,
+    completion_tokens: Option<u32>,
+    total_tokens: Option<u32>,
     prompt_tokens_details: Option<Details>,
     completion_tokens_details: Option<Details>,
     // Some servers send both names of a count, so that they are no aliases.
-    input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
+    input_tokens: Option<u32>,
+    output_tokens: Option<u32>,
     input_tokens_details: Option<Details>,
     output_tokens_details: Option<Details>,
     // Anthropic's `input_tokens` leaves these out.
-    cache_creation_input_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Option<u32>,
+    cache_read_input_tokens: Option<u32>,
 }
 
 /// What kinds the tokens of a prompt or an output are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 struct Details {
-    cached_tokens: Option<u64>,
-    reasoning_tokens: Option<u64>,
+    cached_tokens: Option<u32>,
+    reasoning_tokens: Option<u32>,
 }
 
 impl Usage {
     /// Tokens of the prompt, those of a cache included.
     pub fn input_tokens(self) -> Option<u64> {
         let apart = [self.cache_creation_input_tokens, self.cache_read_input_tokens];
-        self.prompt_tokens.or_else(|| apart.into_iter().flatten().try_fold(self.input_tokens?, u64::checked_add))
+        let all = || apart.into_iter().flatten().try_fold(self.input_tokens?, u32::checked_add);
+        self.prompt_tokens.or_else(all).map(u64::from)
     }
 
     /// Tokens of the prompt that the server had in a cache.
     pub fn cached_tokens(self) -> Option<u64> {
         let details = self.prompt_tokens_details.or(self.input_tokens_details);
-        details.and_then(|details| details.cached_tokens).or(self.cache_read_input_tokens)
+        details.and_then(|details| details.cached_tokens).or(self.cache_read_input_tokens).map(u64::from)
     }
 
     /// Tokens of the output, reasoning included.
     pub fn output_tokens(self) -> Option<u64> {
-        self.counted_tokens()?.checked_add(self.apart_tokens())
+        Some(self.counted_tokens()? + self.apart_tokens())
     }
 
     fn counted_tokens(self) -> Option<u64> {
-        self.completion_tokens.or(self.output_tokens)
+        self.completion_tokens.or(self.output_tokens).map(u64::from)
     }
 
     /// Reasoning that the count of the output leaves out, as some servers do: by the total it comes on top.
     pub fn apart_tokens(self) -> u64 {
         let counts = [self.input_tokens(), self.counted_tokens(), self.reasoning_tokens()];
-        let sum = counts.into_iter().try_fold(0, |sum: u64, tokens| sum.checked_add(tokens?));
-        self.reasoning_tokens().filter(|_| sum.is_some() && sum == self.total_tokens).unwrap_or(0)
+        let sum = counts.into_iter().sum::<Option<u64>>();
+        self.reasoning_tokens().filter(|_| sum.is_some() && sum == self.total_tokens.map(u64::from)).unwrap_or(0)
     }
 
     /// Tokens of the output that are reasoning.
     pub fn reasoning_tokens(self) -> Option<u64> {
-        self.completion_tokens_details.or(self.output_tokens_details)?.reasoning_tokens
+        self.completion_tokens_details.or(self.output_tokens_details)?.reasoning_tokens.map(u64::from)
     }
 }
 

@@ -217,11 +217,6 @@ impl Completion {
         if chunk.is_error() {
             return Err(self.server_error(data));
         }
-        let counts = chunk.usage.map(|usage| [usage.input_tokens(), usage.cached_tokens(), usage.output_tokens()]);
-        if counts.into_iter().flatten().flatten().any(|tokens| tokens > u32::MAX.into()) {
-            let detail = "the server counts more tokens than any request has";
-            return Err(failure(FailureClass::MalformedStream, detail));
-        }
         let (mut is_output, mut is_answer) = (false, false);
         for piece in chunk.pieces() {
             self.hash.update(piece.text.as_bytes());
