@@ -17,7 +17,6 @@ use super::git::checked_out;
 use super::run_captured::{self, Shown};
 use super::workspace::{BenchTarget, CRITERION, MEMORY_TARGET, Package, Workspace, is_infergate, is_plain};
 use super::{bench_choice, cargo_settings, output, toolchain};
-use crate::watcher::watched;
 
 /// What is built of both sides.
 #[derive(Debug, Clone)]
@@ -194,10 +193,10 @@ impl Source {
     /// cargo, which builds it, with more arguments for the last call of the compiler.
     fn command(&self, more: &[&str], last: &[String]) -> Command {
         let Self { bench, target, .. } = self;
-        let mut cargo = watched(match (&self.toolchain, target) {
+        let mut cargo = match (&self.toolchain, target) {
             (Some(name), _) => toolchain::named(name),
             (None, target) => toolchain::cargo(target.as_ref().map(|_| self.folder.as_path())),
-        });
+        };
         cargo.args(if last.is_empty() { &["bench", "--no-run"][..] } else { &["rustc"] }).args(more);
         cargo.args(["--message-format=json-render-diagnostics", "--bench", &bench.target]);
         self.add_selection(&mut cargo);

@@ -8,7 +8,6 @@ use anyhow::{Context, Result, ensure};
 
 use super::run_captured::{self, Shown};
 use super::{cargo_settings, output, toolchain};
-use crate::watcher::watched;
 use infergate_core::worker::ending;
 
 /// What stands in a word of a command for the side it is of, `base` or `head`.
@@ -24,7 +23,7 @@ pub fn run(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()>
     let build = of_side(build, side);
     let Some((program, arguments)) = build.split_first() else { return Ok(()) };
     output::line(&format!("{side}: {}", build.join(" ")));
-    let mut command = watched(Command::new(find(program, folder).unwrap_or_else(|| program.into())));
+    let mut command = Command::new(find(program, folder).unwrap_or_else(|| program.into()));
     // Each checkout builds into a folder of its own.
     command.args(arguments).current_dir(folder).env_remove("CARGO_TARGET_DIR");
     cargo_settings::keep_build_folder(&mut command, folder, "{workspace-root}/target");

@@ -27,23 +27,23 @@ pub enum Shown {
     All,
 }
 
+/// [`run`], of which nothing is shown.
+///
+/// # Errors
+/// As there.
+pub fn run_captured(command: Command) -> Result<Output> {
+    run(command, Shown::Nothing)
+}
+
 /// Runs `command` without input and under a watcher. It is ended, with all that it started, once the user wants the run to end or this
-/// process has ended.
+/// process has ended. What is given of stderr has no colours. With `--quiet` it is shown once the program has failed.
 ///
 /// # Errors
 /// A program that cannot be started; [`WorkerError::Interrupted`](infergate_core::worker::WorkerError::Interrupted) if the user ended it.
-pub fn run_captured(command: Command) -> Result<Output> {
-    // The program of a unit test is no watcher.
-    run(if cfg!(test) { command } else { watched(command) }, Shown::Nothing)
-}
-
-/// The same of a program that is shown and has its watcher already. What is given of stderr has no colours. With `--quiet` it is shown once
-/// the program has failed.
-///
-/// # Errors
-/// As [`run_captured`].
-pub fn run(mut command: Command, shown: Shown) -> Result<Output> {
+pub fn run(command: Command, shown: Shown) -> Result<Output> {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    // The program of a unit test is no watcher.
+    let mut command = if cfg!(test) { command } else { watched(command) };
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process =
         Group::spawn(&mut command).with_context(|| format!("{name} cannot be started; is it installed?"))?;

@@ -12,7 +12,7 @@ use super::{output, progress};
 use infergate_build::git::git;
 use infergate_build::origin::{origin, own_source};
 use infergate_build::run_captured::{self, Shown};
-use infergate_build::watcher::{remove_own_variables, watched};
+use infergate_build::watcher::remove_own_variables;
 use infergate_build::{lock_file, revision};
 use infergate_core::process::this_program;
 use infergate_receipts::{Outcome, Verdict, read, write_text};
@@ -182,7 +182,7 @@ fn tried(change: &'static Change, engine: &Path) -> Result<Tried> {
     write_text(&engine.join("src/lib.rs"), &ENGINE.replace(before, after))?;
     commit(engine, change.name)?;
     let json = engine.with_file_name("verdict.json");
-    let mut gate = watched(Command::new(this_program()?));
+    let mut gate = Command::new(this_program()?);
     gate.args(["gate", "--against", "base", "--cases", CASE, "--base-folder", "../base", "--json"]).arg(&json);
     gate.current_dir(engine).env_remove("CARGO_TARGET_DIR");
     remove_own_variables(&mut gate);
