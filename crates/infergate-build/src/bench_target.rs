@@ -193,9 +193,9 @@ impl Source {
     /// cargo, which builds it, with more arguments for the last call of the compiler.
     fn command(&self, more: &[&str], last: &[String]) -> Command {
         let Self { bench, target, .. } = self;
-        let mut cargo = match (&self.toolchain, target) {
-            (Some(name), _) => toolchain::named(name),
-            (None, target) => toolchain::cargo(target.as_ref().map(|_| self.folder.as_path())),
+        let mut cargo = match &self.toolchain {
+            Some(name) => toolchain::named(name),
+            None => toolchain::cargo(target.as_ref().map(|_| self.folder.as_path())),
         };
         cargo.args(if last.is_empty() { &["bench", "--no-run"][..] } else { &["rustc"] }).args(more);
         cargo.args(["--message-format=json-render-diagnostics", "--bench", &bench.target]);

@@ -66,7 +66,7 @@ impl Api {
 }
 
 /// What every request says besides its prompt. Decoding is greedy.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Wanted {
     /// Which API.
     pub api: Api,

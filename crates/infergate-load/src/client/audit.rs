@@ -41,13 +41,11 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
     let server = Server::start(program, script)?;
     let url = Url::parse(&format!("http://127.0.0.1:{}", server.port), Api::Completions)?;
     let wanted = Wanted {
-        extra: serde_json::Map::default(),
         api: Api::Completions,
         model: "audit".into(),
         limit_field: "max_tokens",
-        ignore_eos: false,
-        min_tokens: false,
         usage: true,
+        ..Wanted::default()
     };
     let dial = Box::new(Network::new(&url, Http::One)?);
     let endpoint = Endpoint::new(dial, Http::One, &url, None, wanted, Limits::default())?;
