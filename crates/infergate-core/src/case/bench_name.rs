@@ -57,11 +57,6 @@ impl BenchName {
         names.insert(kept);
         Self(kept)
     }
-
-    /// The name.
-    pub fn as_str(self) -> &'static str {
-        self.0
-    }
 }
 
 fn is_name(text: &str) -> bool {
