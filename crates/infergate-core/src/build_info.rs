@@ -33,9 +33,7 @@ pub fn git(folder: &Path) -> (Option<String>, Option<bool>) {
 
 /// As [`git`], from what `git` prints; `None` where it fails.
 pub fn commit_by(git: impl Fn(&[&str]) -> Option<String>) -> (Option<String>, Option<bool>) {
-    let commit = git(&["rev-parse", "--verify", "HEAD"])
-        .map(|text| text.trim().to_owned())
-        .filter(|hash| hash.len() >= 40 && hash.chars().all(|c| c.is_ascii_hexdigit()));
+    let commit = git(&["rev-parse", "--verify", "HEAD"]).map(|text| text.trim().to_owned());
     let dirty = git(&["status", "--porcelain", "--untracked-files=no"]).map(|text| !text.trim().is_empty());
     (commit, dirty)
 }

@@ -1,8 +1,8 @@
 //! Requests in, answers out, a line each: the worker's end of the pipes.
 
-use std::io::{BufRead, Read as _, Write};
+use std::io::{BufRead, Write};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::between::Between;
@@ -10,9 +10,6 @@ use super::{Answer, Capability, Hello, PROTOCOL, Request};
 use crate::machine;
 use crate::outcome::InvariantBroken;
 use crate::receipt::Build;
-
-/// The longest request has a prompt's text of 64 MiB in it, with two bytes for some of its letters.
-const MOST_REQUEST_BYTES: u64 = 160 << 20;
 
 /// A worker's two pipes.
 pub struct Wire<R, W> {
@@ -46,12 +43,11 @@ impl<R: BufRead, W: Write> Wire<R, W> {
         let mut line = String::new();
         loop {
             line.clear();
-            let read = self.input.by_ref().take(MOST_REQUEST_BYTES).read_line(&mut line);
+            let read = self.input.read_line(&mut line);
             self.between.end();
             if read.context("worker: reading a request failed")? == 0 {
                 return Ok(None);
             }
-            ensure!((line.len() as u64) < MOST_REQUEST_BYTES, "worker: a request is longer than any of this protocol");
             if !line.trim().is_empty() {
                 break;
             }

@@ -45,10 +45,6 @@ pub fn error_of(text: &[u8]) -> (Option<u16>, String) {
 
 /// No connection to the server.
 pub fn of_connect(error: &io::Error) -> Failure {
-    failure(FailureClass::Connect, format!("no connection: {}", kind(error)))
-}
-
-/// The system's word for it, which names no address.
-pub fn kind(error: &io::Error) -> String {
-    error.kind().to_string()
+    // The system's word for it, which names no address.
+    failure(FailureClass::Connect, format!("no connection: {}", error.kind()))
 }

@@ -12,7 +12,7 @@ use hyper_util::rt::TokioIo;
 use infergate_core::load::{Failure, FailureClass};
 use tokio::task::spawn_local;
 
-use crate::api::failures::{failure, kind};
+use crate::api::failures::failure;
 use crate::client::stamped::{ReadTimes, RunClock, stamped};
 use crate::client::stream::{Http, Stream};
 
@@ -103,7 +103,7 @@ pub fn of_http(error: &hyper::Error) -> Failure {
     }
     let reset = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
     match reset {
-        Some(error) => failure(FailureClass::CutStream, format!("the connection broke: {}", kind(error))),
+        Some(error) => failure(FailureClass::CutStream, format!("the connection broke: {}", error.kind())),
         None => failure(FailureClass::CutStream, "the connection was closed before the answer ended"),
     }
 }
