@@ -100,8 +100,6 @@ fn words(value: ValueInner) -> Option<Vec<String>> {
 
 /// What to do about `name`, which is no key: the known key or table that it most likely means, where one is near.
 fn remedy(name: &str) -> String {
-    // The distance takes the product of both lengths; no key is that long.
-    let name: &str = &name.chars().take(100).collect::<String>();
     let tables = KEYS.iter().filter_map(|key| key.split_once('.')).map(|(table, _)| table).chain(TABLES);
     let distance = |known: &&str| {
         let bare = known.rsplit('.').next().unwrap_or(known);
