@@ -140,7 +140,7 @@ impl Server {
         let said = child.stdout.take().context("the self-audit's server has no output")?;
         let mut server = Self { child, said: BufReader::new(said), port: 0 };
         let mut line = String::new();
-        server.said.by_ref().take(64).read_line(&mut line)?;
+        server.said.read_line(&mut line)?;
         server.port = line.trim().parse().ok().context("the self-audit's server did not start; its output is above")?;
         Ok(server)
     }

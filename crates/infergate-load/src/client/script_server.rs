@@ -35,8 +35,6 @@ pub struct Script {
 pub type Log = BTreeMap<u64, Vec<u64>>;
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-/// The client's requests are a hundred bytes.
-const MAX_REQUEST_BYTES: usize = 64 << 10;
 
 /// Prints the port, serves until standard input ends, and prints the log.
 pub fn run(script: Script) -> Result<()> {
@@ -90,7 +88,7 @@ async fn next_request(connection: &mut TcpStream, kept: &mut Vec<u8>) -> Option<
                 return Some(request["prompt"].as_str().unwrap_or_default().to_owned());
             }
         }
-        if kept.len() > MAX_REQUEST_BYTES || connection.read_buf(kept).await.ok()? == 0 {
+        if connection.read_buf(kept).await.ok()? == 0 {
             return None;
         }
     }
@@ -100,7 +98,7 @@ fn content_length(head: &[u8]) -> Option<usize> {
     let head = std::str::from_utf8(head).ok()?;
     let mut fields = head.lines().filter_map(|line| line.split_once(':'));
     let (_, length) = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-length"))?;
-    length.trim().parse().ok().filter(|length| *length <= MAX_REQUEST_BYTES)
+    length.trim().parse().ok()
 }
 
 /// Sends the script's tokens at their times. Gives when each was written.
