@@ -211,11 +211,7 @@ fn check_events(events: &[Event], request: RequestId, alone: &[TokenId]) -> Resu
     let own: Vec<&Event> = events.iter().filter(|event| event.request == request).collect();
     ensure!(own.len() == alone.len(), "step: gave {} tokens where {} were requested", own.len(), alone.len());
     for (at, (event, token)) in own.iter().zip(alone).enumerate() {
-        ensure!(
-            event.token == *token,
-            "step: token {} differs from the one the engine gives alone",
-            at + 1
-        );
+        ensure!(event.token == *token, "step: token {} differs from the one the engine gives alone", at + 1);
         ensure!(event.index == at, "step: token {} says that its index is {}", at + 1, event.index);
         ensure!(event.finished == (at + 1 == alone.len()), "step: token {} is wrong about being the last", at + 1);
     }

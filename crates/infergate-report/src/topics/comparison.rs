@@ -28,14 +28,15 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let before = |(metric, _, beside): &Beside| of(base, *metric, *beside);
     let after = |(metric, id, _): &Beside| of(head, *metric, *id);
     let longer = |(_, id, beside): &Beside| id.prompt_tokens() as f64 / beside.prompt_tokens() as f64;
-    let lengths = rows.iter().filter(|(metric, id, beside)| *metric == Metric::Ttft && id != beside).filter_map(|row| {
-        let (prompt, ttft) = (longer(row), after(row)? / before(row)?);
-        let is_between = (prompt.min(1.0)..=prompt.max(1.0)).contains(&ttft);
-        let how = if is_between { "consistent" } else { "the length alone does not explain it" };
-        let (_, id, beside) = row;
-        let [prompt, ttft] = [prompt, ttft].map(units::times);
-        Some(format!("{id} beside {beside}: the prompt is {prompt} as long, and TTFT {ttft}: {how}"))
-    });
+    let lengths =
+        rows.iter().filter(|(metric, id, beside)| *metric == Metric::Ttft && id != beside).filter_map(|row| {
+            let (prompt, ttft) = (longer(row), after(row)? / before(row)?);
+            let is_between = (prompt.min(1.0)..=prompt.max(1.0)).contains(&ttft);
+            let how = if is_between { "consistent" } else { "the length alone does not explain it" };
+            let (_, id, beside) = row;
+            let [prompt, ttft] = [prompt, ttft].map(units::times);
+            Some(format!("{id} beside {beside}: the prompt is {prompt} as long, and TTFT {ttft}: {how}"))
+        });
     let lengths: Vec<String> = lengths.collect();
     let table = Rows::of("comparison", "", rows)
         .words("case", "case", |(_, id, _)| id.to_string())
