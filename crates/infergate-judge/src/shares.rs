@@ -1,5 +1,5 @@
 //! How much of its machine a case uses, next to sessions of every machine class. Times of different classes cannot be compared; shares of
-//! what a machine can do can. They are shown and decide nothing: docs/reference/baseline.md says how far unchanged ones lie apart.
+//! what a machine can do can. They are shown and decide nothing: docs/evidence/noise.md says how far unchanged ones lie apart.
 
 use std::collections::BTreeSet;
 
