@@ -51,8 +51,7 @@ pub fn run(options: &Bench) -> Result<i32> {
     progress::cancelled_by_ctrl_c()?;
     let read = [("--worker", workers.worker.as_slice()), ("--memory-worker", workers.memory_worker.as_slice())];
     outputs::begin(&read, out.as_deref(), json.as_deref())?;
-    let how = How { out: out.as_deref(), workers, wait, keep_text: *keep_text };
-    let Measured { receipt, out } = measure(&keys.config()?, how, 0)?;
+    let (receipt, out) = measure(&keys.config()?, out.as_deref(), workers, wait, *keep_text, 0)?;
     output::report(&terminal::report(&Inputs { head: Some(receipt.clone()), ..pages::inputs() }));
     let mut written = Written::default();
     written.receipt(&out, &receipt, receipt.partial);
@@ -60,36 +59,25 @@ pub fn run(options: &Bench) -> Result<i32> {
     Ok(written.code(code_of(receipt.partial, &receipt.invalid)))
 }
 
-/// How the suite is to be measured.
-pub struct How<'a> {
-    /// Where the receipt goes; `None`: to the usual place.
-    pub out: Option<&'a Path>,
-    /// Bench binaries that were built already.
-    pub workers: &'a Workers,
-    /// Whether to wait until no other command measures.
-    pub wait: &'a Wait,
-    /// Whether what the model said is kept.
-    pub keep_text: bool,
-}
-
-/// A receipt, whole or partial, and where it is to be kept.
-pub struct Measured {
-    pub receipt: Receipt,
-    pub out: PathBuf,
-}
-
-/// Builds the bench targets, runs the suite, counts, and follows `memory_runs` runs. The caller writes the receipt, after it has
-/// shown what it makes of it.
-pub fn measure(config: &Config, how: How<'_>, memory_runs: usize) -> Result<Measured> {
-    let out = how.out.map_or_else(|| config.measured.target_folder().join("receipt.json"), Path::to_owned);
+/// Builds the bench targets, runs the suite, counts, and follows `memory_runs` runs. Gives the receipt, whole or partial, and where the
+/// caller has to write it after it has shown what it makes of it: `out`, or the usual place.
+pub fn measure(
+    config: &Config,
+    out: Option<&Path>,
+    workers: &Workers,
+    wait: &Wait,
+    keep_text: bool,
+    memory_runs: usize,
+) -> Result<(Receipt, PathBuf)> {
+    let out = out.map_or_else(|| config.measured.target_folder().join("receipt.json"), Path::to_owned);
     outputs::fresh(&out)?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     preflight::check(config)?;
     let prompt_text = config.measured.own_prompt_text()?;
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let _lock = machine_lock::take(how.wait, Kind::Alone)?;
-    let worker = bench_target::worker(&config.wanted(), how.workers.worker.clone())?;
-    let memory_worker = memory::worker(config, how.workers, &worker, memory_runs)?;
+    let _lock = machine_lock::take(wait, Kind::Alone)?;
+    let worker = bench_target::worker(&config.wanted(), workers.worker.clone())?;
+    let memory_worker = memory::worker(config, workers, &worker, memory_runs)?;
     let is_followed = memory_runs > 0 && memory_worker.as_ref().is_some_and(|worker| !worker.is_timed);
     let request = SuiteRequest {
         worker,
@@ -99,7 +87,7 @@ pub fn measure(config: &Config, how: How<'_>, memory_runs: usize) -> Result<Meas
         runs: config.session.runs as usize,
         seconds_per_case: config.session.seconds_per_case,
         prompt_text,
-        keep_text: how.keep_text,
+        keep_text,
         memory_case: is_followed.then_some(config.measured.memory.case),
     };
     let line = progress::Line::default();
@@ -121,5 +109,5 @@ pub fn measure(config: &Config, how: How<'_>, memory_runs: usize) -> Result<Meas
             receipt.partial = true;
         }
     }
-    Ok(Measured { receipt, out })
+    Ok((receipt, out))
 }

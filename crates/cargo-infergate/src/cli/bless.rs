@@ -8,11 +8,10 @@ use anyhow::{Context, Result, ensure};
 use clap::{Arg, Args};
 use serde::Serialize;
 
-use super::bench::{self, How};
 use super::flags::{self, Keys, TakesKeys, Workers};
 use super::machine_lock::{self, Kind, Wait};
 use super::outputs::{self, Written};
-use super::{load_gate, output, preflight};
+use super::{bench, load_gate, output, preflight};
 use crate::config::Config;
 use crate::machine;
 use infergate_judge::Policy;
@@ -82,9 +81,9 @@ pub fn run(options: &Bless) -> Result<i32> {
             if !dry_run {
                 ensure_writable(&config.baselines.join(machine::detect().class).join("baseline.json"))?;
             }
-            let measured = bench::measure(&config, How { out: out.as_deref(), workers, wait, keep_text: false }, 0)?;
-            written.receipt(&measured.out, &measured.receipt, measured.receipt.partial);
-            vec![measured.receipt]
+            let (receipt, out) = bench::measure(&config, out.as_deref(), workers, wait, false, 0)?;
+            written.receipt(&out, &receipt, receipt.partial);
+            vec![receipt]
         }
     };
     add(options, &config, receipts, written)

@@ -58,14 +58,9 @@ pub fn run(options: &Gate) -> Result<i32> {
         None => {
             preflight::targets(&config, options.workers.worker.is_some())?;
             preflight::baselines(&config)?;
-            let how = bench::How {
-                out: options.out.as_deref(),
-                workers: &options.workers,
-                wait: &options.wait,
-                keep_text: false,
-            };
-            let measured = bench::measure(&config, how, config.measured.memory.runs)?;
-            (measured.receipt, Some(measured.out))
+            let (out, runs) = (options.out.as_deref(), config.measured.memory.runs);
+            let (receipt, out) = bench::measure(&config, out, &options.workers, &options.wait, false, runs)?;
+            (receipt, Some(out))
         }
     };
     let baselines = find_baselines(&config, &receipt)?;
