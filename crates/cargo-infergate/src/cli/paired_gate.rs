@@ -76,7 +76,13 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     config.bench.clone_from(benches.first().context("there is no bench target")?);
     git::make_ignored(&config.measured.target_folder())?;
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
-    settings.notes.extend(preflight::targets_unless(chosen.are_criterions, config, !is_of_benches)?);
+    if !chosen.are_criterions {
+        preflight::targets(config, !is_of_benches)?;
+    } else if !std::mem::take(&mut config.policy.targets).is_empty() {
+        // They may be of an engine that the same file is for.
+        let text = "targets are not judged: criterion and divan benches have none of their metrics";
+        settings.notes.push(Note::from(text.to_owned()));
+    }
     if is_server {
         config.measured.memory.case = launched_workers::memory_case()?;
         config.measured.seed = run_seed(config.measured.seed);

@@ -11,7 +11,7 @@ use super::flags;
 use crate::config::{BenchTarget, Config};
 use crate::machine;
 use infergate_judge::ensure_targets_name;
-use infergate_receipts::{Baseline, Calibration, Note, Subject};
+use infergate_receipts::{Baseline, Calibration, Subject};
 
 /// Refuses a model file that is not there, and a prompt that cannot be read.
 pub fn check(config: &Config) -> Result<()> {
@@ -32,18 +32,6 @@ pub fn targets(config: &Config, given: bool) -> Result<()> {
     }
     let cases = known?;
     ensure_targets_name(&config.policy.targets, &cases.into_iter().map(Subject::from).collect::<Vec<_>>())
-}
-
-/// As [`targets`]; of criterion's and divan's benches, which have none of their metrics, they are taken out, and a note says so. They may be of
-/// an engine that the same file is for.
-pub fn targets_unless(are_criterions: bool, config: &mut Config, given: bool) -> Result<Option<Note>> {
-    if !are_criterions {
-        return targets(config, given).map(|()| None);
-    }
-    let has_some = !std::mem::take(&mut config.policy.targets).is_empty();
-    Ok(has_some.then(|| {
-        Note::from("targets are not judged: criterion and divan benches have none of their metrics".to_owned())
-    }))
 }
 
 /// Every case a run of `patterns` may have. Which of a pattern's it has depends on the model's context.

@@ -20,37 +20,27 @@ use infergate_build::git::{commit_of, file_of, git};
 /// Characters of a value that are shown.
 const SHOWN: usize = 300;
 
-/// Whose file sets a key where a revision is compared with.
-#[derive(PartialEq, Eq)]
-enum KeyOwner {
-    /// Head's.
-    Head,
-    /// Base's, or the default where base has no file: head must not loosen by it the gate that it has to pass.
-    Base,
-    /// Base's, or head's where base has no file.
-    BaseIfThere,
-}
+/// Keys that base's file sets, or their default where base has none: head must not loosen by them the gate that it has to pass.
+const OF_BASE: [&str; 11] = [
+    "threshold",
+    "mean_threshold",
+    "widest",
+    "undecided",
+    "drift_tolerance",
+    "counter_tolerance",
+    "targets",
+    "worker.check_output",
+    "server.check_output",
+    "server.throughput_limit",
+    "server.latency_limit",
+];
 
-fn owner(key: &str) -> KeyOwner {
-    match key {
-        "threshold"
-        | "mean_threshold"
-        | "widest"
-        | "undecided"
-        | "drift_tolerance"
-        | "counter_tolerance"
-        | "targets"
-        | "worker.check_output"
-        | "server.check_output"
-        | "server.throughput_limit"
-        | "server.latency_limit" => KeyOwner::Base,
-        "cases" | "memory.case" | "memory.runs" | "server.users" | "server.window_s" => KeyOwner::BaseIfThere,
-        _ => KeyOwner::Head,
-    }
-}
+/// Keys that base's file sets, or head's where base has none.
+const OF_BASE_IF_THERE: [&str; 5] = ["cases", "memory.case", "memory.runs", "server.users", "server.window_s"];
 
+/// Whether base's file sets a key where a revision is compared with, and not head's.
 fn is_of_base(key: &str, base_has_a_file: bool) -> bool {
-    owner(key) == KeyOwner::Base || (base_has_a_file && owner(key) == KeyOwner::BaseIfThere)
+    OF_BASE.contains(&key) || (base_has_a_file && OF_BASE_IF_THERE.contains(&key))
 }
 
 /// What a gate goes by.
