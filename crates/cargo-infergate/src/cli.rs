@@ -41,7 +41,6 @@ use clap::error::ErrorKind;
 use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::config::one_line;
-use crate::coverage::COMMAND as COVERAGE;
 use crate::machine::probes;
 use infergate_build::watcher;
 use infergate_build::{bench_choice, bench_target, git, swap, toolchain};
@@ -93,8 +92,9 @@ enum Request {
     },
     #[command(name = infergate_load::client::script_server::COMMAND, hide = true)]
     ScriptServer(load::ScriptServer),
-    #[command(name = COVERAGE, hide = true)]
-    Coverage(coverage::Coverage),
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[command(name = crate::coverage::COMMAND, hide = true)]
+    Coverage(crate::coverage::Coverage),
 }
 
 /// Runs the command line and gives the process's exit code. Errors go to stderr as one line.
@@ -147,7 +147,8 @@ fn run(request: Request) -> Result<i32> {
         Request::Probe { threads } => probe(threads.unwrap_or_default()),
         Request::Watch { program } => watcher::watch(&program),
         Request::ScriptServer(options) => load::script_server(&options),
-        Request::Coverage(options) => coverage::serve(&options),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Request::Coverage(options) => crate::coverage::serve(&options),
     }
 }
 

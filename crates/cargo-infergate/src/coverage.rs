@@ -25,7 +25,7 @@ use infergate_core::worker::{Client, Launcher, Program, Sampling, Timeouts, ensu
 use infergate_receipts::PairedCase;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub use tracer::run_tracer;
+pub use tracer::{Coverage, serve};
 
 /// The hidden command that traces.
 pub const COMMAND: &str = "__coverage";

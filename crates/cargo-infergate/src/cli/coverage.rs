@@ -1,12 +1,9 @@
 //! Before anything is timed: what each case runs of what changed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, ensure};
-use clap::Args;
 
 use super::same_code::shown_names;
 use crate::coverage::watch;
@@ -48,36 +45,4 @@ pub fn functions_run(
         CodeRuns { id: case.id, functions, changed: None, named, why }
     };
     Ok(cases.iter().map(of_case).collect())
-}
-
-/// The hidden command between the gate and a watched worker.
-#[derive(Args)]
-#[cfg_attr(
-    not(all(target_os = "linux", target_arch = "x86_64")),
-    expect(dead_code, reason = "nothing is watched there")
-)]
-pub struct Coverage {
-    #[arg(long)]
-    functions: PathBuf,
-    #[arg(long)]
-    seen: PathBuf,
-    #[arg(long)]
-    package: Option<PathBuf>,
-    #[arg(last = true, required = true)]
-    command: Vec<OsString>,
-}
-
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub fn serve(options: &Coverage) -> Result<i32> {
-    infergate_core::process::end_with_parent();
-    let places = std::fs::read_to_string(&options.functions).context("the functions to watch cannot be read")?;
-    let functions = places.lines().map(|line| u64::from_str_radix(line, 16)).collect::<Result<Vec<_>, _>>()?;
-    let (program, arguments) = options.command.split_first().context("no program was named")?;
-    let package = options.package.as_ref().map(|folder| folder.as_os_str());
-    crate::coverage::run_tracer(program.as_ref(), arguments, package, &functions, &options.seen)
-}
-
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-pub fn serve(_: &Coverage) -> Result<i32> {
-    anyhow::bail!("only Linux on x86-64 can do this")
 }

@@ -4,7 +4,7 @@
 //! behind that byte then; the byte is put back, the thread set back by one, and all go on. See ptrace(2).
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -35,21 +35,33 @@ extern "C" fn ask_again(_: c_int) {
     IS_ASKED_AGAIN.store(true, Ordering::Relaxed);
 }
 
-/// Runs `program` with `arguments`, and appends to `seen` each of `functions` when it first begins, and again after each SIGUSR1. Gives the
-/// program's exit code.
-pub fn run_tracer(
-    program: &Path,
-    arguments: &[OsString],
-    package: Option<&OsStr>,
-    functions: &[u64],
-    seen: &Path,
-) -> Result<i32> {
+/// The hidden command between the gate and a watched worker.
+#[derive(clap::Args)]
+pub struct Coverage {
+    #[arg(long)]
+    functions: PathBuf,
+    #[arg(long)]
+    seen: PathBuf,
+    #[arg(long)]
+    package: Option<PathBuf>,
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Runs the command, and appends to `seen` each of `functions` when it first begins, and again after each SIGUSR1. Gives the program's exit
+/// code.
+pub fn serve(coverage: &Coverage) -> Result<i32> {
+    infergate_core::process::end_with_parent();
+    let places = fs::read_to_string(&coverage.functions).context("the functions to watch cannot be read")?;
+    let functions = places.lines().map(|line| u64::from_str_radix(line, 16)).collect::<Result<Vec<_>, _>>()?;
+    let (program, arguments) = coverage.command.split_first().context("no program was named")?;
+    let program = Path::new(program);
     let data = code::read(program)?;
     let entry = ElfFile64::<object::LittleEndian>::parse(&*data).map(|file| file.entry());
     let entry = entry.with_context(|| format!("{}: is no ELF executable", program.display()))?;
     let mut command = Command::new(program);
     command.args(arguments);
-    match package {
+    match &coverage.package {
         Some(folder) => command.env("CARGO_MANIFEST_DIR", folder).current_dir(folder),
         None => command.env_remove("CARGO_MANIFEST_DIR"),
     };
@@ -75,10 +87,10 @@ pub fn run_tracer(
         program: identity(program)?,
         entry,
         moved: 0,
-        functions,
+        functions: &functions,
         stops: HashMap::new(),
         threads: HashSet::from([process]),
-        seen: File::create(seen)?,
+        seen: File::create(&coverage.seen)?,
     };
     tracer.watch(process)?;
     ptrace::cont(process, None)?;
