@@ -105,7 +105,6 @@ pub fn watch(
 
 /// Has the tracer watch all functions again, for the `nth` time; gives how much was seen until then, bytes.
 fn watch_again(tracer: u32, nth: usize, text: &dyn Fn() -> Result<String>) -> Result<usize> {
-    #[cfg(unix)]
     // SAFETY: a signal to a child of this process, which handles it.
     unsafe {
         libc::kill(libc::pid_t::try_from(tracer).context("its number is none of this system's")?, libc::SIGUSR1);

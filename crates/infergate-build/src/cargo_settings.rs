@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
-#[cfg(unix)]
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +13,6 @@ use toml::{Table, Value};
 use super::manifest::table;
 
 /// What cargo and rustup obey in a folder and in those above it.
-#[cfg(unix)]
 const OBEYED: [&str; 6] =
     [".cargo", ".cargo/config", ".cargo/config.toml", "rust-toolchain", "rust-toolchain.toml", "Cargo.toml"];
 
@@ -22,7 +20,6 @@ const OBEYED: [&str; 6] =
 ///
 /// # Errors
 /// A file of another user; a repository that is gone.
-#[cfg(unix)]
 pub fn ensure_own(folder: &Path, repository: &Path) -> Result<()> {
     // SAFETY: takes nothing and cannot fail.
     let user = unsafe { libc::geteuid() };
@@ -32,14 +29,7 @@ pub fn ensure_own(folder: &Path, repository: &Path) -> Result<()> {
     }
 }
 
-/// Files have no owner here.
-#[cfg(not(unix))]
-pub fn ensure_own(_folder: &Path, _repository: &Path) -> Result<()> {
-    Ok(())
-}
-
 /// What cargo would obey in `folder` and has another owner than `own`.
-#[cfg(unix)]
 fn foreign(folder: &Path, own: &[u32]) -> Option<PathBuf> {
     // Cargo goes up from where a link leads.
     let folder = super::checkout_folder::real(folder);
@@ -93,7 +83,7 @@ fn variable(name: &str, value: &Value, place: &Path) -> Option<OsString> {
     Some(if is("relative") { place.join(text).into() } else { text.into() })
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::{MetadataExt, symlink};

@@ -4,10 +4,7 @@
 //! not made for it, and a mark in the folder says that it was.
 
 use std::fs::{self, File, TryLockError};
-#[cfg(unix)]
 pub use std::os::unix::fs::symlink;
-#[cfg(windows)]
-pub use std::os::windows::fs::symlink_file as symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};

@@ -104,7 +104,6 @@ pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
     let flag = cancelled.clone();
     // `nohup` starts what is to go on when the terminal is closed.
     // SAFETY: it sets how one signal is taken.
-    #[cfg(unix)]
     let hangups = unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     ctrlc::set_handler(move || {
         if flag.load(Ordering::Relaxed) {
@@ -115,7 +114,6 @@ pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
         flag.store(true, Ordering::Relaxed);
     })
     .context("Ctrl-C cannot be handled here")?;
-    #[cfg(unix)]
     if hangups == libc::SIG_IGN {
         // SAFETY: as above.
         unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };

@@ -205,8 +205,7 @@ fn add<R: Blessable>(options: &Bless, config: &Config, mut receipts: Vec<R>, mut
 /// From before the baselines are read until they are written no other command may do the same, or one of two sessions would be
 /// lost. It is the folder that is locked, so that no file comes beside those that are committed.
 fn alone(options: &Bless, folder: &Path) -> Result<Option<File>> {
-    // Elsewhere folders are not opened, and two at once are their user's to keep apart.
-    if options.dry_run || !cfg!(unix) {
+    if options.dry_run {
         return Ok(None);
     }
     let cannot = || format!("{}: cannot be written", folder.display());

@@ -76,8 +76,7 @@ pub fn wait_for(file: &File, kind: Kind, message: &str) -> Result<()> {
 
 /// The same for everybody on this machine, whatever a user's settings say.
 fn place() -> PathBuf {
-    let folder = if cfg!(unix) { PathBuf::from("/tmp") } else { std::env::temp_dir() };
-    std::env::var_os(OTHER_PLACE).map_or_else(|| folder.join("infergate-measures.lock"), PathBuf::from)
+    std::env::var_os(OTHER_PLACE).map_or_else(|| "/tmp/infergate-measures.lock".into(), PathBuf::from)
 }
 
 /// The file, made where it is missing. Whoever may read it may lock it.

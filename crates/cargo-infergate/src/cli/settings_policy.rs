@@ -103,7 +103,7 @@ impl GateSettings {
 fn of_commit(here: &Path, commit: &str, prefix: &str) -> Result<Option<String>> {
     let folder = Path::new(prefix.trim_end_matches('/'));
     for folder in folder.ancestors() {
-        let path = folder.join(FILE_NAME).to_string_lossy().replace('\\', "/");
+        let path = folder.join(FILE_NAME).to_string_lossy().into_owned();
         if let Some(text) = file_of(here, commit, &path)? {
             return Ok(Some(text));
         }
@@ -149,7 +149,7 @@ fn shown(key: &str, words: &[String]) -> String {
         Some((name, _)) if key == "options" => format!("{name}=..."),
         None if key == "options" => "...".to_owned(),
         _ if is_path(word) => {
-            word.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or_default().to_owned()
+            word.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned()
         }
         _ => word.clone(),
     };
