@@ -20,6 +20,7 @@ use infergate_build::edited::Edited;
 use infergate_build::revision::Slot;
 use infergate_build::trees::Trees;
 use infergate_build::workspace::Workspace;
+use infergate_core::receipt::file_word;
 use infergate_core::worker::WorkerError;
 use infergate_judge::paired::{Policy, fit_to_upload, join, judge, merge, quick_estimates};
 use infergate_receipts::{MOST_UPLOADED_BYTES, Note, Outcome, PairedReceipt, ensure_writable, read, write_json};
@@ -104,13 +105,17 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let mut lost = built_bench::Lost::default();
     let built_benches = built_bench::of_benches(gate, &settings, (&benches, &trees), &mut lost, &cancelled)?;
     let (mut receipts, count, mut is_cut) = (Vec::new(), built_benches.len(), false);
-    let shares: Vec<f64> = built_benches.iter().map(built_bench::BuiltBench::share_of_time).collect();
+    let shares: Vec<f64> = built_benches.iter().map(|built_bench| built_bench.request.share_of_time).collect();
     let mut left = flags.budget;
     for (at, built_bench) in built_benches.into_iter().enumerate() {
-        let bench = built_bench.bench().clone();
+        let bench = built_bench.config.bench.clone();
+        let place = match benches.len() {
+            1 => out.clone(),
+            _ => out.with_extension(format!("{}.json", file_word(&bench.name()))),
+        };
         // What one bench target leaves is for those behind it.
         let budget = left.map(|left| left.mul_f64(shares[at] / shares[at..].iter().sum::<f64>()));
-        let receipt = match built_bench.measure(&policy, &out, budget, explaining.as_ref(), &cancelled) {
+        let receipt = match built_bench.measure(&policy, &place, budget, explaining.as_ref(), &cancelled) {
             Ok(receipt) => receipt,
             Err(_) if progress::is_cancelled() && !receipts.is_empty() => {
                 is_cut = true;

@@ -1,6 +1,6 @@
 //! One bench target of a gate: built, and measured. A gate of several measures one after the other, and judges them as one suite.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -22,7 +22,6 @@ use infergate_build::revision::Tree;
 use infergate_build::sources::Sources;
 use infergate_build::trees::Trees;
 use infergate_core::case::{Case, Phase, choose_benches};
-use infergate_core::receipt::file_word;
 use infergate_core::worker::{Client, Timeouts, WorkerError};
 use infergate_judge::paired::Policy;
 use infergate_load::plan::shard::Shard;
@@ -30,8 +29,8 @@ use infergate_receipts::{PairedReceipt, clause};
 
 /// Both sides of one bench target, built.
 pub struct BuiltBench {
-    config: Config,
-    request: PairedRequest,
+    pub config: Config,
+    pub request: PairedRequest,
     sources: Sources,
     /// What differs between both, where coverage can be asked about it.
     changed: Option<Changed>,
@@ -41,8 +40,6 @@ pub struct BuiltBench {
     counting: Option<bench_counters::Counting>,
     /// Runs that are followed for leaks.
     memory_runs: usize,
-    /// The only one of its gate.
-    is_alone: bool,
     /// What building both sides took.
     builds_ns: u64,
     /// Held until all is measured.
@@ -93,10 +90,6 @@ impl Lost {
         };
         self.add(bench, error, is_bases.then_some(true), is_last)
     }
-
-    fn is_empty(&self) -> bool {
-        self.in_head.is_empty() && self.in_base.is_empty()
-    }
 }
 
 /// Builds all of them. If there are several, a target that fails or has no cases is dropped. The failure goes to
@@ -112,11 +105,10 @@ pub fn of_benches(
     cancelled: &AtomicBool,
 ) -> Result<Vec<BuiltBench>> {
     let mut built_benches = Vec::new();
-    let is_alone = benches.len() == 1;
     for (at, bench) in benches.iter().enumerate() {
         let config = Config { bench: bench.clone(), ..settings.config.clone() };
         match BuiltBench::build(gate, &config, trees, settings, cancelled) {
-            Ok(built_bench) => built_benches.push(BuiltBench { is_alone, ..built_bench }),
+            Ok(built_bench) => built_benches.push(built_bench),
             Err(error) => {
                 let is_last = built_benches.is_empty() && at + 1 == benches.len();
                 let is_alone = is_last || progress::is_cancelled();
@@ -125,8 +117,8 @@ pub fn of_benches(
             }
         }
     }
-    if !is_alone {
-        share_out(&mut built_benches, benches, lost, cancelled)?;
+    if benches.len() > 1 {
+        built_benches = share_out(built_benches, benches, lost, cancelled)?;
     }
     // Before anything is timed: later the working tree may hold something else.
     for built_bench in &mut built_benches {
@@ -139,53 +131,47 @@ pub fn of_benches(
 /// Several bench targets are one suite: each says how many cases the others have, takes its part of the time, and has names of its
 /// own.
 fn share_out(
-    built_benches: &mut Vec<BuiltBench>,
+    built_benches: Vec<BuiltBench>,
     benches: &[BenchTarget],
     lost: &mut Lost,
     cancelled: &AtomicBool,
-) -> Result<()> {
-    for built_bench in built_benches.iter_mut() {
+) -> Result<Vec<BuiltBench>> {
+    let mut with_cases = Vec::new();
+    for mut built_bench in built_benches {
         let prefix = Some(prefix(&built_bench.config.bench, benches));
         let request = &mut built_bench.request;
         request.base.bench_prefix.clone_from(&prefix);
-        request.head.bench_prefix.clone_from(&prefix);
-    }
-    let (mut cases, mut with_cases) = (Vec::new(), Vec::new());
-    for built_bench in std::mem::take(built_benches) {
-        match listed(&built_bench.request.head, &built_bench.request, "head", cancelled) {
-            Ok(listed) => {
-                cases.push(listed);
-                with_cases.push(built_bench);
-            }
+        request.head.bench_prefix = prefix;
+        match listed(&request.head, request, "head", cancelled) {
+            Ok(cases) => with_cases.push((built_bench, cases)),
             Err(error) => {
-                let in_base = listed(&built_bench.request.base, &built_bench.request, "base", cancelled).is_err();
+                let in_base = listed(&request.base, request, "base", cancelled).is_err();
                 lost.add(&built_bench.config.bench, error, Some(in_base), false)?;
             }
         }
     }
-    *built_benches = with_cases;
     let all = lost.in_head.iter().chain(&lost.in_base).map(String::as_str).collect::<Vec<_>>();
-    ensure!(!built_benches.is_empty() || lost.is_empty(), "{}", all.join("; "));
-    let all: Vec<Case> = cases.iter().flatten().copied().collect();
-    let Some(first) = built_benches.first() else { return Ok(()) };
+    ensure!(!with_cases.is_empty() || all.is_empty(), "{}", all.join("; "));
+    let Some((first, _)) = with_cases.first() else { return Ok(Vec::new()) };
+    let all: Vec<Case> = with_cases.iter().flat_map(|(_, cases)| cases).copied().collect();
     let (shard, chosen) = (first.request.shard, choose_benches(&first.request.cases, &all)?);
     // As one suite: which share takes a case does not depend on how benches are divided into targets.
     let mine = of_shard(shard, &chosen)?;
-    let suite_cases = chosen.len();
-    let mut has_some = Vec::new();
-    for (built_bench, cases) in built_benches.iter_mut().zip(cases) {
+    let mut shared = Vec::new();
+    for (mut built_bench, cases) in with_cases {
         let only: Vec<Case> = cases.iter().copied().filter(|case| mine.contains(case)).collect();
+        if only.is_empty() {
+            continue;
+        }
         let request = &mut built_bench.request;
-        request.elsewhere = suite_cases - only.len();
+        request.elsewhere = chosen.len() - only.len();
         request.share_of_time = only.len() as f64 / mine.len() as f64;
         // A pattern can name benches of another target alone.
         request.cases.retain(|pattern| choose_benches(std::slice::from_ref(pattern), &cases).is_ok());
-        has_some.push(!only.is_empty());
         request.only = Some(only);
+        shared.push(built_bench);
     }
-    let mut has_some = has_some.into_iter();
-    built_benches.retain(|_| has_some.next() == Some(true));
-    Ok(())
+    Ok(shared)
 }
 
 /// `parse/`, or `codec/parse/` where another package has a bench target of that name.
@@ -199,14 +185,15 @@ fn prefix(bench: &BenchTarget, benches: &[BenchTarget]) -> String {
 
 /// The benches that a side has.
 fn listed(side: &Program, request: &PairedRequest, name: &str, cancelled: &AtomicBool) -> Result<Vec<Case>> {
-    let file = side.open().map_err(|error| error.of(name))?;
-    let spawned = Client::spawn(&file, &request.load, Timeouts::default(), cancelled);
-    let (mut client, _) = spawned.map_err(|error| error.of(name))?;
-    let loaded = client.load(&request.load, request.prompt_text.as_deref()).map_err(|error| error.of(name))?;
+    let load = || {
+        let (mut client, _) = Client::spawn(&side.open()?, &request.load, Timeouts::default(), cancelled)?;
+        client.load(&request.load, request.prompt_text.as_deref())
+    };
+    let loaded = load().map_err(|error| error.of(name))?;
     ensure!(
         !loaded.benches.is_empty(),
         "{}: an engine's bench target is gated alone; name it with --bench-target",
-        file.path().display()
+        side.path.display()
     );
     Ok(loaded.benches)
 }
@@ -251,7 +238,6 @@ impl BuiltBench {
             changed: code_difference.changed,
             base_memory,
             head_memory,
-            is_alone: true,
             builds_ns: begun.elapsed().as_nanos() as u64,
             _trees: trees,
         })
@@ -266,42 +252,30 @@ impl BuiltBench {
         self.builds_ns += begun.elapsed().as_nanos() as u64;
     }
 
-    /// The share of all bench targets' time that is for this one.
-    pub fn share_of_time(&self) -> f64 {
-        self.request.share_of_time
-    }
-
-    /// Its bench target.
-    pub fn bench(&self) -> &BenchTarget {
-        &self.config.bench
-    }
-
-    /// Measures it until every case is settled or `budget` ends, and counts what it counts. What there is so far is kept at `out`, or beside
-    /// it.
+    /// Measures it until every case is settled or `budget` ends, and counts what it counts. What there is so far is kept at `place`.
     ///
     /// # Errors
     /// As [`measure`].
     pub fn measure(
         self,
         policy: &Policy,
-        out: &Path,
+        place: &Path,
         budget: Option<Duration>,
         explaining: Option<&Explaining>,
         cancelled: &AtomicBool,
     ) -> Result<PairedReceipt> {
-        let Self { config, request, sources, changed, counting, memory_runs, is_alone, builds_ns, _trees, .. } = self;
+        let Self { config, request, sources, changed, counting, memory_runs, builds_ns, _trees, .. } = self;
         let request = PairedRequest { budget, ..request };
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
-        let place = if is_alone { out.to_owned() } else { sibling(out, &file_word(&config.bench.name())) };
-        let kept = Kept::at(&place);
+        let kept = Kept::at(place);
         let line = progress::Line::default();
-        if request.quick {
-            return super::measure(&request, &config, None, None, None, &line, cancelled);
-        }
         let measured =
             super::measure(&request, &config, Some(&sources), changed.as_ref(), Some(&kept), &line, cancelled);
         line.finish();
         let mut receipt = measured.inspect_err(|_| kept.say_where())?;
+        if request.quick {
+            return Ok(receipt);
+        }
         receipt.took.builds_ns += builds_ns;
         let begun = Instant::now();
         // The memory phase repeats a generation, and benches have none.
@@ -339,9 +313,4 @@ impl BuiltBench {
         receipt.took.explaining_ns = begun.elapsed().as_nanos() as u64;
         Ok(receipt)
     }
-}
-
-/// `paired.parse.json`, or `paired.codec-parse.json` of one of several packages, beside `paired.json`.
-fn sibling(out: &Path, bench: &str) -> PathBuf {
-    out.with_extension(format!("{bench}.json"))
 }

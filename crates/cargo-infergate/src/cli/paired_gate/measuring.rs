@@ -49,7 +49,7 @@ pub fn measure(
     let pilot_ns = begun.elapsed().as_nanos() as u64;
     let is_timed = run.receipt().cases.iter().any(|case| case.timed);
     let mut placed = None;
-    if let Some(sources) = sources.filter(|_| is_timed) {
+    if let Some(sources) = sources.filter(|_| is_timed && !request.quick) {
         show(&step("laying out both sides alike"));
         run.lay_out(|| {
             let (alike, note) = sources::alike(sources, (&request.base, &request.head), request.load.seed)?;
