@@ -38,7 +38,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
-use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::config::one_line;
 use crate::machine::probes;
@@ -105,9 +105,11 @@ pub fn main(args: ArgsOs) -> i32 {
     if std::env::var_os(VIRTUAL_CLOCK).is_some() {
         infergate_core::worker::trust_virtual_clocks();
     }
-    let matches = command(program).try_get_matches_from(args);
-    let line = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
-        Ok(line) => line,
+    let mut command = command(program);
+    let matches = command.try_get_matches_from_mut(args);
+    let parsed = matches.and_then(|matches| Ok((CommandLine::from_arg_matches(&matches)?, matches)));
+    let (line, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) if error.kind() == ErrorKind::ValueValidation => {
             output::error(&one_line(&error));
             return error.exit_code();
@@ -119,7 +121,7 @@ pub fn main(args: ArgsOs) -> i32 {
         }
     };
     output::set_quiet(line.quiet);
-    match run(line.request) {
+    match run(line.request, &command, &matches) {
         Ok(code) => output::code(code),
         Err(error) => {
             output::error(&error);
@@ -128,7 +130,9 @@ pub fn main(args: ArgsOs) -> i32 {
     }
 }
 
-fn run(request: Request) -> Result<i32> {
+fn run(request: Request, command: &Command, matches: &ArgMatches) -> Result<i32> {
+    let _lock = if let Request::Gate(options) = &request { gate::lock(options)? } else { None };
+    outputs::begin(command, matches)?;
     match request {
         Request::Gate(options) => gate::run(&options),
         Request::Bench(options) => bench::run(&options),

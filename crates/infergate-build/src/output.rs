@@ -29,9 +29,9 @@ pub fn set_quiet(is_quiet: bool) {
     IS_QUIET.store(is_quiet, Ordering::Relaxed);
 }
 
-/// From now on `--json -` holds, if that was given.
-pub fn set_json(json: Option<&Path>) {
-    IS_JSON.store(json.is_some_and(is_stdout), Ordering::Relaxed);
+/// From now on `--json -` holds.
+pub fn set_json() {
+    IS_JSON.store(true, Ordering::Relaxed);
 }
 
 /// Whether `path`, of a flag `--json`, stands for stdout.

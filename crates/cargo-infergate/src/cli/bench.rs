@@ -49,8 +49,6 @@ impl TakesKeys for Bench {
 pub fn run(options: &Bench) -> Result<i32> {
     let Bench { out, json, wait, keep_text, keys, workers } = options;
     progress::cancelled_by_ctrl_c()?;
-    let read = [("--worker", workers.worker.as_slice()), ("--memory-worker", workers.memory_worker.as_slice())];
-    outputs::begin(&read, out.as_deref(), json.as_deref())?;
     let (receipt, out) = measure(&keys.config()?, out.as_deref(), workers, wait, *keep_text, 0)?;
     output::report(&terminal::report(&Inputs { head: Some(receipt.clone()), ..pages::inputs() }));
     let mut written = Written::default();

@@ -16,7 +16,7 @@ use clap::{Arg, ArgAction, Args};
 use super::explain::{self, Explaining};
 use super::flags::{self, Keys, TakesKeys};
 use super::machine_lock::{self, Kind, Wait};
-use super::outputs::{self, Written};
+use super::outputs::Written;
 use super::{output, paired_gate, preflight, progress, same_code};
 use crate::config::{self, Config};
 use crate::paired::{PairedRequest, Program, ensure_not};
@@ -78,7 +78,6 @@ impl TakesKeys for Bisect {
 /// Builds, measures and halves until one is left.
 pub fn run(flags: &Bisect) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    outputs::begin(&[], None, flags.json.as_deref())?;
     let mut config = flags.keys.config()?;
     let case = case_of(&flags.case)?;
     config.measured.cases = vec![case.id()];

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::flags::{self, Keys, TakesKeys, Workers};
 use super::machine_lock::{self, Kind, Wait};
-use super::outputs::{self, Written};
+use super::outputs::Written;
 use super::{bench, load_gate, output, preflight};
 use crate::config::Config;
 use crate::machine;
@@ -56,16 +56,7 @@ impl TakesKeys for Bless {
 
 /// Measures or reads, shows, and writes only when every receipt is good.
 pub fn run(options: &Bless) -> Result<i32> {
-    let Bless { out, receipt: given, dry_run, json, wait, keys, workers, .. } = options;
-    outputs::begin(
-        &[
-            ("--receipt", &given[..]),
-            ("--worker", workers.worker.as_slice()),
-            ("--memory-worker", workers.memory_worker.as_slice()),
-        ],
-        out.as_deref(),
-        json.as_deref(),
-    )?;
+    let Bless { out, receipt: given, dry_run, wait, keys, workers, .. } = options;
     let config = keys.config()?;
     if let Some(first) = given.first()
         && load_gate::is_load(first)?

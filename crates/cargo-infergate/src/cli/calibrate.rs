@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Result, bail, ensure};
-use clap::{Arg, Args};
+use clap::{Arg, Args, ValueHint};
 
 use super::flags::{self, Keys, TakesKeys};
 use super::machine_lock::{self, Kind, Wait};
-use super::outputs::{self, Written};
+use super::outputs::Written;
 use super::{output, paired_gate, preflight, progress};
 use crate::config::Config;
 use crate::machine;
@@ -40,7 +40,8 @@ pub struct Calibrate {
     #[arg(long, value_name = "REV", conflicts_with = "worker")]
     against: Option<String>,
     /// Where it is kept [default: baselines/CLASS/calibration/ENGINE-MODEL.json, which later gates quote]
-    #[arg(long)]
+    // Added to, and so not removed before.
+    #[arg(long, value_hint = ValueHint::Other)]
     out: Option<PathBuf>,
     /// Write the summary here; - is stdout, which then has nothing else
     #[arg(long)]
@@ -64,11 +65,6 @@ impl TakesKeys for Calibrate {
 /// Measures, keeps what there is after every step, prints what it says.
 pub fn run(options: &Calibrate) -> Result<i32> {
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    outputs::begin(
-        &[("--worker", options.worker.as_slice()), ("--other-worker", options.other_worker.as_slice())],
-        None,
-        options.json.as_deref(),
-    )?;
     let config = options.keys.config()?;
     ensure!(options.gates > 0, "--gates 0 measures nothing; give at least 1");
     preflight::check(&config)?;

@@ -1,13 +1,12 @@
 //! `compare`: two files that were measured before.
 
 use std::path::PathBuf;
-use std::slice;
 
 use anyhow::Result;
 use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
-use super::outputs::{self, Written};
+use super::outputs::Written;
 use super::{load_gate, output, pages};
 use crate::config::Judging;
 use infergate_judge::compare;
@@ -40,8 +39,6 @@ impl TakesKeys for Compare {
 
 pub fn run(options: &Compare) -> Result<i32> {
     let Compare { base, head, json, keys } = options;
-    let read = [("BASE", slice::from_ref(base)), ("HEAD", slice::from_ref(head))];
-    outputs::begin(&read, None, json.as_deref())?;
     let config = keys.config()?;
     if load_gate::is_load(base)? || load_gate::is_load(head)? {
         load_gate::ensure_no_targets(keys)?;

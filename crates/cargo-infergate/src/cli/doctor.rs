@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::output;
-use super::outputs::{self, Written};
+use super::outputs::Written;
 use crate::machine::{self, doctor};
 use infergate_receipts::{CHECKUP_SCHEMA, Checkup};
 use infergate_report::checkup;
@@ -22,7 +22,6 @@ pub struct Doctor {
 
 /// Looks, prints. Noise is advice, not a failure.
 pub fn run(options: &Doctor) -> Result<i32> {
-    outputs::begin(&[], None, options.json.as_deref())?;
     let checkup = Checkup { schema: CHECKUP_SCHEMA, machine: machine::detect(), findings: doctor::examine() };
     output::report(&checkup::text(&checkup));
     let mut written = Written::default();

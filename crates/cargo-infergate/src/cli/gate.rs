@@ -4,31 +4,23 @@ use anyhow::{Result, ensure};
 
 use super::gate_options::Gate;
 use super::machine_lock::{self, Kind};
-use super::outputs::{self, Written};
+use super::outputs::Written;
 use super::{bench, flags, load_gate, output, pages, paired_gate, preflight, progress};
 use crate::config::Config;
 use infergate_receipts::{Baseline, PAIRED_SCHEMA, Receipt, read, schema_of};
 use infergate_report::inputs::Inputs;
 use infergate_report::{terminal, words};
 
-/// Measures or reads, judges, prints.
-pub fn run(options: &Gate) -> Result<i32> {
+/// Waits for another gate, where a revision is compared with. Before anything is removed: that gate may still keep its blocks there.
+pub fn lock(options: &Gate) -> Result<Option<File>> {
     if options.receipt.is_empty() {
         progress::cancelled_by_ctrl_c()?;
     }
-    // Before anything is removed: another gate here may still keep its blocks there.
-    let _lock = options.paired.is_asked().then(|| machine_lock::take(&options.wait, Kind::Alone)).transpose()?;
-    outputs::begin(
-        &[
-            ("--receipt", &options.receipt[..]),
-            ("--worker", options.workers.worker.as_slice()),
-            ("--memory-worker", options.workers.memory_worker.as_slice()),
-            ("--base-bin", options.paired.base_bin.as_slice()),
-            ("--head-bin", options.paired.head_bin.as_slice()),
-        ],
-        options.out.as_deref(),
-        options.json.as_deref(),
-    )?;
+    if options.paired.is_asked() { machine_lock::take(&options.wait, Kind::Alone) } else { Ok(None) }
+}
+
+/// Measures or reads, judges, prints.
+pub fn run(options: &Gate) -> Result<i32> {
     let config = options.keys.config()?;
     if options.paired.is_asked() {
         return paired_gate::run(options, &config);

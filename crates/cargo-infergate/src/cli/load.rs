@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use clap::{Args, value_parser};
-use infergate_core::config::Config as Measured;
 use infergate_core::load::{Arrivals, Stop};
 use infergate_core::process::this_program;
 use infergate_core::progress::Progress;
@@ -59,17 +58,6 @@ pub fn run(options: &Load) -> Result<i32> {
         return merge_shards(options);
     }
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let key_files: Vec<PathBuf> = options.target.api_key_file.iter().map(PathBuf::from).collect();
-    outputs::begin(
-        &[
-            ("--baseline", options.baseline.as_slice()),
-            ("--worker", options.worker.as_slice()),
-            ("--dataset", options.prompts.dataset.as_slice()),
-            ("--api-key-file", &key_files),
-        ],
-        options.out.as_deref(),
-        options.json.as_deref(),
-    )?;
     let folder = current_folder()?;
     let named = target::named(&options.target.target)?;
     let config = options.keys.config()?;
@@ -83,10 +71,8 @@ pub fn run(options: &Load) -> Result<i32> {
     let _lock = machine_lock::take(&options.wait, kind)?;
     let mut target = target::open(options, named, &cancelled)?;
     let settings = Settings::from(options, &folder, targets, target.as_ref())?;
-    let out = match &options.out {
-        Some(out) => out.clone(),
-        None => default_out()?,
-    };
+    let out = options.out.clone().unwrap_or_else(|| config.measured.target_folder().join("load.json"));
+    outputs::fresh(&out)?;
     raise_connection_limit();
     let mut receipt = begin(&settings, target.as_ref())?;
     if !receipt.shards.is_empty() {
@@ -148,7 +134,6 @@ pub fn run(options: &Load) -> Result<i32> {
 /// `load merge`: reads, merges, keeps, prints what the whole load says.
 fn merge_shards(options: &Merge) -> Result<i32> {
     let Merge { receipts, out, json } = options;
-    outputs::begin(&[("RECEIPTS", receipts)], Some(out), json.as_deref())?;
     let read = |path: &PathBuf| -> Result<(String, LoadReceipt)> { Ok((path.display().to_string(), read(path)?)) };
     let receipt = merge(receipts.iter().map(read).collect::<Result<_>>()?)?;
     let code = code_of(receipt.partial, &receipt.invalid);
@@ -163,12 +148,6 @@ fn merge_shards(options: &Merge) -> Result<i32> {
 fn show(inputs: &Inputs, is_decided: bool) {
     let text = terminal::report(inputs);
     if is_decided { output::print_verdict(&text) } else { output::report(&text) }
-}
-
-fn default_out() -> Result<PathBuf> {
-    let out = Measured::default().target_folder().join("load.json");
-    outputs::fresh(&out)?;
-    Ok(out)
 }
 
 fn begin(settings: &Settings, target: &dyn Target) -> Result<LoadReceipt> {

@@ -58,8 +58,6 @@ impl TakesKeys for Memory {
 pub fn run(options: &Memory) -> Result<i32> {
     let Memory { out, json, wait, keys, worker } = options;
     progress::cancelled_by_ctrl_c()?;
-    let read = [("--worker", worker.as_slice())];
-    outputs::begin(&read, out.as_deref(), json.as_deref())?;
     let config = keys.config()?;
     let out = out.clone().unwrap_or_else(|| config.measured.target_folder().join("memory.json"));
     outputs::fresh(&out)?;

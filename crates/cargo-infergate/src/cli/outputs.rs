@@ -3,30 +3,40 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use clap::{ArgMatches, Command, ValueHint};
 use serde::Serialize;
 
 use super::output;
 use infergate_receipts::{Outcome, ensure_writable, to_json, write_json};
 
-/// Refuses a file to write that is also read, or cannot be written, and removes what an earlier run left there. Before anything else
-/// is done, so that also a mistake in `infergate.toml` leaves no verdict of an earlier run for whoever reads the file next. From now on
-/// `--json -` holds. `read` are the files that the command reads, each with the flag that names it.
-pub fn begin(read: &[(&str, &[PathBuf])], out: Option<&Path>, json: Option<&Path>) -> Result<()> {
-    output::set_json(json);
-    let mut seen: Vec<(&str, &Path)> = Vec::new();
-    for (flag, paths) in read {
-        seen.extend(paths.iter().map(|path| (*flag, path.as_path())));
+/// Refuses a file to write (`--out`, `--json`) that another flag names too, or cannot be written, and removes what an earlier run left
+/// there. Before anything else is done, so that also a mistake in `infergate.toml` leaves no verdict of an earlier run for whoever reads
+/// the file next. From now on `--json -` holds.
+pub fn begin(mut command: &Command, mut matches: &ArgMatches) -> Result<()> {
+    while let Some((name, of_subcommand)) = matches.subcommand() {
+        command = command.find_subcommand(name).context("a subcommand is missing")?;
+        matches = of_subcommand;
     }
-    for (flag, path) in [("--out", out), ("--json", json.filter(|path| !output::is_stdout(path)))] {
-        let Some(path) = path else { continue };
+    let (mut seen, mut written) = (Vec::new(), Vec::new());
+    for arg in command.get_arguments().filter(|arg| arg.get_value_hint() == ValueHint::AnyPath) {
+        let id = arg.get_id().as_str();
+        let name = arg.get_long().map_or_else(|| id.to_uppercase(), |long| format!("--{long}"));
+        let files = if ["out", "json"].contains(&id) { &mut written } else { &mut seen };
+        files.extend(matches.get_raw(id).into_iter().flatten().map(|path| (name.clone(), Path::new(path))));
+    }
+    for (flag, path) in written {
+        if flag == "--json" && output::is_stdout(path) {
+            output::set_json();
+            continue;
+        }
         for (other, known) in &seen {
             ensure!(!same_file(path, known), "{flag}: {} is what {other} names too; name another file", path.display());
         }
-        seen.push((flag, path));
         fresh(path)?;
+        seen.push((flag, path));
     }
     Ok(())
 }

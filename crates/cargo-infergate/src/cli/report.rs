@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use clap::{Arg, Args};
+use clap::{Arg, Args, ValueHint};
 
 use super::flags::{self, Keys, TakesKeys};
-use super::outputs::{self, Written};
+use super::outputs::Written;
 use super::pages;
 use super::paired_gate::find_calibration;
 use crate::config::Config;
@@ -35,7 +35,7 @@ pub struct Report {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Folder the report is written to
-    #[arg(long, value_name = "DIR", required_unless_present = "json")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present = "json")]
     out: Option<PathBuf>,
     /// Formats, by comma [default: those that people read and that have what they need]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -80,7 +80,6 @@ fn below() -> String {
 
 pub fn run(options: &Report) -> Result<i32> {
     let Report { files, out, format, pull_request, head, base, show_prompt, json, keys } = options;
-    outputs::begin(&[("FILE", files)], None, json.as_deref())?;
     let config = keys.config()?;
     let mut inputs = inputs(files, &config, *pull_request, [base, head])?;
     if *show_prompt {
