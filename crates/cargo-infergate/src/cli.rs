@@ -27,7 +27,6 @@ mod paired_gate;
 mod preflight;
 mod report;
 mod same_code;
-mod schema;
 mod settings_policy;
 mod sides;
 
@@ -45,6 +44,7 @@ use crate::machine::probes;
 use infergate_build::watcher;
 use infergate_build::{bench_choice, bench_target, git, swap, toolchain};
 use infergate_build::{output, progress};
+use infergate_load::client::script_server::{self, Script};
 use infergate_receipts::Outcome;
 
 /// Set for the gate's own tests alone: times of a worker that says its clock is virtual are not checked. It is no key, for the
@@ -78,20 +78,26 @@ enum Request {
     Demo(demo::Demo),
     Init(init::Init),
     Doctor(doctor::Doctor),
-    Schema(schema::Schema),
+    /// Print the default infergate.toml
+    #[command(after_help = "Example:\n  cargo xtask schema > infergate.toml")]
+    Schema,
     #[command(name = launched_workers::COMMAND, hide = true)]
     Worker(launched_workers::Worker),
     #[command(name = probes::COMMAND, hide = true)]
     Probe {
-        threads: Option<usize>,
+        threads: usize,
     },
     #[command(name = watcher::COMMAND, hide = true)]
     Watch {
         #[arg(last = true, required = true)]
         program: Vec<OsString>,
     },
-    #[command(name = infergate_load::client::script_server::COMMAND, hide = true)]
-    ScriptServer(load::ScriptServer),
+    #[command(name = script_server::COMMAND, hide = true)]
+    ScriptServer {
+        ttft_ns: u64,
+        itl_ns: u64,
+        output_tokens: u32,
+    },
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     #[command(name = crate::coverage::COMMAND, hide = true)]
     Coverage(crate::coverage::Coverage),
@@ -146,11 +152,16 @@ fn run(request: Request, command: &Command, matches: &ArgMatches) -> Result<i32>
         Request::Demo(options) => demo::run(&options),
         Request::Init(options) => init::run(&options),
         Request::Doctor(options) => doctor::run(&options),
-        Request::Schema(_) => schema::run(),
+        Request::Schema => {
+            output::document(include_str!("../templates/infergate.toml"));
+            Ok(0)
+        }
         Request::Worker(options) => launched_workers::serve(&options),
-        Request::Probe { threads } => probe(threads.unwrap_or_default()),
+        Request::Probe { threads } => probe(threads),
         Request::Watch { program } => watcher::watch(&program),
-        Request::ScriptServer(options) => load::script_server(&options),
+        Request::ScriptServer { ttft_ns, itl_ns, output_tokens } => {
+            script_server::run(Script { ttft_ns, itl_ns, output_tokens }).map(|()| 0)
+        }
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Request::Coverage(options) => crate::coverage::serve(&options),
     }

@@ -198,7 +198,8 @@ impl Search<'_> {
         output::line(&format!("step {}: {name}", self.steps.len() + 1));
         let measured = self.measure_step(at, good);
         ensure_not(self.cancelled)?;
-        let (step, outcome) = judged(name, &measured);
+        let step = judged(name, &measured);
+        let outcome = step.row.as_ref().map(|row| row.outcome);
         self.steps.push(step);
         Ok(outcome)
     }
@@ -225,12 +226,9 @@ impl Search<'_> {
         let mut measured = self.measure_as_gate(before, found);
         ensure_not(self.cancelled)?;
         self.explained = measured.as_mut().ok().and_then(|receipt| receipt.explained.pop());
-        let (step, outcome) = judged(name.clone(), &measured);
-        self.confirmed = Some(step);
-        Ok(match outcome {
-            Some(Outcome::Regressed) => BisectionEnd::First { name },
-            _ => BisectionEnd::Unconfirmed { name },
-        })
+        let step = self.confirmed.insert(judged(name.clone(), &measured));
+        let is_slower = step.row.as_ref().is_some_and(|row| row.outcome == Outcome::Regressed);
+        Ok(if is_slower { BisectionEnd::First { name } } else { BisectionEnd::Unconfirmed { name } })
     }
 
     fn measure_as_gate(&mut self, before: usize, found: usize) -> Result<PairedReceipt> {
@@ -290,14 +288,12 @@ fn policy() -> Policy {
     Policy { allow_output_change: true, ..Policy::default() }
 }
 
-/// What was measured as a step, and its outcome: of median and mean the worse, the median where they are alike.
-fn judged(name: String, measured: &Result<PairedReceipt>) -> (BisectionStep, Option<Outcome>) {
+/// What was measured as a step: of median and mean the worse, the median where they are alike.
+fn judged(name: String, measured: &Result<PairedReceipt>) -> BisectionStep {
     let row = |receipt| {
         let rows = decide(receipt, &policy()).rows.into_iter();
         let counted = rows.filter(|row| row.time().is_some_and(|time| time.counted));
         counted.rev().max_by_key(|row| row.outcome.severity())
     };
-    let row = measured.as_ref().ok().and_then(row);
-    let outcome = row.as_ref().map(|row| row.outcome);
-    (BisectionStep { name, row, skipped: measured.as_ref().err().map(clause) }, outcome)
+    BisectionStep { name, row: measured.as_ref().ok().and_then(row), skipped: measured.as_ref().err().map(clause) }
 }

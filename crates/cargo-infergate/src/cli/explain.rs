@@ -24,7 +24,6 @@ const MOST_CASES: usize = 2;
 const BEYOND_MEASURING: Duration = Duration::from_secs(20);
 
 /// What is to be explained.
-#[derive(Clone)]
 pub struct Explaining {
     /// Cases; none names those that regressed.
     pub named: Vec<String>,

@@ -35,15 +35,15 @@ pub fn run(options: &Gate) -> Result<i32> {
         !options.paired.allow_output_change,
         "--allow-output-change is for a comparison with another revision; give --against, or bless the new output"
     );
-    if let Some(first) = options.receipt.first() {
-        ensure!(
-            options.receipt.len() == 1,
-            "--receipt: only the shares of a paired gate are judged together; give one file"
-        );
-        if load_gate::is_load(first)? {
-            load_gate::ensure_no_targets(&options.keys)?;
-            return load_gate::gate(&config, first, options.json.as_deref(), options.report.as_deref());
-        }
+    ensure!(
+        options.receipt.len() <= 1,
+        "--receipt: only the shares of a paired gate are judged together; give one file"
+    );
+    if let Some(first) = options.receipt.first()
+        && load_gate::is_load(first)?
+    {
+        load_gate::ensure_no_targets(&options.keys)?;
+        return load_gate::gate(&config, first, options.json.as_deref(), options.report.as_deref());
     }
     let (receipt, out) = match options.receipt.first() {
         Some(path) => (read::<Receipt>(path)?, None),

@@ -12,7 +12,6 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use clap::{Args, value_parser};
 use infergate_core::load::{Arrivals, Stop};
 use infergate_core::process::this_program;
 use infergate_core::progress::Progress;
@@ -27,7 +26,6 @@ use drawer::{Stage, drawn};
 use infergate_judge::load::judge_with;
 use infergate_load::client::audit::audit;
 use infergate_load::client::cpu::raise_connection_limit;
-use infergate_load::client::script_server::{self, Script};
 use infergate_load::judge;
 use infergate_load::judge::search::{Step, next_step};
 use infergate_load::merge::merge;
@@ -338,17 +336,3 @@ impl Run<'_> {
     }
 }
 
-/// The hidden command that is the self-audit's server.
-#[derive(Args)]
-pub struct ScriptServer {
-    ttft_ns: u64,
-    itl_ns: u64,
-    #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
-    tokens: u32,
-}
-
-pub fn script_server(options: &ScriptServer) -> Result<i32> {
-    let &ScriptServer { ttft_ns, itl_ns, tokens } = options;
-    script_server::run(Script { ttft_ns, itl_ns, output_tokens: tokens })?;
-    Ok(0)
-}

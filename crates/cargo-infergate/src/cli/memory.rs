@@ -78,7 +78,6 @@ pub fn run(options: &Memory) -> Result<i32> {
 }
 
 /// Who is followed beside the workers that are timed.
-#[derive(Debug, Clone)]
 pub struct Follower {
     pub program: Program,
     /// It is the timed program, which counts nothing: there is no bench target that does.

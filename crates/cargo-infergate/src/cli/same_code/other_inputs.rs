@@ -2,12 +2,12 @@
 //! files that it reads.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
-use std::fs;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
+use crate::cli::flags::entries;
 use crate::paired::Program;
 use infergate_build::code::{loads_same_bytes, read};
 use infergate_build::git::git;
@@ -68,13 +68,12 @@ fn first_other(was: &Files, is: &Files) -> Result<Option<String>> {
 fn libraries(folders: &[PathBuf]) -> Result<Files> {
     let mut found = Files::new();
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
-        let broken = || format!("{}: cannot be read", folder.display());
-        for entry in fs::read_dir(folder).with_context(broken)? {
-            let entry = entry.with_context(broken)?;
+        for file in entries(folder)?.into_iter().filter(|entry| entry.is_file()) {
+            let Some(name) = file.file_name().map(OsStr::to_owned) else { continue };
             // `libwork.so`, `libwork.so.2`.
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if (name.ends_with(".so") || name.contains(".so.")) && entry.path().is_file() {
-                found.entry(entry.file_name()).or_insert_with(|| entry.path());
+            let words = name.to_string_lossy();
+            if words.ends_with(".so") || words.contains(".so.") {
+                found.entry(name.clone()).or_insert(file);
             }
         }
     }
