@@ -8,7 +8,7 @@ mod tables;
 
 pub use infergate_build::workspace::BenchTarget;
 pub use infergate_core::config::{FILE_NAME, KEYS, MAX_FILE_BYTES, find_file};
-pub use tables::{accepts, scenarios, scenarios_of};
+pub use tables::{accepts, own_scenarios, scenarios};
 
 use std::any::TypeId;
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::command_worker;
-use crate::config::{Config, ServerConfig, current_folder, scenarios_of};
+use crate::config::{Config, ServerConfig, current_folder, own_scenarios};
 use crate::paired::Program;
 use crate::server::worker;
 use infergate_build::build_command::{self, find};
@@ -104,7 +104,7 @@ pub fn notes() -> Result<Vec<Note>> {
 
 /// Those of infergate.toml, the same for both sides, or the first of those that `load` has.
 fn scenarios() -> Result<Vec<Scenario>> {
-    let own = scenarios_of(&current_folder()?)?;
+    let own = own_scenarios()?;
     Ok(if own.is_empty() { Scenario::defaults().into_iter().take(1).collect() } else { own })
 }
 

@@ -20,7 +20,6 @@ use super::load_gate::usual_baseline;
 use super::machine_lock::{self, Kind};
 use super::outputs::{Kept, Written, code_of};
 use super::{output, outputs, pages, progress};
-use crate::config::current_folder;
 use crate::machine::{self, probes};
 use drawer::{Stage, drawn};
 use infergate_judge::load::judge_with;
@@ -56,19 +55,17 @@ pub fn run(options: &Load) -> Result<i32> {
         return merge_shards(options);
     }
     let cancelled = progress::cancelled_by_ctrl_c()?;
-    let folder = current_folder()?;
     let named = target::named(&options.target.target)?;
     let config = options.keys.config()?;
     let mut baseline: Option<LoadBaseline> = options.baseline.as_deref().map(read).transpose()?;
     let has_targets = options.keys.has("targets");
     let wants_verdict =
         has_targets || options.keys.has("require_baseline") || baseline.is_some() || options.json.is_some();
-    let targets = named.len();
     // Shards of one load may run on one machine.
     let kind = if options.shards.start_at.is_some() { Kind::Shared } else { Kind::Alone };
     let _lock = machine_lock::take(&options.wait, kind)?;
-    let mut target = target::open(options, named, &cancelled)?;
-    let settings = Settings::from(options, &folder, targets, target.as_ref())?;
+    let mut target = target::open(options, &named, &cancelled)?;
+    let settings = Settings::from(options, config.measured.seed, named.len(), target.as_ref())?;
     let out = options.out.clone().unwrap_or_else(|| config.measured.target_folder().join("load.json"));
     outputs::fresh(&out)?;
     raise_connection_limit();

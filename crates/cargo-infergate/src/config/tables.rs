@@ -8,6 +8,7 @@ use infergate_core::config::{MAX_FILE_BYTES, find_file};
 use infergate_core::text_file::read_text;
 use serde::Deserialize;
 
+use super::current_folder;
 use infergate_receipts::{Accept, MAX_TOKENS, MAX_TURNS, Scenario, UpTo, validate_accepts};
 
 /// Both; the keys are read elsewhere.
@@ -99,11 +100,11 @@ pub fn scenarios(path: &Path, text: &str) -> Result<Vec<Scenario>> {
     Ok(scenarios)
 }
 
-/// Those of the `infergate.toml` that holds in `folder`; none where it has none.
+/// Those of the `infergate.toml` that holds in the current folder; none where it has none.
 ///
 /// # Errors
 /// As [`scenarios`], and a file that cannot be read.
-pub fn scenarios_of(folder: &Path) -> Result<Vec<Scenario>> {
-    let Some(path) = find_file(folder) else { return Ok(Vec::new()) };
+pub fn own_scenarios() -> Result<Vec<Scenario>> {
+    let Some(path) = find_file(&current_folder()?) else { return Ok(Vec::new()) };
     scenarios(&path, &read_text(&path, MAX_FILE_BYTES)?)
 }

@@ -1,6 +1,5 @@
 //! From flags and `infergate.toml` to the levels of a run.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +10,7 @@ use infergate_core::stats::samples_needed;
 use serde::Serialize;
 
 use super::flags::{self, Levels, Load, Shards};
-use crate::config::scenarios_of;
+use crate::config::own_scenarios;
 use infergate_load::plan::dataset::Dataset;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LevelPlan, Prompts};
@@ -57,9 +56,8 @@ pub struct Settings {
 
 impl Settings {
     /// Reads them, for a run on `target`, which is so many in turn.
-    pub fn from(options: &Load, folder: &Path, targets: usize, target: &dyn Target) -> Result<Self> {
+    pub fn from(options: &Load, seed: u64, targets: usize, target: &dyn Target) -> Result<Self> {
         let Load { levels, prompts: prompt_flags, .. } = options;
-        let seed = options.keys.config()?.measured.seed;
         // Without a common start there are no shards.
         let Shards { shard, start_at: start_unix_ns } = options.shards;
         let shard = shard.unwrap_or(Shard::WHOLE);
@@ -75,7 +73,7 @@ impl Settings {
             false => seed ^ start_unix_ns.map_or_else(unix_ns, Ok)?,
         };
         let context_tokens = prompt_flags.context.or(target.context_tokens());
-        let (scenarios, notes) = scaled(scenarios(prompt_flags, folder)?, context_tokens);
+        let (scenarios, notes) = scaled(scenarios(prompt_flags)?, context_tokens);
         if !target.has_client() {
             ensure!(
                 start_unix_ns.is_none() && levels.ramp.is_none(),
@@ -100,7 +98,14 @@ impl Settings {
             search_up_to.is_none() || shard.is_whole(),
             "--until-slo: each shard would search by itself; give --users"
         );
-        ensure_divisible(&loads, shard)?;
+        for arrivals in &loads {
+            let Arrivals::Closed { users } = *arrivals else { continue };
+            ensure!(
+                users >= shard.count(),
+                "--users {users}: fewer than the {} shards, so that some would do nothing; leave it out, or take fewer shards",
+                shard.count()
+            );
+        }
         Ok(Self {
             seed,
             prompt_seed,
@@ -161,19 +166,6 @@ impl Settings {
     }
 }
 
-/// Refuses levels that cannot be shared among shards.
-fn ensure_divisible(loads: &[Arrivals], shard: Shard) -> Result<()> {
-    for arrivals in loads {
-        let Arrivals::Closed { users } = *arrivals else { continue };
-        ensure!(
-            users >= shard.count,
-            "--users {users}: fewer than the {} shards, so that some would do nothing; leave it out, or take fewer shards",
-            shard.count
-        );
-    }
-    Ok(())
-}
-
 /// The time, nanoseconds since 1970.
 pub fn unix_ns() -> Result<u64> {
     let since = SystemTime::UNIX_EPOCH.elapsed().context("the clock stands before 1970; set it")?;
@@ -189,12 +181,12 @@ fn arrivals(levels: &Levels) -> Vec<Arrivals> {
 }
 
 /// The scenarios of the run, before any is made smaller.
-fn scenarios(options: &flags::Prompts, folder: &Path) -> Result<Vec<Scenario>> {
+fn scenarios(options: &flags::Prompts) -> Result<Vec<Scenario>> {
     if let (Some(input), Some(output)) = (options.input_tokens, options.output_tokens) {
         let turns = options.turns.unwrap_or(1);
         return Ok(vec![Scenario { turns, turn_tokens: input.div_ceil(8), ..Scenario::plain("plain", input, output) }]);
     }
-    let mut known = scenarios_of(folder)?;
+    let mut known = own_scenarios()?;
     if known.is_empty() {
         known = Scenario::defaults();
     }
@@ -207,10 +199,4 @@ fn scenarios(options: &flags::Prompts, folder: &Path) -> Result<Vec<Scenario>> {
         found.cloned().with_context(|| format!("--scenario {name}: there is no such scenario, only {}", all.join(", ")))
     };
     options.scenario.iter().map(find).collect()
-}
-
-fn scaled(scenarios: Vec<Scenario>, context_tokens: Option<u32>) -> (Vec<Scenario>, Vec<String>) {
-    let Some(context_tokens) = context_tokens else { return (scenarios, Vec::new()) };
-    let (scenarios, notes): (Vec<_>, Vec<_>) = scenarios.iter().map(|scenario| scenario.scaled(context_tokens)).unzip();
-    (scenarios, notes.into_iter().flatten().collect())
 }

@@ -54,46 +54,47 @@ pub fn named(texts: &[String]) -> Result<Vec<Named>> {
 }
 
 /// Opens the targets, and connects to nothing yet.
-pub fn open<'a>(options: &Load, targets: Vec<Named>, cancelled: &'a AtomicBool) -> Result<Box<dyn Target + 'a>> {
+pub fn open<'a>(options: &Load, targets: &[Named], cancelled: &'a AtomicBool) -> Result<Box<dyn Target + 'a>> {
+    let flags = &options.target;
     if let Some(spec) = targets.iter().find_map(Named::local) {
         ensure!(targets.len() == 1, "--target: a local engine is measured alone; leave out the other targets");
+        ensure!(flags.tokenizer.is_none(), "--tokenizer: a local engine's tokens are known one by one; leave it out");
         ensure!(
-            options.target.tokenizer.is_none(),
-            "--tokenizer: a local engine's tokens are known one by one; leave it out"
+            flags.model.is_empty(),
+            "--model is the name at a server; a local engine's model stands behind local:, for example local:synthetic:gpt2"
         );
-        return Ok(Box::new(local(options, spec, cancelled)?));
+        ensure!(flags.price.is_empty(), "--price: the tokens of a local engine have none; leave it out");
+        let (program, request) = worker(options, spec, cancelled)?;
+        return Ok(Box::new(LocalTarget::open(&program, &request, options.slots, cancelled)?));
     }
-    let flags = &options.target;
     let (mut endpoints, mut records) = (Vec::new(), Vec::new());
-    for target in &targets {
-        let of = (target, &targets[..]);
-        let model = value_for("model", &flags.model, of, true)?;
-        let model = model.with_context(|| match target.name.as_str() {
-            "" => "--model is missing: name the model as the server knows it".to_owned(),
-            name => format!("--model: the target {name} has none; write {name}=MODEL"),
-        })?;
-        let key = key(flags, of)?;
-        let price = value_for("price", &flags.price, of, false)?;
-        let price = price.map(|text| text.parse().with_context(|| format!("--price {text}"))).transpose()?;
-        let (endpoint, record) =
-            endpoint(flags, target, model, key.as_deref(), (options.prompts.shared_prefix, price))?;
+    for target in targets {
+        let (endpoint, record) = endpoint(options, (target, targets))?;
         endpoints.push(endpoint);
         records.push(record);
     }
-    let tokenizer = flags.tokenizer.as_ref().map(|spec| tokenizer_of(options, spec, cancelled)).transpose()?;
+    let tokenizer = |spec: &String| {
+        let (program, request) = worker(options, spec, cancelled)?;
+        Tokenizer::open(&program, &request, cancelled).context("--tokenizer")
+    };
+    let tokenizer = flags.tokenizer.as_ref().map(tokenizer).transpose()?;
     if tokenizer.is_some() {
         endpoints.iter_mut().for_each(Endpoint::keep_texts);
     }
     Ok(Box::new(EndpointTarget { client: Client::new(endpoints)?, records, tokenizer }))
 }
 
-fn endpoint(
-    flags: &flags::Target,
-    target: &Named,
-    model: &str,
-    key: Option<&str>,
-    (shared_prefix_tokens, price): (u32, Option<Price>),
-) -> Result<(Endpoint, TargetRecord)> {
+/// A server, and what the receipt says of it.
+fn endpoint(options: &Load, of: (&Named, &[Named])) -> Result<(Endpoint, TargetRecord)> {
+    let (flags, target) = (&options.target, of.0);
+    let model = value_for("model", &flags.model, of, true)?;
+    let model = model.with_context(|| match target.name.as_str() {
+        "" => "--model is missing: name the model as the server knows it".to_owned(),
+        name => format!("--model: the target {name} has none; write {name}=MODEL"),
+    })?;
+    let key = key(flags, of)?;
+    let price = value_for("price", &flags.price, of, false)?;
+    let price = price.map(|text| text.parse::<Price>().with_context(|| format!("--price {text}"))).transpose()?;
     let (api, http) = (flags.api, flags.http);
     let url = Url::parse(&target.url, api).context("--target")?;
     ensure!(
@@ -122,11 +123,11 @@ fn endpoint(
         model: model.to_owned(),
         http: http.name().into(),
         extensions: extensions.chain(wanted.extra.keys().cloned()).chain(headers).collect(),
-        shared_prefix_tokens,
+        shared_prefix_tokens: options.prompts.shared_prefix,
         price,
     };
     let dial = Box::new(Network::new(&url, http)?);
-    let mut endpoint = Endpoint::new(dial, http, &url, key, wanted, limits)?;
+    let mut endpoint = Endpoint::new(dial, http, &url, key.as_deref(), wanted, limits)?;
     flags.header.iter().try_for_each(|header| endpoint.add_header(header))?;
     Ok((endpoint, record))
 }
@@ -136,23 +137,6 @@ impl Named {
     fn local(&self) -> Option<&str> {
         if self.url == "local" { Some("") } else { self.url.strip_prefix("local:") }
     }
-}
-
-/// The engine of the bench target, which is built, or was already.
-fn local<'a>(options: &Load, spec: &str, cancelled: &'a AtomicBool) -> Result<LocalTarget<'a>> {
-    ensure!(
-        options.target.model.is_empty(),
-        "--model is the name at a server; a local engine's model stands behind local:, for example local:synthetic:gpt2"
-    );
-    ensure!(options.target.price.is_empty(), "--price: the tokens of a local engine have none; leave it out");
-    let (program, request) = worker(options, spec, cancelled)?;
-    Ok(LocalTarget::open(&program, &request, options.slots, cancelled)?)
-}
-
-/// The tokenizer of the model `spec`, by the engine of the bench target.
-fn tokenizer_of<'a>(options: &Load, spec: &str, cancelled: &'a AtomicBool) -> Result<Tokenizer<'a>> {
-    let (program, request) = worker(options, spec, cancelled)?;
-    Tokenizer::open(&program, &request, cancelled).context("--tokenizer")
 }
 
 /// The bench target as a worker, which is built, or was already, and what it is to load: `spec`, or the usual model where that is
