@@ -70,9 +70,9 @@ impl GateSettings {
         let base = of_commit(&here, &commit_of(&here, revision)?, &prefix)?;
         let base_text = base.as_deref().unwrap_or_default();
         let head = find_file(&here);
-        let head_text = head.as_deref().map(|path| read_text(path, MAX_FILE_BYTES)).transpose()?;
+        let head_text = head.as_deref().map_or(Ok(String::new()), |path| read_text(path, MAX_FILE_BYTES))?;
         let by_head = gate.paired.settings == Some(Side::Head);
-        let notes = match changes(base.as_deref(), head_text.as_deref(), by_head) {
+        let notes = match changes(base.as_deref(), &head_text, by_head) {
             Err(_) if by_head => {
                 vec![Note::from("base's infergate.toml cannot be understood, and head's counts".to_owned())]
             }
@@ -89,10 +89,7 @@ impl GateSettings {
         }
         let is_of_base = |key: &str| is_of_base(key, base.is_some());
         let of_base = Layer::of_file(Path::new(FILE_NAME), base_text)?.only(is_of_base);
-        let of_head = match (&head, &head_text) {
-            (Some(path), Some(text)) => Layer::of_file(path, text)?.only(|key| !is_of_base(key)),
-            _ => Layer::default(),
-        };
+        let of_head = Layer::of_file(&head.unwrap_or(FILE_NAME.into()), &head_text)?.only(|key| !is_of_base(key));
         let layers = gate.keys.layer().clone().over(Layer::of_environment()?).over(of_base).over(of_head);
         let config = layers.config(config.accept.clone())?;
         Ok(Self { config, terms: Some(terms(accepted_before.context("base's settings")?)), notes })
@@ -113,9 +110,8 @@ fn of_commit(here: &Path, commit: &str, prefix: &str) -> Result<Option<String>> 
 
 /// The keys whose values differ between the texts of both files; defaults count as given. Both are read as if they lay in the current
 /// folder, since two checkouts lie in other ones.
-fn changes(base: Option<&str>, head: Option<&str>, by_head: bool) -> Result<Vec<Note>> {
-    let path = Path::new(FILE_NAME);
-    let [base_text, head_text] = [base, head].map(Option::unwrap_or_default);
+fn changes(base: Option<&str>, head_text: &str, by_head: bool) -> Result<Vec<Note>> {
+    let (path, base_text) = (Path::new(FILE_NAME), base.unwrap_or_default());
     let (was, is) = (Layer::of_file(path, base_text)?, Layer::of_file(path, head_text)?);
     let words = |layer: &Layer, key: &str| layer.get(key).map_or_else(|| flags::default_of(key), <[String]>::to_vec);
     let change = |key: &&str| {
