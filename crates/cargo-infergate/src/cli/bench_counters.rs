@@ -42,7 +42,6 @@ pub fn attach(
     receipt: &mut PairedReceipt,
     counting: &Counting,
     request: &PairedRequest,
-    line: &progress::Line,
     cancelled: &AtomicBool,
 ) {
     let cases = wanted(receipt);
@@ -52,9 +51,8 @@ pub fn attach(
     let counted = counting.as_ref().map_err(|error| anyhow!("{error:#}")).and_then(|(base, head)| {
         let (was, is) = (&receipt.base.tool, &receipt.head.tool);
         ensure!(was == is, "base's benches are built with infergate {was}, head's with {is}, whose loops may differ");
-        count([base, head], &cases, request, line, cancelled)
+        count([base, head], &cases, request, cancelled)
     });
-    line.finish();
     let messages = match counted {
         Ok((counts, left)) => [keep(receipt, request, counts), uncounted(&left)],
         Err(_) if progress::is_cancelled() => {
@@ -97,9 +95,9 @@ fn count(
     programs: [&Program; 2],
     cases: &[Case],
     request: &PairedRequest,
-    line: &progress::Line,
     cancelled: &AtomicBool,
 ) -> Result<([Counts; 2], Left)> {
+    let line = progress::Line::default();
     let start = |side: usize| {
         let timeouts = Timeouts { first: PATIENCE, ..Timeouts::default() };
         let (mut client, _) = Client::spawn(&programs[side].open()?, &request.load, timeouts, cancelled)?;

@@ -20,7 +20,6 @@ use super::outputs::Written;
 use super::{output, paired_gate, preflight, progress, same_code};
 use crate::config::{self, Config};
 use crate::paired::{PairedRequest, Program, ensure_not};
-use infergate_build::code::Changed;
 use infergate_build::edited::Edited;
 use infergate_build::revision::{Slot, Tree};
 use infergate_build::sources::Sources;
@@ -207,7 +206,8 @@ impl Search<'_> {
     fn measure_step(&mut self, at: usize, good: &Program) -> Result<PairedReceipt> {
         stand(&mut self.tree, &self.points[at], self.config)?;
         let head = self.tree.build(&self.config.wanted(), false)?;
-        let receipt = self.measure(&self.request(good.clone(), head, None)?, None, None)?;
+        let request = self.request(good.clone(), head, None)?;
+        let receipt = paired_gate::measure(&request, self.config, None, None, None, self.cancelled)?;
         // Of a run that broke nothing is known.
         if let Some(why) = receipt.invalid.iter().chain(&receipt.broken).next() {
             bail!("{why}");
@@ -241,7 +241,7 @@ impl Search<'_> {
         let code_difference = same_code::of_checkouts((&base, &head), &sources, commit, &found.folder()?);
         let request = self.request(base, head, code_difference.code)?;
         let changed = code_difference.changed.as_ref();
-        let mut receipt = self.measure(&request, Some(&sources), changed)?;
+        let mut receipt = paired_gate::measure(&request, self.config, Some(&sources), changed, None, self.cancelled)?;
         if !self.flags.no_explain {
             // A swapped dependency edits nothing.
             let edited = commit.and_then(|commit| Edited::between(&found.files, commit, Some(&found.commit)).ok());
@@ -249,18 +249,6 @@ impl Search<'_> {
             explain::attach(&mut receipt, &policy(), &request, changed, &explaining, self.cancelled);
         }
         Ok(receipt)
-    }
-
-    fn measure(
-        &self,
-        request: &PairedRequest,
-        sources: Option<&Sources>,
-        changed: Option<&Changed>,
-    ) -> Result<PairedReceipt> {
-        let line = progress::Line::default();
-        let measured = paired_gate::measure(request, self.config, sources, changed, None, &line, self.cancelled);
-        line.finish();
-        measured
     }
 
     /// How two builds are measured.

@@ -93,7 +93,6 @@ pub fn attach(
         before += difference.blocks();
     }
     options.left.set(until.saturating_duration_since(Instant::now()));
-    line.finish();
 }
 
 /// Says of each function whether the change edits it.

@@ -268,10 +268,7 @@ impl BuiltBench {
         let request = PairedRequest { budget, ..request };
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
         let kept = Kept::at(place);
-        let line = progress::Line::default();
-        let measured =
-            super::measure(&request, &config, Some(&sources), changed.as_ref(), Some(&kept), &line, cancelled);
-        line.finish();
+        let measured = super::measure(&request, &config, Some(&sources), changed.as_ref(), Some(&kept), cancelled);
         let mut receipt = measured.inspect_err(|_| kept.say_where())?;
         if request.quick {
             return Ok(receipt);
@@ -298,7 +295,7 @@ impl BuiltBench {
         }
         if let Some(counting) = counting.filter(|_| !receipt.partial && receipt.base.counted.is_empty()) {
             kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
-            bench_counters::attach(&mut receipt, &counting, &request, &progress::Line::default(), cancelled);
+            bench_counters::attach(&mut receipt, &counting, &request, cancelled);
             programs = counting.ok().or(programs);
         }
         receipt.took.counting_ns = begun.elapsed().as_nanos() as u64;

@@ -25,10 +25,10 @@ pub fn measure(
     sources: Option<&Sources>,
     changed: Option<&Changed>,
     kept: Option<&Kept<'_>>,
-    line: &progress::Line,
     cancelled: &AtomicBool,
 ) -> Result<PairedReceipt> {
     let begun = Instant::now();
+    let line = progress::Line::default();
     let mut show = |step: &Progress| line.show(step);
     let mut run = PairedRun::begin(request, &mut show, cancelled)?;
     // Of a share of which nothing is left, the notes say why.
