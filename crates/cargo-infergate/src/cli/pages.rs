@@ -65,7 +65,14 @@ pub fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf
     // Pictures come with the page that shows them, too.
     let mut names = HashSet::new();
     files.retain(|file| names.insert(file.name.clone()));
-    files.iter().try_for_each(|file| ensure_not_read(&folder.join(&file.name), read))?;
+    for file in &files {
+        let path = folder.join(&file.name);
+        ensure!(
+            !read.iter().any(|read| outputs::same_file(&path, read)),
+            "{}: is what the report is made from; name another place to write to",
+            path.display()
+        );
+    }
     let (mut written, mut failed) = (Vec::<String>::new(), None);
     for File { name, text } in files {
         match write_text(&folder.join(&name), &text) {
@@ -79,14 +86,4 @@ pub fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf
         output::line(&format!("report: {} ({})", folder.display(), shown.join(", ")));
     }
     failed.map_or(Ok(()), Err)
-}
-
-/// Refuses to write over what this report is made from.
-fn ensure_not_read(path: &Path, read: &[PathBuf]) -> Result<()> {
-    let place = path.display();
-    ensure!(
-        !read.iter().any(|read| outputs::same_file(path, read)),
-        "{place}: is what the report is made from; name another place to write to"
-    );
-    Ok(())
 }

@@ -41,14 +41,18 @@ pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeD
             return CodeDifference::default();
         }
     };
+    // What can make the same code take another time, or asks for its time.
+    let target = config.policy.targets.iter().find(|target| !target.metric.is_counted());
+    let commit = sides.base.commit.as_deref().filter(|_| flags.against.is_some());
+    let why = target
+        .map(|target| format!("the target '{target}' asks for a time"))
+        .or_else(|| other_inputs::difference((&sides.base, &sides.head), commit, Path::new(".")));
     if let Comparison::Differ(mut changed) = compared {
-        let commit = sides.base.commit.as_deref().filter(|_| flags.against.is_some());
         let edited = commit.and_then(|commit| Edited::between(Path::new("."), commit, None).ok());
         if let (Some(changed), Some(edited)) = (&mut changed, edited) {
             changed.functions.sort_by_key(|function| !edited.has(last_part(&function.name)));
         }
         let code = Some(differs(changed.as_ref()));
-        let why = timed_all_the_same(flags, config, sides);
         let notes = why.iter().map(|why| Note::from(format!("every case is timed, whatever it runs, because {why}")));
         return CodeDifference {
             code,
@@ -59,7 +63,7 @@ pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeD
     }
     // What runs changed code is asked of traced processes otherwise, which tell that they start a program.
     let other = || other_inputs::other_program(&sides.base.programs, &sides.head.programs);
-    if let Some(why) = timed_all_the_same(flags, config, sides).or_else(other) {
+    if let Some(why) = why.or_else(other) {
         let note = Note::from(format!("base and head are the same machine code, and timed because {why}"));
         return CodeDifference { notes: vec![note], ..CodeDifference::default() };
     }
@@ -110,13 +114,4 @@ fn is_same_memory(sides: &BuiltPair) -> bool {
         }
         (None, Some(head)) => head.is_timed,
     }
-}
-
-/// What can make the same code take another time, or asks for its time.
-fn timed_all_the_same(flags: &Paired, config: &Config, sides: &BuiltPair) -> Option<String> {
-    if let Some(target) = config.policy.targets.iter().find(|target| !target.metric.is_counted()) {
-        return Some(format!("the target '{target}' asks for a time"));
-    }
-    let commit = sides.base.commit.as_deref().filter(|_| flags.against.is_some());
-    other_inputs::difference((&sides.base, &sides.head), commit, Path::new("."))
 }

@@ -90,8 +90,5 @@ pub fn measure(
 /// This machine class's calibration of this model, of whatever threads, where there is one. One that cannot be read is an error, not a silence.
 pub fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<Calibration>> {
     let path = preflight::calibration_file(config, &receipt.machine.class, &receipt.head.engine);
-    if !flags::is_there(&path) {
-        return Ok(None);
-    }
-    read::<Calibration>(&path).map(Some)
+    flags::is_there(&path).then(|| read(&path)).transpose()
 }
