@@ -52,10 +52,8 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         outputs::fresh(&out)?;
     }
     pages::begin(gate.report.as_deref())?;
-    let mut settings = match &flags.against {
-        Some(revision) => GateSettings::against(revision, gate, config)?,
-        None => GateSettings::as_they_are(config),
-    };
+    let revision = flags.against.as_deref();
+    let mut settings = GateSettings::against(revision, gate, config)?;
     // What head changes of them is said at once, too.
     settings.notes.iter().for_each(|note| output::line(&words::note(note)));
     let is_server = flags.is_of_servers();
@@ -90,15 +88,15 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     }
     preflight::calibrations(config)?;
     let trees = Trees::default();
-    if let (Some(head), Some(revision)) = (&workspace, &flags.against) {
+    if let (Some(head), Some(revision)) = (&workspace, revision) {
         let base = trees.checkout(revision, Slot::Base, &config.wanted())?.workspace();
         let removed = base.map(|base| bench_choice::removed_targets(&chosen, &wanted_bench, &base, (here, head)));
         chosen.skipped.extend(removed.unwrap_or_default());
     }
     chosen.skipped.iter().for_each(|line| output::line(line));
     let explaining = (!flags.no_explain).then(|| {
-        let edited = |revision| Edited::between(Path::new("."), revision, None).ok();
-        Explaining::new(flags.explain.clone(), flags.against.as_deref().and_then(edited))
+        let edited = |revision| Edited::between(here, revision, None).ok();
+        Explaining::new(flags.explain.clone(), revision.and_then(edited))
     });
     let cancelled = progress::cancelled_by_ctrl_c()?;
     let policy = Policy { allow_output_change: flags.allow_output_change, ..config.policy.clone() };
@@ -135,7 +133,6 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
             break;
         }
     }
-    let is_partial = is_cut || receipts.iter().any(|receipt: &PairedReceipt| receipt.partial);
     let mut receipt = join(receipts)?;
     // What was not begun is missing, however whole the rest is.
     receipt.partial |= is_cut;
@@ -145,7 +142,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         // All that were asked for, so that the same words ask for them again.
         let names: Vec<&str> = benches.iter().map(|bench| bench.target.as_str()).collect();
         (receipt.base.engine.model, receipt.head.engine.model) = (names.join(","), names.join(","));
-        if !is_partial {
+        if !receipt.partial {
             receipt.share.take_if(|share| share.of == 1);
         }
     }
@@ -165,14 +162,10 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
 fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
     let receipts = gate.receipt.iter().map(|path| read::<PairedReceipt>(path)).collect::<Result<Vec<_>>>()?;
     let receipt = if receipts.len() == 1 { join(receipts) } else { merge(receipts) }?;
-    let base =
-        receipt.base.build.commit.as_ref().filter(|_| receipt.terms.as_ref().is_some_and(|terms| !terms.by_head));
-    let settings = match base {
-        Some(commit) => GateSettings::against(commit, gate, config).context(
-            "base's settings judge this receipt; judge it in a clone of the repository that has base's commit",
-        )?,
-        None => GateSettings::as_they_are(config),
-    };
+    let by_base = receipt.terms.as_ref().is_some_and(|terms| !terms.by_head);
+    let base = receipt.base.build.commit.as_deref().filter(|_| by_base);
+    let settings = GateSettings::against(base, gate, config)
+        .context("base's settings judge this receipt; judge it in a clone of the repository that has base's commit")?;
     let allow_output_change = gate.paired.allow_output_change;
     conclude(gate, receipt, &Policy { allow_output_change, ..settings.config.policy }, None)
 }

@@ -54,17 +54,14 @@ pub struct GateSettings {
 }
 
 impl GateSettings {
-    /// `config` as it is.
-    pub fn as_they_are(config: &Config) -> Self {
-        Self { config: config.clone(), terms: None, notes: Vec::new() }
-    }
-
-    /// Those of a gate against `revision`, where `config` is head's file, variables and flags.
-    pub fn against(revision: &str, gate: &Gate, config: &Config) -> Result<Self> {
+    /// Those of a gate against `revision`, where `config` is head's file, variables and flags; `config` as it is without one.
+    pub fn against(revision: Option<&str>, gate: &Gate, config: &Config) -> Result<Self> {
+        let as_they_are = Self { config: config.clone(), terms: None, notes: Vec::new() };
+        let Some(revision) = revision else { return Ok(as_they_are) };
         let here = current_folder()?;
         let prefix = match git(&here, &["rev-parse", "--show-prefix"]) {
             // Outside git, or without it, the checkout that follows says so; a receipt is judged without one.
-            Err(_) if gate.receipt.is_empty() => return Ok(Self::as_they_are(config)),
+            Err(_) if gate.receipt.is_empty() => return Ok(as_they_are),
             prefix => prefix?,
         };
         let base = of_commit(&here, &commit_of(&here, revision)?, &prefix)?;
@@ -85,7 +82,7 @@ impl GateSettings {
         if by_head {
             // A note says what cannot be understood.
             let terms = Some(terms(accepted_before.unwrap_or_default()));
-            return Ok(Self { config: config.clone(), terms, notes });
+            return Ok(Self { terms, notes, ..as_they_are });
         }
         let is_of_base = |key: &str| is_of_base(key, base.is_some());
         let of_base = Layer::of_file(Path::new(FILE_NAME), base_text)?.only(is_of_base);
