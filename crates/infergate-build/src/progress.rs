@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,9 @@ const LOOK: Duration = Duration::from_millis(20);
 const END: Duration = Duration::from_secs(8);
 
 /// Set by Ctrl-C.
-static CANCELLED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+static CANCELLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+/// Ctrl-C sets it.
+static IS_HANDLED: AtomicBool = AtomicBool::new(false);
 
 pub struct Line {
     bar: ProgressBar,
@@ -95,35 +97,38 @@ fn time(so_far: Duration, done: usize, left: usize) -> String {
     format!("{passed}, up to {} left", shown(ahead))
 }
 
-/// A flag that Ctrl-C sets, the same one for all that asks. A second Ctrl-C ends the process at once.
-pub fn cancelled_by_ctrl_c() -> Result<Arc<AtomicBool>> {
-    if let Some(cancelled) = CANCELLED.get() {
-        return Ok(cancelled.clone());
+/// Lets Ctrl-C end what is measured, and keep it. A second Ctrl-C ends the process at once.
+pub fn handle_ctrl_c() -> Result<()> {
+    if IS_HANDLED.swap(true, Ordering::Relaxed) {
+        return Ok(());
     }
-    let cancelled = CANCELLED.get_or_init(Arc::default).clone();
-    let flag = cancelled.clone();
     // `nohup` starts what is to go on when the terminal is closed.
     // SAFETY: it sets how one signal is taken.
     let hangups = unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     ctrlc::set_handler(move || {
-        if flag.load(Ordering::Relaxed) {
+        if is_cancelled() {
             std::process::exit(130);
         }
         // Said first: once the flag is set the run may end before a word is out.
         crate::output::say("interrupted: keeping what was measured (again: stop at once)");
-        flag.store(true, Ordering::Relaxed);
+        CANCELLED.store(true, Ordering::Relaxed);
     })
     .context("Ctrl-C cannot be handled here")?;
     if hangups == libc::SIG_IGN {
         // SAFETY: as above.
         unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
     }
-    Ok(cancelled)
+    Ok(())
+}
+
+/// The flag that Ctrl-C sets.
+pub fn cancelled() -> &'static Arc<AtomicBool> {
+    &CANCELLED
 }
 
 /// Whether Ctrl-C was pressed, or another signal asked this process to end.
 pub fn is_cancelled() -> bool {
-    CANCELLED.get().is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
+    CANCELLED.load(Ordering::Relaxed)
 }
 
 /// # Errors

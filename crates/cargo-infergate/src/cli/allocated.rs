@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use infergate_core::case::Case;
 use infergate_core::worker::{Client, Timeouts};
 
+use super::progress;
 use crate::paired::{PairedRequest, Program};
 use infergate_judge::paired::{Policy, decide};
 use infergate_receipts::{Allocated, AllocatedPlace, AllocationSite, MOST_PLACES, Outcome, PairedReceipt};
@@ -22,7 +22,6 @@ pub fn attach(
     policy: &Policy,
     request: &PairedRequest,
     (base, head): (&Program, &Program),
-    cancelled: &AtomicBool,
 ) {
     let verdict = decide(receipt, policy);
     let rose = verdict.rows.iter().filter(|row| row.outcome == Outcome::CounterRegressed);
@@ -30,7 +29,7 @@ pub fn attach(
     cases.dedup();
     cases.truncate(MOST_CASES);
     for case in cases {
-        let sites = |program| sites(case, program, request, cancelled);
+        let sites = |program| sites(case, program, request);
         if let (Ok(base), Ok(head)) = (sites(base), sites(head)) {
             let places = differences(&base, &head);
             if !places.is_empty() {
@@ -40,13 +39,8 @@ pub fn attach(
     }
 }
 
-fn sites(
-    case: Case,
-    program: &Program,
-    request: &PairedRequest,
-    cancelled: &AtomicBool,
-) -> Result<Vec<AllocationSite>> {
-    let (mut client, _) = Client::spawn(&program.open()?, &request.load, Timeouts::default(), cancelled)?;
+fn sites(case: Case, program: &Program, request: &PairedRequest) -> Result<Vec<AllocationSite>> {
+    let (mut client, _) = Client::spawn(&program.open()?, &request.load, Timeouts::default(), progress::cancelled())?;
     client.load(&request.load, request.prompt_text.as_deref())?;
     client.prepare(case, None)?;
     Ok(client.sites(case)?)

@@ -48,7 +48,6 @@ impl TakesKeys for Bench {
 /// Measures, writes the receipt, prints it.
 pub fn run(options: &Bench) -> Result<i32> {
     let Bench { out, json, wait, keep_text, keys, workers } = options;
-    progress::cancelled_by_ctrl_c()?;
     let (receipt, out) = measure(&keys.config()?, out.as_deref(), workers, wait, *keep_text, 0)?;
     output::report(&terminal::report(&Inputs { head: Some(receipt.clone()), ..pages::inputs() }));
     let mut written = Written::default();
@@ -72,7 +71,7 @@ pub fn measure(
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     preflight::check(config)?;
     let prompt_text = config.measured.own_prompt_text()?;
-    let cancelled = progress::cancelled_by_ctrl_c()?;
+    progress::handle_ctrl_c()?;
     let _lock = machine_lock::take(wait, Kind::Alone)?;
     let worker = bench_target::worker(&config.wanted(), workers.worker.clone())?;
     let memory_worker = memory::worker(config, workers, &worker, memory_runs)?;
@@ -90,8 +89,8 @@ pub fn measure(
     };
     let line = progress::Line::default();
     let kept = Kept::at(&out);
-    let receipt =
-        suite::run(&request, &mut |receipt| kept.keep(receipt), &mut |progress| line.show(progress), &cancelled);
+    let mut keep = |receipt: &Receipt| kept.keep(receipt);
+    let receipt = suite::run(&request, &mut keep, &mut |step| line.show(step), progress::cancelled());
     line.finish();
     let mut receipt = receipt.inspect_err(|_| kept.say_where())?;
     let memory_worker = memory_worker.filter(|_| !receipt.partial);

@@ -1,7 +1,6 @@
 //! What an iteration of each criterion bench allocates, counted after the times by builds of their own.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
@@ -42,7 +41,6 @@ pub fn attach(
     receipt: &mut PairedReceipt,
     counting: &Counting,
     request: &PairedRequest,
-    cancelled: &AtomicBool,
 ) {
     let cases = wanted(receipt);
     if cases.is_empty() {
@@ -51,7 +49,7 @@ pub fn attach(
     let counted = counting.as_ref().map_err(|error| anyhow!("{error:#}")).and_then(|(base, head)| {
         let (was, is) = (&receipt.base.tool, &receipt.head.tool);
         ensure!(was == is, "base's benches are built with infergate {was}, head's with {is}, whose loops may differ");
-        count([base, head], &cases, request, cancelled)
+        count([base, head], &cases, request)
     });
     let messages = match counted {
         Ok((counts, left)) => [keep(receipt, request, counts), uncounted(&left)],
@@ -91,16 +89,11 @@ fn wanted(receipt: &PairedReceipt) -> Vec<Case> {
 type Counts = BTreeMap<Case, CountedCase>;
 
 /// What all processes of each side count, of the same cases. A bench that ends its process costs the others nothing.
-fn count(
-    programs: [&Program; 2],
-    cases: &[Case],
-    request: &PairedRequest,
-    cancelled: &AtomicBool,
-) -> Result<([Counts; 2], Left)> {
+fn count(programs: [&Program; 2], cases: &[Case], request: &PairedRequest) -> Result<([Counts; 2], Left)> {
     let line = progress::Line::default();
     let start = |side: usize| {
         let timeouts = Timeouts { first: PATIENCE, ..Timeouts::default() };
-        let (mut client, _) = Client::spawn(&programs[side].open()?, &request.load, timeouts, cancelled)?;
+        let (mut client, _) = Client::spawn(&programs[side].open()?, &request.load, timeouts, progress::cancelled())?;
         client.load(&request.load, request.prompt_text.as_deref())?;
         anyhow::Ok(client)
     };

@@ -7,7 +7,6 @@ mod line;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
@@ -19,7 +18,7 @@ use super::machine_lock::{self, Kind, Wait};
 use super::outputs::Written;
 use super::{output, paired_gate, preflight, progress, same_code};
 use crate::config::{self, Config};
-use crate::paired::{PairedRequest, Program, ensure_not};
+use crate::paired::{PairedRequest, Program};
 use infergate_build::edited::Edited;
 use infergate_build::revision::{Slot, Tree};
 use infergate_build::sources::Sources;
@@ -76,7 +75,7 @@ impl TakesKeys for Bisect {
 
 /// Builds, measures and halves until one is left.
 pub fn run(flags: &Bisect) -> Result<i32> {
-    let cancelled = progress::cancelled_by_ctrl_c()?;
+    progress::handle_ctrl_c()?;
     let mut config = flags.keys.config()?;
     let case = case_of(&flags.case)?;
     config.measured.cases = vec![case.id()];
@@ -95,7 +94,6 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     let mut search = Search {
         flags,
         config: &config,
-        cancelled: &cancelled,
         points,
         base,
         tree,
@@ -135,7 +133,6 @@ fn case_of(text: &str) -> Result<Case> {
 struct Search<'a> {
     flags: &'a Bisect,
     config: &'a Config,
-    cancelled: &'a AtomicBool,
     /// From the good one to the bad one.
     points: Vec<Point>,
     /// Where the good one is built, and at last the one before what is found.
@@ -165,7 +162,7 @@ impl Search<'_> {
         let mut left = (0, last);
         match self.halve(&mut left, &good) {
             // Hours of steps are not lost.
-            Err(_) if ensure_not(self.cancelled).is_err() => Ok(BisectionEnd::CutShort { names: self.names(left) }),
+            Err(_) if progress::is_cancelled() => Ok(BisectionEnd::CutShort { names: self.names(left) }),
             ended => ended,
         }
     }
@@ -196,7 +193,7 @@ impl Search<'_> {
         let name = self.points[at].name.clone();
         output::line(&format!("step {}: {name}", self.steps.len() + 1));
         let measured = self.measure_step(at, good);
-        ensure_not(self.cancelled)?;
+        progress::ensure_not_cancelled()?;
         let step = judged(name, &measured);
         let outcome = step.row.as_ref().map(|row| row.outcome);
         self.steps.push(step);
@@ -207,7 +204,7 @@ impl Search<'_> {
         stand(&mut self.tree, &self.points[at], self.config)?;
         let head = self.tree.build(&self.config.wanted(), false)?;
         let request = self.request(good.clone(), head, None)?;
-        let receipt = paired_gate::measure(&request, self.config, None, None, None, self.cancelled)?;
+        let receipt = paired_gate::measure(&request, self.config, None, None, None)?;
         // Of a run that broke nothing is known.
         if let Some(why) = receipt.invalid.iter().chain(&receipt.broken).next() {
             bail!("{why}");
@@ -224,7 +221,7 @@ impl Search<'_> {
         let name = self.points[found].name.clone();
         output::line(&format!("{name}, against the one before it"));
         let mut measured = self.measure_as_gate(before, found);
-        ensure_not(self.cancelled)?;
+        progress::ensure_not_cancelled()?;
         self.explained = measured.as_mut().ok().and_then(|receipt| receipt.explained.pop());
         let step = self.confirmed.insert(judged(name.clone(), &measured));
         let is_slower = step.row.as_ref().is_some_and(|row| row.outcome == Outcome::Regressed);
@@ -241,12 +238,12 @@ impl Search<'_> {
         let code_difference = same_code::of_checkouts((&base, &head), &sources, commit, &found.folder()?);
         let request = self.request(base, head, code_difference.code)?;
         let changed = code_difference.changed.as_ref();
-        let mut receipt = paired_gate::measure(&request, self.config, Some(&sources), changed, None, self.cancelled)?;
+        let mut receipt = paired_gate::measure(&request, self.config, Some(&sources), changed, None)?;
         if !self.flags.no_explain {
             // A swapped dependency edits nothing.
             let edited = commit.and_then(|commit| Edited::between(&found.files, commit, Some(&found.commit)).ok());
             let explaining = Explaining::new(Vec::new(), edited);
-            explain::attach(&mut receipt, &policy(), &request, changed, &explaining, self.cancelled);
+            explain::attach(&mut receipt, &policy(), &request, changed, &explaining);
         }
         Ok(receipt)
     }

@@ -1,7 +1,6 @@
 //! `calibrate`: how often the gate is wrong on this machine.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use anyhow::{Result, bail, ensure};
 use clap::{Arg, Args, ValueHint};
@@ -64,7 +63,7 @@ impl TakesKeys for Calibrate {
 
 /// Measures, keeps what there is after every step, prints what it says.
 pub fn run(options: &Calibrate) -> Result<i32> {
-    let cancelled = progress::cancelled_by_ctrl_c()?;
+    progress::handle_ctrl_c()?;
     let config = options.keys.config()?;
     ensure!(options.gates > 0, "--gates 0 measures nothing; give at least 1");
     preflight::check(&config)?;
@@ -78,7 +77,7 @@ pub fn run(options: &Calibrate) -> Result<i32> {
     // Builds that do the same are what it measures: their code is not compared.
     let request = paired_gate::request(&config, program.clone(), program)?;
     let line = progress::Line::default();
-    let mut session = Session::begin(&request, &builds, &line, &cancelled)?;
+    let mut session = Session::begin(&request, &builds, &line)?;
     let cases = session.calibration.cases.len();
     ensure!(
         cases <= MAX_CALIBRATED_CASES,
@@ -138,18 +137,12 @@ impl Builds {
 struct Session<'a> {
     run: PairedRun<'a>,
     builds: &'a Builds,
-    cancelled: &'a AtomicBool,
     calibration: Calibration,
 }
 
 impl<'a> Session<'a> {
-    fn begin(
-        request: &'a PairedRequest,
-        builds: &'a Builds,
-        line: &progress::Line,
-        cancelled: &'a AtomicBool,
-    ) -> Result<Self> {
-        let run = PairedRun::begin(request, &mut |step: &Progress| line.show(step), cancelled)?;
+    fn begin(request: &'a PairedRequest, builds: &'a Builds, line: &progress::Line) -> Result<Self> {
+        let run = PairedRun::begin(request, &mut |step: &Progress| line.show(step), progress::cancelled())?;
         let receipt = run.receipt();
         if let Some(changed) = receipt.cases.iter().find(|case| !case.timed) {
             bail!("{}: its output differs between two processes; make the engine deterministic", changed.id);
@@ -165,7 +158,7 @@ impl<'a> Session<'a> {
             cases: receipt.cases.clone(),
             gates: Vec::new(),
         };
-        Ok(Self { run, builds, cancelled, calibration })
+        Ok(Self { run, builds, calibration })
     }
 
     /// Adds to an earlier calibration of the same thing.
@@ -209,7 +202,7 @@ impl<'a> Session<'a> {
                     blocks,
                 });
             }
-            crate::paired::ensure_not(self.cancelled)?;
+            progress::ensure_not_cancelled()?;
             blocks.push(self.run.block(&cases, blocks.len(), &mut show)?);
         }
     }

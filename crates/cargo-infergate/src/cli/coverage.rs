@@ -1,13 +1,13 @@
 //! Before anything is timed: what each case runs of what changed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, ensure};
 
+use super::progress;
 use super::same_code::shown_names;
 use crate::coverage::watch;
-use crate::paired::{PairedRequest, ensure_not};
+use crate::paired::PairedRequest;
 use infergate_build::code::{Changed, ChangedFunction};
 use infergate_core::case::Case;
 use infergate_receipts::{CodeRuns, PairedCase, clause};
@@ -20,16 +20,15 @@ pub fn functions_run(
     cases: &[PairedCase],
     request: &PairedRequest,
     changed: &Changed,
-    cancelled: &AtomicBool,
 ) -> Result<Vec<CodeRuns>> {
     let side = |program, of_side: fn(&ChangedFunction) -> Option<u64>| {
         ensure!(changed.is_all, "something differs that is in no function of a name");
         let functions: BTreeSet<u64> = changed.functions.iter().filter_map(of_side).collect();
-        watch(program, request, &functions, cases, cancelled)
+        watch(program, request, &functions, cases, progress::cancelled())
     };
     let base = side(&request.base, |function| function.base).context("base");
     let seen = base.and_then(|base| Ok((base, side(&request.head, |function| function.head).context("head")?)));
-    ensure_not(cancelled)?;
+    progress::ensure_not_cancelled()?;
     let of_case = |case: &PairedCase| {
         let (functions, named, why) = match &seen {
             Ok((base, head)) => {

@@ -86,7 +86,7 @@ impl Tried {
 /// Makes the engine, changes it, gates each change. Exit code 0 only if all came out right.
 pub fn run(options: &Demo) -> Result<i32> {
     // Before there is a folder: it is removed when this function returns, and not when a signal ends the process.
-    progress::cancelled_by_ctrl_c()?;
+    progress::handle_ctrl_c()?;
     let cache = revision::cache()?;
     let mut folder = fs::create_dir_all(&cache)
         .and_then(|()| tempfile::Builder::new().prefix("infergate-demo-").tempdir_in(&cache))

@@ -1,7 +1,6 @@
 //! After a verdict: which functions take the time that cases take longer.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use infergate_core::case::{Case, choose_benches};
@@ -46,7 +45,6 @@ pub fn attach(
     request: &PairedRequest,
     changed: Option<&Changed>,
     options: &Explaining,
-    cancelled: &AtomicBool,
 ) {
     let left = options.left.get() + receipt.took.measured();
     options.left.set(left);
@@ -65,8 +63,8 @@ pub fn attach(
     };
     let prompt_text = request.prompt_text.as_deref();
     let edited = |name: &str| options.edited.as_ref().is_some_and(|edited| edited.has(last_part(name)));
-    let sides =
-        Sides { base: &base, head: &head, load: &request.load, prompt_text, changed, edited: &edited, cancelled };
+    let (load, cancelled) = (&request.load, progress::cancelled());
+    let sides = Sides { base: &base, head: &head, load, prompt_text, changed, edited: &edited, cancelled };
     let line = progress::Line::default();
     let total_steps = chosen.iter().map(|(_, difference)| difference.blocks()).sum();
     let mut before = 0;
@@ -85,7 +83,7 @@ pub fn attach(
             match why::explain(case, *difference, most, &sides, &mut begun) {
                 Ok(explained) => with_edited(explained, options.edited.as_ref()),
                 // Who ends it has a verdict, and wants that.
-                Err(_) if cancelled.load(Ordering::Relaxed) => break,
+                Err(_) if progress::is_cancelled() => break,
                 Err(error) => Explained::not(case.id, clause(&error)),
             }
         };

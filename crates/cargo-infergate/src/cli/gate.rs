@@ -14,7 +14,7 @@ use infergate_report::{terminal, words};
 /// Waits for another gate, where a revision is compared with. Before anything is removed: that gate may still keep its blocks there.
 pub fn lock(options: &Gate) -> Result<Option<File>> {
     if options.receipt.is_empty() {
-        progress::cancelled_by_ctrl_c()?;
+        progress::handle_ctrl_c()?;
     }
     if options.paired.is_asked() { machine_lock::take(&options.wait, Kind::Alone) } else { Ok(None) }
 }

@@ -7,7 +7,6 @@ mod target;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -54,7 +53,7 @@ pub fn run(options: &Load) -> Result<i32> {
     if let Some(Commands::Merge(options)) = &options.command {
         return merge_shards(options);
     }
-    let cancelled = progress::cancelled_by_ctrl_c()?;
+    progress::handle_ctrl_c()?;
     let named = target::named(&options.target.target)?;
     let config = options.keys.config()?;
     let mut baseline: Option<LoadBaseline> = options.baseline.as_deref().map(read).transpose()?;
@@ -64,7 +63,7 @@ pub fn run(options: &Load) -> Result<i32> {
     // Shards of one load may run on one machine.
     let kind = if options.shards.start_at.is_some() { Kind::Shared } else { Kind::Alone };
     let _lock = machine_lock::take(&options.wait, kind)?;
-    let mut target = target::open(options, &named, &cancelled)?;
+    let mut target = target::open(options, &named)?;
     let settings = Settings::from(options, config.measured.seed, named.len(), target.as_ref())?;
     let out = options.out.clone().unwrap_or_else(|| config.measured.target_folder().join("load.json"));
     outputs::fresh(&out)?;
@@ -88,7 +87,6 @@ pub fn run(options: &Load) -> Result<i32> {
         kept: &kept,
         line: progress::Line::default(),
         words: String::new(),
-        cancelled: &cancelled,
         room: MAX_KEPT,
         done: 0,
         total: levels * settings.scenarios.len(),
@@ -100,7 +98,7 @@ pub fn run(options: &Load) -> Result<i32> {
         receipt.notes.push("the client's error is not known: this system has no clock that two processes share".into());
     }
     receipt.notes.extend(repeats::warnings(&receipt));
-    receipt.partial = cancelled.load(Ordering::Relaxed);
+    receipt.partial = progress::is_cancelled();
     receipt.invalid = judge::reasons(&receipt);
     let mut written = Written::default();
     let is_kept = written.note(write_json(&out, &receipt));
@@ -179,7 +177,6 @@ struct Run<'a> {
     line: progress::Line,
     /// What the server said last of an error.
     words: String,
-    cancelled: &'a Arc<AtomicBool>,
     /// What the receipt still has room for, in pieces of output.
     room: u64,
     /// Levels done, and how many there will be at most.
@@ -214,10 +211,10 @@ impl Run<'_> {
             self.audit(*arrivals)?;
         }
         self.line.show(&Progress { label: "waiting for --start-at".into(), done_steps: 0, total_steps: self.total });
-        if unix_ns()? > start_unix_ns && !self.is_cancelled() {
+        if unix_ns()? > start_unix_ns && !progress::is_cancelled() {
             bail!("--start-at: the self-audit was done after it; give a later time, for example in two minutes");
         }
-        while !self.is_cancelled() {
+        while !progress::is_cancelled() {
             let left = Duration::from_nanos(start_unix_ns.saturating_sub(unix_ns()?));
             if left.is_zero() {
                 break;
@@ -236,7 +233,7 @@ impl Run<'_> {
     fn audit(&mut self, arrivals: Arrivals) -> Result<()> {
         let own = self.settings.shard.arrivals(arrivals);
         let is_known = self.receipt.audits.iter().any(|audit| audit.arrivals == own);
-        if self.target.has_client() && !is_known && !self.is_cancelled() {
+        if self.target.has_client() && !is_known && !progress::is_cancelled() {
             let (program, seed) = (this_program()?, self.settings.seed);
             let (stage, live) = self.stage(format!("self-audit, {}", own.name()), None);
             let found = drawn(&mut self.line, &stage, &live, || audit(&program, own, seed, &live))?;
@@ -253,7 +250,7 @@ impl Run<'_> {
         let (mut tried, mut unknown) = (Vec::new(), Vec::new());
         while let Step::Run(users) = next_step(&tried, most) {
             self.level(scenario, Arrivals::Closed { users })?;
-            let Some(level) = self.receipt.levels.last().filter(|_| !self.is_cancelled()) else { break };
+            let Some(level) = self.receipt.levels.last().filter(|_| !progress::is_cancelled()) else { break };
             let met = meets(&summarise(level), &limits);
             if met.is_none() {
                 unknown.push(users.to_string());
@@ -276,7 +273,7 @@ impl Run<'_> {
     /// A target that refused a request before it completed one in the run.
     fn level(&mut self, scenario: usize, arrivals: Arrivals) -> Result<bool> {
         self.audit(arrivals)?;
-        if self.is_cancelled() {
+        if progress::is_cancelled() {
             return Ok(true);
         }
         let plan = self.settings.level(scenario, arrivals, self.done, self.room);
@@ -307,15 +304,15 @@ impl Run<'_> {
         self.done += 1;
         self.kept.keep(self.receipt);
         self.probe()?;
-        Ok(is_answered || self.is_cancelled())
+        Ok(is_answered || progress::is_cancelled())
     }
 
     /// Looks what the hardware gives, where the engine says what of it a step needs.
     fn probe(&mut self) -> Result<()> {
         let [TargetRecord::Local { threads, cost: Some(_), .. }] = self.receipt.targets[..] else { return Ok(()) };
-        let probed = probes::in_process(&this_program()?, threads, self.cancelled);
+        let probed = probes::in_process(&this_program()?, threads);
         // Who ends the run wants what there was before.
-        if !self.is_cancelled() {
+        if !progress::is_cancelled() {
             let probed = probed?;
             self.receipt.probes = Some(self.receipt.probes.map_or(probed, |best| best.best_of(probed)));
         }
@@ -323,13 +320,9 @@ impl Run<'_> {
     }
 
     fn stage(&self, label: String, stop: Option<Stop>) -> (Stage, Arc<Live>) {
-        let mut live = Live::new(self.cancelled.clone());
+        let mut live = Live::new(progress::cancelled().clone());
         live.until_refused = true;
         (Stage { label, stop, done: self.done, total: self.total }, Arc::new(live))
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
     }
 }
 

@@ -57,7 +57,7 @@ impl TakesKeys for Memory {
 /// Follows, judges, prints.
 pub fn run(options: &Memory) -> Result<i32> {
     let Memory { out, json, wait, keys, worker } = options;
-    progress::cancelled_by_ctrl_c()?;
+    progress::handle_ctrl_c()?;
     let config = keys.config()?;
     let out = out.clone().unwrap_or_else(|| config.measured.target_folder().join("memory.json"));
     outputs::fresh(&out)?;
@@ -276,14 +276,13 @@ fn follow(
         prompt_text: config.measured.own_prompt_text()?,
         timeouts: Timeouts { least_load: config.server.least_load(), ..Timeouts::default() },
     };
-    let cancelled = progress::cancelled_by_ctrl_c()?;
     let line = progress::Line::default();
     let kept = out.map(Kept::at);
     let mut keep = |so_far: &MemoryReceipt| {
         kept.iter().for_each(|kept| kept.keep(so_far));
         Ok(())
     };
-    let receipt = memory::run(&request, &mut keep, &mut |step| line.show(step), &cancelled);
+    let receipt = memory::run(&request, &mut keep, &mut |step| line.show(step), progress::cancelled());
     line.finish();
     let receipt = receipt?;
     keep(&receipt)?;

@@ -98,10 +98,9 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         let edited = |revision| Edited::between(here, revision, None).ok();
         Explaining::new(flags.explain.clone(), revision.and_then(edited))
     });
-    let cancelled = progress::cancelled_by_ctrl_c()?;
     let policy = Policy { allow_output_change: flags.allow_output_change, ..config.policy.clone() };
     let mut lost = built_bench::Lost::default();
-    let built_benches = built_bench::of_benches(gate, &settings, (&benches, &trees), &mut lost, &cancelled)?;
+    let built_benches = built_bench::of_benches(gate, &settings, (&benches, &trees), &mut lost)?;
     let (mut receipts, count, mut is_cut) = (Vec::new(), built_benches.len(), false);
     let shares: Vec<f64> = built_benches.iter().map(|built_bench| built_bench.request.share_of_time).collect();
     let mut left = flags.budget;
@@ -113,7 +112,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         };
         // What one bench target leaves is for those behind it.
         let budget = left.map(|left| left.mul_f64(shares[at] / shares[at..].iter().sum::<f64>()));
-        let receipt = match built_bench.measure(&policy, &place, budget, explaining.as_ref(), &cancelled) {
+        let receipt = match built_bench.measure(&policy, &place, budget, explaining.as_ref()) {
             Ok(receipt) => receipt,
             Err(_) if progress::is_cancelled() && !receipts.is_empty() => {
                 is_cut = true;

@@ -141,9 +141,8 @@ fn head(
 
 /// Whether a program answers as a worker.
 fn is_worker(program: &Program, config: &Config) -> Result<bool> {
-    let cancelled = progress::cancelled_by_ctrl_c()?;
     let request = config.measured.load_request();
-    Ok(Client::spawn(&program.open()?, &request, Timeouts::default(), &cancelled).is_ok())
+    Ok(Client::spawn(&program.open()?, &request, Timeouts::default(), progress::cancelled()).is_ok())
 }
 
 fn program(path: &Path) -> Program {

@@ -72,8 +72,14 @@ impl Settings {
             true => seed,
             false => seed ^ start_unix_ns.map_or_else(unix_ns, Ok)?,
         };
-        let context_tokens = prompt_flags.context.or(target.context_tokens());
-        let (scenarios, notes) = scaled(scenarios(prompt_flags)?, context_tokens);
+        let (mut scenarios, mut notes) = (scenarios(prompt_flags)?, Vec::new());
+        if let Some(context_tokens) = prompt_flags.context.or(target.context_tokens()) {
+            for scenario in &mut scenarios {
+                let (scaled, note) = scenario.scaled(context_tokens);
+                *scenario = scaled;
+                notes.extend(note);
+            }
+        }
         if !target.has_client() {
             ensure!(
                 start_unix_ns.is_none() && levels.ramp.is_none(),
@@ -101,9 +107,9 @@ impl Settings {
         for arrivals in &loads {
             let Arrivals::Closed { users } = *arrivals else { continue };
             ensure!(
-                users >= shard.count(),
+                users >= shard.count,
                 "--users {users}: fewer than the {} shards, so that some would do nothing; leave it out, or take fewer shards",
-                shard.count()
+                shard.count
             );
         }
         Ok(Self {

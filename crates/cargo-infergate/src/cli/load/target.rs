@@ -2,15 +2,14 @@
 
 use std::env;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use infergate_core::engine::LoadRequest;
 use infergate_core::text_file::read_text;
 
 use super::flags::{self, Load};
-use crate::cli::{bench_target, preflight};
-use crate::paired::{Program, ensure_not};
+use crate::cli::{bench_target, preflight, progress};
+use crate::paired::Program;
 use infergate_load::api::body::Wanted;
 use infergate_load::api::tokenizer::Tokenizer;
 use infergate_load::client::dial::Network;
@@ -54,7 +53,7 @@ pub fn named(texts: &[String]) -> Result<Vec<Named>> {
 }
 
 /// Opens the targets, and connects to nothing yet.
-pub fn open<'a>(options: &Load, targets: &[Named], cancelled: &'a AtomicBool) -> Result<Box<dyn Target + 'a>> {
+pub fn open(options: &Load, targets: &[Named]) -> Result<Box<dyn Target>> {
     let flags = &options.target;
     if let Some(spec) = targets.iter().find_map(Named::local) {
         ensure!(targets.len() == 1, "--target: a local engine is measured alone; leave out the other targets");
@@ -64,8 +63,8 @@ pub fn open<'a>(options: &Load, targets: &[Named], cancelled: &'a AtomicBool) ->
             "--model is the name at a server; a local engine's model stands behind local:, for example local:synthetic:gpt2"
         );
         ensure!(flags.price.is_empty(), "--price: the tokens of a local engine have none; leave it out");
-        let (program, request) = worker(options, spec, cancelled)?;
-        return Ok(Box::new(LocalTarget::open(&program, &request, options.slots, cancelled)?));
+        let (program, request) = worker(options, spec)?;
+        return Ok(Box::new(LocalTarget::open(&program, &request, options.slots, progress::cancelled())?));
     }
     let (mut endpoints, mut records) = (Vec::new(), Vec::new());
     for target in targets {
@@ -74,8 +73,8 @@ pub fn open<'a>(options: &Load, targets: &[Named], cancelled: &'a AtomicBool) ->
         records.push(record);
     }
     let tokenizer = |spec: &String| {
-        let (program, request) = worker(options, spec, cancelled)?;
-        Tokenizer::open(&program, &request, cancelled).context("--tokenizer")
+        let (program, request) = worker(options, spec)?;
+        Tokenizer::open(&program, &request, progress::cancelled()).context("--tokenizer")
     };
     let tokenizer = flags.tokenizer.as_ref().map(tokenizer).transpose()?;
     if tokenizer.is_some() {
@@ -141,14 +140,14 @@ impl Named {
 
 /// The bench target as a worker, which is built, or was already, and what it is to load: `spec`, or the usual model where that is
 /// empty.
-fn worker(options: &Load, spec: &str, cancelled: &AtomicBool) -> Result<(Program, LoadRequest)> {
+fn worker(options: &Load, spec: &str) -> Result<(Program, LoadRequest)> {
     let mut config = options.keys.config()?;
     if !spec.is_empty() {
         spec.clone_into(&mut config.measured.model);
     }
     preflight::check(&config)?;
     let program = bench_target::worker(&config.wanted(), options.worker.clone())?;
-    ensure_not(cancelled)?;
+    progress::ensure_not_cancelled()?;
     Ok((program, config.measured.load_request()))
 }
 

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -16,7 +15,7 @@ use super::super::sides::{self, BuiltPair};
 use super::super::{allocated, bench_counters, explain, memory, output, progress, same_code};
 use super::request;
 use crate::config::{BenchTarget, Config, ServerConfig};
-use crate::paired::{PairedRequest, Program, UnderLoad, ensure_not, of_shard};
+use crate::paired::{PairedRequest, Program, UnderLoad, of_shard};
 use infergate_build::code::Changed;
 use infergate_build::revision::Tree;
 use infergate_build::sources::Sources;
@@ -102,12 +101,11 @@ pub fn of_benches(
     settings: &GateSettings,
     (benches, trees): (&[BenchTarget], &Trees),
     lost: &mut Lost,
-    cancelled: &AtomicBool,
 ) -> Result<Vec<BuiltBench>> {
     let mut built_benches = Vec::new();
     for (at, bench) in benches.iter().enumerate() {
         let config = Config { bench: bench.clone(), ..settings.config.clone() };
-        match BuiltBench::build(gate, &config, trees, settings, cancelled) {
+        match BuiltBench::build(gate, &config, trees, settings) {
             Ok(built_bench) => built_benches.push(built_bench),
             Err(error) => {
                 let is_last = built_benches.is_empty() && at + 1 == benches.len();
@@ -118,34 +116,29 @@ pub fn of_benches(
         }
     }
     if benches.len() > 1 {
-        built_benches = share_out(built_benches, benches, lost, cancelled)?;
+        built_benches = share_out(built_benches, benches, lost)?;
     }
     // Before anything is timed: later the working tree may hold something else.
     for built_bench in &mut built_benches {
         built_bench.build_counting();
-        ensure_not(cancelled)?;
+        progress::ensure_not_cancelled()?;
     }
     Ok(built_benches)
 }
 
 /// Several bench targets are one suite: each says how many cases the others have, takes its part of the time, and has names of its
 /// own.
-fn share_out(
-    built_benches: Vec<BuiltBench>,
-    benches: &[BenchTarget],
-    lost: &mut Lost,
-    cancelled: &AtomicBool,
-) -> Result<Vec<BuiltBench>> {
+fn share_out(built_benches: Vec<BuiltBench>, benches: &[BenchTarget], lost: &mut Lost) -> Result<Vec<BuiltBench>> {
     let mut with_cases = Vec::new();
     for mut built_bench in built_benches {
         let prefix = Some(prefix(&built_bench.config.bench, benches));
         let request = &mut built_bench.request;
         request.base.bench_prefix.clone_from(&prefix);
         request.head.bench_prefix = prefix;
-        match listed(&request.head, request, "head", cancelled) {
+        match listed(&request.head, request, "head") {
             Ok(cases) => with_cases.push((built_bench, cases)),
             Err(error) => {
-                let in_base = listed(&request.base, request, "base", cancelled).is_err();
+                let in_base = listed(&request.base, request, "base").is_err();
                 lost.add(&built_bench.config.bench, error, Some(in_base), false)?;
             }
         }
@@ -184,9 +177,9 @@ fn prefix(bench: &BenchTarget, benches: &[BenchTarget]) -> String {
 }
 
 /// The benches that a side has.
-fn listed(side: &Program, request: &PairedRequest, name: &str, cancelled: &AtomicBool) -> Result<Vec<Case>> {
+fn listed(side: &Program, request: &PairedRequest, name: &str) -> Result<Vec<Case>> {
     let load = || {
-        let (mut client, _) = Client::spawn(&side.open()?, &request.load, Timeouts::default(), cancelled)?;
+        let (mut client, _) = Client::spawn(&side.open()?, &request.load, Timeouts::default(), progress::cancelled())?;
         client.load(&request.load, request.prompt_text.as_deref())
     };
     let loaded = load().map_err(|error| error.of(name))?;
@@ -204,11 +197,10 @@ impl BuiltBench {
         config: &Config,
         trees: &Trees,
         GateSettings { terms, notes: known, .. }: &GateSettings,
-        cancelled: &AtomicBool,
     ) -> Result<Self> {
         let begun = Instant::now();
         let built = sides::build(gate, config, trees);
-        ensure_not(cancelled)?;
+        progress::ensure_not_cancelled()?;
         let built = built?;
         let code_difference = same_code::compare_code(&gate.paired, config, &built);
         let memory_runs = if code_difference.skip_leaks { 0 } else { config.measured.memory.runs };
@@ -262,13 +254,12 @@ impl BuiltBench {
         place: &Path,
         budget: Option<Duration>,
         explaining: Option<&Explaining>,
-        cancelled: &AtomicBool,
     ) -> Result<PairedReceipt> {
         let Self { config, request, sources, changed, counting, memory_runs, builds_ns, _trees, .. } = self;
         let request = PairedRequest { budget, ..request };
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
         let kept = Kept::at(place);
-        let measured = super::measure(&request, &config, Some(&sources), changed.as_ref(), Some(&kept), cancelled);
+        let measured = super::measure(&request, &config, Some(&sources), changed.as_ref(), Some(&kept));
         let mut receipt = measured.inspect_err(|_| kept.say_where())?;
         if request.quick {
             return Ok(receipt);
@@ -295,7 +286,7 @@ impl BuiltBench {
         }
         if let Some(counting) = counting.filter(|_| !receipt.partial && receipt.base.counted.is_empty()) {
             kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
-            bench_counters::attach(&mut receipt, &counting, &request, cancelled);
+            bench_counters::attach(&mut receipt, &counting, &request);
             programs = counting.ok().or(programs);
         }
         receipt.took.counting_ns = begun.elapsed().as_nanos() as u64;
@@ -303,9 +294,9 @@ impl BuiltBench {
         if let Some(explaining) = explaining {
             kept.keep(&receipt);
             if let Some((base, head)) = programs.filter(|_| !receipt.partial) {
-                allocated::attach(&mut receipt, policy, &request, (&base, &head), cancelled);
+                allocated::attach(&mut receipt, policy, &request, (&base, &head));
             }
-            explain::attach(&mut receipt, policy, &request, changed.as_ref(), explaining, cancelled);
+            explain::attach(&mut receipt, policy, &request, changed.as_ref(), explaining);
         }
         receipt.took.explaining_ns = begun.elapsed().as_nanos() as u64;
         Ok(receipt)

@@ -1,7 +1,6 @@
 //! A paired run as the command line starts it: what is known of this machine, what the cases run of what changed, the layout, and the time
 //! there is.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -25,12 +24,11 @@ pub fn measure(
     sources: Option<&Sources>,
     changed: Option<&Changed>,
     kept: Option<&Kept<'_>>,
-    cancelled: &AtomicBool,
 ) -> Result<PairedReceipt> {
     let begun = Instant::now();
     let line = progress::Line::default();
     let mut show = |step: &Progress| line.show(step);
-    let mut run = PairedRun::begin(request, &mut show, cancelled)?;
+    let mut run = PairedRun::begin(request, &mut show, progress::cancelled())?;
     // Of a share of which nothing is left, the notes say why.
     if request.is_same_code() || run.receipt().cases.is_empty() {
         return Ok(run.run(&open, &mut show)?);
@@ -43,7 +41,7 @@ pub fn measure(
     let step = |label: &str| Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 };
     if let Some(changed) = changed.filter(|_| !request.quick && run.receipt().code.is_some()) {
         show(&step("finding the cases that run changed code"));
-        let runs = coverage::functions_run(&run.receipt().cases, request, changed, cancelled)?;
+        let runs = coverage::functions_run(&run.receipt().cases, request, changed)?;
         run.drop_cases_that_run_nothing_changed(runs);
     }
     let pilot_ns = begun.elapsed().as_nanos() as u64;
