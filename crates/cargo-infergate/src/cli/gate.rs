@@ -22,13 +22,9 @@ pub fn lock(options: &Gate) -> Result<Option<File>> {
 /// Measures or reads, judges, prints.
 pub fn run(options: &Gate) -> Result<i32> {
     let config = options.keys.config()?;
-    if options.paired.is_asked() {
-        return paired_gate::run(options, &config);
-    }
     pages::begin(options.report.as_deref())?;
-    if let Some(first) = options.receipt.first()
-        && schema_of(first)?.starts_with(PAIRED_SCHEMA.trim_end_matches(char::is_numeric))
-    {
+    let schema = options.receipt.first().map(|path| schema_of(path)).transpose()?.unwrap_or_default();
+    if options.paired.is_asked() || schema.starts_with(PAIRED_SCHEMA.trim_end_matches(char::is_numeric)) {
         return paired_gate::run(options, &config);
     }
     ensure!(

@@ -58,15 +58,6 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
     one == other || place(one).is_some_and(|place_of_one| Some(place_of_one) == place(other))
 }
 
-/// Writes what `--json` asked for, to stdout where `path` is `-`.
-pub fn put<T: Serialize>(path: &Path, document: &T) -> Result<()> {
-    if output::is_stdout(path) {
-        output::json(&to_json(document)?);
-        return Ok(());
-    }
-    write_json(path, document)
-}
-
 /// Where what is measured is kept all along. A disk that is full is said once and ends no run: what is measured is in memory, too.
 pub struct Kept<'a> {
     path: &'a Path,
@@ -124,11 +115,13 @@ impl Written {
         }
     }
 
-    /// [Puts](put) JSON where it was asked for, if it was.
+    /// Writes JSON where it was asked for, if it was: to stdout where `path` is `-`.
     pub fn json<T: Serialize>(&mut self, path: Option<&Path>, document: &T) {
-        if let Some(path) = path {
-            self.note(put(path, document));
-        }
+        let Some(path) = path else { return };
+        self.note(match output::is_stdout(path) {
+            true => to_json(document).map(|text| output::json(&text)),
+            false => write_json(path, document),
+        });
     }
 
     /// The exit code of a result whose own is `code`. One that fails fails by its own reason.

@@ -51,7 +51,6 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     if !flags.quick {
         outputs::fresh(&out)?;
     }
-    pages::begin(gate.report.as_deref())?;
     let revision = flags.against.as_deref();
     let mut settings = GateSettings::against(revision, gate, config)?;
     // What head changes of them is said at once, too.
@@ -59,6 +58,9 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let is_server = flags.is_of_servers();
     if is_server {
         settings.notes.extend(launched_workers::notes()?);
+        let measured = &mut settings.config.measured;
+        measured.memory.case = launched_workers::memory_case()?;
+        measured.seed = run_seed(measured.seed);
     }
     // Which cases there are depends on them.
     let is_of_benches = !is_server && settings.config.worker.command.is_empty() && flags.base_bin.is_none();
@@ -81,10 +83,6 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         // They may be of an engine that the same file is for.
         let text = "targets are not judged: criterion and divan benches have none of their metrics";
         settings.notes.push(Note::from(text.to_owned()));
-    }
-    if is_server {
-        config.measured.memory.case = launched_workers::memory_case()?;
-        config.measured.seed = run_seed(config.measured.seed);
     }
     preflight::calibrations(config)?;
     let trees = Trees::default();
