@@ -12,16 +12,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::paired::PairedRequest;
+use infergate_build::progress;
 use infergate_core::case::Case;
 use infergate_core::process::this_program;
-use infergate_core::worker::{Client, Launcher, Program, Sampling, Timeouts, ensure_not};
+use infergate_core::worker::{Client, Launcher, Program, Sampling, Timeouts};
 use infergate_receipts::PairedCase;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -55,7 +55,6 @@ pub fn watch(
     request: &PairedRequest,
     functions: &BTreeSet<u64>,
     cases: &[PairedCase],
-    cancelled: &AtomicBool,
 ) -> Result<BTreeMap<Case, BTreeSet<u64>>> {
     ensure!(cfg!(all(target_os = "linux", target_arch = "x86_64")), "functions are watched on Linux for x86-64 alone");
     let folder = tempfile::tempdir().context("a folder for what is seen cannot be made")?;
@@ -76,11 +75,11 @@ pub fn watch(
     let forwards: Vec<&PairedCase> = cases.iter().collect();
     let backwards: Vec<&PairedCase> = cases.iter().rev().collect();
     for cases in [forwards, backwards] {
-        let (mut client, _) = Client::spawn(&file, &request.load, Timeouts::default(), cancelled)?;
+        let (mut client, _) = Client::spawn(&file, &request.load, Timeouts::default(), progress::cancelled())?;
         client.load(&request.load, request.prompt_text.as_deref())?;
         let loading = read(&text()?)?;
         for (at, case) in cases.into_iter().enumerate() {
-            ensure_not(cancelled)?;
+            progress::ensure_not_cancelled()?;
             let before = watch_again(client.process_id(), at + 1, &text)?;
             client.prepare(case.id, None)?;
             // With the untimed warm-up iteration before it, the timed one also shows what a bench does only from its

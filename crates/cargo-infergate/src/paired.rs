@@ -20,10 +20,10 @@ mod started;
 mod windows;
 
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use infergate_build::pages::StartFiles;
+use infergate_build::progress;
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::{Clock as _, MonotonicClock};
 use infergate_core::process::{RANDOM_SEED, stack};
@@ -34,7 +34,6 @@ use infergate_receipts::{BlockRecord, CodeRuns, Noise, Note, PairedCase, PairedR
 
 pub use infergate_build::sources::Alike;
 pub use infergate_core::worker::Program;
-pub(crate) use infergate_core::worker::ensure_not;
 use pairs::Pairs;
 pub use request::{PairedRequest, of_shard, run_seed};
 pub use windows::UnderLoad;
@@ -42,7 +41,6 @@ pub use windows::UnderLoad;
 /// A paired run that is under way.
 pub struct PairedRun<'a> {
     request: &'a PairedRequest,
-    cancelled: &'a AtomicBool,
     /// It began with the pilot.
     clock: MonotonicClock,
     /// Time that does not count against the budget, such as linking.
@@ -66,7 +64,7 @@ pub struct PairedRun<'a> {
     cases_in_budget: Option<Vec<Case>>,
 }
 
-impl<'a> PairedRun<'a> {
+impl PairedRun<'_> {
     /// Replaces both builds. Cases, limits and sizes stay.
     pub fn replace_builds(&mut self, base: WorkerFile, head: WorkerFile) {
         (self.builds, self.start_files, self.receipt.alike) = (vec![(base, head)], None, None);
@@ -173,7 +171,7 @@ impl<'a> PairedRun<'a> {
                 }
                 Err(error) => {
                     let interrupted = matches!(error, WorkerError::Interrupted(_));
-                    if !interrupted && !self.cancelled.load(Ordering::Relaxed) {
+                    if !interrupted && !progress::is_cancelled() {
                         return Err(error);
                     }
                     self.receipt.partial = true;
@@ -246,7 +244,7 @@ impl<'a> PairedRun<'a> {
 
     /// Notes a head that crashes or hangs at its end, if base does not: a server with such an engine could not be
     /// stopped.
-    fn note_ends(&mut self, pair: process_pair::ProcessPair<'_>) {
+    fn note_ends(&mut self, pair: process_pair::ProcessPair) {
         if let (None, Some(how)) = (pair.base.finish(), pair.head.finish()) {
             let note =
                 Note::from(format!("head's process does not end well behind its last answer, and base's does: {how}"));
@@ -290,7 +288,7 @@ impl<'a> PairedRun<'a> {
         cases: &[Case],
         build: usize,
         number: usize,
-    ) -> Result<process_pair::ProcessPair<'a>, WorkerError> {
+    ) -> Result<process_pair::ProcessPair, WorkerError> {
         let (base, head) = &self.builds[build];
         let files_to_start = self.start_files.as_ref().and_then(|files| files.next(base, head).ok());
         let (base, head) = files_to_start.unwrap_or_else(|| (base.clone(), head.clone()));
@@ -314,17 +312,17 @@ impl<'a> PairedRun<'a> {
         Ok(process_pair::ProcessPair { base, head, nth: self.receipt.blocks.len(), last_asked: Side::Head })
     }
 
-    fn spawn(&self, side: Side, (base, head): &(WorkerFile, WorkerFile)) -> Result<Client<'a>, WorkerError> {
+    fn spawn(&self, side: Side, (base, head): &(WorkerFile, WorkerFile)) -> Result<Client<'static>, WorkerError> {
         let (file, timeouts) = match side {
             Side::Base => (base, &self.timeouts.0),
             Side::Head => (head, &self.timeouts.1),
         };
-        let spawned = Client::spawn(file, &self.request.load, timeouts.clone(), self.cancelled);
+        let spawned = Client::spawn(file, &self.request.load, timeouts.clone(), progress::cancelled());
         Ok(spawned.map_err(|error| error.of(side.name()))?.0)
     }
 
     /// Each case has to give its output of the pilot in every block.
-    fn warm(&self, side: Side, mut client: Client<'a>, cases: &[Case]) -> Result<Client<'a>, WorkerError> {
+    fn warm(&self, side: Side, mut client: Client<'static>, cases: &[Case]) -> Result<Client<'static>, WorkerError> {
         let load = self.request.load_in(Some(self.receipt.blocks.len()));
         let mut warm = || {
             client.load(&load, self.request.prompt_text.as_deref())?;

@@ -15,12 +15,12 @@ mod tally;
 
 use std::collections::HashMap;
 use std::fs;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
 use infergate_build::code::{Changed, ChangedFunction};
+use infergate_build::progress;
 use infergate_core::engine::LoadRequest;
 use infergate_core::text_file::read_bytes;
 use infergate_core::worker::{Capability, Client, Profile, Timeouts, WorkerFile};
@@ -103,8 +103,6 @@ pub struct Sides<'a> {
     pub changed: Option<&'a Changed>,
     /// Whether the change edits the function that a program calls so.
     pub edited: &'a dyn Fn(&str) -> bool,
-    /// The user wants it to end.
-    pub cancelled: &'a AtomicBool,
 }
 
 /// What `case` does differently, found in `most` at most; left out: in as long as it takes. `begun` is told of each block.
@@ -169,8 +167,8 @@ pub fn explain(
     Ok(found)
 }
 
-fn start<'a>(case: &PairedCase, file: &WorkerFile, sides: &Sides<'a>) -> Result<Client<'a>> {
-    let (mut client, _) = Client::spawn(file, sides.load, Timeouts::default(), sides.cancelled)?;
+fn start(case: &PairedCase, file: &WorkerFile, sides: &Sides) -> Result<Client<'static>> {
+    let (mut client, _) = Client::spawn(file, sides.load, Timeouts::default(), progress::cancelled())?;
     if !client.can(Capability::Profile) {
         bail!("its worker cannot sample its threads (Linux on x86-64 or aarch64, and an engine in Rust)");
     }

@@ -142,7 +142,7 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     fn begin(request: &'a PairedRequest, builds: &'a Builds, line: &progress::Line) -> Result<Self> {
-        let run = PairedRun::begin(request, &mut |step: &Progress| line.show(step), progress::cancelled())?;
+        let run = PairedRun::begin(request, &mut |step: &Progress| line.show(step))?;
         let receipt = run.receipt();
         if let Some(changed) = receipt.cases.iter().find(|case| !case.timed) {
             bail!("{}: its output differs between two processes; make the engine deterministic", changed.id);

@@ -24,7 +24,7 @@ pub fn functions_run(
     let side = |program, of_side: fn(&ChangedFunction) -> Option<u64>| {
         ensure!(changed.is_all, "something differs that is in no function of a name");
         let functions: BTreeSet<u64> = changed.functions.iter().filter_map(of_side).collect();
-        watch(program, request, &functions, cases, progress::cancelled())
+        watch(program, request, &functions, cases)
     };
     let base = side(&request.base, |function| function.base).context("base");
     let seen = base.and_then(|base| Ok((base, side(&request.head, |function| function.head).context("head")?)));

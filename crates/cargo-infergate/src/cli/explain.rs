@@ -63,8 +63,7 @@ pub fn attach(
     };
     let prompt_text = request.prompt_text.as_deref();
     let edited = |name: &str| options.edited.as_ref().is_some_and(|edited| edited.has(last_part(name)));
-    let (load, cancelled) = (&request.load, progress::cancelled());
-    let sides = Sides { base: &base, head: &head, load, prompt_text, changed, edited: &edited, cancelled };
+    let sides = Sides { base: &base, head: &head, load: &request.load, prompt_text, changed, edited: &edited };
     let line = progress::Line::default();
     let total_steps = chosen.iter().map(|(_, difference)| difference.blocks()).sum();
     let mut before = 0;

@@ -1,5 +1,7 @@
 //! `gate`: measure, compare with the committed baseline or a revision, decide.
 
+use std::fs::File;
+
 use anyhow::{Result, ensure};
 
 use super::gate_options::Gate;

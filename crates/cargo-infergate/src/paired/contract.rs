@@ -1,12 +1,12 @@
 //! What docs/reference/engine.md asks of an engine beyond its cases, checked once a gate in the pilot's processes: it computes a prompt anew that
 //! it has just read, serves requests together as it serves each alone, and gives the same output at prompt lengths that no case has.
 
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use super::PairedRequest;
 use super::excluded_benches::is_answer;
 use super::process_pair::{NotRun, ProcessPair};
-use super::{PairedRequest, ensure_not};
+use infergate_build::progress;
 use infergate_core::case::{Case, Phase};
 use infergate_core::load::{Arrivals, LevelPlan, RequestShape, Stop};
 use infergate_core::worker::{Capability, Client, WorkerError};
@@ -36,7 +36,7 @@ const LEAST_LIMIT: Duration = Duration::from_secs(60);
 /// # Errors
 /// [`WorkerError::Invalid`] where head has one; a worker that died, hangs or breaks the protocol.
 pub fn check_prefix_cache(
-    pair: &mut ProcessPair<'_>,
+    pair: &mut ProcessPair,
     timed: impl Iterator<Item = Case>,
 ) -> Result<Vec<Note>, WorkerError> {
     let reads = |case: &Case| matches!(case.phase(), Phase::Prefill | Phase::Generate);
@@ -103,11 +103,10 @@ pub struct OtherOutputs {
 /// # Errors
 /// The user's own end.
 pub fn check_other_outputs(
-    pair: &mut ProcessPair<'_>,
+    pair: &mut ProcessPair,
     cases: &[PairedCase],
     context_tokens: usize,
     request: &PairedRequest,
-    cancelled: &AtomicBool,
     show: &mut dyn FnMut(&str),
 ) -> Result<OtherOutputs, WorkerError> {
     let mut found = OtherOutputs::default();
@@ -117,14 +116,14 @@ pub fn check_other_outputs(
     }
     if !request.is_same_code() && plan(0).validate(context_tokens).is_ok() {
         show("pilot: two requests together");
-        if found.check_batch(pair, request, cancelled)? {
+        if found.check_batch(pair, request)? {
             let text = "outputs of other prompt lengths were not compared: a process ended at two requests at once";
             found.notes.push(Note::from(text.to_owned()));
             return Ok(found);
         }
     }
     let cases: Vec<Case> = cases.iter().map(|case| case.id).collect();
-    found.check_lengths(pair, &cases, context_tokens, request, cancelled, show)?;
+    found.check_lengths(pair, &cases, context_tokens, request, show)?;
     Ok(found)
 }
 
@@ -145,16 +144,11 @@ impl OtherOutputs {
     /// Head has to do no worse with two requests together than base does, of which an engine that serves one at a time is not asked more.
     /// A near tie, or a race, can give another token once: so head fails only where it does so with other prompts, too. Gives whether a
     /// process ended by it.
-    fn check_batch(
-        &mut self,
-        pair: &mut ProcessPair<'_>,
-        request: &PairedRequest,
-        cancelled: &AtomicBool,
-    ) -> Result<bool, WorkerError> {
+    fn check_batch(&mut self, pair: &mut ProcessPair, request: &PairedRequest) -> Result<bool, WorkerError> {
         let mut worse: Vec<(Batch, String)> = Vec::new();
         let (mut is_shown, mut has_ended) = (false, false);
         for seed in [request.load.seed, request.load.seed ^ 1] {
-            ensure_not(cancelled)?;
+            progress::ensure_not_cancelled()?;
             let (in_head, why) = serve(&mut pair.head, &plan(seed))?.unwrap_or((Batch::AsAlone, String::new()));
             let of_base = if in_head == Batch::AsAlone { None } else { serve(&mut pair.base, &plan(seed))? };
             // What base cannot be asked is not known to be head's alone.
@@ -187,11 +181,10 @@ impl OtherOutputs {
     /// A mask, a tail or a table of positions can be wrong at some lengths alone.
     fn check_lengths(
         &mut self,
-        pair: &mut ProcessPair<'_>,
+        pair: &mut ProcessPair,
         cases: &[Case],
         context_tokens: usize,
         request: &PairedRequest,
-        cancelled: &AtomicBool,
         show: &mut dyn FnMut(&str),
     ) -> Result<(), WorkerError> {
         // Both sides take at least as much longer for a longest prompt as that is longer.
@@ -202,7 +195,7 @@ impl OtherOutputs {
         let (begun, room_s) = (Instant::now(), request.budget.map(|budget| (budget / PART_OF_BUDGET).as_secs_f64()));
         let mut not_compared: Vec<(usize, String)> = Vec::new();
         for prompt_tokens in lengths(cases, context_tokens) {
-            ensure_not(cancelled)?;
+            progress::ensure_not_cancelled()?;
             let expected_s = 2.0 * token_s * prompt_tokens as f64;
             if room_s.is_some_and(|room_s| expected_s > room_s - begun.elapsed().as_secs_f64()) {
                 not_compared.push((prompt_tokens, "they would take more than a tenth of the budget".into()));
@@ -280,7 +273,7 @@ fn lengths(cases: &[Case], context_tokens: usize) -> Vec<usize> {
 ///
 /// # Errors
 /// [`WorkerError::Invalid`] for what head alone cannot run, [`WorkerError::NotComparable`] for what base cannot, and what ended a process.
-fn outputs(pair: &mut ProcessPair<'_>, id: Case) -> Result<OtherLength, WorkerError> {
+fn outputs(pair: &mut ProcessPair, id: Case) -> Result<OtherLength, WorkerError> {
     let NotRun { in_head, in_base } = match pair.outputs(id) {
         Ok((base, head)) => return Ok(OtherLength { id, base_output: base.output, head_output: head.output }),
         Err(error) => error,

@@ -106,7 +106,7 @@ pub fn is_answer(error: &WorkerError) -> bool {
 }
 
 /// Where a case fails whose sampling ended with `error`: what fails in head is tried in base, with as many iterations.
-pub fn who_fails(pair: &mut ProcessPair<'_>, mut plan: PairedCase, error: &WorkerError) -> Fails {
+pub fn who_fails(pair: &mut ProcessPair, mut plan: PairedCase, error: &WorkerError) -> Fails {
     if pair.last_asked == Side::Base {
         return Fails::BaseAlone;
     }

@@ -1,7 +1,6 @@
 //! Before the first block: are the outputs the same, how long does an iteration take, how much does it vary?
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -16,12 +15,13 @@ use super::process_pair::{NotRun, ProcessPair};
 use super::started::{Started, only_in_base, only_in_head, start};
 use super::{PairedRequest, PairedRun, StartOrder, of_shard, windows};
 use crate::suite::fitting;
+use infergate_build::progress;
 use infergate_core::case::Case;
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::engine::Pacing;
 use infergate_core::progress::Progress;
 use infergate_core::receipt::limits::MAX_PAIRED_CASES;
-use infergate_core::worker::{Launcher, WorkerError, WorkerFile, ensure_not};
+use infergate_core::worker::{Launcher, WorkerError, WorkerFile};
 use infergate_judge::output::{OutputComparison, compare, default_tolerance};
 use infergate_judge::paired::fewest_to_fail;
 use infergate_receipts::{
@@ -42,16 +42,12 @@ impl<'a> PairedRun<'a> {
     ///
     /// # Errors
     /// As [`crate::suite::run`]; [`WorkerError::NotComparable`] where base cannot run what head can, or another model.
-    pub fn begin(
-        request: &'a PairedRequest,
-        progress: &mut dyn FnMut(&Progress),
-        cancelled: &'a AtomicBool,
-    ) -> Result<Self, WorkerError> {
+    pub fn begin(request: &'a PairedRequest, progress: &mut dyn FnMut(&Progress)) -> Result<Self, WorkerError> {
         let clock = MonotonicClock::new();
         let mut excluded = ExcludedBenches::default();
         let mut show = |label: &str| progress(&Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 });
         loop {
-            if let Some(mut run) = attempt(request, &clock, &mut excluded, &mut show, cancelled)? {
+            if let Some(mut run) = attempt(request, &clock, &mut excluded, &mut show)? {
                 excluded.note(request, &mut run.receipt);
                 return Ok(run);
             }
@@ -65,12 +61,11 @@ fn attempt<'a>(
     clock: &MonotonicClock,
     excluded: &mut ExcludedBenches,
     show: &mut dyn FnMut(&str),
-    cancelled: &'a AtomicBool,
 ) -> Result<Option<PairedRun<'a>>, WorkerError> {
     show("pilot: loading head");
-    let mut head = start(request, Side::Head, cancelled)?;
+    let mut head = start(request, Side::Head)?;
     show("pilot: loading base");
-    let mut base = start(request, Side::Base, cancelled)?;
+    let mut base = start(request, Side::Base)?;
     ensure_same_model(&base.record, &head.record)?;
     let (chosen, share) = choose(request, &mut base, &mut head, excluded)?;
     let engines = [&base.record.engine, &head.record.engine];
@@ -81,7 +76,7 @@ fn attempt<'a>(
     let mut pairs = Pairs::new(request.share_of_time);
     let mut cases = Vec::new();
     for case in chosen {
-        ensure_not(cancelled)?;
+        progress::ensure_not_cancelled()?;
         show(&format!("pilot: {case}"));
         let begun_ns = clock.now_ns();
         match pair.outputs(case) {
@@ -154,7 +149,7 @@ fn attempt<'a>(
     }
     // Twice the whole output was computed here: nothing a block asks for takes longer.
     let timeouts = (pair.base.timeouts.clone(), pair.head.timeouts.clone());
-    let other = check_other_outputs(&mut pair, &cases, context_tokens, request, cancelled, show)?;
+    let other = check_other_outputs(&mut pair, &cases, context_tokens, request, show)?;
     // Two models at once might not fit into memory.
     drop(pair);
     // The first start of both may have fetched the model, or filled the system's cache of its file.
@@ -198,7 +193,6 @@ fn attempt<'a>(
     }
     Ok(Some(PairedRun {
         request,
-        cancelled,
         clock: clock.clone(),
         unbudgeted_ns: 0,
         receipt,

@@ -6,9 +6,9 @@ use infergate_core::worker::{Capability, Client, PreparedReply, Sampling, Worker
 use infergate_receipts::{BlockCase, PairedCase, ProcessSamples, Side};
 
 /// A fresh process of each side.
-pub struct ProcessPair<'a> {
-    pub base: Client<'a>,
-    pub head: Client<'a>,
+pub struct ProcessPair {
+    pub base: Client<'static>,
+    pub head: Client<'static>,
     /// The number of its block, by which a core is taken where a case computes in one thread.
     pub nth: usize,
     /// The side that was asked last, which is the one that an error is of.
@@ -35,7 +35,7 @@ impl Sample {
     }
 }
 
-impl<'a> ProcessPair<'a> {
+impl ProcessPair {
     /// Whether both sides can.
     pub fn can(&self, capability: Capability) -> bool {
         self.base.can(capability) && self.head.can(capability)
@@ -121,7 +121,7 @@ impl<'a> ProcessPair<'a> {
         }
     }
 
-    pub fn client(&mut self, side: Side) -> &mut Client<'a> {
+    pub fn client(&mut self, side: Side) -> &mut Client<'static> {
         self.last_asked = side;
         match side {
             Side::Base => &mut self.base,

@@ -1,12 +1,12 @@
 //! A process of each side before the first block.
 
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::PairedRequest;
+use infergate_build::progress;
 use infergate_core::case::{Case, choose_benches};
 use infergate_core::relay::missing_file;
-use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile, ensure_not};
+use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 use infergate_receipts::{Machine, Side, SideRecord};
 
 /// A bench that was never run may take so long, or a fifth of the budget, and never less than the least.
@@ -14,8 +14,8 @@ const FIRST_OF_BENCH: Duration = Duration::from_secs(120);
 const LEAST_OF_BENCH: Duration = Duration::from_secs(10);
 
 /// A process that has loaded.
-pub struct Started<'a> {
-    pub client: Client<'a>,
+pub struct Started {
+    pub client: Client<'static>,
     pub file: WorkerFile,
     pub record: SideRecord,
     pub machine: Machine,
@@ -29,8 +29,8 @@ pub struct Started<'a> {
 ///
 /// # Errors
 /// What head cannot do is a failed run, what only base cannot do is not comparable.
-pub fn start<'a>(request: &PairedRequest, side: Side, cancelled: &'a AtomicBool) -> Result<Started<'a>, WorkerError> {
-    ensure_not(cancelled)?;
+pub fn start(request: &PairedRequest, side: Side) -> Result<Started, WorkerError> {
+    progress::ensure_not_cancelled()?;
     let name = side.name();
     let program = if side == Side::Base { &request.base } else { &request.head };
     let file = program.open().map_err(|error| error.of(name))?;
@@ -42,7 +42,7 @@ pub fn start<'a>(request: &PairedRequest, side: Side, cancelled: &'a AtomicBool)
         ..known
     };
     let begun = Instant::now();
-    let spawned = Client::spawn(&file, &request.load, timeouts, cancelled);
+    let spawned = Client::spawn(&file, &request.load, timeouts, progress::cancelled());
     let (mut client, hello) = spawned.map_err(|error| match error {
         WorkerError::Died(why) | WorkerError::Protocol(why) | WorkerError::Hung(why) | WorkerError::Refused(why)
             if side == Side::Base =>

@@ -28,7 +28,7 @@ pub fn measure(
     let begun = Instant::now();
     let line = progress::Line::default();
     let mut show = |step: &Progress| line.show(step);
-    let mut run = PairedRun::begin(request, &mut show, progress::cancelled())?;
+    let mut run = PairedRun::begin(request, &mut show)?;
     // Of a share of which nothing is left, the notes say why.
     if request.is_same_code() || run.receipt().cases.is_empty() {
         return Ok(run.run(&open, &mut show)?);
