@@ -37,11 +37,7 @@ pub fn build(sources: &Sources, request: &PairedRequest) -> Option<Counting> {
 
 /// Counts the benches of both sides, and writes into `receipt` what can be compared, and what cannot, or why there is nothing.
 /// A run that is cut short meanwhile is partial.
-pub fn attach(
-    receipt: &mut PairedReceipt,
-    counting: &Counting,
-    request: &PairedRequest,
-) {
+pub fn attach(receipt: &mut PairedReceipt, counting: &Counting, request: &PairedRequest) {
     let cases = wanted(receipt);
     if cases.is_empty() {
         return;

@@ -91,16 +91,8 @@ pub fn run(flags: &Bisect) -> Result<i32> {
         true => line::commits(&tree.files, &base.commit, &tree.commit)?,
         false => line::versions(&flags.swap, &flags.versions, &tree.commit)?,
     };
-    let mut search = Search {
-        flags,
-        config: &config,
-        points,
-        base,
-        tree,
-        steps: Vec::new(),
-        confirmed: None,
-        explained: None,
-    };
+    let mut search =
+        Search { flags, config: &config, points, base, tree, steps: Vec::new(), confirmed: None, explained: None };
     let end = match search.run() {
         Ok(end) => end,
         Err(error) if matches!(WorkerError::find(&error), Some(WorkerError::NotComparable(_))) => {

@@ -16,11 +16,7 @@ use infergate_receipts::{CodeRuns, PairedCase, clause};
 ///
 /// # Errors
 /// When it was cancelled.
-pub fn functions_run(
-    cases: &[PairedCase],
-    request: &PairedRequest,
-    changed: &Changed,
-) -> Result<Vec<CodeRuns>> {
+pub fn functions_run(cases: &[PairedCase], request: &PairedRequest, changed: &Changed) -> Result<Vec<CodeRuns>> {
     let side = |program, of_side: fn(&ChangedFunction) -> Option<u64>| {
         ensure!(changed.is_all, "something differs that is in no function of a name");
         let functions: BTreeSet<u64> = changed.functions.iter().filter_map(of_side).collect();

@@ -325,4 +325,3 @@ impl Run<'_> {
         (Stage { label, stop, done: self.done, total: self.total }, Arc::new(live))
     }
 }
-

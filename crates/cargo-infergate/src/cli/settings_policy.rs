@@ -141,9 +141,7 @@ fn shown(key: &str, words: &[String]) -> String {
     let word = |word: &String| match word.split_once('=') {
         Some((name, _)) if key == "options" => format!("{name}=..."),
         None if key == "options" => "...".to_owned(),
-        _ if is_path(word) => {
-            word.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned()
-        }
+        _ if is_path(word) => word.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned(),
         _ => word.clone(),
     };
     printable_within(&words.iter().map(word).collect::<Vec<_>>().join(", "), SHOWN).into_owned()

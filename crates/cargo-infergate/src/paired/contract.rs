@@ -35,10 +35,7 @@ const LEAST_LIMIT: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// [`WorkerError::Invalid`] where head has one; a worker that died, hangs or breaks the protocol.
-pub fn check_prefix_cache(
-    pair: &mut ProcessPair,
-    timed: impl Iterator<Item = Case>,
-) -> Result<Vec<Note>, WorkerError> {
+pub fn check_prefix_cache(pair: &mut ProcessPair, timed: impl Iterator<Item = Case>) -> Result<Vec<Note>, WorkerError> {
     let reads = |case: &Case| matches!(case.phase(), Phase::Prefill | Phase::Generate);
     let mut cases: Vec<Case> = timed.filter(|case| case.prompt_tokens() >= LEAST_REREAD_TOKENS).filter(reads).collect();
     // A cache of whole blocks keeps no prompt that is shorter than one, and a small one none that is long. The short one first: new
