@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys, Workers};
-use super::machine_lock::{self, Kind, Wait};
+use super::machine_lock::{self, Wait};
 use super::outputs::{Kept, Written, code_of};
 use super::{bench_target, memory, output, outputs, pages, preflight, progress};
 use crate::config::Config;
@@ -72,7 +72,7 @@ pub fn measure(
     preflight::check(config)?;
     let prompt_text = config.measured.own_prompt_text()?;
     progress::handle_ctrl_c()?;
-    let _lock = machine_lock::take(wait, Kind::Alone)?;
+    let _lock = machine_lock::take(wait)?;
     let worker = bench_target::worker(&config.wanted(), workers.worker.clone())?;
     let memory_worker = memory::worker(config, workers, &worker, memory_runs)?;
     let is_followed = memory_runs > 0 && memory_worker.as_ref().is_some_and(|worker| !worker.is_timed);

@@ -14,7 +14,7 @@ use clap::{Arg, ArgAction, Args};
 
 use super::explain::{self, Explaining};
 use super::flags::{self, Keys, TakesKeys};
-use super::machine_lock::{self, Kind, Wait};
+use super::machine_lock::{self, Wait};
 use super::outputs::Written;
 use super::{output, paired_gate, preflight, progress, same_code};
 use crate::config::{self, Config};
@@ -81,7 +81,7 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     config.measured.cases = vec![case.id()];
     preflight::check(&config)?;
     preflight::calibrations(&config)?;
-    let _lock = machine_lock::take(&flags.wait, Kind::Alone)?;
+    let _lock = machine_lock::take(&flags.wait)?;
     let wanted = &config.wanted();
     ensure!(flags.versions.len() != 1, "--versions: name at least two, from a fast one to a slow one");
     // Versions are swapped in HEAD.

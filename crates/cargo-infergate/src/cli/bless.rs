@@ -9,7 +9,7 @@ use clap::{Arg, Args};
 use serde::Serialize;
 
 use super::flags::{self, Keys, TakesKeys, Workers};
-use super::machine_lock::{self, Kind, Wait};
+use super::machine_lock::{self, Wait};
 use super::outputs::Written;
 use super::{bench, load_gate, output, preflight};
 use crate::config::Config;
@@ -203,7 +203,7 @@ fn alone(options: &Bless, folder: &Path) -> Result<Option<File>> {
     fs::create_dir_all(folder).with_context(cannot)?;
     let file = File::open(folder).with_context(cannot)?;
     let message = format!("waiting: another command writes baselines in {}", folder.display());
-    machine_lock::wait_for(&file, Kind::Alone, &message)?;
+    machine_lock::wait_for(&file, File::try_lock, &message)?;
     Ok(Some(file))
 }
 

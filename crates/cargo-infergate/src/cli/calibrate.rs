@@ -6,7 +6,7 @@ use anyhow::{Result, bail, ensure};
 use clap::{Arg, Args, ValueHint};
 
 use super::flags::{self, Keys, TakesKeys};
-use super::machine_lock::{self, Kind, Wait};
+use super::machine_lock::{self, Wait};
 use super::outputs::Written;
 use super::{output, paired_gate, preflight, progress};
 use crate::config::Config;
@@ -71,7 +71,7 @@ pub fn run(options: &Calibrate) -> Result<i32> {
     let folder = preflight::calibration_folder(&config, &machine::detect().class);
     // The file's name comes from the model, which is not loaded yet.
     ensure_writable(options.out.as_ref().unwrap_or(&folder.join("calibration.json")))?;
-    let _lock = machine_lock::take(&options.wait, Kind::Alone)?;
+    let _lock = machine_lock::take(&options.wait)?;
     let builds = Builds::of(&config, options)?;
     let program = builds.head.program().clone();
     // Builds that do the same are what it measures: their code is not compared.

@@ -5,9 +5,8 @@ use std::fs::File;
 use anyhow::{Result, ensure};
 
 use super::gate_options::Gate;
-use super::machine_lock::{self, Kind};
 use super::outputs::Written;
-use super::{bench, flags, load_gate, output, pages, paired_gate, preflight, progress};
+use super::{bench, flags, load_gate, machine_lock, output, pages, paired_gate, preflight, progress};
 use crate::config::Config;
 use infergate_receipts::{Baseline, PAIRED_SCHEMA, Receipt, read, schema_of};
 use infergate_report::inputs::Inputs;
@@ -18,7 +17,7 @@ pub fn lock(options: &Gate) -> Result<Option<File>> {
     if options.receipt.is_empty() {
         progress::handle_ctrl_c()?;
     }
-    if options.paired.is_asked() { machine_lock::take(&options.wait, Kind::Alone) } else { Ok(None) }
+    if options.paired.is_asked() { machine_lock::take(&options.wait) } else { Ok(None) }
 }
 
 /// Measures or reads, judges, prints.

@@ -5,6 +5,7 @@ mod flags;
 mod settings;
 mod target;
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -16,9 +17,8 @@ use infergate_core::process::this_program;
 use infergate_core::progress::Progress;
 
 use super::load_gate::usual_baseline;
-use super::machine_lock::{self, Kind};
 use super::outputs::{Kept, Written, code_of};
-use super::{output, outputs, pages, progress};
+use super::{machine_lock, output, outputs, pages, progress};
 use crate::machine::{self, probes};
 use drawer::{Stage, drawn};
 use infergate_judge::load::judge_with;
@@ -61,8 +61,8 @@ pub fn run(options: &Load) -> Result<i32> {
     let wants_verdict =
         has_targets || options.keys.has("require_baseline") || baseline.is_some() || options.json.is_some();
     // Shards of one load may run on one machine.
-    let kind = if options.shards.start_at.is_some() { Kind::Shared } else { Kind::Alone };
-    let _lock = machine_lock::take(&options.wait, kind)?;
+    let lock = if options.shards.start_at.is_some() { File::try_lock_shared } else { File::try_lock };
+    let _lock = machine_lock::take_by(&options.wait, lock)?;
     let mut target = target::open(options, &named)?;
     let settings = Settings::from(options, config.measured.seed, named.len(), target.as_ref())?;
     let out = options.out.clone().unwrap_or_else(|| config.measured.target_folder().join("load.json"));
@@ -310,7 +310,7 @@ impl Run<'_> {
     /// Looks what the hardware gives, where the engine says what of it a step needs.
     fn probe(&mut self) -> Result<()> {
         let [TargetRecord::Local { threads, cost: Some(_), .. }] = self.receipt.targets[..] else { return Ok(()) };
-        let probed = probes::in_process(&this_program()?, threads);
+        let probed = probes::in_process(&this_program()?, threads, progress::cancelled());
         // Who ends the run wants what there was before.
         if !progress::is_cancelled() {
             let probed = probed?;

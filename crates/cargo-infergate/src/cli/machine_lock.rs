@@ -23,18 +23,16 @@ pub struct Wait {
     no_wait: bool,
 }
 
-/// Who else may have a lock.
-#[derive(Clone, Copy)]
-pub enum Kind {
-    /// Nobody.
-    Alone,
-    /// Others that share it.
-    Shared,
+/// How a file is locked: alone, or shared.
+type TryLock = fn(&File) -> Result<(), TryLockError>;
+
+/// Waits until no other command measures on this machine, unless `--no-wait` was given. While the file is open no other command does.
+pub fn take(wait: &Wait) -> Result<Option<File>> {
+    take_by(wait, File::try_lock)
 }
 
-/// Waits until no other command measures on this machine, unless `--no-wait` was given. While the file is open no other command does, but
-/// for those that share it.
-pub fn take(wait: &Wait, kind: Kind) -> Result<Option<File>> {
+/// As [`take`]; commands that take it by [`File::try_lock_shared`] measure at the same time.
+pub fn take_by(wait: &Wait, lock: TryLock) -> Result<Option<File>> {
     // Whoever ended the run before anything was measured is not to wait for it.
     progress::ensure_not_cancelled()?;
     if wait.no_wait {
@@ -50,19 +48,15 @@ pub fn take(wait: &Wait, kind: Kind) -> Result<Option<File>> {
         }
     };
     let message = "waiting: another infergate command measures on this machine; --no-wait measures at the same time";
-    wait_for(&file, kind, message)?;
+    wait_for(&file, lock, message)?;
     Ok(Some(file))
 }
 
 /// Locks `file` until it is closed. Where another process has it, says `message` once and waits. A file system without locks counts as free.
-pub fn wait_for(file: &File, kind: Kind, message: &str) -> Result<()> {
+pub fn wait_for(file: &File, lock: TryLock, message: &str) -> Result<()> {
     let mut is_announced = false;
     loop {
-        let locked = match kind {
-            Kind::Alone => file.try_lock(),
-            Kind::Shared => file.try_lock_shared(),
-        };
-        if !matches!(locked, Err(TryLockError::WouldBlock)) {
+        if !matches!(lock(file), Err(TryLockError::WouldBlock)) {
             return Ok(());
         }
         progress::ensure_not_cancelled()?;

@@ -12,7 +12,7 @@ use infergate_core::worker::{Timeouts, WorkerError};
 
 use self::looks::{Seen, look_again};
 use super::flags::{self, Keys, TakesKeys, Workers};
-use super::machine_lock::{self, Kind, Wait};
+use super::machine_lock::{self, Wait};
 use super::outputs::{Kept, Written};
 use super::{bench_target, output, outputs, pages, preflight, progress};
 use crate::config::{self, Config};
@@ -62,7 +62,7 @@ pub fn run(options: &Memory) -> Result<i32> {
     let out = out.clone().unwrap_or_else(|| config.measured.target_folder().join("memory.json"));
     outputs::fresh(&out)?;
     preflight::check(&config)?;
-    let _lock = machine_lock::take(wait, Kind::Alone)?;
+    let _lock = machine_lock::take(wait)?;
     let worker = match bench_target::memory_worker(&config.wanted(), worker.clone())? {
         Some(worker) => worker,
         // A timed worker is not counted, and its resident set shows all the same.

@@ -96,7 +96,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         let edited = |revision| Edited::between(here, revision, None).ok();
         Explaining::new(flags.explain.clone(), revision.and_then(edited))
     });
-    let policy = Policy { allow_output_change: flags.allow_output_change, ..config.policy.clone() };
+    config.policy.allow_output_change = flags.allow_output_change;
     let mut lost = built_bench::Lost::default();
     let built_benches = built_bench::of_benches(gate, &settings, (&benches, &trees), &mut lost)?;
     let (mut receipts, count, mut is_cut) = (Vec::new(), built_benches.len(), false);
@@ -110,7 +110,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         };
         // What one bench target leaves is for those behind it.
         let budget = left.map(|left| left.mul_f64(shares[at] / shares[at..].iter().sum::<f64>()));
-        let receipt = match built_bench.measure(&policy, &place, budget, explaining.as_ref()) {
+        let receipt = match built_bench.measure(&place, budget, explaining.as_ref()) {
             Ok(receipt) => receipt,
             Err(_) if progress::is_cancelled() && !receipts.is_empty() => {
                 is_cut = true;
@@ -148,7 +148,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         output::print_verdict(&paired::quick(&receipt, &quick_estimates(&receipt)));
         return Ok(if receipt.partial { Outcome::Partial.exit_code() } else { 0 });
     }
-    conclude(gate, receipt, &policy, Some(&out))
+    conclude(gate, receipt, &settings.config.policy, Some(&out))
 }
 
 /// `gate --receipt`: judges what was measured before, the shares of one suite together, by the settings that it was measured by:

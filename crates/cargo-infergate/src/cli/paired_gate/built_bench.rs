@@ -22,7 +22,6 @@ use infergate_build::sources::Sources;
 use infergate_build::trees::Trees;
 use infergate_core::case::{Case, Phase, choose_benches};
 use infergate_core::worker::{Client, Timeouts, WorkerError};
-use infergate_judge::paired::Policy;
 use infergate_load::plan::shard::Shard;
 use infergate_receipts::{PairedReceipt, clause};
 
@@ -250,7 +249,6 @@ impl BuiltBench {
     /// As [`measure`].
     pub fn measure(
         self,
-        policy: &Policy,
         place: &Path,
         budget: Option<Duration>,
         explaining: Option<&Explaining>,
@@ -294,9 +292,9 @@ impl BuiltBench {
         if let Some(explaining) = explaining {
             kept.keep(&receipt);
             if let Some((base, head)) = programs.filter(|_| !receipt.partial) {
-                allocated::attach(&mut receipt, policy, &request, (&base, &head));
+                allocated::attach(&mut receipt, &config.policy, &request, (&base, &head));
             }
-            explain::attach(&mut receipt, policy, &request, changed.as_ref(), explaining);
+            explain::attach(&mut receipt, &config.policy, &request, changed.as_ref(), explaining);
         }
         receipt.took.explaining_ns = begun.elapsed().as_nanos() as u64;
         Ok(receipt)
