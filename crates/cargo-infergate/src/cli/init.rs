@@ -56,7 +56,11 @@ pub fn run(options: &Init) -> Result<i32> {
     let plan = plan(&current_folder()?, options)?;
     output::report(&plan.text(options.dry_run));
     if !options.dry_run {
-        write(&plan.files)?;
+        // Each can be written before the first is. What names the others comes last, so that a run that ends between two of them leaves a
+        // package that builds, and once more adds what is missing.
+        let changed = plan.files.iter().rev().filter(|file| !file.added.is_empty());
+        changed.clone().try_for_each(|file| ensure_writable(&file.place))?;
+        changed.into_iter().try_for_each(|file| write_text(&file.place, &file.text))?;
     }
     Ok(0)
 }
@@ -235,12 +239,4 @@ fn add_ci(wanted: &[CiFile], root: &Path, (below, branch): (&str, &str), plan: &
         }
     }
     Ok(())
-}
-
-/// Each can be written before the first is. What names the others comes last, so that a run that ends between two of them leaves a
-/// package that builds, and once more adds what is missing.
-fn write(files: &[File]) -> Result<()> {
-    let changed = files.iter().rev().filter(|file| !file.added.is_empty());
-    changed.clone().try_for_each(|file| ensure_writable(&file.place))?;
-    changed.into_iter().try_for_each(|file| write_text(&file.place, &file.text))
 }

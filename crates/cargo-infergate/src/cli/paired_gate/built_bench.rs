@@ -119,7 +119,11 @@ pub fn of_benches(
     }
     // Before anything is timed: later the working tree may hold something else.
     for built_bench in &mut built_benches {
-        built_bench.build_counting();
+        let (begun, request) = (Instant::now(), &built_bench.request);
+        if built_bench.memory_runs > 0 && !request.quick && !request.is_same_code() {
+            built_bench.counting = bench_counters::build(&built_bench.sources, request);
+        }
+        built_bench.builds_ns += begun.elapsed().as_nanos() as u64;
         progress::ensure_not_cancelled()?;
     }
     Ok(built_benches)
@@ -232,15 +236,6 @@ impl BuiltBench {
             builds_ns: begun.elapsed().as_nanos() as u64,
             _trees: trees,
         })
-    }
-
-    /// Builds its benches as they count their heap, where that is asked for.
-    fn build_counting(&mut self) {
-        let begun = Instant::now();
-        if self.memory_runs > 0 && !self.request.quick && !self.request.is_same_code() {
-            self.counting = bench_counters::build(&self.sources, &self.request);
-        }
-        self.builds_ns += begun.elapsed().as_nanos() as u64;
     }
 
     /// Measures it until every case is settled or `budget` ends, and counts what it counts. What there is so far is kept at `place`.
