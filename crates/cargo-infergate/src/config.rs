@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _, value_parser};
 use infergate_core::case::Case;
 use infergate_core::config::{
@@ -252,7 +252,7 @@ pub struct ServerConfig {
     pub check_output: bool,
     /// With gate --server: time so many users at once; default: one request at a time
     #[arg(id = "server.users", long, visible_alias = "users")]
-    #[arg(value_parser = value_parser!(u32).range(1..=10_000))]
+    #[arg(value_parser = up_to(10_000))]
     pub users: Option<u32>,
     /// Seconds of a window of load; default: at least 10, by how long requests take
     #[arg(id = "server.window_s", long, value_parser = within(0.05..=600.0))]
@@ -279,6 +279,11 @@ pub fn within(range: RangeInclusive<f64>) -> impl Fn(&str) -> Result<f64> + Clon
         let number = text.parse().ok().filter(|number| range.contains(number));
         number.with_context(|| format!("give a number from {} to {}", range.start(), range.end()))
     }
+}
+
+/// A number from 1 up to `most`.
+pub fn up_to(most: u32) -> RangedI64ValueParser<u32> {
+    value_parser!(u32).range(1..=i64::from(most))
 }
 
 /// A ratio, also as the percentage above 1: 1.05 or 5%. Whoever writes 5 means 5 %, and a gate with a limit of five times as slow would

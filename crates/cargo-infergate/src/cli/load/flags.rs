@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, Args, Subcommand, ValueHint, value_parser};
 
 use crate::cli::flags::{self, Keys, TakesKeys};
 use crate::cli::machine_lock::Wait;
-use crate::config::{self, JUDGING, duration, one_of, within};
+use crate::config::{self, JUDGING, duration, one_of, up_to, within};
 use infergate_core::load::Spacing;
 use infergate_load::api::body::Api;
 use infergate_load::client::stream::Http;
@@ -54,7 +54,7 @@ pub struct Load {
     #[arg(long, help_heading = LOCAL)]
     pub worker: Option<PathBuf>,
     /// Requests that an open loop has room for at once; a closed one has room for each user
-    #[arg(long, help_heading = LOCAL, default_value = "8", value_parser = value_parser!(u32).range(1..=4096))]
+    #[arg(long, help_heading = LOCAL, default_value = "8", value_parser = up_to(4096))]
     pub slots: u32,
     /// Load baseline to judge the run by [default: the one of this machine class and model, where there is one]
     // Before the keys below its heading.
@@ -136,7 +136,7 @@ pub struct Target {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub connect_timeout: Duration,
     /// Attempts of a request where the server says 429 or 5xx; a Retry-After in seconds is kept to, and the wait counts; one beyond --timeout is not begun
-    #[arg(long, default_value = "3", value_parser = value_parser!(u32).range(1..=100))]
+    #[arg(long, default_value = "3", value_parser = up_to(100))]
     pub attempts: u32,
 }
 
@@ -147,7 +147,7 @@ pub struct Target {
 pub struct Levels {
     /// Closed loop: so many users, each with one request in flight, one level after the other
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', action = ArgAction::Set, default_value = "1,2,4,8,16,32")]
-    #[arg(value_parser = value_parser!(u32).range(1..=i64::from(MAX_USERS)))]
+    #[arg(value_parser = up_to(MAX_USERS))]
     pub users: Vec<u32>,
     /// Open loop in place of users: so many requests a second; latency counts from the scheduled start
     #[arg(long, value_name = "R,R,...", value_delimiter = ',', action = ArgAction::Set, value_parser = within(1e-6..=1e6))]
@@ -161,7 +161,7 @@ pub struct Levels {
     #[arg(value_parser = percentile_limit)]
     pub until_slo: Vec<Limit>,
     /// The most users to search up to
-    #[arg(long, default_value = "512", value_parser = value_parser!(u32).range(1..=i64::from(MAX_USERS)))]
+    #[arg(long, default_value = "512", value_parser = up_to(MAX_USERS))]
     pub max_users: u32,
     /// Goodput: requests a second that meet all of these, for example ttft=500ms,tpot=50ms,e2e=10s
     #[arg(long, value_name = "LIMIT,...", value_delimiter = ',', action = ArgAction::Set, value_parser = request_limit)]
@@ -191,20 +191,20 @@ pub struct Prompts {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub scenario: Vec<String>,
     /// One plain scenario in their place: tokens of a prompt
-    #[arg(long, value_parser = value_parser!(u32).range(1..=i64::from(MAX_TOKENS)))]
+    #[arg(long, value_parser = up_to(MAX_TOKENS))]
     #[arg(requires = "output_tokens", conflicts_with = "scenario")]
     pub input_tokens: Option<u32>,
     /// Tokens of an answer, beside --input-tokens
-    #[arg(long, value_parser = value_parser!(u32).range(1..=i64::from(MAX_TOKENS)), requires = "input_tokens")]
+    #[arg(long, value_parser = up_to(MAX_TOKENS), requires = "input_tokens")]
     pub output_tokens: Option<u32>,
     /// Requests of a conversation, beside --input-tokens; each begins with the prompt before it
-    #[arg(long, value_parser = value_parser!(u32).range(1..=i64::from(MAX_TURNS)), requires = "input_tokens")]
+    #[arg(long, value_parser = up_to(MAX_TURNS), requires = "input_tokens")]
     pub turns: Option<u32>,
     /// Prompts from JSON lines, {"prompt": "...", "output_tokens": 64} each, in place of made-up ones
     #[arg(long)]
     pub dataset: Option<PathBuf>,
     /// The model's context: scenarios beyond it are made smaller
-    #[arg(long, value_parser = value_parser!(u32).range(1..=i64::from(MAX_TOKENS)))]
+    #[arg(long, value_parser = up_to(MAX_TOKENS))]
     pub context: Option<u32>,
     /// Tokens at the start that all prompts share, where a prefix cache is what is to be measured
     #[arg(long, default_value = "0", value_parser = value_parser!(u32).range(0..=i64::from(MAX_TOKENS)))]
