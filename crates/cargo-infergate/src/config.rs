@@ -339,6 +339,7 @@ pub fn with_value_name(arg: Arg) -> Arg {
         (TypeId::of::<u32>(), "N"),
         (TypeId::of::<u64>(), "N"),
         (TypeId::of::<usize>(), "N"),
+        (TypeId::of::<Duration>(), "TIME"),
     ];
     let value = arg.get_value_parser().type_id();
     match names.iter().find(|(known, _)| is_unnamed && value == *known) {

@@ -61,7 +61,7 @@ pub struct Bisect {
     #[command(flatten)]
     wait: Wait,
     /// Measure each step for at most this long: 90s, 5m (builds not counted)
-    #[arg(long, value_name = "TIME", value_parser = config::duration)]
+    #[arg(long, value_parser = config::duration)]
     budget: Option<Duration>,
     #[command(flatten)]
     keys: Keys<Self>,

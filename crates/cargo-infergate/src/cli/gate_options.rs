@@ -85,7 +85,7 @@ pub struct Paired {
     #[arg(long, requires = "base_bin")]
     pub head_bin: Option<PathBuf>,
     /// Time both sides for at most this long: 90s, 5m, 1h. Builds, counting, the memory phase and explaining come on top
-    #[arg(long, value_name = "TIME", requires = PAIRED, value_parser = config::duration)]
+    #[arg(long, requires = PAIRED, value_parser = config::duration)]
     pub budget: Option<Duration>,
     /// Measure a few blocks only and say what they show: no verdict, exit code 0
     #[arg(long, requires = PAIRED, conflicts_with_all = ["json", "report", "budget", "shard"])]

@@ -130,10 +130,10 @@ pub struct Target {
     #[arg(long, value_name = "[NAME=]IN,OUT")]
     pub price: Vec<String>,
     /// Time limit of a whole request, retries included
-    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = duration)]
+    #[arg(long, default_value = "300s", value_parser = duration)]
     pub timeout: Duration,
     /// Time limit of a connection
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long, default_value = "10s", value_parser = duration)]
     pub connect_timeout: Duration,
     /// Attempts of a request where the server says 429 or 5xx; a Retry-After in seconds is kept to, and the wait counts; one beyond --timeout is not begun
     #[arg(long, default_value = "3", value_parser = up_to(100))]
@@ -172,13 +172,13 @@ pub struct Levels {
     #[arg(long, value_parser = value_parser!(u64).range(1..=1_000_000), conflicts_with = "duration")]
     pub requests: Option<u64>,
     /// Measured are the requests that start within this time, behind ramp and warm-up; more are sent until the last one has ended
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_parser = duration)]
     pub duration: Option<Duration>,
     /// Requests of each user (of the schedule in an open loop) that end before measured ones start [default: 1 for each target]
     #[arg(long, value_parser = value_parser!(u64).range(0..=1_000_000))]
     pub warm_up: Option<u64>,
     /// Before the measured requests: users begin one after the other over this time, or the rate rises from 0
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_parser = duration)]
     pub ramp: Option<Duration>,
 }
 
