@@ -15,7 +15,7 @@ const USUAL_NAME: &str = "cargo xtask";
 
 static NAME: OnceLock<&str> = OnceLock::new();
 
-/// A part of a report was not taken by a full disk.
+/// A part of a report, or a file, could not be written.
 static IS_LOST: AtomicBool = AtomicBool::new(false);
 
 /// `--quiet`.
@@ -107,9 +107,14 @@ fn print(stdout: &mut dyn Write, text: &str) {
     if let Err(error) = written
         && error.kind() != std::io::ErrorKind::BrokenPipe
     {
-        IS_LOST.store(true, Ordering::Relaxed);
-        self::error(&anyhow::Error::new(error).context("stdout: cannot be written"));
+        lost(&anyhow::Error::new(error).context("stdout: cannot be written"));
     }
+}
+
+/// Says why something that was asked for is not written. That stops nothing else, and is no success.
+pub fn lost(error: &anyhow::Error) {
+    IS_LOST.store(true, Ordering::Relaxed);
+    self::error(error);
 }
 
 /// The exit code of a command whose own is `code`. One that fails fails by its own reason.

@@ -7,7 +7,7 @@ use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys, Workers};
 use super::machine_lock::{self, Wait};
-use super::outputs::{Kept, Written, code_of};
+use super::outputs::{Kept, code_of};
 use super::{bench_target, memory, output, outputs, pages, preflight, progress};
 use crate::config::Config;
 use crate::suite::{self, SuiteRequest};
@@ -50,10 +50,9 @@ pub fn run(options: &Bench) -> Result<i32> {
     let Bench { out, json, wait, keep_text, keys, workers } = options;
     let (receipt, out) = measure(&keys.config()?, out.as_deref(), workers, wait, *keep_text, 0)?;
     output::report(&terminal::report(&Inputs { head: Some(receipt.clone()), ..pages::inputs() }));
-    let mut written = Written::default();
-    written.receipt(&out, &receipt, receipt.partial);
-    written.json(json.as_deref(), &receipt);
-    Ok(written.code(code_of(receipt.partial, &receipt.invalid)))
+    outputs::receipt(&out, &receipt, receipt.partial);
+    outputs::json(json.as_deref(), &receipt);
+    Ok(code_of(receipt.partial, &receipt.invalid))
 }
 
 /// Builds the bench targets, runs the suite, counts, and follows `memory_runs` runs. Gives the receipt, whole or partial, and where the

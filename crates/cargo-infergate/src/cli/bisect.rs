@@ -15,8 +15,7 @@ use clap::{Arg, ArgAction, Args};
 use super::explain::{self, Explaining};
 use super::flags::{self, Keys, TakesKeys};
 use super::machine_lock::{self, Wait};
-use super::outputs::Written;
-use super::{output, paired_gate, preflight, progress, same_code};
+use super::{output, outputs, paired_gate, preflight, progress, same_code};
 use crate::config::{self, Config};
 use crate::paired::{PairedRequest, Program};
 use infergate_build::edited::Edited;
@@ -107,9 +106,8 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     let schema = BISECTION_SCHEMA;
     let found = Bisection { schema, case: case.id(), searched, end, steps, confirmed, explained };
     output::print_verdict(&bisection(&found));
-    let mut written = Written::default();
-    written.json(flags.json.as_deref(), &found);
-    Ok(written.code(code))
+    outputs::json(flags.json.as_deref(), &found);
+    Ok(code)
 }
 
 /// A case of ours, or else a criterion bench. What begins like a case of ours and is none is a slip; a bench of such a name

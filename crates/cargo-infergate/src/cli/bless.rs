@@ -10,8 +10,7 @@ use serde::Serialize;
 
 use super::flags::{self, Keys, TakesKeys, Workers};
 use super::machine_lock::{self, Wait};
-use super::outputs::Written;
-use super::{bench, load_gate, output, preflight};
+use super::{bench, load_gate, output, outputs, preflight};
 use crate::config::Config;
 use crate::machine;
 use infergate_judge::Policy;
@@ -62,9 +61,8 @@ pub fn run(options: &Bless) -> Result<i32> {
         && load_gate::is_load(first)?
     {
         let receipts = given.iter().map(|path| read(path)).collect::<Result<Vec<LoadReceipt>>>()?;
-        return add(options, &config, receipts, Written::default());
+        return add(options, &config, receipts);
     }
-    let mut written = Written::default();
     let receipts: Vec<Receipt> = match given.is_empty() {
         false => given.iter().map(|path| read(path)).collect::<Result<_>>()?,
         true => {
@@ -73,11 +71,11 @@ pub fn run(options: &Bless) -> Result<i32> {
                 ensure_writable(&config.baselines.join(machine::detect().class).join("baseline.json"))?;
             }
             let (receipt, out) = bench::measure(&config, out.as_deref(), workers, wait, false, 0)?;
-            written.receipt(&out, &receipt, receipt.partial);
+            outputs::receipt(&out, &receipt, receipt.partial);
             vec![receipt]
         }
     };
-    add(options, &config, receipts, written)
+    add(options, &config, receipts)
 }
 
 /// A run that can become a session of a baseline.
@@ -162,7 +160,7 @@ impl Blessable for LoadReceipt {
 }
 
 /// Adds each run to its baseline and shows what that changes; then writes the baselines, unless this is a dry run.
-fn add<R: Blessable>(options: &Bless, config: &Config, mut receipts: Vec<R>, mut written: Written) -> Result<i32> {
+fn add<R: Blessable>(options: &Bless, config: &Config, mut receipts: Vec<R>) -> Result<i32> {
     receipts.sort_by(|a, b| a.created().cmp(b.created()));
     let _alone = alone(options, &config.baselines)?;
     let mut refreshed: BTreeMap<PathBuf, R::Baseline> = BTreeMap::new();
@@ -184,13 +182,13 @@ fn add<R: Blessable>(options: &Bless, config: &Config, mut receipts: Vec<R>, mut
         output::say("dry run: no baseline was written");
     } else {
         for (path, baseline) in &refreshed {
-            written.json(Some(path), baseline);
+            outputs::json(Some(path), baseline);
         }
     }
     if let Some(last) = refreshed.values().last() {
-        written.json(options.json.as_deref(), last);
+        outputs::json(options.json.as_deref(), last);
     }
-    Ok(written.code(0))
+    Ok(0)
 }
 
 /// From before the baselines are read until they are written no other command may do the same, or one of two sessions would be

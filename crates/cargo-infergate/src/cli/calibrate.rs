@@ -7,8 +7,7 @@ use clap::{Arg, Args, ValueHint};
 
 use super::flags::{self, Keys, TakesKeys};
 use super::machine_lock::{self, Wait};
-use super::outputs::Written;
-use super::{output, paired_gate, preflight, progress};
+use super::{output, outputs, paired_gate, preflight, progress};
 use crate::config::Config;
 use crate::machine;
 use crate::paired::{Alike, PairedRequest, PairedRun, Program};
@@ -103,9 +102,8 @@ pub fn run(options: &Calibrate) -> Result<i32> {
     let summary = summarise(&session.calibration);
     output::report(&calibration::text(&session.calibration, &summary));
     output::line(&format!("calibration: {}", out.display()));
-    let mut written = Written::default();
-    written.json(options.json.as_deref(), &summary);
-    Ok(written.code(code))
+    outputs::json(options.json.as_deref(), &summary);
+    Ok(code)
 }
 
 /// What is measured against itself, and against another build of the same.

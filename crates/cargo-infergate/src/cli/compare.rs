@@ -6,7 +6,6 @@ use anyhow::Result;
 use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
-use super::outputs::Written;
 use super::{load_gate, output, pages};
 use crate::config::Judging;
 use infergate_judge::compare;
@@ -54,5 +53,5 @@ pub fn run(options: &Compare) -> Result<i32> {
     };
     output::print_verdict(&terminal::verdict(&subject, &verdict, ""));
     let inputs = Inputs { verdict: Some(verdict), ..pages::inputs() };
-    Ok(pages::conclude(&inputs, json.as_deref(), None, Written::default()))
+    Ok(pages::conclude(&inputs, json.as_deref(), None))
 }

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use super::output;
-use super::outputs::Written;
+use super::{output, outputs};
 use crate::machine::{self, doctor};
 use infergate_receipts::{CHECKUP_SCHEMA, Checkup};
 use infergate_report::checkup;
@@ -24,7 +23,6 @@ pub struct Doctor {
 pub fn run(options: &Doctor) -> Result<i32> {
     let checkup = Checkup { schema: CHECKUP_SCHEMA, machine: machine::detect(), findings: doctor::examine() };
     output::report(&checkup::text(&checkup));
-    let mut written = Written::default();
-    written.json(options.json.as_deref(), &checkup);
-    Ok(written.code(0))
+    outputs::json(options.json.as_deref(), &checkup);
+    Ok(0)
 }

@@ -5,8 +5,7 @@ use std::fs::File;
 use anyhow::{Result, ensure};
 
 use super::gate_options::Gate;
-use super::outputs::Written;
-use super::{bench, flags, load_gate, machine_lock, output, pages, paired_gate, preflight, progress};
+use super::{bench, flags, load_gate, machine_lock, output, outputs, pages, paired_gate, preflight, progress};
 use crate::config::Config;
 use infergate_receipts::{Baseline, PAIRED_SCHEMA, Receipt, read, schema_of};
 use infergate_report::inputs::Inputs;
@@ -54,21 +53,20 @@ pub fn run(options: &Gate) -> Result<i32> {
     };
     let baselines = find_baselines(&config, &receipt)?;
     let baseline = nearest(&baselines, &receipt);
-    let mut written = Written::default();
     let judged = infergate_judge::judge(&receipt, baseline, &config.policy);
     if let (Err(_), Some(out)) = (&judged, &out) {
         // What was measured is not lost for a baseline of something else.
-        written.receipt(out, &receipt, receipt.partial);
+        outputs::receipt(out, &receipt, receipt.partial);
     }
     let mut verdict = judged?;
     verdict.notes.extend(infergate_judge::shares(&verdict, &receipt, &baselines));
     output::print_verdict(&terminal::verdict(&words::subject::subject(&receipt), &verdict, ""));
     if let Some(out) = out {
-        written.receipt(&out, &receipt, receipt.partial);
+        outputs::receipt(&out, &receipt, receipt.partial);
     }
     let base = baseline.and_then(|baseline| infergate_judge::newest_session(baseline).ok());
     let inputs = Inputs { base, head: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
-    Ok(pages::conclude(&inputs, options.json.as_deref(), options.report.as_deref(), written))
+    Ok(pages::conclude(&inputs, options.json.as_deref(), options.report.as_deref()))
 }
 
 fn newest(baseline: &Baseline) -> Option<&str> {

@@ -17,7 +17,7 @@ use infergate_core::process::this_program;
 use infergate_core::progress::Progress;
 
 use super::load_gate::usual_baseline;
-use super::outputs::{Kept, Written, code_of};
+use super::outputs::{Kept, code_of};
 use super::{machine_lock, output, outputs, pages, progress};
 use crate::machine::{self, probes};
 use drawer::{Stage, drawn};
@@ -100,8 +100,7 @@ pub fn run(options: &Load) -> Result<i32> {
     receipt.notes.extend(repeats::warnings(&receipt));
     receipt.partial = progress::is_cancelled();
     receipt.invalid = judge::reasons(&receipt);
-    let mut written = Written::default();
-    let is_kept = written.note(write_json(&out, &receipt));
+    let is_kept = outputs::is_written(write_json(&out, &receipt));
     let code = code_of(receipt.partial, &receipt.invalid);
     let fails = receipt.summaries().iter().any(|level| level.failed_share() >= Some(MANY_FAIL));
     let is_judgeable = code == 0 && receipt.shards.is_empty() && settings.search_up_to.is_none();
@@ -119,9 +118,9 @@ pub fn run(options: &Load) -> Result<i32> {
         output::line(&format!("receipt: {}", out.display()));
     }
     if !is_judged {
-        return Ok(written.code(code));
+        return Ok(code);
     }
-    Ok(pages::conclude(&inputs, options.json.as_deref(), None, written))
+    Ok(pages::conclude(&inputs, options.json.as_deref(), None))
 }
 
 /// `load merge`: reads, merges, keeps, prints what the whole load says.
@@ -131,10 +130,9 @@ fn merge_shards(options: &Merge) -> Result<i32> {
     let receipt = merge(receipts.iter().map(read).collect::<Result<_>>()?)?;
     let code = code_of(receipt.partial, &receipt.invalid);
     show(&Inputs { load: Some(receipt.clone()), ..pages::inputs() }, code != 0);
-    let mut written = Written::default();
-    written.receipt(out, &receipt, false);
-    written.json(json.as_deref(), &receipt);
-    Ok(written.code(code))
+    outputs::receipt(out, &receipt, false);
+    outputs::json(json.as_deref(), &receipt);
+    Ok(code)
 }
 
 /// Prints what was measured; with `--quiet` what was decided alone.

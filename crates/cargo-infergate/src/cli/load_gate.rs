@@ -5,7 +5,6 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 
 use super::flags::Keys;
-use super::outputs::Written;
 use super::{flags, output, pages};
 use crate::config::Config;
 use infergate_judge::load::{compare as compare_runs, judge};
@@ -40,7 +39,7 @@ fn conclude(receipt: LoadReceipt, verdict: Verdict, json: Option<&Path>, folder:
     let measured = Inputs { load: Some(receipt), ..pages::inputs() };
     output::print_verdict(&terminal::verdict(&topics::subject(&measured), &verdict, ""));
     let inputs = Inputs { verdict: Some(verdict), ..measured };
-    pages::conclude(&inputs, json, folder, Written::default())
+    pages::conclude(&inputs, json, folder)
 }
 
 /// The baseline at the usual place, where there is one.

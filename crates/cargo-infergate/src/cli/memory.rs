@@ -13,7 +13,7 @@ use infergate_core::worker::{Timeouts, WorkerError};
 use self::looks::{Seen, look_again};
 use super::flags::{self, Keys, TakesKeys, Workers};
 use super::machine_lock::{self, Wait};
-use super::outputs::{Kept, Written};
+use super::outputs::Kept;
 use super::{bench_target, output, outputs, pages, preflight, progress};
 use crate::config::{self, Config};
 use crate::paired::Program;
@@ -72,9 +72,8 @@ pub fn run(options: &Memory) -> Result<i32> {
     let verdict = Verdict::of(judge(&receipt.memory), Vec::new());
     let inputs = Inputs { memory: Some(receipt.clone()), verdict: Some(verdict), ..pages::inputs() };
     output::print_verdict(&terminal::report(&inputs));
-    let mut written = Written::default();
-    written.receipt(&out, &receipt, receipt.memory.partial);
-    Ok(pages::conclude(&inputs, json.as_deref(), None, written))
+    outputs::receipt(&out, &receipt, receipt.memory.partial);
+    Ok(pages::conclude(&inputs, json.as_deref(), None))
 }
 
 /// Who is followed beside the workers that are timed.

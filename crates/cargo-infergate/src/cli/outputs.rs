@@ -92,40 +92,24 @@ pub fn code_of(partial: bool, invalid: &[String]) -> i32 {
     if partial || !invalid.is_empty() { Outcome::Partial.exit_code() } else { Outcome::Pass.exit_code() }
 }
 
-/// What a command writes after it has printed its result: one file that cannot be written stops no other, and is no success.
-#[derive(Default)]
-pub struct Written {
-    failed: bool,
+/// Whether a file that was asked for is written; says why it is not. One that cannot be written stops no other, and is no success.
+pub fn is_written(outcome: Result<()>) -> bool {
+    outcome.inspect_err(output::lost).is_ok()
 }
 
-impl Written {
-    /// Takes note of how it went, and says so where it failed. Whether it is written.
-    pub fn note(&mut self, outcome: Result<()>) -> bool {
-        let Err(error) = outcome else { return true };
-        output::error(&error);
-        self.failed = true;
-        false
+/// Writes a receipt, and says where it is.
+pub fn receipt<T: Serialize>(path: &Path, receipt: &T, is_partial: bool) {
+    if is_written(write_json(path, receipt)) {
+        let kept = if is_partial { "interrupted; what was measured is kept in" } else { "receipt:" };
+        output::line(&format!("{kept} {}", path.display()));
     }
+}
 
-    /// Writes a receipt, and says where it is.
-    pub fn receipt<T: Serialize>(&mut self, path: &Path, receipt: &T, is_partial: bool) {
-        if self.note(write_json(path, receipt)) {
-            let kept = if is_partial { "interrupted; what was measured is kept in" } else { "receipt:" };
-            output::line(&format!("{kept} {}", path.display()));
-        }
-    }
-
-    /// Writes JSON where it was asked for, if it was: to stdout where `path` is `-`.
-    pub fn json<T: Serialize>(&mut self, path: Option<&Path>, document: &T) {
-        let Some(path) = path else { return };
-        self.note(match output::is_stdout(path) {
-            true => to_json(document).map(|text| output::json(&text)),
-            false => write_json(path, document),
-        });
-    }
-
-    /// The exit code of a result whose own is `code`. One that fails fails by its own reason.
-    pub fn code(&self, code: i32) -> i32 {
-        if self.failed && code == Outcome::Pass.exit_code() { Outcome::Failed.exit_code() } else { code }
-    }
+/// Writes JSON where it was asked for, if it was: to stdout where `path` is `-`.
+pub fn json<T: Serialize>(path: Option<&Path>, document: &T) {
+    let Some(path) = path else { return };
+    is_written(match output::is_stdout(path) {
+        true => to_json(document).map(|text| output::json(&text)),
+        false => write_json(path, document),
+    });
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 
-use super::outputs::Written;
 use super::{output, outputs};
 use infergate_receipts::write_text;
 use infergate_report::export::{EXPORTERS, File, chosen};
@@ -42,15 +41,15 @@ fn links() -> Option<Links> {
 
 /// Writes the verdict of `inputs` to `json`, with what its comment says, and the usual report into `folder`, each where it is wanted.
 /// Gives the exit code.
-pub fn conclude(inputs: &Inputs, json: Option<&Path>, folder: Option<&Path>, mut written: Written) -> i32 {
-    let Some(verdict) = &inputs.verdict else { return written.code(0) };
+pub fn conclude(inputs: &Inputs, json: Option<&Path>, folder: Option<&Path>) -> i32 {
+    let Some(verdict) = &inputs.verdict else { return 0 };
     if json.is_some() {
-        written.json(json, &verdict_file(verdict, inputs));
+        outputs::json(json, &verdict_file(verdict, inputs));
     }
     if let Some(folder) = folder {
-        written.note(write(folder, inputs, &[], &[]));
+        outputs::is_written(write(folder, inputs, &[], &[]));
     }
-    written.code(verdict.exit_code)
+    verdict.exit_code
 }
 
 /// Writes the files of these formats, each as a whole.

@@ -10,7 +10,6 @@ use anyhow::{Context, Result, bail};
 
 use super::explain::Explaining;
 use super::gate_options::Gate;
-use super::outputs::Written;
 use super::settings_policy::GateSettings;
 use super::{bench_choice, explain, git, launched_workers, output, outputs, pages, preflight, progress};
 use crate::config::Config;
@@ -172,18 +171,15 @@ fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &Policy, out: Option<&P
     let verdict = judge(&receipt, policy);
     // Before anything is written, which may fail.
     output::print_verdict(&paired::verdict(&receipt, &verdict));
-    if out.is_some() {
+    if let Some(out) = out {
         output::line(&paired::took(&receipt.took));
-    }
-    let mut written = Written::default();
-    if let Some(out) = out
-        && written
-            .note(fit_to_upload(receipt.clone(), MOST_UPLOADED_BYTES).and_then(|receipt| write_json(out, &receipt)))
-    {
-        output::line(&format!("receipt: {}", out.display()));
+        let kept = fit_to_upload(receipt.clone(), MOST_UPLOADED_BYTES).and_then(|receipt| write_json(out, &receipt));
+        if outputs::is_written(kept) {
+            output::line(&format!("receipt: {}", out.display()));
+        }
     }
     let inputs = Inputs { paired: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
-    Ok(pages::conclude(&inputs, gate.json.as_deref(), gate.report.as_deref(), written))
+    Ok(pages::conclude(&inputs, gate.json.as_deref(), gate.report.as_deref()))
 }
 
 /// What `config` says of a comparison of these two.

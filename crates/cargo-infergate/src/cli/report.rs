@@ -7,9 +7,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Arg, Args, ValueHint};
 
 use super::flags::{self, Keys, TakesKeys};
-use super::outputs::Written;
-use super::pages;
 use super::paired_gate::find_calibration;
+use super::{outputs, pages};
 use crate::config::Config;
 use infergate_core::config::Config as Measured;
 use infergate_core::sha256;
@@ -85,14 +84,13 @@ pub fn run(options: &Report) -> Result<i32> {
     if *show_prompt {
         inputs.prompt_text = Some(prompt_text(&inputs, &config.measured)?);
     }
-    let mut written = Written::default();
     if let Some(folder) = out {
-        written.note(pages::write(folder, &inputs, format, files));
+        outputs::is_written(pages::write(folder, &inputs, format, files));
     }
     if let Some(json) = json {
-        written.json(Some(json), &document(&topics::report(&inputs)));
+        outputs::json(Some(json), &document(&topics::report(&inputs)));
     }
-    Ok(written.code(0))
+    Ok(0)
 }
 
 /// The text that the run's prompts were cut from.
