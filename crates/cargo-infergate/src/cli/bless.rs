@@ -25,26 +25,26 @@ use infergate_report::blessing;
 )]
 pub struct Bless {
     #[command(flatten)]
-    pub keys: Keys<Self>,
+    keys: Keys<Self>,
     /// Where the receipt goes [default: target/infergate/receipt.json]
     #[arg(long)]
-    pub out: Option<PathBuf>,
+    out: Option<PathBuf>,
     /// Bless this receipt, of a suite or of a load run, instead of measuring; repeatable
     #[arg(long, conflicts_with_all = flags::measure_ids())]
-    pub receipt: Vec<PathBuf>,
+    receipt: Vec<PathBuf>,
     /// A change moved the times on purpose: later runs are compared with this session and newer ones alone
     #[arg(long)]
-    pub step: bool,
+    step: bool,
     /// Show what would change, write nothing
     #[arg(long)]
-    pub dry_run: bool,
+    dry_run: bool,
     /// Write the new baseline here as well; - is stdout, which then has nothing else
     #[arg(long)]
-    pub json: Option<PathBuf>,
+    json: Option<PathBuf>,
     #[command(flatten)]
-    pub wait: Wait,
+    wait: Wait,
     #[command(flatten)]
-    pub workers: Workers,
+    workers: Workers,
 }
 
 impl TakesKeys for Bless {

@@ -17,7 +17,7 @@ pub const EXIT_CODES: &str = "Exit codes:\n  \
 const JUDGES: [&str; 4] = ["gate", "compare", "memory", "load"];
 
 /// Flags that people use. `-h` of a command with more of them shows these alone.
-const SHORT: [&str; 36] = [
+const SHORT: [&str; 34] = [
     "against",
     "swap",
     "server",
@@ -28,8 +28,6 @@ const SHORT: [&str; 36] = [
     "versions",
     "case",
     "gates",
-    "base",
-    "head",
     "model",
     "cases",
     "threads",
