@@ -137,7 +137,11 @@ pub fn main(args: ArgsOs) -> i32 {
 }
 
 fn run(request: Request, command: &Command, matches: &ArgMatches) -> Result<i32> {
-    let _lock = if let Request::Gate(options) = &request { gate::lock(options)? } else { None };
+    // Before anything is removed: another gate may still keep its blocks there.
+    let _lock = match &request {
+        Request::Gate(options) if options.paired.is_asked() => machine_lock::take(&options.wait)?,
+        _ => None,
+    };
     outputs::begin(command, matches)?;
     match request {
         Request::Gate(options) => gate::run(&options),

@@ -70,7 +70,6 @@ pub fn measure(
     ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     preflight::check(config)?;
     let prompt_text = config.measured.own_prompt_text()?;
-    progress::handle_ctrl_c()?;
     let _lock = machine_lock::take(wait)?;
     let worker = bench_target::worker(&config.wanted(), workers.worker.clone())?;
     let memory_worker = memory::worker(config, workers, &worker, memory_runs)?;

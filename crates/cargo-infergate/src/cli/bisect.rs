@@ -74,7 +74,6 @@ impl TakesKeys for Bisect {
 
 /// Builds, measures and halves until one is left.
 pub fn run(flags: &Bisect) -> Result<i32> {
-    progress::handle_ctrl_c()?;
     let mut config = flags.keys.config()?;
     let case = case_of(&flags.case)?;
     config.measured.cases = vec![case.id()];

@@ -62,7 +62,6 @@ impl TakesKeys for Calibrate {
 
 /// Measures, keeps what there is after every step, prints what it says.
 pub fn run(options: &Calibrate) -> Result<i32> {
-    progress::handle_ctrl_c()?;
     let config = options.keys.config()?;
     ensure!(options.gates > 0, "--gates 0 measures nothing; give at least 1");
     preflight::check(&config)?;

@@ -1,23 +1,13 @@
 //! `gate`: measure, compare with the committed baseline or a revision, decide.
 
-use std::fs::File;
-
 use anyhow::{Result, ensure};
 
 use super::gate_options::Gate;
-use super::{bench, flags, load_gate, machine_lock, output, outputs, pages, paired_gate, preflight, progress};
+use super::{bench, flags, load_gate, output, outputs, pages, paired_gate, preflight};
 use crate::config::Config;
 use infergate_receipts::{Baseline, PAIRED_SCHEMA, Receipt, read, schema_of};
 use infergate_report::inputs::Inputs;
 use infergate_report::{terminal, words};
-
-/// Waits for another gate, where a revision is compared with. Before anything is removed: that gate may still keep its blocks there.
-pub fn lock(options: &Gate) -> Result<Option<File>> {
-    if options.receipt.is_empty() {
-        progress::handle_ctrl_c()?;
-    }
-    if options.paired.is_asked() { machine_lock::take(&options.wait) } else { Ok(None) }
-}
 
 /// Measures or reads, judges, prints.
 pub fn run(options: &Gate) -> Result<i32> {

@@ -53,7 +53,6 @@ pub fn run(options: &Load) -> Result<i32> {
     if let Some(Commands::Merge(options)) = &options.command {
         return merge_shards(options);
     }
-    progress::handle_ctrl_c()?;
     let named = target::named(&options.target.target)?;
     let config = options.keys.config()?;
     let mut baseline: Option<LoadBaseline> = options.baseline.as_deref().map(read).transpose()?;

@@ -26,15 +26,15 @@ pub struct Wait {
 /// How a file is locked: alone, or shared.
 type TryLock = fn(&File) -> Result<(), TryLockError>;
 
-/// Waits until no other command measures on this machine, unless `--no-wait` was given. While the file is open no other command does.
+/// Waits until no other command measures on this machine, unless `--no-wait` was given. While the file is open no other command does. From
+/// now on Ctrl-C ends what is measured, and keeps it.
 pub fn take(wait: &Wait) -> Result<Option<File>> {
     take_by(wait, File::try_lock)
 }
 
 /// As [`take`]; commands that take it by [`File::try_lock_shared`] measure at the same time.
 pub fn take_by(wait: &Wait, lock: TryLock) -> Result<Option<File>> {
-    // Whoever ended the run before anything was measured is not to wait for it.
-    progress::ensure_not_cancelled()?;
+    progress::handle_ctrl_c()?;
     if wait.no_wait {
         return Ok(None);
     }

@@ -57,7 +57,6 @@ impl TakesKeys for Memory {
 /// Follows, judges, prints.
 pub fn run(options: &Memory) -> Result<i32> {
     let Memory { out, json, wait, keys, worker } = options;
-    progress::handle_ctrl_c()?;
     let config = keys.config()?;
     let out = out.clone().unwrap_or_else(|| config.measured.target_folder().join("memory.json"));
     outputs::fresh(&out)?;
