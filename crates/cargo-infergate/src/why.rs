@@ -163,7 +163,7 @@ pub fn explain(
     }
     // A side that is many times faster works little.
     let seen = found.base_samples.max(found.head_samples);
-    ensure!(seen >= FEWEST_SAMPLES, "its threads ran too briefly to be sampled ({seen} samples)");
+    ensure!(seen >= FEWEST_SAMPLES, "its threads ran too briefly for a profile ({seen} of {FEWEST_SAMPLES} samples)");
     Ok(found)
 }
 

@@ -175,7 +175,7 @@ fn a_share_whose_only_bench_is_new_or_fails_costs_the_others_nothing() {
         fs::rename(sandbox.path("paired.json"), sandbox.path(&format!("{number}.json"))).expect("a receipt");
     };
     share(1, "no-sum", 1);
-    for (base, why) in [("no-sum", "sum: not compared, base has none"), ("no-loop", "sum: not compared, it fails")] {
+    for (base, why) in [("no-sum", "sum: not compared, only head has it"), ("no-loop", "sum: not compared, it fails")] {
         share(2, base, 4);
         assert!(read::<PairedReceipt>(&sandbox.path("2.json")).expect("it can be read").cases.is_empty());
         let merged = stdout(&sandbox.run(&["gate", "--receipt=1.json", "--receipt=2.json"]).code(1));

@@ -121,7 +121,7 @@ fn what_cannot_be_served_is_said_in_one_line() {
     let fake = support::example("fake_load");
     let failed = |model: &str, more: &[&str]| error(load(folder.path(), model, &fake, more));
     let changed = failed("fake:changes", &["--users=3"]);
-    assert!(changed.contains("request") && changed.contains("a batch must not change the answer"), "{changed}");
+    assert!(changed.contains("request") && changed.contains("a batch must not change answers"), "{changed}");
     assert!(failed("fake:alone", &["--users=3"]).contains("room for one sequence"));
     let broken = load(folder.path(), "fake:fails", &fake, &["--users=3"]).code(3);
     assert!(
