@@ -199,7 +199,7 @@ fn heap_finding(record: &MemoryRecord) -> Finding {
         None if rises => finding(
             MemoryMeasure::Heap,
             Outcome::Inconclusive,
-            Some("the heap rose, and no further runs confirm or exclude a leak".into()),
+            Some("the heap rose, and no second round of runs was measured, which tells a leak from a cache: measure again".into()),
         ),
         None => unclouded,
     }
@@ -290,7 +290,12 @@ fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> (Outcome, Option<S
     let slope = first.line.slope;
     let rose = format!("the resident set rose by {} a run over {} runs", size(slope), first.runs);
     let Some(second) = resident_trend(record.runs.rss_bytes.get(first.runs..).unwrap_or_default()) else {
-        return (Outcome::Inconclusive, Some(format!("{rose}, and no further runs confirm or exclude a leak")));
+        return (
+            Outcome::Inconclusive,
+            Some(format!(
+                "{rose}, and no second round of runs was measured, which tells a leak from a cache: measure again"
+            )),
+        );
     };
     let (again, lasts) = (size(second.line.slope), second.line.slope >= slope / 2.0);
     // Two steps alone, one in each half, are no trend.

@@ -3,7 +3,7 @@
 use infergate_core::printable::printable_within;
 
 use crate::units;
-use infergate_receipts::{CalledFunction, Explained, ExplainedFunction, Moved};
+use infergate_receipts::{Explained, ExplainedFunction, Moved};
 
 /// Functions that are named.
 const MOST_NAMED: usize = 4;
@@ -60,7 +60,7 @@ pub fn lines(explained: &Explained) -> Vec<String> {
     lines
 }
 
-/// `+0.81 ms (+0.74 ms to +0.88 ms) in `engine::attend`, `src/step.rs:131`, whose code changed; callees: +0.5 ms in `memcpy``. Times of
+/// `+0.81 ms (+0.74 ms to +0.88 ms) in `engine::attend`, `src/step.rs:131`, whose code changed; mostly in `memcpy``. Times of
 /// the processor times `by_clock`.
 fn function(function: &ExplainedFunction, by_clock: f64) -> String {
     let place = function.place.as_ref().map_or_else(String::new, |place| format!(", `{}`", name(place)));
@@ -73,11 +73,9 @@ fn function(function: &ExplainedFunction, by_clock: f64) -> String {
     };
     let caller = function.caller.as_ref().filter(|_| function.edited != Some(true));
     let caller = caller.map_or_else(String::new, |caller| format!("; called by `{}`", short(caller)));
-    let below = |called: &CalledFunction| {
-        format!("{} in `{}`", signed(called.time.change_ns() * by_clock), short(&called.name))
-    };
-    let below: Vec<String> = function.called.iter().map(below).collect();
-    let below = if below.is_empty() { String::new() } else { format!("; callees: {}", below.join(", ")) };
+    // Its own time is measured as finely as the function's, so that a part can seem larger than the whole.
+    let below: Vec<String> = function.called.iter().map(|called| format!("`{}`", short(&called.name))).collect();
+    let below = if below.is_empty() { String::new() } else { format!("; mostly in {}", below.join(", ")) };
     let Moved { base_ns, head_ns, low_ns, high_ns } = function.time;
     let [base_ns, head_ns, low_ns, high_ns] = [base_ns, head_ns, low_ns, high_ns].map(|ns| ns * by_clock);
     let time = change(&Moved { base_ns, head_ns, low_ns, high_ns });

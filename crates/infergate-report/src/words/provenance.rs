@@ -84,7 +84,14 @@ pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<(String, Vec<String>)> 
     let allocated = allocated.map(|allocated| (allocated.id.to_string(), words::allocated::lines(allocated)));
     let is_leak = |row: &&VerdictRow| row.outcome.exit_code() == 1 && matches!(row.evidence, Evidence::Memory(_));
     let leaks = verdict.rows.iter().find(is_leak).and_then(|row| Some((row.subject.to_string(), vec![leak(inputs)?])));
-    explained.chain(allocated).chain(leaks).filter(|(_, lines)| !lines.is_empty()).collect()
+    let output = verdict.rows.iter().find(|row| row.outcome == Outcome::OutputChanged);
+    let code = output.and_then(|row| Some((row.subject.to_string(), vec![words::note(changed_code(verdict)?)])));
+    code.into_iter().chain(leaks).chain(explained).chain(allocated).filter(|(_, lines)| !lines.is_empty()).collect()
+}
+
+/// Which functions changed, where they are few enough to be named.
+fn changed_code(verdict: &Verdict) -> Option<&Note> {
+    verdict.notes.iter().find(|note| matches!(note, Note::CodeChanged { named, .. } if !named.is_empty()))
 }
 
 /// Where the memory that outlives its run is allocated.
@@ -139,7 +146,7 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
     let limit = slower.time().and_then(|time| Some((time.statistic, time.threshold?)));
     let limit = limit.map_or_else(String::new, |(statistic, ratio)| {
         let name = if statistic == Statistic::Mean { "mean-threshold" } else { "threshold" };
-        format!(" --{name} {}", (ratio * 1e4).round() / 1e4)
+        format!(" --{name} {}%", ((ratio - 1.0) * 1e4).round() / 1e2)
     });
     Some(format!("{} bisect --good {good} --bad {bad}{target}{case}{limit}", inputs.program))
 }

@@ -102,7 +102,9 @@ fn a_heap_that_rose_and_was_not_followed_further_is_no_leak_yet() {
     }
     let heap = row(&old, MemoryMeasure::Heap);
     assert_eq!(heap.outcome, Outcome::Inconclusive);
-    assert!(heap.note.is_some_and(|note| note.contains("no further runs confirm or exclude a leak")));
+    assert!(heap.note.is_some_and(|note| {
+        note.contains("no second round of runs was measured, which tells a leak from a cache: measure again")
+    }));
 }
 
 #[test]

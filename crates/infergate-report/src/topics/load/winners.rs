@@ -85,6 +85,9 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
     };
     let table = view
         .lead(Rows::of("pairs", "", pairs(view)), |pair| pair.one)
+        .words("pair", "targets", |pair| {
+            Cell::foreign(&format!("{}, {}", pair.name(view, true), pair.name(view, false)))
+        })
         .words("short", "faster for short answers", |pair| winner(pair, pair.short))
         .numbers("tokens", "up to", |pair| {
             let is_same = pair.short.is_ok() && pair.short == pair.long;
