@@ -101,7 +101,11 @@ impl Completion {
         }
         if let Some(first) = bytes.trim_ascii_start().first().filter(|_| !self.has_begun) {
             self.has_begun = true;
-            ensure_events(*first).inspect_err(|_| self.words = error_of(bytes).1)?;
+            if let Err(failure) = ensure_events(*first) {
+                let error = self.server_error(bytes);
+                let is_error = Chunk::read(Api::Chat, bytes).is_ok_and(|chunk| chunk.is_error());
+                return Err(if is_error { error } else { failure });
+            }
         }
         let before = record.chunk_ns.len();
         let mut events = std::mem::take(&mut self.events);
@@ -265,7 +269,7 @@ impl Completion {
             Some(_) => FailureClass::Status5xx,
             None => FailureClass::ErrorEvent,
         };
-        Failure { class, status, detail: "the server sent an error within the stream, after status 200".into() }
+        Failure { class, status, detail: "the server sent an error after status 200".into() }
     }
 
     /// Some servers count along: the difference of two counts is what the piece holds.

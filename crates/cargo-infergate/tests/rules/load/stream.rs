@@ -337,6 +337,8 @@ fn errors_after_status_200_are_failures() {
         ("data: {\"error\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
         ("event: error\ndata: SECRET\n\n", FailureClass::ErrorEvent),
         ("data: SECRET\n\n", FailureClass::ErrorEvent),
+        ("{\"error\":{\"message\":\"SECRET\"}}", FailureClass::ErrorEvent),
+        ("{\"choices\":[]}", FailureClass::MalformedStream),
         ("data: {\"choices\":[{\"delta\":{\"content\":\n\n", FailureClass::MalformedStream),
         ("data: {\"choices\":3}\n\n", FailureClass::MalformedStream),
     ] {

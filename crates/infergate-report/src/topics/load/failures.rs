@@ -77,9 +77,9 @@ fn words(class: FailureClass) -> &'static str {
     match class {
         FailureClass::Connect => "without a connection",
         FailureClass::Tls => "without a TLS session",
-        FailureClass::Status4xx => "with a 4xx status",
+        FailureClass::Status4xx => "with a 4xx error",
         FailureClass::Status429 => "with status 429",
-        FailureClass::Status5xx => "with a 5xx status",
+        FailureClass::Status5xx => "with a 5xx error",
         FailureClass::ErrorEvent => "with an error within the stream",
         FailureClass::Timeout => "by timeout",
         FailureClass::MalformedStream => "with a malformed stream",
