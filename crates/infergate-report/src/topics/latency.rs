@@ -131,7 +131,7 @@ fn steadiness(receipt: &Receipt) -> Option<Finding> {
             Finding::new(Tone::Good, format!("All {cases} cases are steady between processes; {most}"))
         }
         0 => Finding::plain(format!(
-            "{} of {worst} varies most between processes, by {shown}: a smaller difference between two runs is noise",
+            "Of the times that a gate judges {} of {worst} varies most between processes, by {shown}: a smaller difference between two runs is noise",
             Metric::gated(worst).short()
         )),
         above => Finding::warn(format!("{above} of {cases} cases vary by more than {limit} between processes; {most}")),

@@ -96,10 +96,14 @@ fn price_of_speed(view: &View<'_>) -> Option<String> {
     let wait = dear.p50(Metric::E2e)? / cheap.p50(Metric::E2e)?;
     (most > least && least > 0.0).then(|| {
         let [dearest, cheapest] = [dear, cheap].map(|point| view.target_name(point));
-        let (cost, wait) = (times(most / least), times(wait));
-        format!(
-            "Weigh price against speed: {dearest} costs {cost} as much as {cheapest} and takes {wait} as long (E2E P50)"
-        )
+        let cost = times(most / least);
+        let within = |point: &Point| point.spread(Metric::E2e).p50_within;
+        let is_faster = within(dear).zip(within(cheap)).is_some_and(|(dear, cheap)| dear.1 < cheap.0);
+        let speed = match is_faster {
+            true => format!("takes {} as long (E2E P50)", times(wait)),
+            false => "is not shown to be faster (E2E P50)".into(),
+        };
+        format!("Weigh price against speed: {dearest} costs {cost} as much as {cheapest} and {speed}")
     })
 }
 

@@ -120,9 +120,8 @@ fn remarks(view: &View<'_>) -> Vec<String> {
             format!("the client sent requests {late} after their scheduled start (P50), which is in every latency")
         });
         let (count, ended) = (point.summary.kept_out(), point.summary.ended());
-        let limited = point.summary.in_flight.filter(|_| count > 0).map(|in_flight| {
-            let load = point.arrivals.name();
-            format!("the server's rate limit kept {count} of {ended} requests out; {in_flight:.2} in flight of {load}, so its times are of a smaller load")
+        let limited = (count > 0).then(|| {
+            format!("the server's rate limit kept {count} of {ended} requests out, so its times are of a smaller load")
         });
         let all = [failed(view, point), limited, late, few(point)];
         remarks.extend(all.into_iter().flatten().map(|remark| format!("{}: {remark}", view.place_name(point))));
