@@ -98,8 +98,8 @@ fn price_of_speed(view: &View<'_>) -> Option<String> {
         let [dearest, cheapest] = [dear, cheap].map(|point| view.target_name(point));
         let cost = times(most / least);
         let within = |point: &Point| point.spread(Metric::E2e).p50_within;
-        let is_faster = within(dear).zip(within(cheap)).is_some_and(|(dear, cheap)| dear.1 < cheap.0);
-        let speed = match is_faster {
+        let both = within(dear).zip(within(cheap));
+        let speed = match both.is_some_and(|(dear, cheap)| dear.1 < cheap.0 || cheap.1 < dear.0) {
             true => format!("takes {} as long (E2E P50)", times(wait)),
             false => "is not shown to be faster (E2E P50)".into(),
         };

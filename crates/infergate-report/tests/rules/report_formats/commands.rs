@@ -56,8 +56,7 @@ fn a_name_is_one_word_of_a_command() {
         let gate = ["cargo", "infergate", "gate", "--against", &a, "--cases", &case];
         // A comma would part it: without a name the command measures all.
         assert_eq!(words[1], if name.contains(',') { &gate[..5] } else { &gate[..] }, "{name}");
-        let bisect =
-            ["cargo", "infergate", "bisect", "--good", &a, "--bad", &b, "--case", &case, "--threshold", "1.15"];
+        let bisect = ["cargo", "infergate", "bisect", "--good", &a, "--bad", &b, "--case", &case, "--threshold", "15%"];
         assert_eq!(words[2], bisect);
     }
 }
