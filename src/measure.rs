@@ -135,8 +135,10 @@ fn work(engine: &dyn Engine, case: Case) -> Result<Option<Work>> {
         Case::Bench(_) => return Ok(None),
     };
     let (flops, prompt_bytes) = if reads_prompt { (cost.prefill_flops(p), cost.decode_bytes(p)) } else { (0.0, 0.0) };
-    let bytes: f64 = (p..p + steps).map(|context| cost.decode_bytes(context)).sum();
-    let decode_flops: f64 = (p..p + steps).map(|context| cost.decode_flops(context)).sum();
+    // `sum` of no step is -0.0, which a file would show.
+    let add = |sum: f64, of_step: f64| sum + of_step;
+    let bytes = (p..p + steps).map(|context| cost.decode_bytes(context)).fold(0.0, add);
+    let decode_flops = (p..p + steps).map(|context| cost.decode_flops(context)).fold(0.0, add);
     let work = Work { bytes, flops, all_bytes: Some(bytes + prompt_bytes), all_flops: Some(flops + decode_flops) };
     // One that is no number could not even be answered.
     work.unsound().map_or(Ok(Some(work)), |what| bail!("{case}: the work's {what}; fix what Engine::cost says"))

@@ -72,8 +72,18 @@ pub struct SessionCase {
     /// What no implementation can avoid doing; `null` where the engine does not say.
     #[serde(default)]
     pub work: Option<Work>,
-    /// Raw samples, one entry per fresh process.
+    /// One entry per fresh process, with one sample: the median of those that it took.
     pub processes: Vec<ProcessSamples>,
+}
+
+/// The sample with the process's median time: the middle one, or the mean of the two in the middle, token by token. The gate reads
+/// no more of a session, and a baseline is committed.
+fn median_sample(process: &ProcessSamples) -> ProcessSamples {
+    let mut samples: Vec<&Vec<u64>> = process.samples_ns.iter().collect();
+    samples.sort_by_key(|sample| sample.last());
+    let middle = samples.get(samples.len().saturating_sub(1) / 2).zip(samples.get(samples.len() / 2));
+    let mean = |(low, high): (&&Vec<u64>, &&Vec<u64>)| low.iter().zip(*high).map(|(a, b)| a.midpoint(*b)).collect();
+    ProcessSamples { samples_ns: middle.map(mean).into_iter().collect(), ..*process }
 }
 
 impl From<&Receipt> for Session {
@@ -88,7 +98,11 @@ impl From<&Receipt> for Session {
             cases: receipt
                 .cases
                 .iter()
-                .map(|case| SessionCase { id: case.id, work: case.work, processes: case.processes.clone() })
+                .map(|case| SessionCase {
+                    id: case.id,
+                    work: case.work,
+                    processes: case.processes.iter().map(median_sample).collect(),
+                })
                 .collect(),
         }
     }
