@@ -6,8 +6,10 @@ mod responses;
 use std::borrow::Cow;
 use std::fmt;
 
+use memchr::memmem;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 
 use crate::api::body::Api;
 
@@ -17,7 +19,7 @@ use crate::api::body::Api;
 pub struct Chunk<'a> {
     #[serde(borrow)]
     choices: Option<Vec<Choice<'a>>>,
-    /// Token counts so far, or of all; where they are sent differs.
+    /// Token counts so far, or of all.
     pub usage: Option<Usage>,
     /// The server failed after it had answered 200.
     error: Option<IgnoredAny>,
@@ -137,13 +139,18 @@ impl<'a> From<Choice<'a>> for Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// Reads an event of `api`.
+    /// Reads an event of `api`. Any object in it that is named `usage` holds its counts: Groq's is in `x_groq`, Moonshot's in the choice.
     pub fn read(api: Api, json: &'a [u8]) -> serde_json::Result<Self> {
-        match api {
+        let mut chunk: Self = match api {
             Api::Chat | Api::Completions | Api::Embeddings => serde_json::from_slice(json),
             Api::Responses => responses::read(json),
             Api::Messages => messages::read(json),
+        }?;
+        // Every count's name ends so; many events have a null for usage.
+        if chunk.usage.is_none() && memmem::find(json, b"_tokens\"").is_some() {
+            chunk.usage = usage_in(&serde_json::from_slice(json)?).map(Usage::deserialize).transpose()?;
         }
+        Ok(chunk)
     }
 
     /// Every piece of output that is not empty, in order. A role alone, an empty text and a null are none.
@@ -160,6 +167,16 @@ impl<'a> Chunk<'a> {
     pub fn finish_reason(&self) -> Option<Reason> {
         self.choices.iter().flatten().find_map(|choice| choice.finish_reason)
     }
+}
+
+/// The first object named `usage`; its own comes before those in its fields.
+fn usage_in(value: &Value) -> Option<&Value> {
+    let usage = value.get("usage").filter(|usage| usage.is_object());
+    usage.or_else(|| match value {
+        Value::Object(fields) => fields.values().find_map(usage_in),
+        Value::Array(items) => items.iter().find_map(usage_in),
+        _ => None,
+    })
 }
 
 /// JSON in which escapes of half a character (`\ud83d`) without its other half are escapes of U+FFFD, as a text would show them: a server

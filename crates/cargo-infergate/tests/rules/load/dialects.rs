@@ -20,11 +20,12 @@ const fn chat(body: &'static str, pieces: usize, prompt_tokens: Option<u64>, cac
 }
 
 /// By server.
-static DIALECTS: [(&str, Dialect); 10] = [
+static DIALECTS: [(&str, Dialect); 11] = [
     ("Azure", chat(include_str!("dialects/azure-openai.body"), 10, Some(1058), Some(1024))),
     ("text-generation-webui", chat(include_str!("dialects/text-generation-webui.body"), 4, Some(23), None)),
     ("OpenRouter", chat(include_str!("dialects/openrouter.body"), 6, Some(84), Some(64))),
     ("vLLM", chat(include_str!("dialects/vllm.body"), 5, Some(171), Some(160))),
+    ("Groq", chat(include_str!("dialects/groq.body"), 5, Some(23), None)),
     ("TGI", chat(include_str!("dialects/tgi.body"), 10, None, None)),
     (
         "llama.cpp",

@@ -134,6 +134,8 @@ fn usage_is_found_wherever_it_stands() {
         format!("data: {{\"choices\":null,{usage}}}\n\n"),
         format!("data: {{{usage}}}\n\n"),
         format!("data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"stop\"}}],{usage}}}\n\n"),
+        format!("data: {{\"choices\":[],\"usage\":null,\"x_gateway\":{{\"id\":\"1\",{usage}}}}}\n\n"),
+        format!("data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"stop\",{usage}}}]}}\n\n"),
     ] {
         let (record, outcome) = whole(&(piece.clone() + &last + DONE));
         assert_eq!((record.input_tokens, record.output_tokens, outcome), (Some(7), Some(3), Ok(())), "{last}");

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::{Choice, Chunk, End, Field, Reason, Text, Usage};
+use super::{Choice, Chunk, End, Field, Reason, Text};
 
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -18,7 +18,6 @@ struct Event<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Response {
-    usage: Option<Usage>,
     error: Option<IgnoredAny>,
     incomplete_details: Option<End>,
 }
@@ -26,11 +25,11 @@ struct Response {
 /// Reads one event.
 pub fn read(json: &[u8]) -> serde_json::Result<Chunk<'_>> {
     let Event { kind, delta, response } = serde_json::from_slice(json)?;
-    let Response { usage, error, incomplete_details } = response;
+    let Response { error, incomplete_details } = response;
     let is_last = matches!(&*kind.answer, "response.completed" | "response.incomplete");
     let finish_reason = incomplete_details.and_then(|end| end.reason).or(is_last.then_some(Reason::Other));
     let mut choice = Choice { finish_reason, ..Choice::default() };
     let is_reasoning = kind.answer.contains("reasoning");
     choice.delta.add_field(if is_reasoning { Field::Thinking } else { Field::Text }, delta);
-    Ok(Chunk { usage, error, object: kind, is_last, ..Chunk::from(choice) })
+    Ok(Chunk { error, object: kind, is_last, ..Chunk::from(choice) })
 }
