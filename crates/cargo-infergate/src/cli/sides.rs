@@ -219,8 +219,10 @@ fn by_command(revision: &str, config: &Config, is_server: bool) -> Result<BuiltP
     let program =
         |folder: &Path, side, built_from| launched_workers::program(config, is_server, folder, side, built_from);
     let base = program(&tree.folder()?, "base", (Some(tree.commit.clone()), Some(false)))?;
+    let opened = base.open()?;
     let here = current_folder()?;
     let head = program(&here, "head", checked_out(&here))?;
+    opened.ensure_unchanged()?;
     Ok(BuiltPair { trees: vec![Rc::new(tree)], ..BuiltPair::of(base, head) })
 }
 

@@ -9,7 +9,7 @@ use infergate_core::case::Case;
 use infergate_core::worker::{Client, Launcher, Timeouts, WorkerError, WorkerFile};
 
 use crate::repositories::{commit, empty_repository};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, error};
 
 static GOES_ON: AtomicBool = AtomicBool::new(false);
 
@@ -97,6 +97,17 @@ fn repository(head: &str) -> Sandbox {
     commit(&sandbox, ".gitignore", "built.sh\ntarget\n", "base");
     sandbox.write("source.sh", head);
     sandbox
+}
+
+#[test]
+fn a_build_of_head_that_changes_bases_program_ends_the_gate() {
+    let sandbox = repository("#!/bin/sh\necho head\n");
+    let cache = Sandbox::new();
+    let built = cache.path("base/base/tree/built.sh");
+    sandbox.write("build.sh", &format!("cp source.sh built.sh && cp source.sh '{}'\n", built.display()));
+    let folder = format!("--base-folder={}", cache.path("base").display());
+    let line = error(sandbox.run(&["gate", "--against=HEAD", &folder, "--memory-runs=0"]));
+    assert!(line.contains("was rebuilt or removed"), "{line}");
 }
 
 /// An image has one name, whatever the checkout that it is built in.
