@@ -57,9 +57,9 @@ impl Scenario {
         self.prompt_tokens(self.turns.saturating_sub(1)).saturating_add(self.output_tokens)
     }
 
-    /// Made to fit a context of `context_tokens`, with all its parts in proportion, and a sentence about it where it had to be
+    /// Made to fit `context`, of `context_tokens`, with all its parts in proportion, and a sentence about it where it had to be
     /// made smaller.
-    pub fn scaled(&self, context_tokens: u32) -> (Self, Option<String>) {
+    pub fn scaled(&self, context: &str, context_tokens: u32) -> (Self, Option<String>) {
         let room = f64::from(context_tokens) * USED_CONTEXT;
         let longest = f64::from(self.longest_tokens());
         if longest <= room {
@@ -74,7 +74,7 @@ impl Scenario {
             ..self.clone()
         };
         let note = format!(
-            "{}: shortened from {} tokens in and {} out to fit a context of {context_tokens}: {} and {}",
+            "{}: shortened from {} tokens in and {} out to fit {context} ({context_tokens}): {} and {}",
             self.name, self.input_tokens, self.output_tokens, scaled.input_tokens, scaled.output_tokens
         );
         (scaled, Some(note))

@@ -203,7 +203,7 @@ pub struct Prompts {
     /// Prompts from JSON lines, {"prompt": "...", "output_tokens": 64} each, in place of made-up ones
     #[arg(long)]
     pub dataset: Option<PathBuf>,
-    /// The model's context: scenarios beyond it are made smaller
+    /// Context to stay within: scenarios beyond it are made smaller
     #[arg(long, value_parser = up_to(MAX_TOKENS))]
     pub context: Option<u32>,
     /// Tokens at the start that all prompts share, where a prefix cache is what is to be measured

@@ -74,8 +74,9 @@ impl Settings {
         };
         let (mut scenarios, mut notes) = (scenarios(prompt_flags)?, Vec::new());
         if let Some(context_tokens) = prompt_flags.context.or(target.context_tokens()) {
+            let context = if prompt_flags.context.is_some() { "--context" } else { "the model's context" };
             for scenario in &mut scenarios {
-                let (scaled, note) = scenario.scaled(context_tokens);
+                let (scaled, note) = scenario.scaled(context, context_tokens);
                 *scenario = scaled;
                 notes.extend(note);
             }

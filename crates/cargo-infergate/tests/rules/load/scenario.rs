@@ -18,20 +18,20 @@ fn the_four_are_those_that_people_compare() {
 #[test]
 fn a_small_context_makes_them_smaller_and_says_so() {
     let agent = &Scenario::defaults()[3];
-    let (small, note) = agent.scaled(1024);
+    let (small, note) = agent.scaled("--context", 1024);
     assert!(small.longest_tokens() <= 1024 * 9 / 10 && small.turns == 4, "{small:?}");
     assert!(
         note.expect("a sentence")
-            .starts_with("agent: shortened from 2048 tokens in and 64 out to fit a context of 1024")
+            .starts_with("agent: shortened from 2048 tokens in and 64 out to fit --context (1024)")
     );
-    assert_eq!(agent.scaled(8192), (agent.clone(), None));
+    assert_eq!(agent.scaled("--context", 8192), (agent.clone(), None));
 }
 
 proptest! {
     #[test]
     fn every_scenario_fits_every_context(input in 1_u32..100_000, output in 1_u32..10_000, turns in 1_u32..9, more in 0_u32..500, context in 16_u32..10_000) {
         let scenario = Scenario { turns, turn_tokens: more, ..Scenario::plain("any", input, output) };
-        let (scaled, _) = scenario.scaled(context);
+        let (scaled, _) = scenario.scaled("--context", context);
         prop_assert!(scaled.longest_tokens() <= context);
         prop_assert!(scaled.input_tokens > 0 && scaled.output_tokens > 0);
     }
