@@ -117,7 +117,7 @@ impl LevelSummary {
         (self.ended() > 0).then(|| self.failed() as f64 / self.ended() as f64)
     }
 
-    /// Requests that the server's rate limit kept out (429), where they are most of those that failed; else 0. Their users wait, so
+    /// Requests that the server refused (429), where they are most of those that failed; else 0. Their users wait, so
     /// fewer are in flight than were asked for.
     pub fn kept_out(&self) -> u64 {
         let limited = self.failures.get(&FailureClass::Status429).copied();
@@ -185,7 +185,7 @@ fn summarise_some(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
     }
 }
 
-/// `throughput(N) / (N * throughput(1))`; `None` where either is not known, and where a rate limit kept requests out.
+/// `throughput(N) / (N * throughput(1))`; `None` where either is not known, and where requests were refused (429).
 pub fn scaling_efficiency(level: &LevelSummary, single: &LevelSummary) -> Option<f64> {
     let is_limited = level.kept_out() + single.kept_out() > 0;
     let alone = single.system_tokens_per_s.filter(|rate| *rate > 0.0 && single.users == Some(1) && !is_limited)?;

@@ -45,9 +45,9 @@ fn medians(metric: Metric, case: &CaseRecord) -> Vec<f64> {
 /// Coefficient of variation over the medians of processes.
 pub fn variation(metric: Metric, case: &CaseRecord) -> Cell {
     let medians = medians(metric, case);
-    let (needed, found) = (MIN_PROCESSES_FOR_CV, medians.len());
-    let cv = coefficient_of_variation(&medians).filter(|_| found >= needed);
-    Cell::number(cv, Unit::Fraction, Missing::TooFew { what: "processes", needed, found })
+    let needed = MIN_PROCESSES_FOR_CV;
+    let cv = coefficient_of_variation(&medians).filter(|_| medians.len() >= needed);
+    Cell::number(cv, Unit::Fraction, Missing::TooFew { what: "processes", needed })
 }
 
 /// What a table says of one figure of one case, from all samples of all processes.
@@ -63,16 +63,15 @@ impl<'a> Spread<'a> {
         Self { case, metric, values: values(metric, case) }
     }
 
-    /// Independent samples: requests, where a figure is of gaps.
-    fn independent(&self) -> (&'static str, usize) {
+    /// Independent samples: the gaps of one answer are one.
+    fn independent(&self) -> usize {
         let is_of_gaps = self.metric == Metric::Itl && self.case.id.phase() == Phase::Generate;
-        if is_of_gaps { ("requests", samples(self.case)) } else { ("samples", self.values.len()) }
+        if is_of_gaps { samples(self.case) } else { self.values.len() }
     }
 
     /// A number that takes `needed` independent samples.
     fn cell(&self, value: Option<f64>, unit: Unit, needed: usize) -> Cell {
-        let (what, found) = self.independent();
-        let too_few = Missing::TooFew { what, needed, found };
+        let too_few = Missing::TooFew { what: "samples", needed };
         Cell::number(value, unit, if self.values.is_empty() { Missing::Undefined } else { too_few })
     }
 
@@ -113,7 +112,7 @@ impl<'a> Spread<'a> {
     /// A percentile, where there are enough independent samples to print it.
     pub fn percentile(&self, p: f64) -> Cell {
         let needed = samples_needed(p).unwrap_or(1);
-        let value = percentile(&self.values, p).filter(|_| self.independent().1 >= needed);
+        let value = percentile(&self.values, p).filter(|_| self.independent() >= needed);
         self.own(value, needed)
     }
 }

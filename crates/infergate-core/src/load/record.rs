@@ -131,7 +131,7 @@ pub enum FailureClass {
     Tls,
     /// A 4xx status other than 429.
     Status4xx,
-    /// 429: the server is full.
+    /// 429: too many requests.
     Status429,
     /// A 5xx status.
     Status5xx,

@@ -14,7 +14,7 @@ pub fn failure(class: FailureClass, detail: impl Into<String>) -> Failure {
 pub fn of_status(status: u16) -> Option<Failure> {
     let (class, what) = match status {
         200..=299 => return None,
-        429 => (FailureClass::Status429, "the server is full"),
+        429 => (FailureClass::Status429, "too many requests"),
         400 | 413 | 422 => (
             FailureClass::Status4xx,
             "the server refused the request; shorten prompts that are too long for it (of load: --context), or send other fields",

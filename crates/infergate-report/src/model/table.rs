@@ -1,7 +1,6 @@
 //! Tables: columns that say what they hold, rows of cells, and a reason in each cell that has no number.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::mem::discriminant;
 
 use super::{Amount, Quantity, Tone, Unit};
 use crate::units::{self, MISSING};
@@ -15,16 +14,11 @@ pub const MAX_WORD_CHARS: usize = 200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
     TooFew {
-        /// Requests, where the gaps of one request count once.
         what: &'static str,
         needed: usize,
-        found: usize,
     },
     /// It is above the time-out: so many requests failed that it falls among them.
-    AmongFailed {
-        failed: usize,
-        requests: usize,
-    },
+    AmongFailed,
     Undefined,
     NotMeasured,
     NotGiven,
@@ -50,10 +44,8 @@ impl Missing {
     /// One sentence each.
     pub fn reason(self) -> String {
         let reason = match self {
-            Self::TooFew { what, needed, found } => return format!("takes {needed} {what}, there are {found}"),
-            Self::AmongFailed { failed, requests } => {
-                return format!("among the requests that failed, {failed} of {requests}");
-            }
+            Self::TooFew { what, needed } => return format!("takes {needed} {what}"),
+            Self::AmongFailed => "among the requests that failed",
             Self::Undefined => "not defined here",
             Self::NotMeasured => "not measured",
             Self::NotGiven => "this kind of comparison does not give it",
@@ -306,12 +298,8 @@ impl Table {
     fn missing(&self) -> NotShown {
         let mut titles = NotShown::new();
         for (at, column) in self.columns.iter().enumerate() {
-            let missing = |row: &Row| if let Cell::Missing(why) = row.cells.get(at)? { Some(*why) } else { None };
-            let mut reasons: Vec<Missing> = self.rows.iter().filter_map(missing).collect();
-            // Of a kind the first one: each row has other numbers in it.
-            reasons.dedup_by_key(|why| discriminant(why));
-            for why in reasons {
-                titles.entry(why.reason()).or_default().insert(column.title.clone());
+            for why in self.rows.iter().filter_map(|row| row.cells.get(at)?.why()) {
+                titles.entry(why).or_default().insert(column.title.clone());
             }
         }
         titles
@@ -339,7 +327,7 @@ impl Table {
 /// The columns in which numbers are missing, by the reason why.
 pub type NotShown = BTreeMap<String, BTreeSet<String>>;
 
-/// `Not shown: P99 (takes 368 requests, there are 20).`
+/// `Not shown: P99 (takes 368 requests).`
 pub fn not_shown(missing: &NotShown) -> Option<String> {
     let part = |(why, titles): (&String, &BTreeSet<String>)| {
         format!("{} ({why})", titles.iter().map(String::as_str).collect::<Vec<_>>().join(", "))

@@ -12,8 +12,8 @@ use infergate_judge::{CV_LIMIT, limit_fraction, summary_ns};
 use infergate_receipts::{CaseRecord, Metric, Receipt};
 
 /// How figures of cases are made.
-const PERCENTILES: &str = "The median is the median of each process's median; the rest is over all samples. Percentiles with too few samples for a 95 % interval \
-     are not shown.";
+const PERCENTILES: &str = "The median is the median of each process's median; the rest is over all samples. A percentile needs samples enough \
+     for a 95 % interval; the gaps of one answer count as one sample.";
 /// Up to this a case is steady: as much as a gate calls a change.
 pub const STEADY: f64 = 0.02;
 /// How far the roof goes on beyond the outermost case, as a factor.
@@ -71,12 +71,12 @@ fn analysis(case: &CaseRecord) -> Option<String> {
     }
     parts.extend(between.filter(|between| *between > 2.0 * within).map(|between| {
         format!(
-            "processes differ by {} and samples within one by {}: the machine's state moves the times",
+            "processes differ by {} and samples within the middle one by {}: the machine's state moves the times",
             units::percent(between),
             units::percent(within)
         )
     }));
-    Some(format!("{}: {}", case.id, parts.join("; ")))
+    Some(format!("{} of {}: {}", metric.short(), case.id, parts.join("; ")))
 }
 
 /// From the first to the second half of each process, in the median; `None` where samples are too few.
@@ -124,15 +124,14 @@ fn variations(receipt: &Receipt) -> (Vec<(Case, f64)>, usize) {
 fn steadiness(receipt: &Receipt) -> Option<Finding> {
     let (cases, above) = variations(receipt);
     let ((worst, cv), cases) = (*cases.first()?, cases.len());
-    let (shown, limit) = (units::percent(cv), units::percent(CV_LIMIT));
-    let most = format!("{worst} varies most, by {shown}");
+    let [shown, limit] = [cv, CV_LIMIT].map(units::percent);
+    let most = format!("{} of {worst} varies most, by {shown}", Metric::gated(worst).short());
     Some(match above {
         0 if cv <= STEADY => {
             Finding::new(Tone::Good, format!("All {cases} cases are steady between processes; {most}"))
         }
         0 => Finding::plain(format!(
-            "Of the times that a gate judges {} of {worst} varies most between processes, by {shown}: a smaller difference between two runs is noise",
-            Metric::gated(worst).short()
+            "Of the times that a gate judges {most} between processes: a smaller difference between two runs is noise"
         )),
         above => Finding::warn(format!("{above} of {cases} cases vary by more than {limit} between processes; {most}")),
     })

@@ -1,6 +1,5 @@
 //! How TTFT, tokens/s and E2E change with the length of the input.
 
-use super::latency::STEADY;
 use crate::figures;
 use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Unit};
@@ -82,16 +81,18 @@ fn growth(family: &Family<'_>) -> Option<String> {
     }
     let (phase, figure) = (first.id.phase().name(), figures::name(family.figure));
     let (input, growth) = (to as f64 / from as f64, most / least);
-    let change = (growth - 1.0).abs();
+    let output = match family.figure {
+        Metric::E2e => format!(", output x{:.2}", last.id.output_tokens() as f64 / first.id.output_tokens() as f64),
+        _ => String::new(),
+    };
     let variations = [first, last].map(|case| figures::variation(family.figure, case));
     let noise = variations.iter().filter_map(|cv| Some(cv.quantity()?.value)).fold(0.0, f64::max);
-    let how = match growth {
-        _ if change <= noise => format!("is not shown to change (processes differ by {})", units::percent(noise)),
-        growth if growth < 1.0 => format!("falls by {}", units::percent(change)),
-        growth if growth * (1.0 + noise.max(STEADY)) < input => format!("grows {growth:.2} times, less than the input"),
-        growth => format!("grows {growth:.2} times"),
+    let shown = if (growth - 1.0).abs() > noise {
+        String::new()
+    } else {
+        format!(", not shown to change: processes differ by {}", units::percent(noise))
     };
-    Some(format!("{phase}: from {from} to {to} prompt tokens ({input:.1} times) {figure} {how}"))
+    Some(format!("{phase}: prompt x{input:.2} ({from} to {to} tokens){output}, {figure} x{growth:.2}{shown}"))
 }
 
 /// TTFT against prompt length, with the least time the hardware could take, where at least three lengths were measured.

@@ -213,7 +213,7 @@ fn what_makes_numbers_useless_is_named_with_what_to_change() {
     }
     let mut limited = idle.clone();
     fail(&mut limited.requests[20], FailureClass::Status429);
-    assert_eq!(judged(limited, |_| {}), Vec::<String>::new(), "a rate limit is a result");
+    assert_eq!(judged(limited, |_| {}), Vec::<String>::new(), "refusing is a result");
     assert!(
         judged(idle, |_| {})[0].contains("1.75 requests were in flight in the mean while it was measured, not 2 users")
     );

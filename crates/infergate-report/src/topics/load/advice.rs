@@ -4,14 +4,14 @@ use infergate_core::stats::samples_needed;
 use infergate_load::summary::roofline::{Roofline, roofline};
 use infergate_receipts::TargetRecord;
 
-use super::{at_load, at_most_users, cost, ends};
+use super::{at_load, at_most_users, cost, ends, winners};
 use crate::load::{Metric, Point, SLUGGISH_NS, View, WAITED_FOR_NS, unusable};
 use crate::model::{Section, Unit};
 use crate::units::times;
 
 /// The rules, in the order they are read. A new one is a function and a line.
 const RULES: &[fn(&View<'_>) -> Option<String>] =
-    &[comfortable, queueing, bottleneck, rate_limit, price_of_speed, more_requests];
+    &[comfortable, queueing, bottleneck, refused, price_of_speed, more_requests];
 
 /// Users who are twice as many and get less than this part more together stand in a queue.
 const GROWTH: f64 = 0.10;
@@ -32,9 +32,9 @@ fn comfortable(view: &View<'_>) -> Option<String> {
     let known = view.loads().into_iter().map_while(medians);
     let ((point, ttft_ns), (_, itl_ns)) =
         known.take_while(|(ttft, itl)| ttft.1 < WAITED_FOR_NS && itl.1 < SLUGGISH_NS).last()?;
-    let [ttft, itl] = [ttft_ns, itl_ns].map(|ns| Unit::Ns.show(ns));
+    let [ttft, itl, waited_for, sluggish] = [ttft_ns, itl_ns, WAITED_FOR_NS, SLUGGISH_NS].map(|ns| Unit::Ns.show(ns));
     Some(format!(
-        "Serve up to {}: nobody waits there (at the slowest TTFT P50 {ttft}, ITL P50 {itl})",
+        "Where somebody reads along, serve up to {}: TTFT P50 is at most {ttft} (limit {waited_for}), ITL P50 {itl} ({sluggish})",
         point.arrivals.name()
     ))
 }
@@ -50,7 +50,9 @@ fn queueing(view: &View<'_>) -> Option<String> {
         let is_queue = users > 1.0 && output - 1.0 < GROWTH * (users - 1.0) && wait > 1.0 + GROWTH;
         let [few, more] = [few, more].map(|point| view.place_name(point));
         let [output, wait] = [output, wait].map(times);
-        is_queue.then(|| format!("Add capacity beyond {few}: {more} get {output} the output and {wait} the TTFT"))
+        is_queue.then(|| {
+            format!("Where only throughput counts, stop at {few}: {more} get {output} the output and {wait} the TTFT")
+        })
     };
     view.series().into_iter().find_map(|series| view.line(series).windows(2).find_map(begins))
 }
@@ -74,16 +76,16 @@ fn bottleneck(view: &View<'_>) -> Option<String> {
     let place = view.place_name(point);
     let [scaling, memory, compute] = [scaling, memory, compute].map(|share| Unit::Fraction.show(share));
     Some(format!(
-        "{remedy}: scaling is {scaling} at {place}, and {bottleneck} (at the probed rates memory takes {memory} of the time, \
-         arithmetic {compute})"
+        "{remedy}: scaling is {scaling} at {place}, and {bottleneck} (at the probed rates steps bound by memory take {memory} of \
+         the time, by arithmetic {compute})"
     ))
 }
 
-/// What the server's rate limit costs at the lowest load that it shapes.
-fn rate_limit(view: &View<'_>) -> Option<String> {
+/// What the server's limit (429) costs at the lowest load that it shapes.
+fn refused(view: &View<'_>) -> Option<String> {
     let point = view.points.iter().find(|point| point.summary.kept_out() > 0)?;
     Some(format!(
-        "Ask for a higher rate limit: at {} it refused {} of {} requests",
+        "Raise the server's limit, or send less at once: at {} it refused {} of {} requests (429)",
         view.place_name(point),
         point.summary.kept_out(),
         point.summary.ended()
@@ -93,23 +95,19 @@ fn rate_limit(view: &View<'_>) -> Option<String> {
 /// The dearest target against the cheapest one at the lowest load.
 fn price_of_speed(view: &View<'_>) -> Option<String> {
     let [(cheap, least), (dear, most)] = ends(view.levels().next()?, |point| cost::of_request(view, point))?;
-    let wait = dear.p50(Metric::E2e)? / cheap.p50(Metric::E2e)?;
+    let speed = winners::between(view, [dear.series, cheap.series])?;
+    let [dearest, cheapest] = [dear, cheap].map(|point| view.target_name(point));
     (most > least && least > 0.0).then(|| {
-        let [dearest, cheapest] = [dear, cheap].map(|point| view.target_name(point));
-        let cost = times(most / least);
-        let within = |point: &Point| point.spread(Metric::E2e).p50_within;
-        let both = within(dear).zip(within(cheap));
-        let speed = match both.is_some_and(|(dear, cheap)| dear.1 < cheap.0 || cheap.1 < dear.0) {
-            true => format!("takes {} as long (E2E P50)", times(wait)),
-            false => "is not shown to be faster (E2E P50)".into(),
-        };
-        format!("Weigh price against speed: {dearest} costs {cost} as much as {cheapest} and {speed}")
+        format!("Weigh price against speed: {dearest} costs {} as much as {cheapest}. {speed}", times(most / least))
     })
 }
 
 /// How many requests a P99 takes, where a level has fewer.
 fn more_requests(view: &View<'_>) -> Option<String> {
-    let (needed, fewest) = (samples_needed(0.99)?, view.points.iter().map(|point| point.summary.started).min()?);
-    let requests = needed * view.receipt.targets.len();
-    (fewest < needed).then(|| format!("Take --requests {requests} for a P99, {needed} a target: a level has {fewest}"))
+    let (needed, fewest) = (samples_needed(0.99)?, view.points.iter().min_by_key(|point| point.summary.started)?);
+    let (requests, started) = (needed * view.receipt.targets.len(), fewest.summary.started);
+    (started < needed).then(|| {
+        let place = view.place_name(fewest);
+        format!("Take --requests {requests}: each P99 takes {needed}, and there are {started} at {place}")
+    })
 }

@@ -7,8 +7,8 @@ use infergate_receipts::Price;
 use crate::load::{Point, View};
 use crate::model::{Cell, Missing, Section, Unit};
 
-const ABOUT: &str =
-    "By the given prices of a million tokens and the server's own counts, over the measured requests that completed.";
+const ABOUT: &str = "Prices are per million tokens, in the currency of --price; the server counted the tokens of completed measured \
+                     requests.";
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
     if !is_priced(view) {

@@ -78,7 +78,7 @@ fn scaling(view: &View<'_>) -> Option<Finding> {
     let show =
         |point: &Point, share| format!("{} ({})", Unit::Fraction.show(share), view.scenario(point.series.scenario));
     let range = if is_one(Unit::Fraction, least, most) {
-        show(good, most)
+        Unit::Fraction.show(most)
     } else {
         format!("from {} down to {}", show(good, most), show(poor, least))
     };
@@ -102,9 +102,7 @@ fn chart(view: &View<'_>) -> Chart {
     Chart {
         id: "load-scaling".into(),
         title: "Scaling efficiency".into(),
-        caption: "Output of all N users / (N x output of one alone). At 100 % each user is as fast as one alone; at 100 % / N more \
-                  users add nothing."
-            .into(),
+        caption: "At 100 % each user gets as much output as one alone, at 50 % half as much.".into(),
         x: view.axis(),
         y: Axis::new("scaling efficiency", Unit::Fraction).zero(),
         layers,
@@ -121,9 +119,10 @@ fn remarks(view: &View<'_>) -> Vec<String> {
         });
         let (count, ended) = (point.summary.kept_out(), point.summary.ended());
         let limited = (count > 0).then(|| {
-            format!("the server's rate limit kept {count} of {ended} requests out, so its times are of a smaller load")
+            format!("the server refused {count} of {ended} requests (429), so its times are of a smaller load")
         });
-        let all = [failed(view, point), limited, late, few(point)];
+        let failed = failed(view, point).filter(|_| count < point.summary.failed());
+        let all = [failed, limited, late, few(point)];
         remarks.extend(all.into_iter().flatten().map(|remark| format!("{}: {remark}", view.place_name(point))));
     }
     let requests = view.points.iter().flat_map(|point| view.requests(point));

@@ -71,10 +71,8 @@ fn targets(view: &View<'_>) -> Table {
             _ => "none".into(),
         })
         .about("fields that not every server knows, sent with each request")
-        .numbers("input_price", "price in", |(_, target)| price(target, |price| price.input_per_million))
-        .about("of a million prompt tokens")
-        .numbers("output_price", "price out", |(_, target)| price(target, |price| price.output_per_million))
-        .about("of a million output tokens")
+        .numbers("input_price", "price per million in", |(_, target)| price(target, |price| price.input_per_million))
+        .numbers("output_price", "price per million out", |(_, target)| price(target, |price| price.output_per_million))
         .table();
     // The first line of a terminal names the only one.
     if view.has_targets() { table.on_terminal() } else { table }

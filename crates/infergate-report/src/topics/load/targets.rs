@@ -7,15 +7,14 @@ use infergate_load::summary::measured;
 use infergate_receipts::LoadReceipt;
 
 use super::{cost, ends};
-use crate::load::{Metric, Point, Series, View, median_cell};
+use crate::load::{Metric, Point, Rank, Series, View, median_cell, percentile_cell};
 use crate::model::{Cell, Missing, Rows, Section, Tone, Unit};
 use crate::units;
 
-const ABOUT: &str = "Requests went to the targets in turn, in the same minutes. Each median stands with its 95 % interval. Targets on one \
-                     machine slow each other, other models differ by themselves, and longer answers take longer.";
-const ABOUT_SAME: &str = "Same answers: as the first target, to the letter, of the dataset's prompts that both answered, with the exact 95 % \
-                          interval. One model can answer differently by quantization, order of sums or special tokens. Which answer is better \
-                          is not said.";
+const ABOUT: &str = "Requests went to the targets in turn, in the same minutes. A median stands with its 95 % interval, if requests are enough. Targets on one \
+                     machine slow each other.";
+const ABOUT_SAME: &str = "Same answers: as the first target, to the letter, of the dataset's prompts that both answered at any load, with the exact 95 % \
+                          interval. One model can answer differently by quantization, order of sums or special tokens.";
 /// The figure that decides for a use.
 const USES: [&str; 3] = [
     "TTFT matters where somebody waits for the first word: search, autocomplete.",
@@ -48,9 +47,14 @@ pub fn topic<'a>(view: &View<'a>) -> Option<Section> {
         .about("1 / TPOT of each request")
         .numbers("e2e", "E2E P50", |point| median_cell(point, Metric::E2e));
     let of_kind = |rows: Rows<&'a Point>, (kind, tokens): (&'static str, usize)| {
-        let answer_ns =
-            move |point: &Point| Some(point.p50(Metric::Ttft)? + (tokens - 1) as f64 * point.p50(Metric::Tpot)?);
-        rows.numbers(kind, format!("{kind}, {tokens} tokens"), move |point| Cell::of(answer_ns(point), Unit::Ns))
+        let answer = move |point: &&Point| match median_cell(point, Metric::Tpot) {
+            Cell::Number(tpot, _) => {
+                let ttft_ns = point.p50(Metric::Ttft);
+                Cell::of(ttft_ns.map(|ttft_ns| ttft_ns + (tokens - 1) as f64 * tpot.value), Unit::Ns)
+            }
+            missing => missing,
+        };
+        rows.numbers(kind, format!("{kind}, {tokens} tokens"), answer)
             .about("TTFT + (tokens - 1) x TPOT of the medians: an answer of that length to a prompt as long as here")
     };
     let answers = answers(view.receipt);
@@ -59,7 +63,7 @@ pub fn topic<'a>(view: &View<'a>) -> Option<Section> {
         .into_iter()
         .fold(table, of_kind)
         .with_if(cost::is_priced(view), |rows| {
-            rows.numbers("cost", "cost of a thousand requests", |point| cost::of_thousand(view, point))
+            rows.numbers("cost", "cost of a thousand requests, by --price", |point| cost::of_thousand(view, point))
         })
         .with_if(!answers.is_empty(), |rows| rows.numbers("same", "same answers", same))
         .table();
@@ -81,13 +85,14 @@ pub fn providers(view: &View<'_>) -> Option<Section> {
     if rows.values().all(|models| models.len() < 2) {
         return None;
     }
-    let medians =
-        |metric: Metric| move |models: &Vec<&Point>| range(models, Unit::of(metric), |point| point.p50(metric));
+    let medians = |metric| move |models: &Vec<&Point>| range(models, |point| percentile_cell(point, metric, Rank::P50));
     let table = view
         .lead(Rows::of("providers", "", rows.into_values()), |models| models[0])
         .words("provider", "provider", |models| Cell::foreign(&provider(models[0]).unwrap_or_default()))
         .numbers("models", "models", Vec::len)
-        .numbers("failed", "failed", |models| range(models, Unit::Fraction, |point| point.summary.failed_share()))
+        .numbers("failed", "failed", |models| {
+            range(models, |point| Cell::of(point.summary.failed_share(), Unit::Fraction))
+        })
         .numbers("ttft", "TTFT P50", medians(Metric::Ttft))
         .numbers("decode_speed", "decode speed P50", medians(Metric::DecodeSpeed))
         .numbers("e2e", "E2E P50", medians(Metric::E2e))
@@ -95,11 +100,11 @@ pub fn providers(view: &View<'_>) -> Option<Section> {
     Some(Section::new("load_providers", "Providers over their models").with([table]))
 }
 
-/// From the least to the most that `value` says of a provider's models.
-fn range(models: &[&Point], unit: Unit, value: impl Fn(&Point) -> Option<f64>) -> Cell {
-    match ends(models.iter().copied(), value) {
-        Some([(_, least), (_, most)]) => Cell::text(units::from_to(&unit.show(least), &unit.show(most))),
-        None => Cell::Missing(Missing::NotMeasured),
+/// From the least to the most that `cell` says of a provider's models.
+fn range(models: &[&Point], cell: impl Fn(&Point) -> Cell) -> Cell {
+    match ends(models.iter().copied(), |point| Some(cell(point).quantity()?.value)) {
+        Some([(least, _), (most, _)]) => units::from_to(&cell(least).shown(), &cell(most).shown()).into(),
+        None => cell(models[0]),
     }
 }
 

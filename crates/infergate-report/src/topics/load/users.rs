@@ -14,7 +14,10 @@ use crate::units::capital;
 /// The figures, in the order they are read.
 const FIGURES: [(Metric, &str); 5] = [
     (Metric::E2e, "E2E, end-to-end latency: from the request's start to its last token."),
-    (Metric::Itl, "ITL, inter-token latency: each gap between two pieces of the answer; P50 is the median gap."),
+    (
+        Metric::Itl,
+        "ITL, inter-token latency: each gap between two pieces of the answer; P50 is the median gap, and a request counts as one sample.",
+    ),
     (Metric::Ttft, "TTFT, time to first token: from the request's start to its first token."),
     (
         Metric::DecodeSpeed,
@@ -22,6 +25,7 @@ const FIGURES: [(Metric, &str); 5] = [
     ),
     (Metric::OutputThroughput, "Output throughput of a request: its output tokens / E2E."),
 ];
+const FAILED: &str = "Failed requests count as slowest in percentiles of times; means and speeds skip them.";
 /// A threshold is drawn where a median is above this part of it: it would make the lines flat.
 const NEAR: f64 = 0.2;
 /// The figures whose range over the scenarios is told.
@@ -29,7 +33,8 @@ const RANGES: [Metric; 2] = [Metric::DecodeSpeed, Metric::Ttft];
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
     let figures = if view.has_tokens() { &FIGURES[..] } else { &FIGURES[..1] };
-    let definitions: Vec<String> = figures.iter().map(|(_, about)| (*about).to_owned()).collect();
+    let mut definitions: Vec<String> = figures.iter().map(|(_, about)| (*about).to_owned()).collect();
+    definitions.extend(view.points.iter().any(|point| point.summary.failed() > 0).then(|| FAILED.to_owned()));
     let tables = figures.iter().map(|(metric, _)| table(view, *metric));
     let findings: Vec<Finding> = figures.iter().filter_map(|(metric, _)| finding(view, *metric)).collect();
     let charts =

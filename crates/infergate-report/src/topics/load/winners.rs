@@ -2,7 +2,7 @@
 
 use infergate_load::summary::crossing::{Faster, compare};
 
-use crate::load::{Metric, Point, View};
+use crate::load::{Metric, Point, Series, View};
 use crate::model::{Cell, Missing, Rows, Section, Unit};
 
 const ABOUT: &str = "An answer of n tokens takes TTFT + (n - 1) x TPOT. One target can be faster for short answers, and another for long ones.";
@@ -62,6 +62,30 @@ impl<'a> Pair<'a> {
     fn name(&self, view: &View<'_>, is_first: bool) -> String {
         view.target_name(if is_first { self.one } else { self.other })
     }
+
+    /// Which one is faster, as far as it is shown.
+    fn sentence(&self, view: &View<'_>) -> String {
+        let name = |is_first| self.name(view, is_first);
+        let of = |shown: Shown, answers: &str| match shown {
+            Ok(wins) => format!("{} is faster for {answers} answers", name(wins)),
+            Err(_) => format!("for {answers} answers no difference is shown"),
+        };
+        let sentence = match (self.short, self.long, self.crossing) {
+            (Err(_), Err(_), _) => format!("neither {} nor {} is shown to be faster", name(true), name(false)),
+            (Ok(short), Ok(long), _) if short == long => {
+                format!("{} is faster than {} for every length of answer", name(short), name(!short))
+            }
+            (Ok(short), Ok(long), Some((tokens, (low, high)))) => format!(
+                "{} is faster up to {tokens:.0} tokens of answer (95 % interval {low:.0} to {high:.0}), {} beyond",
+                name(short),
+                name(long)
+            ),
+            (short, long, _) => {
+                format!("of {} and {} {}, {}", name(true), name(false), of(short, "short"), of(long, "long"))
+            }
+        };
+        format!("At {} {sentence}", self.one.arrivals.name())
+    }
 }
 
 /// Each two targets of each level, the fastest ones first.
@@ -104,27 +128,13 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
     Some(Section::new("load_winners", "Who is faster at which length").with([ABOUT]).with([table]))
 }
 
-/// What the two fastest targets of the first level show, in one sentence: which one is faster, as far as it is shown.
+/// Which of the two fastest targets of the first level is faster.
 pub fn sentence(view: &View<'_>) -> Option<String> {
-    let pair = pairs(view).next()?;
-    let name = |is_first| pair.name(view, is_first);
-    let of = |shown: Shown, answers: &str| match shown {
-        Ok(wins) => format!("{} is faster for {answers} answers", name(wins)),
-        Err(_) => format!("for {answers} answers no difference is shown"),
-    };
-    let sentence = match (pair.short, pair.long, pair.crossing) {
-        (Err(_), Err(_), _) => format!("neither {} nor {} is shown to be faster", name(true), name(false)),
-        (Ok(short), Ok(long), _) if short == long => {
-            format!("{} is faster than {} for every length of answer", name(short), name(!short))
-        }
-        (Ok(short), Ok(long), Some((tokens, (low, high)))) => format!(
-            "{} is faster up to {tokens:.0} tokens of answer (95 % interval {low:.0} to {high:.0}), {} beyond",
-            name(short),
-            name(long)
-        ),
-        (short, long, _) => {
-            format!("of {} and {} {}, {}", name(true), name(false), of(short, "short"), of(long, "long"))
-        }
-    };
-    Some(format!("At {} {sentence}", pair.one.arrivals.name()))
+    pairs(view).next().map(|pair| pair.sentence(view))
+}
+
+/// Which of two targets is faster, at the first level where both have medians.
+pub fn between(view: &View<'_>, two: [Series; 2]) -> Option<String> {
+    let is_of = |point: &Point| two.contains(&point.series);
+    pairs(view).find(|pair| is_of(pair.one) && is_of(pair.other)).map(|pair| pair.sentence(view))
 }

@@ -38,7 +38,7 @@ fn cells() -> Table {
         .numbers("time", "time", |(_, time, ..)| time.clone())
         .about("The median.")
         .numbers("change", "change", |(_, _, change, _)| change.clone())
-        .numbers("p99", "P99", |_| Cell::Missing(Missing::TooFew { what: "samples", needed: 368, found: 3 }))
+        .numbers("p99", "P99", |_| Cell::Missing(Missing::TooFew { what: "samples", needed: 368 }))
         .words("verdict", "verdict", |(.., verdict)| verdict.clone())
         .notable(|(.., verdict)| verdict.tone() == Tone::Bad)
         .table()

@@ -2,9 +2,8 @@
 
 use infergate_core::load::{Arrivals, FailureClass, Spacing};
 use infergate_receipts::{LevelRecord, LoadReceipt, Price};
-use infergate_report::model::Block;
 
-use crate::report_formats::load::{cell, even, number, of, table};
+use crate::report_formats::load::{cell, even, listed, number, of, table};
 use crate::report_formats::runs::{self, Answers, fail, in_turn, level, receipt, server};
 use infergate_receipts::Scenario;
 
@@ -36,6 +35,11 @@ fn models_of_one_provider_share_a_line() {
     let providers = table(&report, "load_providers", "providers");
     let shown = ["provider", "models", "failed", "ttft"].map(|id| cell(providers, 0, id).shown());
     assert_eq!(shown, ["north", "2", "0 %", "20.0 to 100 ms"]);
+    for request in &mut receipt.levels[0].requests {
+        fail(request, FailureClass::Timeout);
+    }
+    let why = cell(table(&of(receipt.clone()), "load_providers", "providers"), 0, "ttft").why();
+    assert_eq!(why.as_deref(), Some("among the requests that failed"));
     receipt.targets[1] = server("south/large", None);
     assert!(of(receipt).section("load_providers").is_none(), "one model each");
 }
@@ -46,11 +50,8 @@ fn what_a_dearer_target_costs_and_gains_is_advice() {
     let price = |input_per_million| Some(Price { input_per_million, output_per_million: 2.0 * input_per_million });
     receipt.targets = vec![server("near", price(1.0)), server("far", price(2.0))];
     let report = of(receipt);
-    let advice = &report.section("load_advice").expect("advice").blocks;
-    let rules = advice.iter().flat_map(|block| if let Block::List(rules) = block { &rules[..] } else { &[] });
-    // 50 and 160 ms.
-    let numbers = |rule: &&String| rule.contains("far costs 2.00 times") && rule.contains("takes 3.20 times");
-    assert_eq!(rules.filter(numbers).count(), 1, "{advice:?}");
+    let advice = format!("Weigh price against speed: far costs 2.00 times as much as near. {}", report.title);
+    assert!(listed(&report, "load_advice").contains(&advice), "{advice}");
 }
 
 /// Users take them in turn, so that the slower one decides how many tokens come out of the faster one.
