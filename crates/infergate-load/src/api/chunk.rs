@@ -12,6 +12,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::api::body::Api;
+use crate::api::failures::is_failure;
 
 /// One event. Its JSON is that of chat and of completions; events of other APIs are translated. Other fields are passed over.
 #[derive(Debug, Default, Deserialize)]
@@ -56,6 +57,9 @@ pub struct Usage {
     output_tokens: Option<u32>,
     input_tokens_details: Option<Details>,
     output_tokens_details: Option<Details>,
+    // Of servers without details, DeepSeek's last.
+    cached_tokens: Option<u32>,
+    prompt_cache_hit_tokens: Option<u32>,
     // Anthropic's `input_tokens` leaves these out.
     cache_creation_input_tokens: Option<u32>,
     cache_read_input_tokens: Option<u32>,
@@ -80,7 +84,8 @@ impl Usage {
     /// Tokens of the prompt that the server had in a cache.
     pub fn cached_tokens(self) -> Option<u64> {
         let details = self.prompt_tokens_details.or(self.input_tokens_details);
-        details.and_then(|details| details.cached_tokens).or(self.cache_read_input_tokens).map(u64::from)
+        let cached = details.and_then(|details| details.cached_tokens).or(self.cache_read_input_tokens);
+        cached.or(self.cached_tokens).or(self.prompt_cache_hit_tokens).map(u64::from)
     }
 
     /// Tokens of the output, reasoning included.
@@ -106,14 +111,14 @@ impl Usage {
 }
 
 /// Why an answer ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     /// `length`, or the name of the limit: all that was asked for.
     Length,
-    /// `abort` or `error`: the server gave it up.
-    Aborted,
-    /// Anything else.
-    Other,
+    /// The model ended it.
+    Stop,
+    /// By its name no end of a whole answer, as `abort`, `error` or `content_filter`.
+    Other(String),
 }
 
 /// Where other APIs say it.
@@ -150,6 +155,9 @@ impl<'a> Chunk<'a> {
         if chunk.usage.is_none() && memmem::find(json, b"_tokens\"").is_some() {
             chunk.usage = usage_in(&serde_json::from_slice(json)?).map(Usage::deserialize).transpose()?;
         }
+        if chunk.choices.as_ref().is_none_or(Vec::is_empty) && is_failure(&serde_json::from_slice(json)?) {
+            chunk.error = Some(IgnoredAny);
+        }
         Ok(chunk)
     }
 
@@ -165,7 +173,7 @@ impl<'a> Chunk<'a> {
 
     /// Why it ended, if this event says so.
     pub fn finish_reason(&self) -> Option<Reason> {
-        self.choices.iter().flatten().find_map(|choice| choice.finish_reason)
+        self.choices.iter().flatten().find_map(|choice| choice.finish_reason.clone())
     }
 }
 
@@ -227,10 +235,12 @@ struct Text<'a> {
 enum Field {
     /// A call of a tool is output, too: its name and its arguments.
     #[serde(alias = "content", alias = "refusal", alias = "tool_calls", alias = "function", alias = "function_call")]
-    #[serde(alias = "name", alias = "arguments", alias = "partial_json")]
+    #[serde(alias = "arguments", alias = "partial_json", alias = "audio", alias = "transcript")]
     Text,
-    #[serde(alias = "reasoning", alias = "reasoning_content")]
+    #[serde(alias = "reasoning", alias = "reasoning_content", alias = "summary")]
     Thinking,
+    Name,
+    Role,
     #[serde(other)]
     Other,
 }
@@ -249,7 +259,7 @@ impl<'a> Text<'a> {
     fn add_field(&mut self, field: Field, part: Self) {
         let part = match field {
             Field::Thinking => Self { answer: "".into(), thought: part.thought + &part.answer },
-            Field::Text | Field::Other => part,
+            Field::Text | Field::Name | Field::Role | Field::Other => part,
         };
         if part.answer != self.answer || part.thought != self.thought {
             self.add(part);
@@ -315,24 +325,34 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
-        let mut text = Text::default();
+        let (mut text, mut name, mut has_role) = (Text::default(), Text::default(), false);
         while let Some(field) = fields.next_key()? {
+            has_role |= matches!(field, Field::Role);
             match field {
-                Field::Other => drop(fields.next_value::<IgnoredAny>()?),
+                Field::Name => name = fields.next_value()?,
+                Field::Role | Field::Other => drop(fields.next_value::<IgnoredAny>()?),
                 field => text.add_field(field, fields.next_value()?),
             }
         }
-        Ok(text)
+        // Beside a role it is the speaker's.
+        if has_role {
+            return Ok(text);
+        }
+        name.add(text);
+        Ok(name)
     }
 }
 
+/// How the names of reasons begin by which an answer is whole.
+const WHOLE: [&str; 9] = ["stop", "end", "eos", "complete", "done", "tool", "function", "model_length", "max"];
+
 /// An empty one, which some servers send with every piece, is none.
 fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Reason>, D::Error> {
-    let reason = Text::deserialize(deserializer)?;
-    Ok(match &*reason.answer {
-        "" => None,
-        "length" | "max_tokens" | "max_output_tokens" => Some(Reason::Length),
-        "abort" | "error" => Some(Reason::Aborted),
-        _ => Some(Reason::Other),
+    let reason = Text::deserialize(deserializer)?.answer.to_lowercase();
+    Ok(match &*reason {
+        "" | "null" | "none" => None,
+        "length" | "limit" | "token_limit" | "max_tokens" | "max_output_tokens" => Some(Reason::Length),
+        name if WHOLE.iter().any(|whole| name.starts_with(whole)) => Some(Reason::Stop),
+        _ => Some(Reason::Other(reason)),
     })
 }

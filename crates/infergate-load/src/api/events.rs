@@ -1,8 +1,8 @@
 //! The event-stream parser: from bytes, split anywhere, to whole events.
 //!
-//! Lines end in LF, CR LF or CR; an empty line ends an event; `data:` may have a space behind it, and several lines of it are
-//! one text with line ends between; comments, ids and unknown fields are passed over. Bytes are not text yet: an event may be
-//! split within a character.
+//! Lines end in LF, CR LF or CR; an empty line ends an event; `data:` may have a space behind it, and several lines of it are one text
+//! with line ends between; a line that begins with a brace is data, too; comments, ids and unknown fields are passed over. Bytes are not
+//! text yet: an event may be split within a character.
 
 use infergate_core::load::{Failure, FailureClass};
 use memchr::memchr2;
@@ -102,7 +102,9 @@ impl Events {
         // llama.cpp sent errors in a field of that name.
         let error = field(line, b"error");
         self.is_error |= error.is_some();
-        if let Some(data) = field(line, b"data").or(error) {
+        // Some servers send errors without a field's name.
+        let bare = line.starts_with(b"{").then_some(line);
+        if let Some(data) = field(line, b"data").or(error).or(bare) {
             if self.data.len() + data.len() >= MAX_EVENT_BYTES {
                 return Err(too_large());
             }

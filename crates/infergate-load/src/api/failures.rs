@@ -32,12 +32,18 @@ pub fn of_status(status: u16) -> Option<Failure> {
     Some(Failure { class, status: Some(status), detail: format!("status {status}: {what}") })
 }
 
+/// Whether an event without output says by its code alone that the server failed, as those of MiniMax and Spark do.
+pub fn is_failure(event: &Value) -> bool {
+    let codes = ["/code", "/base_resp/status_code"].iter().filter_map(|at| event.pointer(at)?.as_i64());
+    codes.into_iter().any(|code| !matches!(code, 0 | 200))
+}
+
 /// What an error says: the status in it, from 400 to 599, and the server's words, which no file may hold: they can repeat the prompt.
 pub fn error_of(text: &[u8]) -> (Option<u16>, String) {
     let json: Value = serde_json::from_slice(text).unwrap_or_default();
     let status: Option<u16> =
         ["/error/code", "/code"].iter().find_map(|at| json.pointer(at)?.as_u64()?.try_into().ok());
-    let places = ["/error/message", "/message", "/response/error/message", "/error", "/detail"];
+    let places = ["/error/message", "/message", "/response/error/message", "/error", "/detail", "/base_resp/status_msg"];
     let words = places.iter().find_map(|at| json.pointer(at)?.as_str());
     let words = words.map_or_else(|| String::from_utf8_lossy(text).into_owned(), str::to_owned);
     (status.filter(|status| (400..600).contains(status)), words)

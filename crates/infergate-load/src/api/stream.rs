@@ -127,20 +127,22 @@ impl Completion {
             Err(_) => self.words.clear(),
             Ok(()) => {}
         }
-        if self.finish == Some(Reason::Aborted) {
-            return Err(failure(
-                FailureClass::CutStream,
-                "the server says that it gave the answer up (its finish reason)",
-            ));
-        }
         if !self.done && self.finish.is_none() {
-            return Err(failure(FailureClass::CutStream, "the stream ended before [DONE] and before a finish reason"));
+            return Err(failure(FailureClass::CutStream, "the stream ended before its last event and a finish reason"));
         }
         if record.chunk_tokens.iter().all(|tokens| *tokens == 1) {
             record.chunk_tokens.clear();
         }
         // Some gateways send a count of none with every answer.
         record.output_tokens = record.output_tokens.filter(|tokens| *tokens > 0 || record.chunk_ns.is_empty());
+        let came = record.output_tokens.unwrap_or(record.chunk_ns.len() as u64);
+        if let Some(Reason::Other(name)) = &self.finish
+            && came < self.asked_tokens
+        {
+            self.words = format!("finish reason {name}");
+            let detail = "the server ended the answer by a finish reason that is neither its end nor its length";
+            return Err(failure(FailureClass::CutStream, detail));
+        }
         record.unsent_tokens = self.unsent_tokens(record);
         record.output_sha256 = Some(sha256::hex(self.hash.finalize_reset().as_slice()));
         self.judge_length(exact, record)
@@ -167,7 +169,7 @@ impl Completion {
             failure(FailureClass::WrongLength, format!("{tokens} output tokens came where {asked} were requested"))
         };
         if record.chunk_ns.is_empty() {
-            return Err(wrong(0));
+            return Err(failure(FailureClass::WrongLength, format!("no text came where {asked} tokens were requested")));
         }
         let pieces = record.chunk_ns.len() as u64;
         // By the server's own count to all of it: where these differ, which of them the limit is of is not known.
@@ -180,7 +182,7 @@ impl Completion {
                 Err(wrong(tokens))
             }
             // Pieces alone are no count, but here the server itself says that the model ended the answer.
-            None if exact && pieces < asked && self.finish == Some(Reason::Other) => Err(failure(
+            None if exact && pieces < asked && self.finish == Some(Reason::Stop) => Err(failure(
                 FailureClass::WrongLength,
                 format!("the model ended the answer after {pieces} pieces where {asked} tokens were requested"),
             )),
@@ -254,7 +256,7 @@ impl Completion {
             self.reasoning_tokens = usage.reasoning_tokens().or(self.reasoning_tokens);
             self.apart_tokens = counted.map_or(self.apart_tokens, |_| usage.apart_tokens());
         }
-        self.finish = chunk.finish_reason().or(self.finish);
+        self.finish = chunk.finish_reason().or(self.finish.take());
         self.done = chunk.is_last;
         Ok(())
     }

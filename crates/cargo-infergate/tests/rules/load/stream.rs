@@ -41,6 +41,7 @@ fn chat(delta: &str) -> String {
 fn roles_and_empty_texts_are_no_tokens() {
     let text = chat("{\"role\":\"assistant\"}")
         + &chat("{\"role\":\"assistant\",\"content\":\"\"}")
+        + &chat("{\"role\":\"assistant\",\"name\":\"a speaker\",\"content\":\"\"}")
         + &chat("{\"content\":null}")
         + &chat("{}")
         + &chat("{\"content\":\"a\"}")
@@ -59,6 +60,8 @@ fn every_kind_of_output_is_one() {
         "{\"content\":null,\"refusal\":\"a\"}",
         "{\"content\":6}",
         "{\"content\":[{\"type\":\"thinking\",\"thinking\":[{\"type\":\"text\",\"text\":\"a\"}]}]}",
+        "{\"content\":[{\"type\":\"reasoning\",\"summary\":[{\"type\":\"summary_text\",\"text\":\"a\"}]}]}",
+        "{\"audio\":{\"id\":\"1\",\"data\":\"AAAA\",\"transcript\":\"a\"}}",
         "{\"tool_calls\":[{\"index\":0,\"id\":\"1\",\"function\":{\"name\":\"f\",\"arguments\":\"\"}}]}",
     ] {
         let (record, outcome) = whole(&(chat(delta) + DONE));
@@ -107,9 +110,14 @@ fn words_in_place_of_an_event_are_an_error_of_the_server() {
         ("error: {\"code\":500,\"message\":\"SECRET\"}\n\n", FailureClass::Status5xx),
         ("error: {\"message\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
         ("data: {\"object\":\"error\",\"message\":\"SECRET\",\"code\":400}\n\n", FailureClass::Status4xx),
+        ("data: {\"code\":10013,\"message\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
+        ("data: {\"choices\":null,\"base_resp\":{\"status_code\":1002,\"status_msg\":\"SECRET\"}}\n\n", FailureClass::ErrorEvent),
+        ("{\"error\":{\"message\":\"SECRET\",\"code\":503}}\n", FailureClass::Status5xx),
     ] {
         assert_eq!(whole(&(piece.clone() + event + DONE)).1, Err(class), "{event}");
     }
+    let sound = "data: {\"code\":0,\"message\":\"Success\",\"base_resp\":{\"status_code\":0}}\n\n";
+    assert_eq!(whole(&(piece + sound + DONE)).1, Ok(()), "a code of success");
 }
 
 #[test]
@@ -159,6 +167,9 @@ fn cached_tokens_of_the_prompt_are_a_part_of_it() {
     let both = format!("{chat},\"input_tokens\":0,\"output_tokens\":0,\"input_tokens_details\":null");
     assert_eq!(of(&both), (Some(10), Some(6), Some(3)));
     assert_eq!(of("\"prompt_tokens\":10,\"prompt_tokens_details\":null"), (Some(10), None, None));
+    for name in ["cached_tokens", "prompt_cache_hit_tokens"] {
+        assert_eq!(of(&format!("\"prompt_tokens\":10,\"{name}\":6")), (Some(10), Some(6), None), "{name}");
+    }
 }
 
 /// As Anthropic's server sends them, an event a read.
@@ -322,10 +333,18 @@ fn an_answer_has_an_end() {
     assert_eq!(whole(&(piece.clone() + DONE)).1, Ok(()));
     assert_eq!(whole(&(piece.clone() + reason)).1, Ok(()), "a finish reason is one too");
     assert_eq!(whole(&(piece.clone() + "data: [DONE]\n")).1, Ok(()), "the last empty line may be missing");
-    let none = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"\"}]}\n\n";
-    assert_eq!(whole(none).1, Err(FailureClass::CutStream), "an empty one is none");
-    let given_up = reason.replace("length", "abort") + DONE;
-    assert_eq!(whole(&(piece.clone() + &given_up)).1, Err(FailureClass::CutStream), "the server gave it up");
+    for none in ["", "null"] {
+        let none = reason.replace("length", none);
+        assert_eq!(whole(&(piece.clone() + &none)).1, Err(FailureClass::CutStream), "an empty one is none");
+    }
+    for whole_answer in ["stop", "eos_token", "end_turn", "tool_calls", "COMPLETE", "MAX_TOKENS"] {
+        assert_eq!(whole(&(piece.clone() + &reason.replace("length", whole_answer))).1, Ok(()), "{whole_answer}");
+    }
+    for cut in ["abort", "insufficient_system_resource", "content_filter"] {
+        let cut = reason.replace("length", cut) + DONE;
+        assert_eq!(whole(&(piece.clone() + &cut)).1, Err(FailureClass::CutStream), "{cut}");
+        assert_eq!(whole(&(piece.repeat(8) + &cut)).1, Ok(()), "all that was asked for came: {cut}");
+    }
     assert_eq!(whole(&(piece + "data: [DON")).1, Err(FailureClass::CutStream));
     assert_eq!(whole(DONE).1, Err(FailureClass::WrongLength), "an answer without output is none");
 }

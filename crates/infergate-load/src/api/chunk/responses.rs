@@ -27,7 +27,7 @@ pub fn read(json: &[u8]) -> serde_json::Result<Chunk<'_>> {
     let Event { kind, delta, response } = serde_json::from_slice(json)?;
     let Response { error, incomplete_details } = response;
     let is_last = matches!(&*kind.answer, "response.completed" | "response.incomplete");
-    let finish_reason = incomplete_details.and_then(|end| end.reason).or(is_last.then_some(Reason::Other));
+    let finish_reason = incomplete_details.and_then(|end| end.reason).or(is_last.then_some(Reason::Stop));
     let mut choice = Choice { finish_reason, ..Choice::default() };
     let is_reasoning = kind.answer.contains("reasoning");
     choice.delta.add_field(if is_reasoning { Field::Thinking } else { Field::Text }, delta);
