@@ -170,7 +170,9 @@ pub fn explain(
 fn start(case: &PairedCase, file: &WorkerFile, sides: &Sides) -> Result<Client<'static>> {
     let (mut client, _) = Client::spawn(file, sides.load, Timeouts::default(), progress::cancelled())?;
     if !client.can(Capability::Profile) {
-        bail!("its worker cannot sample its threads (Linux on x86-64 or aarch64, and an engine in Rust)");
+        bail!(
+            "its worker cannot sample its threads (it takes an engine in Rust or criterion benches, on Linux on x86-64 or aarch64)"
+        );
     }
     client.load(sides.load, sides.prompt_text)?;
     client.prepare(case.id, None)?;
