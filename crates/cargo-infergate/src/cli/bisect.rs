@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Arg, ArgAction, Args};
 
 use super::explain::{self, Explaining};
@@ -22,11 +22,11 @@ use infergate_build::edited::Edited;
 use infergate_build::revision::{Slot, Tree};
 use infergate_build::sources::Sources;
 use infergate_build::swap;
-use infergate_core::case::{BenchName, Case};
 use infergate_core::worker::WorkerError;
 use infergate_judge::paired::{Policy, decide};
 use infergate_receipts::{
-    BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, CodeRecord, Explained, Outcome, PairedReceipt, clause,
+    BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, CodeRecord, Explained, Outcome, PairedReceipt, Subject,
+    clause,
 };
 use infergate_report::paired::bisection;
 use line::{Point, halfway};
@@ -75,7 +75,7 @@ impl TakesKeys for Bisect {
 /// Builds, measures and halves until one is left.
 pub fn run(flags: &Bisect) -> Result<i32> {
     let mut config = flags.keys.config()?;
-    let case = case_of(&flags.case)?;
+    let case = Subject::named(&flags.case)?.case().context("--case: name a case")?;
     config.measured.cases = vec![case.id()];
     preflight::check(&config)?;
     preflight::calibrations(&config)?;
@@ -107,16 +107,6 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     output::print_verdict(&bisection(&found));
     outputs::json(flags.json.as_deref(), &found);
     Ok(code)
-}
-
-/// A case of ours, or else a criterion bench. What begins like a case of ours and is none is a slip; a bench of such a name
-/// is `bench:NAME`.
-fn case_of(text: &str) -> Result<Case> {
-    let slip = ["prefill/", "decode/", "generate/"].iter().any(|phase| text.starts_with(phase));
-    match text.parse() {
-        Err(_) if !slip && text.contains('/') => Ok(Case::Bench(BenchName::new(text)?)),
-        parsed => parsed,
-    }
 }
 
 struct Search<'a> {

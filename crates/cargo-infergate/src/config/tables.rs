@@ -9,7 +9,7 @@ use infergate_core::text_file::read_text;
 use serde::Deserialize;
 
 use super::current_folder;
-use infergate_receipts::{Accept, MAX_TOKENS, MAX_TURNS, Scenario, UpTo, validate_accepts};
+use infergate_receipts::{Accept, MAX_TOKENS, MAX_TURNS, Scenario, Subject, UpTo, validate_accepts};
 
 /// Both; the keys are read elsewhere.
 #[derive(Deserialize)]
@@ -67,7 +67,7 @@ pub fn accepts(path: &Path, text: &str) -> Result<Vec<Accept>> {
     let accept = |table: toml::Spanned<AcceptTable>| {
         let offset = table.span().start;
         let AcceptTable { case, metric, up_to, reason } = table.into_inner();
-        let case = case.parse().with_context(|| format!("case '{case}'"));
+        let case = Subject::named(&case).with_context(|| format!("case '{case}'"));
         let accept = case.map(|case| Accept { case, metric, up_to, reason: reason.trim().to_owned() });
         let place = || format!("{}: accept", place(path, text, offset));
         accept.and_then(|accept| accept.validate().map(|()| accept)).with_context(place)

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use anyhow::{Result, ensure};
 
-use crate::case::Case;
+use crate::case::{BenchName, Case};
 
 /// Longest name of a level, bytes. A receipt is someone else's file.
 const MAX_NAME_BYTES: usize = 200;
@@ -31,6 +31,25 @@ impl Subject {
     /// The case, where it is one of ours.
     pub fn case(&self) -> Option<Case> {
         if let Self::Case(case) = self { Some(*case) } else { None }
+    }
+
+    /// What a person calls so; what is nothing of ours is a bench. A bench that is called as something of ours has `bench:` in front.
+    ///
+    /// # Errors
+    /// What begins like a case of ours and is none; what no bench can be called.
+    pub fn named(text: &str) -> Result<Self> {
+        let is_id = ["bench:", "prefill/", "decode/", "generate/"].iter().any(|begin| text.starts_with(begin));
+        match text.parse() {
+            Err(_) if !is_id => Ok(Case::Bench(BenchName::new(text)?).into()),
+            parsed => parsed,
+        }
+    }
+
+    /// As a person calls it, and [`named`](Self::named) finds it; never what looks like a flag.
+    pub fn spelled(&self) -> String {
+        let name = self.to_string();
+        let is_found = !name.starts_with('-') && Self::named(&name).is_ok_and(|named| named == *self);
+        if is_found { name } else { self.id() }
     }
 
     /// How files spell it: as it is displayed, a bench with `bench:` in front.

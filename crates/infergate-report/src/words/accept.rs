@@ -76,7 +76,7 @@ fn tenths_up(percent: f64) -> f64 {
 /// An empty reason is refused, so that nobody declares a change by copying alone.
 fn text(accept: &Accept) -> String {
     // A string of JSON is one of TOML.
-    let (case, metric) = (json!(accept.case.id()), json!(accept.metric));
+    let (case, metric) = (json!(accept.case.spelled()), json!(accept.metric));
     let mut text = format!("[[accept]]\ncase = {case}\nmetric = {metric}\n");
     match accept.up_to {
         Some(UpTo::Number(number)) => text += &format!("up_to = {number}\n"),

@@ -1,10 +1,12 @@
 //! How sure a verdict is, what was measured about its cause, and how to repeat it.
 
+use infergate_core::case::{BenchName, Case};
+
 use crate::inputs::{Inputs, commit};
 use crate::{units, words};
 use infergate_receipts::shell::flag;
 use infergate_receipts::{
-    Build, BuiltWith, Evidence, Note, Outcome, PairedReceipt, Statistic, TimeEvidence, Verdict, VerdictRow,
+    Build, BuiltWith, Evidence, Note, Outcome, PairedReceipt, Statistic, Subject, TimeEvidence, Verdict, VerdictRow,
 };
 
 /// Both sides in one line: `base dde2501974, head da0836b985 with changes`.
@@ -112,7 +114,8 @@ pub fn repeat(inputs: &Inputs) -> Option<String> {
     let (base, head) = commits(paired)?;
     let target = bench_target(paired, &paired.head.engine.model)?;
     let named = if paired.cases.len() > MOST_CASES { &[] } else { paired.cases.as_slice() };
-    let cases: Option<String> = named.iter().map(|case| one_of_many("cases", &case.id.id())).collect();
+    let cases: Option<String> =
+        named.iter().map(|case| one_of_many("cases", &Subject::from(case.id).spelled())).collect();
     // Without them it measures these and the others.
     let cases = cases.unwrap_or_default();
     let server = if paired.head.engine.name == "server" { " --server" } else { "" };
@@ -133,13 +136,13 @@ pub fn bisect(inputs: &Inputs) -> Option<String> {
         return None;
     }
     let (good, bad) = commits(paired)?;
-    let (mut target, mut case) = (engine.model.as_str(), slower.subject.case()?.id());
+    let (mut target, mut case) = (engine.model.as_str(), slower.subject.spelled());
     if engine.is_of_benches() && target.contains(',') {
         // Of several bench targets the one whose name is in front; alone it has its own names.
         let name = slower.subject.to_string();
         let own = target.split(',').find_map(|target| Some((target, name.strip_prefix(target)?.strip_prefix('/')?)));
         target = own?.0;
-        case = format!("bench:{}", own?.1);
+        case = Subject::from(Case::Bench(BenchName::of(own?.1))).spelled();
     }
     let (target, case) = (bench_target(paired, target)?, flag("case", &case)?);
     // The search's own is that of one build a side, which vary less than those that the gate drew.

@@ -13,9 +13,13 @@ pub fn commands(comment: &str) -> Vec<&str> {
     blocks.flat_map(|block| block.split("\n```\n").next().unwrap_or_default().lines()).collect()
 }
 
+fn case_of(name: &str) -> Case {
+    format!("bench:{name}").parse().expect("a name")
+}
+
 /// A paired run of a bench of this name that got slower.
 pub fn bench(name: &str) -> Inputs {
-    let case: Case = format!("bench:{name}").parse().expect("a name");
+    let case = case_of(name);
     let mut inputs = paired();
     let receipt = inputs.paired.as_mut().expect("a pair");
     receipt.cases.truncate(1);
@@ -52,7 +56,7 @@ fn a_name_is_one_word_of_a_command() {
         let words: Vec<Vec<String>> = lines.iter().map(|line| shlex::split(line).expect("a command")).collect();
         let (a, b) = ("a".repeat(40), "b".repeat(40));
         assert_eq!(words[0], ["git", "checkout", &b]);
-        let case = format!("bench:{name}");
+        let case = Subject::from(case_of(name)).spelled();
         let gate = ["cargo", "infergate", "gate", "--against", &a, "--cases", &case];
         // A comma would part it: without a name the command measures all.
         assert_eq!(words[1], if name.contains(',') { &gate[..5] } else { &gate[..] }, "{name}");
@@ -115,7 +119,7 @@ fn a_name_is_one_value_of_a_table() {
         let (tables, _) = tables.split_once("\n```\n").expect("its end");
         assert!(tables.lines().all(|line| !line.starts_with("```")), "{tables}");
         let tables: toml::Table = tables.parse().expect("TOML");
-        assert_eq!(tables["accept"][0]["case"].as_str(), Some(&*format!("bench:{name}")));
+        assert_eq!(tables["accept"][0]["case"].as_str(), Some(&*Subject::from(case_of(name)).spelled()));
     }
 }
 
@@ -126,5 +130,5 @@ fn what_cannot_stand_on_a_line_is_left_out() {
         assert_eq!((word(bad), flag("case", bad)), (None, None), "{bad:?}");
     }
     let comment = page(&bench("a\u{202e}b"), "comment.md");
-    assert!(commands(&comment).iter().all(|line| !line.contains("bench:")), "{comment}");
+    assert!(commands(&comment).iter().all(|line| !line.contains("--case")), "{comment}");
 }
