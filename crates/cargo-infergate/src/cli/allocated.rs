@@ -47,17 +47,19 @@ fn sites(case: Case, program: &Program, request: &PairedRequest) -> Result<Vec<A
 }
 
 /// Places by the function that allocates, wherever its lines are, with both sides' numbers; those that differ, by allocations and where
-/// these are as many by their bytes.
+/// these are as many by their bytes. Functions without a line are passed over: the linker gives one name to those with the same code.
 pub fn differences(base: &[AllocationSite], head: &[AllocationSite]) -> Vec<AllocatedPlace> {
     let mut places: BTreeMap<&str, AllocatedPlace> = BTreeMap::new();
     for (sites, is_head) in [(base, false), (head, true)] {
         for site in sites {
-            let frame = site.frames.first().map_or("", String::as_str);
+            let named = site.frames.iter().position(|frame| frame.contains(" at ")).unwrap_or(0);
+            let frames = site.frames.get(named..).unwrap_or_default();
+            let frame = frames.first().map_or("", String::as_str);
             let function = frame.split_once(" at ").map_or(frame, |(function, _)| function);
             let place = places.entry(function).or_default();
             // Sites come with the most frequent first: who calls it most is shown, in head where it has any.
             if place.frames.is_empty() || is_head && place.head_allocations == 0.0 {
-                place.frames.clone_from(&site.frames);
+                place.frames = frames.to_vec();
             }
             let (allocations, bytes) = match is_head {
                 true => (&mut place.head_allocations, &mut place.head_bytes),
@@ -98,6 +100,14 @@ mod tests {
         assert_eq!(found[0].frames, ["attend at src/step.rs:30", "step"]);
         assert_eq!((found[0].base_allocations, found[0].head_allocations), (4.0, 6.0));
         assert_eq!(found[0].head_bytes - found[0].base_bytes, 150.0);
+    }
+
+    #[test]
+    fn a_name_without_a_line_is_no_place_where_a_caller_has_one() {
+        let base = [site(4.0, 32.0, &["From<(usize,)>::from", "shape at src/device.rs:50", "new"])];
+        let head = [site(4.0, 32.0, &["From<usize>::from", "shape at src/device.rs:50", "new"])];
+        assert_eq!(differences(&base, &head), []);
+        assert_eq!(differences(&[], &head)[0].frames, ["shape at src/device.rs:50", "new"]);
     }
 
     #[test]
