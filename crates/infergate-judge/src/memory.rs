@@ -2,7 +2,7 @@
 
 use infergate_core::memory::leak::{self, Finding};
 
-use infergate_receipts::{Evidence, MemoryEvidence, MemoryRecord, Outcome, Reason, VerdictRow};
+use infergate_receipts::{Evidence, MemoryEvidence, MemoryRecord, Outcome, Reason, Remedy, VerdictRow};
 
 /// A row of each measure.
 pub fn judge(record: &MemoryRecord) -> Vec<VerdictRow> {
@@ -20,7 +20,8 @@ fn row(record: &MemoryRecord, finding: Finding) -> VerdictRow {
         smallest_leak_bytes: finding.smallest_leak_bytes,
         kept_bytes: finding.kept_bytes,
     });
-    let row = VerdictRow::new(record.case, finding.outcome, evidence);
+    let mut row = VerdictRow::new(record.case, finding.outcome, evidence);
+    row.remedy = finding.may_be_cache.then_some(Remedy::MoreRuns);
     match finding.note {
         Some(what) if finding.outcome == Outcome::Invalid => row.because(Reason::Broken { what }),
         Some(text) => row.because(Reason::Observed { text }),

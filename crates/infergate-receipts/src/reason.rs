@@ -212,6 +212,8 @@ pub enum Remedy {
     AllowOutputChange,
     /// Give more time.
     MoreTime,
+    /// Follow more runs, if a cache is still filling.
+    MoreRuns,
     /// Name other cases in the target.
     NameOtherCases,
     /// Count allocations, or name other cases in the target.

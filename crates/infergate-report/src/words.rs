@@ -304,6 +304,7 @@ fn remedy(remedy: &Remedy) -> &'static str {
         Remedy::Bless => "bless a session",
         Remedy::AllowOutputChange => "its time is not judged; if the change is intended, pass --allow-output-change",
         Remedy::MoreTime => "give more time",
+        Remedy::MoreRuns => "if a cache is still filling, raise --memory-runs",
         Remedy::NameOtherCases => "name other cases",
         Remedy::CountOrNameOtherCases => "name other cases, or count them",
         Remedy::MeasureAlone => "measure head alone, without --against",

@@ -76,6 +76,8 @@ pub struct Finding {
     pub smallest_leak_bytes: Option<f64>,
     /// What a plateau kept, bytes.
     pub kept_bytes: Option<u64>,
+    /// Whether a cache that still fills would grow like this leak.
+    pub may_be_cache: bool,
     /// One sentence on why, where the numbers do not say it.
     pub note: Option<String>,
 }
@@ -122,7 +124,7 @@ pub fn asked<'a>(record: &MemoryRecord, column: &'a [u64]) -> &'a [u64] {
 /// leak: a warm-up looks like one.
 fn at_best(record: &MemoryRecord, row: Finding) -> Finding {
     if let Some(reason) = record.invalid.first() {
-        return Finding { outcome: Outcome::Invalid, note: Some(reason.clone()), ..row };
+        return Finding { outcome: Outcome::Invalid, note: Some(reason.clone()), may_be_cache: false, ..row };
     }
     let runs = record.runs.len();
     let whole = runs >= record.asked_runs;
@@ -148,6 +150,7 @@ fn finding(measure: MemoryMeasure, outcome: Outcome, note: Option<String>) -> Fi
         p_rising: None,
         smallest_leak_bytes: None,
         kept_bytes: None,
+        may_be_cache: false,
         note,
     }
 }
@@ -173,10 +176,14 @@ fn plain(number: f64) -> String {
     text.strip_suffix(".0").map_or_else(|| text.clone(), str::to_owned)
 }
 
-/// What else rises as evenly from the first run on, `then` as `before`.
-fn or_cache(before: f64, then: f64) -> &'static str {
-    let is_even = (EVEN..=1.0 / EVEN).contains(&(then / before));
-    if is_even { "; if a cache is still filling, raise --memory-runs" } else { "" }
+/// Whether it rises evenly from the first run on, `then` as `before`.
+fn is_even(before: f64, then: f64) -> bool {
+    (EVEN..=1.0 / EVEN).contains(&(then / before))
+}
+
+/// Why a measure that rose is not decided.
+fn not_confirmed(runs: usize) -> String {
+    format!("{runs} more runs, which tell a leak from a filling cache, were not measured: measure again")
 }
 
 fn heap_finding(record: &MemoryRecord) -> Finding {
@@ -199,7 +206,7 @@ fn heap_finding(record: &MemoryRecord) -> Finding {
         None if rises => finding(
             MemoryMeasure::Heap,
             Outcome::Inconclusive,
-            Some("the heap rose, and no second round of runs was measured, which tells a leak from a cache: measure again".into()),
+            Some(format!("the heap rose in {} runs; {}", live_bytes.len(), not_confirmed(live_bytes.len()))),
         ),
         None => unclouded,
     }
@@ -224,9 +231,9 @@ fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding
         HeapGrowth::Leak => {
             let blocks = heap_trend(&record.runs.live_blocks, record.asked_runs).map(|blocks| blocks.per_run);
             let blocks = blocks.map_or_else(String::new, |blocks| format!(" in {}", allocations(blocks)));
-            let or = or_cache(heap.first_per_run, heap.per_run);
-            let note = Some(format!("the heap grows by {then} a run{blocks}{or}"));
-            Finding { outcome: Outcome::Leak, per_run_bytes: Some(heap.per_run), note, ..unclouded }
+            let note = Some(format!("the heap grows by {then} a run{blocks}"));
+            let may_be_cache = is_even(heap.first_per_run, heap.per_run);
+            Finding { outcome: Outcome::Leak, per_run_bytes: Some(heap.per_run), may_be_cache, note, ..unclouded }
         }
         HeapGrowth::Plateau => {
             let stopped = heap.last_per_run == 0.0;
@@ -265,15 +272,16 @@ fn resident_finding(record: &MemoryRecord) -> Finding {
         return finding(MemoryMeasure::Resident, unseen(record), Some(note.into()));
     }
     let Some(first) = resident_trend(rss_bytes) else { return too_few(record, MemoryMeasure::Resident) };
-    let (verdict, note) = if first.rises() { confirmed(record, &first) } else { (Outcome::Pass, None) };
+    let unrisen = finding(MemoryMeasure::Resident, Outcome::Pass, None);
+    let found = if first.rises() { confirmed(record, &first) } else { unrisen };
     let kept = resident_trend(&record.runs.rss_bytes).map(|all| all.growth_bytes.max(0.0) as u64);
     Finding {
         per_run_bytes: Some(first.line.slope),
         floor_per_run_bytes: Some(first.floor_bytes / first.runs as f64),
         p_rising: Some(first.p_rising),
         smallest_leak_bytes: Some(first.smallest_leak_bytes()),
-        kept_bytes: kept.filter(|_| verdict == Outcome::Plateau),
-        ..finding(MemoryMeasure::Resident, verdict, note)
+        kept_bytes: kept.filter(|_| found.outcome == Outcome::Plateau),
+        ..found
     }
 }
 
@@ -286,32 +294,28 @@ fn may_settle(runs: Option<usize>) -> String {
 }
 
 /// What as many runs again say of a resident set that rose.
-fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> (Outcome, Option<String>) {
+fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> Finding {
     let slope = first.line.slope;
+    let found = |outcome, note| finding(MemoryMeasure::Resident, outcome, Some(note));
     let rose = format!("the resident set rose by {} a run over {} runs", size(slope), first.runs);
     let Some(second) = resident_trend(record.runs.rss_bytes.get(first.runs..).unwrap_or_default()) else {
-        return (
-            Outcome::Inconclusive,
-            Some(format!(
-                "{rose}, and no second round of runs was measured, which tells a leak from a cache: measure again"
-            )),
-        );
+        return found(Outcome::Inconclusive, format!("{rose}; {}", not_confirmed(first.runs)));
     };
     let (again, lasts) = (size(second.line.slope), second.line.slope >= slope / 2.0);
     // Two steps alone, one in each half, are no trend.
     let is_steady = second.both_halves_rise || rises_in_each_quarter(&record.runs.rss_bytes);
     match (second.rises(), lasts && is_steady) {
-        (true, true) => {
-            let or = or_cache(slope, second.line.slope);
-            (Outcome::Leak, Some(format!("{rose}, and by {again} in as many further runs{or}")))
-        }
-        (false, false) => (Outcome::Plateau, Some(format!("{rose}, and by {again} in as many further runs"))),
+        (true, true) => Finding {
+            may_be_cache: is_even(slope, second.line.slope),
+            ..found(Outcome::Leak, format!("{rose}, and by {again} in as many further runs"))
+        },
+        (false, false) => found(Outcome::Plateau, format!("{rose}, and by {again} in as many further runs")),
         _ => {
             // One that slowed down needs runs in which the slower part is most of it.
             let settles = if lasts && !second.rises() { second.runs_to_settle() } else { Some(4 * first.runs) };
             let settles = may_settle(settles);
             let note = format!("{rose}, then by {again}: a leak is neither shown nor excluded; {settles}");
-            (Outcome::Inconclusive, Some(note))
+            found(Outcome::Inconclusive, note)
         }
     }
 }
