@@ -210,6 +210,8 @@ pub enum Remedy {
     Bless,
     /// Allow the output to change.
     AllowOutputChange,
+    /// Accept the changed output, in infergate.toml.
+    AcceptOutput,
     /// Give more time.
     MoreTime,
     /// Follow more runs, if a cache is still filling.

@@ -14,7 +14,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Evidence, MemoryMeasure, Note, Outcome, Reason, Remedy, Subject, TimeEvidence};
+use super::{Evidence, MemoryEvidence, MemoryMeasure, Note, Outcome, Reason, Remedy, Subject, TimeEvidence};
 
 /// Schema name of a [`Verdict`].
 pub const VERDICT_SCHEMA: &str = "infergate.verdict/1";
@@ -79,6 +79,11 @@ impl VerdictRow {
     /// The time it rests on, where it rests on one.
     pub fn time(&self) -> Option<&TimeEvidence> {
         if let Evidence::Time(time) = &self.evidence { Some(time) } else { None }
+    }
+
+    /// The same of memory over many runs.
+    pub fn memory(&self) -> Option<&MemoryEvidence> {
+        if let Evidence::Memory(memory) = &self.evidence { Some(memory) } else { None }
     }
 }
 
@@ -152,10 +157,12 @@ impl Verdict {
     }
 }
 
-/// The worst outcome of the rows that `counts`; of several as bad one that no more evidence would change.
+/// The worst outcome of the rows that `counts`; of several as bad one that no more evidence would change, and a slower case first.
 pub(super) fn worst(rows: &[VerdictRow], counts: impl Fn(&VerdictRow) -> bool) -> Option<Outcome> {
     let rows = rows.iter().filter(|row| counts(row));
-    rows.max_by_key(|row| (row.outcome.severity(), !row.is_undecided())).map(|row| row.outcome)
+    let order = [Outcome::CounterRegressed, Outcome::Leak, Outcome::OutputChanged, Outcome::Regressed];
+    let rank = |row: &VerdictRow| order.iter().position(|outcome| *outcome == row.outcome);
+    rows.max_by_key(|row| (row.outcome.severity(), !row.is_undecided(), rank(row))).map(|row| row.outcome)
 }
 
 /// What `--json` writes: the gate's decision with all its numbers, and the words that a person reads in the comment. Whoever

@@ -73,12 +73,6 @@ pub fn change(time: &TimeEvidence) -> Cell {
 
 /// What a row says in addition to its numbers, without its subject; `None` where that is nothing.
 pub fn sentence(row: &VerdictRow) -> Option<String> {
-    let remedy = row.remedy.as_ref().map(|known| remedy(known).to_owned());
-    finding(row).into_iter().chain(remedy).reduce(|finding, remedy| format!("{finding}; {remedy}"))
-}
-
-/// The same without what to do.
-fn finding(row: &VerdictRow) -> Option<String> {
     let found = match &row.evidence {
         Evidence::Output(output) => differs(row, output),
         Evidence::Counter(counter) => counted(row, counter),
@@ -86,7 +80,8 @@ fn finding(row: &VerdictRow) -> Option<String> {
         Evidence::Time(_) | Evidence::Memory(_) => None,
     };
     let messages = row.reasons.iter().map(|reason| message(row, reason));
-    let parts: Vec<String> = found.into_iter().chain(messages).collect();
+    let remedy = row.remedy.as_ref().map(|known| remedy(known).to_owned());
+    let parts: Vec<String> = found.into_iter().chain(messages).chain(remedy).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
@@ -97,27 +92,22 @@ pub fn remarks(verdict: &Verdict, is_wanted: impl Fn(&Note) -> bool) -> Vec<Stri
     let is_of_none = |reason: &Reason| matches!(reason, Reason::NoBaseline | Reason::NoReference);
     let is_met = |row: &VerdictRow| matches!(row.evidence, Evidence::Target(_)) && row.outcome == Outcome::Pass;
     let rows = verdict.rows.iter().filter(|row| !is_met(row) && (!has_none || !row.reasons.iter().all(is_of_none)));
-    let mut remarks = grouped(rows, |row| sentence(row).into_iter().collect());
+    let mut remarks = grouped(rows);
     remarks.extend(verdict.notes.iter().filter(|note| is_wanted(note)).map(note));
     remarks
 }
 
 /// The sentences of rows, each once with the subjects that it is of.
-fn grouped<'a>(
-    rows: impl IntoIterator<Item = &'a VerdictRow>,
-    sentences: impl Fn(&VerdictRow) -> Vec<String>,
-) -> Vec<String> {
+pub fn grouped<'a>(rows: impl Iterator<Item = &'a VerdictRow>) -> Vec<String> {
     let mut grouped: Vec<(String, Vec<String>)> = Vec::new();
-    for row in rows {
-        for sentence in sentences(row) {
-            let at = grouped.iter().position(|(known, _)| *known == sentence).unwrap_or_else(|| {
-                grouped.push((sentence, Vec::new()));
-                grouped.len() - 1
-            });
-            let subject = row.subject.to_string();
-            if !grouped[at].1.contains(&subject) {
-                grouped[at].1.push(subject);
-            }
+    for (row, sentence) in rows.filter_map(|row| Some((row, sentence(row)?))) {
+        let at = grouped.iter().position(|(known, _)| *known == sentence).unwrap_or_else(|| {
+            grouped.push((sentence, Vec::new()));
+            grouped.len() - 1
+        });
+        let subject = row.subject.to_string();
+        if !grouped[at].1.contains(&subject) {
+            grouped[at].1.push(subject);
         }
     }
     let line = |(sentence, subjects): &(String, Vec<String>)| {
@@ -128,16 +118,7 @@ fn grouped<'a>(
 
 /// A row in a clause: its subject, its change, and what else there is to say of it.
 pub fn decided(row: &VerdictRow) -> String {
-    clause(row, sentence(row))
-}
-
-/// The same without what to do.
-pub fn found(row: &VerdictRow) -> String {
-    clause(row, finding(row))
-}
-
-fn clause(row: &VerdictRow, sentence: Option<String>) -> String {
-    match (changed(row), sentence) {
+    match (changed(row), sentence(row)) {
         (Some(changed), None) => changed,
         (Some(changed), Some(sentence)) => format!("{changed}; {sentence}"),
         (None, Some(sentence)) => format!("{}: {sentence}", row.subject),
@@ -238,7 +219,7 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
         }
         Reason::RunsChanged { functions, changed, named } => runs(*functions, *changed, named),
         Reason::NotWatched { why } => format!("whether it runs what changed is not known: {why}"),
-        Reason::MedianRegressed => "its mean is not judged: the median failed already".into(),
+        Reason::MedianRegressed => "the median regressed, so the mean is not judged".into(),
         Reason::TooNoisy { blocks } => {
             format!("too noisy to judge in {blocks} blocks; measure again on a quieter machine")
         }
@@ -303,6 +284,7 @@ fn remedy(remedy: &Remedy) -> &'static str {
         Remedy::MeasureAgain => "measure again",
         Remedy::Bless => "bless a session",
         Remedy::AllowOutputChange => "its time is not judged; if the change is intended, pass --allow-output-change",
+        Remedy::AcceptOutput => "its time is judged once this change is accepted",
         Remedy::MoreTime => "give more time",
         Remedy::MoreRuns => "if a cache is still filling, raise --memory-runs",
         Remedy::NameOtherCases => "name other cases",

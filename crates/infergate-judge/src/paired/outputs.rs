@@ -9,11 +9,12 @@ use infergate_receipts::{
 /// A row of each case, those of other lengths that decide something, and how all other lengths compare.
 pub(super) fn judge(receipt: &PairedReceipt, policy: &Policy) -> (Vec<VerdictRow>, Option<Note>) {
     let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&receipt.base.engine));
+    let remedy = if receipt.terms.is_some() { Remedy::AcceptOutput } else { Remedy::AllowOutputChange };
     let row = |id, base: &Output, head: &Output, is_same_code, is_untimed| {
         let is_allowed = policy.allow_output_change;
         let row =
             output::row(id, base, head, &Rule { tolerance, is_allowed, is_same_code, is_untimed, ..Rule::default() });
-        if row.outcome == Outcome::OutputChanged { row.mended_by(Remedy::AllowOutputChange) } else { row }
+        if row.outcome == Outcome::OutputChanged { row.mended_by(remedy.clone()) } else { row }
     };
     let of_case = |case: &PairedCase| {
         let is_same_code = receipt.is_same_code_of(case.id);

@@ -10,12 +10,14 @@ use crate::inputs::{Inputs, Links, commit};
 use crate::model::{Block, Report, Row, Section, Table, Tone};
 use crate::verdict_file::verdict_file;
 use crate::words::explained::file_of;
-use crate::words::{accept, provenance};
-use infergate_receipts::{Build, Verdict};
+use crate::words::{self, accept, provenance};
+use infergate_receipts::{Build, Outcome, Verdict};
 
 /// GitHub takes 65,536 characters; bytes are never fewer.
 const MOST_BYTES: usize = 65_000;
-/// Rows of all tables that are not folded.
+/// Lines that are not folded, with those that head what is.
+const MOST_LINES: usize = 16;
+/// Rows of all tables that are not folded, but for rows that fail where there is room.
 const MOST_ROWS: usize = 5;
 /// Cases that it says where to look of.
 const MOST_PLACES: usize = 3;
@@ -38,11 +40,19 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
     let builds = inputs.base_build().zip(inputs.subject().map(|subject| subject.build));
     let same = builds.filter(|(base, head)| (&base.rustc, &base.flags) == (&head.rustc, &head.flags));
     let toolchain = same.map_or_else(Vec::new, |(_, head)| vec![&head.rustc, &head.flags]);
-    let (shown, folded) = tables(report);
-    let mut values = json!(verdict_file(verdict, inputs));
+    let told = verdict_file(verdict, inputs);
+    let changed = verdict.rows.iter().filter(|row| row.outcome == Outcome::OutputChanged);
+    let mut outputs = words::grouped(changed);
+    outputs.truncate(MOST_ROWS);
+    let places = where_to_look(verdict, inputs);
+    // The first two lines, what folds, and the headings of a list and of two tables.
+    let used = 7 + usize::from(told.accept.is_some()) + intended.len() + outputs.len() + places.len();
+    let (shown, folded) = tables(report, MOST_LINES.saturating_sub(used));
+    let mut values = json!(told);
     values["links"] = json!(links(inputs, builds));
-    values["where_to_look"] = json!(where_to_look(verdict, inputs));
-    values["intended"] = json!(list(&intended));
+    values["where_to_look"] = json!(places);
+    let lists = [("Intended, as head declares; merging accepts it", &intended), ("Changed output", &outputs)];
+    values["lists"] = json!(lists.map(|(heading, lines)| (heading, list(lines))));
     values["sign"] = sign.into();
     values["is_of_pull_request"] = inputs.pull_request.into();
     values["subject"] = inputs.subject().map(|_| report.subject.as_str()).into();
@@ -50,7 +60,7 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
     values["how_to_accept"] = accept::HOW.into();
     values["changed"] = text(&shown, LIST_BYTES).into();
     let text = templates::render("comment.md.jinja", &values)?;
-    let rest = rest(report, &folded, MOST_BYTES.saturating_sub(text.len() + FOLD_BYTES));
+    let rest = rest(report, &folded, &outputs, MOST_BYTES.saturating_sub(text.len() + FOLD_BYTES));
     Ok(vec![File::new("comment.md", text + &rest)])
 }
 
@@ -112,13 +122,14 @@ fn fitting(lines: impl Iterator<Item = String>, room: usize) -> (Vec<String>, Op
     (shown, (left > 0).then(|| format!("and {left} more, in the report")))
 }
 
-/// The verdict's tables: the worst rows of those with something to look at, without details, and the others.
-fn tables(report: &Report) -> (Vec<Table>, Vec<Table>) {
+/// The verdict's tables: the worst rows of those with something to look at, without details, and the others. All rows that fail are shown
+/// where `lines` have room for them.
+fn tables(report: &Report, lines: usize) -> (Vec<Table>, Vec<Table>) {
     let judged = report.sections.iter().filter(|section| ["verdict", "targets"].contains(&section.id));
     let judged: Vec<&Table> = judged.flat_map(Section::tables).collect();
     let is_bad = |row: &&Row| row.cells.last().is_some_and(|cell| matches!(cell.tone(), Tone::Bad | Tone::Warn));
     let mut bad: usize = judged.iter().flat_map(|table| &table.rows).filter(is_bad).count();
-    let mut left = MOST_ROWS;
+    let mut left = MOST_ROWS.max(bad.min(lines));
     let split = |table: &Table| {
         let own = table.rows.iter().filter(is_bad).count();
         bad -= own;
@@ -145,12 +156,13 @@ fn text(tables: &[Table], room: usize) -> String {
     text
 }
 
-/// What did not change and what else the verdict says, folded.
-fn rest(report: &Report, folded: &[Table], room: usize) -> String {
+/// What did not change and what else the verdict says than what stands `above`, folded.
+fn rest(report: &Report, folded: &[Table], above: &[String], room: usize) -> String {
     let tables = text(folded, room);
     let blocks = report.section("verdict").into_iter().flat_map(|section| &section.blocks);
     let remarks = blocks.filter_map(|block| if let Block::List(remarks) = block { Some(remarks) } else { None });
-    let lines = remarks.flatten().map(|remark| format!("- {}\n", prose(remark)));
+    let remarks = remarks.flatten().filter(|remark| !above.contains(remark));
+    let lines = remarks.map(|remark| format!("- {}\n", prose(remark)));
     let (lines, more) = fitting(lines, room.saturating_sub(tables.len()));
     let (lines, more) = (lines.concat(), more.unwrap_or_default());
     if tables.is_empty() && lines.is_empty() {

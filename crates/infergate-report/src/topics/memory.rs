@@ -2,7 +2,7 @@
 
 use infergate_core::memory::leak::allocations;
 use infergate_receipts::{
-    Evidence, MemoryEvidence, MemoryMeasure, MemoryReceipt, MemoryRecord, Outcome, Unit as Counts, Verdict, VerdictRow,
+    MemoryEvidence, MemoryMeasure, MemoryReceipt, MemoryRecord, Outcome, Unit as Counts, Verdict, VerdictRow,
 };
 
 use super::verdict::counter_cell;
@@ -27,8 +27,7 @@ type Trend<'a> = (&'a VerdictRow, &'a MemoryEvidence);
 /// What the verdict says of each measure.
 fn trends(verdict: Option<&Verdict>) -> Vec<Trend<'_>> {
     let rows = verdict.into_iter().flat_map(|verdict| &verdict.rows);
-    rows.filter_map(|row| if let Evidence::Memory(memory) = &row.evidence { Some((row, memory)) } else { None })
-        .collect()
+    rows.filter_map(|row| Some((row, row.memory()?))).collect()
 }
 
 fn bytes(value: Option<u64>) -> Cell {

@@ -52,14 +52,13 @@ fn times(verdict: &Verdict) -> Table {
         .words("metric", "metric", |(_, time)| words::measure(time))
         .numbers("base", "base", |(_, time)| Cell::known(time.base_ns, Unit::Ns))
         .about(
-            "paired: the estimate over base's processes (Hodges and Lehmann's, as the change) of each one's median, or mean; stored: the \
-             mean over the days of the baseline's sessions since its last step, of the median of each day's newest",
+            "of the median, or mean, of each process; of a baseline, of each day's newest session since its last step",
         )
         .numbers("head", "head", |(_, time)| Cell::known(time.head_ns, Unit::Ns))
         .about("the same of head; under load the median over the level's requests")
         .words("throughput", "throughput", |(_, time)| throughput(time))
         .numbers("change", title, |(_, time)| words::change(time))
-        .about("how much longer head takes; in a paired run from pairs in the same block, so it is not head / base")
+        .about("how much longer head takes")
         .numbers("fails_from", "fails from", |(_, time)| change(time.threshold))
         .numbers("shows_from", "detectable from", |(_, time)| change(time.smallest_slowdown))
         .about("the smallest slowdown that a run this noisy finds 19 times out of 20")
@@ -124,9 +123,7 @@ pub fn counter_cell(counter: Counter, unit: Unit) -> Cell {
 }
 
 fn trends(verdict: &Verdict) -> Table {
-    let rows = verdict.rows.iter();
-    let rows =
-        rows.filter_map(|row| if let Evidence::Memory(memory) = &row.evidence { Some((row, memory)) } else { None });
+    let rows = verdict.rows.iter().filter_map(|row| Some((row, row.memory()?)));
     let bytes = |value: Option<f64>, missing| Cell::number(value, Unit::BytesPerRun, missing);
     Rows::of("trends", "Memory over many runs", rows)
         .words("case", "case", case)

@@ -33,6 +33,7 @@ pub fn outcome(verdict: &Verdict) -> String {
 /// The rest of the line.
 pub fn of(verdict: &Verdict) -> String {
     let mut parts = whole_run(verdict).map_or_else(|| clauses(&shown(verdict)), |why| vec![why]);
+    parts.extend(fails_otherwise(verdict));
     if verdict.verdict.exit_code() == 0 {
         parts.extend(rests_on(verdict));
     } else if parts.is_empty() {
@@ -45,12 +46,13 @@ pub fn of(verdict: &Verdict) -> String {
     printable(&line).into_owned()
 }
 
-/// The rows that it names: what fails; else what is open; else what a pass has that somebody has to know. By the kind of evidence, and
-/// the largest change first.
+/// The rows that it names: what fails as the verdict says; else what is open; else what a pass has that somebody has to know. By the kind
+/// of evidence, and the largest change first.
 fn shown(verdict: &Verdict) -> Vec<&VerdictRow> {
     let exit_code = verdict.verdict.exit_code();
     let is_shown = |row: &&VerdictRow| match exit_code {
         0 => matches!(row.outcome, Outcome::Accepted | Outcome::Improved),
+        1 => row.outcome == verdict.verdict,
         _ => row.outcome.severity() == verdict.verdict.severity(),
     };
     let mut rows: Vec<&VerdictRow> = verdict.rows.iter().filter(is_shown).collect();
@@ -77,23 +79,37 @@ fn size(row: &VerdictRow) -> f64 {
         Evidence::Counter(counter) => {
             counter.rise().zip(counter.base).map_or(0.0, |(rise, base)| rise as f64 / base.max as f64)
         }
-        Evidence::Output(_) | Evidence::Target(_) => 0.0,
+        // Another token says more than other numbers.
+        Evidence::Output(output) => f64::from(u8::from(output.position.is_some())),
+        Evidence::Target(_) => 0.0,
     }
 }
 
 /// The first row of each kind.
 fn clauses(rows: &[&VerdictRow]) -> Vec<String> {
     let firsts = rows.chunk_by(|a, b| kind(a) == kind(b)).filter_map(|rows| rows.first());
-    // Which changed code it runs, and where it is slower, stand below.
+    // Which changed code it runs, where it is slower, why that is meant, and what to do about a failure stand below.
     let clause = |row: &VerdictRow| {
-        if row.outcome.exit_code() == 1 {
-            return words::changed(row).unwrap_or_else(|| words::found(row));
-        }
         let mut row = row.clone();
-        row.reasons.retain(|reason| !matches!(reason, Reason::RunsChanged { .. }));
-        words::decided(&row)
+        let fails = row.outcome.exit_code() == 1;
+        let is_below = |reason: &Reason| matches!(reason, Reason::RunsChanged { .. } | Reason::Accepted { .. });
+        let is_change = fails && words::changed(&row).is_some();
+        row.reasons.retain(|reason| !is_change && !is_below(reason));
+        row.remedy.take_if(|_| fails);
+        words::decided(&row) + if row.outcome == Outcome::Accepted { ", intended" } else { "" }
     };
     firsts.map(|row| clause(row)).collect()
+}
+
+/// `also counter regressed in 5 cases`: what fails in another way than the verdict says.
+fn fails_otherwise(verdict: &Verdict) -> Option<String> {
+    let mut cases: BTreeMap<&str, HashSet<&Subject>> = BTreeMap::new();
+    for row in verdict.rows.iter().filter(|row| row.outcome.exit_code() == 1 && row.outcome != verdict.verdict) {
+        cases.entry(row.outcome.words()).or_default().insert(&row.subject);
+    }
+    let other = |(words, cases): (&&str, &HashSet<_>)| format!("{words} in {}", units::many(cases.len(), "case"));
+    let others: Vec<String> = cases.iter().map(other).collect();
+    (!others.is_empty()).then(|| format!("also {}", others.join(", ")))
 }
 
 fn subjects<'a>(rows: impl Iterator<Item = &'a VerdictRow>) -> HashSet<&'a Subject> {
@@ -120,10 +136,10 @@ fn whole_run(verdict: &Verdict) -> Option<String> {
 /// The rows of cases and of levels under load. The memory phase follows a generation of its own, which is no case of the suite.
 fn cases(verdict: &Verdict) -> impl Iterator<Item = &VerdictRow> {
     let is_case = |row: &&VerdictRow| matches!(row.subject, Subject::Case(_) | Subject::Load(_));
-    verdict.rows.iter().filter(is_case).filter(|row| !matches!(row.evidence, Evidence::Memory(_)))
+    verdict.rows.iter().filter(is_case).filter(|row| row.memory().is_none())
 }
 
-/// `5 cases with the same output, none slower (a slowdown from 2.6 % on would show), no leak in 100 runs (1 B in each run would show)`.
+/// `5 cases with the same output, none slower (a slowdown of 2.6 % would show), no leak in 100 runs (1 B in each run would show)`.
 fn rests_on(verdict: &Verdict) -> Option<String> {
     // What only has targets was compared with nothing.
     let count = subjects(cases(verdict).filter(|row| !matches!(row.evidence, Evidence::Target(_)))).len();
@@ -175,7 +191,7 @@ fn times(verdict: &Verdict) -> Vec<String> {
     for outcome in [Outcome::SameCode, Outcome::Layout, Outcome::Advisory] {
         let Some(first) = of(outcome).next() else { continue };
         if outcome == Outcome::SameCode && verdict.notes.contains(&Note::SameCode) {
-            parts.push(words::note(&Note::SameCode));
+            parts.push("not timed since base and head are the same machine code".into());
             continue;
         }
         let why = words::sentence(first).map_or_else(String::new, |why| format!(": {why}"));
@@ -194,17 +210,14 @@ fn would_show(judged: &[&TimeEvidence]) -> String {
         return limit.map_or_else(String::new, |limit| format!(" by more than {limit}"));
     }
     let smallest = largest(medians().map(|time| time.smallest_slowdown).collect());
-    smallest
-        .map_or_else(|| " beyond its limit".into(), |smallest| format!(" (a slowdown from {smallest} on would show)"))
+    smallest.map_or_else(|| " beyond its limit".into(), |smallest| format!(" (a slowdown of {smallest} would show)"))
 }
 
 /// `no leak in 100 runs (1 B in each run would show)`: by the heap, which is counted, or by what is resident. How far a plateau is one
 /// stands in its own words.
 fn memory(verdict: &Verdict) -> Option<String> {
     let followed = verdict.rows.iter().filter(|row| matches!(row.outcome, Outcome::Pass | Outcome::Plateau));
-    let memory =
-        |row: &VerdictRow| if let Evidence::Memory(memory) = &row.evidence { Some(memory.clone()) } else { None };
-    let followed = followed.filter_map(|row| Some((row, memory(row)?)));
+    let followed = followed.filter_map(|row| Some((row, row.memory()?)));
     let (row, memory) = followed.min_by_key(|(_, memory)| memory.measure != MemoryMeasure::Heap)?;
     if row.outcome == Outcome::Plateau {
         return words::sentence(row);

@@ -57,5 +57,5 @@ pub fn differs(row: &VerdictRow, output: &OutputEvidence) -> Option<String> {
         return Some("returns something else".into());
     }
     let id = |id: Option<u32>| id.map_or_else(|| "none".into(), |id| id.to_string());
-    Some(format!("output token {} is {} instead of {}", position + 1, id(output.head_id), id(output.base_id)))
+    Some(format!("output token {} has id {} instead of {}", position + 1, id(output.head_id), id(output.base_id)))
 }

@@ -1,12 +1,12 @@
 //! How sure a verdict is, what was measured about its cause, and how to repeat it.
 
-use infergate_core::case::{BenchName, Case};
+use infergate_core::case::{BenchName, Case, Phase};
 
 use crate::inputs::{Inputs, commit};
 use crate::{units, words};
 use infergate_receipts::shell::flag;
 use infergate_receipts::{
-    Build, BuiltWith, Evidence, Note, Outcome, PairedReceipt, Statistic, Subject, TimeEvidence, Verdict, VerdictRow,
+    Build, BuiltWith, Note, Outcome, PairedReceipt, Statistic, Subject, TimeEvidence, Verdict, VerdictRow,
 };
 
 /// Both sides in one line: `base dde2501974, head da0836b985 with changes`.
@@ -82,10 +82,15 @@ fn stored(time: &TimeEvidence) -> Option<String> {
 pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<(String, Vec<String>)> {
     let explained = inputs.paired.iter().flat_map(|paired| &paired.explained);
     let explained = explained.map(|explained| (explained.id.to_string(), words::explained::lines(explained)));
-    let allocated = inputs.paired.iter().flat_map(|paired| &paired.allocated);
-    let allocated = allocated.map(|allocated| (allocated.id.to_string(), words::allocated::lines(allocated)));
-    let is_leak = |row: &&VerdictRow| row.outcome.exit_code() == 1 && matches!(row.evidence, Evidence::Memory(_));
+    let is_leak = |row: &&VerdictRow| row.outcome.exit_code() == 1 && row.memory().is_some();
     let leaks = verdict.rows.iter().find(is_leak).and_then(|row| Some((row.subject.to_string(), vec![leak(inputs)?])));
+    // What leaks there stands for itself.
+    let leaking = leaks.as_ref().and_then(|_| inputs.memory_record()?.sites.first()?.frames.first());
+    let allocated = inputs.paired.iter().flat_map(|paired| &paired.allocated).map(|allocated| {
+        let mut allocated = allocated.clone();
+        allocated.places.retain(|place| place.frames.first() != leaking);
+        (allocated.id.to_string(), words::allocated::lines(&allocated))
+    });
     let output = verdict.rows.iter().find(|row| row.outcome == Outcome::OutputChanged);
     let code = output.and_then(|row| Some((row.subject.to_string(), vec![words::note(changed_code(verdict)?)])));
     code.into_iter().chain(leaks).chain(explained).chain(allocated).filter(|(_, lines)| !lines.is_empty()).collect()
@@ -117,7 +122,11 @@ pub fn repeat(inputs: &Inputs) -> Option<String> {
     let cases: Option<String> =
         named.iter().map(|case| one_of_many("cases", &Subject::from(case.id).spelled())).collect();
     // Without them it measures these and the others.
-    let cases = cases.unwrap_or_default();
+    let mut cases = cases.unwrap_or_default();
+    let followed = inputs.memory_record().map(|record| record.case).filter(|case| case.phase() == Phase::Generate);
+    if let Some(case) = followed.filter(|_| !cases.is_empty()) {
+        cases += &format!(" --memory-case {case}");
+    }
     let server = if paired.head.engine.name == "server" { " --server" } else { "" };
     let users = paired.cases.iter().find_map(|case| case.load.as_ref()).map(|load| load.users);
     let users = users.map_or_else(String::new, |users| format!(" --users {users}"));

@@ -39,7 +39,7 @@ fn a_faster_wrong_answer_is_a_failure() {
     head.cases[0].output = output(vec![0, 42]);
     let verdict = judged(&head, &base());
     assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::OutputChanged, 1));
-    assert_eq!(note(row(&verdict, "decode/p128", "output")), "output token 2 is 42 instead of 1");
+    assert_eq!(note(row(&verdict, "decode/p128", "output")), "output token 2 has id 42 instead of 1");
     let time = row(&verdict, "decode/p128", "itl_ns");
     assert_eq!(time.outcome, Outcome::Advisory);
     assert!(note(time).contains("its time is not judged"), "{time:?}");

@@ -22,7 +22,7 @@ fn on_another_platform_a_near_tie_is_advisory_and_a_clear_choice_is_not() {
         let verdict = judged(&head, &base);
         let row = row(&verdict, "decode/p128", "output");
         assert_eq!(row.outcome, expected, "{margin:?}");
-        assert!(note(row).contains("output token 2 is 42 instead of 1"), "{row:?}");
+        assert!(note(row).contains("output token 2 has id 42 instead of 1"), "{row:?}");
         assert!(note(row).contains("other instruction set (avx2, baseline avx512)"), "{row:?}");
         assert_eq!(verdict.exit_code, i32::from(expected == Outcome::OutputChanged));
         // On the same platform no margin excuses.

@@ -57,7 +57,7 @@ fn a_name_is_one_word_of_a_command() {
         let (a, b) = ("a".repeat(40), "b".repeat(40));
         assert_eq!(words[0], ["git", "checkout", &b]);
         let case = Subject::from(case_of(name)).spelled();
-        let gate = ["cargo", "infergate", "gate", "--against", &a, "--cases", &case];
+        let gate = ["cargo", "infergate", "gate", "--against", &a, "--cases", &case, "--memory-case", "generate/p8-o3"];
         // A comma would part it: without a name the command measures all.
         assert_eq!(words[1], if name.contains(',') { &gate[..5] } else { &gate[..] }, "{name}");
         let bisect = ["cargo", "infergate", "bisect", "--good", &a, "--bad", &b, "--case", &case, "--threshold", "15%"];

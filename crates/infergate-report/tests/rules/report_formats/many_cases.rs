@@ -1,7 +1,9 @@
 //! A run of many benches: what failed and what moved is read first, the others are one line, and one picture shows all.
 
 use infergate_core::case::{BenchName, Case};
-use infergate_receipts::{Counter, CounterEvidence, Evidence, Outcome, Shown, Unit, Verdict, VerdictRow};
+use infergate_receipts::{
+    Counter, CounterEvidence, Evidence, Outcome, OutputComparison, OutputEvidence, Shown, Unit, Verdict, VerdictRow,
+};
 use infergate_report::inputs::Inputs;
 use infergate_report::terminal;
 use infergate_report::topics::report;
@@ -85,6 +87,22 @@ fn a_comment_that_leaves_rows_out_leaves_out_none_that_fails() {
     };
     let (table, comment) = changed(0..53);
     assert!((50..53).all(|bench| table.contains(&format!("group/{bench}"))), "{comment}");
+    let (_, comment) = changed(50..58);
+    let unfolded = comment.split("<details>").next().expect("what is not folded");
+    assert!((50..58).all(|bench| unfolded.contains(&format!("| group/{bench} |"))), "{comment}");
+}
+
+#[test]
+fn a_comment_says_which_outputs_changed_above_and_not_below() {
+    let row = |name: &str| {
+        let output = OutputEvidence { comparison: OutputComparison::Changed, position: Some(0), ..Default::default() };
+        let case = Case::Bench(BenchName::new(name).expect("a name"));
+        VerdictRow::new(case, Outcome::OutputChanged, Evidence::Output(output))
+    };
+    let verdict = Some(Verdict::of(["fib", "sum"].map(row).to_vec(), Vec::new()));
+    let comment = file(&Inputs { verdict, ..Inputs::new("cargo infergate") }, "comment.md");
+    assert!(comment.contains("\n**Changed output**\n\n- fib, sum: returns something else\n"), "{comment}");
+    assert_eq!(comment.matches("returns something else").count(), 2, "the headline has it, too: {comment}");
 }
 
 #[test]
