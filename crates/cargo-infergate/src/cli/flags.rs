@@ -1,5 +1,6 @@
 //! Flags of the keys of infergate.toml, and flags that several commands have.
 
+use std::any::TypeId;
 use std::fs;
 use std::io::ErrorKind;
 use std::marker::PhantomData;
@@ -128,6 +129,15 @@ pub fn default_of(key: &str) -> Vec<String> {
     let arg = config::flags_of::<config::Keys>().into_iter().find(|arg| arg.get_id() == key);
     let default = |arg: Arg| arg.get_default_values().iter().map(|word| word.to_string_lossy().into()).collect();
     arg.map(default).unwrap_or_default()
+}
+
+/// Whether the value of a key is a text or a path, which can be anything.
+pub fn is_text(key: &str) -> bool {
+    let is_text = |arg: &Arg| {
+        let value = arg.get_value_parser().type_id();
+        value == TypeId::of::<String>() || value == TypeId::of::<PathBuf>()
+    };
+    config::flags_of::<config::Keys>().iter().any(|arg| arg.get_id() == key && is_text(arg))
 }
 
 /// Refuses a `.json` file straight in `folder` that holds something else.

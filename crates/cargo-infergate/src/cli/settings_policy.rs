@@ -20,6 +20,9 @@ use infergate_build::git::{commit_of, file_of, git};
 /// Characters of a value that are shown.
 const SHOWN: usize = 300;
 
+/// Keys of text that are shown whole: names of cases, and of what Cargo.toml has.
+const SHOWN_TEXTS: [&str; 6] = ["dtype", "cases", "bench.package", "bench.target", "bench.features", "bench.profile"];
+
 /// Keys that base's file sets, or their default where base has none: head must not loosen by them the gate that it has to pass.
 const OF_BASE: [&str; 11] = [
     "threshold",
@@ -129,20 +132,26 @@ fn changes(base: Option<&str>, head_text: &str, by_head: bool) -> Result<Vec<Not
     Ok(notes)
 }
 
-/// A value without what no receipt holds: what an engine is told by an option, which may be a key to a server, and folders.
+/// A value as a receipt may hold it: a text can be a key to a server, or a folder. Of an option its name is shown, of a program or
+/// file the file's name, and nothing of a program's arguments.
 fn shown(key: &str, words: &[String]) -> String {
-    if words.is_empty() {
-        return "not set".to_owned();
-    }
-    let is_path = |word: &str| match key {
-        "model" => !word.starts_with("hf:") && !word.starts_with("synthetic:"),
-        _ => ["prompt", "baselines", "base_folder"].contains(&key),
+    let shown = match words {
+        [] => "not set".to_owned(),
+        _ if key == "options" => {
+            let name = |word: &String| word.split_once('=').map_or("...".into(), |(name, _)| format!("{name}=..."));
+            words.iter().map(name).collect::<Vec<_>>().join(", ")
+        }
+        [spec] if key == "model" && ["hf:", "synthetic:"].iter().any(|start| spec.starts_with(start)) => spec.clone(),
+        _ if SHOWN_TEXTS.contains(&key) || !flags::is_text(key) => words.join(", "),
+        [only] => file_name(only).to_owned(),
+        [first, ..] => format!("{}, ...", file_name(first)),
     };
-    let word = |word: &String| match word.split_once('=') {
-        Some((name, _)) if key == "options" => format!("{name}=..."),
-        None if key == "options" => "...".to_owned(),
-        _ if is_path(word) => word.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned(),
-        _ => word.clone(),
-    };
-    printable_within(&words.iter().map(word).collect::<Vec<_>>().join(", "), SHOWN).into_owned()
+    printable_within(&shown, SHOWN).into_owned()
+}
+
+/// The last part of a path; `...` for a text with other characters, such as a whole command or an address with a password.
+fn file_name(text: &str) -> &str {
+    let is_path = text.chars().all(|c| c.is_alphanumeric() || "._-+:/\\".contains(c));
+    let name = text.trim_end_matches('/').rsplit(['/', '\\']).next();
+    name.filter(|_| is_path).unwrap_or("...")
 }

@@ -38,19 +38,26 @@ fn where_base_has_no_file_the_defaults_are_its_limits_and_head_says_what_is_meas
     assert!(verdict.rows.iter().all(|row| ["decode/p8", "model"].contains(&&*row.subject.to_string())), "{verdict:?}");
 }
 
-/// Base's file says a key to a server and folders of a machine.
+/// Base's file says keys to servers and folders of a machine.
 #[test]
-fn no_note_has_an_options_value_or_a_folder() {
+fn no_note_has_a_key_or_a_folder() {
     let sandbox = repository();
     let of_base = "cases = ['decode/p8']\nmodel = '/home/hidden/tiny.gguf'\nprompt = '/home/hidden/a.txt'\n\
-                   options = ['api_key=sk-hidden', 'hidden']\n";
+                   options = ['api_key=sk-hidden', 'hidden']\nbench.carry = ['/home/hidden/data']\n\
+                   server.command = ['/home/hidden/serve', '--api-key', 'sk-hidden', '{port}']\n\
+                   worker.build = ['make KEY=sk-hidden']\n";
     commit(&sandbox, "infergate.toml", of_base, "settings");
     sandbox.write("infergate.toml", "cases = ['decode/p8']\n");
     let said = run(&sandbox, &["gate", "--against", "HEAD", "--json=verdict.json"]).success();
     let report = stdout(&said);
-    for change in
-        ["model tiny.gguf -> synthetic:gpt2", "prompt a.txt -> not set", "options api_key=..., ... -> not set"]
-    {
+    for change in [
+        "model tiny.gguf -> synthetic:gpt2",
+        "prompt a.txt -> not set",
+        "options api_key=..., ... -> not set",
+        "bench.carry data -> not set",
+        "server.command serve, ... -> not set",
+        "worker.build ... -> not set",
+    ] {
         assert!(report.contains(&format!("head changes the gate: {change}")), "{change}: {report}");
     }
     let file = |name: &str| fs::read_to_string(sandbox.path(name)).expect(name);
