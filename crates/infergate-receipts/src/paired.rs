@@ -16,6 +16,7 @@ use infergate_core::engine::EngineInfo;
 use infergate_core::receipt::Idle;
 use infergate_core::receipt::limits::{MAX_BLOCKS, MAX_PAIRED_CASES};
 use infergate_core::stats::{mean, median};
+use infergate_load::receipt::MAX_SHARDS;
 
 /// Schema name of a [`PairedReceipt`].
 pub const PAIRED_SCHEMA: &str = "infergate.paired/1";
@@ -499,7 +500,7 @@ impl Format for PairedReceipt {
         ensure!(self.cases.len() <= MAX_PAIRED_CASES, "it has more than {MAX_PAIRED_CASES} cases; measure fewer");
         ensure!(self.servers != Some(0), "it was measured on no servers; measure again");
         ensure!(
-            self.share.is_none_or(|share| (1..=share.of).contains(&share.number)),
+            self.share.is_none_or(|share| share.of <= MAX_SHARDS as usize && (1..=share.of).contains(&share.number)),
             "there is no such share of a suite; measure again"
         );
         let known: BTreeSet<Case> = self.cases.iter().map(|case| case.id).collect();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
 use infergate_core::memory::leak::{asked, resident_trend};
+use infergate_core::printable::first_of;
 use infergate_core::worker::WorkerError;
 
 use crate::COUNTER_TOLERANCE;
@@ -12,6 +13,9 @@ use crate::memory;
 use infergate_receipts::{
     CodeRecord, Counter, Format as _, MemoryRecord, Note, PairedCase, PairedReceipt, ShareRecord,
 };
+
+/// Missing shards that an error names.
+const MOST_NAMED: usize = 10;
 
 /// All shares of a suite, from several machines.
 ///
@@ -34,7 +38,11 @@ pub fn merge(mut shares: Vec<PairedReceipt>) -> Result<PairedReceipt> {
         ensure_alike(first, share).with_context(|| format!("shard {its} of {of}"))?;
     }
     let missing: Vec<String> = (1..=of).filter(|one| !have.contains(one)).map(|one| one.to_string()).collect();
-    ensure!(missing.is_empty(), "of {of} shards these are missing: {}; give the receipts of all", missing.join(", "));
+    ensure!(
+        missing.is_empty(),
+        "of {of} shards these are missing: {}; give the receipts of all",
+        first_of(&missing, MOST_NAMED, ", ")
+    );
     // A function of one program is in every share; of several programs a share may have some alone.
     let is_one_program = !(first.head.engine.is_of_benches() && first.head.engine.model.contains(','));
     let functions: fn(usize, usize) -> usize = if is_one_program { usize::max } else { usize::saturating_add };

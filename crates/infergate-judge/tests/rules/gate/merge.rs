@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use infergate_judge::paired::{Policy, Series, judge, merge, outcomes};
 use infergate_receipts::{
-    CodeRecord, CodeRuns, Counter, Evidence, Outcome, PairedReceipt, Reason, ShareRecord, TimeEvidence, VerdictRow,
+    CodeRecord, CodeRuns, Counter, Evidence, Format as _, Outcome, PairedReceipt, Reason, ShareRecord, TimeEvidence,
+    VerdictRow,
 };
 use proptest::prelude::*;
 
@@ -165,6 +166,9 @@ fn what_is_not_the_shares_of_one_gate_is_refused() {
         assert!(said.contains(expected), "{said}");
     }
     assert!(merge(Vec::new()).is_err());
+    let of_too_many = Some(ShareRecord { number: 1, of: usize::MAX, suite_cases: SUITE });
+    let refused = PairedReceipt { share: of_too_many, ..shares().remove(0) }.check().expect_err("a file was edited");
+    assert!(refused.to_string().contains("no such share"), "{refused}");
 }
 
 proptest! {
