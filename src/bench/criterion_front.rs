@@ -9,9 +9,9 @@ use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput};
 
 use super::arguments::Arguments;
 use super::record::Recorder;
-use crate::engine::{Engine, EngineFactory};
+use crate::engine::EngineFactory;
 use crate::measure::{self, Sampler};
-use infergate_core::case::{Case, Phase, full_grid, select};
+use infergate_core::case::{Case, Phase, full_grid, select_fitting};
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::config::Config;
 use infergate_core::printable::printable;
@@ -30,7 +30,8 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
     let mut engine = factory.load(&config.load_request())?;
     let load_ns = clock.now_ns() - start_ns;
     measure::ensure_reads(engine.as_ref(), config.own_prompt_text()?.as_deref())?;
-    let cases = grid(engine.as_ref(), config)?;
+    let context_tokens = engine.info().context_tokens;
+    let cases = select_fitting(&config.cases, &full_grid(context_tokens), context_tokens)?;
 
     let measured = !(arguments.list || arguments.test || arguments.load_baseline);
     let mut recorder = Recorder::new(config, engine.as_ref())?;
@@ -85,17 +86,6 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
     }
     criterion.final_summary();
     if measured { recorder.finish() } else { Ok(()) }
-}
-
-/// The configured grid, or the default one for this context.
-fn grid(engine: &dyn Engine, config: &Config) -> Result<Vec<Case>> {
-    let context_tokens = engine.info().context_tokens;
-    let default = full_grid(context_tokens);
-    let cases = if config.cases.is_empty() { default } else { select(&config.cases, &default)? };
-    for case in &cases {
-        case.ensure_fits(context_tokens)?;
-    }
-    Ok(cases)
 }
 
 /// Tokens the timed region works through: prompt tokens for prefill, output tokens otherwise.

@@ -46,8 +46,8 @@ pub struct SuiteRequest {
     pub keep_text: bool,
 }
 
-/// The cases that `patterns` name, all of which fit, as does the one that a memory phase repeats: minutes of measuring do not
-/// end at one that does not. A worker of criterion benches has only its own, `benches`.
+/// The cases that [`choose`] finds; the one that a memory phase repeats has to fit, too: minutes of measuring do not end at one
+/// that does not. A worker of criterion benches has only its own, `benches`.
 pub fn fitting(
     patterns: &[String],
     memory_case: Option<Case>,

@@ -5,7 +5,7 @@ mod bench_name;
 use std::fmt;
 use std::str::FromStr;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::sha256::WORDS;
@@ -247,22 +247,30 @@ fn list(cases: &[Case]) -> String {
     cases.iter().map(Case::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The cases that `patterns` name, ids or globs over the grid; without any, the gate's suite.
+/// As [`select`], of what fits the context; all of that without any pattern.
 ///
 /// # Errors
-/// A pattern that names nothing; a case beyond the context.
+/// A pattern that names nothing; a case beyond the context that is named in full, or where nothing fits.
+pub fn select_fitting(patterns: &[String], from: &[Case], context_tokens: usize) -> Result<Vec<Case>> {
+    let mut cases = if patterns.is_empty() { from.to_vec() } else { select(patterns, from)? };
+    let fits = |case: &Case| case.ensure_fits(context_tokens).is_ok();
+    if cases.iter().any(fits) {
+        cases.retain(|case| fits(case) || patterns.contains(&case.to_string()));
+    }
+    cases.iter().try_for_each(|case| case.ensure_fits(context_tokens)).context("--cases")?;
+    Ok(cases)
+}
+
+/// The cases that `patterns` name, ids or globs over the grid; without any, the gate's suite; of both, what fits the context.
+///
+/// # Errors
+/// As [`select_fitting`].
 pub fn choose(patterns: &[String], context_tokens: usize) -> Result<Vec<Case>> {
     let mut known = gate_suite();
-    let cases = if patterns.is_empty() {
-        known
-    } else {
+    if !patterns.is_empty() {
         known.extend(full_grid(context_tokens).into_iter().filter(|case| !gate_suite().contains(case)));
-        select(patterns, &known)?
-    };
-    for case in &cases {
-        case.ensure_fits(context_tokens)?;
     }
-    Ok(cases)
+    select_fitting(patterns, &known, context_tokens)
 }
 
 /// The benches that `patterns` name, by their name or a glob over it; all of them without any pattern.

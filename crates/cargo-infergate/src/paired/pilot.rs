@@ -67,10 +67,11 @@ fn attempt<'a>(
     show("pilot: loading base");
     let mut base = start(request, Side::Base)?;
     ensure_same_model(&base.record, &head.record)?;
-    let (chosen, share) = choose(request, &mut base, &mut head, excluded)?;
+    // The verdict names a context that became shorter.
+    let context_tokens = base.record.engine.context_tokens.min(head.record.engine.context_tokens);
+    let (chosen, share) = choose(request, &mut base, &mut head, excluded, context_tokens)?;
     let engines = [&base.record.engine, &head.record.engine];
     let stepwise = engines.iter().all(|engine| engine.pacing == Pacing::Stepwise);
-    let context_tokens = engines[0].context_tokens.min(engines[1].context_tokens);
     let tolerance = request.drift_tolerance.unwrap_or_else(|| default_tolerance(engines[0]));
     let mut pair = ProcessPair { base: base.client, head: head.client, nth: 0, last_asked: Side::Head };
     let mut pairs = Pairs::new(request.share_of_time);
@@ -237,8 +238,9 @@ fn choose(
     base: &mut Started,
     head: &mut Started,
     excluded: &ExcludedBenches,
+    context_tokens: usize,
 ) -> Result<(Vec<Case>, Option<ShareRecord>), WorkerError> {
-    let cases = fitting(&request.cases, request.memory_case, head.record.engine.context_tokens, &head.benches);
+    let cases = fitting(&request.cases, request.memory_case, context_tokens, &head.benches);
     let mut cases = cases.map_err(|error| only_in_base(request, &head.benches, &base.benches, error))?;
     let suite_cases = request.only.as_ref().map_or(cases.len(), Vec::len) + request.elsewhere;
     // Of several bench targets it is given which cases.

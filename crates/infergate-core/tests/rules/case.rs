@@ -1,6 +1,6 @@
 //! Case ids: what they mean, how cases are chosen, what is refused.
 
-use infergate_core::case::{Case, full_grid, gate_suite, select};
+use infergate_core::case::{Case, choose, full_grid, gate_suite, select};
 
 fn error_of(id: &str) -> String {
     id.parse::<Case>().expect_err(id).to_string()
@@ -88,6 +88,21 @@ fn the_grid_takes_the_longest_generation_the_context_allows() {
     assert_eq!(longest(1280), "generate/p1024-o256");
     assert_eq!(full_grid(1024).len(), 9);
     assert!(full_grid(1024).iter().all(|case| case.ensure_fits(1024).is_ok()));
+}
+
+#[test]
+fn defaults_and_globs_keep_what_the_context_holds() {
+    let chosen = |patterns: &[&str], context| {
+        let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
+        choose(&patterns, context).map(|cases| ids(&cases))
+    };
+    assert_eq!(chosen(&[], 256).expect("some fit"), ["prefill/p128", "decode/p128", "generate/p128-o64"]);
+    assert_eq!(chosen(&["decode/*", "prefill/p2"], 256).expect("they fit"), ["decode/p128", "prefill/p2"]);
+    let wrong: [(&[&str], _); 3] = [(&["decode/*", "prefill/p512"], 256), (&["*p512"], 256), (&[], 100)];
+    for (patterns, context) in wrong {
+        let error = format!("{:#}", chosen(patterns, context).expect_err("does not fit"));
+        assert!(error.starts_with("--cases: ") && error.contains("the model's context has"), "{error}");
+    }
 }
 
 #[test]
