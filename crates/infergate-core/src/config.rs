@@ -33,6 +33,9 @@ const MAX_PROMPT_BYTES: u64 = 64 << 20;
 const OWN_KEYS: [&str; 9] =
     ["model", "dtype", "threads", "seed", "options", "prompt", "cases", "memory.case", "memory.runs"];
 
+/// Those of them that are lists. A variable has commas between the entries.
+const LISTS: [&str; 2] = ["options", "cases"];
+
 /// Allowed threads.
 pub const THREADS: RangeInclusive<u64> = 1..=4096;
 /// Allowed seeds.
@@ -116,7 +119,8 @@ impl Config {
     fn apply_environment(&mut self) -> Result<()> {
         for key in OWN_KEYS {
             if let Some(value) = variable(key)? {
-                self.set(key, &[value]).with_context(|| variable_name(key))?;
+                let words = if LISTS.contains(&key) { list(&[value]) } else { vec![value.trim().to_owned()] };
+                self.set(key, &words).with_context(|| variable_name(key))?;
             }
         }
         Ok(())
@@ -124,19 +128,21 @@ impl Config {
 
     /// Sets `key` from its words. A key of the command alone is not for a bench target.
     fn set(&mut self, key: &str, words: &[String]) -> Result<()> {
-        let word = words.first().map_or("", |word| word.trim());
+        let word = || match words {
+            [word] if !word.is_empty() => Ok(word.as_str()),
+            _ => bail!("give one text that is not empty"),
+        };
         match key {
-            "options" => self.options = options(&list(words))?,
-            "cases" => self.cases = list(words).iter().map(|pattern| case_pattern(pattern)).collect::<Result<_>>()?,
+            "options" => self.options = options(words)?,
+            "cases" => self.cases = words.iter().map(|pattern| case_pattern(pattern)).collect::<Result<_>>()?,
             _ if !OWN_KEYS.contains(&key) => {}
-            _ if word.is_empty() => bail!("give a text that is not empty"),
-            "model" => self.model = word.into(),
-            "dtype" => self.dtype = Some(word.into()),
-            "threads" => self.threads = number(word, THREADS)? as usize,
-            "seed" => self.seed = number(word, SEEDS)?,
-            "prompt" => self.prompt = Some(word.into()),
-            "memory.case" => self.memory.case = word.parse()?,
-            _ => self.memory.runs = number(word, MEMORY_RUNS)? as usize,
+            "model" => self.model = word()?.into(),
+            "dtype" => self.dtype = Some(word()?.into()),
+            "threads" => self.threads = number(word()?, THREADS)? as usize,
+            "seed" => self.seed = number(word()?, SEEDS)?,
+            "prompt" => self.prompt = Some(word()?.into()),
+            "memory.case" => self.memory.case = word()?.parse()?,
+            _ => self.memory.runs = number(word()?, MEMORY_RUNS)? as usize,
         }
         Ok(())
     }

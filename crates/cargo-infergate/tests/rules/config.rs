@@ -93,6 +93,22 @@ fn a_comma_within_brackets_parts_no_list() {
 }
 
 #[test]
+fn a_bench_target_reads_the_file_as_the_command_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let read = |text: &str| {
+        fs::write(folder.path().join("infergate.toml"), text).expect("a file");
+        let config = Config::load(folder.path(), &Layer::default()).ok().map(|config| config.measured);
+        assert_eq!(Measured::load(folder.path()).ok(), config, "{text}");
+        config
+    };
+    for refused in ["cases = ['decode/p128,prefill/p128']", "threads = ['3', '4']", "seed = ' 5'", "model = ''"] {
+        assert_eq!(read(refused), None, "{refused}");
+    }
+    let config = read("options = ['stop=a, b']\ncases = ['mul/16, add', 'sum']").expect("valid");
+    assert_eq!((config.options["stop"].as_str(), config.cases.len()), ("a, b", 2));
+}
+
+#[test]
 fn the_nearest_file_counts_and_the_search_ends_at_the_repository() {
     let folder = tempfile::tempdir().expect("a folder");
     let outside = folder.path();
