@@ -33,6 +33,9 @@ impl Swap {
         let to = if to.contains("://") {
             To::Source("git", to.to_owned())
         } else if to.starts_with(|c: char| c.is_ascii_digit()) && to.chars().all(name_char) {
+            let numbers = to.split(['-', '+']).next().unwrap_or(to).split('.').map(str::parse::<u64>);
+            let is_whole = numbers.collect::<Result<Vec<_>, _>>().is_ok_and(|numbers| numbers.len() == 3);
+            ensure!(is_whole, "--swap {text}: give the whole version, for example 1.11.0");
             To::Version(to.to_owned())
         } else {
             let folder = std::path::absolute(to).with_context(wrong)?;
