@@ -42,7 +42,8 @@ fn foreign(folder: &Path, own: &[u32]) -> Option<PathBuf> {
 pub fn all(folder: &Path) -> impl Iterator<Item = (PathBuf, Table)> {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let above: Vec<PathBuf> = folder.ancestors().map(|above| above.join(".cargo")).collect();
-    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let home = env::var_os("CARGO_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    let home = home.or_else(|| Some(env::home_dir()?.join(".cargo")));
     above.into_iter().chain(home).filter_map(|place| {
         let file = file(&place)?;
         Some((place.parent()?.to_owned(), table(&file).ok()?))

@@ -316,12 +316,13 @@ fn folder(repository: &Path, wanted: &Wanted) -> Result<PathBuf> {
     Ok(cache()?.join(format!("{name}-{}", &hash[..10])))
 }
 
-/// This program's folder in the user's cache, where no other user can put settings of cargo above a checkout.
+/// This program's folder in the user's cache, where no other user can put settings of cargo above a checkout. A variable that is empty or
+/// relative does not count, as XDG says.
 ///
 /// # Errors
 /// Without a home folder.
 pub fn cache() -> Result<PathBuf> {
-    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cache")));
-    let cache = cache.filter(|cache| cache.is_absolute()).map(|cache| cache.join("infergate"));
-    cache.context("there is no home folder for checkouts; set XDG_CACHE_HOME")
+    let places = [env::var_os("XDG_CACHE_HOME").map(PathBuf::from), env::home_dir().map(|home| home.join(".cache"))];
+    let cache = places.into_iter().flatten().find(|cache| cache.is_absolute());
+    Ok(cache.context("there is no home folder for checkouts; set XDG_CACHE_HOME")?.join("infergate"))
 }

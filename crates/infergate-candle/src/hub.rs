@@ -74,8 +74,11 @@ impl Hub {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let home = set("HF_HOME")
             .map(PathBuf::from)
-            .or_else(|| set("XDG_CACHE_HOME").map(|dir| PathBuf::from(dir).join("huggingface")))
-            .or_else(|| env::home_dir().map(|dir| dir.join(".cache").join("huggingface")))
+            .or_else(|| {
+                let of_xdg = set("XDG_CACHE_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
+                let cache = of_xdg.or_else(|| env::home_dir().map(|dir| dir.join(".cache")));
+                cache.map(|dir| dir.join("huggingface"))
+            })
             .context("there is no home directory to keep downloads in; set HF_HOME")?;
         let cache = Cache::new(set("HF_HUB_CACHE").map_or_else(|| home.join("hub"), PathBuf::from));
         let offline = set("HF_HUB_OFFLINE")

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command as Process;
 
 use crate::interrupt::signal;
-use crate::sandbox::{Sandbox, stderr};
+use crate::sandbox::{Sandbox, error, stderr};
 
 /// `demo` with a cargo that does `instead` of a build, and its folder in the sandbox's `cache`.
 fn demo(sandbox: &Sandbox, instead: &str) -> Process {
@@ -51,6 +51,18 @@ fn the_users_settings_of_git_do_not_decide_what_is_in_its_repository() {
         assert!(found.is_some_and(|line| line.contains("w/lf")), "{name}: {tracked}");
     }
     assert!(is_tidy(&sandbox));
+}
+
+#[test]
+fn a_cache_that_is_no_whole_path_is_the_one_at_home() {
+    let sandbox = Sandbox::new();
+    let home = sandbox.write("home", "no folder");
+    for cache in ["", "cache"] {
+        let mut demo = sandbox.process(&["demo"]);
+        demo.env("XDG_CACHE_HOME", cache).env("HOME", &home);
+        let line = error(assert_cmd::Command::from_std(demo).assert());
+        assert!(line.contains("home/.cache/infergate: cannot be written"), "{line}");
+    }
 }
 
 #[test]
