@@ -148,6 +148,7 @@ fn a_program_of_the_package_is_compared() {
     sandbox.write("src/bin/tool.rs", &format!("// A comment.\n//\n{}", tool("1")));
     let (receipt, said) = gated(&sandbox);
     assert!(receipt.is_same_code() && receipt.blocks.is_empty(), "{said}");
+    assert!(receipt.took.pilot_ns > 0, "a budget of several bench targets counts it");
     sandbox.write("src/bin/tool.rs", &tool("2"));
     let (receipt, said) = gated(&sandbox);
     assert!(receipt.code.is_none() && !receipt.blocks.is_empty(), "{said}");

@@ -31,7 +31,8 @@ pub fn measure(
     let mut run = PairedRun::begin(request, &mut show)?;
     // Of a share of which nothing is left, the notes say why.
     if request.is_same_code() || run.receipt().cases.is_empty() {
-        return Ok(run.run(&open, &mut show)?);
+        let pilot_ns = begun.elapsed().as_nanos() as u64;
+        return Ok(PairedReceipt { took: Took { pilot_ns, ..Took::default() }, ..run.run(&open, &mut show)? });
     }
     let calibration = find_calibration(config, run.receipt())?;
     let calibrated = calibration.as_ref().filter(|found| of_another_setup(found, run.receipt()).is_none());
@@ -56,6 +57,10 @@ pub fn measure(
         })?;
     }
     let builds_ns = begun.elapsed().as_nanos() as u64 - pilot_ns;
+    let took = || {
+        let timing_ns = begun.elapsed().as_nanos() as u64 - pilot_ns - builds_ns;
+        Took { builds_ns, pilot_ns, timing_ns, ..Took::default() }
+    };
     let (broken, found) = (&run.receipt().broken, &run.receipt().notes[request.notes.len()..]);
     for message in broken.iter().cloned().chain(found.iter().map(words::note)) {
         line.above(|| output::line(&message));
@@ -65,7 +70,9 @@ pub fn measure(
             let is_open = receipt.blocks.len() < QUICK_BLOCKS;
             receipt.cases.iter().filter(|case| case.timed && is_open).map(|case| case.id).collect()
         };
-        return Ok(run.run(&open, &mut show)?);
+        let mut receipt = run.run(&open, &mut show)?;
+        receipt.took = took();
+        return Ok(receipt);
     }
     let left_out = run.fit_to_budget();
     if left_out > 0 {
@@ -78,8 +85,7 @@ pub fn measure(
         open(receipt)
     };
     let mut receipt = run.run(&look, &mut show)?;
-    let timing_ns = begun.elapsed().as_nanos() as u64 - pilot_ns - builds_ns;
-    receipt.took = Took { builds_ns, pilot_ns, timing_ns, ..Took::default() };
+    receipt.took = took();
     receipt.notes.extend(placed.map(Note::from));
     receipt.notes.push(own_errors(calibration.as_ref(), &receipt));
     Ok(receipt)
