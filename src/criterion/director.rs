@@ -300,7 +300,7 @@ impl Measured for Between {
         bail!("worker: there is no bench called '{case}'")
     }
 
-    /// The model of benches is the bench target's name, so that no other target is compared with it.
+    /// The model of benches is the bench target's name, so that no baseline of another target is compared with it.
     fn load(&mut self, _request: &LoadRequest, _prompt_text: Option<String>) -> Result<Loaded> {
         let benches = self.benches.clone().unwrap_or_default();
         ensure!(!benches.is_empty(), "there are no benches; add one to a criterion_group!");
