@@ -128,8 +128,8 @@ fn merge_level(parts: &[Part], index: usize) -> LevelRecord {
         })
         .collect();
     requests.sort_by_key(|record| record.request);
-    let begins_ns = levels().map(|(part, level)| level.began_ns + part.offset_ns);
-    let ends_ns = levels().map(|(part, level)| level.began_ns + level.wall_ns + part.offset_ns);
+    let begins_ns = levels().map(|(part, level)| level.began_ns.saturating_add(part.offset_ns));
+    let ends_ns = begins_ns.clone().zip(levels()).map(|(began_ns, (_, level))| began_ns.saturating_add(level.wall_ns));
     let began_ns = begins_ns.min().unwrap_or(0);
     let cpu: Option<Vec<u64>> = levels().map(|(_, level)| level.client_cpu_ns).collect();
     let mut merged = LevelRecord {
@@ -139,7 +139,7 @@ fn merge_level(parts: &[Part], index: usize) -> LevelRecord {
         stop: whole_stop(levels().map(|(_, level)| level.stop)).unwrap_or(first.stop),
         warm_up_requests: match first.arrivals {
             Arrivals::Closed { .. } => first.warm_up_requests,
-            Arrivals::Open { .. } => levels().map(|(_, level)| level.warm_up_requests).sum(),
+            Arrivals::Open { .. } => levels().map(|(_, level)| level.warm_up_requests).fold(0, u64::saturating_add),
         },
         ramp_ns: first.ramp_ns,
         steady: None,
@@ -192,7 +192,7 @@ fn common_window(parts: &[Part], index: usize) -> Option<Window> {
 /// How well the shards began together.
 fn alignment(parts: &[Part], levels: usize) -> String {
     let apart = (0..levels).map(|index| {
-        let begins = parts.iter().map(|part| part.receipt.levels[index].began_ns + part.offset_ns);
+        let begins = parts.iter().map(|part| part.receipt.levels[index].began_ns.saturating_add(part.offset_ns));
         begins.clone().max().unwrap_or(0) - begins.min().unwrap_or(0)
     });
     format!(

@@ -223,16 +223,14 @@ pub struct Took {
 impl Took {
     /// Adds the time of another bench target.
     pub fn add(&mut self, other: Self) {
-        self.builds_ns += other.builds_ns;
-        self.pilot_ns += other.pilot_ns;
-        self.timing_ns += other.timing_ns;
-        self.counting_ns += other.counting_ns;
-        self.explaining_ns += other.explaining_ns;
+        let Self { builds_ns, pilot_ns, timing_ns, counting_ns, explaining_ns } = self;
+        let ours = [builds_ns, pilot_ns, timing_ns, counting_ns, explaining_ns];
+        ours.into_iter().zip(other.parts()).for_each(|(ours, (_, its))| *ours = ours.saturating_add(its));
     }
 
     /// All that measures.
     pub fn measured(&self) -> Duration {
-        Duration::from_nanos(self.pilot_ns + self.timing_ns + self.counting_ns)
+        Duration::from_nanos(self.pilot_ns.saturating_add(self.timing_ns).saturating_add(self.counting_ns))
     }
 
     /// Each part with its name, in order.
@@ -263,8 +261,8 @@ pub struct AlikeRecord {
 impl AlikeRecord {
     /// Adds the builds of another bench target.
     pub fn extend(&mut self, other: Self) {
-        self.same += other.same;
-        self.functions += other.functions;
+        self.same = self.same.saturating_add(other.same);
+        self.functions = self.functions.saturating_add(other.functions);
         self.base.extend(other.base);
         self.head.extend(other.head);
     }

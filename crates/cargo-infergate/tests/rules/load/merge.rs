@@ -298,6 +298,15 @@ fn a_shard_that_ended_early_ends_the_window_of_a_schedule() {
     assert!(counted.iter().all(|record| record.scheduled_ns < next.scheduled_ns), "chosen by their starts");
 }
 
+#[test]
+fn times_whose_sum_is_too_large_are_merged() {
+    let mut shards = split(&example(), 2, &[0, 7]);
+    for level in shards.iter_mut().flat_map(|(_, receipt)| &mut receipt.levels) {
+        (level.began_ns, level.wall_ns) = (u64::MAX, u64::MAX);
+    }
+    assert!(merge(shards).is_ok());
+}
+
 #[track_caller]
 fn refused(change: impl FnOnce(&mut Vec<(String, LoadReceipt)>)) -> String {
     let users = vec![vec![(100, 20, false); 5]; 6];

@@ -121,7 +121,7 @@ fn uptime(view: &View<'_>, point: &Point) -> Option<Uptime> {
         failed_ns = start_ns;
     }
     let down_ns = covered_ns([down, answered.clone()].concat()) - covered_ns(answered);
-    (to_ns > from_ns).then_some(Uptime { down_ns, all_ns: to_ns - from_ns })
+    (to_ns > from_ns).then(|| Uptime { down_ns, all_ns: to_ns - from_ns })
 }
 
 fn covered_ns(mut times: Vec<(u64, u64)>) -> u64 {

@@ -48,9 +48,9 @@ fn example(view: &View<'_>) -> Option<Chart> {
     let point = view.charted().next()?;
     let mut whole: Vec<_> =
         view.requests(point).filter(|record| record.failure.is_none() && record.chunk_ns.len() > 1).collect();
-    whole.sort_by_key(|record| record.ended_ns - record.scheduled_ns);
+    whole.sort_by_key(|record| record.ended_ns.saturating_sub(record.scheduled_ns));
     let record = whole.get(whole.len() / 2)?;
-    let token_ns: Vec<u64> = record.chunk_ns.iter().map(|ns| ns - record.scheduled_ns).collect();
+    let token_ns: Vec<u64> = record.chunk_ns.iter().map(|ns| ns.saturating_sub(record.scheduled_ns)).collect();
     timeline(&view.place_name(point), &token_ns)
 }
 
