@@ -24,7 +24,7 @@ impl Url {
     /// nothing, `/chat/completions` behind anything else.
     ///
     /// # Errors
-    /// Another scheme, no host, credentials in it, which would be seen by every user of this machine.
+    /// Another scheme, no host, another API's path, credentials in it, which would be seen by every user of this machine.
     pub fn parse(text: &str, api: Api) -> Result<Self> {
         // What stands in the text may be a password: no error repeats it.
         let uri: Uri = text.parse().ok().context("this is no URL; write http://HOST:PORT")?;
@@ -51,6 +51,11 @@ impl Url {
             _ => authority.port_u16().filter(|port| *port > 0).context("a port is a number from 1 to 65535")?,
         };
         let path = uri.path().trim_end_matches('/');
+        // Chat comes first: its path ends with that of completions.
+        let named = Api::ALL.into_iter().find(|(_, other)| path.ends_with(other.path()));
+        if let Some((name, _)) = named.filter(|(_, other)| *other != api) {
+            bail!("this is the path of {name}; use --api {name} (gate: --server-api {name})");
+        }
         let end = api.path();
         let path = match path {
             "" => format!("/v1{end}"),

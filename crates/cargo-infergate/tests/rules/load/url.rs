@@ -19,6 +19,14 @@ fn the_end_of_the_path_is_added_where_it_is_missing() {
 }
 
 #[test]
+fn the_path_of_another_api_is_refused() {
+    for (path, api, own) in [("chat/completions", Api::Completions, "chat"), ("messages", Api::Chat, "messages")] {
+        let error = Url::parse(&format!("http://h/v1/{path}"), api).expect_err(path).to_string();
+        assert!(error.contains(&format!("use --api {own}")), "{error}");
+    }
+}
+
+#[test]
 fn hosts_and_ports() {
     let parse = |text| Url::parse(text, Api::Chat).expect("a URL");
     assert_eq!((parse("https://h").port, parse("http://h").port, parse("http://h:81").port), (443, 80, 81));
