@@ -255,15 +255,18 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Its part behind `field`. One text under two names is sent once under each.
-    fn add_field(&mut self, field: Field, part: Self) {
-        let part = match field {
-            Field::Thinking => Self { answer: "".into(), thought: part.thought + &part.answer },
-            Field::Text | Field::Name | Field::Role | Field::Other => part,
-        };
-        if part.answer != self.answer || part.thought != self.thought {
-            self.add(part);
+    /// Its part behind `field`. Some servers send one text under two names: it is added once.
+    fn add_field(&mut self, field: Field, mut part: Self) {
+        if let Field::Thinking = field {
+            part = Self { answer: "".into(), thought: part.thought + &part.answer };
         }
+        if part.answer == self.answer {
+            part.answer = "".into();
+        }
+        if part.thought == self.thought {
+            part.thought.clear();
+        }
+        self.add(part);
     }
 }
 

@@ -83,9 +83,12 @@ fn the_first_answer_is_apart_from_the_first_thought() {
 
 #[test]
 fn one_text_under_two_names_is_one() {
-    let delta = "{\"reasoning\":\"hm\",\"reasoning_content\":\"hm\",\"content\":\"ab\"}";
-    let (record, _) = whole(&(format!("data: {{\"choices\":[{{\"delta\":{delta},\"text\":\"ab\"}}]}}\n\n") + DONE));
-    assert_eq!((record.chunk_ns.len(), record.text_bytes), (1, Some(4)));
+    let (thoughts, answer) = ("\"reasoning\":\"hm\",\"reasoning_content\":\"hm\"", "\"content\":\"ab\"");
+    for delta in [format!("{thoughts},{answer}"), format!("{answer},{thoughts}")] {
+        let (record, _) =
+            whole(&(format!("data: {{\"choices\":[{{\"delta\":{{{delta}}},\"text\":\"ab\"}}]}}\n\n") + DONE));
+        assert_eq!((record.chunk_ns.len(), record.text_bytes), (1, Some(4)), "{delta}");
+    }
 }
 
 #[test]
@@ -111,7 +114,10 @@ fn words_in_place_of_an_event_are_an_error_of_the_server() {
         ("error: {\"message\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
         ("data: {\"object\":\"error\",\"message\":\"SECRET\",\"code\":400}\n\n", FailureClass::Status4xx),
         ("data: {\"code\":10013,\"message\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
-        ("data: {\"choices\":null,\"base_resp\":{\"status_code\":1002,\"status_msg\":\"SECRET\"}}\n\n", FailureClass::ErrorEvent),
+        (
+            "data: {\"choices\":null,\"base_resp\":{\"status_code\":1002,\"status_msg\":\"SECRET\"}}\n\n",
+            FailureClass::ErrorEvent,
+        ),
         ("{\"error\":{\"message\":\"SECRET\",\"code\":503}}\n", FailureClass::Status5xx),
     ] {
         assert_eq!(whole(&(piece.clone() + event + DONE)).1, Err(class), "{event}");
