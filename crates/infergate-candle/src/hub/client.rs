@@ -74,7 +74,7 @@ pub fn require(sound: bool, why: impl FnOnce() -> String) -> Result<(), Failure>
 
 /// A successful answer.
 pub struct Reply {
-    /// 200, or 206 for a part.
+    /// 200, 206 for a part, or 416 for a part that the file does not have.
     pub status: u16,
     /// What the endpoint itself said, over all its redirects, before any other server was asked.
     pub from_endpoint: HeaderMap,
@@ -200,7 +200,7 @@ fn follow(uri: &Uri, location: &str) -> Result<Uri, Error> {
 
 fn refused(status: u16) -> Result<(), Failure> {
     let why = match status {
-        200 | 206 => return Ok(()),
+        200 | 206 | 416 => return Ok(()),
         404 => return Err(Failure::Missing),
         401 | 403 => {
             "the hub refused access: the model is gated or private, or does not exist; set HF_TOKEN to a token that may read it".into()

@@ -104,8 +104,12 @@ impl Download<'_> {
         let file = OpenOptions::new().create(true).append(true).open(part);
         let mut file = file.with_context(cache_broken)?;
         let mut have = file.seek(SeekFrom::End(0)).with_context(cache_broken)?;
-        if have >= described.bytes {
+        if have > described.bytes {
             have = restart(&mut file)?;
+        }
+        if have == described.bytes {
+            file.sync_all().with_context(cache_broken)?;
+            return Ok(());
         }
         let reply = self.client.get(&self.url_path, Some(&format!("bytes={have}-")))?;
         let same = whole_bytes(&reply).is_none_or(|bytes| bytes == described.bytes);
@@ -146,10 +150,10 @@ fn restart(file: &mut File) -> Result<u64, Error> {
     Ok(0)
 }
 
-/// The size of the whole file, as the answer with (a part of) it says.
+/// The size of the whole file, as the answer with (a part of) it says. An empty file has no first byte: status 416.
 fn whole_bytes(reply: &Reply) -> Option<u64> {
     match reply.status {
-        206 => header(&reply.headers, "content-range")?.rsplit_once('/')?.1.parse().ok(),
+        206 | 416 => header(&reply.headers, "content-range")?.rsplit_once('/')?.1.parse().ok(),
         _ => header(&reply.headers, "content-length")?.parse().ok(),
     }
 }

@@ -124,6 +124,7 @@ fn answer(mut stream: TcpStream, state: &mut State) -> std::io::Result<()> {
         None => (0, content.len()),
     };
     if from >= content.len() {
+        common.push(format!("content-range: bytes */{}", content.len()));
         return respond(&mut stream, "416 Range Not Satisfiable", &common, b"");
     }
     let only_asks = to == 1;

@@ -210,10 +210,20 @@ fn leftovers_of_a_download_never_spoil_the_next() {
         let etag = server.with(|s| s.files["model.gguf"].1.clone());
         let blobs = home.path().join("hub/models--org--tiny/blobs");
         std::fs::create_dir_all(&blobs).unwrap();
-        std::fs::write(blobs.join(etag).with_extension("part"), leftover).unwrap();
+        std::fs::write(blobs.join(etag).with_extension("part"), &leftover).unwrap();
         let fetched = fetch(&hub(&server.endpoint, &home, &[]), &spec).unwrap();
         assert_eq!(std::fs::read(gguf_path(&fetched)).unwrap(), whole);
+        let requests = server.with(|s| s.log.iter().filter(|line| line.contains("/model.gguf ")).count());
+        assert_eq!(requests == 1, leftover == whole, "a whole file is only checked");
     }
+}
+
+#[test]
+fn an_empty_file_is_fetched() {
+    let (server, home, spec) = gguf();
+    server.with(|s| s.put("model.gguf", Vec::new()));
+    let fetched = fetch(&hub(&server.endpoint, &home, &[]), &spec).unwrap();
+    assert_eq!(std::fs::read(gguf_path(&fetched)).unwrap(), b"");
 }
 
 #[test]
