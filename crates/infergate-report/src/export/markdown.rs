@@ -10,7 +10,7 @@ use crate::inputs::Inputs;
 use crate::model::{Block, Headline, Report, Row};
 
 pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
-    let mut text = format!("# {}\n", inline(&report.title));
+    let mut text = format!("# {}\n", inline(&report.title, false));
     if let Some(Headline { outcome, exit_code, .. }) = &report.headline {
         let _ = write!(text, "\n**verdict: {}** (exit {exit_code})\n", outcome.words());
     }
@@ -42,7 +42,7 @@ fn block(block: &Block) -> String {
         Block::Findings(findings) => list(&mut findings.iter().map(|finding| &finding.said)),
         Block::Table(found) => {
             let title =
-                if found.title.is_empty() { String::new() } else { format!("\n### {}\n", inline(&found.title)) };
+                if found.title.is_empty() { String::new() } else { format!("\n### {}\n", inline(&found.title, false)) };
             let table = |rows: &[Row]| format!("\n{}{}", heading(found), rows.iter().map(line).collect::<String>());
             let (shown, rest) = found.parts();
             let shown = if shown.is_empty() { String::new() } else { table(shown) };
@@ -52,7 +52,7 @@ fn block(block: &Block) -> String {
             title + &shown + &rest + &note
         }
         Block::Chart(chart) => {
-            let (title, caption) = (inline(&chart.title), prose(&chart.caption));
+            let (title, caption) = (inline(&chart.title, false), prose(&chart.caption));
             format!("\n![{title}]({PICTURES}/{}.svg)\n\n{caption}\n", chart.id)
         }
     }

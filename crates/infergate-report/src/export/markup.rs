@@ -7,7 +7,7 @@ use crate::model::{Cell, MAX_WORD_CHARS, Row, Table};
 
 /// A sentence at the start of a line, where signs and numbers would begin a list or a heading.
 pub fn prose(words: &str) -> String {
-    let text = inline(words);
+    let text = inline(words, false);
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let after = &text[digits..];
     if digits > 0 && after.starts_with(['.', ')']) {
@@ -17,8 +17,8 @@ pub fn prose(words: &str) -> String {
 }
 
 /// A part of a line. What stands between backticks is code; characters that mean something in Markdown are escaped where they would.
-pub fn inline(words: &str) -> String {
-    let part = |(is_code, text)| if is_code { code(text, true) } else { escaped(text) };
+pub fn inline(words: &str, in_table: bool) -> String {
+    let part = |(is_code, text)| if is_code { code(text, in_table) } else { escaped(text) };
     spans(&printable(words)).into_iter().map(part).collect()
 }
 
@@ -78,7 +78,7 @@ pub fn code(word: &str, in_table: bool) -> String {
 
 /// The titles of a table's columns, and the line below them.
 pub fn heading(table: &Table) -> String {
-    let titles: Vec<String> = table.columns.iter().map(|column| inline(&column.title)).collect();
+    let titles: Vec<String> = table.columns.iter().map(|column| inline(&column.title, true)).collect();
     let sides = table.columns.iter().map(|column| if column.numeric { "---:" } else { "---" });
     format!("| {} |\n|{}|\n", titles.join(" | "), sides.collect::<Vec<_>>().join("|"))
 }
@@ -87,7 +87,7 @@ pub fn heading(table: &Table) -> String {
 pub fn line(row: &Row) -> String {
     let cells = row.cells.iter().map(|cell| match cell {
         Cell::Foreign(word) => code(word, true),
-        _ => inline(&cell.shown()),
+        _ => inline(&cell.shown(), true),
     });
     format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
 }

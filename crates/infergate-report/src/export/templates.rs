@@ -24,7 +24,7 @@ pub fn render(name: &str, values: impl Serialize) -> Result<String> {
         let text = value.as_str().filter(|_| !value.is_safe());
         let escaped = match (text, state.auto_escape()) {
             (None, _) => value.clone(),
-            (Some(text), AutoEscape::None) => inline(text).into(),
+            (Some(text), AutoEscape::None) => inline(text, false).into(),
             (Some(text), _) => printable(text).into_owned().into(),
         };
         escape_formatter(out, state, &escaped)

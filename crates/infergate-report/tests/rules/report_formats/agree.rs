@@ -42,6 +42,11 @@ fn two(first: Answers, second: Answers, moves_ms: u64) -> LoadReceipt {
 }
 
 #[test]
+fn a_bar_in_a_name_is_shown_as_it_is_in_a_sentence() {
+    assert_eq!(prose("`a|b` is slower"), "`a|b` is slower");
+}
+
+#[test]
 fn the_terminal_and_the_page_say_alike_who_is_faster() {
     let answers = |ttft_ms, itl_ms| Answers::new(ttft_ms, itl_ms, 4);
     let neither = "neither: intervals overlap";
