@@ -1,13 +1,10 @@
 //! The receipt of a calibration: how often the gate is wrong on this machine, and what it finds.
 
-use std::collections::BTreeSet;
-
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::paired::validate_block;
+use super::paired::{validate_blocks, validate_cases};
 use super::{AlikeRecord, BlockRecord, Format, Machine, PairedCase, SideRecord};
-use infergate_core::case::Case;
 use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
 
 /// Schema name of a [`Calibration`].
@@ -66,7 +63,7 @@ impl Format for Calibration {
             (1..=MAX_CALIBRATED_CASES).contains(&self.cases.len()),
             "there are no cases in it, or more than {MAX_CALIBRATED_CASES}; calibrate again"
         );
-        let known: BTreeSet<Case> = self.cases.iter().map(|case| case.id).collect();
-        self.gates.iter().flat_map(|gate| &gate.blocks).try_for_each(|block| validate_block(block, &known))
+        let known = validate_cases(&self.cases)?;
+        self.gates.iter().try_for_each(|gate| validate_blocks(&gate.blocks, &known))
     }
 }

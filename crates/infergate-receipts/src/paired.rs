@@ -501,25 +501,7 @@ impl Format for PairedReceipt {
             self.share.is_none_or(|share| share.of <= MAX_SHARDS as usize && (1..=share.of).contains(&share.number)),
             "there is no such share of a suite; measure again"
         );
-        let known: BTreeSet<Case> = self.cases.iter().map(|case| case.id).collect();
-        ensure!(known.len() == self.cases.len(), "a case is there twice; measure again");
-        for case in &self.cases {
-            let thresholds = std::iter::once(case.threshold).chain(case.mean.map(|mean| mean.threshold));
-            ensure!(
-                thresholds.into_iter().all(|threshold| threshold > 1.0) && case.iterations_per_sample > 0,
-                "{}: its threshold is no ratio above 1, or its samples have no iterations; measure again",
-                case.id
-            );
-        }
-        let mut blocks_of: BTreeMap<Case, usize> = BTreeMap::new();
-        for block in &self.blocks {
-            validate_block(block, &known)?;
-            block.cases.iter().for_each(|case| *blocks_of.entry(case.id).or_default() += 1);
-        }
-        ensure!(
-            blocks_of.values().all(|blocks| *blocks <= MAX_BLOCKS),
-            "a case has more than {MAX_BLOCKS} blocks; measure again"
-        );
+        validate_blocks(&self.blocks, &validate_cases(&self.cases)?)?;
         for accepts in self.terms.iter().flat_map(|terms| [&terms.accept, &terms.accepted_before]) {
             validate_accepts(accepts)?;
         }
@@ -527,20 +509,43 @@ impl Format for PairedReceipt {
     }
 }
 
-/// Every case of a block is known, there once, and has as many times of one side as of the other.
-pub(super) fn validate_block(block: &BlockRecord, known: &BTreeSet<Case>) -> Result<()> {
-    let mut seen = BTreeSet::new();
-    for case in &block.cases {
+/// The cases, each there once and with what its times are judged by.
+pub(super) fn validate_cases(cases: &[PairedCase]) -> Result<BTreeSet<Case>> {
+    let known: BTreeSet<Case> = cases.iter().map(|case| case.id).collect();
+    ensure!(known.len() == cases.len(), "a case is there twice; measure again");
+    for case in cases {
+        let thresholds = std::iter::once(case.threshold).chain(case.mean.map(|mean| mean.threshold));
         ensure!(
-            known.contains(&case.id) && seen.insert(case.id),
-            "{}: is not in the suite, or twice in a block; measure again",
-            case.id
-        );
-        ensure!(
-            case.log_ratios().is_some(),
-            "{}: a time is zero, or the sides have different numbers of times; measure again",
+            thresholds.into_iter().all(|threshold| threshold > 1.0) && case.iterations_per_sample > 0,
+            "{}: its threshold is no ratio above 1, or its samples have no iterations; measure again",
             case.id
         );
     }
+    Ok(known)
+}
+
+/// Every case of a block is known, there once, and has as many times of one side as of the other.
+pub(super) fn validate_blocks(blocks: &[BlockRecord], known: &BTreeSet<Case>) -> Result<()> {
+    let mut blocks_of: BTreeMap<Case, usize> = BTreeMap::new();
+    for block in blocks {
+        let mut seen = BTreeSet::new();
+        for case in &block.cases {
+            ensure!(
+                known.contains(&case.id) && seen.insert(case.id),
+                "{}: is not in the suite, or twice in a block; measure again",
+                case.id
+            );
+            ensure!(
+                case.log_ratios().is_some(),
+                "{}: a time is zero, or the sides have different numbers of times; measure again",
+                case.id
+            );
+            *blocks_of.entry(case.id).or_default() += 1;
+        }
+    }
+    ensure!(
+        blocks_of.values().all(|blocks| *blocks <= MAX_BLOCKS),
+        "a case has more than {MAX_BLOCKS} blocks; measure again"
+    );
     Ok(())
 }

@@ -4,7 +4,9 @@ use infergate_core::engine::EngineInfo;
 use infergate_core::receipt::{Build, Machine};
 use infergate_core::stats::clopper_pearson;
 use infergate_judge::paired::{block_noise, mean_test, own_errors, smallest_called, summarise};
-use infergate_receipts::{CALIBRATION_SCHEMA, Calibration, Note, PairedReceipt, Share, output_sha256, read};
+use infergate_receipts::{
+    CALIBRATION_SCHEMA, Calibration, Format as _, Note, PairedReceipt, Share, output_sha256, read,
+};
 use serde_json::{Value, json};
 
 fn quiet(blocks: usize) -> Vec<f64> {
@@ -47,6 +49,14 @@ fn calibration(gates: &[(bool, f64)]) -> Calibration {
         case.mean = Some(mean_test(None, case.threshold, noise.mean_std));
     }
     calibration
+}
+
+#[test]
+fn a_calibration_whose_threshold_is_no_ratio_above_1_is_refused() {
+    let mut calibration = calibration(&[(true, 0.0)]);
+    calibration.check().expect("a sound one");
+    calibration.cases[0].threshold = 1.0;
+    assert!(calibration.check().is_err());
 }
 
 #[test]
