@@ -30,7 +30,7 @@ use infergate_core::process::{RANDOM_SEED, stack};
 use infergate_core::progress::Progress;
 use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 use infergate_judge::paired::{MAX_BLOCKS, QUICK_BLOCKS, computes_between, fewest_to_pass, head_computes_between};
-use infergate_receipts::{BlockRecord, CodeRuns, Noise, Note, PairedCase, PairedReceipt, Side};
+use infergate_receipts::{BlockRecord, CodeRuns, Idle, Noise, Note, PairedCase, PairedReceipt, Side};
 
 pub use infergate_build::sources::Alike;
 pub use infergate_core::worker::Program;
@@ -199,8 +199,8 @@ impl PairedRun<'_> {
         let mut record = BlockRecord {
             started_first,
             ran_first,
-            base_idle: None,
-            head_idle: None,
+            base_idle: Some(Idle::default()),
+            head_idle: Some(Idle::default()),
             cases: Vec::new(),
             windows: Vec::new(),
         };
@@ -228,7 +228,12 @@ impl PairedRun<'_> {
                     None => record.cases.push(measured),
                 }
             }
-            (record.base_idle, record.head_idle) = (pair.base.idle(), pair.head.idle());
+            for (sum, own) in [(&mut record.base_idle, &pair.base), (&mut record.head_idle, &pair.head)] {
+                *sum = sum.zip(own.idle()).map(|(sum, own)| Idle {
+                    cpu_ns: sum.cpu_ns.saturating_add(own.cpu_ns),
+                    wall_ns: sum.wall_ns.saturating_add(own.wall_ns),
+                });
+            }
             for (at, level) in windows::by_level(&planned).into_iter().enumerate() {
                 let what = level.first().map_or_else(String::new, |case| format!("{} and the like", case.id));
                 show(&what, record.cases.len());

@@ -355,7 +355,7 @@ pub struct BlockRecord {
     pub started_first: Side,
     /// The side that ran first in the first pair of each case; they take turns from pair to pair.
     pub ran_first: Side,
-    /// What base's process computed between its calls, while head had its turn; `null` where it does not say.
+    /// What base's processes computed between their calls, while head had its turn; `null` where one does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_idle: Option<Idle>,
     /// The same of head's.
