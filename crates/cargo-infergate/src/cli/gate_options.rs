@@ -51,11 +51,19 @@ impl TakesKeys for Gate {
 /// Flags that make a gate a paired one, and flags that make it one of servers.
 const PAIRED: &str = "paired";
 const SERVERS: &str = "servers";
+/// Those of [`PAIRED`], and whether each was given.
+const PAIRED_FLAGS: [(&str, fn(&Paired) -> bool); 5] = [
+    ("against", |given| given.against.is_some()),
+    ("swap", |given| !given.swap.is_empty()),
+    ("toolchain", |given| given.toolchain.is_some()),
+    ("base_bin", |given| given.base_bin.is_some()),
+    ("base_url", |given| !given.base_url.is_empty()),
+];
 
 /// Flags that make a gate a paired one, and those that only make sense then.
 #[derive(Args)]
 #[command(next_help_heading = "Against a revision, on this machine")]
-#[command(group = ArgGroup::new(PAIRED).args(["against", "swap", "toolchain", "base_bin", "base_url"])
+#[command(group = ArgGroup::new(PAIRED).args(PAIRED_FLAGS.map(|(id, _)| id))
     .conflicts_with_all(flags::STORED).conflicts_with("worker"))]
 #[group(skip)]
 pub struct Paired {
@@ -114,10 +122,7 @@ pub struct Paired {
 impl Paired {
     /// Whether a paired gate is asked for.
     pub fn is_asked(&self) -> bool {
-        self.against.is_some()
-            || self.base_bin.is_some()
-            || self.toolchain.is_some()
-            || !(self.swap.is_empty() && self.base_url.is_empty())
+        PAIRED_FLAGS.iter().any(|(_, is_given)| is_given(self))
     }
 
     pub fn is_of_servers(&self) -> bool {
