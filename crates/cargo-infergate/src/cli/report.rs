@@ -141,7 +141,7 @@ fn inputs(files: &[PathBuf], config: &Config, pull_request: bool, commits: [&Opt
             LOAD_BASELINE_SCHEMA => once(path, &mut load_baseline, read(path)?)?,
             schema => bail!(
                 "{}: its schema is {schema}; a report takes receipts, paired receipts, memory receipts, load receipts, verdicts \
-                 and baselines",
+                 and baselines; give another file, update infergate, or measure again",
                 path.display()
             ),
         }
