@@ -58,7 +58,7 @@ pub use policy::{ALPHA, CV_LIMIT, MIN_SESSIONS, Policy};
 pub use shares::shares;
 pub use stored::{StoredLimit, days_ns, spread_days, stored_limit};
 pub use target::{ensure_targets_name, value as target_value};
-pub use time::{limit_fraction, process_medians_ns, summary_ns, variation};
+pub use time::{MIN_PROCESSES_FOR_CV, limit_fraction, process_medians, summary_ns, variation};
 
 /// Judges a run against the baseline of its machine class, or against none.
 pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result<Verdict> {

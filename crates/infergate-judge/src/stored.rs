@@ -23,8 +23,8 @@ use super::{between_steps, stretches, time};
 use infergate_core::case::Case;
 use infergate_core::stats::{log_ratio, mean, sample_std, student_t_quantile, student_t_upper_tail};
 use infergate_receipts::{
-    Against, Baseline, CaseRecord, Evidence, Interval, Metric, Outcome, Reason, Receipt, Remedy, Session, Shown,
-    Subject, TimeEvidence, VerdictRow,
+    Against, Baseline, CaseRecord, Evidence, Interval, Metric, Outcome, ProcessSamples, Reason, Receipt, Remedy,
+    Session, Shown, Subject, TimeEvidence, VerdictRow,
 };
 
 /// What the sessions of a case allow to be said about one more session.
@@ -197,7 +197,7 @@ pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy, ex
             return row.because(Reason::Broken { what });
         }
         let time = TimeEvidence {
-            cv: time::variation(&record.processes),
+            cv: time::variation(&time::process_medians(&record.processes, ProcessSamples::times_ns)),
             limit_fraction: time::limit_fraction(record.work.as_ref(), head.probes.as_ref(), head_ns),
             ..time
         };

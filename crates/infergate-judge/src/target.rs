@@ -31,7 +31,7 @@ fn timed(metric: TargetMetric, case: Case, processes: &[ProcessSamples]) -> Opti
         let all = processes.iter().flat_map(|process| values(Metric::gated(case), case, process));
         return Some(100.0 * coefficient_of_variation(&all.collect::<Vec<f64>>())?);
     };
-    median(&time::medians(processes, |process| values(metric, case, process)))
+    median(&time::process_medians(processes, |process| values(metric, case, process)))
 }
 
 /// Milliseconds, or tokens a second.

@@ -4,29 +4,23 @@ use infergate_core::stats::{coefficient_of_variation, median};
 use infergate_receipts::{ProbePair, ProcessSamples, Work};
 
 /// Below this many processes their coefficient of variation is not given.
-const MIN_PROCESSES_FOR_CV: usize = 3;
-
-/// The median time of each process, nanoseconds. A process without samples has none and is left out.
-pub fn process_medians_ns(processes: &[ProcessSamples]) -> Vec<f64> {
-    medians(processes, ProcessSamples::times_ns)
-}
+pub const MIN_PROCESSES_FOR_CV: usize = 3;
 
 /// The session's summary of one case: the median of its process medians, nanoseconds. `None` without samples.
 pub fn summary_ns(processes: &[ProcessSamples]) -> Option<f64> {
-    median(&process_medians_ns(processes))
+    median(&process_medians(processes, ProcessSamples::times_ns))
 }
 
-/// CV over process medians. `None` below three processes.
-pub fn variation(processes: &[ProcessSamples]) -> Option<f64> {
-    let medians = process_medians_ns(processes);
+/// CV over process medians. `None` below [`MIN_PROCESSES_FOR_CV`].
+pub fn variation(medians: &[f64]) -> Option<f64> {
     if medians.len() < MIN_PROCESSES_FOR_CV {
         return None;
     }
-    coefficient_of_variation(&medians)
+    coefficient_of_variation(medians)
 }
 
 /// The median of each process's `values`, of those that have any.
-pub(super) fn medians(processes: &[ProcessSamples], values: impl Fn(&ProcessSamples) -> Vec<f64>) -> Vec<f64> {
+pub fn process_medians(processes: &[ProcessSamples], values: impl Fn(&ProcessSamples) -> Vec<f64>) -> Vec<f64> {
     processes.iter().filter_map(|process| median(&values(process))).collect()
 }
 

@@ -3,10 +3,8 @@
 use super::model::{Cell, Missing, Unit};
 use infergate_core::case::Phase;
 use infergate_core::stats::{coefficient_of_variation, mean, median, percentile, sample_std, samples_needed};
+use infergate_judge::{MIN_PROCESSES_FOR_CV, process_medians};
 use infergate_receipts::{CaseRecord, Metric};
-
-/// Fewer processes have no coefficient of variation; as in the gate.
-const MIN_PROCESSES_FOR_CV: usize = 3;
 
 /// The figures that a case of this phase has.
 pub fn of_phase(phase: Phase) -> &'static [Metric] {
@@ -39,15 +37,13 @@ pub fn summary(metric: Metric, case: &CaseRecord) -> Option<f64> {
 }
 
 fn medians(metric: Metric, case: &CaseRecord) -> Vec<f64> {
-    case.processes.iter().filter_map(|process| median(&process.values(metric, case.id.phase()))).collect()
+    process_medians(&case.processes, |process| process.values(metric, case.id.phase()))
 }
 
 /// Coefficient of variation over the medians of processes.
 pub fn variation(metric: Metric, case: &CaseRecord) -> Cell {
-    let medians = medians(metric, case);
-    let needed = MIN_PROCESSES_FOR_CV;
-    let cv = coefficient_of_variation(&medians).filter(|_| medians.len() >= needed);
-    Cell::number(cv, Unit::Fraction, Missing::TooFew { what: "processes", needed })
+    let cv = infergate_judge::variation(&medians(metric, case));
+    Cell::number(cv, Unit::Fraction, Missing::TooFew { what: "processes", needed: MIN_PROCESSES_FOR_CV })
 }
 
 /// What a table says of one figure of one case, from all samples of all processes.

@@ -2,7 +2,7 @@
 
 use super::sequential::is_called_beside;
 use super::series::{MAX_BLOCKS, Series};
-use infergate_core::stats::{median, median_absolute_deviation, normal, sample_std};
+use infergate_core::stats::{median, normal, robust_std, sample_std};
 
 /// A slowdown counts as one that a run can show when it is called in this share of runs.
 const POWER_ASKED: f64 = 0.95;
@@ -19,9 +19,6 @@ const NEAR: f64 = 2.0;
 /// Blocks that vary by so many times more than most of them do have a wild one among them.
 const WILD: f64 = 3.0;
 
-/// The standard deviation of normal values by their median absolute deviation: 1 / the normal quantile of 3/4.
-const MAD_TO_STD: f64 = 1.4826;
-
 /// The same draws for every question, so that a larger slowdown never has the smaller share.
 const SEED: u64 = 1;
 
@@ -36,7 +33,7 @@ pub fn smallest_slowdown(limit: f64, block_std: f64, blocks: usize, cases: usize
 pub fn smallest_slowdown_of(limit: f64, differences: &[f64], blocks: usize, cases: usize) -> Option<f64> {
     let (std, middle) = (sample_std(differences)?, median(differences)?);
     let deviations: Vec<f64> = differences.iter().map(|difference| difference - middle).collect();
-    let most = MAD_TO_STD * median_absolute_deviation(differences)?;
+    let most = robust_std(differences)?;
     let drawn = if std > WILD * most { Blocks::Own(&deviations, most) } else { Blocks::Normal(std) };
     smallest(limit, drawn, blocks, cases)
 }
