@@ -6,6 +6,7 @@
 mod beta;
 mod dependent;
 mod describe;
+mod frequency;
 mod holm;
 mod percentile;
 mod proportion;
@@ -16,6 +17,7 @@ mod trend;
 pub use beta::*;
 pub use dependent::*;
 pub use describe::*;
+pub use frequency::*;
 pub use holm::*;
 pub use percentile::*;
 pub use proportion::*;
