@@ -187,8 +187,10 @@ impl Baseline {
     }
 
     /// The file's name below `baselines/`: `<machine class>/<engine>-<model>.json`, safe on every file system.
-    pub fn file_name(machine_class: &str, engine: &EngineInfo) -> String {
-        format!("{}/{}-{}.json", file_word(machine_class), file_word(&engine.name), file_word(&engine.model))
+    pub fn file_name(receipt: &Receipt) -> String {
+        let [class, engine, model] =
+            [&receipt.machine.class, &receipt.engine.name, &receipt.engine.model].map(|word| file_word(word));
+        format!("{class}/{engine}-{model}.json")
     }
 }
 

@@ -97,67 +97,44 @@ trait Blessable {
     fn sessions(baseline: &Self::Baseline) -> Vec<&str>;
 }
 
-impl Blessable for Receipt {
-    type Baseline = Baseline;
+/// Both kinds of runs have the same fields and functions under the same names, and no trait in common.
+macro_rules! blessable {
+    ($run:ty, $baseline:ty, $judge:path) => {
+        impl Blessable for $run {
+            type Baseline = $baseline;
 
-    fn created(&self) -> &str {
-        &self.created
-    }
+            fn created(&self) -> &str {
+                &self.created
+            }
 
-    fn file_name(&self) -> String {
-        Baseline::file_name(&self.machine.class, &self.engine)
-    }
+            fn file_name(&self) -> String {
+                <$baseline>::file_name(self)
+            }
 
-    fn added_to(&self, known: Option<Baseline>, step: bool) -> Result<Baseline> {
-        self.ensure_blessable()?;
-        let Some(mut baseline) = known else { return Ok(Baseline::from_receipt(self)) };
-        let steps = baseline.sessions.iter_mut().map(|session| (&*session.created, &mut session.step));
-        if !(step && is_marked(steps, &self.created)?) {
-            baseline.ensure_accepts(self)?;
-            baseline.add(self, step);
+            fn added_to(&self, known: Option<$baseline>, step: bool) -> Result<$baseline> {
+                self.ensure_blessable()?;
+                let Some(mut baseline) = known else { return Ok(<$baseline>::from_receipt(self)) };
+                let steps = baseline.sessions.iter_mut().map(|session| (&*session.created, &mut session.step));
+                if !(step && is_marked(steps, &self.created)?) {
+                    baseline.ensure_accepts(self)?;
+                    baseline.add(self, step);
+                }
+                Ok(baseline)
+            }
+
+            fn compared(&self, before: &$baseline, policy: &Policy) -> Result<Verdict> {
+                $judge(self, Some(before), policy)
+            }
+
+            fn sessions(baseline: &$baseline) -> Vec<&str> {
+                baseline.sessions.iter().map(|session| session.created.as_str()).collect()
+            }
         }
-        Ok(baseline)
-    }
-
-    fn compared(&self, before: &Baseline, policy: &Policy) -> Result<Verdict> {
-        infergate_judge::judge(self, Some(before), policy)
-    }
-
-    fn sessions(baseline: &Baseline) -> Vec<&str> {
-        baseline.sessions.iter().map(|session| session.created.as_str()).collect()
-    }
+    };
 }
 
-impl Blessable for LoadReceipt {
-    type Baseline = LoadBaseline;
-
-    fn created(&self) -> &str {
-        &self.created
-    }
-
-    fn file_name(&self) -> String {
-        LoadBaseline::file_name(self)
-    }
-
-    fn added_to(&self, known: Option<LoadBaseline>, step: bool) -> Result<LoadBaseline> {
-        self.ensure_blessable()?;
-        let Some(mut baseline) = known else { return Ok(LoadBaseline::from_receipt(self)) };
-        let steps = baseline.sessions.iter_mut().map(|session| (&*session.created, &mut session.step));
-        if !(step && is_marked(steps, &self.created)?) {
-            baseline.ensure_accepts(self)?;
-            baseline.add(self, step);
-        }
-        Ok(baseline)
-    }
-
-    fn compared(&self, before: &LoadBaseline, policy: &Policy) -> Result<Verdict> {
-        infergate_judge::load::judge(self, Some(before), policy)
-    }
-
-    fn sessions(baseline: &LoadBaseline) -> Vec<&str> {
-        baseline.sessions.iter().map(|session| session.created.as_str()).collect()
-    }
-}
+blessable!(Receipt, Baseline, infergate_judge::judge);
+blessable!(LoadReceipt, LoadBaseline, infergate_judge::load::judge);
 
 /// Adds each run to its baseline and shows what that changes; then writes the baselines, unless this is a dry run.
 fn add<R: Blessable>(options: &Bless, config: &Config, mut receipts: Vec<R>) -> Result<i32> {

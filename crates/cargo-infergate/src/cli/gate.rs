@@ -65,7 +65,7 @@ fn newest(baseline: &Baseline) -> Option<&str> {
 
 /// The baselines of this engine and model, of every machine class.
 fn find_baselines(config: &Config, receipt: &Receipt) -> Result<Vec<Baseline>> {
-    let own = config.baselines.join(Baseline::file_name(&receipt.machine.class, &receipt.engine));
+    let own = config.baselines.join(Baseline::file_name(receipt));
     let Some(name) = own.file_name() else { return Ok(Vec::new()) };
     let of_classes = flags::entries(&config.baselines)?.into_iter().map(|class| class.join(name));
     of_classes.filter(|path| flags::is_there(path)).map(|path| read::<Baseline>(&path)).collect()

@@ -157,7 +157,7 @@ fn a_session_that_another_bless_adds_meanwhile_is_kept() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/receipt-1.json");
     let mut receipt = read::<Receipt>(&golden).expect("a golden receipt");
     write_json(&sandbox.path("receipt.json"), &receipt).expect("a file");
-    let file = format!("baselines/{}", Baseline::file_name(&receipt.machine.class, &receipt.engine));
+    let file = format!("baselines/{}", Baseline::file_name(&receipt));
     receipt.created = "2026-01-01T00:00:00Z".into();
     write_json(&other.path("receipt.json"), &receipt).expect("a file");
     other.run(&["bless", "--receipt=receipt.json"]).success();

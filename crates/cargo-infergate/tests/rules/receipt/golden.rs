@@ -88,12 +88,11 @@ fn a_run_that_must_not_become_a_baseline_is_refused() {
 
 #[test]
 fn a_baselines_name_stays_in_its_folder() {
-    let engine = |name: &str, model: &str| infergate_core::engine::EngineInfo {
-        name: name.into(),
-        model: model.into(),
-        ..Default::default()
+    let name = |class: &str, name: &str, model: &str| {
+        let mut run = Receipt::default();
+        (run.machine.class, run.engine.name, run.engine.model) = (class.into(), name.into(), model.into());
+        Baseline::file_name(&run)
     };
-    let name = |class, name, model| Baseline::file_name(class, &engine(name, model));
     assert_eq!(name("linux-x86_64-amd-2", "candle", "synthetic:gpt2"), "linux-x86_64-amd-2/candle-synthetic-gpt2.json");
     assert_eq!(
         name("c", "Candle 2", "SmolLM2-135M-Instruct.Q4_1.gguf"),
