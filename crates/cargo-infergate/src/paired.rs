@@ -149,9 +149,9 @@ impl PairedRun<'_> {
                 self.receipt.invalid.push(broken);
                 return Ok(self.receipt);
             }
-            let is_out_of_time = cases.is_empty() || self.blocks_in_budget() == Some(0);
-            self.receipt.out_of_time = !all.is_empty() && is_out_of_time;
-            if is_out_of_time {
+            let is_over = cases.is_empty() || self.blocks_in_budget() == Some(0);
+            self.receipt.out_of_time = !all.is_empty() && is_over;
+            if is_over {
                 self.receipt.notes.extend(computes_between(&self.receipt));
                 return Ok(self.receipt);
             }

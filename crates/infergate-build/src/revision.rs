@@ -272,9 +272,12 @@ impl Tree {
     /// As [`workspace`](Self::workspace).
     pub fn source(&self, wanted: &Wanted) -> Result<Source> {
         let folder = self.folder()?;
-        let named = self.revision == self.commit;
-        let mut name =
-            if named { short(&self.commit).to_owned() } else { format!("{} ({})", self.revision, short(&self.commit)) };
+        let is_commit = self.revision == self.commit;
+        let mut name = if is_commit {
+            short(&self.commit).to_owned()
+        } else {
+            format!("{} ({})", self.revision, short(&self.commit))
+        };
         if let Some(change) = &self.change {
             name = format!("{name} with {change}");
         }

@@ -119,7 +119,7 @@ pub fn plan(
 /// How long a request of base and of head takes while all users are there, nanoseconds.
 fn probe(pair: &mut ProcessPair, case: Case, under_load: &UnderLoad, level: u64) -> Result<[f64; 2], WorkerError> {
     let short_ns = under_load.window_s.map_or(PROBE_NS, |seconds| ((seconds * 1e9) as u64).min(PROBE_NS));
-    let (users, number) = (under_load.users, number(level, 0));
+    let (users, number) = (under_load.users, prompt_number(level, 0));
     let plan = WindowPlan {
         users,
         ramp_ns: 0,
@@ -133,7 +133,9 @@ fn probe(pair: &mut ProcessPair, case: Case, under_load: &UnderLoad, level: u64)
         let completed = seen.records.iter().filter(|record| record.failure.is_none());
         let took: Vec<f64> =
             completed.map(|record| record.ended_ns.saturating_sub(record.scheduled_ns) as f64).collect();
-        quantile(&took, PROBE_QUANTILE).map(|ns| ns.max(LEAST_REQUEST_NS)).ok_or_else(|| nothing(side, case, &seen))
+        quantile(&took, PROBE_QUANTILE)
+            .map(|ns| ns.max(LEAST_REQUEST_NS))
+            .ok_or_else(|| no_number_error(side, case, &seen))
     };
     Ok([of_side(Side::Base)?, of_side(Side::Head)?])
 }
@@ -155,7 +157,7 @@ pub fn measure(
         length_ns: load.times.stop_ns,
         give_up_ns: load.times.give_up_ns,
         // Both sides of a pair read the same prompts.
-        number: number(level, 1 + (done * WINDOWS + at / 2) as u64),
+        number: prompt_number(level, 1 + (done * WINDOWS + at / 2) as u64),
         repeats_each: REPEATS_EACH,
     };
     let windows = order.iter().enumerate().map(|(at, side)| ask(pair, *side, first.id, plan(at)));
@@ -166,7 +168,7 @@ pub fn measure(
         let refused = |why: String| WorkerError::Refused(format!("{}: {why}", side.name()));
         let mut record = window(side, load, &seen[at].records, bytes_per_token).map_err(refused)?;
         for case in cases {
-            record.value_ns(case.metric()).ok_or_else(|| nothing(side, case.id, &seen[at]))?;
+            record.value_ns(case.metric()).ok_or_else(|| no_number_error(side, case.id, &seen[at]))?;
         }
         record.answers = answers(plan(at), &first.output(side).ids, &seen[at].records, &seen[at ^ 1].records);
         block.windows.push(record);
@@ -192,7 +194,7 @@ pub fn by_level(cases: &[PairedCase]) -> Vec<Vec<&PairedCase>> {
 }
 
 /// No two windows of a run have the same; `level` counts them, `window` those of a level.
-fn number(level: u64, window: u64) -> u64 {
+fn prompt_number(level: u64, window: u64) -> u64 {
     (level << 20) + window
 }
 
@@ -206,7 +208,7 @@ fn ask(pair: &mut ProcessPair, side: Side, case: Case, plan: WindowPlan) -> Resu
 }
 
 /// A window that gives no number, and why the first request failed, where one did.
-fn nothing(side: Side, case: Case, seen: &LoadWindow) -> WorkerError {
+fn no_number_error(side: Side, case: Case, seen: &LoadWindow) -> WorkerError {
     let failed: Vec<_> = seen.records.iter().filter_map(|record| record.failure.as_ref()).collect();
     let why = match failed[..] {
         [first, ..] => format!("{} of {} requests failed: {}", failed.len(), seen.records.len(), first.detail),
