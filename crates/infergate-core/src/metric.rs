@@ -45,7 +45,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Those that one request has, by number.
+    /// Those that one request has. Reports index by their order, which is that of the variants.
     pub const OF_REQUESTS: [Self; 6] =
         [Self::Ttft, Self::Itl, Self::Tpot, Self::DecodeSpeed, Self::E2e, Self::OutputThroughput];
     /// Those that can be limited for the requests of a load.
@@ -122,8 +122,7 @@ impl Metric {
         matches!(self, Self::DecodeSpeed | Self::OutputThroughput)
     }
 
-    /// Its value of one request, nanoseconds or tokens a second. `None` where it is undefined, and for what is no one number of a
-    /// request.
+    /// Its value of one request, nanoseconds or tokens a second. `None` where it is undefined, for ITL, and for what is of many requests.
     pub fn value<'a>(self, request: impl Into<Times<'a>>) -> Option<f64> {
         let times = request.into();
         match self {

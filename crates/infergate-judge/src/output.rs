@@ -1,6 +1,7 @@
 //! Are two outputs the same? Numbers first, then tokens: a wrong number shows long before another token wins.
 
 use infergate_core::case::Case;
+pub use infergate_core::engine::default_tolerance;
 use infergate_core::engine::first_difference;
 
 use infergate_receipts::{Evidence, Outcome, Output, Reason, StepLogits, VerdictRow};
@@ -29,8 +30,6 @@ struct Distance {
     /// others.
     divergence: f64,
 }
-
-pub use infergate_core::engine::default_tolerance;
 
 /// What another output means.
 #[derive(Default)]

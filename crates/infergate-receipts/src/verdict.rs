@@ -2,14 +2,9 @@
 //!
 //! A verdict is data: each row says what it is about ([`Subject`]), what was compared ([`Evidence`], numbers in fields of
 //! their own), how it ended ([`Outcome`]), why where the numbers do not say it ([`Reason`]), and what mends it
-//! ([`Remedy`]). Words are made in `report::words` alone; whoever exports a verdict reads fields and never a sentence.
+//! ([`Remedy`]). Words are made in infergate-report's `words.rs` alone; whoever exports a verdict reads fields and never a sentence.
 //!
-//! # What an addition touches
-//! - A counter: the place that counts it (`memory/counted.rs`). Its name says its unit, [`Unit::of`](super::Unit::of), and
-//!   tables, tolerance and JSON follow.
-//! - A gated time metric: [`Metric`](super::Metric), its keys and words and which cases have it.
-//! - Another kind of evidence: `receipt/evidence.rs` and `report/words.rs`; the compiler finds the rest.
-//! - An exporter: one file in `report/export/`.
+//! What an addition touches: ARCHITECTURE.md.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

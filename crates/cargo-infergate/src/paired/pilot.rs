@@ -28,9 +28,11 @@ use infergate_receipts::{
     BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp,
 };
 
-/// The pilot samples a case for so long, or for its share of the second, or of this part of the budget.
+/// The pilot samples a case for so long at the most.
 const PILOT_NS: f64 = 3e9;
+/// It samples all cases for so long at the most.
 const PILOT_OF_ALL_NS: f64 = 3e10;
+/// It samples all cases for this part of a budget at the most.
 const PILOT_OF_BUDGET: f64 = 0.2;
 
 /// A budget holds so many blocks more than the fewest that can call a slow case: the evidence of a block is seldom whole.

@@ -23,15 +23,15 @@ const STACKS_COST: f64 = 20.0;
 pub struct Timeouts {
     /// The limit for what nothing is known of yet.
     pub first: Duration,
-    /// The same of the first run of a criterion bench, where it is another,
+    /// The limit for the first run of a criterion bench; `None`: that of another case.
     pub first_of_bench: Option<Duration>,
-    /// and of another case.
+    /// The limit for the first run of another case; `None`: `first`.
     pub first_of_case: Option<Duration>,
     /// A load may take so long whatever earlier ones took.
     pub least_load: Duration,
-    /// The longest load that was seen,
+    /// The longest load that was seen.
     pub load: Option<Duration>,
-    /// and the longest wait for a time to first token.
+    /// The longest wait for a time to first token.
     pub ttft: Option<Duration>,
     /// The longest `prepare` of each case, which computes its whole output at least once.
     pub cases: BTreeMap<Case, Duration>,

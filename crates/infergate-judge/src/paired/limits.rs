@@ -26,7 +26,7 @@ pub struct Limits {
     pub mean_threshold: Option<f64>,
     /// What has to be excluded of a median that noise leaves undecided.
     pub widest: Option<f64>,
-    /// Under load, of the system time per token,
+    /// Under load, of the system time per token.
     pub throughput: f64,
     /// Under load, of a P90 of TTFT or ITL.
     pub latency: f64,

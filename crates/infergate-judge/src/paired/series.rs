@@ -60,7 +60,7 @@ pub struct CaseState {
     pub p_adjusted: Option<f64>,
     /// Sample standard deviation of the blocks.
     pub block_std: Option<f64>,
-    /// Where its means case_states, which have a verdict of their own. *Advisory* there is what decides nothing: the median failed
+    /// Where its means stand, which have a verdict of their own. *Advisory* there is what decides nothing: the median failed
     /// before the mean was decided, or the last block came and means vary too much.
     pub mean: Option<Box<Self>>,
 }
