@@ -499,7 +499,7 @@ impl Format for PairedReceipt {
         ensure!(self.servers != Some(0), "it was measured on no servers; measure again");
         ensure!(
             self.share.is_none_or(|share| share.of <= MAX_SHARDS as usize && (1..=share.of).contains(&share.number)),
-            "there is no such share of a suite; measure again"
+            "there is no such shard of a suite; measure again"
         );
         validate_blocks(&self.blocks, &validate_cases(&self.cases)?)?;
         for accepts in self.terms.iter().flat_map(|terms| [&terms.accept, &terms.accepted_before]) {

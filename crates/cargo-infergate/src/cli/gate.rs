@@ -23,7 +23,7 @@ pub fn run(options: &Gate) -> Result<i32> {
     );
     ensure!(
         options.receipt.len() <= 1,
-        "--receipt: only the shares of a paired gate are judged together; give one file"
+        "--receipt: only the shards of a paired gate are judged together; give one file"
     );
     if let Some(first) = options.receipt.first()
         && load_gate::is_load(first)?

@@ -151,7 +151,7 @@ pub fn attach_to_pair(
     receipt: &mut PairedReceipt,
 ) -> Result<()> {
     let cases: Vec<Case> = receipt.cases.iter().map(|case| case.id).collect();
-    // A share of which nothing is left: no names at all would be the whole suite.
+    // A shard of which nothing is left: no names at all would be the whole suite.
     if cases.is_empty() {
         return Ok(());
     }

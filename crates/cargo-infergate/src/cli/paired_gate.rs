@@ -150,7 +150,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     conclude(gate, receipt, &settings.config.policy, Some(&out))
 }
 
-/// `gate --receipt`: judges what was measured before, the shares of one suite together, by the settings that it was measured by:
+/// `gate --receipt`: judges what was measured before, the shards of one suite together, by the settings that it was measured by:
 /// base's, unless head's were asked for.
 ///
 /// # Errors

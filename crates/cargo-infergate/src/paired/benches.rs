@@ -15,7 +15,7 @@ pub struct Shared {
 /// Of head's `cases`, which `patterns` chose. A bench that is asked for by its whole name stays: base then says that it has none.
 ///
 /// # Errors
-/// [`WorkerError::NotComparable`] where nothing is left, unless it is a share: others may have more.
+/// [`WorkerError::NotComparable`] where nothing is left, unless it is a shard: others may have more.
 pub fn shared(
     patterns: &[String],
     cases: Vec<Case>,

@@ -5,7 +5,7 @@
 pub const MAX_NUMBER: u64 = 1_000_000_000_000_000;
 /// The largest rate or amount of work.
 pub const MAX_RATE: f64 = 1e24;
-/// Cases of a paired run, all its shares together.
+/// Cases of a paired run, all its shards together.
 pub const MAX_PAIRED_CASES: usize = 4_000;
 /// Cases of a calibration, which replays the looks over all of them thousands of times.
 pub const MAX_CALIBRATED_CASES: usize = 64;

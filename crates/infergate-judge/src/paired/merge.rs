@@ -1,4 +1,4 @@
-//! Several runs that measured shares of one suite: as one run, judged as one suite.
+//! Several runs that measured shards of one suite: as one run, judged as one suite.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use infergate_receipts::{
 /// Missing shards that an error names.
 const MOST_NAMED: usize = 10;
 
-/// All shares of a suite, from several machines.
+/// All shards of a suite, from several machines.
 ///
 /// # Errors
-/// A share that is missing, there twice, or of another comparison.
+/// A shard that is missing, there twice, or of another comparison.
 pub fn merge(mut shares: Vec<PairedReceipt>) -> Result<PairedReceipt> {
     let number = |receipt: &PairedReceipt| receipt.share.map_or(0, |share| share.number);
     shares.sort_by_key(number);
@@ -43,18 +43,18 @@ pub fn merge(mut shares: Vec<PairedReceipt>) -> Result<PairedReceipt> {
         "of {of} shards these are missing: {}; give the receipts of all",
         first_of(&missing, MOST_NAMED, ", ")
     );
-    // A function of one program is in every share; of several programs a share may have some alone.
+    // A function of one program is in every shard; of several programs a shard may have some alone.
     let is_one_program = !(first.head.engine.is_of_benches() && first.head.engine.model.contains(','));
     let functions: fn(usize, usize) -> usize = if is_one_program { usize::max } else { usize::saturating_add };
     let merged = PairedReceipt { share: None, ..joined(shares, functions)? };
     if merged.cases.is_empty() && merged.broken.is_empty() && !merged.partial {
-        let text = "no share has a bench that base has, too; compare with a revision that has one of them";
+        let text = "no shard has a bench that base has, too; compare with a revision that has one of them";
         return Err(WorkerError::NotComparable(text.into()).into());
     }
     let timed = merged.cases.iter().filter(|case| case.timed).count();
     ensure!(
         timed <= suite_cases,
-        "the shares have {timed} timed cases, and the suite was planned with {suite_cases}; a file was edited"
+        "the shards have {timed} timed cases, and the suite was planned with {suite_cases}; a file was edited"
     );
     merged.check()?;
     Ok(merged)
@@ -96,7 +96,7 @@ fn joined(runs: Vec<PairedReceipt>, functions: fn(usize, usize) -> usize) -> Res
     Ok(joined)
 }
 
-/// Refuses a share that does not answer the same question.
+/// Refuses a shard that does not answer the same question.
 fn ensure_alike(first: &PairedReceipt, share: &PairedReceipt) -> Result<()> {
     let commits = |receipt: &PairedReceipt| {
         [&receipt.base, &receipt.head].map(|side| (side.build.commit.clone(), side.build.dirty, side.tool.clone()))
@@ -105,7 +105,7 @@ fn ensure_alike(first: &PairedReceipt, share: &PairedReceipt) -> Result<()> {
     let alike = [
         ("commits", commits(first) == commits(share)),
         ("versions of infergate", first.tool == share.tool),
-        ("suites, or numbers of shares", suite(first) == suite(share)),
+        ("suites, or numbers of shards", suite(first) == suite(share)),
         ("models, or bench targets", first.head.engine.model == share.head.engine.model),
         ("settings", first.terms == share.terms),
         ("features", first.built_with.features == share.built_with.features),
@@ -125,7 +125,7 @@ fn seed(receipt: &PairedReceipt) -> Option<u64> {
     (receipt.head.engine.name != "server").then_some(receipt.seed)
 }
 
-/// What the model of base and of head holds, by name. Each share's cases leave something else, so both sides are compared within a share:
+/// What the model of base and of head holds, by name. Each shard's cases leave something else, so both sides are compared within a shard:
 /// in one where head holds more by so much that it fails, or no longer says so; of several of these, or else of all, where it rose most.
 fn worst_held(shares: &[PairedReceipt]) -> [BTreeMap<String, Counter>; 2] {
     let rise = |name: &String, (was, is): (Counter, Option<Counter>)| {
@@ -147,7 +147,7 @@ fn worst_held(shares: &[PairedReceipt]) -> [BTreeMap<String, Counter>; 2] {
     [base, worst.into_iter().filter_map(|(name, (_, is))| Some((name, is?))).collect()]
 }
 
-/// Adds a share to what there is of the others.
+/// Adds a shard to what there is of the others.
 fn add(merged: &mut PairedReceipt, share: PairedReceipt, functions: fn(usize, usize) -> usize) -> Result<()> {
     for (ours, its) in [(&mut merged.base, share.base), (&mut merged.head, share.head)] {
         ours.counted.extend(its.counted);
@@ -155,7 +155,7 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt, functions: fn(usize, us
         ours.unmatched.extend(new);
     }
     if let Some(case) = share.cases.iter().find(|case| merged.cases.iter().any(|ours| ours.id == case.id)) {
-        bail!("{} is in two shares; give the receipts of one gate", case.id);
+        bail!("{} is in two shards; give the receipts of one gate", case.id);
     }
     // Several bench targets can be of several packages.
     if merged.built_with.package != share.built_with.package {
@@ -187,7 +187,7 @@ fn add(merged: &mut PairedReceipt, share: PairedReceipt, functions: fn(usize, us
     Ok(())
 }
 
-/// Each share may have followed memory: what one of them found is not undone by another that did not find it.
+/// Each shard may have followed memory: what one of them found is not undone by another that did not find it.
 fn worse_memory(ours: Option<MemoryRecord>, its: Option<MemoryRecord>) -> Option<MemoryRecord> {
     let (Some(ours), Some(its)) = (&ours, &its) else { return ours.or(its) };
     // Of two that are judged alike the one that grew more.

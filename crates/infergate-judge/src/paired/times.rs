@@ -40,7 +40,7 @@ pub fn rows(
     rows
 }
 
-/// The blocks of the run that measured a case: of several bench targets or shares, which have no block in common, those of its own.
+/// The blocks of the run that measured a case: of several bench targets or shards, which have no block in common, those of its own.
 fn blocks_beside(receipt: &PairedReceipt, id: Case) -> usize {
     let has = |block: &&BlockRecord| block.cases.iter().any(|case| case.id == id);
     let first = receipt.blocks.iter().find(has);

@@ -80,7 +80,7 @@ impl FromStr for Shard {
         let parts = text.split_once('/').and_then(|(number, count)| Some((number.parse().ok()?, count.parse().ok()?)));
         let (number, count): (u32, u32) =
             parts.with_context(|| format!("{text}: write K/N, for example 1/4 for the first of 4"))?;
-        ensure!((1..=MAX_SHARDS).contains(&count), "{count} shards: a load has from 1 to {MAX_SHARDS}");
+        ensure!((1..=MAX_SHARDS).contains(&count), "{count} shards: there can be 1 to {MAX_SHARDS}");
         ensure!(
             (1..=count).contains(&number),
             "there is no shard {number} of {count}; they are numbered from 1 to {count}"

@@ -29,7 +29,7 @@ pub fn measure(
     let line = progress::Line::default();
     let mut show = |step: &Progress| line.show(step);
     let mut run = PairedRun::begin(request, &mut show)?;
-    // Of a share of which nothing is left, the notes say why.
+    // Of a shard of which nothing is left, the notes say why.
     if request.is_same_code() || run.receipt().cases.is_empty() {
         let pilot_ns = begun.elapsed().as_nanos() as u64;
         return Ok(PairedReceipt { took: Took { pilot_ns, ..Took::default() }, ..run.run(&open, &mut show)? });

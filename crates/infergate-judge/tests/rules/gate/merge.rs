@@ -156,7 +156,7 @@ fn what_is_not_the_shares_of_one_gate_is_refused() {
         (|shares| shares[1].head.build.commit = Some("0".repeat(40)), "is of other commits"),
         (|shares| shares[1].tool = "9.9.9".into(), "other versions of infergate"),
         (|shares| shares[1].seed = 7, "other seeds"),
-        (|shares| shares[2].cases = shares[1].cases.clone(), "is in two shares"),
+        (|shares| shares[2].cases = shares[1].cases.clone(), "is in two shards"),
         (|shares| shares[0].share = None, "is judged alone"),
     ];
     for (change, expected) in changes {
@@ -168,7 +168,7 @@ fn what_is_not_the_shares_of_one_gate_is_refused() {
     assert!(merge(Vec::new()).is_err());
     let of_too_many = Some(ShareRecord { number: 1, of: usize::MAX, suite_cases: SUITE });
     let refused = PairedReceipt { share: of_too_many, ..shares().remove(0) }.check().expect_err("a file was edited");
-    assert!(refused.to_string().contains("no such share"), "{refused}");
+    assert!(refused.to_string().contains("no such shard"), "{refused}");
 }
 
 proptest! {
