@@ -175,12 +175,16 @@ impl Gguf {
         let Some(value) = self.content.metadata.get(key) else { return Ok(None) };
         let number = value.to_u64().ok().or_else(|| value.to_i32().ok().and_then(|n| u64::try_from(n).ok()));
         let number = number.and_then(|n| usize::try_from(n).ok());
-        Ok(Some(number.with_context(|| format!("the GGUF metadata {key} is not a whole number"))?))
+        Ok(Some(number.with_context(|| {
+            format!("the GGUF metadata {key} is not a whole number; download the file again, or use the safetensors")
+        })?))
     }
 
     fn float(&self, key: &str) -> Result<Option<f32>> {
         let Some(value) = self.content.metadata.get(key) else { return Ok(None) };
-        Ok(Some(value.to_f32().ok().with_context(|| format!("the GGUF metadata {key} is not an f32"))?))
+        Ok(Some(value.to_f32().ok().with_context(|| {
+            format!("the GGUF metadata {key} is not an f32; download the file again, or use the safetensors")
+        })?))
     }
 }
 

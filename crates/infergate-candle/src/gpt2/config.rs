@@ -146,7 +146,7 @@ impl Gpt2Config {
             ("n_head", self.n_head),
             ("n_inner", self.inner()),
         ] {
-            ensure!(value > 0, "GPT-2 config: {key} is 0");
+            ensure!(value > 0, "GPT-2 config: {key} is 0; check config.json");
         }
         ensure!(
             self.n_embd.is_multiple_of(self.n_head),
@@ -156,7 +156,7 @@ impl Gpt2Config {
         );
         ensure!(
             self.layer_norm_epsilon > 0.0,
-            "GPT-2 config: layer_norm_epsilon {} must be above zero",
+            "GPT-2 config: layer_norm_epsilon {} must be above zero; check config.json",
             self.layer_norm_epsilon
         );
         for (key, unsupported) in [

@@ -155,7 +155,8 @@ impl Endpoint {
     /// A text that is no header.
     pub fn add_header(&mut self, text: &str) -> anyhow::Result<()> {
         let (name, value) = text.split_once(':').context("--header: write NAME: VALUE")?;
-        let name: HeaderName = name.trim().parse().ok().context("--header: this name is none of a header")?;
+        let name: HeaderName =
+            name.trim().parse().ok().context("--header: a header's name has letters, digits and dashes alone")?;
         let value = secret(value.trim()).with_context(|| format!("--header {name}: its value cannot be sent"))?;
         self.headers.insert(name, value);
         Ok(())
