@@ -21,7 +21,7 @@ pub enum Api {
 }
 
 impl Api {
-    /// Each API that streams tokens with its name on the command line and in receipts, in the order above.
+    /// Each API that streams tokens with its name on the command line and in receipts.
     pub const OF_TOKENS: [(&'static str, Self); 4] = [
         ("chat", Self::Chat),
         ("completions", Self::Completions),
@@ -48,7 +48,7 @@ impl Api {
 
     /// Its name on the command line and in receipts.
     pub fn name(self) -> &'static str {
-        Self::ALL[self as usize].0
+        Self::ALL.into_iter().find(|(_, api)| *api == self).map_or("", |(name, _)| name)
     }
 
     /// Name and value of the header that has the key.

@@ -151,7 +151,7 @@ fn share_out(built_benches: Vec<BuiltBench>, benches: &[BenchTarget], lost: &mut
     let Some((first, _)) = with_cases.first() else { return Ok(Vec::new()) };
     let all: Vec<Case> = with_cases.iter().flat_map(|(_, cases)| cases).copied().collect();
     let (shard, chosen) = (first.request.shard, choose_benches(&first.request.cases, &all)?);
-    // As one suite: which share takes a case does not depend on how benches are divided into targets.
+    // As one suite: which shard takes a case does not depend on how benches are divided into targets.
     let mine = of_shard(shard, &chosen)?;
     let mut shared = Vec::new();
     for (mut built_bench, cases) in with_cases {
