@@ -5,13 +5,7 @@ use infergate_core::splitmix::mixed;
 
 /// Short common words: with the space before it each is one token of the usual vocabularies, so that a prompt of n words has
 /// about n tokens. What it has exactly, the server's usage says. 128 of them, a power of two: every word is as likely.
-const WORDS: &str = "\
-    the of and to in is that it for was on are as with his they at be this have from or one had by word but not what \
-    all were we when your can said there use an each which she do how their if will up other about out many then \
-    them these so some her would make like him into time has look two more write go see number no way could people \
-    my than first water been call who oil its now find long down day did get come made may part over new sound take \
-    only little work know place year live me back give most very after thing our just name good man think say great \
-    where help through much before line";
+const WORDS: &str = include_str!("words.txt");
 
 /// The prompt of one conversation, `words` long, the first `shared_words` of them the same for every conversation. A longer one
 /// begins with the whole of a shorter one: so do the turns of a conversation. `shared_seed` decides the words that are shared,
