@@ -9,9 +9,8 @@ mod layout;
 mod symbols;
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::PathBuf;
-use std::thread;
+use std::{fs, thread};
 
 use anyhow::{Context, Result, ensure};
 use object::write::{Object, Symbol, SymbolSection};

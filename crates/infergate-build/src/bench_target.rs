@@ -1,11 +1,10 @@
 //! One side's bench target: where it is built, and its executable, from cargo's own messages.
 
-use std::env;
-use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 use infergate_core::receipt::file_word;

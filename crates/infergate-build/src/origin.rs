@@ -1,9 +1,8 @@
 //! Where infergate's own packages are taken from. Somebody else may hold its name in the registry, so only a command that came from there
 //! asks for that name.
 
-use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use anyhow::{Context, Result};
 use infergate_core::build_info::is_packed;

@@ -1,12 +1,11 @@
 //! A progress line with the time so far and the time left, on stderr, drawn between timed regions only. In a log: a line a process.
 
 use std::cell::{Cell, RefCell};
-use std::io;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

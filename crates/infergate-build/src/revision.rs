@@ -23,8 +23,7 @@ use super::{
 use infergate_core::receipt::file_word;
 use infergate_core::sha256;
 use infergate_core::text_file::read_text;
-use infergate_core::worker::Program;
-use infergate_core::worker::WorkerError;
+use infergate_core::worker::{Program, WorkerError};
 
 /// Which of the kept checkouts.
 #[derive(Debug, Clone, Copy)]

@@ -13,12 +13,11 @@ use std::collections::BTreeMap;
 pub use infergate_core::load::Window;
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop};
 use infergate_core::metric::Metric;
-use infergate_core::stats::mean;
+use infergate_core::stats::{Queue, mean};
 use infergate_core::trace::per_second;
 
 use crate::receipt::LevelRecord;
 use crate::summary::values::Values;
-use infergate_core::stats::Queue;
 
 /// How output tokens were counted.
 #[derive(Debug, Clone, Copy, PartialEq)]

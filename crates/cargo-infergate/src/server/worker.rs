@@ -32,9 +32,8 @@ use infergate_load::client::url::Url;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LevelPlan, Prompts, Turn};
 use infergate_load::target::live::Live;
-use infergate_receipts::Scenario;
 use infergate_receipts::window::{METRICS, case_name};
-use infergate_receipts::{Build, InferenceMemory, MemorySample};
+use infergate_receipts::{Build, InferenceMemory, MemorySample, Scenario};
 
 const CAPABILITIES: [Capability; 6] = [
     Capability::Prepare,

@@ -18,8 +18,7 @@ use crate::client::stream::Http;
 use crate::client::url::Url;
 use crate::plan::shard::Shard;
 use crate::plan::{LevelPlan, Prompts};
-use crate::receipt::Scenario;
-use crate::receipt::{AuditRecord, ErrorNs, LevelRecord};
+use crate::receipt::{AuditRecord, ErrorNs, LevelRecord, Scenario};
 use crate::summary::is_given_up;
 use crate::target::live::Live;
 

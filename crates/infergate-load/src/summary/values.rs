@@ -2,9 +2,7 @@
 
 use infergate_core::load::RequestRecord;
 use infergate_core::metric::Metric;
-use infergate_core::stats::samples_needed;
-
-use infergate_core::stats::{Queue, Timed, neighbours, percentile_interval};
+use infergate_core::stats::{Queue, Timed, neighbours, percentile_interval, samples_needed};
 
 /// Values of a metric, taken from some requests.
 #[derive(Debug, Clone, PartialEq, Default)]

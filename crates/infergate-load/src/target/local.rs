@@ -11,9 +11,8 @@ use infergate_core::worker::{Capability, Client, Program, Timeouts, WorkerError}
 
 use crate::plan::{LevelPlan, Prompts};
 use crate::receipt::{LevelRecord, TargetRecord};
-use crate::target::Outcome;
-use crate::target::Target;
 use crate::target::live::Live;
+use crate::target::{Outcome, Target};
 
 /// Requests of each level whose output is computed again alone.
 const COMPARED: u32 = 3;

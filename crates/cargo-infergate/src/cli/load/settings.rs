@@ -15,9 +15,7 @@ use infergate_load::plan::dataset::Dataset;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LevelPlan, Prompts};
 use infergate_load::target::Target;
-use infergate_receipts::Limit;
-use infergate_receipts::Scenario;
-use infergate_receipts::{ShardRecord, TargetRecord};
+use infergate_receipts::{Limit, Scenario, ShardRecord, TargetRecord};
 
 /// Measured requests of a level that nobody gave a number for: of each user, and at least.
 const REQUESTS_PER_USER: u64 = 8;
