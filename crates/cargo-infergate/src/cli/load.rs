@@ -92,9 +92,6 @@ pub fn run(options: &Load) -> Result<i32> {
     let outcome = run.measure();
     run.line.finish();
     outcome.inspect_err(|_| kept.say_where())?;
-    if target.has_client() && receipt.audits.is_empty() && !receipt.levels.is_empty() {
-        receipt.notes.push("the client's error is not known: this system has no clock that two processes share".into());
-    }
     receipt.notes.extend(repeats::warnings(&receipt));
     receipt.partial = progress::is_cancelled();
     receipt.invalid = judge::reasons(&receipt);

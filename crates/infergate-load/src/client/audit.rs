@@ -2,11 +2,12 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use infergate_core::load::{Arrivals, RequestRecord, Stop};
+use infergate_core::process::Group;
 
 use crate::api::body::{Api, Wanted};
 use crate::client::cpu::shared_clock_ns;
@@ -30,12 +31,8 @@ const MANY_USERS: f64 = 50.0;
 /// The fewest requests: with 32 tokens each enough for a p99.
 const LEAST_REQUESTS: u64 = 12;
 
-/// Drives a scripted server, which `program` (this command itself) is too, with `arrivals`. `None` where processes have no clock
-/// in common, or the run was asked to end.
+/// Drives a scripted server, which `program` (this command itself) is too, with `arrivals`. `None` where the run was asked to end.
 pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) -> Result<Option<AuditRecord>> {
-    if shared_clock_ns().is_none() {
-        return Ok(None);
-    }
     let (script, requests) = script_for(arrivals);
     let server = Server::start(program, script)?;
     let url = Url::parse(&format!("http://127.0.0.1:{}", server.port), Api::Completions)?;
@@ -50,7 +47,7 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
     let endpoint = Endpoint::new(dial, Http::One, &url, None, wanted, Limits::default())?;
     let client = Client::new(vec![endpoint])?;
     // Both clocks at once: what lies between the two calls is far below a microsecond.
-    let offset_ns = i128::from(shared_clock_ns().unwrap_or(0)) - i128::from(client.now_ns());
+    let offset_ns = shared_clock_ns() as i64 - client.now_ns() as i64;
     let plan = LevelPlan {
         scenario: 0,
         shape: Scenario::plain("audit", 1, script.output_tokens),
@@ -79,7 +76,7 @@ fn script_for(arrivals: Arrivals) -> (Script, u64) {
 }
 
 /// What the client recorded against what the server wrote down; `offset_ns` makes the client's time the server's.
-pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i128) -> AuditRecord {
+pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i64) -> AuditRecord {
     let (mut stamps, mut gaps, mut wrong_requests) = (Vec::new(), Vec::new(), 0);
     // Those that were given up when the level was over have no end that could be compared.
     let requests: Vec<&RequestRecord> = level.requests.iter().filter(|record| !is_given_up(record)).collect();
@@ -88,9 +85,8 @@ pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i128) 
             None => wrong_requests += 1,
             Some(written) => {
                 let errors = record.chunk_ns.iter().zip(written);
-                let errors: Vec<f64> = errors
-                    .map(|(seen, written)| (i128::from(*seen) + offset_ns - i128::from(*written)) as f64)
-                    .collect();
+                let errors: Vec<f64> =
+                    errors.map(|(seen, written)| (*seen as i64 + offset_ns - *written as i64) as f64).collect();
                 gaps.extend(errors.windows(2).map(|pair| (pair[1] - pair[0]).abs()));
                 stamps.extend(errors);
             }
@@ -121,8 +117,9 @@ fn is_same(record: &RequestRecord, written: &[u64], script: Script) -> bool {
 
 /// The scripted server's process. It ends with its input, so also with this process.
 struct Server {
-    child: Child,
-    said: BufReader<ChildStdout>,
+    process: Group,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
     port: u16,
 }
 
@@ -131,33 +128,25 @@ impl Server {
         let arguments = [script.ttft_ns, script.itl_ns, script.output_tokens.into()].map(|number| number.to_string());
         let place = program.display();
         let mut command = Command::new(program);
-        command.arg(COMMAND).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        // Ctrl-C ends it by its input: its log is read first.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = command.spawn().with_context(|| format!("{place}: cannot be started for the self-audit"))?;
-        let said = child.stdout.take().context("the self-audit's server has no output")?;
-        let mut server = Self { child, said: BufReader::new(said), port: 0 };
+        command.arg(COMMAND).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        // In a group of its own, so that Ctrl-C ends it by its input alone: its log is read first.
+        let process = Group::spawn(&mut command);
+        let mut process = process.with_context(|| format!("{place}: cannot be started for the self-audit"))?;
+        let (input, output, _) = process.take_pipes();
+        let mut output = BufReader::new(output.context("the self-audit's server has no output")?);
         let mut line = String::new();
-        server.said.read_line(&mut line)?;
-        server.port = line.trim().parse().ok().context("the self-audit's server did not start; its output is above")?;
-        Ok(server)
+        output.read_line(&mut line)?;
+        let port = line.trim().parse().ok().context("the self-audit's server did not start; its output is above")?;
+        Ok(Self { process, input, output, port })
     }
 
     fn finish(mut self) -> Result<Log> {
-        drop(self.child.stdin.take());
+        drop(self.input);
         let mut text = String::new();
-        self.said.read_to_string(&mut text)?;
-        let status = self.child.wait()?;
+        self.output.read_to_string(&mut text)?;
+        self.process.wait();
+        let status = self.process.end()?;
         ensure!(status.success(), "the self-audit's server failed ({status}); its output is above");
         serde_json::from_str(&text).context("the self-audit's server gave no log")
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Where it was not finished; an ended one is not there any more.
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
     }
 }

@@ -52,14 +52,14 @@ impl Connection {
         let sender = match http {
             Http::One => {
                 let handshake = http1::Builder::new().max_buf_size(MAX_HEAD_BYTES).handshake(io).await;
-                let (sender, connection) = handshake.map_err(|error| of_http(&error))?;
+                let (sender, connection) = handshake.map_err(of_http)?;
                 spawn_local(async move { drop(connection.await) });
                 Sender::One(sender)
             }
             Http::Two => {
                 let mut builder = http2::Builder::new(SameThread);
                 builder.max_header_list_size(MAX_HEAD_BYTES as u32);
-                let (sender, connection) = builder.handshake(io).await.map_err(|error| of_http(&error))?;
+                let (sender, connection) = builder.handshake(io).await.map_err(of_http)?;
                 spawn_local(async move { drop(connection.await) });
                 Sender::Two(sender)
             }
@@ -97,11 +97,11 @@ impl Connection {
 }
 
 /// What hyper says, before or within an answer.
-pub fn of_http(error: &hyper::Error) -> Failure {
+pub fn of_http(error: hyper::Error) -> Failure {
     if error.is_parse() {
         return failure(FailureClass::MalformedStream, "the answer is no HTTP, or its head is larger than 64 KiB");
     }
-    let reset = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
+    let reset = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<io::Error>());
     match reset {
         Some(error) => failure(FailureClass::CutStream, format!("the connection broke: {}", error.kind())),
         None => failure(FailureClass::CutStream, "the connection was closed before the answer ended"),

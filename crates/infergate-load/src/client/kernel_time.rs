@@ -6,14 +6,8 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-#[cfg(target_os = "linux")]
-use std::time::Duration;
 
 use crate::client::stream::Stream;
-
-/// A delay that is longer was a step of the system's clock.
-#[cfg(target_os = "linux")]
-const MOST: Duration = Duration::from_secs(4);
 
 /// The delays of one server's connections.
 #[derive(Debug, Clone, Default)]
@@ -28,10 +22,9 @@ impl ReceiveDelays {
     }
 
     #[cfg(target_os = "linux")]
-    fn add(&self, delay: Duration) {
-        if let Some(ns) = u32::try_from(delay.as_nanos()).ok().filter(|_| delay < MOST) {
-            self.ns.borrow_mut().push(ns);
-        }
+    fn add(&self, delay: std::time::Duration) {
+        // One that does not fit was a step of the system's clock.
+        self.ns.borrow_mut().extend(u32::try_from(delay.as_nanos()));
     }
 }
 
@@ -51,7 +44,7 @@ mod linux {
     use std::os::fd::{AsRawFd as _, RawFd};
     use std::ptr;
     use std::task::{Context, Poll, ready};
-    use std::time::{Duration, SystemTime, UNIX_EPOCH};
+    use std::time::{Duration, UNIX_EPOCH};
 
     use tokio::io::{Interest, ReadBuf};
     use tokio::net::TcpStream;
@@ -110,8 +103,8 @@ mod linux {
                     // SAFETY: the kernel has written so many.
                     unsafe { buffer.assume_init(bytes) };
                     buffer.advance(bytes);
-                    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
-                    if let Some(delay) = now.zip(received).and_then(|(now, received)| now.checked_sub(received)) {
+                    let delay = received.and_then(|received| UNIX_EPOCH.elapsed().ok()?.checked_sub(received));
+                    if let Some(delay) = delay {
                         delays.add(delay);
                     }
                     return Poll::Ready(Ok(()));
@@ -146,9 +139,8 @@ mod linux {
             if (level, kind) == (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) {
                 // SAFETY: of this kind the data are three times, the first by software; they need not be aligned.
                 let time = unsafe { ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::timespec>()) };
-                let known = time.tv_sec > 0;
                 let (seconds, ns) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
-                return known.then(|| Duration::new(seconds, ns));
+                return (seconds > 0).then(|| Duration::new(seconds, ns));
             }
             // SAFETY: both come from the same message.
             header = unsafe { libc::CMSG_NXTHDR(message, header) };

@@ -126,8 +126,8 @@ impl Endpoint {
         }
         if let Some(key) = key {
             let (name, value) = wanted.api.key_header(key);
-            let value = secret(&value);
-            let value = value.context("the API key holds characters that no request can carry; check its source")?;
+            let value =
+                secret(&value).context("the API key holds characters that no request can carry; check its source")?;
             headers.insert(name, value);
         }
         // HTTP/2 says scheme and host with each path.
@@ -251,7 +251,7 @@ impl Endpoint {
         *request.headers_mut() = self.headers.clone();
         let sent = Instant::now();
         let response = open.send(request).await.map_err(|error| {
-            let failure = of_http(&error);
+            let failure = of_http(error);
             let is_stale = reused && open.times.first_ns().is_none() && sent.elapsed() < STALE;
             if is_stale { Miss::Stale(failure) } else { Miss::Final(failure) }
         })?;
@@ -344,7 +344,7 @@ async fn read_body(
 ) -> Result<bool, Failure> {
     while !completion.is_done() {
         let Some(frame) = body.frame().await else { return Ok(true) };
-        if let Some(bytes) = frame.map_err(|error| of_http(&error))?.data_ref() {
+        if let Some(bytes) = frame.map_err(of_http)?.data_ref() {
             live.pieces(completion.read(times.last_ns(), bytes, record)?);
         }
     }
