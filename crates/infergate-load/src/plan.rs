@@ -103,7 +103,7 @@ impl LevelPlan {
     pub fn progress_stop(&self) -> Stop {
         let (arrivals, stop, warm_up_requests) = self.own();
         let Stop::Requests { count } = stop else { return stop };
-        let users = if let Arrivals::Closed { users } = arrivals { users.into() } else { 1 };
+        let users = arrivals.users().map_or(1, u64::from);
         Stop::Requests { count: count.saturating_add(warm_up_requests.saturating_mul(users)) }
     }
 

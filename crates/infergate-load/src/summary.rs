@@ -149,7 +149,6 @@ fn summarise_some(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
     let requests: Vec<&RequestRecord> = of_target(level, target).collect();
     let window = steady_window(level);
     let of_all = window.filter(|_| target.is_none());
-    let failed = |class| requests.iter().filter(move |record| class_of(record) == Some(class)).count() as u64;
     let mut failures: BTreeMap<FailureClass, u64> = BTreeMap::new();
     for class in requests.iter().filter_map(|record| class_of(record)).filter(|class| *class != FailureClass::Cancelled)
     {
@@ -158,10 +157,10 @@ fn summarise_some(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
     let (started, measured) = (counted_requests(level, target), measured(level, target));
     let values = |metric: Metric| Values::of_metric(&started, metric);
     LevelSummary {
-        users: if let Arrivals::Closed { users } = level.arrivals { Some(users) } else { None },
+        users: level.arrivals.users(),
         issued: requests.len() as u64,
         completed: requests.iter().filter(|record| record.failure.is_none()).count() as u64,
-        cancelled: failed(FailureClass::Cancelled),
+        cancelled: requests.iter().filter(|record| is_given_up(record)).count() as u64,
         failures,
         retries: requests.iter().map(|record| u64::from(record.retries)).sum(),
         window,

@@ -107,7 +107,7 @@ impl LevelPlan {
     /// The number of the first request of a request's conversation, and which turn of it the request is, from 0. Each user holds
     /// one conversation: the next turn comes as many requests later as there are users.
     fn turn(&self, request: u64) -> (u64, u64) {
-        let users = if let Arrivals::Closed { users } = self.arrivals { u64::from(users.max(1)) } else { 1 };
+        let users = self.arrivals.users().map_or(1, |users| u64::from(users.max(1)));
         let turn = request / users % u64::from(self.turns.max(1));
         (request - turn * users, turn)
     }

@@ -64,6 +64,11 @@ impl Arrivals {
         }
     }
 
+    /// Users of a closed loop.
+    pub fn users(&self) -> Option<u32> {
+        if let Self::Closed { users } = *self { Some(users) } else { None }
+    }
+
     /// When each request of an open loop starts, nanoseconds since the run began: the first at 0, in order, without end. The
     /// same seed gives the same times everywhere. `None` for a closed loop, where a request starts when its user is free.
     pub fn starts(&self, seed: u64) -> Option<Starts> {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use infergate_core::load::{Arrivals, Failure, FailureClass, Phases, RequestRecord, Starts, unmark};
+use infergate_core::load::{Failure, FailureClass, Phases, RequestRecord, Starts, unmark};
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinSet, spawn_local, yield_now};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -78,10 +78,9 @@ pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClo
         // Kept alive: a sender that is gone looks like a cancelled level.
         std::future::pending::<()>().await;
     });
-    let mut requests = match (level.plan.arrivals.starts(level.plan.seed), level.plan.arrivals) {
-        (Some(starts), _) => open(&level, starts).await,
-        (None, Arrivals::Closed { users }) => closed(&level, users).await,
-        (None, Arrivals::Open { .. }) => Vec::new(),
+    let mut requests = match level.plan.arrivals.starts(level.plan.seed) {
+        Some(starts) => open(&level, starts).await,
+        None => closed(&level).await,
     };
     watcher.abort();
     requests.sort_unstable_by_key(|record| record.request);
@@ -108,8 +107,9 @@ pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClo
     Outcome { level: record, is_full: level.is_full.get() }
 }
 
-async fn closed(level: &Rc<Level>, users: u32) -> Vec<RequestRecord> {
-    let (shard, ramp_ns) = (level.plan.shard, level.plan.ramp_ns);
+async fn closed(level: &Rc<Level>) -> Vec<RequestRecord> {
+    let LevelPlan { arrivals, shard, ramp_ns, .. } = level.plan;
+    let users = arrivals.users().unwrap_or(0);
     let mut running = JoinSet::new();
     for user in (0..users).filter(|user| shard.has(u64::from(*user))) {
         let start_ns = level.began_ns.saturating_add(user_start_ns(user.into(), users.into(), ramp_ns));
@@ -140,10 +140,7 @@ async fn one_user(level: Rc<Level>, user: u32, start_ns: u64) -> Vec<RequestReco
         let record = level.one(order, measured, user, start_ns, &mut connections[target]).await;
         let failed = record.failure.is_some();
         records.push(record);
-        turn = (turn + 1) % level.plan.shape.turns.max(1);
-        if failed {
-            turn = 0;
-        }
+        turn = if failed { 0 } else { (turn + 1) % level.plan.shape.turns.max(1) };
         if turn == 0 {
             target = (target + 1) % connections.len();
         }
@@ -164,7 +161,7 @@ async fn open(level: &Rc<Level>, starts: Starts) -> Vec<RequestRecord> {
     let mut last_ns = 0;
     for (request, start_ns) in (0..).zip(starts).filter(|(number, _)| shard.has(*number)) {
         let scheduled_ns = level.began_ns.saturating_add(ramped_ns(start_ns, level.plan.ramp_ns));
-        let turn = u32::try_from(request % turns).unwrap_or(0);
+        let turn = (request % turns) as u32;
         // Made before its time comes: making it takes some.
         let target = (request / turns % targets) as usize;
         let order = level.order(Turn { request, conversation: request - u64::from(turn), turn }, target);
@@ -281,7 +278,7 @@ impl Level {
             user,
             scenario: self.plan.scenario,
             measured,
-            target: u32::try_from(order.target).unwrap_or(u32::MAX),
+            target: order.target as u32,
             scheduled_ns,
             sent_ns: self.clock.now_ns(),
             ..RequestRecord::default()

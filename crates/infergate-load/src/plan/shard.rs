@@ -46,9 +46,7 @@ impl Shard {
     /// What this shard does of `whole`: its users, or its part of the rate.
     pub fn arrivals(self, whole: Arrivals) -> Arrivals {
         match whole {
-            Arrivals::Closed { users } => {
-                Arrivals::Closed { users: u32::try_from(self.share(users.into())).unwrap_or(u32::MAX) }
-            }
+            Arrivals::Closed { users } => Arrivals::Closed { users: self.share(users.into()) as u32 },
             Arrivals::Open { requests_per_s, spacing } => {
                 Arrivals::Open { requests_per_s: requests_per_s / f64::from(self.count), spacing }
             }

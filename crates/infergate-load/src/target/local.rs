@@ -86,7 +86,7 @@ impl<'a> LocalTarget<'a> {
             arrivals: plan.arrivals,
             stop: plan.stop,
             warm_up_requests: plan.warm_up_requests,
-            slots: if let Arrivals::Closed { users } = plan.arrivals { users } else { self.open_slots },
+            slots: plan.arrivals.users().unwrap_or(self.open_slots),
             scenarios: vec![RequestShape {
                 prompt_tokens,
                 output_tokens: plan.shape.output_tokens as usize,

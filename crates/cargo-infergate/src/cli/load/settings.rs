@@ -103,8 +103,7 @@ impl Settings {
             search_up_to.is_none() || shard.is_whole(),
             "--until-slo: each shard would search by itself; give --users"
         );
-        for arrivals in &loads {
-            let Arrivals::Closed { users } = *arrivals else { continue };
+        for users in loads.iter().filter_map(Arrivals::users) {
             ensure!(
                 users >= shard.count,
                 "--users {users}: fewer than the {} shards, so that some would do nothing; leave it out, or take fewer shards",
@@ -149,7 +148,7 @@ impl Settings {
     /// The level number `number` of the run: the scenario `scenario` under `arrivals`, which may keep `max_kept`.
     pub fn level(&self, scenario: usize, arrivals: Arrivals, number: usize, max_kept: u64) -> LevelPlan {
         LevelPlan {
-            scenario: u32::try_from(scenario).unwrap_or(u32::MAX),
+            scenario: scenario as u32,
             shape: self.scenarios[scenario].clone(),
             arrivals,
             stop: self.stop.unwrap_or_else(|| self.usual_stop(arrivals)),
@@ -163,7 +162,7 @@ impl Settings {
     }
 
     fn usual_stop(&self, arrivals: Arrivals) -> Stop {
-        let users = if let Arrivals::Closed { users } = arrivals { u64::from(users) } else { 0 };
+        let users = u64::from(arrivals.users().unwrap_or(0));
         let needed = self.limits.iter().filter_map(|limit| samples_needed(limit.percentile?)).max().unwrap_or(0) as u64;
         // And its interval takes more, the more requests depend on each other.
         let needed = DEPENDENT * needed;
