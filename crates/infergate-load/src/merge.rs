@@ -136,7 +136,7 @@ fn merge_level(parts: &[Part], index: usize) -> LevelRecord {
         scenario: first.scenario,
         arrivals: first.whole.unwrap_or(first.arrivals),
         whole: None,
-        stop: whole_stop(levels().map(|(_, level)| level.stop)).unwrap_or(first.stop),
+        stop: levels().map(|(_, level)| level.stop).reduce(whole_stop).unwrap_or(first.stop),
         warm_up_requests: match first.arrivals {
             Arrivals::Closed { .. } => first.warm_up_requests,
             Arrivals::Open { .. } => levels().map(|(_, level)| level.warm_up_requests).fold(0, u64::saturating_add),
@@ -169,21 +169,20 @@ fn worst(received: &ReceiveRecord) -> f64 {
 }
 
 /// The rule that the shards' own rules are parts of.
-fn whole_stop(stops: impl Iterator<Item = Stop>) -> Option<Stop> {
-    stops.reduce(|one, other| match (one, other) {
+fn whole_stop(one: Stop, other: Stop) -> Stop {
+    match (one, other) {
         (Stop::Requests { count }, Stop::Requests { count: more }) => {
             Stop::Requests { count: count.saturating_add(more) }
         }
         (Stop::Duration { ns }, Stop::Duration { ns: other_ns }) => Stop::Duration { ns: ns.min(other_ns) },
         (one, _) => one,
-    })
+    }
 }
 
 /// The time in which every shard was at load, on the merged clock; `None` where there is none.
 fn common_window(parts: &[Part], index: usize) -> Option<Window> {
-    let levels = || parts.iter().map(|part| (part, &part.receipt.levels[index]));
-    let windows: Vec<Window> =
-        levels().map(|(part, level)| Some(steady_window(level)?.later(part.offset_ns))).collect::<Option<_>>()?;
+    let window = |part: &Part| Some(steady_window(&part.receipt.levels[index])?.later(part.offset_ns));
+    let windows = parts.iter().map(window).collect::<Option<Vec<Window>>>()?;
     let from_ns = windows.iter().map(|window| window.from_ns).max()?;
     let to_ns = windows.iter().map(|window| window.to_ns).min()?;
     (from_ns < to_ns).then_some(Window { from_ns, to_ns })

@@ -79,8 +79,8 @@ impl Connection {
     /// so that it is the read that completed the head.
     pub fn first_byte_ns(&self) -> Option<u64> {
         match self.sender {
-            Sender::One(_) => self.times.first_ns(),
-            Sender::Two(_) => Some(self.times.last_ns()),
+            Sender::One(_) => self.times.first_ns.get(),
+            Sender::Two(_) => Some(self.times.last_ns.get()),
         }
     }
 

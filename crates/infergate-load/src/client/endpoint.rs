@@ -59,7 +59,8 @@ impl Client {
 
     /// What the system says of all reads since this was asked last; `None` where it says nothing.
     fn receive_delays(&self) -> Option<ReceiveRecord> {
-        let delays = self.endpoints.iter().filter_map(Endpoint::receive_delays).flat_map(ReceiveDelays::take);
+        let delays =
+            self.endpoints.iter().filter_map(|endpoint| endpoint.dial.receive_delays()).flat_map(ReceiveDelays::take);
         let delays_ns: Vec<f64> = delays.map(f64::from).collect();
         (!delays_ns.is_empty())
             .then(|| ReceiveRecord { reads: delays_ns.len() as u64, delay_ns: ErrorNs::of(&delays_ns) })

@@ -24,7 +24,6 @@ use crate::api::stream::Completion;
 use crate::api::text::{AnswerText, Texts};
 use crate::client::connection::{Connection, of_http};
 use crate::client::dial::Dial;
-use crate::client::kernel_time::ReceiveDelays;
 use crate::client::stamped::{ReadTimes, RunClock};
 use crate::client::stream::Http;
 use crate::client::url::Url;
@@ -65,7 +64,8 @@ impl Default for Limits {
 
 /// A server, and what is asked of it.
 pub struct Endpoint {
-    dial: Box<dyn Dial>,
+    /// Makes its connections.
+    pub dial: Box<dyn Dial>,
     path: Uri,
     headers: HeaderMap,
     http: Http,
@@ -172,11 +172,6 @@ impl Endpoint {
         self.texts.as_ref().map(Texts::take).unwrap_or_default()
     }
 
-    /// How long what was read lay in the system; `None` where there is no system.
-    pub fn receive_delays(&self) -> Option<&ReceiveDelays> {
-        self.dial.receive_delays()
-    }
-
     /// Sends one request and reads its answer. What happens is in `record` as soon as it does, so that it is there also where
     /// this is dropped. `connection` is used where it is open, and left there where it can be used again.
     pub async fn request(
@@ -244,7 +239,7 @@ impl Endpoint {
                 open
             }
         };
-        open.times.restart();
+        open.times.first_ns.set(None);
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = hyper::Method::POST;
         *request.uri_mut() = self.path.clone();
@@ -252,7 +247,7 @@ impl Endpoint {
         let sent = Instant::now();
         let response = open.send(request).await.map_err(|error| {
             let failure = of_http(error);
-            let is_stale = reused && open.times.first_ns().is_none() && sent.elapsed() < STALE;
+            let is_stale = reused && open.times.first_ns.get().is_none() && sent.elapsed() < STALE;
             if is_stale { Miss::Stale(failure) } else { Miss::Final(failure) }
         })?;
         record.first_byte_ns = open.first_byte_ns();
@@ -275,8 +270,8 @@ impl Endpoint {
         let mut body = response.into_body();
         let is_over = read_body(&mut body, &open.times, &mut completion, record, live).await;
         let is_over = is_over.and_then(|is_over| {
-            record.ended_ns = open.times.last_ns();
-            completion.finish(open.times.last_ns(), self.wanted.is_exact(), record)?;
+            record.ended_ns = open.times.last_ns.get();
+            completion.finish(open.times.last_ns.get(), self.wanted.is_exact(), record)?;
             Ok(is_over)
         });
         self.note(completion.words(), live);
@@ -287,7 +282,7 @@ impl Endpoint {
         }
         *connection = if is_over { Some(open) } else { self.cleared(body, open).await };
         if let Some(open) = &connection {
-            record.ended_ns = open.times.last_ns();
+            record.ended_ns = open.times.last_ns.get();
         }
         Ok(())
     }
@@ -345,7 +340,7 @@ async fn read_body(
     while !completion.is_done() {
         let Some(frame) = body.frame().await else { return Ok(true) };
         if let Some(bytes) = frame.map_err(of_http)?.data_ref() {
-            live.pieces(completion.read(times.last_ns(), bytes, record)?);
+            live.pieces(completion.read(times.last_ns.get(), bytes, record)?);
         }
     }
     Ok(false)

@@ -23,7 +23,7 @@ impl RunClock {
 
     /// Nanoseconds since the run began.
     pub fn now_ns(self) -> u64 {
-        u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        self.origin.elapsed().as_nanos() as u64
     }
 
     /// The instant `ns` after the run began.
@@ -36,32 +36,10 @@ impl RunClock {
 /// reader share a thread: what is taken from a body came with the last read.
 #[derive(Debug, Default)]
 pub struct ReadTimes {
-    first_ns: Cell<Option<u64>>,
-    last_ns: Cell<u64>,
-}
-
-impl ReadTimes {
-    /// Forgets the first read: the next answer has its own.
-    pub fn restart(&self) {
-        self.first_ns.set(None);
-    }
-
-    /// When the answer's first byte came.
-    pub fn first_ns(&self) -> Option<u64> {
-        self.first_ns.get()
-    }
-
+    /// When the answer's first byte came: `None` is set before each answer.
+    pub first_ns: Cell<Option<u64>>,
     /// When the last bytes came.
-    pub fn last_ns(&self) -> u64 {
-        self.last_ns.get()
-    }
-
-    fn seen(&self, now_ns: u64) {
-        if self.first_ns.get().is_none() {
-            self.first_ns.set(Some(now_ns));
-        }
-        self.last_ns.set(now_ns);
-    }
+    pub last_ns: Cell<u64>,
 }
 
 /// `connection`, whose reads `times` will know.
@@ -70,7 +48,8 @@ pub fn stamped(connection: Box<dyn Stream>, clock: RunClock, times: Rc<ReadTimes
         let before = buffer.filled().len();
         let outcome = Pin::new(connection).poll_read(context, buffer);
         if outcome.is_ready() && buffer.filled().len() > before {
-            times.seen(clock.now_ns());
+            times.last_ns.set(clock.now_ns());
+            times.first_ns.set(times.first_ns.get().or(Some(times.last_ns.get())));
         }
         outcome
     })

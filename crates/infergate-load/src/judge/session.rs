@@ -78,7 +78,7 @@ type Part<'a> = (&'a LevelRecord, &'a Scenario, u32, &'a TargetRecord);
 /// Each of them.
 fn parts(receipt: &LoadReceipt) -> impl Iterator<Item = Part<'_>> {
     let levels = receipt.levels.iter().filter_map(move |level| {
-        let scenario = receipt.scenarios.get(usize::try_from(level.scenario).ok()?)?;
+        let scenario = receipt.scenarios.get(level.scenario as usize)?;
         Some((level, scenario))
     });
     levels.flat_map(move |(level, scenario)| {

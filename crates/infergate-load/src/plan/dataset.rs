@@ -41,8 +41,7 @@ impl Dataset {
         let mut entries = Vec::new();
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let number = index + 1;
-            let entry: Option<Entry> = serde_json::from_str(line).ok();
-            let entry = entry.with_context(|| {
+            let entry = serde_json::from_str::<Entry>(line).ok().with_context(|| {
                 format!("{place}:{number}: not of the form {{\"prompt\": \"...\", \"output_tokens\": 64}}")
             })?;
             ensure!(!entry.prompt.is_empty(), "{place}:{number}: the prompt is empty");
@@ -53,8 +52,7 @@ impl Dataset {
             entries.push(entry);
         }
         ensure!(!entries.is_empty(), "{place}: there are no prompts in it");
-        let sha256 = sha256::of(&text);
-        Ok(Self { entries, sha256 })
+        Ok(Self { entries, sha256: sha256::of(&text) })
     }
 
     /// The entry of a request; after the last one the first comes again.
