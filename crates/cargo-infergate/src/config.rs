@@ -133,8 +133,10 @@ pub struct PairedKeys {
     pub widest: Option<f64>,
     /// Against a revision, what a run that ends inconclusive or unstable does: fail; or warn, which lets pass what noise left open and
     /// says so
-    #[arg(long, default_value = "fail", value_name = "fail|warn", action = ArgAction::Set)]
-    #[arg(value_parser = one_of([("fail", false), ("warn", true)]))]
+    #[arg(
+        long, default_value = "fail", value_name = "fail|warn", action = ArgAction::Set,
+        value_parser = one_of([("fail", false), ("warn", true)]),
+    )]
     undecided: bool,
     /// Folder, outside the repository, that keeps the checkout and build of a base revision; default: the user's cache
     #[arg(long)]
@@ -174,8 +176,7 @@ pub struct Memory {
     #[arg(id = "memory.case", long, default_value = "generate/p128-o16")]
     case: Case,
     /// Runs of the memory phase; a verdict on leaks takes at least 20; 0 looks for no leak, and counts no allocations of criterion benches
-    #[arg(id = "memory.runs", long, default_value = "100")]
-    #[arg(value_parser = value_parser!(u64).range(MEMORY_RUNS))]
+    #[arg(id = "memory.runs", long, default_value = "100", value_parser = value_parser!(u64).range(MEMORY_RUNS))]
     runs: u64,
 }
 
@@ -193,8 +194,7 @@ pub struct Bench {
     #[arg(id = "bench.features", long)]
     features: Vec<String>,
     /// Build it with its package's default features
-    #[arg(id = "bench.default_features", long, default_value = "true")]
-    #[arg(action = ArgAction::Set)]
+    #[arg(id = "bench.default_features", long, default_value = "true", action = ArgAction::Set)]
     default_features: bool,
     /// Profile to build it with; default: cargo's own for benches
     #[arg(id = "bench.profile", long)]
@@ -213,8 +213,7 @@ pub struct WorkerCommand {
     #[arg(id = "worker.build", long, value_name = "PROGRAM,ARGUMENT,...")]
     pub build: Vec<String>,
     /// Compare what the command prints; false for one that prints times
-    #[arg(id = "worker.check_output", long, default_value = "true")]
-    #[arg(action = ArgAction::Set)]
+    #[arg(id = "worker.check_output", long, default_value = "true", action = ArgAction::Set)]
     pub check_output: bool,
 }
 
@@ -232,38 +231,31 @@ pub struct ServerConfig {
     #[arg(id = "server.ready", long, default_value = "/health", value_parser = path)]
     pub ready: String,
     /// Seconds within which it has to be ready
-    #[arg(id = "server.ready_s", long, default_value = "300")]
-    #[arg(value_parser = value_parser!(u64).range(1..=86_400))]
+    #[arg(id = "server.ready_s", long, default_value = "300", value_parser = value_parser!(u64).range(1..=86_400))]
     pub ready_s: u64,
     /// The model's name at the server
     #[arg(id = "server.model", long, default_value = "default")]
     pub model: String,
     /// Which of its APIs to use: chat, completions, responses or messages
-    #[arg(id = "server.api", long, default_value = "chat")]
-    #[arg(value_parser = one_of(Api::OF_TOKENS))]
+    #[arg(id = "server.api", long, default_value = "chat", value_parser = one_of(Api::OF_TOKENS))]
     pub api: Api,
     /// Send the extensions ignore_eos and min_tokens: every answer has its full length
-    #[arg(id = "server.ignore_eos", long, default_value = "false")]
-    #[arg(action = ArgAction::Set)]
+    #[arg(id = "server.ignore_eos", long, default_value = "false", action = ArgAction::Set)]
     pub ignore_eos: bool,
     /// Compare what the server says; false for one that does not say the same twice
-    #[arg(id = "server.check_output", long, default_value = "true")]
-    #[arg(action = ArgAction::Set)]
+    #[arg(id = "server.check_output", long, default_value = "true", action = ArgAction::Set)]
     pub check_output: bool,
     /// With gate --server: time so many users at once; default: one request at a time
-    #[arg(id = "server.users", long, visible_alias = "users")]
-    #[arg(value_parser = up_to(10_000))]
+    #[arg(id = "server.users", long, visible_alias = "users", value_parser = up_to(10_000))]
     pub users: Option<u32>,
     /// Seconds of a window of load; default: at least 10, by how long requests take
     #[arg(id = "server.window_s", long, value_parser = within(0.05..=600.0))]
     pub window_s: Option<f64>,
     /// Under load, the ratio from which on the system time per output token fails
-    #[arg(id = "server.throughput_limit", long, default_value = "1.05")]
-    #[arg(value_parser = ratio)]
+    #[arg(id = "server.throughput_limit", long, default_value = "1.05", value_parser = ratio)]
     pub throughput_limit: f64,
     /// Under load, the ratio from which on the P90 of TTFT or of ITL fails
-    #[arg(id = "server.latency_limit", long, default_value = "1.10")]
-    #[arg(value_parser = ratio)]
+    #[arg(id = "server.latency_limit", long, default_value = "1.10", value_parser = ratio)]
     pub latency_limit: f64,
 }
 

@@ -80,8 +80,7 @@ pub struct Paired {
     #[arg(long, requires = "head_bin")]
     pub base_bin: Option<PathBuf>,
     /// Compare the server of [server] in infergate.toml, started from both revisions
-    #[arg(long, requires = PAIRED, group = SERVERS)]
-    #[arg(conflicts_with_all = ["base_bin", "base_url", "swap", "toolchain"])]
+    #[arg(long, requires = PAIRED, group = SERVERS, conflicts_with_all = ["base_bin", "base_url", "swap", "toolchain"])]
     pub server: bool,
     /// Server to compare with, started elsewhere; repeatable: time is judged from 4 of each side on
     #[arg(long, value_name = "URL", group = SERVERS, requires = "head_url")]
@@ -102,8 +101,10 @@ pub struct Paired {
     #[arg(long, value_name = "K/N", requires = PAIRED)]
     pub shard: Option<Shard>,
     /// Whose infergate.toml says limits, targets and cases: base's, or head's [default: base]
-    #[arg(long, value_name = "SIDE", requires = PAIRED, requires = "against")]
-    #[arg(value_parser = config::one_of([("base", Side::Base), ("head", Side::Head)]))]
+    #[arg(
+        long, value_name = "SIDE", requires = PAIRED, requires = "against",
+        value_parser = config::one_of([("base", Side::Base), ("head", Side::Head)]),
+    )]
     pub settings: Option<Side>,
     /// Time also what the machine code says is the same: to see how this machine's noise is judged
     #[arg(long, requires = PAIRED)]

@@ -46,8 +46,10 @@ pub struct Init {
     #[arg(long, value_name = "PATH|URL|VERSION")]
     from: Option<String>,
     /// The CI that runs the gate on each pull request
-    #[arg(long, value_name = "NAME", default_value = "github")]
-    #[arg(value_parser = one_of([("github", &ci::GITHUB[..]), ("gitlab", &ci::GITLAB), ("none", &[])]))]
+    #[arg(
+        long, value_name = "NAME", default_value = "github",
+        value_parser = one_of([("github", &ci::GITHUB[..]), ("gitlab", &ci::GITLAB), ("none", &[])]),
+    )]
     ci: &'static [CiFile],
 }
 

@@ -23,8 +23,7 @@ const LOCAL: &str = "Local engine, or tokenizer";
 /// Measure a server or engine under load
 #[derive(Args)]
 // What every command has stands before the first of these.
-#[command(next_display_order = 1)]
-#[command(subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
+#[command(next_display_order = 1, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
 #[command(after_help = "Examples:\n  cargo xtask load --target http://127.0.0.1:8000 --model MODEL\n  \
     cargo xtask load --target http://127.0.0.1:8000 --model MODEL --users 1,10,50 --scenario chatbot --duration 60s\n  \
     cargo xtask load --target https://api.example.com/v1 --model MODEL --api-key-env API_KEY --rate 2 --arrivals poisson\n  \
@@ -87,8 +86,7 @@ pub struct Target {
     #[arg(long, value_name = "[NAME=]MODEL")]
     pub model: Vec<String>,
     /// Which API is asked: OpenAI's chat, completions, responses or embeddings, or Anthropic's messages
-    #[arg(long, value_name = "api", default_value = "chat")]
-    #[arg(value_parser = one_of(Api::ALL))]
+    #[arg(long, value_name = "api", default_value = "chat", value_parser = one_of(Api::ALL))]
     pub api: Api,
     /// Version of HTTP; 2 without TLS is spoken from the first byte
     #[arg(long, value_name = "http", default_value = "1", value_parser = one_of([("1", Http::One), ("2", Http::Two)]))]
@@ -103,8 +101,10 @@ pub struct Target {
     #[arg(long)]
     pub key_over_http: bool,
     /// The field that limits an answer of chat or completions; servers know one or the other
-    #[arg(long, value_name = "limit-field", default_value = "max_tokens")]
-    #[arg(value_parser = one_of(["max_tokens", "max_completion_tokens"].map(|field| (field, field))))]
+    #[arg(
+        long, value_name = "limit-field", default_value = "max_tokens",
+        value_parser = one_of(["max_tokens", "max_completion_tokens"].map(|field| (field, field))),
+    )]
     pub limit_field: &'static str,
     /// Send ignore_eos, an extension: every answer has its full length
     #[arg(long)]
@@ -146,8 +146,10 @@ pub struct Target {
 #[group(skip)]
 pub struct Levels {
     /// Closed loop: so many users, each with one request in flight, one level after the other
-    #[arg(long, value_name = "N,N,...", value_delimiter = ',', action = ArgAction::Set, default_value = "1,2,4,8,16,32")]
-    #[arg(value_parser = up_to(MAX_USERS))]
+    #[arg(
+        long, value_name = "N,N,...", value_delimiter = ',', action = ArgAction::Set, default_value = "1,2,4,8,16,32",
+        value_parser = up_to(MAX_USERS),
+    )]
     pub users: Vec<u32>,
     /// Open loop in place of users: so many requests a second; latency counts from the scheduled start
     #[arg(long, value_name = "R,R,...", value_delimiter = ',', action = ArgAction::Set, value_parser = within(1e-6..=1e6))]
@@ -157,8 +159,10 @@ pub struct Levels {
     pub arrivals: Spacing,
     /// Search for the most users that are shown to meet these limits, by the upper ends of their 95 % intervals, and run them once more;
     /// for example ttft_p95=500ms,itl_p95=70ms
-    #[arg(long, value_name = "LIMIT,...", value_delimiter = ',', action = ArgAction::Set, conflicts_with_all = ["users", "rate"])]
-    #[arg(value_parser = percentile_limit)]
+    #[arg(
+        long, value_name = "LIMIT,...", value_delimiter = ',', action = ArgAction::Set, conflicts_with_all = ["users", "rate"],
+        value_parser = percentile_limit,
+    )]
     pub until_slo: Vec<Limit>,
     /// The most users to search up to
     #[arg(long, default_value = "512", value_parser = up_to(MAX_USERS))]
@@ -191,8 +195,7 @@ pub struct Prompts {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub scenario: Vec<String>,
     /// One plain scenario in their place: tokens of a prompt
-    #[arg(long, value_parser = up_to(MAX_TOKENS))]
-    #[arg(requires = "output_tokens", conflicts_with = "scenario")]
+    #[arg(long, value_parser = up_to(MAX_TOKENS), requires = "output_tokens", conflicts_with = "scenario")]
     pub input_tokens: Option<u32>,
     /// Tokens of an answer, beside --input-tokens
     #[arg(long, value_parser = up_to(MAX_TOKENS), requires = "input_tokens")]
