@@ -1,6 +1,5 @@
 //! `load`: a server under load.
 
-mod drawer;
 mod flags;
 mod settings;
 mod target;
@@ -8,8 +7,9 @@ mod target;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use infergate_core::load::{Arrivals, Stop};
@@ -20,7 +20,6 @@ use super::load_gate::usual_baseline;
 use super::outputs::{Kept, code_of};
 use super::{machine_lock, output, outputs, pages, progress};
 use crate::machine::{self, probes};
-use drawer::{Stage, drawn};
 use infergate_judge::load::judge_with;
 use infergate_load::client::audit::audit;
 use infergate_load::client::cpu::raise_connection_limit;
@@ -46,6 +45,10 @@ const MANY_FAIL: f64 = 0.01;
 const FEW_FAIL: &str = "* failed_percent < 1";
 /// How often a wait for the common start looks whether it was given up.
 const LOOK: Duration = Duration::from_millis(50);
+/// How often the line is drawn.
+const EVERY: Duration = Duration::from_millis(250);
+/// Steps of a level.
+const STEPS: usize = 1_000;
 
 /// Measures, keeps what there is after every level, prints what it says.
 pub fn run(options: &Load) -> Result<i32> {
@@ -86,7 +89,6 @@ pub fn run(options: &Load) -> Result<i32> {
         line: progress::Line::default(),
         words: String::new(),
         room: MAX_KEPT,
-        done: 0,
         total: levels * settings.scenarios.len(),
     };
     let outcome = run.measure();
@@ -172,8 +174,7 @@ struct Run<'a> {
     words: String,
     /// What the receipt still has room for, in pieces of output.
     room: u64,
-    /// Levels done, and how many there will be at most.
-    done: usize,
+    /// How many levels there will be at most.
     total: usize,
 }
 
@@ -269,7 +270,7 @@ impl Run<'_> {
         if progress::is_cancelled() {
             return Ok(true);
         }
-        let plan = self.settings.level(scenario, arrivals, self.done, self.room);
+        let plan = self.settings.level(scenario, arrivals, self.receipt.levels.len(), self.room);
         let label = format!("{}, {}", plan.shape.name, arrivals.name());
         let (stage, live) = self.stage(label.clone(), Some(plan.progress_stop()));
         let outcome = drawn(&mut self.line, &stage, &live, || self.target.run_level(&plan, &live))?;
@@ -294,7 +295,6 @@ impl Run<'_> {
             level.requests.iter_mut().for_each(|record| record.output_sha256 = None);
         }
         self.receipt.levels.push(level);
-        self.done += 1;
         self.kept.keep(self.receipt);
         self.probe()?;
         Ok(is_answered || progress::is_cancelled())
@@ -315,6 +315,57 @@ impl Run<'_> {
     fn stage(&self, label: String, stop: Option<Stop>) -> (Stage, Arc<Live>) {
         let mut live = Live::new(progress::cancelled().clone());
         live.until_refused = true;
-        (Stage { label, stop, done: self.done, total: self.total }, Arc::new(live))
+        (Stage { label, stop, done: self.receipt.levels.len(), total: self.total }, Arc::new(live))
+    }
+}
+
+/// Step `done` of `total`.
+struct Stage {
+    label: String,
+    /// `None`: how long it takes is not known.
+    stop: Option<Stop>,
+    done: usize,
+    total: usize,
+}
+
+/// Does `work`, of which `live` tells how far it is, and draws the line meanwhile in a thread of its own: the client's has tokens to stamp.
+fn drawn<T>(line: &mut progress::Line, stage: &Stage, live: &Live, work: impl FnOnce() -> T) -> T {
+    let (end, ended) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let began = Instant::now();
+            let mut before = (began, 0);
+            loop {
+                line.show(&stage.progress(live, began, &mut before));
+                if ended.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
+                    break;
+                }
+            }
+        });
+        let outcome = work();
+        drop(end);
+        outcome
+    })
+}
+
+impl Stage {
+    fn progress(&self, live: &Live, began: Instant, before: &mut (Instant, u64)) -> Progress {
+        let seen = live.seen();
+        let now = Instant::now();
+        let seconds = now.duration_since(before.0).as_secs_f64();
+        let tokens_per_s = seen.pieces.saturating_sub(before.1) as f64 / seconds.max(1e-3);
+        *before = (now, seen.pieces);
+        let share = match self.stop {
+            Some(Stop::Requests { count }) => seen.ended as f64 / count.max(1) as f64,
+            Some(Stop::Duration { ns }) => began.elapsed().as_nanos() as f64 / ns.max(1) as f64,
+            None => 0.0,
+        };
+        let within = (share.clamp(0.0, 1.0) * STEPS as f64) as usize;
+        let errors = if seen.failed == 1 { "error" } else { "errors" };
+        Progress {
+            label: format!("{}: {tokens_per_s:.0} tokens/s, {} {errors}", self.label, seen.failed),
+            done_steps: self.done * STEPS + within,
+            total_steps: self.total * STEPS,
+        }
     }
 }
