@@ -21,7 +21,7 @@ pub fn run_seed(seed: u64) -> u64 {
 }
 
 /// What to compare, with what.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct PairedRequest {
     pub base: Program,
     pub head: Program,
@@ -84,31 +84,7 @@ pub fn of_shard(shard: Shard, suite: &[Case]) -> Result<Vec<Case>> {
 impl PairedRequest {
     /// The gate's suite of these two, and nothing else.
     pub fn new(base: Program, head: Program, load: LoadRequest) -> Self {
-        Self {
-            base,
-            head,
-            load,
-            cases: Vec::new(),
-            memory_case: None,
-            shard: Shard::WHOLE,
-            only: None,
-            elsewhere: 0,
-            share_of_time: 1.0,
-            quick: false,
-            prompt_text: None,
-            limits: Limits::default(),
-            drift_tolerance: None,
-            allow_output_change: false,
-            other_outputs: true,
-            terms: None,
-            built_with: BuiltWith::default(),
-            code: None,
-            budget: None,
-            under_load: None,
-            new_prompts: false,
-            ready_within: None,
-            notes: Vec::new(),
-        }
+        Self { base, head, load, share_of_time: 1.0, other_outputs: true, ..Self::default() }
     }
 
     /// What both sides load in `block`, from 0; `None` is the pilot.

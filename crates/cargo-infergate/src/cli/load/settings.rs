@@ -58,7 +58,7 @@ impl Settings {
         let Load { levels, prompts: prompt_flags, .. } = options;
         // Without a common start there are no shards.
         let Shards { shard, start_at: start_unix_ns } = options.shards;
-        let shard = shard.unwrap_or(Shard::WHOLE);
+        let shard = shard.unwrap_or_default();
         let late_ns = start_unix_ns.map_or(Ok(0), |start| unix_ns().map(|now| now.saturating_sub(start)))?;
         ensure!(
             late_ns == 0,
