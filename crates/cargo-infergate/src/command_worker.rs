@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -98,7 +98,7 @@ impl Measured for Worker {
         let sample = |_| {
             let (took, ids) = self.run()?;
             self.ensure_same(&ids, known)?;
-            Ok(vec![u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)])
+            Ok(vec![took.as_nanos() as u64])
         };
         (0..count).map(sample).collect()
     }
@@ -141,9 +141,7 @@ impl Worker {
         let words = words.recv_timeout(OUTPUT_ENDS).ok();
         let words = words.with_context(|| format!("{name}: something that it started holds its output open"))?;
         let Printed { sha256, last } = words.with_context(|| format!("{name}: its output cannot be read"))?;
-        if !status.success() {
-            return Err(anyhow!("{name}: the command failed ({}); run it by hand to see why", ending(status)));
-        }
+        ensure!(status.success(), "{name}: the command failed ({}); run it by hand to see why", ending(status));
         let took = last.map_or(ended, |last| last.max(ended)) - start;
         let words = sha256::words(&sha256);
         Ok((took, if self.job.check_output { words } else { Vec::new() }))

@@ -145,7 +145,8 @@ impl<'a> Suite<'a> {
             );
             let mut client = self.start_worker()?;
             if run == 0 {
-                cases = self.choose_cases()?;
+                let context_tokens = self.receipt.engine.context_tokens;
+                cases = fitting(&self.request.cases, self.request.memory_case, context_tokens, &self.benches)?;
             }
             self.time_to_first_token(&mut client, &cases)?;
             for (index, &case) in cases.iter().enumerate() {
@@ -193,11 +194,6 @@ impl<'a> Suite<'a> {
             )));
         }
         Ok(client)
-    }
-
-    fn choose_cases(&self) -> anyhow::Result<Vec<Case>> {
-        let context_tokens = self.receipt.engine.context_tokens;
-        fitting(&self.request.cases, self.request.memory_case, context_tokens, &self.benches)
     }
 
     fn time_to_first_token(&mut self, client: &mut Client, cases: &[Case]) -> Result<(), WorkerError> {

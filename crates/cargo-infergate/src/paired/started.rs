@@ -56,7 +56,7 @@ pub fn start(request: &PairedRequest, side: Side) -> Result<Started, WorkerError
         Side::Base => only_in_head(error, &format!("load {}", request.load.model)),
         Side::Head => error.of("head"),
     })?;
-    let start_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let start_ns = begun.elapsed().as_nanos() as u64;
     let record = SideRecord { tool: hello.tool, build: hello.build, engine: loaded.engine, ..SideRecord::default() };
     let machine = hello.machine.with_devices(loaded.devices);
     Ok(Started { client, file, record, machine, start_ns, benches: loaded.benches })

@@ -47,7 +47,7 @@ pub fn words_of(record: &RequestRecord) -> Result<Vec<u32>> {
 
 /// Tokens of an answer that were sent, by the server's usage.
 pub fn sent_tokens(record: &RequestRecord) -> Option<u64> {
-    record.output_tokens.map(|tokens| tokens.saturating_sub(record.unsent_tokens.unwrap_or(0)))
+    record.output_tokens.map(|_| record.sent_tokens())
 }
 
 /// The mean gap between two tokens of an answer, nanoseconds. Tokens are those of the server's usage; else they follow from the bytes

@@ -46,7 +46,8 @@ impl Server {
             command.iter().any(|word| word.contains(PORT)),
             "server.command: no argument holds {PORT}; the server has to listen there"
         );
-        let address = free_address()?;
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+        let address = address.context("this machine has no free port")?;
         let port = address.port().to_string();
         let words: Vec<String> = command.iter().map(|word| word.replace(PORT, &port)).collect();
         let (program, arguments) = words.split_first().context("server.command names no program")?;
@@ -124,11 +125,6 @@ impl Drop for Server {
         // What went to a group of its own; one that stays for all that is ended with this process.
         let _ = end_children();
     }
-}
-
-fn free_address() -> Result<SocketAddr> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("this machine has no free port")?;
-    listener.local_addr().context("this machine has no free port")
 }
 
 /// Whether a GET of `path` is answered with 2xx.

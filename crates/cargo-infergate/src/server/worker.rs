@@ -150,13 +150,13 @@ impl Measured for Worker {
         let limits = Limits { attempts: 1, ..Limits::default() };
         let model = model.clone();
         let wanted = Wanted {
-            extra: serde_json::Map::default(),
             api,
             model: model.clone(),
             limit_field: "max_tokens",
             ignore_eos,
             min_tokens: ignore_eos,
             usage: true,
+            ..Wanted::default()
         };
         let endpoint = Endpoint::new(dial, Http::One, &url, None, wanted, limits)?;
         let client = Client::new(vec![endpoint])?;
