@@ -283,7 +283,7 @@ pub struct BuiltWith {
 }
 
 /// What was found before anything was timed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CodeRecord {
     /// Both load the same code and constants, and read the same files, so nothing was timed.
     pub same: bool,
@@ -319,7 +319,7 @@ pub struct CodeRuns {
 impl CodeRecord {
     /// Nothing differs.
     pub fn same() -> Self {
-        Self { same: true, same_cases: Vec::new(), changed: Some(0), named: Vec::new(), runs: Vec::new() }
+        Self { same: true, changed: Some(0), ..Self::default() }
     }
 
     /// Whether this case was watched, and not one of the functions that changed began in it.

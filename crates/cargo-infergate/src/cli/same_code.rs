@@ -52,14 +52,8 @@ pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeD
         if let (Some(changed), Some(edited)) = (&mut changed, edited) {
             changed.functions.sort_by_key(|function| !edited.has(last_part(&function.name)));
         }
-        let code = Some(differs(changed.as_ref()));
         let notes = why.iter().map(|why| Note::from(format!("every case is timed, whatever it runs, because {why}")));
-        return CodeDifference {
-            code,
-            notes: notes.collect(),
-            changed: changed.filter(|_| why.is_none()),
-            skip_leaks: false,
-        };
+        return CodeDifference { notes: notes.collect(), ..differ(changed, why.is_some()) };
     }
     // What runs changed code is asked of traced processes otherwise, which tell that they start a program.
     let other = || other_inputs::other_program(&sides.base.programs, &sides.head.programs);
@@ -70,7 +64,7 @@ pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeD
     let skip_leaks = is_same_memory(sides);
     let leaks = "no leak is looked for: the memory bench is the same machine code, too";
     let is_followed = config.measured.memory.runs > 0 && sides.head_memory.is_some();
-    let notes = if skip_leaks && is_followed { vec![Note::from(leaks.to_owned())] } else { Vec::new() };
+    let notes = Vec::from_iter((skip_leaks && is_followed).then(|| Note::from(leaks.to_owned())));
     CodeDifference { code: Some(CodeRecord::same()), skip_leaks, notes, ..CodeDifference::default() }
 }
 
@@ -82,16 +76,16 @@ pub fn of_checkouts(
     folder: &Path,
 ) -> CodeDifference {
     let Ok(Comparison::Differ(changed)) = sources.compare(base, head) else { return CodeDifference::default() };
-    let code = Some(differs(changed.as_ref()));
-    let why_all = other_inputs::difference((base, head), commit, folder);
-    CodeDifference { code, changed: changed.filter(|_| why_all.is_none()), ..CodeDifference::default() }
+    differ(changed, other_inputs::difference((base, head), commit, folder).is_some())
 }
 
-fn differs(changed: Option<&Changed>) -> CodeRecord {
-    let functions = changed.map(|changed| changed.functions.iter().collect::<Vec<_>>());
+/// What differs; with `times_all` it says nothing of what a case does.
+fn differ(changed: Option<Changed>, times_all: bool) -> CodeDifference {
+    let functions = changed.as_ref().map(|changed| changed.functions.iter().collect::<Vec<_>>());
     let named = shown_names(functions.as_deref().unwrap_or_default());
-    let changed = functions.map(|functions| functions.len());
-    CodeRecord { same: false, same_cases: Vec::new(), changed, named, runs: Vec::new() }
+    let count = functions.map(|functions| functions.len());
+    let code = Some(CodeRecord { changed: count, named, ..CodeRecord::default() });
+    CodeDifference { code, changed: changed.filter(|_| !times_all), ..CodeDifference::default() }
 }
 
 /// As many names of functions as a line has room for.

@@ -17,19 +17,13 @@ use infergate_receipts::clause;
 /// Something that differs between two builds, as a clause; that it cannot be known counts, too. Head's files lie in `here`, and base's are
 /// of `commit`, where it is not the same commit with another dependency or toolchain.
 pub fn difference((base, head): (&Program, &Program), commit: Option<&str>, here: &Path) -> Option<String> {
-    match other_library(&base.libraries, &head.libraries) {
+    match libraries(&base.libraries).and_then(|was| first_other(&was, &libraries(&head.libraries)?)) {
         Ok(None) => {}
         Ok(Some(name)) => return Some(format!("the library '{name}' differs, which a build script made")),
         Err(error) => return Some(format!("libraries could not be compared ({})", clause(&error))),
     }
     changed_file(commit?, here)
         .unwrap_or_else(|error| Some(format!("other files could not be compared ({})", clause(&error))))
-}
-
-/// A library in the folders that build scripts let one side alone find, or otherwise. The system finds them there by name, also those
-/// that a program opens by itself.
-fn other_library(base: &[PathBuf], head: &[PathBuf]) -> Result<Option<String>> {
-    first_other(&libraries(base)?, &libraries(head)?)
 }
 
 /// A program of the bench target's package that one side alone has, or otherwise: a bench may start it. As a clause.
@@ -64,7 +58,8 @@ fn first_other(was: &Files, is: &Files) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// By name, each where it is found first.
+/// The libraries in these folders, which build scripts let one side find, each where it is found first. The system finds them there by
+/// name, also those that a program opens by itself.
 fn libraries(folders: &[PathBuf]) -> Result<Files> {
     let mut found = Files::new();
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
