@@ -9,7 +9,7 @@ use infergate_core::sha256;
 use infergate_core::stats::samples_needed;
 use serde::Serialize;
 
-use super::flags::{self, Levels, Load, Shards};
+use super::flags::{self, Load, Shards};
 use crate::config::own_scenarios;
 use infergate_load::plan::dataset::Dataset;
 use infergate_load::plan::shard::Shard;
@@ -98,7 +98,13 @@ impl Settings {
         let duration = levels.duration.map(|time| Stop::Duration { ns: time.as_nanos() as u64 });
         let count = levels.requests.map(|count| Stop::Requests { count });
         let search_up_to = (!levels.until_slo.is_empty()).then_some(levels.max_users);
-        let loads = if search_up_to.is_some() { Vec::new() } else { arrivals(levels) };
+        let closed = levels.users.iter().map(|users| Arrivals::Closed { users: *users });
+        let open = levels.rate.iter().map(|rate| Arrivals::Open { requests_per_s: *rate, spacing: levels.arrivals });
+        let loads: Vec<Arrivals> = match search_up_to {
+            Some(_) => Vec::new(),
+            None if levels.rate.is_empty() => closed.collect(),
+            None => open.collect(),
+        };
         ensure!(
             search_up_to.is_none() || shard.is_whole(),
             "--until-slo: each shard would search by itself; give --users"
@@ -129,12 +135,9 @@ impl Settings {
 
     /// What the receipt of a shard says of it; `None` where this client does all of the load.
     pub fn shard_record(&self, targets: &[TargetRecord], machine: &str) -> Result<Option<ShardRecord>> {
-        let (shard, Some(start_unix_ns)) = (self.shard, self.start_unix_ns) else { return Ok(None) };
-        if shard.is_whole() {
-            return Ok(None);
-        }
+        let Some(start_unix_ns) = self.start_unix_ns.filter(|_| !self.shard.is_whole()) else { return Ok(None) };
         let dataset = if let Prompts::File(dataset) = &self.prompts { Some(&dataset.sha256) } else { None };
-        let Shard { index, count } = shard;
+        let Shard { index, count } = self.shard;
         let run = sha256::of(serde_json::to_vec(&(self, targets, dataset, count))?)[..16].to_owned();
         let machine = machine.to_owned();
         Ok(Some(ShardRecord { index, count, run, start_unix_ns, clock_unix_ns: start_unix_ns, machine }))
@@ -174,14 +177,6 @@ impl Settings {
 pub fn unix_ns() -> Result<u64> {
     let since = SystemTime::UNIX_EPOCH.elapsed().context("the clock stands before 1970; set it")?;
     u64::try_from(since.as_nanos()).context("a time beyond the year 2554")
-}
-
-fn arrivals(levels: &Levels) -> Vec<Arrivals> {
-    let Levels { users, rate, arrivals, .. } = levels;
-    if rate.is_empty() {
-        return users.iter().map(|users| Arrivals::Closed { users: *users }).collect();
-    }
-    rate.iter().map(|rate| Arrivals::Open { requests_per_s: *rate, spacing: *arrivals }).collect()
 }
 
 /// The scenarios of the run, before any is made smaller.

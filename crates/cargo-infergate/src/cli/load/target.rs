@@ -66,12 +66,8 @@ pub fn open(options: &Load, targets: &[Named]) -> Result<Box<dyn Target>> {
         let (program, request) = worker(options, spec)?;
         return Ok(Box::new(LocalTarget::open(&program, &request, options.slots, progress::cancelled())?));
     }
-    let (mut endpoints, mut records) = (Vec::new(), Vec::new());
-    for target in targets {
-        let (endpoint, record) = endpoint(options, (target, targets))?;
-        endpoints.push(endpoint);
-        records.push(record);
-    }
+    let opened = targets.iter().map(|target| endpoint(options, (target, targets)));
+    let (mut endpoints, records): (Vec<Endpoint>, _) = opened.collect::<Result<_>>()?;
     let tokenizer = |spec: &String| {
         let (program, request) = worker(options, spec)?;
         Tokenizer::open(&program, &request, progress::cancelled()).context("--tokenizer")
