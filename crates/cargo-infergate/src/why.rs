@@ -145,8 +145,10 @@ pub fn explain(
             let is_head = (turn % 4 == 1 || turn % 4 == 2) != (block % 2 == 1);
             let (client, tally, iterations) =
                 if is_head { (&mut head, &mut pair.1, in_head) } else { (&mut base, &mut pair.0, in_base) };
-            let (profile, iterations) = turn_of(case, client, iterations, &seen)?;
-            tally.turn(&profile, iterations);
+            let each = case.iterations_per_sample.max(1);
+            let count = ((iterations / each as f64).round() as usize).clamp(1, 1_000_000);
+            let profile = client.profile(case.id, count, each, &seen.file)?;
+            tally.turn(&profile, (count * each) as u64);
             seen.count(&profile, tally)?;
         }
         blocks.push(pair);
@@ -189,14 +191,6 @@ fn iterations_in(case: &PairedCase, turn_ns: f64, client: &mut Client) -> Result
     let passed_ns = begun.elapsed().as_nanos() as f64;
     let timed_ns = sample.iter().filter_map(|times| times.last()).map(|ns| *ns as f64).sum::<f64>();
     Ok(iterations as f64 * (turn_ns / timed_ns.max(1.0)).min(turn_ns * MOST_SET_UP / passed_ns.max(1.0)))
-}
-
-/// Some iterations, looked at.
-fn turn_of(case: &PairedCase, client: &mut Client, iterations: f64, seen: &Seen) -> Result<(Profile, u64)> {
-    let each = case.iterations_per_sample.max(1);
-    let count = ((iterations / each as f64).round() as usize).clamp(1, 1_000_000);
-    let profile = client.profile(case.id, count, each, &seen.file)?;
-    Ok((profile, (count * each) as u64))
 }
 
 /// Programs that were read, and where the next stacks are.

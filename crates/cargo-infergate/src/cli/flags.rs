@@ -162,6 +162,6 @@ pub fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Whether anything stands at `path`, be it no file, a link to nowhere, or one that cannot be read: reading it says so.
 pub fn is_there(path: &Path) -> bool {
-    let missing = |error: &std::io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
-    path.symlink_metadata().map_or_else(|error| !missing(&error), |_| true)
+    let missing = |error: std::io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    !path.symlink_metadata().is_err_and(missing)
 }

@@ -59,14 +59,10 @@ pub fn run(options: &Gate) -> Result<i32> {
     Ok(pages::conclude(&inputs, options.json.as_deref(), options.report.as_deref()))
 }
 
-fn newest(baseline: &Baseline) -> Option<&str> {
-    baseline.sessions.last().map(|session| session.created.as_str())
-}
-
 /// The baselines of this engine and model, of every machine class.
 fn find_baselines(config: &Config, receipt: &Receipt) -> Result<Vec<Baseline>> {
     let own = config.baselines.join(Baseline::file_name(receipt));
-    let Some(name) = own.file_name() else { return Ok(Vec::new()) };
+    let name = own.file_name().unwrap_or_default();
     let of_classes = flags::entries(&config.baselines)?.into_iter().map(|class| class.join(name));
     of_classes.filter(|path| flags::is_there(path)).map(|path| read::<Baseline>(&path)).collect()
 }
@@ -76,5 +72,6 @@ fn nearest<'a>(baselines: &'a [Baseline], receipt: &Receipt) -> Option<&'a Basel
     let own = baselines.iter().find(|known| known.machine.class == receipt.machine.class);
     let is_comparable =
         |other: &&Baseline| other.ensure_same_subject(receipt).is_ok() && other.threads == receipt.threads;
-    own.or_else(|| baselines.iter().filter(is_comparable).max_by(|a, b| newest(a).cmp(&newest(b))))
+    let newest = |baseline: &&'a Baseline| baseline.sessions.last().map(|session| &session.created);
+    own.or_else(|| baselines.iter().filter(is_comparable).max_by_key(newest))
 }

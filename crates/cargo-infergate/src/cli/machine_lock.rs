@@ -1,7 +1,7 @@
 //! One measuring command at a time on a machine: two would measure each other, and one that builds disturbs one that measures.
 
 use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -38,8 +38,10 @@ pub fn take_by(wait: &Wait, lock: TryLock) -> Result<Option<File>> {
     if wait.no_wait {
         return Ok(None);
     }
-    let place = place();
-    let file = match open(&place) {
+    // The same for everybody on this machine, whatever a user's settings say.
+    let place = std::env::var_os(OTHER_PLACE).map_or_else(|| "/tmp/infergate-measures.lock".into(), PathBuf::from);
+    // Whoever may read it may lock it.
+    let file = match File::open(&place).or_else(|_| File::options().append(true).create(true).open(&place)) {
         Ok(file) => file,
         Err(error) => {
             let text = "is no lock, and whether others measure here is not known";
@@ -55,10 +57,7 @@ pub fn take_by(wait: &Wait, lock: TryLock) -> Result<Option<File>> {
 /// Locks `file` until it is closed. Where another process has it, says `message` once and waits. A file system without locks counts as free.
 pub fn wait_for(file: &File, lock: TryLock, message: &str) -> Result<()> {
     let mut is_announced = false;
-    loop {
-        if !matches!(lock(file), Err(TryLockError::WouldBlock)) {
-            return Ok(());
-        }
+    while matches!(lock(file), Err(TryLockError::WouldBlock)) {
         progress::ensure_not_cancelled()?;
         if !is_announced {
             output::say(message);
@@ -66,14 +65,5 @@ pub fn wait_for(file: &File, lock: TryLock, message: &str) -> Result<()> {
         }
         thread::sleep(LOOK);
     }
-}
-
-/// The same for everybody on this machine, whatever a user's settings say.
-fn place() -> PathBuf {
-    std::env::var_os(OTHER_PLACE).map_or_else(|| "/tmp/infergate-measures.lock".into(), PathBuf::from)
-}
-
-/// The file, made where it is missing. Whoever may read it may lock it.
-fn open(place: &Path) -> std::io::Result<File> {
-    File::open(place).or_else(|_| File::options().append(true).create(true).open(place))
+    Ok(())
 }
