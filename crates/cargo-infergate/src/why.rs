@@ -5,7 +5,6 @@
 //! error of its own. It explains and never judges: the times that judged were taken without it.
 
 mod change;
-mod flame;
 mod lines;
 pub mod names;
 mod process;

@@ -1,21 +1,24 @@
 //! Which functions changed, by how their time differs from block to block.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::flame::frames;
 use super::names::is_std;
 use super::program::Change;
 use super::tally::{Name, Pair, Part, Tally, moved_of};
 use infergate_core::case::Case;
 use infergate_core::stats::holm_adjusted;
-use infergate_receipts::{CalledFunction, Explained, ExplainedFunction, MOST_CALLED, MOST_FUNCTIONS, Moved};
+use infergate_receipts::{
+    CalledFunction, Explained, ExplainedFrame, ExplainedFunction, MOST_CALLED, MOST_FRAMES, MOST_FUNCTIONS, Moved,
+};
 
 /// All functions together are named wrongly at most this often.
 const LEVEL: f64 = 0.05;
-/// A function with less of the time is not looked at.
+/// A function, or a frame, with less of the time is not looked at.
 const LEAST_SHARE: f64 = 0.005;
 /// Of a function's change, what one that it calls has to have to be named.
 const LEAST_OF_CHANGE: f64 = 0.2;
+/// Of all time, what everything below one frame has to have for the frames around it to be left out.
+const NEARLY_ALL: f64 = 0.999;
 /// Threads work side by side where they take more processor time than passes, by this factor.
 const SIDE_BY_SIDE: f64 = 1.05;
 
@@ -126,4 +129,36 @@ fn moved(blocks: &[Pair], of: impl Fn(&Tally) -> f64) -> Option<(Moved, f64)> {
     let base: Vec<f64> = blocks.iter().map(|(base, _)| of(base)).collect();
     let head: Vec<f64> = blocks.iter().map(|(_, head)| of(head)).collect();
     moved_of(&base, &head)
+}
+
+/// All stacks of a case as one tree, with the time of both sides: its frames, each before those that it calls; the first is the innermost that has nearly all of the time below it.
+fn frames(blocks: &[Pair]) -> Vec<ExplainedFrame> {
+    // The time of each frame, base's and head's, in each block.
+    let mut nodes: BTreeMap<Vec<Name>, [Vec<f64>; 2]> = BTreeMap::new();
+    let mut all_ns = 0.0;
+    for (at, (base, head)) in blocks.iter().enumerate() {
+        for (side, tally) in [base, head].into_iter().enumerate() {
+            for (stack, count) in &tally.stacks {
+                let ns = *count as f64 * tally.record_ns();
+                all_ns += ns;
+                for depth in 1..=stack.len() {
+                    let nothing = || [vec![0.0; blocks.len()], vec![0.0; blocks.len()]];
+                    nodes.entry(stack[..depth].to_vec()).or_insert_with(nothing)[side][at] += ns;
+                }
+            }
+        }
+    }
+    let sum_ns = |node: &[Vec<f64>; 2]| node.iter().flatten().sum::<f64>();
+    nodes.retain(|_, node| sum_ns(node) >= all_ns * LEAST_SHARE);
+    let root = nodes.iter().filter(|(_, node)| sum_ns(node) >= all_ns * NEARLY_ALL).map(|(path, _)| path);
+    let root: Vec<Name> = root.max_by_key(|path| path.len()).cloned().unwrap_or_default();
+    nodes.retain(|path, _| path.starts_with(&root));
+    let mut sizes: Vec<f64> = nodes.values().map(sum_ns).collect();
+    sizes.sort_by(|a, b| b.total_cmp(a));
+    let least_ns = sizes.get(MOST_FRAMES - 1).copied().unwrap_or(0.0);
+    let frame = |(path, [base_ns, head_ns]): (&Vec<Name>, &[Vec<f64>; 2])| {
+        let (time, _) = moved_of(base_ns, head_ns)?;
+        Some(ExplainedFrame { name: path.last()?.to_string(), depth: path.len() - root.len().max(1), time })
+    };
+    nodes.iter().filter(|(_, node)| sum_ns(node) >= least_ns).filter_map(frame).take(MOST_FRAMES).collect()
 }
