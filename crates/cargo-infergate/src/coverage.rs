@@ -20,7 +20,7 @@ use crate::paired::PairedRequest;
 use infergate_build::progress;
 use infergate_core::case::Case;
 use infergate_core::process::this_program;
-use infergate_core::worker::{Client, Launcher, Program, Sampling, Timeouts};
+use infergate_core::worker::{Launcher, Program, Sampling, Timeouts};
 use infergate_receipts::PairedCase;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -74,8 +74,7 @@ pub fn watch(
     let forwards: Vec<&PairedCase> = cases.iter().collect();
     let backwards: Vec<&PairedCase> = cases.iter().rev().collect();
     for cases in [forwards, backwards] {
-        let (mut client, _) = Client::spawn(&file, &request.load, Timeouts::default(), progress::cancelled())?;
-        client.load(&request.load, request.prompt_text.as_deref())?;
+        let mut client = request.start(&file, Timeouts::default())?;
         let loading = read(&text()?)?;
         for (at, case) in cases.into_iter().enumerate() {
             progress::ensure_not_cancelled()?;

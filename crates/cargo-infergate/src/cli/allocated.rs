@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use infergate_core::case::Case;
-use infergate_core::worker::{Client, Timeouts};
+use infergate_core::worker::Timeouts;
 
-use super::progress;
 use crate::paired::{PairedRequest, Program};
 use infergate_judge::paired::{Policy, decide};
 use infergate_receipts::{Allocated, AllocatedPlace, AllocationSite, MOST_PLACES, Outcome, PairedReceipt};
@@ -40,8 +39,7 @@ pub fn attach(
 }
 
 fn sites(case: Case, program: &Program, request: &PairedRequest) -> Result<Vec<AllocationSite>> {
-    let (mut client, _) = Client::spawn(&program.open()?, &request.load, Timeouts::default(), progress::cancelled())?;
-    client.load(&request.load, request.prompt_text.as_deref())?;
+    let mut client = request.start(&program.open()?, Timeouts::default())?;
     client.prepare(case, None)?;
     Ok(client.sites(case)?)
 }

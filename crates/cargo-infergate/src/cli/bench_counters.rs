@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, ensure};
 use infergate_core::case::{Case, Phase};
 use infergate_core::printable::first_of;
 use infergate_core::progress::Progress;
-use infergate_core::worker::{Client, Timeouts};
+use infergate_core::worker::Timeouts;
 
 use super::memory::ensure_same_output;
 use super::{output, progress};
@@ -87,12 +87,8 @@ type Counts = BTreeMap<Case, CountedCase>;
 /// What all processes of each side count, of the same cases. A bench that ends its process costs the others nothing.
 fn count(programs: [&Program; 2], cases: &[Case], request: &PairedRequest) -> Result<([Counts; 2], Left)> {
     let line = progress::Line::default();
-    let start = |side: usize| {
-        let timeouts = Timeouts { first: PATIENCE, ..Timeouts::default() };
-        let (mut client, _) = Client::spawn(&programs[side].open()?, &request.load, timeouts, progress::cancelled())?;
-        client.load(&request.load, request.prompt_text.as_deref())?;
-        anyhow::Ok(client)
-    };
+    let timeouts = Timeouts { first: PATIENCE, ..Timeouts::default() };
+    let start = |side: usize| request.start(&programs[side].open()?, timeouts.clone());
     let begun = Instant::now();
     let mut left = Left::new();
     let mut counts = [Counts::new(), Counts::new()];

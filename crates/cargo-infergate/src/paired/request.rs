@@ -5,10 +5,11 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Result, ensure};
 
 use super::windows::UnderLoad;
+use infergate_build::progress;
 use infergate_core::case::Case;
 use infergate_core::engine::LoadRequest;
 use infergate_core::load::PLACES;
-use infergate_core::worker::Program;
+use infergate_core::worker::{Client, Program, Timeouts, WorkerError, WorkerFile};
 use infergate_judge::paired::Limits;
 use infergate_load::plan::shard::Shard;
 use infergate_receipts::{Accept, BuiltWith, CodeRecord, Note, OUTPUT, Terms};
@@ -85,6 +86,13 @@ impl PairedRequest {
     /// The gate's suite of these two, and nothing else.
     pub fn new(base: Program, head: Program, load: LoadRequest) -> Self {
         Self { base, head, load, share_of_time: 1.0, other_outputs: true, ..Self::default() }
+    }
+
+    /// A process of `file` that has loaded, beside those that are timed.
+    pub fn start(&self, file: &WorkerFile, timeouts: Timeouts) -> Result<Client<'static>, WorkerError> {
+        let (mut client, _) = Client::spawn(file, &self.load, timeouts, progress::cancelled())?;
+        client.load(&self.load, self.prompt_text.as_deref())?;
+        Ok(client)
     }
 
     /// What both sides load in `block`, from 0; `None` is the pilot.
