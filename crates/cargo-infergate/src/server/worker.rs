@@ -24,7 +24,6 @@ use super::memory::of_started;
 use super::process::Server;
 use crate::config::ServerConfig;
 use infergate_load::api::body::Wanted;
-use infergate_load::client::dial::Network;
 use infergate_load::client::endpoint::Client;
 use infergate_load::client::request::{Endpoint, Limits};
 use infergate_load::client::stream::Http;
@@ -145,7 +144,6 @@ impl Measured for Worker {
             }
         };
         let url = Url::parse(&url, api)?;
-        let dial = Box::new(Network::new(&url, Http::One)?);
         // A refusal that is tried again would hide in the time of another attempt.
         let limits = Limits { attempts: 1, ..Limits::default() };
         let model = model.clone();
@@ -158,7 +156,7 @@ impl Measured for Worker {
             usage: true,
             ..Wanted::default()
         };
-        let endpoint = Endpoint::new(dial, Http::One, &url, None, wanted, limits)?;
+        let endpoint = Endpoint::over_network(&url, Http::One, None, wanted, limits)?;
         let client = Client::new(vec![endpoint])?;
         self.loaded = Some(Loading { client, server, seed: request.seed, outputs: BTreeMap::new(), skipped: 0 });
         let engine = EngineInfo {

@@ -11,7 +11,6 @@ use infergate_core::process::Group;
 
 use crate::api::body::{Api, Wanted};
 use crate::client::cpu::shared_clock_ns;
-use crate::client::dial::Network;
 use crate::client::endpoint::Client;
 use crate::client::request::{Endpoint, Limits};
 use crate::client::script_server::{COMMAND, Log, Script};
@@ -43,8 +42,7 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
         usage: true,
         ..Wanted::default()
     };
-    let dial = Box::new(Network::new(&url, Http::One)?);
-    let endpoint = Endpoint::new(dial, Http::One, &url, None, wanted, Limits::default())?;
+    let endpoint = Endpoint::over_network(&url, Http::One, None, wanted, Limits::default())?;
     let client = Client::new(vec![endpoint])?;
     // Both clocks at once: what lies between the two calls is far below a microsecond.
     let offset_ns = shared_clock_ns() as i64 - client.now_ns() as i64;

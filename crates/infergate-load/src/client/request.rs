@@ -23,7 +23,7 @@ use crate::api::failures::{error_of, failure, of_status};
 use crate::api::stream::Completion;
 use crate::api::text::{AnswerText, Texts};
 use crate::client::connection::{Connection, of_http};
-use crate::client::dial::Dial;
+use crate::client::dial::{Dial, Network};
 use crate::client::stamped::{ReadTimes, RunClock};
 use crate::client::stream::Http;
 use crate::client::url::Url;
@@ -147,6 +147,17 @@ impl Endpoint {
             ends_late: Rc::default(),
             texts: None,
         })
+    }
+
+    /// As [`new`](Self::new), over the network.
+    pub fn over_network(
+        url: &Url,
+        http: Http,
+        key: Option<&str>,
+        wanted: Wanted,
+        limits: Limits,
+    ) -> anyhow::Result<Self> {
+        Self::new(Box::new(Network::new(url, http)?), http, url, key, wanted, limits)
     }
 
     /// Sends this header, too: `NAME: VALUE`.

@@ -12,7 +12,6 @@ use crate::cli::{bench_target, preflight, progress};
 use crate::paired::Program;
 use infergate_load::api::body::Wanted;
 use infergate_load::api::tokenizer::Tokenizer;
-use infergate_load::client::dial::Network;
 use infergate_load::client::endpoint::{Client, EndpointTarget};
 use infergate_load::client::request::{Endpoint, Limits};
 use infergate_load::client::url::Url;
@@ -121,8 +120,7 @@ fn endpoint(options: &Load, of: (&Named, &[Named])) -> Result<(Endpoint, TargetR
         shared_prefix_tokens: options.prompts.shared_prefix,
         price,
     };
-    let dial = Box::new(Network::new(&url, http)?);
-    let mut endpoint = Endpoint::new(dial, http, &url, key.as_deref(), wanted, limits)?;
+    let mut endpoint = Endpoint::over_network(&url, http, key.as_deref(), wanted, limits)?;
     flags.header.iter().try_for_each(|header| endpoint.add_header(header))?;
     Ok((endpoint, record))
 }
