@@ -21,7 +21,6 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use object::Object;
-use object::read::elf::ElfFile64;
 
 use super::{AGAIN, STARTED, WATCHED};
 use infergate_build::code;
@@ -57,8 +56,7 @@ pub fn serve(coverage: &Coverage) -> Result<i32> {
     let (program, arguments) = coverage.command.split_first().context("no program was named")?;
     let program = Path::new(program);
     let data = code::read(program)?;
-    let entry = ElfFile64::<object::LittleEndian>::parse(&*data).map(|file| file.entry());
-    let entry = entry.with_context(|| format!("{}: is no ELF executable", program.display()))?;
+    let entry = code::parse(&data).with_context(|| program.display().to_string())?.entry();
     let mut command = Command::new(program);
     command.args(arguments);
     match &coverage.package {

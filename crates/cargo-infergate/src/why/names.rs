@@ -2,10 +2,12 @@
 
 use std::rc::Rc;
 
+use infergate_build::code;
+
 /// Without hashes, and without what glibc puts behind a name and LLVM behind copies of a function.
 pub fn readable(symbol: &str) -> Rc<str> {
     let plain = symbol.split_once("@@").map_or(symbol, |(plain, _)| plain);
-    format!("{:#}", rustc_demangle::demangle(plain)).into()
+    code::readable(plain.as_bytes()).into()
 }
 
 /// Whether it is the standard library's own, which says little of who does the work.

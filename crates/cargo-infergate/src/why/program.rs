@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use framehop::ModuleSectionInfo;
 use infergate_core::worker::ProfileModule;
-use object::read::elf::{ElfFile64, ProgramHeader};
+use object::read::elf::ProgramHeader;
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use super::lines::Lines;
@@ -59,7 +59,7 @@ impl Program {
     /// Reads a file. `changed` are the places where functions begin that may have changed, and how. `None` for what is no program.
     pub fn read(path: &str, changed: HashMap<u64, Change>) -> Option<Self> {
         let bytes = code::read(Path::new(path)).ok()?;
-        let file = ElfFile64::<LittleEndian>::parse(&*bytes).ok()?;
+        let file = code::parse(&bytes).ok()?;
         let section = |name: &'static str| {
             let section = file.section_by_name(name)?;
             Some((name.as_bytes(), (section.address(), section.data().ok()?.into())))
