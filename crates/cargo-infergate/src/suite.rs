@@ -13,9 +13,7 @@ use infergate_core::engine::LoadRequest;
 use infergate_core::iterations::{LEAST_SAMPLE_NS, LOOK_ITERATIONS, LOOKS, SURELY_SLOW_NS, fitting_iterations};
 use infergate_core::progress::Progress;
 use infergate_core::sha256;
-use infergate_core::worker::{
-    Capability, Client, PreparedReply, Program, Sampling, Timeouts, WorkerError, WorkerFile, ensure_not,
-};
+use infergate_core::worker::{Capability, Client, Program, Sampling, Timeouts, WorkerError, WorkerFile, ensure_not};
 use infergate_receipts::{CaseRecord, ProbePair, ProcessSamples, RECEIPT_SCHEMA, Receipt, timestamp};
 
 /// Samples of one case in one process, at the least and at the most, whatever the time they take.
@@ -215,7 +213,17 @@ impl<'a> Suite<'a> {
             Ok((prepared, text, self.sample(client, case)?))
         });
         match outcome {
-            Ok((prepared, text, samples)) => self.keep(case, prepared, text, samples),
+            Ok((prepared, text, samples)) => match self.receipt.cases.iter_mut().find(|known| known.id == case) {
+                Some(known) => known.processes.push(samples),
+                None => self.receipt.cases.push(CaseRecord {
+                    id: case,
+                    output: prepared.output,
+                    text,
+                    counters: BTreeMap::new(),
+                    work: prepared.work,
+                    processes: vec![samples],
+                }),
+            },
             Err(WorkerError::Invalid(broken)) if self.receipt.invalid.contains(&broken) => {}
             Err(WorkerError::Invalid(broken)) => self.receipt.invalid.push(broken),
             Err(error) => return Err(error),
@@ -272,20 +280,6 @@ impl<'a> Suite<'a> {
         }
         let several = sample(client, case, 1, LOOK_ITERATIONS)?;
         Ok(fitting_iterations(first_ns(&several)))
-    }
-
-    fn keep(&mut self, case: Case, prepared: PreparedReply, text: Option<String>, samples: ProcessSamples) {
-        match self.receipt.cases.iter_mut().find(|known| known.id == case) {
-            Some(known) => known.processes.push(samples),
-            None => self.receipt.cases.push(CaseRecord {
-                id: case,
-                output: prepared.output,
-                text,
-                counters: BTreeMap::new(),
-                work: prepared.work,
-                processes: vec![samples],
-            }),
-        }
     }
 
     /// What there is so far.

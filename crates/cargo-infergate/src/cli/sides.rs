@@ -23,6 +23,7 @@ use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 use infergate_receipts::Note;
 
 /// The workers of both sides; those that count their heap where there are some.
+#[derive(Default)]
 pub struct BuiltPair {
     /// What is compared with.
     pub base: Program,
@@ -43,8 +44,7 @@ pub struct BuiltPair {
 impl BuiltPair {
     /// These two, and nothing else to know of them.
     fn of(base: Program, head: Program) -> Self {
-        let sources = Sources::default();
-        Self { base, head, base_memory: None, head_memory: None, sources, notes: Vec::new(), trees: Vec::new() }
+        Self { base, head, ..Self::default() }
     }
 }
 
@@ -55,8 +55,8 @@ impl BuiltPair {
 pub fn build(gate: &Gate, config: &Config, trees: &Trees) -> Result<BuiltPair> {
     let flags = &gate.paired;
     if let (Some(base), Some(head)) = (&flags.base_bin, &flags.head_bin) {
-        let head_memory = gate.workers.memory_worker.as_deref().map(program).map(Follower::counting);
-        return Ok(BuiltPair { head_memory, ..BuiltPair::of(program(base), program(head)) });
+        let head_memory = gate.workers.memory_worker.clone().map(Program::new).map(Follower::counting);
+        return Ok(BuiltPair { head_memory, ..BuiltPair::of(Program::new(base.clone()), Program::new(head.clone())) });
     }
     if !flags.base_url.is_empty() {
         let (base, head) = (&flags.base_url, &flags.head_url);
@@ -143,10 +143,6 @@ fn head(
 fn is_worker(program: &Program, config: &Config) -> Result<bool> {
     let request = config.measured.load_request();
     Ok(Client::spawn(&program.open()?, &request, Timeouts::default(), progress::cancelled()).is_ok())
-}
-
-fn program(path: &Path) -> Program {
-    Program::new(path.to_owned())
 }
 
 /// A note if base has commits that head lacks, which happens when others pushed meanwhile. Their changes are measured

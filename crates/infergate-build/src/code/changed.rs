@@ -46,6 +46,8 @@ impl Changed {
             };
             let has_other_instructions = own_hashes(base, &removed) != own_hashes(head, &new);
             let name = readable(shared_name.as_bytes());
+            // Or a method of a trait, which is named `<Type as Trait>::method`.
+            let is_of_std = ["core::", "alloc::", "std::", "<"].iter().any(|start| name.starts_with(start));
             // A part that is split off a function can be entered in the middle, where nobody watches.
             is_all &= !name.contains(".cold") || removed.is_empty() && new.is_empty();
             let (mut in_base, mut in_head) = (base.places(&removed).into_iter(), head.places(&new).into_iter());
@@ -55,17 +57,12 @@ impl Changed {
                     break;
                 }
                 let function = ChangedFunction { name: name.clone(), base, head, has_other_instructions };
-                changed.push(((is_of_the_standard_library(&name), !has_other_instructions), function));
+                changed.push(((is_of_std, !has_other_instructions), function));
             }
         }
         changed.sort_by_key(|(rank, _)| *rank);
         Self { functions: changed.into_iter().map(|(_, function)| function).collect(), is_all }
     }
-}
-
-/// Or a method of a trait, which is named `<Type as Trait>::method`.
-fn is_of_the_standard_library(name: &str) -> bool {
-    ["core::", "alloc::", "std::", "<"].iter().any(|start| name.starts_with(start))
 }
 
 /// The functions of a name of one side that the other has not. Copies of a function are one.

@@ -198,7 +198,8 @@ impl<'data> Units<'data> {
                 self.all.push(new_unit(0, bytes));
                 self.all.len() - 1
             });
-            if has_start_and_stop_symbols(name) {
+            // The linker makes symbols for the beginning and the end of such sections: their name can be one of C.
+            if name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {
                 let set = *self.linker_sets.entry(name).or_insert_with(|| {
                     self.all.push(Unit { symbols: Vec::new(), data: &[], bytes: 0, ..new_unit(0, bytes) });
                     self.all.len() - 1
@@ -321,11 +322,6 @@ const COLUMN: usize = 20;
 /// Tables that a panic unwinds by, and notes. What runs then is in the functions, too.
 fn is_of_unwinding(section: &[u8]) -> bool {
     [&b".eh_frame"[..], b".gcc_except_table", b".note"].iter().any(|name| section.starts_with(name))
-}
-
-/// Whether the linker makes symbols for the beginning and the end of such sections: their name can be one of C.
-fn has_start_and_stop_symbols(section: &[u8]) -> bool {
-    section.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
 fn kind(section: &[u8], sh_type: u32, sh_flags: u64) -> Kind {
