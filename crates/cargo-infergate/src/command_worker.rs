@@ -138,8 +138,10 @@ impl Worker {
         let ended = Instant::now();
         let status = process.end().with_context(|| format!("{name}: cannot be waited for"))?;
         end_children().with_context(|| name.to_string())?;
-        let words = words.recv_timeout(OUTPUT_ENDS).ok();
-        let words = words.with_context(|| format!("{name}: something that it started holds its output open"))?;
+        let words = words
+            .recv_timeout(OUTPUT_ENDS)
+            .ok()
+            .with_context(|| format!("{name}: something that it started holds its output open"))?;
         let Printed { sha256, last } = words.with_context(|| format!("{name}: its output cannot be read"))?;
         ensure!(status.success(), "{name}: the command failed ({}); run it by hand to see why", ending(status));
         let took = last.map_or(ended, |last| last.max(ended)) - start;

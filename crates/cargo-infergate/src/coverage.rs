@@ -120,9 +120,10 @@ fn watch_again(tracer: u32, nth: usize, text: &dyn Fn() -> Result<String>) -> Re
 /// What the tracer wrote, of a process that lives.
 fn read(seen: &str) -> Result<Vec<u64>> {
     // The first is the worker: divan's starts itself once more to list its benches.
-    let process = seen.lines().find_map(|line| line.strip_prefix(WATCHED)?.strip_prefix(' '));
-    let process =
-        process.context("its process could not be traced; allow ptrace (seccomp, kernel.yama.ptrace_scope)")?;
+    let process = seen
+        .lines()
+        .find_map(|line| line.strip_prefix(WATCHED)?.strip_prefix(' '))
+        .context("its process could not be traced; allow ptrace (seccomp, kernel.yama.ptrace_scope)")?;
     let started = seen.lines().find_map(|line| line.strip_prefix(STARTED)?.strip_prefix(' '));
     if let Some(program) = started {
         bail!("it starts another program, '{}'", program.escape_debug());

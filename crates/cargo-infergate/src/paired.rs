@@ -220,8 +220,9 @@ impl PairedRun<'_> {
                 show(&case.id.to_string(), nth);
                 let wanted = pairs.get(&case.id).copied().unwrap_or(case.pairs);
                 let pairs = pairs::of_each_build(wanted, builds.len());
-                let measured = pair.measure(&PairedCase { pairs, ..case.clone() }, side_in_this_pair(ran_first));
-                let mut measured = measured.map_err(|error| error.about(case.id))?;
+                let mut measured = pair
+                    .measure(&PairedCase { pairs, ..case.clone() }, side_in_this_pair(ran_first))
+                    .map_err(|error| error.about(case.id))?;
                 measured.placements.extend(self.receipt.alike.is_some().then_some(*build));
                 match record.cases.iter_mut().find(|block| block.id == case.id) {
                     Some(block) => block.extend(measured),

@@ -182,9 +182,8 @@ impl Source {
             return Ok((None, stderr));
         }
         let target = &self.bench.target;
-        let built = built(&parsed(&output.stdout), target);
-        let built =
-            built.with_context(|| format!("bench target '{target}': cargo built no executable of that name"))?;
+        let built = built(&parsed(&output.stdout), target)
+            .with_context(|| format!("bench target '{target}': cargo built no executable of that name"))?;
         let features = self.bench.cargo_features().join(" ");
         Ok((Some(Program { features, variables, ..built }), stderr))
     }

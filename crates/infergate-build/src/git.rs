@@ -93,8 +93,8 @@ pub fn make_ignored(folder: &Path) -> Result<()> {
 /// The files that differ from HEAD, staged or not, and those that git does not know and does not ignore, counted from the root.
 pub fn uncommitted(folder: &Path) -> Result<Vec<String>> {
     let arguments = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"];
-    let text = String::from_utf8(stdout(git_command(folder), &arguments)?);
-    let text = text.context("a file's name is not UTF-8; rename or ignore it")?;
+    let text = String::from_utf8(stdout(git_command(folder), &arguments)?)
+        .context("a file's name is not UTF-8; rename or ignore it")?;
     // `XY PATH` each.
     Ok(text.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
 }

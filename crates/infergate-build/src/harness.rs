@@ -24,8 +24,11 @@ use infergate_core::worker::WorkerError;
 /// [`WorkerError::NotComparable`] if base lacks the package, or they do not fit it; a file that cannot be read or written.
 pub fn lay(own: &Package, head: &Workspace, base: &Tree) -> Result<()> {
     let of_head = real(own.folder());
-    let folder = of_head.strip_prefix(real(&base.repository)).map(|below| base.files.join(below));
-    let folder = folder.ok().filter(|folder| folder.join("Cargo.toml").is_file());
+    let folder = of_head
+        .strip_prefix(real(&base.repository))
+        .map(|below| base.files.join(below))
+        .ok()
+        .filter(|folder| folder.join("Cargo.toml").is_file());
     let Some(folder) = folder else {
         return not_comparable(&format!("base has no package where head's {} is", own.name));
     };
@@ -62,8 +65,10 @@ pub fn lay(own: &Package, head: &Workspace, base: &Tree) -> Result<()> {
 fn bench_files(own: &Package) -> Result<BTreeSet<&Path>> {
     own.benches()
         .map(|bench| {
-            let path = bench.src_path.strip_prefix(own.folder());
-            let path = path.with_context(|| format!("bench target '{}': move it below its package", bench.name))?;
+            let path = bench
+                .src_path
+                .strip_prefix(own.folder())
+                .with_context(|| format!("bench target '{}': move it below its package", bench.name))?;
             Ok(if path.starts_with("benches") { Path::new("benches") } else { path })
         })
         .collect()

@@ -36,8 +36,9 @@ pub fn difference(base: &Path, head: &Path) -> Option<String> {
     let all = |manifest: &Path| {
         let mut own = table(manifest).ok()?;
         own.retain(|key, _| key == "profile");
-        let settings = cargo_settings::file(&manifest.with_file_name(".cargo"));
-        let settings = settings.and_then(|file| table(&file).ok()).unwrap_or_default();
+        let settings = cargo_settings::file(&manifest.with_file_name(".cargo"))
+            .and_then(|file| table(&file).ok())
+            .unwrap_or_default();
         let settings = compiling(&settings).into_iter();
         let mut keys = compiling(&own);
         keys.extend(settings.map(|(key, value)| (format!(".cargo/config.toml's {key}"), value)));

@@ -43,8 +43,8 @@ impl Linker {
         loop {
             let Ok(built) = source.rebuild(&arguments)? else { return Ok(None) };
             let text = read_text(&printed, MAX_COMMAND_BYTES).unwrap_or_default();
-            let linker = Self::of(&text, built.path.clone(), source.workspace.root.clone());
-            let linker = linker.filter(Self::is_of_its_program);
+            let linker =
+                Self::of(&text, built.path.clone(), source.workspace.root.clone()).filter(Self::is_of_its_program);
             if linker.is_some() || is_again {
                 return Ok(linker);
             }

@@ -83,7 +83,9 @@ pub fn end_children() -> Result<()> {
 pub fn watch(words: &[OsString]) -> Result<i32> {
     use anyhow::Context as _;
     let (program, arguments) = words.split_first().context("the watcher was given no program")?;
-    let status = Command::new(program).args(arguments).status();
-    let status = status.with_context(|| format!("{}: cannot be started", program.display()))?;
+    let status = Command::new(program)
+        .args(arguments)
+        .status()
+        .with_context(|| format!("{}: cannot be started", program.display()))?;
     Ok(status.code().unwrap_or(2))
 }

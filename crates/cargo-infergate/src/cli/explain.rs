@@ -128,8 +128,8 @@ fn chosen(receipt: &PairedReceipt, policy: &Policy, named: &[String]) -> Vec<(Pa
             _ => wanted.contains(&case.id),
         };
         let is_time = |row: &&VerdictRow| row.time().is_some_and(|time| time.against == Against::Base);
-        let rows = verdict.rows.iter().filter(|row| row.subject.case() == Some(case.id));
-        let rows = rows.filter(is_time).filter(is_wanted);
+        let rows =
+            verdict.rows.iter().filter(|row| row.subject.case() == Some(case.id)).filter(is_time).filter(is_wanted);
         let is_called = rows.clone().any(|row| [Outcome::Regressed, Outcome::Improved].contains(&row.outcome));
         let changes = rows.filter_map(|row| Some(row.time()?.ratio? - 1.0));
         let change = changes.max_by(|a, b| a.abs().total_cmp(&b.abs()))?;

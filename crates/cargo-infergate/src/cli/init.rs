@@ -215,8 +215,7 @@ fn add_engine(
 /// The branch that changes are merged into: that of origin, else main or master, else the current one.
 fn merged_into(folder: &Path) -> String {
     let named = |of: &str| git(folder, &["symbolic-ref", "--quiet", "--short", of]).ok();
-    let of_origin = named("refs/remotes/origin/HEAD");
-    let of_origin = of_origin.and_then(|name| name.strip_prefix("origin/").map(str::to_owned));
+    let of_origin = named("refs/remotes/origin/HEAD").and_then(|name| name.strip_prefix("origin/").map(str::to_owned));
     let is_there =
         |name: &&str| git(folder, &["rev-parse", "--verify", "--quiet", &format!("refs/heads/{name}")]).is_ok();
     let usual = || ["main", "master"].into_iter().find(is_there).map(str::to_owned);

@@ -22,11 +22,11 @@ pub fn in_process(program: &Path, threads: usize, cancelled: &AtomicBool) -> Res
     let place = program.display();
     let mut command = Command::new(program);
     command.args([COMMAND, &threads.to_string()]).stdin(Stdio::null()).stdout(Stdio::piped());
-    let process = Group::spawn(&mut command);
-    let mut process = process.with_context(|| format!("{place}: cannot be started to probe the hardware"))?;
+    let mut process =
+        Group::spawn(&mut command).with_context(|| format!("{place}: cannot be started to probe the hardware"))?;
     let (_, printed, _) = process.take_pipes();
-    let status = until_ended(&mut process, || cancelled.load(Ordering::Relaxed));
-    let status = status.with_context(|| format!("{place}: cannot be waited for"))?;
+    let status = until_ended(&mut process, || cancelled.load(Ordering::Relaxed))
+        .with_context(|| format!("{place}: cannot be waited for"))?;
     ensure_not(cancelled)?;
     ensure!(status.success(), "{place}: probing the hardware failed ({})", ending(status));
     // A pipe holds all of it.

@@ -58,8 +58,11 @@ mod system {
             if cores.len() < 2 || !processes.iter().all(chose_none) {
                 return None;
             }
-            let own = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-            let own = own.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
+            let own = std::fs::read_dir("/proc/self/task")
+                .into_iter()
+                .flatten()
+                .flatten()
+                .filter_map(|thread| thread.file_name().to_str()?.parse().ok());
             let threads = processes.into_iter().chain(own).filter(chose_none).collect();
             let shared = Self { threads, all };
             let mut one = CpuSet::new();

@@ -46,8 +46,9 @@ impl Server {
             command.iter().any(|word| word.contains(PORT)),
             "server.command: no argument holds {PORT}; the server has to listen there"
         );
-        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-        let address = address.context("this machine has no free port")?;
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .and_then(|listener| listener.local_addr())
+            .context("this machine has no free port")?;
         let port = address.port().to_string();
         let words: Vec<String> = command.iter().map(|word| word.replace(PORT, &port)).collect();
         let (program, arguments) = words.split_first().context("server.command names no program")?;

@@ -35,9 +35,11 @@ pub fn explained(id: Case, blocks: &[Pair], knows_changed: bool) -> Explained {
     let all = moved(blocks, processor).map(|(moved, _)| moved);
     let least_ns = all.map_or(0.0, |all| all.base_ns.max(all.head_ns) * LEAST_SHARE);
     let of = |name: &Name| moved(blocks, |tally| tally.ns_of(name, &Part::All));
-    let candidates = names.into_iter().filter_map(|name| of(name).map(|(moved, p)| (name, moved, p)));
-    let candidates: Vec<(&Name, Moved, f64)> =
-        candidates.filter(|(_, moved, _)| moved.base_ns.max(moved.head_ns) >= least_ns).collect();
+    let candidates: Vec<(&Name, Moved, f64)> = names
+        .into_iter()
+        .filter_map(|name| of(name).map(|(moved, p)| (name, moved, p)))
+        .filter(|(_, moved, _)| moved.base_ns.max(moved.head_ns) >= least_ns)
+        .collect();
     let p_values: Vec<f64> = candidates.iter().map(|(.., p)| *p).collect();
     let adjusted = holm_adjusted(&p_values).unwrap_or_else(|| vec![1.0; p_values.len()]);
     let sure = candidates.into_iter().zip(adjusted).filter(|(_, p)| *p <= LEVEL);
@@ -150,8 +152,13 @@ fn frames(blocks: &[Pair]) -> Vec<ExplainedFrame> {
     }
     let sum_ns = |node: &[Vec<f64>; 2]| node.iter().flatten().sum::<f64>();
     nodes.retain(|_, node| sum_ns(node) >= all_ns * LEAST_SHARE);
-    let root = nodes.iter().filter(|(_, node)| sum_ns(node) >= all_ns * NEARLY_ALL).map(|(path, _)| path);
-    let root: Vec<Name> = root.max_by_key(|path| path.len()).cloned().unwrap_or_default();
+    let root: Vec<Name> = nodes
+        .iter()
+        .filter(|(_, node)| sum_ns(node) >= all_ns * NEARLY_ALL)
+        .map(|(path, _)| path)
+        .max_by_key(|path| path.len())
+        .cloned()
+        .unwrap_or_default();
     nodes.retain(|path, _| path.starts_with(&root));
     let mut sizes: Vec<f64> = nodes.values().map(sum_ns).collect();
     sizes.sort_by(|a, b| b.total_cmp(a));

@@ -19,8 +19,11 @@ impl Lines {
     /// `None` where there are none.
     pub fn read(file: &ElfFile64<object::LittleEndian>) -> Option<Self> {
         let section = |id: gimli::SectionId| -> Result<Reader, gimli::Error> {
-            let data = file.section_by_name(id.name()).and_then(|section| section.uncompressed_data().ok());
-            let data: Rc<[u8]> = data.unwrap_or(Cow::Borrowed(&[])).into();
+            let data: Rc<[u8]> = file
+                .section_by_name(id.name())
+                .and_then(|section| section.uncompressed_data().ok())
+                .unwrap_or(Cow::Borrowed(&[]))
+                .into();
             Ok(EndianReader::new(data, LittleEndian))
         };
         file.section_by_name(".debug_line")?;

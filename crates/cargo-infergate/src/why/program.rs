@@ -71,8 +71,8 @@ impl Program {
                 && header.p_flags(LittleEndian).0 & object::elf::PF_X.0 != 0
         });
         let code = runs
-            .map(|header| (header.p_vaddr(LittleEndian), header.p_offset(LittleEndian), header.p_filesz(LittleEndian)));
-        let code = code.collect();
+            .map(|header| (header.p_vaddr(LittleEndian), header.p_offset(LittleEndian), header.p_filesz(LittleEndian)))
+            .collect();
         let mut functions: Vec<(u64, u64, Rc<str>)> = file
             .symbols()
             .chain(file.dynamic_symbols())

@@ -63,8 +63,10 @@ impl Tally {
         let owner = &frames[at];
         // The standard library's `with` and `call_once` say nothing.
         let above = || frames[at + 1..].iter().filter(|caller| caller.name != owner.name);
-        let caller = above().find(|caller| !is_std(&caller.name)).or_else(|| above().next());
-        let caller = caller.map(|caller| Part::CalledBy(caller.name.clone()));
+        let caller = above()
+            .find(|caller| !is_std(&caller.name))
+            .or_else(|| above().next())
+            .map(|caller| Part::CalledBy(caller.name.clone()));
         let parts = [Part::All, Part::Ran(frames[0].name.clone())].into_iter().chain(caller);
         parts.chain(owner.place.clone().map(Part::At)).for_each(|part| count(&owner.name, part));
         for (frame, change) in frames.iter().filter_map(|frame| Some((frame, frame.change?))) {

@@ -114,8 +114,8 @@ impl<'s> Layout<'s> {
     pub fn alike(&self, [base, head]: [&HashMap<&[u8], u64>; 2]) -> (usize, usize) {
         let place = |all: &HashMap<&[u8], u64>, section: &Section| all.get(symbol(section.id).as_bytes()).copied();
         let is_alike = |both: &&[Section; 2]| place(base, &both[0]) == place(head, &both[1]);
-        let changed = self.changed.iter().filter_map(|both| both[0].as_ref());
-        let changed = changed.filter(|section| !section.names.is_empty()).count();
+        let changed =
+            self.changed.iter().filter_map(|both| both[0].as_ref()).filter(|section| !section.names.is_empty()).count();
         (self.same.iter().filter(is_alike).count(), self.same.len() + changed)
     }
 }

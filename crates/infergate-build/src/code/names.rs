@@ -20,8 +20,10 @@ pub fn shared_name(symbols: &[&[u8]], others: &HashSet<&[u8]>) -> String {
 /// `_ZN...17h0123456789abcdefE.2041` and `_R....llvm.77`. Names of other languages stay: two files of C may each have a function of one name.
 pub fn stem(name: &[u8]) -> &[u8] {
     let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-    let stem = name[..name.len() - digits].strip_suffix(b".").filter(|_| digits > 0);
-    let stem = stem.map(|stem| stem.strip_suffix(b".llvm").unwrap_or(stem));
+    let stem = name[..name.len() - digits]
+        .strip_suffix(b".")
+        .filter(|_| digits > 0)
+        .map(|stem| stem.strip_suffix(b".llvm").unwrap_or(stem));
     stem.filter(|stem| is_of_rust(stem)).unwrap_or(name)
 }
 

@@ -125,8 +125,8 @@ impl<'data> Sides<'data> {
                     Target::Name(name) => hash(stem(name)),
                 };
                 let refined = side.units.all.iter().zip(own_hashes).map(|(unit, own_hash)| {
-                    let references = unit.references.iter();
-                    let references = references.map(|it| (it.offset, it.relocation, it.addend, of_target(&it.to)));
+                    let references =
+                        unit.references.iter().map(|it| (it.offset, it.relocation, it.addend, of_target(&it.to)));
                     hash(&(own_hash, references.collect::<Vec<_>>()))
                 });
                 side.hashes = refined.collect();

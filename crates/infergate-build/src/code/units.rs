@@ -251,8 +251,10 @@ impl<'data> Units<'data> {
         is_code: bool,
     ) -> Result<Vec<(Target<'data>, i64)>> {
         let name = symbol.name_bytes()?;
-        let own = symbol.section_index().filter(|_| symbol.is_local());
-        let own = own.map(|section| vec![((object, section.0), symbol.address())]);
+        let own = symbol
+            .section_index()
+            .filter(|_| symbol.is_local())
+            .map(|section| vec![((object, section.0), symbol.address())]);
         let Some(places) = own.as_ref().or_else(|| self.exported.get(name)) else {
             let names = [&b"__start_"[..], b"__stop_"].map(|start| name.strip_prefix(start));
             let set = names.into_iter().flatten().find_map(|name| self.linker_sets.get(name));

@@ -82,9 +82,12 @@ pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i64) -
         match log.get(&record.request).filter(|written| is_same(record, written, script)) {
             None => wrong_requests += 1,
             Some(written) => {
-                let errors = record.chunk_ns.iter().zip(written);
-                let errors: Vec<f64> =
-                    errors.map(|(seen, written)| (*seen as i64 + offset_ns - *written as i64) as f64).collect();
+                let errors: Vec<f64> = record
+                    .chunk_ns
+                    .iter()
+                    .zip(written)
+                    .map(|(seen, written)| (*seen as i64 + offset_ns - *written as i64) as f64)
+                    .collect();
                 gaps.extend(errors.windows(2).map(|pair| (pair[1] - pair[0]).abs()));
                 stamps.extend(errors);
             }
@@ -128,8 +131,8 @@ impl Server {
         let mut command = Command::new(program);
         command.arg(COMMAND).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         // In a group of its own, so that Ctrl-C ends it by its input alone: its log is read first.
-        let process = Group::spawn(&mut command);
-        let mut process = process.with_context(|| format!("{place}: cannot be started for the self-audit"))?;
+        let mut process =
+            Group::spawn(&mut command).with_context(|| format!("{place}: cannot be started for the self-audit"))?;
         let (input, output, _) = process.take_pipes();
         let mut output = BufReader::new(output.context("the self-audit's server has no output")?);
         let mut line = String::new();

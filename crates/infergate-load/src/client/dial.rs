@@ -41,8 +41,10 @@ impl Network {
     /// To the server of `url`, whose TLS is asked for `http`.
     pub fn new(url: &Url, http: Http) -> Result<Self> {
         let place = format!("{}:{}", url.host, url.port);
-        let addresses = (&*url.host, url.port).to_socket_addrs();
-        let addresses: Vec<_> = addresses.with_context(|| format!("{place}: this host is not known"))?.collect();
+        let addresses: Vec<_> = (&*url.host, url.port)
+            .to_socket_addrs()
+            .with_context(|| format!("{place}: this host is not known"))?
+            .collect();
         ensure!(!addresses.is_empty(), "{place}: this host has no address");
         #[cfg(not(feature = "tls"))]
         ensure!(

@@ -305,8 +305,11 @@ impl Endpoint {
             return;
         }
         live.words.get_or_init(|| {
-            let headers = self.headers.values().filter(|value| value.is_sensitive());
-            let headers = headers.map(|value| String::from_utf8_lossy(value.as_bytes()));
+            let headers = self
+                .headers
+                .values()
+                .filter(|value| value.is_sensitive())
+                .map(|value| String::from_utf8_lossy(value.as_bytes()));
             let mut words = words.to_owned();
             for text in headers.chain([self.path.query().unwrap_or_default().into()]) {
                 let parts = text.split([' ', '=', '&', ';', ',']);

@@ -286,8 +286,10 @@ impl Level {
         self.live.sent();
         let run = (self.clock, &*self.live);
         let sent = self.endpoints[order.target].request(order.body, order.output_tokens, connection, &mut record, run);
-        let outcome = self.unless_cancelled(sent).await;
-        let outcome = outcome.unwrap_or_else(|| Err(failure(FailureClass::Cancelled, "the level ended first")));
+        let outcome = self
+            .unless_cancelled(sent)
+            .await
+            .unwrap_or_else(|| Err(failure(FailureClass::Cancelled, "the level ended first")));
         if let Err(failure) = outcome {
             record.ended_ns = self.clock.now_ns();
             record.failure = Some(failure);

@@ -23,8 +23,9 @@ impl Tls {
     pub fn new(host: &str, http: Http) -> Result<Self> {
         let mut roots = RootCertStore::empty();
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-        let config = config.with_safe_default_protocol_versions().context("TLS cannot be set up")?;
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .context("TLS cannot be set up")?;
         let mut config = config.with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![http.alpn().to_vec()];
         let name = ServerName::try_from(host.to_owned());

@@ -14,8 +14,11 @@ pub enum Step {
 /// that met is also the luckiest. Where that run does not meet them, the next smaller one that did is confirmed in its place.
 pub fn next_step(tried: &[(u32, bool)], most: u32) -> Step {
     let missed = tried.iter().filter(|(_, met)| !*met).map(|(users, _)| *users).min();
-    let met = tried.iter().filter(|(users, met)| *met && missed.is_none_or(|missed| *users < missed));
-    let met = met.map(|(users, _)| *users).max();
+    let met = tried
+        .iter()
+        .filter(|(users, met)| *met && missed.is_none_or(|missed| *users < missed))
+        .map(|(users, _)| *users)
+        .max();
     let runs = |users: u32| tried.iter().filter(|(other, _)| *other == users).count();
     // After the first confirmation nothing larger is tried: searching on until luck confirms would undo it.
     let is_confirming = tried.iter().any(|(users, _)| runs(*users) > 1);

@@ -28,8 +28,10 @@ impl FromStr for Limit {
             Some((metric, percentile)) => (metric, Some(percentile)),
             None => (name, None),
         };
-        let metric = Metric::LIMITED.into_iter().find(|limited| limited.key() == metric);
-        let metric = metric.with_context(|| format!("{text}: limits are of ttft, itl, tpot or e2e"))?;
+        let metric = Metric::LIMITED
+            .into_iter()
+            .find(|limited| limited.key() == metric)
+            .with_context(|| format!("{text}: limits are of ttft, itl, tpot or e2e"))?;
         let percentile = match percentile {
             Some(text) => {
                 Some(text.parse::<f64>().ok().context("a percentile is a number, for example ttft_p95")? / 100.0)

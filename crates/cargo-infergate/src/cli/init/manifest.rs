@@ -32,8 +32,11 @@ impl Manifest {
     pub fn with_engine(&self, infergate: &str, replaces: bool, benches: &[&str]) -> Result<String> {
         let infergate: Value = infergate.parse().with_context(|| format!("infergate = {infergate}"))?;
         let mut document = self.0.clone();
-        let known = document.entry(DEVELOPMENT).or_insert_with(table);
-        let known = known.as_table_like_mut().context("Cargo.toml: dev-dependencies is no table")?;
+        let known = document
+            .entry(DEVELOPMENT)
+            .or_insert_with(table)
+            .as_table_like_mut()
+            .context("Cargo.toml: dev-dependencies is no table")?;
         if !self.depends_on("anyhow") {
             known.insert("anyhow", value("1"));
         }
@@ -41,8 +44,11 @@ impl Manifest {
             known.insert("infergate", Item::Value(infergate));
         }
         for name in benches.iter().filter(|name| !self.has_bench(name)) {
-            let list = document.entry("bench").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
-            let list = list.as_array_of_tables_mut().context("Cargo.toml: bench is no list of [[bench]] tables")?;
+            let list = document
+                .entry("bench")
+                .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()))
+                .as_array_of_tables_mut()
+                .context("Cargo.toml: bench is no list of [[bench]] tables")?;
             list.push(Table::from_iter([("name", value(*name)), ("harness", value(false))]));
         }
         Ok(document.to_string())

@@ -81,14 +81,14 @@ pub fn open(options: &Load, targets: &[Named]) -> Result<Box<dyn Target>> {
 /// A server, and what the receipt says of it.
 fn endpoint(options: &Load, of: (&Named, &[Named])) -> Result<(Endpoint, TargetRecord)> {
     let (flags, target) = (&options.target, of.0);
-    let model = value_for("model", &flags.model, of, true)?;
-    let model = model.with_context(|| match target.name.as_str() {
+    let model = value_for("model", &flags.model, of, true)?.with_context(|| match target.name.as_str() {
         "" => "--model is missing: name the model as the server knows it".to_owned(),
         name => format!("--model: the target {name} has none; write {name}=MODEL"),
     })?;
     let key = key(flags, of)?;
-    let price = value_for("price", &flags.price, of, false)?;
-    let price = price.map(|text| text.parse::<Price>().with_context(|| format!("--price {text}"))).transpose()?;
+    let price = value_for("price", &flags.price, of, false)?
+        .map(|text| text.parse::<Price>().with_context(|| format!("--price {text}")))
+        .transpose()?;
     let (api, http) = (flags.api, flags.http);
     let url = Url::parse(&target.url, api).context("--target")?;
     ensure!(
@@ -106,8 +106,10 @@ fn endpoint(options: &Load, of: (&Named, &[Named])) -> Result<(Endpoint, TargetR
         extra: flags.extra_body.clone().unwrap_or_default(),
     };
     let limits = Limits { connect: flags.connect_timeout, request: flags.timeout, attempts: flags.attempts };
-    let extensions = [("ignore_eos", wanted.ignore_eos), ("min_tokens", wanted.min_tokens)];
-    let extensions = extensions.into_iter().filter(|(_, sent)| *sent).map(|(name, _)| name.to_owned());
+    let extensions = [("ignore_eos", wanted.ignore_eos), ("min_tokens", wanted.min_tokens)]
+        .into_iter()
+        .filter(|(_, sent)| *sent)
+        .map(|(name, _)| name.to_owned());
     // Values can be secret.
     let headers = flags.header.iter().filter_map(|header| Some(format!("header {}", header.split_once(':')?.0.trim())));
     let record = TargetRecord::Endpoint {
