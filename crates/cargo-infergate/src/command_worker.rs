@@ -145,8 +145,7 @@ impl Worker {
         let Printed { sha256, last } = words.with_context(|| format!("{name}: its output cannot be read"))?;
         ensure!(status.success(), "{name}: the command failed ({}); run it by hand to see why", ending(status));
         let took = last.map_or(ended, |last| last.max(ended)) - start;
-        let words = sha256::words(&sha256);
-        Ok((took, if self.job.check_output { words } else { Vec::new() }))
+        Ok((took, if self.job.check_output { sha256::words(&sha256) } else { Vec::new() }))
     }
 }
 

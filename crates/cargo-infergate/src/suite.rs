@@ -74,8 +74,7 @@ pub fn run(
     let mut suite = Suite::new(request, cancelled)?;
     let outcome = suite.measure(keep, progress);
     // The worker may hear of Ctrl-C before we do.
-    let interrupted = matches!(outcome, Err(WorkerError::Interrupted(_)));
-    let stopped = interrupted || cancelled.load(Ordering::Relaxed);
+    let stopped = matches!(outcome, Err(WorkerError::Interrupted(_))) || cancelled.load(Ordering::Relaxed);
     match outcome {
         Err(error) if !stopped => {
             if !suite.receipt.cases.is_empty() {
@@ -278,8 +277,7 @@ impl<'a> Suite<'a> {
         if each_ns >= LEAST_SAMPLE_NS {
             return Ok(1);
         }
-        let several = sample(client, case, 1, LOOK_ITERATIONS)?;
-        Ok(fitting_iterations(first_ns(&several)))
+        Ok(fitting_iterations(first_ns(&sample(client, case, 1, LOOK_ITERATIONS)?)))
     }
 
     /// What there is so far.

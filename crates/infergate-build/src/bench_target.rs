@@ -184,8 +184,7 @@ impl Source {
         let target = &self.bench.target;
         let built = built(&parsed(&output.stdout), target)
             .with_context(|| format!("bench target '{target}': cargo built no executable of that name"))?;
-        let features = self.bench.cargo_features().join(" ");
-        Ok((Some(Program { features, variables, ..built }), stderr))
+        Ok((Some(Program { features: self.bench.cargo_features().join(" "), variables, ..built }), stderr))
     }
 
     /// cargo, which builds it, with more arguments for the last call of the compiler.

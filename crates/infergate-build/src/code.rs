@@ -62,8 +62,7 @@ pub fn compare(base: &Linker, head: &Linker) -> Result<Comparison> {
         !base_inputs.hides_code() && !head_inputs.hides_code(),
         "its linker leaves out names of functions, or sets a RUNPATH"
     );
-    let sides = sides([&base_inputs, &head_inputs], &programs)?;
-    let mut changed = Changed::between(&sides);
+    let mut changed = Changed::between(&sides([&base_inputs, &head_inputs], &programs)?);
     changed.is_all &= base_inputs.options() == head_inputs.options();
     if changed.is_all && changed.functions.is_empty() {
         return Ok(Comparison::Same);

@@ -122,8 +122,7 @@ impl Linker {
         let mut command = Command::new(&self.words[0]);
         command.arg(format!("@{}", list.display())).arg("-o").arg(to);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        let link = run_captured(command)?;
-        Ok(link.status.success() && to.is_file())
+        Ok(run_captured(command)?.status.success() && to.is_file())
     }
 }
 

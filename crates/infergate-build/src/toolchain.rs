@@ -75,7 +75,7 @@ fn is_of_user() -> bool {
         if !output.status.success() {
             return String::from_utf8_lossy(&output.stderr).contains("not installed");
         }
-        let active = String::from_utf8_lossy(&output.stdout).into_owned();
+        let active = String::from_utf8_lossy(&output.stdout);
         let here = active.split_whitespace().next();
         // A variable that somebody set can leave out the host.
         here.is_some_and(|here| here != running && !here.starts_with(&format!("{running}-")))

@@ -100,8 +100,7 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     let code = if matches!(end, BisectionEnd::First { .. }) { 0 } else { Outcome::Inconclusive.exit_code() };
     let searched = if flags.swap.is_empty() { "commit" } else { "version" };
     let Search { steps, confirmed, explained, .. } = search;
-    let schema = BISECTION_SCHEMA;
-    let found = Bisection { schema, case: case.id(), searched, end, steps, confirmed, explained };
+    let found = Bisection { schema: BISECTION_SCHEMA, case: case.id(), searched, end, steps, confirmed, explained };
     output::print_verdict(&bisection(&found));
     outputs::json(flags.json.as_deref(), &found);
     Ok(code)
@@ -219,17 +218,20 @@ impl Search<'_> {
         if !self.flags.no_explain {
             // A swapped dependency edits nothing.
             let edited = commit.and_then(|commit| Edited::between(&found.files, commit, Some(&found.commit)).ok());
-            let explaining = Explaining::new(Vec::new(), edited);
-            explain::attach(&mut receipt, &policy(), &request, changed, &explaining);
+            explain::attach(&mut receipt, &policy(), &request, changed, &Explaining::new(Vec::new(), edited));
         }
         Ok(receipt)
     }
 
     /// How two builds are measured.
     fn request(&self, base: Program, head: Program, code: Option<CodeRecord>) -> Result<PairedRequest> {
-        let (budget, allow_output_change, other_outputs) = (self.flags.budget, true, false);
-        let request = paired_gate::request(self.config, base, head)?;
-        Ok(PairedRequest { budget, allow_output_change, other_outputs, code, ..request })
+        Ok(PairedRequest {
+            budget: self.flags.budget,
+            allow_output_change: true,
+            other_outputs: false,
+            code,
+            ..paired_gate::request(self.config, base, head)?
+        })
     }
 }
 

@@ -151,8 +151,7 @@ fn add<R: Blessable>(options: &Bless, config: &Config, mut receipts: Vec<R>) -> 
         let after = receipt.added_to(before.clone(), options.step && is_first);
         let after = after.with_context(|| format!("{}: not blessed", path.display()))?;
         let compared = before.as_ref().map(|before| receipt.compared(before, &config.policy)).transpose()?;
-        let sessions = R::sessions(&after);
-        output::report(&blessing::changes(compared.as_ref(), &sessions, options.step, &path));
+        output::report(&blessing::changes(compared.as_ref(), &R::sessions(&after), options.step, &path));
         refreshed.insert(path, after);
     }
     if options.dry_run {

@@ -52,6 +52,5 @@ pub fn run(options: &Compare) -> Result<i32> {
         }
     };
     output::print_verdict(&terminal::verdict(&subject, &verdict, ""));
-    let inputs = Inputs { verdict: Some(verdict), ..pages::inputs() };
-    Ok(pages::conclude(&inputs, json.as_deref(), None))
+    Ok(pages::conclude(&Inputs { verdict: Some(verdict), ..pages::inputs() }, json.as_deref(), None))
 }

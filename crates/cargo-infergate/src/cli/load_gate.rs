@@ -38,8 +38,7 @@ pub fn gate(config: &Config, receipt: &Path, json: Option<&Path>, folder: Option
 fn conclude(receipt: LoadReceipt, verdict: Verdict, json: Option<&Path>, folder: Option<&Path>) -> i32 {
     let measured = Inputs { load: Some(receipt), ..pages::inputs() };
     output::print_verdict(&terminal::verdict(&topics::subject(&measured), &verdict, ""));
-    let inputs = Inputs { verdict: Some(verdict), ..measured };
-    pages::conclude(&inputs, json, folder)
+    pages::conclude(&Inputs { verdict: Some(verdict), ..measured }, json, folder)
 }
 
 /// The baseline at the usual place, where there is one.

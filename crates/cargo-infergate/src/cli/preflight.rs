@@ -30,8 +30,7 @@ pub fn targets(config: &Config, given: bool) -> Result<()> {
     if known.is_err() && (given || config.bench.target != BenchTarget::default().target) {
         return Ok(());
     }
-    let cases = known?;
-    ensure_targets_name(&config.policy.targets, &cases.into_iter().map(Subject::from).collect::<Vec<_>>())
+    ensure_targets_name(&config.policy.targets, &known?.into_iter().map(Subject::from).collect::<Vec<_>>())
 }
 
 /// Every case a run of `patterns` may have. Which of a pattern's it has depends on the model's context.
@@ -51,8 +50,10 @@ fn possible_cases(patterns: &[String]) -> Result<Vec<Case>> {
 
 /// Reads every baseline: a run should not end at one that cannot be read.
 pub fn baselines(config: &Config) -> Result<()> {
-    let classes = flags::entries(&config.baselines)?;
-    classes.iter().filter(|class| class.is_dir()).try_for_each(|class| flags::check_documents::<Baseline>(class))
+    flags::entries(&config.baselines)?
+        .iter()
+        .filter(|class| class.is_dir())
+        .try_for_each(|class| flags::check_documents::<Baseline>(class))
 }
 
 /// As [`baselines`], of the calibrations.

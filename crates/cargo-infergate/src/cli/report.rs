@@ -216,8 +216,7 @@ fn again(receipt: &PairedReceipt, config: &Config) -> Result<Verdict> {
     let notes = receipt.notes.len();
     receipt.notes.retain(|note| !is_of_errors(note));
     if receipt.notes.len() < notes {
-        let calibration = find_calibration(config, &receipt)?;
-        receipt.notes.push(own_errors(calibration.as_ref(), &receipt));
+        receipt.notes.push(own_errors(find_calibration(config, &receipt)?.as_ref(), &receipt));
     }
     let mut verdict = judge(&receipt, &policy);
     let Some(missing) = missing else { return Ok(verdict) };

@@ -84,8 +84,11 @@ fn differ(changed: Option<Changed>, times_all: bool) -> CodeDifference {
     let functions = changed.as_ref().map(|changed| changed.functions.iter().collect::<Vec<_>>());
     let named = shown_names(functions.as_deref().unwrap_or_default());
     let count = functions.map(|functions| functions.len());
-    let code = Some(CodeRecord { changed: count, named, ..CodeRecord::default() });
-    CodeDifference { code, changed: changed.filter(|_| !times_all), ..CodeDifference::default() }
+    CodeDifference {
+        code: Some(CodeRecord { changed: count, named, ..CodeRecord::default() }),
+        changed: changed.filter(|_| !times_all),
+        ..CodeDifference::default()
+    }
 }
 
 /// As many names of functions as a line has room for.

@@ -84,8 +84,7 @@ impl GateSettings {
         let terms = |accepted_before| Terms { by_head, accept: config.accept.clone(), accepted_before };
         if by_head {
             // A note says what cannot be understood.
-            let terms = Some(terms(accepted_before.unwrap_or_default()));
-            return Ok(Self { terms, notes, ..as_they_are });
+            return Ok(Self { terms: Some(terms(accepted_before.unwrap_or_default())), notes, ..as_they_are });
         }
         let is_of_base = |key: &str| is_of_base(key, base.is_some());
         let of_base = Layer::of_file(Path::new(FILE_NAME), base_text)?.only(is_of_base);

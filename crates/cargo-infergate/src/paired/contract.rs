@@ -219,8 +219,7 @@ impl OtherOutputs {
         }
         if let Some((_, why)) = not_compared.first() {
             let lengths: Vec<String> = not_compared.iter().map(|(tokens, _)| tokens.to_string()).collect();
-            let lengths = lengths.join(", ");
-            let text = format!("the outputs of prompts of {lengths} tokens were not compared: {why}");
+            let text = format!("the outputs of prompts of {} tokens were not compared: {why}", lengths.join(", "));
             self.notes.push(Note::from(text));
         }
         Ok(())

@@ -63,8 +63,7 @@ mod system {
                 .flatten()
                 .flatten()
                 .filter_map(|thread| thread.file_name().to_str()?.parse().ok());
-            let threads = processes.into_iter().chain(own).filter(chose_none).collect();
-            let shared = Self { threads, all };
+            let shared = Self { threads: processes.into_iter().chain(own).filter(chose_none).collect(), all };
             let mut one = CpuSet::new();
             one.set(cores[nth % cores.len()]).ok()?;
             shared.stay_on(&one);

@@ -156,8 +156,7 @@ impl Measured for Worker {
             usage: true,
             ..Wanted::default()
         };
-        let endpoint = Endpoint::over_network(&url, Http::One, None, wanted, limits)?;
-        let client = Client::new(vec![endpoint])?;
+        let client = Client::new(vec![Endpoint::over_network(&url, Http::One, None, wanted, limits)?])?;
         self.loaded = Some(Loading { client, server, seed: request.seed, outputs: BTreeMap::new(), skipped: 0 });
         let engine = EngineInfo {
             name: "server".into(),
@@ -169,7 +168,7 @@ impl Measured for Worker {
             ..EngineInfo::default()
         };
         let benches = self.cases()?.into_iter().map(|(case, ..)| case).collect();
-        let load_ns = u64::try_from(begun.elapsed().as_nanos())?;
+        let load_ns = begun.elapsed().as_nanos() as u64;
         Ok(Loaded { engine, load_ns, devices: Vec::new(), cost: None, benches })
     }
 
@@ -192,8 +191,8 @@ impl Measured for Worker {
         }
         let is_ours = self.loaded.as_ref().is_some_and(|loaded| loaded.server.is_some());
         let sample = if is_ours { of_started(std::process::id()) } else { MemorySample::default() };
-        let unknown = is_ours && sample.rss_bytes.is_none();
-        let missing = unknown.then(|| "there is no /proc with the server's resident set".to_owned());
+        let missing = (is_ours && sample.rss_bytes.is_none())
+            .then(|| "there is no /proc with the server's resident set".to_owned());
         Ok(MemoryState { sample, peak_live_bytes: None, peak_rss_bytes: None, missing: missing.into_iter().collect() })
     }
 
@@ -218,8 +217,11 @@ impl Measured for Worker {
         };
         let loaded = self.loaded()?;
         let seen = window(&loaded.client, &level, plan);
-        let ended = loaded.server.as_mut().and_then(Server::ended);
-        ensure!(ended.is_none(), "the server did not bear the load of {} users", plan.users);
+        ensure!(
+            loaded.server.as_mut().and_then(Server::ended).is_none(),
+            "the server did not bear the load of {} users",
+            plan.users
+        );
         Ok(seen)
     }
 }

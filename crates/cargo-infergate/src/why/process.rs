@@ -63,8 +63,7 @@ mod native {
         pub(super) fn unwinder(&self) -> Unwinder {
             let mut unwinder = UnwinderNative::new();
             for (module, base, program) in &self.modules {
-                let range = module.from..module.to;
-                unwinder.add_module(Module::new(module.path.clone(), range, *base, *program));
+                unwinder.add_module(Module::new(module.path.clone(), module.from..module.to, *base, *program));
             }
             Unwinder { unwinder, cache: CacheNative::new() }
         }

@@ -26,8 +26,7 @@ impl<'a> MovedLines<'a> {
     pub fn in_head(&mut self, source: &str, line: usize) -> usize {
         let roots = self.roots;
         let unchanged = || unchanged_lines(roots, source).unwrap_or_default();
-        let lines = self.sources.entry(source.to_owned()).or_insert_with(unchanged);
-        lines.get(&line).copied().unwrap_or(line)
+        self.sources.entry(source.to_owned()).or_insert_with(unchanged).get(&line).copied().unwrap_or(line)
     }
 }
 

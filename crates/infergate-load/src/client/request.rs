@@ -204,8 +204,7 @@ impl Endpoint {
                     Err(Miss::Again(failure, after)) if refused + 1 < self.limits.attempts => {
                         refused += 1;
                         // Without a word from the server: half a second, one, two...
-                        let usual = Duration::from_millis(250) * 2u32.saturating_pow(refused.min(8));
-                        let wait = after.unwrap_or(usual);
+                        let wait = after.unwrap_or(Duration::from_millis(250) * 2u32.pow(refused.min(8)));
                         // A wait beyond the time limit is for nothing.
                         if wait >= give_up.saturating_duration_since(Instant::now()) {
                             return Err(failure);
@@ -288,8 +287,7 @@ impl Endpoint {
         self.note(completion.words(), live);
         let is_over = is_over?;
         if let Some((texts, pieces)) = self.texts.as_ref().zip(completion.take_texts()) {
-            let limit_tokens = completion.limit_tokens();
-            texts.add(AnswerText { request: record.request, pieces, limit_tokens });
+            texts.add(AnswerText { request: record.request, pieces, limit_tokens: completion.limit_tokens() });
         }
         *connection = if is_over { Some(open) } else { self.cleared(body, open).await };
         if let Some(open) = &connection {

@@ -145,8 +145,7 @@ async fn one_user(level: Rc<Level>, user: u32, start_ns: u64) -> Vec<RequestReco
             target = (target + 1) % connections.len();
         }
         if failed {
-            let again = level.clock.at(start_ns) + AFTER_FAILURE;
-            level.unless_cancelled(sleep_until(again)).await;
+            level.unless_cancelled(sleep_until(level.clock.at(start_ns) + AFTER_FAILURE)).await;
         }
     }
 }

@@ -77,10 +77,8 @@ type Part<'a> = (&'a LevelRecord, &'a Scenario, u32, &'a TargetRecord);
 
 /// Each of them.
 fn parts(receipt: &LoadReceipt) -> impl Iterator<Item = Part<'_>> {
-    let levels = receipt.levels.iter().filter_map(move |level| {
-        let scenario = receipt.scenarios.get(level.scenario as usize)?;
-        Some((level, scenario))
-    });
+    let levels =
+        receipt.levels.iter().filter_map(move |level| Some((level, receipt.scenarios.get(level.scenario as usize)?)));
     levels.flat_map(move |(level, scenario)| {
         (0..).zip(&receipt.targets).map(move |(index, target)| (level, scenario, index, target))
     })

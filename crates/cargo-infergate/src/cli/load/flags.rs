@@ -280,8 +280,7 @@ fn percentile_limit(text: &str) -> Result<Limit> {
 /// Nanoseconds since 1970 of `2026-01-31T12:00:00Z`.
 fn start_unix_ns(text: &str) -> Result<u64> {
     let time = humantime::parse_rfc3339(text).context("write a time in UTC such as 2026-01-31T12:00:00Z")?;
-    let since = time.duration_since(SystemTime::UNIX_EPOCH)?;
-    u64::try_from(since.as_nanos()).context("is beyond the year 2554")
+    u64::try_from(time.duration_since(SystemTime::UNIX_EPOCH)?.as_nanos()).context("is beyond the year 2554")
 }
 
 fn object(text: &str) -> Result<Map<String, Value>> {
