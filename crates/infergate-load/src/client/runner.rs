@@ -40,7 +40,7 @@ struct Level {
     clock: RunClock,
     began_ns: u64,
     live: Arc<Live>,
-    cancelled: watch::Receiver<bool>,
+    cancelled: watch::Sender<bool>,
     /// Requests of this shard.
     issued: Cell<u64>,
     phases: RefCell<Phases>,
@@ -54,7 +54,6 @@ struct Level {
 /// Runs `plan` against `endpoints`, which conversations go to in turn, within a `LocalSet`. Asked to end by `live`, it gives up what is in flight.
 /// What the client itself took is not in the record.
 pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClock, live: Arc<Live>) -> Outcome {
-    let (cancel, cancelled) = watch::channel(false);
     let level = Rc::new(Level {
         endpoints,
         phases: RefCell::new(plan.phases()),
@@ -62,7 +61,7 @@ pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClo
         clock,
         began_ns: clock.now_ns(),
         live,
-        cancelled,
+        cancelled: watch::Sender::new(false),
         issued: Cell::new(0),
         ended: Notify::new(),
         give_up_ns: Cell::new(u64::MAX),
@@ -74,9 +73,7 @@ pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClo
             sleep(LOOK).await;
         }
         watched.stop();
-        let _ = cancel.send(true);
-        // Kept alive: a sender that is gone looks like a cancelled level.
-        std::future::pending::<()>().await;
+        watched.cancelled.send_replace(true);
     });
     let mut requests = match level.plan.arrivals.starts(level.plan.seed) {
         Some(starts) => open(&level, starts).await,
@@ -299,7 +296,7 @@ impl Level {
 
     /// What `work` gives; `None` where the level is given up first.
     async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let mut cancelled = self.cancelled.clone();
+        let mut cancelled = self.cancelled.subscribe();
         tokio::select! {
             biased;
             done = work => Some(done),
