@@ -27,10 +27,7 @@ pub fn explained(id: Case, blocks: &[Pair], knows_changed: bool) -> Explained {
     let total = moved(blocks, Tally::iteration_ns).map(|(moved, _)| moved);
     let processor = |tally: &Tally| tally.record_ns() * tally.records as f64;
     let waits = |tally: &Tally| (tally.iteration_ns() - processor(tally)).max(0.0);
-    let side_by_side = blocks
-        .iter()
-        .flat_map(|(base, head)| [base, head])
-        .any(|tally| processor(tally) > tally.iteration_ns() * SIDE_BY_SIDE);
+    let side_by_side = tallies(blocks).any(|tally| processor(tally) > tally.iteration_ns() * SIDE_BY_SIDE);
     let names: BTreeSet<&Name> = samples(blocks).map(|(name, _)| name).collect();
     let all = moved(blocks, processor).map(|(moved, _)| moved);
     let least_ns = all.map_or(0.0, |all| all.base_ns.max(all.head_ns) * LEAST_SHARE);
@@ -52,14 +49,13 @@ pub fn explained(id: Case, blocks: &[Pair], knows_changed: bool) -> Explained {
     };
     functions.sort_by(|a, b| size(b).total_cmp(&size(a)));
     functions.truncate(MOST_FUNCTIONS);
-    let records = |side: fn(&Pair) -> &Tally| blocks.iter().map(|pair| side(pair).records).sum();
-    let ran_changed = blocks.iter().any(|(base, head)| !base.changed.is_empty() || !head.changed.is_empty());
+    let ran_changed = tallies(blocks).any(|tally| !tally.changed.is_empty());
     Explained {
         id,
         why_not: None,
         blocks: blocks.len(),
-        base_samples: records(|pair| &pair.0),
-        head_samples: records(|pair| &pair.1),
+        base_samples: blocks.iter().map(|(base, _)| base.records).sum(),
+        head_samples: blocks.iter().map(|(_, head)| head.records).sum(),
         total,
         processor: all,
         waiting: if side_by_side { None } else { moved(blocks, waits).map(|(moved, _)| moved) },
@@ -78,7 +74,7 @@ pub fn edited_first(functions: &mut [ExplainedFunction]) {
 }
 
 fn function(name: &Name, time: Moved, blocks: &[Pair], knows_changed: bool) -> ExplainedFunction {
-    let changes = blocks.iter().flat_map(|(base, head)| [base, head]).filter_map(|tally| tally.changed.get(name));
+    let changes = tallies(blocks).filter_map(|tally| tally.changed.get(name));
     // `None` for what only refers to something else, as far as is known.
     let is_changed = match changes.max() {
         None => Some(false),
@@ -123,8 +119,12 @@ fn function(name: &Name, time: Moved, blocks: &[Pair], knows_changed: bool) -> E
     }
 }
 
+fn tallies(blocks: &[Pair]) -> impl Iterator<Item = &Tally> {
+    blocks.iter().flat_map(|(base, head)| [base, head])
+}
+
 fn samples(blocks: &[Pair]) -> impl Iterator<Item = &(Name, Part)> {
-    blocks.iter().flat_map(|(base, head)| base.samples.keys().chain(head.samples.keys()))
+    tallies(blocks).flat_map(|tally| tally.samples.keys())
 }
 
 fn moved(blocks: &[Pair], of: impl Fn(&Tally) -> f64) -> Option<(Moved, f64)> {
