@@ -60,8 +60,7 @@ pub fn watch(
     let (list, seen) = (folder.path().join("functions"), folder.path().join("seen"));
     let lines: Vec<String> = functions.iter().map(|at| format!("{at:x}")).collect();
     fs::write(&list, lines.join("\n")).context("the functions to watch cannot be written")?;
-    let mut words: Vec<OsString> =
-        vec![COMMAND.into(), "--functions".into(), list.into(), "--seen".into(), seen.clone().into()];
+    let mut words: Vec<OsString> = vec![COMMAND.into(), list.into(), seen.clone().into()];
     if let Some(package) = &program.package {
         words.extend(["--package".into(), package.clone().into()]);
     }

@@ -37,9 +37,7 @@ extern "C" fn ask_again(_: c_int) {
 /// The hidden command between the gate and a watched worker.
 #[derive(clap::Args)]
 pub struct Coverage {
-    #[arg(long)]
     functions: PathBuf,
-    #[arg(long)]
     seen: PathBuf,
     #[arg(long)]
     package: Option<PathBuf>,

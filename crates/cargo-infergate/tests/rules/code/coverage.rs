@@ -29,7 +29,7 @@ pub fn seen_of(base: &str, source: &str, arguments: &[&str]) -> Seen {
     let asked = folder.write("functions", &places.collect::<String>());
     let seen = folder.0.path().join("seen");
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-infergate"));
-    command.arg("__coverage").arg("--functions").arg(asked).arg("--seen").arg(&seen).arg("--");
+    command.arg("__coverage").arg(asked).arg(&seen).arg("--");
     let output = command.arg(folder.0.path().join("head/program")).args(arguments).output().expect("the command");
     let said = fs::read_to_string(seen).expect("what was seen");
     let began = |at: Option<u64>| at.is_some_and(|at| said.lines().any(|line| line == format!("{at:x}")));
