@@ -478,7 +478,7 @@ const AFTER_READY: Duration = Duration::from_secs(10);
 impl ServerConfig {
     /// How long the worker that starts it may take.
     pub fn least_load(&self) -> Duration {
-        Duration::from_secs(self.ready_s).saturating_add(AFTER_READY)
+        Duration::from_secs(self.ready_s) + AFTER_READY
     }
 }
 

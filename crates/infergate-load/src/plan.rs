@@ -104,7 +104,7 @@ impl LevelPlan {
         let (arrivals, stop, warm_up_requests) = self.own();
         let Stop::Requests { count } = stop else { return stop };
         let users = arrivals.users().map_or(1, u64::from);
-        Stop::Requests { count: count.saturating_add(warm_up_requests.saturating_mul(users)) }
+        Stop::Requests { count: count + warm_up_requests * users }
     }
 
     /// The prompt of a request and the output tokens it asks for.

@@ -304,7 +304,7 @@ fn halfway((good, bad): (usize, usize), skipped: &BTreeSet<usize>) -> Option<usi
     let mut open: Vec<usize> = (good + 1..bad).filter(|at| !skipped.contains(at)).collect();
     open.sort_by_key(|at| at.abs_diff(middle));
     let skips = skipped.range(good..bad).count();
-    let away = skips.saturating_mul(skips).min(open.len() / 2);
+    let away = (skips * skips).min(open.len() / 2);
     open.get(away).copied()
 }
 

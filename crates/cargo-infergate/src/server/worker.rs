@@ -213,7 +213,7 @@ impl Measured for Worker {
             stop: Stop::Duration { ns: plan.length_ns - plan.ramp_ns },
             ramp_ns: plan.ramp_ns,
             max_kept: MAX_KEPT,
-            ..self.level(scenario, WINDOWS.saturating_add(plan.number))?
+            ..self.level(scenario, WINDOWS + plan.number)?
         };
         let loaded = self.loaded()?;
         let seen = window(&loaded.client, &level, plan);

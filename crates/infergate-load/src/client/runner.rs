@@ -109,7 +109,7 @@ async fn closed(level: &Rc<Level>) -> Vec<RequestRecord> {
     let users = arrivals.users().unwrap_or(0);
     let mut running = JoinSet::new();
     for user in (0..users).filter(|user| shard.has(u64::from(*user))) {
-        let start_ns = level.began_ns.saturating_add(user_start_ns(user.into(), users.into(), ramp_ns));
+        let start_ns = level.began_ns + user_start_ns(user.into(), users.into(), ramp_ns);
         running.spawn_local(one_user(level.clone(), user, start_ns));
     }
     running.join_all().await.concat()
@@ -241,7 +241,7 @@ impl Level {
         let mut phases = self.phases.borrow_mut();
         phases.ended(record, self.since_begin(now_ns));
         if phases.is_over(self.since_begin(now_ns)) && self.give_up_ns.get() == u64::MAX {
-            self.give_up_ns.set(now_ns.saturating_add(phases.longest_ns()).saturating_add(PATIENCE_NS));
+            self.give_up_ns.set(now_ns + phases.longest_ns() + PATIENCE_NS);
         }
         self.ended.notify_one();
         self.live.ended(record.failure.is_some());

@@ -34,7 +34,7 @@ pub fn next_step(tried: &[(u32, bool)], most: u32) -> Step {
 fn larger(met: u32, missed: Option<u32>, most: u32) -> Option<u32> {
     match missed {
         None if met >= most => None,
-        None => Some(met.saturating_mul(2).clamp(1, most)),
+        None => Some((2 * met).clamp(1, most)),
         Some(missed) if missed > met + 1 && f64::from(missed - met) > 0.05 * f64::from(met) => {
             Some(met + (missed - met) / 2)
         }

@@ -54,7 +54,7 @@ impl From<&LoadReceipt> for LoadSession {
                 scenario: scenario.clone(),
                 arrivals: level.arrivals,
                 issued: summary.issued,
-                failed: summary.failed().saturating_sub(wrong_length),
+                failed: summary.failed() - wrong_length,
                 wrong_length,
                 measured: summary.measured as u64,
                 ttft_p50_ns: summary.ttft_ns.at(0.5),

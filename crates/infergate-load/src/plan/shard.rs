@@ -29,7 +29,7 @@ impl Shard {
 
     /// The number in the whole load of this shard's user or request `own`.
     pub fn number(self, own: u64) -> u64 {
-        own.saturating_mul(u64::from(self.count)).saturating_add(u64::from(self.index))
+        own * u64::from(self.count) + u64::from(self.index)
     }
 
     /// Whether the user or the request `number` of the whole load is this shard's.

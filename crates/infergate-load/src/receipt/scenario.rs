@@ -49,12 +49,12 @@ impl Scenario {
 
     /// Tokens of the prompt of turn `turn`, from 0.
     pub fn prompt_tokens(&self, turn: u32) -> u32 {
-        self.input_tokens.saturating_add(turn.saturating_mul(self.turn_tokens))
+        self.input_tokens + turn * self.turn_tokens
     }
 
     /// Tokens of the longest prompt and its answer.
     pub fn longest_tokens(&self) -> u32 {
-        self.prompt_tokens(self.turns.saturating_sub(1)).saturating_add(self.output_tokens)
+        self.prompt_tokens(self.turns.saturating_sub(1)) + self.output_tokens
     }
 
     /// Made to fit `context`, of `context_tokens`, with all its parts in proportion, and a sentence about it where it had to be
