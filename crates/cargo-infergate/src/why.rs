@@ -79,9 +79,10 @@ impl Difference {
 
     /// How long each side is looked at, nanoseconds of the processor.
     fn looked_ns(&self) -> f64 {
-        let samples = match self.is_seen() {
-            true => (SAMPLES_BY_CHANGE / self.change.powi(2)).clamp(LEAST_SAMPLES, MOST_SAMPLES),
-            false => LEAST_SAMPLES,
+        let samples = if self.is_seen() {
+            (SAMPLES_BY_CHANGE / self.change.powi(2)).clamp(LEAST_SAMPLES, MOST_SAMPLES)
+        } else {
+            LEAST_SAMPLES
         };
         samples * TICK_NS
     }

@@ -111,9 +111,10 @@ fn other_load(level: &LevelRecord, summary: &LevelSummary) -> Option<String> {
     // The server's own limit is a result, and the report says how many were in flight.
     let in_flight = summary.in_flight.filter(|_| summary.kept_out() == 0)?;
     let is_off = (in_flight / f64::from(users) - 1.0).abs() > MAX_LOAD_OFF;
-    let why = match summary.failures.is_empty() {
-        true => "answers are too short to keep the users busy",
-        false => "a user whose request fails at once waits before the next one",
+    let why = if summary.failures.is_empty() {
+        "answers are too short to keep the users busy"
+    } else {
+        "a user whose request fails at once waits before the next one"
     };
     let asked = level.arrivals.name();
     is_off.then(|| {

@@ -59,9 +59,10 @@ pub fn differences(base: &[AllocationSite], head: &[AllocationSite]) -> Vec<Allo
             if place.frames.is_empty() || is_head && place.head_allocations == 0.0 {
                 place.frames = frames.to_vec();
             }
-            let (allocations, bytes) = match is_head {
-                true => (&mut place.head_allocations, &mut place.head_bytes),
-                false => (&mut place.base_allocations, &mut place.base_bytes),
+            let (allocations, bytes) = if is_head {
+                (&mut place.head_allocations, &mut place.head_bytes)
+            } else {
+                (&mut place.base_allocations, &mut place.base_bytes)
             };
             *allocations += site.allocations;
             *bytes += site.bytes;

@@ -83,9 +83,10 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     // Versions are swapped in HEAD.
     let base = Tree::checkout(flags.good.as_deref().unwrap_or("HEAD"), Slot::Base, wanted)?;
     let tree = Tree::checkout(flags.bad.as_deref().unwrap_or("HEAD"), Slot::Step, wanted)?;
-    let points = match flags.swap.is_empty() {
-        true => commits(&tree.files, &base.commit, &tree.commit)?,
-        false => versions(&flags.swap, &flags.versions, &tree.commit)?,
+    let points = if flags.swap.is_empty() {
+        commits(&tree.files, &base.commit, &tree.commit)?
+    } else {
+        versions(&flags.swap, &flags.versions, &tree.commit)?
     };
     let mut search =
         Search { flags, config: &config, points, base, tree, steps: Vec::new(), confirmed: None, explained: None };

@@ -44,9 +44,10 @@ pub fn program(
     side: &str,
     (commit, dirty): (Option<String>, Option<bool>),
 ) -> Result<Program> {
-    let (key, build, command) = match is_server {
-        true => ("server", &config.server.build, &config.server.command),
-        false => ("worker", &config.worker.build, &config.worker.command),
+    let (key, build, command) = if is_server {
+        ("server", &config.server.build, &config.server.command)
+    } else {
+        ("worker", &config.worker.build, &config.worker.command)
     };
     build_command::run(build, folder, side, &format!("{key}.build"))?;
     let command = build_command::of_side(command, side);

@@ -108,8 +108,9 @@ pub fn receipt<T: Serialize>(path: &Path, receipt: &T, is_partial: bool) {
 /// Writes JSON where it was asked for, if it was: to stdout where `path` is `-`.
 pub fn json<T: Serialize>(path: Option<&Path>, document: &T) {
     let Some(path) = path else { return };
-    is_written(match output::is_stdout(path) {
-        true => to_json(document).map(|text| output::json(&text)),
-        false => write_json(path, document),
+    is_written(if output::is_stdout(path) {
+        to_json(document).map(|text| output::json(&text))
+    } else {
+        write_json(path, document)
     });
 }

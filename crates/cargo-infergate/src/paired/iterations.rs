@@ -81,9 +81,8 @@ pub fn bearable<E>(iterations: usize, mut sample: impl FnMut(usize) -> Result<f6
 fn by_head(pair: &mut ProcessPair, plan: &mut PairedCase, stepwise: bool) -> Result<usize, WorkerError> {
     let case = plan.id;
     let most = if pair.can(Capability::Iterations) { MOST_ITERATIONS } else { 1 };
-    let fitting = |iteration_ns: f64| match iteration_ns < SHORT_NS {
-        true => ((TURN_NS / iteration_ns) as usize).clamp(1, most),
-        false => 1,
+    let fitting = |iteration_ns: f64| {
+        if iteration_ns < SHORT_NS { ((TURN_NS / iteration_ns) as usize).clamp(1, most) } else { 1 }
     };
     let mut seen = first(|| look(pair, Side::Head, plan, 1))?;
     if case.phase() == Phase::Bench {

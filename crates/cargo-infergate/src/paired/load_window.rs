@@ -64,9 +64,12 @@ pub fn window(
         ));
     }
     let within = |ns: u64| from_ns < ns && ns <= to_ns;
-    let is_its = |wait: &Wait| match wait.began_ns < from_ns {
-        true => wait.ended_ns > from_ns && wait.first_ns.is_none_or(|ns| ns > from_ns),
-        false => wait.began_ns < to_ns,
+    let is_its = |wait: &Wait| {
+        if wait.began_ns < from_ns {
+            wait.ended_ns > from_ns && wait.first_ns.is_none_or(|ns| ns > from_ns)
+        } else {
+            wait.began_ns < to_ns
+        }
     };
     let all_the_time = |record: &RequestRecord| record.scheduled_ns <= from_ns && record.ended_ns >= to_ns;
 

@@ -141,9 +141,10 @@ impl Pairs {
             1 => within(LEAST_BLOCK_NS, ENOUGH_PAIRS).max(for_stalls),
             _ => LEAST_PAIRS_OF_MANY,
         };
-        let most = match is_request {
-            true => within(CASE_OF_REQUESTS_NS, MOST_PAIRS),
-            false => within(most_ns(cases, self.share), MOST_PAIRS).max(LEAST_PAIRS.min(within(CASE_NS, MOST_PAIRS))),
+        let most = if is_request {
+            within(CASE_OF_REQUESTS_NS, MOST_PAIRS)
+        } else {
+            within(most_ns(cases, self.share), MOST_PAIRS).max(LEAST_PAIRS.min(within(CASE_NS, MOST_PAIRS)))
         };
         // An even number: each side runs first equally often.
         plan.pairs = wanted(std, AIM).max(least).min(most).next_multiple_of(2);

@@ -11,9 +11,8 @@ use crate::summary::{LevelSummary, by_start, summarise, summarise_target};
 impl LoadReceipt {
     /// A summary of each level of the session that this run is.
     pub fn summaries(&self) -> Vec<LevelSummary> {
-        let summary = |(level, _, target, _): Part<'_>| match self.targets.len() > 1 {
-            true => summarise_target(level, target),
-            false => summarise(level),
+        let summary = |(level, _, target, _): Part<'_>| {
+            if self.targets.len() > 1 { summarise_target(level, target) } else { summarise(level) }
         };
         parts(self).map(summary).collect()
     }

@@ -75,9 +75,10 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 /// Of two lines, each its value at the first token and its slope.
 fn crossing((start_a, slope_a): (f64, f64), (start_b, slope_b): (f64, f64)) -> Faster {
     let tokens = 1.0 + (start_b - start_a) / (slope_a - slope_b);
-    match tokens.is_finite() && tokens > 1.0 {
-        true => Faster::UpTo { first: start_a < start_b, tokens, interval: None },
+    if tokens.is_finite() && tokens > 1.0 {
+        Faster::UpTo { first: start_a < start_b, tokens, interval: None }
+    } else {
         // Behind the first token the order does not change.
-        false => Faster::Always(start_a + slope_a <= start_b + slope_b),
+        Faster::Always(start_a + slope_a <= start_b + slope_b)
     }
 }

@@ -39,9 +39,10 @@ pub fn meets(summary: &LevelSummary, limits: &[Limit]) -> Option<bool> {
         values.within(p, queue).is_some_and(|(_, high)| high <= most).then_some(true)
     });
     let each: Vec<Option<bool>> = each.collect();
-    match each.contains(&Some(false)) {
-        true => Some(false),
-        false => each.into_iter().collect::<Option<Vec<bool>>>().map(|_| true),
+    if each.contains(&Some(false)) {
+        Some(false)
+    } else {
+        each.into_iter().collect::<Option<Vec<bool>>>().map(|_| true)
     }
 }
 

@@ -66,10 +66,8 @@ impl Settings {
             humantime::format_duration(Duration::from_secs((late_ns / 1_000_000_000).max(1)))
         );
         // All shards have the same prompts, and each sends its own of them.
-        let prompt_seed = match prompt_flags.same_prompts {
-            true => seed,
-            false => seed ^ start_unix_ns.map_or_else(unix_ns, Ok)?,
-        };
+        let prompt_seed =
+            if prompt_flags.same_prompts { seed } else { seed ^ start_unix_ns.map_or_else(unix_ns, Ok)? };
         let (mut scenarios, mut notes) = (scenarios(prompt_flags)?, Vec::new());
         if let Some(context_tokens) = prompt_flags.context.or(target.context_tokens()) {
             let context = if prompt_flags.context.is_some() { "--context" } else { "the model's context" };
