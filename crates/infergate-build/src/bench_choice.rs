@@ -61,7 +61,11 @@ pub fn choose(target: &BenchTarget, folder: &Path, workspace: &Workspace) -> Res
         return listed(&target.target, &found);
     }
     let named = workspace.with_bench(target);
-    let is_engine = named.iter().any(|package| is_engines(package, workspace));
+    // A target of the usual name in a package that has criterion and no infergate is criterion's.
+    let is_engines = |package: &&Package| {
+        !takes_framework(package, workspace) || workspace.package_takes(package, &|name| name == "infergate")
+    };
+    let is_engine = named.iter().any(is_engines);
     // Where there is none base may have one. If it has none either, the error says so.
     if !(target.is_named || is_engine || found.is_empty()) {
         return listed("*", &found).map_err(|error| WorkerError::NotComparable(format!("{error:#}")).into());
@@ -126,11 +130,6 @@ pub fn removed_targets(
         one.skipped.is_none() && is_selected && packages.iter().any(is_removed)
     });
     all.map(|one| format!("bench target '{}': not compared, only base has it", one.bench.name())).collect()
-}
-
-/// Whether a package's bench target of the usual name is an engine's. One that comes with criterion and without infergate is criterion's.
-fn is_engines(package: &Package, workspace: &Workspace) -> bool {
-    !takes_framework(package, workspace) || workspace.package_takes(package, &|name| name == "infergate")
 }
 
 fn takes_framework(package: &Package, workspace: &Workspace) -> bool {

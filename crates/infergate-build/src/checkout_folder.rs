@@ -42,12 +42,6 @@ pub fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Whether `files` is the top of a git worktree and no link to elsewhere: git may change and delete what is in it.
-pub fn is_worktree(files: &Path) -> bool {
-    let top = git(files, &["rev-parse", "--show-toplevel"]);
-    !files.is_symlink() && top.is_ok_and(|top| real(top.as_ref()) == real(files))
-}
-
 /// Checks out `commit` of `repository` in its worktree `files`, which is made where it is missing. What git ignores stays, as in a working
 /// tree: what build scripts made among the sources, and what other commands built. But where the revision has no Cargo.lock, cargo chooses
 /// dependencies anew.
@@ -61,7 +55,10 @@ pub fn turn(files: &Path, repository: &Path, commit: &str) -> Result<()> {
         let ignored = ["ls-files", "--others", "--ignored", "--exclude-standard", "--", "Cargo.lock", "*/Cargo.lock"];
         git(files, &ignored)?.lines().try_for_each(|lock| remove(&files.join(lock)))
     };
-    if is_worktree(files) && turn().is_ok() {
+    // The top of a worktree and no link to elsewhere: git may change and delete what is in it.
+    let top = git(files, &["rev-parse", "--show-toplevel"]);
+    let is_worktree = !files.is_symlink() && top.is_ok_and(|top| real(top.as_ref()) == real(files));
+    if is_worktree && turn().is_ok() {
         return Ok(());
     }
     // What a killed run or a moved repository left behind.

@@ -1,6 +1,7 @@
 //! `calibrate`: how often the gate is wrong on this machine.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::{Result, bail, ensure};
 use clap::{Arg, Args, ValueHint};
@@ -15,7 +16,6 @@ use infergate_build::bench_target::Source;
 use infergate_build::sources::{self, Sources};
 use infergate_build::trees::Trees;
 use infergate_core::case::Case;
-use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::progress::Progress;
 use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
 use infergate_core::worker::WorkerFile;
@@ -182,8 +182,7 @@ impl<'a> Session<'a> {
         self.run.replace_builds(base.clone(), head.clone());
         self.run.lay_out(|| Ok(other.and_then(|(_, alike)| alike.clone())))?;
         let alike = self.run.receipt().alike.clone();
-        let clock = MonotonicClock::new();
-        let start_ns = clock.now_ns();
+        let begun = Instant::now();
         let mut blocks = Vec::new();
         let mut show = |step: &Progress| {
             line.show(&Progress { label: format!("{name}, {}", step.label), ..step.clone() });
@@ -195,7 +194,7 @@ impl<'a> Session<'a> {
                     base_sha256: base.sha256().to_owned(),
                     head_sha256: head.sha256().to_owned(),
                     alike,
-                    took_ns: clock.now_ns() - start_ns,
+                    took_ns: begun.elapsed().as_nanos() as u64,
                     blocks,
                 });
             }

@@ -102,10 +102,13 @@ pub fn run(options: &Load) -> Result<i32> {
     let fails = receipt.summaries().iter().any(|level| level.failed_share() >= Some(MANY_FAIL));
     let is_judgeable = code == 0 && receipt.shards.is_empty() && settings.search_up_to.is_none();
     // Those of infergate.toml are a suite's.
-    let mut targets = if has_targets { config.policy.targets.clone() } else { Vec::new() };
-    if fails && is_judgeable && !has_targets {
-        targets.push(FEW_FAIL.parse()?);
-    }
+    let targets = if has_targets {
+        config.policy.targets.clone()
+    } else if fails && is_judgeable {
+        vec![FEW_FAIL.parse()?]
+    } else {
+        Vec::new()
+    };
     let is_judged = wants_verdict || baseline.is_some() || !targets.is_empty();
     let judged = || judge_with(&receipt, baseline.as_ref(), &config.policy, &targets);
     let verdict = is_judged.then(judged).transpose()?;

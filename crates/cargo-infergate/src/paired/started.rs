@@ -35,8 +35,10 @@ pub fn start(request: &PairedRequest, side: Side) -> Result<Started, WorkerError
     let program = if side == Side::Base { &request.base } else { &request.head };
     let file = program.open().map_err(|error| error.of(name))?;
     let known = Timeouts::default();
+    let first_of_bench =
+        request.budget.map_or(FIRST_OF_BENCH, |budget| (budget / 5).clamp(LEAST_OF_BENCH, FIRST_OF_BENCH));
     let timeouts = Timeouts {
-        first_of_bench: request.is_of_bench_target().then(|| first_of_bench(request.budget)),
+        first_of_bench: request.is_of_bench_target().then_some(first_of_bench),
         first_of_case: request.budget.map(|budget| budget.max(LEAST_OF_BENCH)),
         least_load: request.ready_within.unwrap_or(known.least_load),
         ..known
@@ -60,11 +62,6 @@ pub fn start(request: &PairedRequest, side: Side) -> Result<Started, WorkerError
     let record = SideRecord { tool: hello.tool, build: hello.build, engine: loaded.engine, ..SideRecord::default() };
     let machine = hello.machine.with_devices(loaded.devices);
     Ok(Started { client, file, record, machine, start_ns, benches: loaded.benches })
-}
-
-/// How long a bench may take that was never run.
-fn first_of_bench(budget: Option<Duration>) -> Duration {
-    budget.map_or(FIRST_OF_BENCH, |budget| (budget / 5).clamp(LEAST_OF_BENCH, FIRST_OF_BENCH))
 }
 
 /// What only base refuses cannot be compared; what breaks is a failed run on every side.

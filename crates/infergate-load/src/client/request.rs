@@ -263,7 +263,9 @@ impl Endpoint {
         record.first_byte_ns = open.first_byte_ns();
         if let Some(failed) = of_status(response.status().as_u16()) {
             let may_again = matches!(failed.class, FailureClass::Status429 | FailureClass::Status5xx);
-            let after = retry_after(response.headers());
+            // Where it is in seconds.
+            let after = text_of(response.headers(), RETRY_AFTER).and_then(|text| text.parse().ok());
+            let after = after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
             // Read to its end, so that the connection can be used again.
             let rest = Limited::new(response.into_body(), MAX_ERROR_BYTES).collect();
             if let Ok(Ok(rest)) = timeout(AFTER_STATUS, rest).await {
@@ -405,9 +407,4 @@ fn secret(text: &str) -> Option<HeaderValue> {
 
 fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok().map(str::trim)
-}
-
-/// `Retry-After`, where it is in seconds.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    Duration::try_from_secs_f64(text_of(headers, RETRY_AFTER)?.parse().ok()?).ok()
 }

@@ -73,12 +73,4 @@ impl Http {
             Self::Two => "HTTP/2",
         }
     }
-
-    /// Its name in a TLS handshake.
-    pub fn alpn(self) -> &'static [u8] {
-        match self {
-            Self::One => b"http/1.1",
-            Self::Two => b"h2",
-        }
-    }
 }

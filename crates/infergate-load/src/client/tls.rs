@@ -27,7 +27,8 @@ impl Tls {
             .with_safe_default_protocol_versions()
             .context("TLS cannot be set up")?;
         let mut config = config.with_root_certificates(roots).with_no_client_auth();
-        config.alpn_protocols = vec![http.alpn().to_vec()];
+        let alpn: &[u8] = if http == Http::One { b"http/1.1" } else { b"h2" };
+        config.alpn_protocols = vec![alpn.to_vec()];
         let name = ServerName::try_from(host.to_owned());
         let host = name.with_context(|| format!("{host}: no certificate can name this host"))?;
         Ok(Self { connector: TlsConnector::from(Arc::new(config)), host })

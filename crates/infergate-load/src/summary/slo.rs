@@ -21,11 +21,6 @@ pub struct Goodput {
     pub within: Option<(f64, f64)>,
 }
 
-/// Whether one request keeps to a limit. One that has no such time (a single token has no gap) does.
-fn keeps_to(limit: &Limit, record: &RequestRecord) -> bool {
-    limit.metric.of(record).into_iter().all(|ns| ns <= limit.limit_ns as f64)
-}
-
 /// Whether a level meets every limit of a percentile, failed requests counted as infinitely slow: the upper ends of their 95 %
 /// intervals are within the limits. `Some(false)`: a percentile itself is above its limit. `None`: the requests are too few to
 /// show either.
@@ -49,8 +44,11 @@ pub fn meets(summary: &LevelSummary, limits: &[Limit]) -> Option<bool> {
 /// The level's goodput: the requests that ended in the window, but for those that were given up. `None` where none did.
 pub fn goodput(level: &LevelRecord, summary: &LevelSummary, limits: &[Limit]) -> Option<Goodput> {
     let window = summary.window?;
-    let is_good =
-        |record: &RequestRecord| record.failure.is_none() && limits.iter().all(|limit| keeps_to(limit, record));
+    // A request that has no such time (a single token has no gap) keeps to a limit of it.
+    let is_good = |record: &RequestRecord| {
+        let keeps_to = |limit: &Limit| limit.metric.of(record).into_iter().all(|ns| ns <= limit.limit_ns as f64);
+        record.failure.is_none() && limits.iter().all(keeps_to)
+    };
     let mut ended = by_start(level, None);
     ended.retain(|record| window.from_ns < record.ended_ns && record.ended_ns <= window.to_ns && !is_given_up(record));
     let hits: Vec<bool> = ended.into_iter().map(is_good).collect();
