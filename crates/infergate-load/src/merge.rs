@@ -171,7 +171,9 @@ fn worst(received: &ReceiveRecord) -> f64 {
 /// The rule that the shards' own rules are parts of.
 fn whole_stop(one: Stop, other: Stop) -> Stop {
     match (one, other) {
-        (Stop::Requests { count }, Stop::Requests { count: more }) => Stop::Requests { count: count + more },
+        (Stop::Requests { count }, Stop::Requests { count: more }) => {
+            Stop::Requests { count: count.saturating_add(more) }
+        }
         (Stop::Duration { ns }, Stop::Duration { ns: other_ns }) => Stop::Duration { ns: ns.min(other_ns) },
         (one, _) => one,
     }
