@@ -19,6 +19,7 @@ use object::{
     SymbolFlags, SymbolKind, SymbolScope, elf,
 };
 
+use super::checkout_folder;
 use super::relink::{Inputs, Linker};
 use crate::code::sides::Linked;
 use crate::code::{parse, read, sides};
@@ -128,7 +129,7 @@ impl LinkJob<'_> {
             placed.entry(object).or_default().push((section, symbol((object, section))));
         }
         let folder = self.folder.join("objects");
-        fs::create_dir_all(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+        checkout_folder::make(&folder)?;
         let (mut words, mut count, mut in_whole_archive) = (Vec::new(), 0, false);
         for (word, objects) in &inputs.words {
             if word.ends_with("-whole-archive") {

@@ -1,10 +1,10 @@
 //! One side's bench target: where it is built, and its executable, from cargo's own messages.
 
+use std::env;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 use infergate_core::receipt::file_word;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::git::checked_out;
 use super::run_captured::{self, Shown};
 use super::workspace::{BenchTarget, CRITERION, MEMORY_TARGET, Package, Workspace, is_infergate, is_plain};
-use super::{bench_choice, cargo_settings, output, toolchain};
+use super::{bench_choice, cargo_settings, checkout_folder, output, toolchain};
 
 /// What is built of both sides.
 #[derive(Debug, Clone)]
@@ -286,7 +286,7 @@ fn first_error(stderr: &str) -> String {
 /// # Errors
 /// A folder that cannot be made.
 pub fn kept(folder: &Path) -> Result<Vec<String>> {
-    fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+    checkout_folder::make(folder)?;
     let print = format!("--print=link-args={}", printed(folder)?.display());
     Ok(vec!["-Csave-temps".to_owned(), "-Cstrip=none".to_owned(), print])
 }

@@ -37,6 +37,11 @@ pub fn claim(folder: &Path, ours: bool) -> Result<()> {
     fs::write(&mark, TEXT).with_context(cannot)
 }
 
+/// Makes `folder` where it is missing, with the folders above it.
+pub fn make(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))
+}
+
 /// `path` without links; as it is where it leads nowhere.
 pub fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::progress;
 use super::run_captured::run_captured;
+use super::{checkout_folder, progress};
 use infergate_core::build_info::{commit_by, git_command};
 
 /// Runs `git -C folder ARGUMENTS` and gives its stdout without its last line's end. A folder's name can end in a space.
@@ -81,7 +81,7 @@ pub fn make_ignored(folder: &Path) -> Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
-    fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+    checkout_folder::make(folder)?;
     let mark = folder.join(".gitignore");
     // A full disk costs no verdict.
     if fs::write(&mark, "*\n").is_err() {

@@ -230,7 +230,7 @@ impl Tree {
         // Benches keep files in `target`, which cargo makes in a working tree; what is built of this checkout lies beside it.
         let folder = source.workspace.root.join("target");
         if folder.starts_with(&self.files) && folder.symlink_metadata().is_err() {
-            std::fs::create_dir(&folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+            checkout_folder::make(&folder)?;
         }
         Ok(built)
     }
