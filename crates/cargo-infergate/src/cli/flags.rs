@@ -20,7 +20,8 @@ pub trait TakesKeys {
 
 /// The keys that were given as flags of the command `C`.
 pub struct Keys<C> {
-    given: Layer,
+    /// What the flags say.
+    pub given: Layer,
     command: PhantomData<C>,
 }
 
@@ -28,11 +29,6 @@ impl<C> Keys<C> {
     /// `infergate.toml`, then the environment, then these flags.
     pub fn config(&self) -> Result<Config> {
         Config::load(&current_folder()?, &self.given)
-    }
-
-    /// What the flags say.
-    pub fn layer(&self) -> &Layer {
-        &self.given
     }
 
     /// Whether the key of this name was given as a flag.
