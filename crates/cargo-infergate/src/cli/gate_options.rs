@@ -51,8 +51,9 @@ impl TakesKeys for Gate {
 /// Flags that make a gate a paired one, and flags that make it one of servers.
 const PAIRED: &str = "paired";
 const SERVERS: &str = "servers";
+type IsGiven = fn(&Paired) -> bool;
 /// Those of [`PAIRED`], and whether each was given.
-const PAIRED_FLAGS: [(&str, fn(&Paired) -> bool); 5] = [
+const PAIRED_FLAGS: [(&str, IsGiven); 5] = [
     ("against", |given| given.against.is_some()),
     ("swap", |given| !given.swap.is_empty()),
     ("toolchain", |given| given.toolchain.is_some()),

@@ -169,7 +169,10 @@ impl Completion {
             failure(FailureClass::WrongLength, format!("{tokens} output tokens came where {asked} were requested"))
         };
         if record.chunk_ns.is_empty() {
-            return Err(failure(FailureClass::WrongLength, format!("no text came where {asked} tokens were requested")));
+            return Err(failure(
+                FailureClass::WrongLength,
+                format!("no text came where {asked} tokens were requested"),
+            ));
         }
         let pieces = record.chunk_ns.len() as u64;
         // By the server's own count to all of it: where these differ, which of them the limit is of is not known.
