@@ -1,6 +1,6 @@
 //! `--swap CRATE=VERSION|PATH|URL`: another version of one dependency, in a checkout of its own.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use toml::{Table, Value};
 
 use super::lock_file::{cargo, field, packages, resolve};
@@ -117,9 +117,11 @@ pub fn apply(swaps: &[Swap], tree: &Tree, may_be_there: bool) -> Result<()> {
     resolve(&folder).with_context(all)?;
     // What no manifest names is turned in Cargo.lock alone.
     for (swap, version) in unnamed {
-        if cargo(&folder, &["update", "--package", &swap.spec, "--precise", version]).is_err() {
-            bail!("{}: no manifest of this repository names it; name a direct dependency", swap.cannot());
-        }
+        ensure!(
+            cargo(&folder, &["update", "--package", &swap.spec, "--precise", version]).is_ok(),
+            "{}: no manifest of this repository names it; name a direct dependency",
+            swap.cannot()
+        );
     }
     let now = table(&lock)?;
     for swap in swaps {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use super::{output, progress};
@@ -188,9 +188,7 @@ fn tried(change: &'static Change, engine: &Path) -> Result<Tried> {
     remove_own_variables(&mut gate);
     let gate = run_captured::run(gate, Shown::Stderr)?;
     let exit_code = gate.status.code();
-    if exit_code == Some(Outcome::Failed.exit_code()) {
-        bail!("{}: the gate failed; its output is above", change.name);
-    }
+    ensure!(exit_code != Some(Outcome::Failed.exit_code()), "{}: the gate failed; its output is above", change.name);
     let found = read::<Verdict>(&json).ok().map(|verdict| {
         let is_named = verdict.rows.iter().any(|row| row.outcome == change.expected);
         if is_named { change.expected } else { verdict.verdict }

@@ -208,9 +208,10 @@ impl Run<'_> {
             self.audit(*arrivals)?;
         }
         self.line.show(&Progress { label: "waiting for --start-at".into(), done_steps: 0, total_steps: self.total });
-        if unix_ns()? > start_unix_ns && !progress::is_cancelled() {
-            bail!("--start-at: the self-audit was done after it; give a later time, for example in two minutes");
-        }
+        ensure!(
+            unix_ns()? <= start_unix_ns || progress::is_cancelled(),
+            "--start-at: the self-audit was done after it; give a later time, for example in two minutes"
+        );
         while !progress::is_cancelled() {
             let left = Duration::from_nanos(start_unix_ns.saturating_sub(unix_ns()?));
             if left.is_zero() {
