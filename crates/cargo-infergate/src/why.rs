@@ -16,11 +16,11 @@ use std::collections::HashMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
+use crate::paired::PairedRequest;
 use infergate_build::code::{Changed, ChangedFunction};
 use infergate_build::progress;
-use infergate_core::engine::LoadRequest;
 use infergate_core::text_file::read_bytes;
 use infergate_core::worker::{Capability, Client, Profile, Timeouts, WorkerFile};
 use infergate_receipts::{Explained, PairedCase};
@@ -96,9 +96,8 @@ impl Difference {
 pub struct Sides<'a> {
     pub base: &'a WorkerFile,
     pub head: &'a WorkerFile,
-    pub load: &'a LoadRequest,
-    /// Text that prompts are cut from.
-    pub prompt_text: Option<&'a str>,
+    /// What both load.
+    pub request: &'a PairedRequest,
     /// Functions whose machine code differs, where that is known.
     pub changed: Option<&'a Changed>,
     /// Whether the change edits the function that a program calls so.
@@ -170,13 +169,13 @@ pub fn explain(
 }
 
 fn start(case: &PairedCase, file: &WorkerFile, sides: &Sides) -> Result<Client<'static>> {
-    let (mut client, _) = Client::spawn(file, sides.load, Timeouts::default(), progress::cancelled())?;
-    if !client.can(Capability::Profile) {
-        bail!(
-            "its worker cannot sample its threads (it takes an engine in Rust or criterion benches, on Linux on x86-64 or aarch64)"
-        );
-    }
-    client.load(sides.load, sides.prompt_text)?;
+    let PairedRequest { load, prompt_text, .. } = sides.request;
+    let (mut client, _) = Client::spawn(file, load, Timeouts::default(), progress::cancelled())?;
+    ensure!(
+        client.can(Capability::Profile),
+        "its worker cannot sample its threads (it takes an engine in Rust or criterion benches, on Linux on x86-64 or aarch64)"
+    );
+    client.load(load, prompt_text.as_deref())?;
     client.prepare(case.id, None)?;
     Ok(client)
 }

@@ -61,9 +61,8 @@ pub fn attach(
         // The verdict is known, and needs no program that somebody removed meanwhile.
         Err(error) => return output::say_why("no functions are named", &error.into()),
     };
-    let prompt_text = request.prompt_text.as_deref();
     let edited = |name: &str| options.edited.as_ref().is_some_and(|edited| edited.has(last_part(name)));
-    let sides = Sides { base: &base, head: &head, load: &request.load, prompt_text, changed, edited: &edited };
+    let sides = Sides { base: &base, head: &head, request, changed, edited: &edited };
     let line = progress::Line::default();
     let total_steps = chosen.iter().map(|(_, difference)| difference.blocks()).sum();
     let mut before = 0;
