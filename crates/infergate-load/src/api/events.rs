@@ -1,8 +1,8 @@
 //! The event-stream parser: from bytes, split anywhere, to whole events.
 //!
 //! Lines end in LF, CR LF or CR; an empty line ends an event; `data:` may have a space behind it, and several lines of it are one text
-//! with line ends between; a line that begins with a brace is data, too; comments, ids and unknown fields are passed over. Bytes are not
-//! text yet: an event may be split within a character.
+//! with line ends between; a line that begins with a brace is an event of its own; comments, ids and unknown fields are passed over.
+//! Bytes are not text yet: an event may be split within a character.
 
 use infergate_core::load::{Failure, FailureClass};
 use memchr::memchr2;
@@ -99,12 +99,15 @@ impl Events {
         if line.is_empty() {
             return self.end_event(found);
         }
+        // Some servers send errors without a field's name.
+        if line.starts_with(b"{") {
+            self.end_event(found)?;
+            return found(Event { data: line, is_error: false });
+        }
         // llama.cpp sent errors in a field of that name.
         let error = field(line, b"error");
         self.is_error |= error.is_some();
-        // Some servers send errors without a field's name.
-        let bare = line.starts_with(b"{").then_some(line);
-        if let Some(data) = field(line, b"data").or(error).or(bare) {
+        if let Some(data) = field(line, b"data").or(error) {
             if self.data.len() + data.len() >= MAX_EVENT_BYTES {
                 return Err(too_large());
             }

@@ -124,7 +124,7 @@ fn a_shard_that_is_none_is_refused() {
         ("0/0", "0 shards"),
         ("1", "K/N"),
         ("-1/2", "K/N"),
-        ("1/5000", "from 1 to"),
+        ("1/5000", "there can be 1 to"),
     ] {
         let error = text.parse::<Shard>().expect_err(text).to_string();
         assert!(error.contains(word), "{error}");
