@@ -26,9 +26,6 @@ struct Distance {
     /// Root mean square of the differences, each as a fraction of base's largest logit at its position: rounding grows with
     /// the numbers it rounds, and single differences vary with luck several times as much as all of them together.
     relative: f64,
-    /// The largest Kullback-Leibler divergence of head from base, nats, over the best tokens of both and one bucket for all
-    /// others.
-    divergence: f64,
 }
 
 /// What another output means.
@@ -127,7 +124,6 @@ pub fn compare(base: &Output, head: &Output, tolerance: f64) -> OutputEvidence {
         vocabulary_drift: of_all.and_then(finite),
         no_numbers: of_all == Some(f64::INFINITY),
         max_abs_logit_delta: finite(distance.logit),
-        kl_divergence: finite(distance.divergence),
         ..found
     }
 }
@@ -179,16 +175,15 @@ fn largest_logit(step: &StepLogits) -> f64 {
 
 impl Distance {
     fn over(steps: &[(&StepLogits, &StepLogits)]) -> Self {
-        let (mut logit, mut relative, mut divergence) = (0.0, Vec::new(), 0.0);
+        let (mut logit, mut relative) = (0.0, Vec::new());
         for (base, head) in steps {
             let scale = largest_logit(base);
             for difference in differences(base, head) {
                 logit = larger(logit, difference);
                 relative.push(if difference == 0.0 { 0.0 } else { difference / scale });
             }
-            divergence = larger(divergence, self::divergence(base, head));
         }
-        Self { logit, relative: root_mean_square(&relative), divergence }
+        Self { logit, relative: root_mean_square(&relative) }
     }
 }
 
@@ -234,23 +229,4 @@ fn at_least_zero(difference: f64) -> f64 {
 
 fn find(step: &StepLogits, id: u32) -> Option<f32> {
     step.top.iter().find(|(other, _)| *other == id).map(|(_, logit)| *logit)
-}
-
-fn divergence(base: &StepLogits, head: &StepLogits) -> f64 {
-    let (mut rest_before, mut rest_now, mut sum) = (1.0, 1.0, 0.0);
-    for (id, logit) in &base.top {
-        let Some(other) = find(head, *id) else { continue };
-        let was = (f64::from(*logit) - base.log_sum_exp).exp();
-        let is = (f64::from(other) - head.log_sum_exp).exp();
-        sum += term(was, is);
-        (rest_before, rest_now) = (rest_before - was, rest_now - is);
-    }
-    // What is left of a small vocabulary is rounding alone.
-    let rest = |rest: f64| if rest < 1e-9 { 0.0 } else { rest };
-    (sum + term(rest(rest_before), rest(rest_now))).max(0.0)
-}
-
-/// A probability of nothing counts as the smallest there is, so that the sum stays a number.
-fn term(was: f64, is: f64) -> f64 {
-    if was == 0.0 { 0.0 } else { was * (was / is.max(f64::MIN_POSITIVE)).ln() }
 }

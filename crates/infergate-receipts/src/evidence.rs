@@ -70,9 +70,6 @@ pub struct OutputEvidence {
     pub no_numbers: bool,
     /// Largest distance of a logit of head from the same logit of base; `null` where the engine gives no logits.
     pub max_abs_logit_delta: Option<f64>,
-    /// Kullback-Leibler divergence of head's next-token distribution from base's, nats, the largest over the positions
-    /// compared; `null` likewise.
-    pub kl_divergence: Option<f64>,
 }
 
 /// What a time is compared with.

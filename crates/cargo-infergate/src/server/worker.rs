@@ -153,7 +153,6 @@ impl Measured for Worker {
             limit_field: "max_tokens",
             ignore_eos,
             min_tokens: ignore_eos,
-            usage: true,
             ..Wanted::default()
         };
         let client = Client::new(vec![Endpoint::over_network(&url, Http::One, None, wanted, limits)?])?;

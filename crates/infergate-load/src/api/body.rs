@@ -78,8 +78,6 @@ pub struct Wanted {
     pub ignore_eos: bool,
     /// Send `min_tokens`, an extension of some servers, with the number of output tokens.
     pub min_tokens: bool,
-    /// Ask chat and completions for the count of tokens in a last chunk; the others send it unasked.
-    pub usage: bool,
     /// Merged into the request: null removes a key, an object is merged into the one that is there.
     pub extra: Map<String, Value>,
 }
@@ -112,7 +110,8 @@ impl Wanted {
         };
         set(field, value);
         set(limit_field, output_tokens.into());
-        if self.usage && matches!(self.api, Api::Chat | Api::Completions) {
+        // Others count tokens unasked.
+        if matches!(self.api, Api::Chat | Api::Completions) {
             set("stream_options", json!({ "include_usage": true }));
         }
         if self.ignore_eos {

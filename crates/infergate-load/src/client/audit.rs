@@ -39,7 +39,6 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
         api: Api::Completions,
         model: "audit".into(),
         limit_field: "max_tokens",
-        usage: true,
         ..Wanted::default()
     };
     let endpoint = Endpoint::over_network(&url, Http::One, None, wanted, Limits::default())?;

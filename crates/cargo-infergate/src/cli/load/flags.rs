@@ -112,10 +112,7 @@ pub struct Target {
     /// Send min_tokens, an extension, with the number of output tokens
     #[arg(long)]
     pub min_tokens: bool,
-    /// Do not ask for token counts: some servers refuse stream_options
-    #[arg(long)]
-    pub no_usage: bool,
-    /// JSON object that is merged into each request: '{"temperature":1}'; null removes a key
+    /// JSON object that is merged into each request: '{"temperature":1}'; null removes a key: '{"stream_options":null}'
     #[arg(long, value_name = "JSON", value_parser = object)]
     pub extra_body: Option<Map<String, Value>>,
     /// Header that is sent with each request; its value is in no file

@@ -102,7 +102,6 @@ fn endpoint(options: &Load, of: (&Named, &[Named])) -> Result<(Endpoint, TargetR
         limit_field: flags.limit_field,
         ignore_eos: flags.ignore_eos,
         min_tokens: flags.min_tokens,
-        usage: !flags.no_usage,
         extra: flags.extra_body.clone().unwrap_or_default(),
     };
     let limits = Limits { connect: flags.connect_timeout, request: flags.timeout, attempts: flags.attempts };

@@ -160,7 +160,6 @@ pub fn wanted() -> Wanted {
         limit_field: "max_tokens",
         ignore_eos: false,
         min_tokens: false,
-        usage: true,
     }
 }
 
