@@ -12,7 +12,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::api::body::Api;
-use crate::api::failures::is_failure;
+use crate::api::failures::{is_empty, is_failure};
 
 /// One event. Its JSON is that of chat and of completions; events of other APIs are translated. Other fields are passed over.
 #[derive(Debug, Default, Deserialize)]
@@ -23,13 +23,16 @@ pub struct Chunk<'a> {
     /// Token counts so far, or of all.
     pub usage: Option<Usage>,
     /// The server failed after it had answered 200.
-    error: Option<IgnoredAny>,
+    error: Value,
     /// `error` where the whole event is one.
     #[serde(borrow)]
     object: Text<'a>,
     /// Nothing follows it.
     #[serde(skip)]
     pub is_last: bool,
+    /// What it holds came before, in other events, unless nothing came.
+    #[serde(skip)]
+    pub is_repeat: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -156,7 +159,7 @@ impl<'a> Chunk<'a> {
             chunk.usage = usage_in(&serde_json::from_slice(json)?).map(Usage::deserialize).transpose()?;
         }
         if chunk.choices.as_ref().is_none_or(Vec::is_empty) && is_failure(&serde_json::from_slice(json)?) {
-            chunk.error = Some(IgnoredAny);
+            chunk.error = true.into();
         }
         Ok(chunk)
     }
@@ -168,7 +171,7 @@ impl<'a> Chunk<'a> {
 
     /// The server failed after it had answered 200.
     pub fn is_error(&self) -> bool {
-        self.error.is_some() || self.object.answer == "error"
+        !is_empty(&self.error) || self.object.answer == "error"
     }
 
     /// Why it ended, if this event says so.
@@ -187,9 +190,35 @@ fn usage_in(value: &Value) -> Option<&Value> {
     })
 }
 
+/// An event that can be read, of one that cannot: without halves of characters, and with counts that are numbers.
+pub fn mended(json: &[u8]) -> Vec<u8> {
+    let text = without_lone_halves(json);
+    let Ok(mut event) = serde_json::from_slice(&text) else { return text };
+    mend_counts(&mut event);
+    event.to_string().into_bytes()
+}
+
+/// Some servers write counts of tokens as texts, or with a fraction of zero. A negative one is none.
+fn mend_counts(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let number = value.as_f64().or_else(|| value.as_str()?.parse().ok());
+                match number.filter(|_| name.ends_with("_tokens")) {
+                    Some(number) if number < 0.0 => *value = Value::Null,
+                    Some(number) if number.fract() == 0.0 => *value = (number as u64).into(),
+                    _ => mend_counts(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(mend_counts),
+        _ => {}
+    }
+}
+
 /// JSON in which escapes of half a character (`\ud83d`) without its other half are escapes of U+FFFD, as a text would show them: a server
 /// that counts in UTF-16 can end a piece within a character.
-pub fn without_lone_halves(json: &[u8]) -> Vec<u8> {
+fn without_lone_halves(json: &[u8]) -> Vec<u8> {
     /// The code that an escape of four digits at `at` says.
     fn code(json: &[u8], at: usize) -> Option<u16> {
         let digits = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
@@ -237,7 +266,7 @@ enum Field {
     #[serde(alias = "content", alias = "refusal", alias = "tool_calls", alias = "function", alias = "function_call")]
     #[serde(alias = "arguments", alias = "partial_json", alias = "audio", alias = "transcript")]
     Text,
-    #[serde(alias = "reasoning", alias = "reasoning_content", alias = "summary")]
+    #[serde(alias = "reasoning", alias = "reasoning_content", alias = "reasoning_text", alias = "summary")]
     Thinking,
     Name,
     Role,
@@ -347,11 +376,13 @@ impl<'de> Visitor<'de> for TextVisitor {
 }
 
 /// How the names of reasons begin by which an answer is whole.
-const WHOLE: [&str; 9] = ["stop", "end", "eos", "complete", "done", "tool", "function", "model_length", "max"];
+const WHOLE: [&str; 10] = ["stop", "end", "eos", "complete", "done", "tool", "function", "pause", "model_", "max"];
 
 /// An empty one, which some servers send with every piece, is none.
 fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Reason>, D::Error> {
-    let reason = Text::deserialize(deserializer)?.answer.to_lowercase();
+    let reason = Value::deserialize(deserializer)?;
+    let name = reason.as_str().or_else(|| reason.get("type")?.as_str());
+    let reason = name.unwrap_or_default().to_lowercase();
     Ok(match &*reason {
         "" | "null" | "none" => None,
         "length" | "limit" | "token_limit" | "max_tokens" | "max_output_tokens" => Some(Reason::Length),

@@ -1,7 +1,7 @@
 //! The event-stream parser: from bytes, split anywhere, to whole events.
 //!
 //! Lines end in LF, CR LF or CR; an empty line ends an event; `data:` may have a space behind it, and several lines of it are one text
-//! with line ends between; a line that begins with a brace is an event of its own; comments, ids and unknown fields are passed over.
+//! with line ends between; a line that is an object is an event of its own; comments, ids and unknown fields are passed over.
 //! Bytes are not text yet: an event may be split within a character.
 
 use infergate_core::load::{Failure, FailureClass};
@@ -100,7 +100,7 @@ impl Events {
             return self.end_event(found);
         }
         // Some servers send errors without a field's name.
-        if line.starts_with(b"{") {
+        if line.starts_with(b"{") && line.ends_with(b"}") {
             self.end_event(found)?;
             return found(Event { data: line, is_error: false });
         }

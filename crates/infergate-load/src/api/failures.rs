@@ -32,10 +32,23 @@ pub fn of_status(status: u16) -> Option<Failure> {
     Some(Failure { class, status: Some(status), detail: format!("status {status}: {what}") })
 }
 
-/// Whether an event without output says by its code alone that the server failed, as those of MiniMax and Spark do.
+/// Whether an event without output says that the server failed: by a field whose name begins with `error`, or by a code.
 pub fn is_failure(event: &Value) -> bool {
+    let errors = event.as_object().into_iter().flatten().filter(|(name, _)| name.starts_with("error"));
     let codes = ["/code", "/base_resp/status_code"].iter().filter_map(|at| event.pointer(at)?.as_i64());
-    codes.into_iter().any(|code| !matches!(code, 0 | 200))
+    errors.into_iter().any(|(_, value)| !is_empty(value)) || codes.into_iter().any(|code| !matches!(code, 0 | 200))
+}
+
+/// Whether a value says nothing.
+pub fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(is_true) => !is_true,
+        Value::Number(number) => number.as_i64() == Some(0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+    }
 }
 
 /// What an error says: the status in it, from 400 to 599, and the server's words, which no file may hold: they can repeat the prompt.
@@ -44,7 +57,7 @@ pub fn error_of(text: &[u8]) -> (Option<u16>, String) {
     let status: Option<u16> =
         ["/error/code", "/code"].iter().find_map(|at| json.pointer(at)?.as_u64()?.try_into().ok());
     let places =
-        ["/error/message", "/message", "/response/error/message", "/error", "/detail", "/base_resp/status_msg"];
+        ["/error/message", "/message", "/response/error/message", "/error", "/detail", "/error_message", "/base_resp/status_msg"];
     let words = places.iter().find_map(|at| json.pointer(at)?.as_str());
     let words = words.map_or_else(|| String::from_utf8_lossy(text).into_owned(), str::to_owned);
     (status.filter(|status| (400..600).contains(status)), words)

@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
 
 use crate::api::body::Api;
-use crate::api::chunk::{Chunk, Reason, Usage, without_lone_halves};
+use crate::api::chunk::{Chunk, Reason, Usage, mended};
 use crate::api::events::{Event, Events};
 use crate::api::failures::{error_of, failure};
 
@@ -205,12 +205,12 @@ impl Completion {
             self.done = true;
             return Ok(());
         }
-        let mended;
+        let sound;
         let chunk = match Chunk::read(self.api, data) {
             Ok(chunk) => Ok(chunk),
             Err(_) => {
-                mended = without_lone_halves(data);
-                Chunk::read(self.api, &mended)
+                sound = mended(data);
+                Chunk::read(self.api, &sound)
             }
         };
         let Ok(chunk) = chunk else {
@@ -227,7 +227,8 @@ impl Completion {
             return Err(self.server_error(data));
         }
         let (mut is_output, mut is_answer) = (false, false);
-        for piece in chunk.pieces() {
+        let is_new = !chunk.is_repeat || record.chunk_ns.is_empty();
+        for piece in chunk.pieces().filter(|_| is_new) {
             self.hash.update(piece.text.as_bytes());
             *record.text_bytes.get_or_insert_default() += piece.text.len() as u64;
             is_answer |= !piece.is_reasoning;
@@ -253,7 +254,7 @@ impl Completion {
             record.output_tokens = None;
         }
         if let Some(usage) = chunk.usage {
-            record.input_tokens = usage.input_tokens().or(record.input_tokens);
+            record.input_tokens = usage.input_tokens().filter(|tokens| *tokens > 0).or(record.input_tokens);
             record.cached_tokens = usage.cached_tokens().or(record.cached_tokens);
             record.output_tokens = counted.filter(|tokens| *tokens > 0).or(record.output_tokens).or(counted);
             self.reasoning_tokens = usage.reasoning_tokens().or(self.reasoning_tokens);

@@ -55,6 +55,7 @@ fn every_kind_of_output_is_one() {
     for delta in [
         "{\"content\":\"a\"}",
         "{\"reasoning_content\":\"a\"}",
+        "{\"content\":null,\"reasoning_text\":\"a\"}",
         "{\"reasoning\":\"a\",\"content\":null}",
         "{\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}",
         "{\"content\":null,\"refusal\":\"a\"}",
@@ -113,6 +114,7 @@ fn words_in_place_of_an_event_are_an_error_of_the_server() {
         ("error: {\"code\":500,\"message\":\"SECRET\"}\n\n", FailureClass::Status5xx),
         ("error: {\"message\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
         ("data: {\"object\":\"error\",\"message\":\"SECRET\",\"code\":400}\n\n", FailureClass::Status4xx),
+        ("data: {\"choices\":null,\"error_type\":\"a\",\"error_message\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
         ("data: {\"code\":10013,\"message\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
         (
             "data: {\"choices\":null,\"base_resp\":{\"status_code\":1002,\"status_msg\":\"SECRET\"}}\n\n",
@@ -122,7 +124,7 @@ fn words_in_place_of_an_event_are_an_error_of_the_server() {
     ] {
         assert_eq!(whole(&(piece.clone() + event + DONE)).1, Err(class), "{event}");
     }
-    let sound = "data: {\"code\":0,\"message\":\"Success\",\"base_resp\":{\"status_code\":0}}\n\n";
+    let sound = "data: {\"error\":\"\",\"error_code\":0,\"code\":0,\"message\":\"Success\",\"base_resp\":{\"status_code\":0}}\n\n";
     assert_eq!(whole(&(piece + sound + DONE)).1, Ok(()), "a code of success");
 }
 
@@ -226,6 +228,14 @@ fn events_of_other_apis_are_read_alike() {
 }
 
 #[test]
+fn a_text_that_comes_only_whole_is_a_piece() {
+    let whole = "data: {\"type\":\"response.output_text.done\",\"text\":\"a b\"}\n\n";
+    let last = "data: {\"type\":\"response.completed\",\"response\":{}}\n\n";
+    let (record, outcome) = reading(Api::Responses, &[whole.as_bytes(), whole.as_bytes(), last.as_bytes()]);
+    assert_eq!((&record.chunk_ns[..], record.text_bytes, outcome), (&[1_000][..], Some(3), Ok(())));
+}
+
+#[test]
 fn errors_of_other_apis_are_failures_with_the_servers_words() {
     let completed = "data: {\"type\":\"response.completed\",\"response\":{}}\n\n";
     for (api, event, class) in [
@@ -274,7 +284,12 @@ fn a_count_that_cannot_be_the_answers_is_none() {
     let (record, outcome) = whole(&(piece.clone() + &counted(0, "[]") + DONE));
     assert_eq!((record.input_tokens, record.output_tokens, record.tokens(), outcome), (Some(7), None, 1, Ok(())));
     let (record, _) = whole(&(piece.clone() + &counted(3, "[]") + &counted(0, "[]") + DONE));
-    assert_eq!(record.output_tokens, Some(3), "nor is one behind");
+    assert_eq!((record.input_tokens, record.output_tokens), (Some(7), Some(3)), "nor is one behind");
+    for (count, tokens) in [("-35", None), ("3.0", Some(3)), ("\"3\"", Some(3))] {
+        let usage = format!("data: {{\"choices\":[],\"usage\":{{\"completion_tokens\":{count}}}}}\n\n");
+        let (record, outcome) = whole(&(piece.clone() + &usage + DONE));
+        assert_eq!((record.output_tokens, outcome), (tokens, Ok(())), "{count}");
+    }
     let first = counted(1, "[{\"delta\":{\"content\":\"a\"}}]");
     let (record, outcome) = whole(&(first + &piece + &piece + DONE));
     assert_eq!((record.output_tokens, record.tokens(), outcome), (None, 3, Ok(())), "it counted the first piece");
@@ -343,7 +358,7 @@ fn an_answer_has_an_end() {
         let none = reason.replace("length", none);
         assert_eq!(whole(&(piece.clone() + &none)).1, Err(FailureClass::CutStream), "an empty one is none");
     }
-    for whole_answer in ["stop", "eos_token", "end_turn", "tool_calls", "COMPLETE", "MAX_TOKENS"] {
+    for whole_answer in ["stop", "eos_token", "end_turn", "pause_turn", "tool_calls", "COMPLETE", "MAX_TOKENS"] {
         assert_eq!(whole(&(piece.clone() + &reason.replace("length", whole_answer))).1, Ok(()), "{whole_answer}");
     }
     for cut in ["abort", "insufficient_system_resource", "content_filter"] {

@@ -1,7 +1,6 @@
 //! Events of Anthropic's Messages.
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use super::{Choice, Chunk, End, Text};
 
@@ -30,7 +29,7 @@ pub fn read(json: &[u8]) -> serde_json::Result<Chunk<'_>> {
             Chunk::from(Choice { finish_reason, ..Choice::default() })
         }
         Event::MessageStop => Chunk { is_last: true, ..Chunk::default() },
-        Event::Error => Chunk { error: Some(IgnoredAny), ..Chunk::default() },
+        Event::Error => Chunk { error: true.into(), ..Chunk::default() },
         Event::Other => Chunk::default(),
     })
 }

@@ -1,7 +1,7 @@
 //! Events of OpenAI's Responses.
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::{Choice, Chunk, End, Field, Reason, Text};
 
@@ -11,6 +11,9 @@ struct Event<'a> {
     kind: Text<'a>,
     #[serde(borrow, default)]
     delta: Text<'a>,
+    /// All of a text, when it is whole.
+    #[serde(borrow, default, alias = "arguments", alias = "refusal")]
+    text: Text<'a>,
     #[serde(default)]
     response: Response,
 }
@@ -18,18 +21,19 @@ struct Event<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Response {
-    error: Option<IgnoredAny>,
+    error: Value,
     incomplete_details: Option<End>,
 }
 
 /// Reads one event.
 pub fn read(json: &[u8]) -> serde_json::Result<Chunk<'_>> {
-    let Event { kind, delta, response } = serde_json::from_slice(json)?;
+    let Event { kind, delta, text, response } = serde_json::from_slice(json)?;
     let Response { error, incomplete_details } = response;
     let is_last = matches!(&*kind.answer, "response.completed" | "response.incomplete");
     let finish_reason = incomplete_details.and_then(|end| end.reason).or(is_last.then_some(Reason::Stop));
     let mut choice = Choice { finish_reason, ..Choice::default() };
-    let is_reasoning = kind.answer.contains("reasoning");
-    choice.delta.add_field(if is_reasoning { Field::Thinking } else { Field::Text }, delta);
-    Ok(Chunk { error, object: kind, is_last, ..Chunk::from(choice) })
+    let field = if kind.answer.contains("reasoning") { Field::Thinking } else { Field::Text };
+    let is_repeat = kind.answer.ends_with(".done");
+    choice.delta.add_field(field, if is_repeat { text } else { delta });
+    Ok(Chunk { error, object: kind, is_last, is_repeat, ..Chunk::from(choice) })
 }
