@@ -26,7 +26,6 @@ use crate::config::ServerConfig;
 use infergate_load::api::body::Wanted;
 use infergate_load::client::endpoint::Client;
 use infergate_load::client::request::{Endpoint, Limits};
-use infergate_load::client::stream::Http;
 use infergate_load::client::url::Url;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LevelPlan, Prompts, Turn};
@@ -155,7 +154,7 @@ impl Measured for Worker {
             min_tokens: ignore_eos,
             ..Wanted::default()
         };
-        let client = Client::new(vec![Endpoint::over_network(&url, Http::One, None, wanted, limits)?])?;
+        let client = Client::new(vec![Endpoint::over_network(&url, None, wanted, limits)?])?;
         self.loaded = Some(Loading { client, server, seed: request.seed, outputs: BTreeMap::new(), skipped: 0 });
         let engine = EngineInfo {
             name: "server".into(),

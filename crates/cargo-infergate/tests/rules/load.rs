@@ -7,7 +7,6 @@ mod coverage;
 mod dialects;
 mod events;
 mod faults;
-mod http2;
 #[cfg(target_os = "linux")]
 mod kernel_time;
 mod merge;

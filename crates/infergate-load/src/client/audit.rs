@@ -14,7 +14,6 @@ use crate::client::cpu::shared_clock_ns;
 use crate::client::endpoint::Client;
 use crate::client::request::{Endpoint, Limits};
 use crate::client::script_server::{COMMAND, Log, Script};
-use crate::client::stream::Http;
 use crate::client::url::Url;
 use crate::plan::shard::Shard;
 use crate::plan::{LevelPlan, Prompts};
@@ -41,7 +40,7 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
         limit_field: "max_tokens",
         ..Wanted::default()
     };
-    let endpoint = Endpoint::over_network(&url, Http::One, None, wanted, Limits::default())?;
+    let endpoint = Endpoint::over_network(&url, None, wanted, Limits::default())?;
     let client = Client::new(vec![endpoint])?;
     // Both clocks at once: what lies between the two calls is far below a microsecond.
     let offset_ns = shared_clock_ns() as i64 - client.now_ns() as i64;

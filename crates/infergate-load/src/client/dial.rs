@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use crate::api::failures::of_connect;
 use crate::client::kernel_time::{ReceiveDelays, timed};
-use crate::client::stream::{Http, Stream};
+use crate::client::stream::Stream;
 #[cfg(feature = "tls")]
 use crate::client::tls::Tls;
 use crate::client::url::Url;
@@ -38,8 +38,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// To the server of `url`, whose TLS is asked for `http`.
-    pub fn new(url: &Url, http: Http) -> Result<Self> {
+    /// To the server of `url`.
+    pub fn new(url: &Url) -> Result<Self> {
         let place = format!("{}:{}", url.host, url.port);
         let addresses: Vec<_> = (&*url.host, url.port)
             .to_socket_addrs()
@@ -51,13 +51,11 @@ impl Network {
             !url.is_tls,
             "{place}: this build has no TLS; install cargo-infergate, or build it with --features tls"
         );
-        #[cfg(not(feature = "tls"))]
-        let _ = http;
         Ok(Self {
             addresses,
             delays: ReceiveDelays::default(),
             #[cfg(feature = "tls")]
-            tls: if url.is_tls { Some(Tls::new(&url.host, http)?) } else { None },
+            tls: if url.is_tls { Some(Tls::new(&url.host)?) } else { None },
         })
     }
 

@@ -25,7 +25,6 @@ use crate::api::text::{AnswerText, Texts};
 use crate::client::connection::{Connection, of_http};
 use crate::client::dial::{Dial, Network};
 use crate::client::stamped::{ReadTimes, RunClock};
-use crate::client::stream::Http;
 use crate::client::url::Url;
 use crate::target::live::Live;
 
@@ -68,7 +67,6 @@ pub struct Endpoint {
     pub dial: Box<dyn Dial>,
     path: Uri,
     headers: HeaderMap,
-    http: Http,
     /// What every request says.
     pub wanted: Wanted,
     limits: Limits,
@@ -100,7 +98,6 @@ impl Endpoint {
     /// The server behind `dial`; requests go to `url`. `key` is sent in a header, and is never seen again.
     pub fn new(
         dial: Box<dyn Dial>,
-        http: Http,
         url: &Url,
         key: Option<&str>,
         wanted: Wanted,
@@ -109,9 +106,7 @@ impl Endpoint {
         let mut headers = HeaderMap::new();
         let host =
             HeaderValue::from_str(&url.authority()).ok().context("--target: this host cannot be named in a request")?;
-        if http == Http::One {
-            headers.insert(HOST, host);
-        }
+        headers.insert(HOST, host);
         for (name, value) in [
             (CONTENT_TYPE, "application/json"),
             (ACCEPT, "text/event-stream"),
@@ -130,17 +125,11 @@ impl Endpoint {
                 secret(&value).context("the API key holds characters that no request can carry; check its source")?;
             headers.insert(name, value);
         }
-        // HTTP/2 says scheme and host with each path.
-        let path = match http {
-            Http::One => url.path.clone(),
-            Http::Two => url.origin() + &url.path,
-        };
-        let path = path.parse().ok().context("--target: this path cannot be sent")?;
+        let path = url.path.parse().ok().context("--target: this path cannot be sent")?;
         Ok(Self {
             dial,
             path,
             headers,
-            http,
             wanted,
             limits,
             answered: Cell::default(),
@@ -152,12 +141,11 @@ impl Endpoint {
     /// As [`new`](Self::new), over the network.
     pub fn over_network(
         url: &Url,
-        http: Http,
         key: Option<&str>,
         wanted: Wanted,
         limits: Limits,
     ) -> anyhow::Result<Self> {
-        Self::new(Box::new(Network::new(url, http)?), http, url, key, wanted, limits)
+        Self::new(Box::new(Network::new(url)?), url, key, wanted, limits)
     }
 
     /// Sends this header, too: `NAME: VALUE`.
@@ -260,7 +248,7 @@ impl Endpoint {
             let is_stale = reused && open.times.first_ns.get().is_none() && sent.elapsed() < STALE;
             if is_stale { Miss::Stale(failure) } else { Miss::Final(failure) }
         })?;
-        record.first_byte_ns = open.first_byte_ns();
+        record.first_byte_ns = open.times.first_ns.get();
         if let Some(failed) = of_status(response.status().as_u16()) {
             let may_again = matches!(failed.class, FailureClass::Status429 | FailureClass::Status5xx);
             // Where it is in seconds.
@@ -339,7 +327,7 @@ impl Endpoint {
     async fn connect(&self, clock: RunClock) -> Result<Connection, Failure> {
         let late = || failure(FailureClass::Connect, format!("no connection after {:?}", self.limits.connect));
         let stream = timeout(self.limits.connect, self.dial.dial()).await.map_err(|_| late())??;
-        Connection::over(stream, self.http, clock).await
+        Connection::over(stream, clock).await
     }
 }
 

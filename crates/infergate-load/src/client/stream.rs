@@ -54,23 +54,3 @@ impl<S: AsyncWrite + Unpin, F: Unpin> AsyncWrite for ReadBy<S, F> {
         Pin::new(&mut self.inner).poll_shutdown(context)
     }
 }
-
-/// The version of HTTP that is spoken. It is asked for, not found out: one run speaks one.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub enum Http {
-    /// HTTP/1.1.
-    #[default]
-    One,
-    /// HTTP/2, a connection a user as well, so that users share no flow control. Without TLS it is spoken from the first byte.
-    Two,
-}
-
-impl Http {
-    /// Its name in receipts.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::One => "HTTP/1.1",
-            Self::Two => "HTTP/2",
-        }
-    }
-}

@@ -10,7 +10,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::api::failures::failure;
-use crate::client::stream::{Http, Stream};
+use crate::client::stream::Stream;
 
 /// What a connection to one host needs.
 pub struct Tls {
@@ -19,16 +19,15 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// For `host`, asked to speak `http`.
-    pub fn new(host: &str, http: Http) -> Result<Self> {
+    /// For `host`.
+    pub fn new(host: &str) -> Result<Self> {
         let mut roots = RootCertStore::empty();
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .context("TLS cannot be set up")?;
         let mut config = config.with_root_certificates(roots).with_no_client_auth();
-        let alpn: &[u8] = if http == Http::One { b"http/1.1" } else { b"h2" };
-        config.alpn_protocols = vec![alpn.to_vec()];
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let name = ServerName::try_from(host.to_owned());
         let host = name.with_context(|| format!("{host}: no certificate can name this host"))?;
         Ok(Self { connector: TlsConnector::from(Arc::new(config)), host })

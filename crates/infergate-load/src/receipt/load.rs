@@ -107,8 +107,6 @@ pub enum TargetRecord {
         api: String,
         /// The model's name at the server.
         model: String,
-        /// `HTTP/1.1`.
-        http: String,
         /// Extensions that were sent with each request: `ignore_eos`, `min_tokens`.
         #[serde(default)]
         extensions: Vec<String>,

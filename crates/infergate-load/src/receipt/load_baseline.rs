@@ -201,7 +201,7 @@ pub fn conditions(receipt: &LoadReceipt) -> BTreeMap<String, String> {
     for target in &receipt.targets {
         let mut is = |what: &str, value: String| drop(conditions.insert(of_target(target, what), value));
         match target {
-            TargetRecord::Endpoint { http, .. } => is("version of HTTP", http.clone()),
+            TargetRecord::Endpoint { .. } => {}
             TargetRecord::Local { engine, build, threads, .. } => {
                 is("engine version", engine.version.clone());
                 is("weights", text(&engine.weights_sha256));

@@ -11,7 +11,6 @@ use crate::cli::machine_lock::Wait;
 use crate::config::{self, JUDGING, duration, one_of, up_to, within};
 use infergate_core::load::Spacing;
 use infergate_load::api::body::Api;
-use infergate_load::client::stream::Http;
 use infergate_load::plan::shard::Shard;
 use serde_json::{Map, Value};
 
@@ -88,9 +87,6 @@ pub struct Target {
     /// Which API is asked: OpenAI's chat, completions, responses or embeddings, or Anthropic's messages
     #[arg(long, value_name = "api", default_value = "chat", value_parser = one_of(Api::ALL))]
     pub api: Api,
-    /// Version of HTTP; 2 without TLS is spoken from the first byte
-    #[arg(long, value_name = "http", default_value = "1", value_parser = one_of([("1", Http::One), ("2", Http::Two)]))]
-    pub http: Http,
     /// Environment variable that holds the API key, of the target NAME where there are several
     #[arg(long, value_name = "[NAME=]VARIABLE")]
     pub api_key_env: Vec<String>,

@@ -89,7 +89,7 @@ fn endpoint(options: &Load, of: (&Named, &[Named])) -> Result<(Endpoint, TargetR
     let price = value_for("price", &flags.price, of, false)?
         .map(|text| text.parse::<Price>().with_context(|| format!("--price {text}")))
         .transpose()?;
-    let (api, http) = (flags.api, flags.http);
+    let api = flags.api;
     let url = Url::parse(&target.url, api).context("--target")?;
     ensure!(
         key.is_none() || !url.is_read_on_the_way() || flags.key_over_http,
@@ -116,12 +116,11 @@ fn endpoint(options: &Load, of: (&Named, &[Named])) -> Result<(Endpoint, TargetR
         url: url.shown(),
         api: api.name().into(),
         model: model.to_owned(),
-        http: http.name().into(),
         extensions: extensions.chain(wanted.extra.keys().cloned()).chain(headers).collect(),
         shared_prefix_tokens: options.prompts.shared_prefix,
         price,
     };
-    let mut endpoint = Endpoint::over_network(&url, http, key.as_deref(), wanted, limits)?;
+    let mut endpoint = Endpoint::over_network(&url, key.as_deref(), wanted, limits)?;
     flags.header.iter().try_for_each(|header| endpoint.add_header(header))?;
     Ok((endpoint, record))
 }

@@ -7,7 +7,6 @@ use infergate_load::api::body::{Api, Wanted};
 use infergate_load::client::connection::Connection;
 use infergate_load::client::request::{Endpoint, Limits};
 use infergate_load::client::stamped::RunClock;
-use infergate_load::client::stream::Http;
 use infergate_load::client::url::Url;
 use infergate_load::target::live::Live;
 
@@ -236,7 +235,7 @@ fn other_apis_have_their_own_paths_headers_and_fields() {
         in_made_up_time(async {
             let (dial, url) = (Box::new(script.clone()), Url::parse("http://server", api).expect("a URL"));
             let wanted = Wanted { api, ..wanted() };
-            let endpoint = Endpoint::new(dial, Http::One, &url, Some("SECRET"), wanted, Limits::default());
+            let endpoint = Endpoint::new(dial, &url, Some("SECRET"), wanted, Limits::default());
             let endpoint = endpoint.expect("an endpoint");
             let (body, mut record) = (endpoint.wanted.body("1", 4), RequestRecord::default());
             let run = (RunClock::start(), &Live::default());

@@ -10,7 +10,6 @@ use infergate_load::api::body::Api;
 use infergate_load::client::dial::Network;
 use infergate_load::client::endpoint::Client;
 use infergate_load::client::request::{Endpoint, Limits};
-use infergate_load::client::stream::Http;
 use infergate_load::client::url::Url;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LevelPlan, Prompts};
@@ -61,8 +60,8 @@ pub fn answer(tokens: usize) -> String {
 /// `count` requests of 4 tokens by `users` users.
 fn load(url: &str, users: u32, count: u64, limits: Limits) -> Vec<RequestRecord> {
     let url = Url::parse(url, Api::Completions).expect("a URL");
-    let dial = Box::new(Network::new(&url, Http::One).expect("an address"));
-    let endpoint = Endpoint::new(dial, Http::One, &url, None, wanted(), limits).expect("an endpoint");
+    let dial = Box::new(Network::new(&url).expect("an address"));
+    let endpoint = Endpoint::new(dial, &url, None, wanted(), limits).expect("an endpoint");
     let plan = LevelPlan {
         scenario: 0,
         shape: Scenario::plain("plain", 8, 4),

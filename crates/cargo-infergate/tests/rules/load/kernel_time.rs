@@ -2,7 +2,6 @@
 
 use infergate_load::api::body::Api;
 use infergate_load::client::dial::{Dial as _, Network};
-use infergate_load::client::stream::Http;
 use infergate_load::client::url::Url;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -12,7 +11,7 @@ async fn every_read_has_the_time_of_its_receipt() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let url = Url::parse(&format!("http://127.0.0.1:{port}"), Api::Completions).expect("a URL");
-    let network = Network::new(&url, Http::One).expect("a network");
+    let network = Network::new(&url).expect("a network");
     let mut stream = network.dial().await.expect("a connection");
     let (mut server, _) = listener.accept().await.expect("a client");
     let delays = network.receive_delays().expect("a system");

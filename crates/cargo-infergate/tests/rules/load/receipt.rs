@@ -27,7 +27,6 @@ pub fn sound() -> LoadReceipt {
             url: "http://127.0.0.1:8000/v1/chat/completions".into(),
             api: "chat".into(),
             model: "m".into(),
-            http: "HTTP/1.1".into(),
             extensions: vec!["ignore_eos".into()],
             shared_prefix_tokens: 0,
             price: None,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use infergate_load::api::body::{Api, Wanted};
 use infergate_load::client::dial::{Dial, Dialling};
 use infergate_load::client::request::{Endpoint, Limits};
-use infergate_load::client::stream::{Http, Stream};
+use infergate_load::client::stream::Stream;
 use infergate_load::client::url::Url;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::{LocalSet, spawn_local};
@@ -166,7 +166,7 @@ pub fn wanted() -> Wanted {
 pub fn endpoint(script: &Script, limits: Limits) -> Endpoint {
     let dial = Box::new(script.clone());
     let url = Url::parse("http://server", Api::Completions).expect("a URL");
-    Endpoint::new(dial, Http::One, &url, Some("SECRET"), wanted(), limits).expect("an endpoint")
+    Endpoint::new(dial, &url, Some("SECRET"), wanted(), limits).expect("an endpoint")
 }
 
 /// Runs `work` in made-up time, which jumps to the next thing that happens.

@@ -276,12 +276,11 @@ fn each_of_several_targets_is_judged() {
         let mut receipt = run(day, 100);
         receipt.targets = ["A", "B"]
             .map(|name| match &receipt.targets[0] {
-                TargetRecord::Endpoint { url, api, model, http, .. } => TargetRecord::Endpoint {
+                TargetRecord::Endpoint { url, api, model, .. } => TargetRecord::Endpoint {
                     name: name.into(),
                     url: url.clone(),
                     api: api.clone(),
                     model: model.clone(),
-                    http: http.clone(),
                     extensions: Vec::new(),
                     shared_prefix_tokens: 0,
                     price: None,

@@ -24,7 +24,6 @@ pub fn run(day: u32, percent: u64) -> LoadReceipt {
             url: "http://secret.example:8000/v1/chat/completions".into(),
             api: "chat".into(),
             model: "small".into(),
-            http: "HTTP/1.1".into(),
             extensions: Vec::new(),
             shared_prefix_tokens: 0,
             price: None,

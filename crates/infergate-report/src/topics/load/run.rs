@@ -61,7 +61,7 @@ fn targets(view: &View<'_>) -> Table {
             }
         })
         .words("api", "API", |(_, target)| match target {
-            TargetRecord::Endpoint { api, http, .. } => Cell::foreign(&format!("{api}, {http}")),
+            TargetRecord::Endpoint { api, .. } => Cell::foreign(api),
             TargetRecord::Local { .. } => "none".into(),
         })
         .words("extensions", "extensions", |(_, target)| match target {

@@ -103,7 +103,6 @@ pub fn server(name: &str, price: Option<Price>) -> TargetRecord {
         url: "http://127.0.0.1:8000/v1/chat/completions".into(),
         api: "chat".into(),
         model: format!("model{name}"),
-        http: "HTTP/1.1".into(),
         extensions: vec!["ignore_eos".into()],
         shared_prefix_tokens: 0,
         price,
