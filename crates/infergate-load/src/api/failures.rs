@@ -56,8 +56,15 @@ pub fn error_of(text: &[u8]) -> (Option<u16>, String) {
     let json: Value = serde_json::from_slice(text).unwrap_or_default();
     let status: Option<u16> =
         ["/error/code", "/code"].iter().find_map(|at| json.pointer(at)?.as_u64()?.try_into().ok());
-    let places =
-        ["/error/message", "/message", "/response/error/message", "/error", "/detail", "/error_message", "/base_resp/status_msg"];
+    let places = [
+        "/error/message",
+        "/message",
+        "/response/error/message",
+        "/error",
+        "/detail",
+        "/error_message",
+        "/base_resp/status_msg",
+    ];
     let words = places.iter().find_map(|at| json.pointer(at)?.as_str());
     let words = words.map_or_else(|| String::from_utf8_lossy(text).into_owned(), str::to_owned);
     (status.filter(|status| (400..600).contains(status)), words)

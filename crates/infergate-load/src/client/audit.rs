@@ -34,12 +34,8 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
     let (script, requests) = script_for(arrivals);
     let server = Server::start(program, script)?;
     let url = Url::parse(&format!("http://127.0.0.1:{}", server.port), Api::Completions)?;
-    let wanted = Wanted {
-        api: Api::Completions,
-        model: "audit".into(),
-        limit_field: "max_tokens",
-        ..Wanted::default()
-    };
+    let wanted =
+        Wanted { api: Api::Completions, model: "audit".into(), limit_field: "max_tokens", ..Wanted::default() };
     let endpoint = Endpoint::over_network(&url, None, wanted, Limits::default())?;
     let client = Client::new(vec![endpoint])?;
     // Both clocks at once: what lies between the two calls is far below a microsecond.

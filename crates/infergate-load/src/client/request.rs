@@ -139,12 +139,7 @@ impl Endpoint {
     }
 
     /// As [`new`](Self::new), over the network.
-    pub fn over_network(
-        url: &Url,
-        key: Option<&str>,
-        wanted: Wanted,
-        limits: Limits,
-    ) -> anyhow::Result<Self> {
+    pub fn over_network(url: &Url, key: Option<&str>, wanted: Wanted, limits: Limits) -> anyhow::Result<Self> {
         Self::new(Box::new(Network::new(url)?), url, key, wanted, limits)
     }
 
