@@ -1,4 +1,4 @@
-//! What a connection is made of: bytes in both directions, and a version of HTTP.
+//! What a connection is made of: bytes in both directions.
 
 use std::io;
 use std::pin::Pin;
