@@ -42,8 +42,7 @@ pub fn put(files: &Path, folder: &Path, workspace: &Workspace) -> Result<()> {
     for package in &workspace.packages {
         edit(files, &package.manifest_path, |manifest| rename(manifest, package))?;
     }
-    lock_file::resolve(folder)
-        .context("criterion cannot be replaced by infergate's front, which needs Rust 1.85 or newer")
+    lock_file::resolve(folder).context("infergate (Rust 1.85 or newer) cannot take the place of criterion or divan")
 }
 
 /// Whether the benches of a package name CodSpeed's criterion and never criterion itself.
