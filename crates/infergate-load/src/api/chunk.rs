@@ -73,6 +73,7 @@ pub struct Usage {
 #[serde(default)]
 struct Details {
     cached_tokens: Option<u32>,
+    #[serde(alias = "thinking_tokens")]
     reasoning_tokens: Option<u32>,
 }
 

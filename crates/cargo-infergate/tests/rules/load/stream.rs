@@ -229,6 +229,9 @@ fn events_of_other_apis_are_read_alike() {
 
 #[test]
 fn a_text_that_comes_only_whole_is_a_piece() {
+    let name = "data: {\"type\":\"response.output_item.added\",\"item\":{\"type\":\"function_call\",\"name\":\"f\",\"arguments\":\"\"}}\n\n";
+    let (record, _) = reading(Api::Responses, &[name.as_bytes()]);
+    assert_eq!(record.text_bytes, Some(1), "so does the name of a tool");
     let whole = "data: {\"type\":\"response.output_text.done\",\"text\":\"a b\"}\n\n";
     let last = "data: {\"type\":\"response.completed\",\"response\":{}}\n\n";
     let (record, outcome) = reading(Api::Responses, &[whole.as_bytes(), whole.as_bytes(), last.as_bytes()]);

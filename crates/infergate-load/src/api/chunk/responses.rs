@@ -14,6 +14,9 @@ struct Event<'a> {
     /// All of a text, when it is whole.
     #[serde(borrow, default, alias = "arguments", alias = "refusal")]
     text: Text<'a>,
+    /// The name of a tool's call comes with it, before its arguments.
+    #[serde(borrow, default)]
+    item: Text<'a>,
     #[serde(default)]
     response: Response,
 }
@@ -27,13 +30,18 @@ struct Response {
 
 /// Reads one event.
 pub fn read(json: &[u8]) -> serde_json::Result<Chunk<'_>> {
-    let Event { kind, delta, text, response } = serde_json::from_slice(json)?;
+    let Event { kind, delta, text, item, response } = serde_json::from_slice(json)?;
     let Response { error, incomplete_details } = response;
     let is_last = matches!(&*kind.answer, "response.completed" | "response.incomplete");
     let finish_reason = incomplete_details.and_then(|end| end.reason).or(is_last.then_some(Reason::Stop));
     let mut choice = Choice { finish_reason, ..Choice::default() };
     let field = if kind.answer.contains("reasoning") { Field::Thinking } else { Field::Text };
     let is_repeat = kind.answer.ends_with(".done");
-    choice.delta.add_field(field, if is_repeat { text } else { delta });
+    let part = match &*kind.answer {
+        "response.output_item.added" => item,
+        _ if is_repeat => text,
+        _ => delta,
+    };
+    choice.delta.add_field(field, part);
     Ok(Chunk { error, object: kind, is_last, is_repeat, ..Chunk::from(choice) })
 }
