@@ -174,7 +174,7 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
         Reason::Broken { what } => what.strip_prefix(&format!("{}: ", row.subject)).unwrap_or(what).into(),
         Reason::CutShort => "the run was cut short: not judged".into(),
         Reason::NotTimed => "nothing was timed".into(),
-        Reason::OutputChanged => "the output changed, so its time is not judged".into(),
+        Reason::OutputChanged => "the output changed, so time is not judged".into(),
         Reason::Allowed => "allowed".into(),
         Reason::OtherPrompt => {
             "base and head had different prompts (text or tokenizer), so outputs cannot be compared".into()
@@ -283,8 +283,8 @@ fn remedy(remedy: &Remedy) -> &'static str {
     match remedy {
         Remedy::MeasureAgain => "measure again",
         Remedy::Bless => "bless a session",
-        Remedy::AllowOutputChange => "its time is not judged; if the change is intended, pass --allow-output-change",
-        Remedy::AcceptOutput => "its time is judged once this change is accepted",
+        Remedy::AllowOutputChange => "time is not judged; if the change is intended, pass --allow-output-change",
+        Remedy::AcceptOutput => "time is judged once this change is accepted",
         Remedy::MoreTime => "give more time",
         Remedy::MoreRuns => "if a cache is still filling, raise --memory-runs",
         Remedy::NameOtherCases => "name other cases",
