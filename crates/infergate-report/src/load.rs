@@ -36,7 +36,6 @@ pub fn feels(metric: Metric) -> Option<&'static Feels> {
             last: "waited for",
             bad: "",
         }),
-        // People read 200 to 300 words a minute.
         Metric::DecodeSpeed => Some(&Feels {
             steps: &[(4.0, "slower than reading"), (7.0, "as fast as reading")],
             last: "faster than reading",

@@ -48,7 +48,7 @@ fn queueing(view: &View<'_>) -> Option<String> {
         let output = grows(|point| point.summary.system_tokens_per_s)?;
         let wait = grows(|point| point.p50(Metric::Ttft))?;
         let is_queue = users > 1.0 && output - 1.0 < GROWTH * (users - 1.0) && wait > 1.0 + GROWTH;
-        let [few, more] = [few, more].map(|point| view.place_name(point));
+        let (few, more) = (view.place_name(few), more.arrivals.name());
         let [output, wait] = [output, wait].map(times);
         is_queue.then(|| {
             format!("Where only throughput counts, stop at {few}: {more} get {output} the output and {wait} the TTFT")

@@ -10,7 +10,9 @@ pub fn scenarios(view: &View<'_>) -> Option<Section> {
     let tokens = |count: u32| Cell::of(count, Unit::Tokens);
     let table = Rows::of("scenarios", "", &receipt.scenarios)
         .words("scenario", "scenario", |scenario| Cell::foreign(&scenario.name))
-        .numbers("input_tokens", "tokens in", |scenario| tokens(scenario.input_tokens))
+        .numbers("input_tokens", "tokens in", |scenario| {
+            if receipt.dataset_prompts.is_none() { tokens(scenario.input_tokens) } else { "the dataset's".into() }
+        })
         .numbers("output_tokens", "out", |scenario| tokens(scenario.output_tokens))
         .about("at most")
         .numbers("turns", "turns", |scenario| scenario.turns)

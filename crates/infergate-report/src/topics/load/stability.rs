@@ -8,7 +8,8 @@ use crate::load::{Metric, Point, View};
 use crate::model::{Cell, Finding, Rows, Section, Unit};
 use crate::units;
 
-const ABOUT: &str = "Each level's measured requests in four equal parts, by their starts.";
+const ABOUT: &str = "Each level's measured requests in four equal parts, by their starts. A figure is left out if a part has too few \
+                     for a median.";
 /// What is followed over the run.
 const FOLLOWED: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
 /// Parts of the requests that are compared with each other, as columns.
@@ -54,8 +55,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         rows = rows.numbers(quarter, quarter, |course| Cell::of(course.medians[at], Unit::of(course.metric)));
     }
     let table = rows
-        .numbers("change", "most / least", |course| Cell::of(course.change, Unit::Change))
-        .about("of the four, less one")
+        .numbers("change", "from least to most", |course| Cell::of(course.change, Unit::Change))
         .notable(|course| course.is_notable())
         .table();
     let section = Section::new("load_stability", "Stability over the run").with([ABOUT]).with([table.folding()]);

@@ -11,8 +11,8 @@ use crate::load::{Metric, Point, Rank, Series, View, median_cell, percentile_cel
 use crate::model::{Cell, Missing, Rows, Section, Tone, Unit};
 use crate::units;
 
-const ABOUT: &str = "Requests went to the targets in turn, in the same minutes. A median stands with its 95 % interval, if requests are enough. Targets on one \
-                     machine slow each other.";
+const ABOUT: &str = "Requests went to the targets in turn, in the same minutes. A median stands with its 95 % interval, if enough requests are independent. \
+                     Targets on one machine slow each other.";
 const ABOUT_SAME: &str = "Same answers: as the first target, to the letter, of the dataset's prompts that both answered at any load, with the exact 95 % \
                           interval. One model can answer differently by quantization, order of sums or special tokens.";
 /// The figure that decides for a use.

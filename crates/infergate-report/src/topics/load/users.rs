@@ -21,7 +21,8 @@ const FIGURES: [(Metric, &str); 5] = [
     (Metric::Ttft, "TTFT, time to first token: from the request's start to its first token."),
     (
         Metric::DecodeSpeed,
-        "Decode speed of a user: tokens a second once the first one is there (1 / TPOT, of the mean gap, so stalls count).",
+        "Decode speed of a user: tokens a second once the first one is there (1 / TPOT, of the mean gap, so stalls count). People read 200 to \
+         300 words a minute.",
     ),
     (Metric::OutputThroughput, "Output throughput of a request: its output tokens / E2E."),
 ];
@@ -33,7 +34,11 @@ const RANGES: [Metric; 2] = [Metric::DecodeSpeed, Metric::Ttft];
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
     let figures = if view.has_tokens() { &FIGURES[..] } else { &FIGURES[..1] };
-    let mut definitions: Vec<String> = figures.iter().map(|(_, about)| (*about).to_owned()).collect();
+    let define = |(metric, about): &(Metric, &str)| match feels(*metric) {
+        Some(feels) => format!("{about} Its P50 feels {}.", feels.about(Unit::of(*metric))),
+        None => (*about).to_owned(),
+    };
+    let mut definitions: Vec<String> = figures.iter().map(define).collect();
     definitions.extend(view.points.iter().any(|point| point.summary.failed() > 0).then(|| FAILED.to_owned()));
     let tables = figures.iter().map(|(metric, _)| table(view, *metric));
     let findings: Vec<Finding> = figures.iter().filter_map(|(metric, _)| finding(view, *metric)).collect();
@@ -70,7 +75,7 @@ fn table(view: &View<'_>, metric: Metric) -> Table {
             Cell::Number(p50, _) => Cell::text(feels.word(p50.value)),
             missing => missing,
         };
-        rows = rows.words("feels", "feels", word).about(format!("by the P50: {}", feels.about(Unit::of(metric))));
+        rows = rows.words("feels", "feels", word);
         if metric == Metric::Itl {
             rows = gaps(rows, feels);
         }

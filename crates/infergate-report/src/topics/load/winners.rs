@@ -9,7 +9,7 @@ const ABOUT: &str = "An answer of n tokens takes TTFT + (n - 1) x TPOT. One targ
 /// No target is shown to be faster.
 const NEITHER: &str = "neither: intervals overlap";
 /// A median has no interval.
-const UNKNOWN: &str = "not known: too few requests";
+const UNKNOWN: &str = "not known: too few independent requests";
 
 /// Whether the first of two targets is shown to be faster than the second, or the other way round; else why nothing is shown.
 type Shown = Result<bool, &'static str>;
