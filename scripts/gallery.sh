@@ -18,7 +18,8 @@ for name in "${names[@]}"; do
     request) report "$receipt" --format md,html --show-prompt --targets 'decode/* tokens_per_s > 20' ;;
     latency)
         report docs/gallery/latency-before.json "$receipt" --format md,html --targets 'decode/* tokens_per_s > 20' \
-            --targets 'prefill/p128 ttft_ms < 2500' --targets 'prefill/p768 ttft_ms < 10000' --targets '* cv_percent < 20'
+            --targets 'prefill/p128 ttft_ms < 2500' --targets 'prefill/p512 ttft_ms < 5000' --targets 'prefill/p768 ttft_ms < 8000' \
+            --targets '* cv_percent < 20'
         ;;
     users | scenarios | providers) report "$receipt" --format md,html ;;
     # Gates between two commits, each of which changed the engine in one way.

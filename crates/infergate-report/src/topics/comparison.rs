@@ -28,6 +28,10 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let before = |(metric, _, beside): &Beside| of(base, *metric, *beside);
     let after = |(metric, id, _): &Beside| of(head, *metric, *id);
     let longer = |(_, id, beside): &Beside| id.prompt_tokens() as f64 / beside.prompt_tokens() as f64;
+    let output = |(_, id, beside): &Beside| {
+        let is_other = id != beside && id.phase() == Phase::Generate;
+        is_other.then(|| id.output_tokens() as f64 / beside.output_tokens() as f64)
+    };
     let lengths =
         rows.iter().filter(|(metric, id, beside)| *metric == Metric::Ttft && id != beside).filter_map(|row| {
             let (prompt, ttft) = (longer(row), after(row)? / before(row)?);
@@ -57,6 +61,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         })
         .numbers("prompt", "prompt", |row| Cell::known((row.1 != row.2).then(|| longer(row)), Unit::Times))
         .about("its length against the earlier case's")
+        .numbers("output", "output", |row| Cell::known(output(row), Unit::Times))
         .table();
     Some(Section::new("comparison", "Comparison with the earlier run").with([ABOUT]).with([table]).with([lengths]))
 }

@@ -100,6 +100,7 @@ fn run(inputs: &Inputs, subject: &Subject<'_>) -> Table {
         facts.push(("fresh processes", Cell::count(receipt.cases.iter().map(|case| case.processes.len()).max())));
         if receipt.cases.iter().any(|case| case.id.phase() != Phase::Bench) {
             facts.push(("warm-up of a case", WARM_UP.into()));
+            facts.push(("time of a token", "when the engine returns it, within the measured process".into()));
         }
         facts.extend(receipt.wall_ns.map(|wall_ns| ("took", Cell::of(wall_ns, Unit::Ns))));
     }

@@ -67,7 +67,7 @@ fn analysis(case: &CaseRecord) -> Option<String> {
     let drift = drift(case)?;
     let mut parts = vec![format!("the longest sample takes {} as long as the shortest", units::times(most? / least?))];
     if drift.abs() > STEADY {
-        parts.push(format!("a process's second half changes by {}", units::change(drift)));
+        parts.push(format!("in the second half of a process the median changes by {}", units::change(drift)));
     }
     parts.extend(between.filter(|between| *between > 2.0 * within).map(|between| {
         format!(
@@ -125,13 +125,15 @@ fn steadiness(receipt: &Receipt) -> Option<Finding> {
     let (cases, above) = variations(receipt);
     let ((worst, cv), cases) = (*cases.first()?, cases.len());
     let [shown, limit] = [cv, CV_LIMIT].map(units::percent);
-    let most = format!("{} of {worst} varies most, by {shown}", Metric::gated(worst).short());
+    let name = format!("{} of {worst}", Metric::gated(worst).short());
+    let most = format!("{name} varies most, by {shown}");
     Some(match above {
         0 if cv <= STEADY => {
             Finding::new(Tone::Good, format!("All {cases} cases are steady between processes; {most}"))
         }
         0 => Finding::plain(format!(
-            "Of the times that a gate judges {most} between processes: a smaller difference between two runs is noise"
+            "The times that a gate judges vary by up to {shown} between processes ({name}): a smaller difference between two runs \
+             is noise"
         )),
         above => Finding::warn(format!("{above} of {cases} cases vary by more than {limit} between processes; {most}")),
     })

@@ -91,7 +91,7 @@ fn tokens(request: &Request<'_>, prompt: Option<(&'static str, Cell)>) -> Table 
     let text = request.record.text.as_ref().map_or(Cell::Missing(Missing::NotKept), |text| Cell::foreign(text));
     let facts = [
         ("batch size", 1.into()),
-        ("input tokens, with padding and without", input),
+        ("input tokens, one sequence without padding", input),
         ("output tokens requested, at most", tokens(output)),
         ("output tokens", tokens(request.token_ns.len())),
         ("text produced", text),

@@ -82,17 +82,25 @@ fn growth(family: &Family<'_>) -> Option<String> {
     let (phase, figure) = (first.id.phase().name(), figures::name(family.figure));
     let (input, growth) = (to as f64 / from as f64, most / least);
     let output = match family.figure {
-        Metric::E2e => format!(", output x{:.2}", last.id.output_tokens() as f64 / first.id.output_tokens() as f64),
+        Metric::E2e => {
+            format!(", output {}", units::times(last.id.output_tokens() as f64 / first.id.output_tokens() as f64))
+        }
         _ => String::new(),
     };
     let variations = [first, last].map(|case| figures::variation(family.figure, case));
     let noise = variations.iter().filter_map(|cv| Some(cv.quantity()?.value)).fold(0.0, f64::max);
-    let shown = if (growth - 1.0).abs() > noise {
+    let differ = format!("processes differ by {}", units::percent(noise));
+    let how = if (growth - 1.0).abs() <= noise {
+        format!(", not shown to change: {differ}")
+    } else if family.figure != Metric::Ttft {
         String::new()
+    } else if (growth / input - 1.0).abs() <= noise {
+        format!(", in proportion: {differ}")
     } else {
-        format!(", not shown to change: processes differ by {}", units::percent(noise))
+        format!(", {} than in proportion", if growth > input { "more" } else { "less" })
     };
-    Some(format!("{phase}: prompt x{input:.2} ({from} to {to} tokens){output}, {figure} x{growth:.2}{shown}"))
+    let [input, growth] = [input, growth].map(units::times);
+    Some(format!("{phase}: prompt {input} ({from} to {to} tokens){output}, {figure} {growth}{how}"))
 }
 
 /// TTFT against prompt length, with the least time the hardware could take, where at least three lengths were measured.

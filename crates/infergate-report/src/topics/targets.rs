@@ -20,7 +20,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let table = Rows::of("targets", "", targets)
         .words("target", "target", |(_, target)| Cell::foreign(&target.target.to_string()))
         .words("case", "case", |(row, _)| row.subject.to_string())
-        .words("figure", "only figure judged", |(row, target)| match (target.metric, row.subject.case()) {
+        .words("figure", "figure", |(row, target)| match (target.metric, row.subject.case()) {
             (TargetMetric::CvPercent, Some(case)) => Metric::gated(case).short(),
             _ => "",
         })
