@@ -10,7 +10,7 @@ mod resident;
 mod tail;
 
 pub use heap::{HeapGrowth, HeapTrend, heap_rises, heap_trend};
-pub use resident::{ResidentTrend, resident_trend, rises_in_each_quarter, smallest_leak_bytes};
+pub use resident::{ResidentTrend, growth_bytes, resident_trend, rises_in_each_quarter, smallest_leak_bytes};
 
 use serde::{Deserialize, Serialize};
 
@@ -274,7 +274,7 @@ fn resident_finding(record: &MemoryRecord) -> Finding {
     let Some(first) = resident_trend(rss_bytes) else { return too_few(record, MemoryMeasure::Resident) };
     let unrisen = finding(MemoryMeasure::Resident, Outcome::Pass, None);
     let found = if first.rises() { confirmed(record, &first) } else { unrisen };
-    let kept = resident_trend(&record.runs.rss_bytes).map(|all| all.growth_bytes.max(0.0) as u64);
+    let kept = growth_bytes(&record.runs.rss_bytes).map(|bytes| bytes.max(0.0) as u64);
     Finding {
         per_run_bytes: Some(first.line.slope),
         floor_per_run_bytes: Some(first.floor_bytes / first.runs as f64),

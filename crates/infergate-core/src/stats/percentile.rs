@@ -14,7 +14,12 @@ pub fn percentile(samples: &[f64], p: f64) -> Option<f64> {
 /// Linear interpolation between order statistics (type 7 of Hyndman and Fan 1996, NumPy's default), from however many
 /// values there are. `None` without values, when one is not finite, or for `p` outside 0..=1.
 pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
-    let mut values = finite(values)?.to_vec();
+    quantile_in(&mut values.to_vec(), p)
+}
+
+/// The same of values whose order nobody needs any more: of millions there is no room for a copy.
+pub(super) fn quantile_in(values: &mut [f64], p: f64) -> Option<f64> {
+    finite(values)?;
     if !(0.0..=1.0).contains(&p) {
         return None;
     }

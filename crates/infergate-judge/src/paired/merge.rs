@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
-use infergate_core::memory::leak::{asked, resident_trend};
+use infergate_core::memory::leak::{asked, growth_bytes};
 use infergate_core::printable::first_of;
 use infergate_core::worker::WorkerError;
 
@@ -194,8 +194,7 @@ fn worse_memory(ours: Option<MemoryRecord>, its: Option<MemoryRecord>) -> Option
     let badness = |record: &MemoryRecord| {
         let rows = memory::judge(record);
         let severity = rows.iter().map(|row| row.outcome.severity()).max();
-        let resident = resident_trend(asked(record, &record.runs.rss_bytes));
-        (severity, resident.map(|resident| resident.growth_bytes))
+        (severity, growth_bytes(asked(record, &record.runs.rss_bytes)))
     };
     Some(if badness(its) > badness(ours) { its.clone() } else { ours.clone() })
 }

@@ -4,9 +4,10 @@
 use std::fs;
 use std::process::Command;
 
+use infergate_core::receipt::limits::MAX_MEMORY_RUNS;
 use infergate_core::stats::normal;
 use infergate_judge::paired::{Policy, decide, fit_to_upload, mean_test};
-use infergate_receipts::{BlockCase, MOST_UPLOADED_BYTES, parse_uploaded};
+use infergate_receipts::{BlockCase, MOST_UPLOADED_BYTES, MemorySeries, PairedReceipt, parse_uploaded, to_json};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -23,13 +24,22 @@ fn swollen(fields: &str, entry: &str) -> String {
     golden.replacen('{', &format!("{{{},", fields.replace("{}", &entries)), 1)
 }
 
+/// `golden` with the longest memory phase that there can be, which rises all along.
+fn followed_longest(mut golden: PairedReceipt) -> String {
+    let memory = golden.memory.as_mut().expect("a memory phase");
+    memory.asked_runs = MAX_MEMORY_RUNS;
+    let rss_bytes = (0..2 * MAX_MEMORY_RUNS as u64).map(|run| (1 << 30) + (run << 12)).collect();
+    memory.runs = MemorySeries { rss_bytes, ..MemorySeries::default() };
+    to_json(&golden).expect("JSON")
+}
+
 #[test]
 fn whatever_it_holds_the_command_stays_small() {
     let folder = TempDir::new().expect("a folder");
     fs::create_dir(folder.path().join(".git")).expect("the search for infergate.toml ends here");
     let place = folder.path().join("paired.json");
     let golden = parse_uploaded(golden_text("paired-1.json").as_bytes()).expect("a sound receipt");
-    let [base, head] = [golden.base, golden.head].map(|side| side.build.commit.expect("a commit"));
+    let [base, head] = [&golden.base, &golden.head].map(|side| side.build.commit.clone().expect("a commit"));
     let texts = [
         swollen("\"x\":[{}]", "0"),
         "[".repeat(MOST_UPLOADED_BYTES),
@@ -41,6 +51,7 @@ fn whatever_it_holds_the_command_stays_small() {
         swollen("\"other_lengths\":[{}]", "[]"),
         swollen("\"resumed\":[{}]", "0"),
         swollen("\"explained\":[{}]", "{\"id\":\"decode/p8\"}"),
+        followed_longest(golden),
     ];
     for text in texts {
         assert!(text.len() <= MOST_UPLOADED_BYTES + 4, "{}", text.len());

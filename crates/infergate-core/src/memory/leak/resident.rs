@@ -29,8 +29,6 @@ pub struct ResidentTrend {
     pub floor_bytes: f64,
     /// Whether each half rises by itself: no single step does.
     pub both_halves_rise: bool,
-    /// From the first tenth of the runs to the last, medians, bytes.
-    pub growth_bytes: f64,
     /// MAD of the residuals, bytes.
     pub mad_bytes: f64,
     /// Lag-1 autocorrelation of the residuals; 0 where nothing varies.
@@ -72,17 +70,22 @@ pub fn resident_trend(rss_bytes: &[u64]) -> Option<ResidentTrend> {
     let residuals = line.residuals(&values);
     let mad_bytes = median_absolute_deviation(&residuals)?;
     let (first, second) = values.split_at(runs / 2);
-    let tenth = (runs / 10).max(1);
     Some(ResidentTrend {
         runs,
         line,
         p_rising: mann_kendall_p_rising(&values)?,
         floor_bytes: floor_bytes(mad_bytes),
         both_halves_rise: theil_sen(first)?.slope > 0.0 && theil_sen(second)?.slope > 0.0,
-        growth_bytes: median(&values[runs - tenth..])? - median(&values[..tenth])?,
         mad_bytes,
         autocorrelation: lag_1_autocorrelation(&residuals).unwrap_or(0.0),
     })
+}
+
+/// From the first tenth of the runs to the last, medians, bytes; `None` without runs.
+pub fn growth_bytes(rss_bytes: &[u64]) -> Option<f64> {
+    let values: Vec<f64> = rss_bytes.iter().map(|bytes| *bytes as f64).collect();
+    let tenth = (values.len() / 10).max(1);
+    Some(median(&values[values.len().checked_sub(tenth)?..])? - median(&values[..tenth])?)
 }
 
 /// Whether the medians of the four quarters rise: growth in steps that go on.
