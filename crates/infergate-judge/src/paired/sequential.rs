@@ -23,7 +23,7 @@ pub fn fewest_to_fail(cases: usize) -> usize {
 ///   estimate is at or above the limit, and head is shown to be slower at each placement of what changed. *Improved* is the mirror
 ///   image, but for placements.
 /// - *Within limit*: the evidence of "below the limit" reached 1 / [`PASS_LEVEL`]. A case that also looks improved stays
-///   open, since more blocks may say so.
+///   open for as long as more blocks may say so.
 /// - *Layout*: it would have regressed, but is not shown to be slower at each placement, and at one of them the limit is excluded.
 /// - If the blocks vary too much for the limit, or after the last block, a weaker condition is enough for
 ///   *within limit*: the interval ends below `widest` and the estimate is below the limit.

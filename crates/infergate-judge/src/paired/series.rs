@@ -34,6 +34,11 @@ impl Series {
     pub(super) fn has_ended(&self) -> bool {
         self.is_last || self.differences.len() >= MAX_BLOCKS
     }
+
+    /// Whether nothing follows the first `blocks` of them.
+    pub(super) fn ends_with(&self, blocks: usize) -> bool {
+        self.has_ended() && blocks == self.differences.len().min(MAX_BLOCKS)
+    }
 }
 
 /// Where a case stands.

@@ -95,7 +95,7 @@ impl<'a> Test<'a> {
     /// The look after `blocks` blocks: at a case's median, or at its mean beside its `median`. A mean ends with a median that regressed, since
     /// the case has failed, and waits for no improvement, which the median is there to show.
     pub fn try_to_settle(&mut self, blocks: usize, median: Option<&Self>) {
-        let (limit, is_mean) = (self.series.limit, median.is_some());
+        let (limit, is_mean, is_last) = (self.series.limit, median.is_some(), self.series.ends_with(blocks));
         let outcome = match self.estimate(blocks) {
             Some(theta) if self.slower && !self.within && theta >= limit => {
                 let is_stall = median.is_some_and(|median| self.is_stall(theta, median.series, blocks));
@@ -103,9 +103,7 @@ impl<'a> Test<'a> {
             }
             Some(theta) if self.faster && theta <= -limit && (self.within || !is_mean) => Some(Outcome::Improved),
             // A median looks improved, and more blocks may show it.
-            Some(theta) if self.within && (theta > -limit || is_mean || blocks == MAX_BLOCKS) => {
-                Some(Outcome::WithinLimit)
-            }
+            Some(theta) if self.within && (theta > -limit || is_mean || is_last) => Some(Outcome::WithinLimit),
             _ => None,
         };
         let has_failed = median.and_then(|median| median.settled).is_some_and(|end| end.outcome == Outcome::Regressed);
@@ -150,7 +148,8 @@ impl<'a> Test<'a> {
         self.settled = Some(Settled { outcome, blocks, limit: series.limit });
     }
 
-    /// Passes what cannot be decided at its limit, where a slowdown by the wider one is excluded.
+    /// Passes what cannot be decided at its limit, where a slowdown by the wider one is excluded; and what is below its limit and looks improved,
+    /// which blocks as noisy would not show.
     fn settle_by_widest(&mut self, blocks: usize) {
         let series = self.series;
         if self.settled.is_some() || series.widest <= series.limit {
@@ -159,7 +158,8 @@ impl<'a> Test<'a> {
         let estimate = series.differences.get(..blocks).and_then(hodges_lehmann);
         let is_below = estimate.is_some_and(|theta| theta < series.limit);
         if is_below && self.interval(blocks).is_some_and(|(_, high)| high < series.widest) {
-            self.settled = Some(Settled { outcome: Outcome::WithinLimit, blocks, limit: series.widest });
+            let limit = if self.within { series.limit } else { series.widest };
+            self.settled = Some(Settled { outcome: Outcome::WithinLimit, blocks, limit });
         }
     }
 

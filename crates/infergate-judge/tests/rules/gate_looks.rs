@@ -110,6 +110,24 @@ fn an_improvement_is_the_mirror_image() {
     assert_eq!(settled(&case_states(&[noisy], 0)[0]), (Some(Outcome::WithinLimit), MAX_BLOCKS));
 }
 
+/// Its slowdown is excluded at the limit already, so noise is not what it passes by.
+#[test]
+fn what_looks_improved_when_its_time_ends_or_blocks_are_noisy_is_within_its_limit() {
+    let state = |series: Series| {
+        let state = case_states(&[series], 4).swap_remove(0);
+        (settled(&state), state.limit)
+    };
+    let fast = series(&spread(-0.1, 0.02, 7));
+    for widest in [0.0, 1.05_f64.ln()] {
+        assert_eq!(state(Series { widest, ..fast.clone() }).0, (None, 7), "more blocks may show it");
+        let ended = Series { widest, is_last: true, ..fast.clone() };
+        assert_eq!(state(ended), ((Some(Outcome::WithinLimit), 7), limit()));
+    }
+    let noisy = series(&spread(-0.4, 0.1, MAX_BLOCKS));
+    let noisy = Series { widest: 1.05_f64.ln(), expected_std: Some(0.06), ..noisy };
+    assert_eq!(state(noisy), ((Some(Outcome::WithinLimit), 8), limit()));
+}
+
 #[test]
 fn a_slowdown_below_the_limit_is_never_regressed() {
     // Certainly slower, and neither shown to be above the limit nor below it.

@@ -52,7 +52,9 @@ fn time_that_ends_early_passes_what_excludes_the_wider_limit_and_leaves_the_rest
         }
         let excludes = before.high.is_some_and(|high| high < series.widest);
         let passes = excludes && before.theta.is_some_and(|theta| theta < limit());
-        let expected = passes.then_some((Outcome::WithinLimit, series.widest));
+        // What is below its limit waited for an improvement.
+        let decides = if before.high.is_some_and(|high| high <= limit()) { limit() } else { series.widest };
+        let expected = passes.then_some((Outcome::WithinLimit, decides));
         assert_eq!(last.outcome.map(|outcome| (outcome, last.limit)), expected, "{before:?}");
         *(if passes { &mut passed } else { &mut open }) += 1;
     }
