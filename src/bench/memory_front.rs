@@ -103,7 +103,7 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
     let _ = std::io::stdout().write_all(printable_report(&summary).as_bytes());
     match write_json(&path, &receipt) {
         Ok(()) => eprintln!("receipt: {}", printable(&path.to_string_lossy())),
-        Err(error) if outcome == Outcome::Pass => return Err(error),
+        Err(error) if outcome.exit_code() == 0 => return Err(error),
         Err(error) => eprintln!("error: {}", printable(&format!("{error:#}"))),
     }
     Ok(outcome.exit_code())

@@ -92,3 +92,15 @@ fn the_memory_bench_runs_when_it_is_named_and_its_exit_code_is_the_verdict() {
     );
     assert!(stdout(&memory_bench(folder.path(), "steady", &[])).contains("verdict: pass"));
 }
+
+/// The heap passes in both, of one with a plateau.
+#[test]
+fn a_memory_bench_that_passes_and_cannot_be_kept_ends_with_an_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("target"), "").expect("a file where the folder would be");
+    for control in ["steady", "cache"] {
+        let output = memory_bench(folder.path(), control, &[]);
+        assert!(String::from_utf8_lossy(&output.stdout).contains("verdict: pass"), "{control}");
+        assert_eq!(output.status.code(), Some(2), "{control}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
