@@ -52,7 +52,8 @@ fn start(factory: &dyn EngineFactory) -> Result<i32> {
         println!("{NAME}: benchmark");
         return Ok(0);
     }
-    if arguments.load_baseline || !arguments.names(NAME) {
+    let is_off = config.memory.runs == 0 && !arguments.test;
+    if arguments.load_baseline || is_off || !arguments.names(NAME) {
         return Ok(0);
     }
     follow(&config, arguments.test)

@@ -78,6 +78,9 @@ fn the_memory_bench_runs_when_it_is_named_and_its_exit_code_is_the_verdict() {
     for skipped in [["decode"].as_slice(), &["--load-baseline", "before"]] {
         assert_eq!(stdout(&memory_bench(folder.path(), "heap", skipped)), "");
     }
+    std::fs::write(folder.path().join("infergate.toml"), "[memory]\nruns = 0\n").expect("written");
+    assert_eq!(stdout(&memory_bench(folder.path(), "heap", &[])), "", "no run is wanted");
+    std::fs::remove_file(folder.path().join("infergate.toml")).expect("removed");
     assert!(!receipt.exists(), "nothing ran");
     assert_eq!(stdout(&memory_bench(folder.path(), "heap", &["--test"])), "", "one run gives no verdict");
 
