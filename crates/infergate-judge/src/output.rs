@@ -52,7 +52,8 @@ pub(super) fn row(id: Case, base: &Output, head: &Output, rule: &Rule) -> Verdic
     }
     // A margin that nobody knows is no near tie, and no clear choice either.
     let near_tie = found.base_margin.is_some_and(|margin| margin < NEAR_TIE_LOGITS);
-    let are_numbers = found.other_logits.is_none() && !found.no_numbers;
+    // Fewer logits are finite where some became no numbers.
+    let are_numbers = found.other_logits.is_none();
     let may_round = rule.other_platform.is_some() && are_numbers && (near_tie || found.position.is_none());
     let is_lost = found.lost_positions > 0 && !rule.is_same_code;
     let other_prompt = base.prompt_sha256.as_ref().zip(head.prompt_sha256.as_ref()).is_some_and(|(was, is)| was != is);
@@ -122,7 +123,6 @@ pub fn compare(base: &Output, head: &Output, tolerance: f64) -> OutputEvidence {
         relative_drift: finite(distance.relative),
         drift_tolerance: Some(tolerance),
         vocabulary_drift: of_all.and_then(finite),
-        no_numbers: of_all == Some(f64::INFINITY),
         max_abs_logit_delta: finite(distance.logit),
         ..found
     }

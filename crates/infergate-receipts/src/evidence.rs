@@ -66,8 +66,6 @@ pub struct OutputEvidence {
     pub vocabulary_drift: Option<f64>,
     /// Logits a position of base and of head where they are not as many; `null` where they are, or it is not known.
     pub other_logits: Option<(usize, usize)>,
-    /// Some of head's logits are no finite numbers where all of base's are.
-    pub no_numbers: bool,
     /// Largest distance of a logit of head from the same logit of base; `null` where the engine gives no logits.
     pub max_abs_logit_delta: Option<f64>,
 }

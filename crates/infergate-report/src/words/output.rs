@@ -28,9 +28,6 @@ fn logits(output: &OutputEvidence) -> Option<String> {
     if let Some((base, head)) = output.other_logits {
         return Some(format!("head gives {head} finite logits for each token and base {base}"));
     }
-    if output.no_numbers {
-        return Some("head's logits are no numbers where base's are".into());
-    }
     let Some((drift, tolerance)) = output.relative_drift.zip(output.drift_tolerance) else {
         return output.max_abs_logit_delta.map(|delta| format!("logits differ by {delta:.1e}"));
     };
