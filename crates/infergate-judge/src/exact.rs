@@ -103,14 +103,16 @@ pub fn counts_more(base: &[CountedCase], head: &[CountedCase], tolerance: f64) -
     counted_by_both(base, head, tolerance).iter().any(|row| row.outcome == Outcome::CounterRegressed)
 }
 
-/// Rows of what the models of a paired run hold.
+/// Rows of what the models of a paired run hold, of what base's says.
 pub(super) fn held_by_both(
     base: &BTreeMap<String, Counter>,
     head: &BTreeMap<String, Counter>,
     tolerance: f64,
 ) -> Vec<VerdictRow> {
     let counters = Counters { tolerance, other_platform: None };
-    by_name(base, head).map(|(name, was, is)| counters.held(name, was, is, HELD_SLACK_BYTES)).collect()
+    let row =
+        |(name, was): (&String, &Counter)| counters.held(name, Some(*was), head.get(name).copied(), HELD_SLACK_BYTES);
+    base.iter().map(row).collect()
 }
 
 /// Whether head's model holds more than base's by so much that a paired run fails: one look at each side may be luck.
@@ -156,8 +158,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// The bytes of the model's weights, where either side knows them; a context that became shorter, and a vocabulary of another
-    /// size.
+    /// The bytes of the model's weights, where base knows them; a context that became shorter, and a vocabulary of another size.
     pub fn of_engines(&self, base: &EngineInfo, head: &EngineInfo) -> Vec<VerdictRow> {
         let row = |name, was: Option<u64>, is: Option<u64>| {
             let exactly = |number: Option<u64>| number.map(|number| Counter { min: number, max: number });
@@ -169,8 +170,7 @@ impl Counters {
             tokens(VOCAB_TOKENS, base.vocab_tokens, head.vocab_tokens),
         ];
         let is_worse = |row: &VerdictRow| matches!(&row.evidence, Evidence::Counter(counter) if counter.rises());
-        let has_weights = base.weight_bytes.or(head.weight_bytes).is_some();
-        let weights = has_weights.then(|| row("weight_bytes", base.weight_bytes, head.weight_bytes));
+        let weights = base.weight_bytes.map(|bytes| row("weight_bytes", Some(bytes), head.weight_bytes));
         weights.into_iter().chain(sizes.into_iter().filter(is_worse)).collect()
     }
 

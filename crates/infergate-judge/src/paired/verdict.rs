@@ -81,9 +81,7 @@ fn judged(receipt: &PairedReceipt, policy: &Policy, with_power: bool) -> Verdict
     }
     rows.extend(load::rows(receipt));
     rows.extend(exact::counted_by_both(&base.counted, &head.counted, policy.counter_tolerance));
-    if !base.held.is_empty() {
-        rows.extend(exact::held_by_both(&base.held, &head.held, policy.counter_tolerance));
-    }
+    rows.extend(exact::held_by_both(&base.held, &head.held, policy.counter_tolerance));
     let faster = faster(&rows);
     for row in rows.iter_mut().filter(|row| row.outcome == Outcome::CounterRegressed) {
         if row.subject.case().is_some_and(|case| faster.contains(&case)) {

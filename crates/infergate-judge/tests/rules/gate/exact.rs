@@ -276,9 +276,11 @@ fn a_base_that_does_not_say_what_it_holds_is_not_compared() {
     assert_eq!(row(&verdict, "model", "live_bytes_loaded").outcome, Outcome::Advisory);
     let mut pair = measured("decode/p128", 1000, &[0.0; 8]);
     pair.head.held = head.held.clone();
-    assert!(
-        judge_pair(&pair, &Policy::default()).rows.iter().filter_map(counter_name).all(|name| name == "weight_bytes")
-    );
+    pair.base.held = [("live_bytes_loaded".to_owned(), head.held["live_bytes_loaded"])].into();
+    (pair.base.engine.weight_bytes, pair.head.engine.weight_bytes) = (None, Some(1000));
+    let verdict = judge_pair(&pair, &Policy::default());
+    let names: Vec<String> = verdict.rows.iter().filter_map(counter_name).collect();
+    assert_eq!(names, ["live_bytes_loaded"]);
     (pair.base.held, pair.head.held) = (head.held, BTreeMap::new());
     let verdict = judge_pair(&pair, &Policy::default());
     assert_eq!(row(&verdict, "model", "live_bytes_at_rest").outcome, Outcome::Inconclusive);
