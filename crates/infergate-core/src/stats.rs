@@ -10,7 +10,6 @@ mod frequency;
 mod holm;
 mod percentile;
 mod proportion;
-mod signed_rank;
 mod student;
 mod trend;
 
@@ -21,7 +20,6 @@ pub use frequency::*;
 pub use holm::*;
 pub use percentile::*;
 pub use proportion::*;
-pub use signed_rank::*;
 pub use student::*;
 pub use trend::*;
 

@@ -1,5 +1,6 @@
 //! Location and spread, and what simulations draw.
 
+use super::percentile::quantile_in;
 use super::{finite, quantile};
 
 /// Makes the median absolute deviation of a normal sample an estimate of its standard deviation: 1 / Phi^-1(3/4).
@@ -19,6 +20,14 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 /// The middle value, or the mean of the two middle ones. `None` without values, or when one is not finite.
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
+}
+
+/// The location estimate of Hodges and Lehmann (1963): the median of the means of all pairs of values, each with itself included. A wild
+/// value moves it little. `None` without values, or when one is not finite.
+pub fn hodges_lehmann(values: &[f64]) -> Option<f64> {
+    let values = finite(values)?;
+    let pairs = values.iter().enumerate().flat_map(|(at, a)| values[at..].iter().map(move |b| a.midpoint(*b)));
+    quantile_in(&mut pairs.collect::<Vec<f64>>(), 0.5)
 }
 
 /// The sample variance (n - 1). `None` below two values, or when one is not finite.

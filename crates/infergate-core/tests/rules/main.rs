@@ -2,11 +2,11 @@
 
 mod beta;
 mod case;
+mod exact_intervals;
 mod fingerprint;
 mod leak_rule;
 mod measuring_properties;
 mod printable;
-mod rank_tests;
 mod resident;
 mod stats;
 mod subject;

@@ -5,7 +5,7 @@ use infergate_core::case::{Case, Phase};
 
 use super::evidence::PASS_LEVEL;
 use super::times::{by_ratio, middle_ns};
-use infergate_core::stats::{hodges_lehmann, log_ratio, median, signed_rank_lower_bound, signed_rank_upper_bound};
+use infergate_core::stats::{hodges_lehmann, log_ratio, median, student_interval};
 use infergate_core::trace::Times;
 use infergate_receipts::{
     Against, BlockCase, Evidence, Interval, Metric, Outcome, PairedReceipt, TimeEvidence, VerdictRow,
@@ -31,9 +31,10 @@ fn row(case: Case, metric: Metric, blocks: &[&BlockCase]) -> Option<VerdictRow> 
         median(&pairs.collect::<Option<Vec<f64>>>()?)
     };
     let differences: Vec<f64> = sides.iter().map(difference).collect::<Option<_>>()?;
-    let ends = signed_rank_lower_bound(&differences, PASS_LEVEL).zip(signed_rank_upper_bound(&differences, PASS_LEVEL));
+    let theta = hodges_lehmann(&differences)?;
+    let ends = student_interval(&differences, PASS_LEVEL).map(|(low, high)| (low.min(theta), high.max(theta)));
     let base_ns = middle_ns(&sides.iter().map(|(base, _)| median(base)).collect::<Option<Vec<f64>>>()?);
-    let ratio = hodges_lehmann(&differences).map(f64::exp);
+    let ratio = Some(theta.exp());
     let evidence = TimeEvidence {
         counted: false,
         base_ns,
