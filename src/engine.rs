@@ -105,7 +105,7 @@ pub struct Step {
 /// - A token counts once its id is on the host: both methods return only when it is.
 /// - [`start`](Engine::start) forgets all that came before. Clearing caches belongs to `start`, but an engine may do it
 ///   lazily; it must not depend on what ran before.
-/// - Beyond [`EngineInfo::context_tokens`] both return an error; they never wrap, truncate or panic.
+/// - Beyond [`EngineInfo::context_tokens`] both return an error; they never wrap, truncate or panic. Of `next` this is not tested.
 ///
 /// One more that the gate sees: between two calls an engine computes nothing, since base and head take turns between tokens. One that
 /// does, as with a thread that decodes ahead, says [`Pacing::Streaming`] in its [`info`](Engine::info).
