@@ -61,8 +61,8 @@ impl Slot {
 pub struct Tree {
     /// Its files.
     pub files: PathBuf,
-    /// What it builds.
-    target: PathBuf,
+    /// What it builds. Checkouts of one commit can share it: to cargo, a package in another folder is another package.
+    pub(super) target: PathBuf,
     /// The folder below it that is the current one below the repository's root.
     prefix: PathBuf,
     /// As it was named.
@@ -284,7 +284,7 @@ impl Tree {
             bench: wanted.bench.clone(),
             name: Some(name),
             folder,
-            links: bench_target::links(&self.target, &wanted.bench),
+            links: bench_target::links(self.files.parent().unwrap_or(&self.files), &wanted.bench),
             target: Some(self.target.clone()),
             locked: self.has_lock_file()?,
             toolchain: self.toolchain.clone(),

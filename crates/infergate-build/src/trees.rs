@@ -48,9 +48,9 @@ impl Trees {
     /// # Errors
     /// As [`Tree::checkout`] and [`harness::lay`]; [`NotComparable`](WorkerError::NotComparable) if the working tree has none either.
     pub fn base(&self, revision: &str, wanted: &Wanted) -> Result<(Rc<Tree>, Option<String>)> {
-        let tree = self.checkout(revision, Slot::Base, wanted)?;
-        if !tree.workspace()?.with_bench(&wanted.bench).is_empty() {
-            return Ok((tree, None));
+        let base = self.checkout(revision, Slot::Base, wanted)?;
+        if !base.workspace()?.with_bench(&wanted.bench).is_empty() {
+            return Ok((base, None));
         }
         let head = Workspace::load(Path::new("."))?;
         let Some(own) = head.with_bench(&wanted.bench).into_iter().next() else {
@@ -60,6 +60,7 @@ impl Trees {
         };
         let tree = self.get(Slot::WithHeadsBenches, wanted, || {
             let mut tree = Tree::checkout(revision, Slot::WithHeadsBenches, wanted)?;
+            tree.target.clone_from(&base.target);
             tree.take_lock_file(&head.lock_file())?;
             harness::lay(own, &head, &tree)?;
             tree.workspace.take();

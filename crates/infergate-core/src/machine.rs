@@ -32,7 +32,7 @@ pub fn detect() -> Machine {
         cpu_vendor: cpu.vendor.clone(),
         cpu_model: cpu.model_with_numbers(),
         logical_cores,
-        memory_bytes: system::installed_memory_bytes().unwrap_or(0),
+        memory_bytes: system::installed_memory_bytes(),
         libc: libc_version(),
         instruction_set: instruction_set().map(str::to_owned),
         devices: Vec::new(),

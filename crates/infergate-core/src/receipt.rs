@@ -198,8 +198,8 @@ pub struct Machine {
     pub cpu_model: String,
     /// Logical cores this process may use.
     pub logical_cores: usize,
-    /// Installed memory.
-    pub memory_bytes: u64,
+    /// Installed memory, where the system says it.
+    pub memory_bytes: Option<u64>,
     /// C library and version, for example `glibc 2.36`.
     pub libc: Option<String>,
     /// Widest vector extension: `avx512`, `avx2`, `neon`...

@@ -63,7 +63,7 @@ pub fn machine(class: &str) -> Machine {
         cpu_vendor: "AuthenticAMD".into(),
         cpu_model: "AMD EPYC".into(),
         logical_cores: 2,
-        memory_bytes: 1 << 34,
+        memory_bytes: Some(1 << 34),
         libc: Some("glibc 2.36".into()),
         instruction_set: Some("avx512".into()),
         devices: Vec::new(),
