@@ -267,7 +267,8 @@ enum Field {
     #[serde(alias = "content", alias = "refusal", alias = "tool_calls", alias = "function", alias = "function_call")]
     #[serde(alias = "arguments", alias = "partial_json", alias = "audio", alias = "transcript")]
     Text,
-    #[serde(alias = "reasoning", alias = "reasoning_content", alias = "reasoning_text", alias = "summary")]
+    #[serde(alias = "reasoning", alias = "reasoning_content", alias = "reasoning_text", alias = "reasoning_details")]
+    #[serde(alias = "summary")]
     Thinking,
     Name,
     Role,

@@ -57,6 +57,7 @@ fn every_kind_of_output_is_one() {
         "{\"reasoning_content\":\"a\"}",
         "{\"content\":null,\"reasoning_text\":\"a\"}",
         "{\"reasoning\":\"a\",\"content\":null}",
+        "{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"index\":0,\"text\":\"a\"}]}",
         "{\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}",
         "{\"content\":null,\"refusal\":\"a\"}",
         "{\"content\":6}",
@@ -84,7 +85,8 @@ fn the_first_answer_is_apart_from_the_first_thought() {
 
 #[test]
 fn one_text_under_two_names_is_one() {
-    let (thoughts, answer) = ("\"reasoning\":\"hm\",\"reasoning_content\":\"hm\"", "\"content\":\"ab\"");
+    let thoughts = "\"reasoning\":\"hm\",\"reasoning_content\":\"hm\",\"reasoning_details\":[{\"text\":\"hm\"}]";
+    let answer = "\"content\":\"ab\"";
     for delta in [format!("{thoughts},{answer}"), format!("{answer},{thoughts}")] {
         let (record, _) =
             whole(&(format!("data: {{\"choices\":[{{\"delta\":{{{delta}}},\"text\":\"ab\"}}]}}\n\n") + DONE));
