@@ -159,7 +159,7 @@ impl<'a> Chunk<'a> {
         if chunk.usage.is_none() && memmem::find(json, b"_tokens\"").is_some() {
             chunk.usage = usage_in(&serde_json::from_slice(json)?).map(Usage::deserialize).transpose()?;
         }
-        if chunk.choices.as_ref().is_none_or(Vec::is_empty) && is_failure(&serde_json::from_slice(json)?) {
+        if chunk.pieces().next().is_none() && is_failure(&serde_json::from_slice(json)?) {
             chunk.error = true.into();
         }
         Ok(chunk)

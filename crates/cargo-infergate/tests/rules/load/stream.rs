@@ -250,6 +250,11 @@ fn errors_of_other_apis_are_failures_with_the_servers_words() {
         (Api::Responses, "data: {\"type\":\"error\",\"message\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
         (
             Api::Responses,
+            "data: {\"type\":\"response.failed\",\"error\":{\"message\":\"SECRET\"}}\n\n",
+            FailureClass::ErrorEvent,
+        ),
+        (
+            Api::Responses,
             "data: {\"type\":\"response.failed\",\"response\":{\"error\":{\"message\":\"SECRET\"}}}\n\n",
             FailureClass::ErrorEvent,
         ),
