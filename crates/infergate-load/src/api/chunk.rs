@@ -126,7 +126,7 @@ pub enum Reason {
 }
 
 /// Where other APIs say it.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct End {
     #[serde(default, alias = "stop_reason", deserialize_with = "reason")]
     reason: Option<Reason>,

@@ -229,6 +229,21 @@ fn events_of_other_apis_are_read_alike() {
     }
 }
 
+/// Heartbeats can be empty objects, and counts can come by themselves.
+#[test]
+fn an_event_that_says_nothing_of_the_answer_changes_nothing() {
+    let counts = "data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":3}}\n\n";
+    for (api, events, pieces) in [(Api::Messages, &MESSAGES[..], 4), (Api::Responses, &RESPONSES[..], 3)] {
+        for nothing in ["event: ping\ndata: {}\n\n", counts] {
+            let mut events = events.to_vec();
+            events.insert(3, nothing);
+            let (record, outcome) = reading(api, &[events.concat().as_bytes()]);
+            let counted = (record.chunk_ns.len(), record.output_tokens);
+            assert_eq!((counted, outcome), ((pieces, Some(8)), Ok(())), "{api:?} {nothing}");
+        }
+    }
+}
+
 #[test]
 fn a_text_that_comes_only_whole_is_a_piece() {
     let name = "data: {\"type\":\"response.output_item.added\",\"item\":{\"type\":\"function_call\",\"name\":\"f\",\"arguments\":\"\"}}\n\n";
@@ -246,7 +261,7 @@ fn errors_of_other_apis_are_failures_with_the_servers_words() {
     for (api, event, class) in [
         (Api::Messages, "event: error\ndata: {\"error\":{\"message\":\"SECRET\"}}\n\n", FailureClass::ErrorEvent),
         (Api::Messages, "data: {\"type\":\"error\",\"error\":{\"message\":\"SECRET\"}}\n\n", FailureClass::ErrorEvent),
-        (Api::Messages, "data: {\"error\":{\"message\":\"SECRET\"}}\n\n", FailureClass::MalformedStream),
+        (Api::Messages, "data: {\"error\":{\"message\":\"SECRET\"}}\n\n", FailureClass::ErrorEvent),
         (Api::Responses, "data: {\"type\":\"error\",\"message\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
         (
             Api::Responses,

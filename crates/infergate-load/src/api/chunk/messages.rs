@@ -5,31 +5,29 @@ use serde::Deserialize;
 use super::{Choice, Chunk, End, Text};
 
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Event<'a> {
-    #[serde(alias = "content_block_start")]
-    ContentBlockDelta {
-        #[serde(borrow, alias = "content_block")]
-        delta: Text<'a>,
-    },
-    MessageDelta {
-        delta: End,
-    },
-    MessageStop,
-    Error,
-    #[serde(other)]
-    Other,
+struct Event<'a> {
+    /// A heartbeat can be without.
+    #[serde(borrow, default, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow, default, alias = "content_block")]
+    delta: Text<'a>,
+}
+
+#[derive(Deserialize)]
+struct Ended {
+    #[serde(default)]
+    delta: End,
 }
 
 /// Reads one event.
 pub fn read(json: &[u8]) -> serde_json::Result<Chunk<'_>> {
-    Ok(match serde_json::from_slice(json)? {
-        Event::ContentBlockDelta { delta } => Chunk::from(Choice { delta, ..Choice::default() }),
-        Event::MessageDelta { delta: End { reason: finish_reason } } => {
-            Chunk::from(Choice { finish_reason, ..Choice::default() })
-        }
-        Event::MessageStop => Chunk { is_last: true, ..Chunk::default() },
-        Event::Error => Chunk { error: true.into(), ..Chunk::default() },
-        Event::Other => Chunk::default(),
-    })
+    let Event { kind, delta } = serde_json::from_slice(json)?;
+    let mut choice = Choice::default();
+    match &*kind.answer {
+        "content_block_start" | "content_block_delta" => choice.delta = delta,
+        "message_delta" => choice.finish_reason = serde_json::from_slice::<Ended>(json)?.delta.reason,
+        _ => {}
+    }
+    let is_last = kind.answer == "message_stop";
+    Ok(Chunk { object: kind, is_last, ..Chunk::from(choice) })
 }

@@ -7,7 +7,8 @@ use super::{Choice, Chunk, End, Field, Reason, Text};
 
 #[derive(Deserialize)]
 struct Event<'a> {
-    #[serde(borrow, rename = "type")]
+    /// A heartbeat can be without.
+    #[serde(borrow, default, rename = "type")]
     kind: Text<'a>,
     #[serde(borrow, default)]
     delta: Text<'a>,
