@@ -93,25 +93,19 @@ pub struct Alike {
     pub functions: usize,
 }
 
-/// Links both sides alike, once for each placement of what changed. Gives the programs and what the verdict says of them; no programs
-/// where that is impossible or nothing was built here.
+/// Links both sides alike, once for each placement of what changed. Gives the programs; where that is impossible or nothing was built here,
+/// what the verdict says of it.
 ///
 /// # Errors
 /// When it was cancelled.
-pub fn alike(sources: &Sources, (base, head): (&Program, &Program), seed: u64) -> Result<(Option<Alike>, String)> {
+pub fn alike(sources: &Sources, (base, head): (&Program, &Program), seed: u64) -> Result<Result<Alike, String>> {
     const LUCK: &str = "base and head are not laid out alike, so each change includes layout noise";
-    let (Some(from), Some(to)) = (&sources.base, &sources.head) else { return Ok((None, LUCK.to_owned())) };
+    let (Some(from), Some(to)) = (&sources.base, &sources.head) else { return Ok(Err(LUCK.to_owned())) };
     match link((from, base), (to, head), seed) {
-        Ok(alike) => {
-            let note = format!(
-                "base and head are laid out alike ({} of {} functions at the same address), and what changed is timed at {PLACEMENTS} placements",
-                alike.same, alike.functions
-            );
-            Ok((Some(alike), note))
-        }
+        Ok(alike) => Ok(Ok(alike)),
         Err(error) => {
             progress::ensure_not_cancelled()?;
-            Ok((None, format!("{LUCK}: {error:#}")))
+            Ok(Err(format!("{LUCK}: {error:#}")))
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Numbers as a person reads them. What is missing is an em dash, never 0.
 
 pub use infergate_core::memory::size as bytes;
-use infergate_receipts::{Throughput, ThroughputUnit};
 
 /// Stands for a number that does not exist.
 pub const MISSING: &str = "—";
@@ -35,13 +34,9 @@ pub fn tokens_per_s(rate: f64) -> String {
     format!("{} tok/s", three_digits(rate))
 }
 
-/// What was got through in a second, from the time of an iteration in nanoseconds: `1.31 GiB/s`, `5.20 M/s`.
-pub fn throughput(throughput: Throughput, iteration_ns: f64) -> String {
-    let rate = throughput.per_iteration as f64 * 1e9 / iteration_ns;
-    match throughput.unit {
-        ThroughputUnit::Bytes => format!("{}/s", bytes(rate)),
-        ThroughputUnit::Elements => scaled(rate, &["/s", "k/s", "M/s", "G/s"]),
-    }
+/// `5.20 M/s`.
+pub fn per_s(rate: f64) -> String {
+    scaled(rate, &["/s", "k/s", "M/s", "G/s"])
 }
 
 /// A fraction as a percentage with its leading digits, however small, and none that are zero: `62 %`, `97.5 %`, `0.41 %`, `0.0001 %`.

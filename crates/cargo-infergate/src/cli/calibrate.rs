@@ -125,8 +125,8 @@ impl Builds {
         let (tree, _) = Trees::default().base(revision, wanted)?;
         let base = tree.build(wanted, false)?;
         let sources = Sources { base: Some(tree.source(wanted)?), head: Some(head) };
-        let (alike, note) = sources::alike(&sources, (&base, &built), config.measured.seed)?;
-        output::line(&note);
+        let alike = sources::alike(&sources, (&base, &built), config.measured.seed)?;
+        let alike = alike.map_err(|why| output::line(&why)).ok();
         Ok(Self { head: built.open()?, other: Some((base.open()?, alike)) })
     }
 }

@@ -19,8 +19,8 @@ use infergate_receipts::{Against, Explained, Outcome, PairedCase, PairedReceipt,
 
 /// Cases of a bench target that are explained without being named: those that got slower most.
 const MOST_CASES: usize = 2;
-/// Explaining takes no longer than measuring did and this.
-const BEYOND_MEASURING: Duration = Duration::from_secs(20);
+/// Explaining takes no longer than measuring did, or than this where that is longer.
+const AT_MOST: Duration = Duration::from_secs(20);
 
 /// What is to be explained.
 pub struct Explaining {
@@ -28,13 +28,15 @@ pub struct Explaining {
     pub named: Vec<String>,
     /// Functions that head edits, where that is known.
     pub edited: Option<Edited>,
-    /// How long it may take yet.
-    left: Cell<Duration>,
+    /// How long measuring took so far, of all bench targets.
+    measured: Cell<Duration>,
+    /// How long explaining did.
+    took: Cell<Duration>,
 }
 
 impl Explaining {
     pub fn new(named: Vec<String>, edited: Option<Edited>) -> Self {
-        Self { named, edited, left: Cell::new(BEYOND_MEASURING) }
+        Self { named, edited, measured: Cell::default(), took: Cell::default() }
     }
 }
 
@@ -46,8 +48,7 @@ pub fn attach(
     changed: Option<&Changed>,
     options: &Explaining,
 ) {
-    let left = options.left.get() + receipt.took.measured();
-    options.left.set(left);
+    options.measured.set(options.measured.get() + receipt.took.measured());
     if receipt.partial || receipt.blocks.is_empty() || receipt.servers.is_some() {
         return;
     }
@@ -66,7 +67,8 @@ pub fn attach(
     let line = progress::Line::default();
     let total_steps = chosen.iter().map(|(_, difference)| difference.blocks()).sum();
     let mut before = 0;
-    let until = Instant::now() + left;
+    let begun = Instant::now();
+    let until = begun + options.measured.get().max(AT_MOST).saturating_sub(options.took.get());
     for (at, (case, difference)) in chosen.iter().enumerate() {
         // What is left is shared by the cases that are left.
         let share = until.saturating_duration_since(Instant::now()) / (chosen.len() - at) as u32;
@@ -74,11 +76,11 @@ pub fn attach(
         let explained = if case.load.is_some() {
             Explained::not(case.id, "a server's threads are not looked at".into())
         } else {
-            let mut begun = |block: usize| {
+            let mut show = |block: usize| {
                 let label = format!("where {} takes its time, block {}", case.id, block + 1);
                 line.show(&Progress { label, done_steps: before + block, total_steps });
             };
-            match why::explain(case, *difference, most, &sides, &mut begun) {
+            match why::explain(case, *difference, most, &sides, &mut show) {
                 Ok(explained) => with_edited(explained, options.edited.as_ref()),
                 // Who ends it has a verdict, and wants that.
                 Err(_) if progress::is_cancelled() => break,
@@ -88,7 +90,7 @@ pub fn attach(
         receipt.explained.push(explained);
         before += difference.blocks();
     }
-    options.left.set(until.saturating_duration_since(Instant::now()));
+    options.took.set(options.took.get() + begun.elapsed());
 }
 
 /// Says of each function whether the change edits it.

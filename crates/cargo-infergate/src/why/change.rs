@@ -31,9 +31,17 @@ pub fn explained(id: Case, blocks: &[Pair], knows_changed: bool) -> Explained {
     let names: BTreeSet<&Name> = samples(blocks).map(|(name, _)| name).collect();
     let all = moved(blocks, processor).map(|(moved, _)| moved);
     let least_ns = all.map_or(0.0, |all| all.base_ns.max(all.head_ns) * LEAST_SHARE);
-    let of = |name: &Name| moved(blocks, |tally| tally.ns_of(name, &Part::All));
+    let inlined: Vec<&Name> =
+        names.iter().copied().filter(|name| knows_changed && is_inlined(name, &names, blocks)).collect();
+    let of = |name: &Name| {
+        let by = Part::CalledBy(name.clone());
+        let in_it = |tally: &Tally| inlined.iter().map(|callee| tally.ns_of(callee, &by)).sum::<f64>();
+        moved(blocks, |tally| tally.ns_of(name, &Part::All) + in_it(tally))
+    };
     let candidates: Vec<(&Name, Moved, f64)> = names
-        .into_iter()
+        .iter()
+        .copied()
+        .filter(|name| !inlined.contains(name))
         .filter_map(|name| of(name).map(|(moved, p)| (name, moved, p)))
         .filter(|(_, moved, _)| moved.base_ns.max(moved.head_ns) >= least_ns)
         .collect();
@@ -117,6 +125,17 @@ fn function(name: &Name, time: Moved, blocks: &[Pair], knows_changed: bool) -> E
         time,
         called,
     }
+}
+
+/// Whether one side never runs a function that is the same in both: it is inlined there, so its time counts to its caller on both sides.
+fn is_inlined(name: &Name, names: &BTreeSet<&Name>, blocks: &[Pair]) -> bool {
+    let is_in = |tally: &Tally| tally.ns_of(name, &Part::All) > 0.0;
+    let is_on_one_side = blocks.iter().any(|(base, _)| is_in(base)) != blocks.iter().any(|(_, head)| is_in(head));
+    let is_changed = tallies(blocks).any(|tally| tally.changed.get(name) >= Some(&Change::Instructions));
+    let mut parts = samples(blocks).filter(|(of, _)| of == name);
+    is_on_one_side
+        && !is_changed
+        && parts.any(|(_, part)| matches!(part, Part::CalledBy(caller) if names.contains(caller)))
 }
 
 fn tallies(blocks: &[Pair]) -> impl Iterator<Item = &Tally> {

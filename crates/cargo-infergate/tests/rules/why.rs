@@ -95,6 +95,23 @@ fn what_a_changed_function_calls_counts_to_it() {
 }
 
 #[test]
+fn a_function_that_one_side_inlines_counts_to_its_caller() {
+    let side = |parses: u64, runs_hash: bool| {
+        let mut at = 0;
+        side(ITERATION_NS + parses as f64 * 1e3, ITERATION_NS + parses as f64 * 1e3, move || {
+            at += 1;
+            let parse = [frame("parse", false), frame("main", false)];
+            let hash = (runs_hash && at % 2 == 0).then(|| frame("hash", false));
+            hash.into_iter().chain(parse).collect()
+        })
+    };
+    let blocks: Vec<(Tally, Tally)> = (0..8).map(|block| (side(block, false), side(100 + block, true))).collect();
+    let [parse] = &explained(case(), &blocks, true).functions[..] else { panic!("one function") };
+    assert_eq!(parse.name, "parse");
+    assert!((parse.time.change_ns() - 1e5).abs() < 1e3, "{parse:?}");
+}
+
+#[test]
 fn time_in_which_nothing_runs_is_told_apart() {
     let side = |sleeps_ns: f64| side(ITERATION_NS + sleeps_ns, ITERATION_NS, || vec![frame("parse", false)]);
     let blocks: Vec<(Tally, Tally)> =

@@ -25,7 +25,7 @@ pub fn fewest_to_fail(cases: usize) -> usize {
 /// - *Within limit*: the evidence of "below the limit" reached 1 / [`PASS_LEVEL`]. A case that also looks improved stays
 ///   open for as long as more blocks may say so.
 /// - *Layout*: it would have regressed, but is not shown to be slower at each placement, and at one of them the limit is excluded.
-/// - If the blocks vary too much for the limit, or after the last block, a weaker condition is enough for
+/// - If the blocks vary too much for the limit and show no improvement, or after the last block, a weaker condition is enough for
 ///   *within limit*: the interval ends below `widest` and the estimate is below the limit.
 /// - After the last of 40 blocks: *unstable* when the interval is wider than twice the limit, else *inconclusive*.
 ///

@@ -120,7 +120,10 @@ impl<'a> Test<'a> {
         match (self.settled, outcome) {
             (Some(_), _) => {}
             (None, Some(outcome)) => self.settled = Some(Settled { outcome, blocks, limit: self.series.limit }),
-            (None, None) if is_too_noisy(self.series, blocks) => self.settle_by_widest(blocks),
+            // More blocks show what is faster than all this noise.
+            (None, None) if is_too_noisy(self.series, blocks) && !self.looks_improved(blocks) => {
+                self.settle_by_widest(blocks)
+            }
             (None, None) => {}
         }
     }
@@ -148,8 +151,7 @@ impl<'a> Test<'a> {
         self.settled = Some(Settled { outcome, blocks, limit: series.limit });
     }
 
-    /// Passes what cannot be decided at its limit, where a slowdown by the wider one is excluded; and what is below its limit and looks improved,
-    /// which blocks as noisy would not show.
+    /// Passes what cannot be decided at its limit, where a slowdown by the wider one is excluded; and what is below its limit and seemed improved.
     fn settle_by_widest(&mut self, blocks: usize) {
         let series = self.series;
         if self.settled.is_some() || series.widest <= series.limit {
@@ -161,6 +163,10 @@ impl<'a> Test<'a> {
             let limit = if self.within { series.limit } else { series.widest };
             self.settled = Some(Settled { outcome: Outcome::WithinLimit, blocks, limit });
         }
+    }
+
+    fn looks_improved(&self, blocks: usize) -> bool {
+        self.interval(blocks).is_some_and(|(_, high)| high <= -self.series.limit)
     }
 
     /// Work is slower wherever the linker puts it; luck is not. `None` while it is open which of both it is.

@@ -44,6 +44,7 @@ pub enum Unit {
     Fraction,
     Times,
     BytesPerS,
+    PerS,
     FlopsPerS,
     RequestsPerS,
     /// Money, in whatever unit the prices were given.
@@ -77,6 +78,7 @@ impl Unit {
             Self::Change | Self::Fraction => "fraction",
             Self::Times => "times",
             Self::BytesPerS => "bytes/s",
+            Self::PerS => "1/s",
             Self::FlopsPerS => "flop/s",
             Self::RequestsPerS => "requests/s",
             Self::Price => "price",
@@ -99,6 +101,7 @@ impl Unit {
             Self::Fraction => units::percent(value),
             Self::Times => units::times(value),
             Self::BytesPerS => format!("{}/s", units::bytes(value)),
+            Self::PerS => units::per_s(value),
             Self::FlopsPerS => units::flops_per_s(value),
             Self::RequestsPerS => format!("{} requests/s", units::number(value)),
             Self::Price => units::price(value),

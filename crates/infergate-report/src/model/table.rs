@@ -336,16 +336,21 @@ pub fn not_shown(missing: &NotShown) -> Option<String> {
     (!parts.is_empty()).then(|| format!("Not shown: {}.", parts.join("; ")))
 }
 
-/// What cells of one column say: from the least to the most, or each word once.
+/// What cells of one column say: from the least to the most of one unit, or each word once.
 fn together(rows: &[Row], at: usize) -> String {
     let cells: Vec<&Cell> = rows.iter().filter_map(|row| row.cells.get(at)).collect();
     let mut numbers: Vec<&Quantity> = cells.iter().filter_map(|cell| cell.quantity()).collect();
     numbers.sort_by(|one, other| one.value.total_cmp(&other.value));
     if let [least, .., most] = numbers[..] {
-        return units::from_to(&least.unit.show(least.value), &most.unit.show(most.value));
+        let is_one_unit = numbers.iter().all(|number| number.unit == least.unit);
+        return if is_one_unit {
+            units::from_to(&least.unit.show(least.value), &most.unit.show(most.value))
+        } else {
+            String::new()
+        };
     }
-    let words: BTreeSet<String> = cells.iter().map(|cell| cell.shown()).collect();
-    words.into_iter().collect::<Vec<_>>().join(", ")
+    let words: BTreeSet<String> = cells.iter().map(|cell| cell.shown()).filter(|word| !word.is_empty()).collect();
+    words.into_iter().collect::<Vec<_>>().join("; ")
 }
 
 /// A table that is made column by column, each from the same rows.

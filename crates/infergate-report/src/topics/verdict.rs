@@ -8,8 +8,8 @@ use crate::model::{Cell, Missing, Rows, Section, Table, Tone, Unit};
 use crate::words::provenance;
 use crate::{units, words};
 use infergate_receipts::{
-    Counter, Evidence, MemoryMeasure, Metric, Outcome, OutputComparison, Statistic, TimeEvidence, Unit as Counts,
-    Verdict, VerdictRow,
+    Counter, Evidence, MemoryMeasure, Metric, Outcome, OutputComparison, Statistic, Throughput, ThroughputUnit,
+    TimeEvidence, Unit as Counts, Verdict, VerdictRow,
 };
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
@@ -165,7 +165,10 @@ fn throughput(time: &TimeEvidence) -> Cell {
     let rate = |ns: f64| units::tokens_per_s(1e9 / ns);
     match (time.metric, time.base_ns, time.head_ns, time.throughput) {
         (Metric::SystemToken, Some(base), Some(head), _) => Cell::text(units::from_to(&rate(base), &rate(head))),
-        (.., Some(head_ns), Some(throughput)) => Cell::text(units::throughput(throughput, head_ns)),
+        (.., Some(head_ns), Some(Throughput { per_iteration, unit })) => {
+            let unit = if unit == ThroughputUnit::Bytes { Unit::BytesPerS } else { Unit::PerS };
+            Cell::of(per_iteration as f64 * 1e9 / head_ns, unit)
+        }
         _ => Cell::text(""),
     }
 }

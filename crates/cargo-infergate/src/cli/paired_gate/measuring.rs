@@ -47,13 +47,12 @@ pub fn measure(
     }
     let pilot_ns = begun.elapsed().as_nanos() as u64;
     let is_timed = run.receipt().cases.iter().any(|case| case.timed);
-    let mut placed = None;
+    let mut not_alike = None;
     if let Some(sources) = sources.filter(|_| is_timed && !request.quick) {
         show(&step("laying out both sides alike"));
         run.lay_out(|| {
-            let (alike, note) = sources::alike(sources, (&request.base, &request.head), request.load.seed)?;
-            placed = Some(note);
-            Ok(alike)
+            let alike = sources::alike(sources, (&request.base, &request.head), request.load.seed)?;
+            Ok(alike.map_err(|why| not_alike = Some(why)).ok())
         })?;
     }
     let builds_ns = begun.elapsed().as_nanos() as u64 - pilot_ns;
@@ -86,7 +85,7 @@ pub fn measure(
     };
     let mut receipt = run.run(&look, &mut show)?;
     receipt.took = took();
-    receipt.notes.extend(placed.map(Note::from));
+    receipt.notes.extend(not_alike.map(Note::from));
     receipt.notes.push(own_errors(calibration.as_ref(), &receipt));
     Ok(receipt)
 }
