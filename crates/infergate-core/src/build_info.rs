@@ -44,8 +44,9 @@ fn run_git(folder: &Path, arguments: &[&str]) -> Option<String> {
 }
 
 /// What git is told each time. Nothing that a repository's configuration asks it to start beside itself: hooks (`core.hooksPath` may point
-/// into the tracked files, which a pull request changes), a file watcher, a signature check. And paths as they are, not in quotes.
-const SETTINGS: [&str; 8] = [
+/// into the tracked files, which a pull request changes), a file watcher, a signature check. Paths as they are, not in quotes. And nothing of
+/// submodules that was not asked for: git fails where a checkout does not have them yet.
+const SETTINGS: [&str; 10] = [
     "-c",
     "core.hooksPath=/dev/null",
     "-c",
@@ -54,6 +55,8 @@ const SETTINGS: [&str; 8] = [
     "log.showSignature=false",
     "-c",
     "core.quotePath=false",
+    "-c",
+    "submodule.recurse=false",
 ];
 
 /// Variables that a git hook sets: they would send every command back to the hook's repository. The last four change what a path
