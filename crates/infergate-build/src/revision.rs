@@ -104,7 +104,7 @@ impl Tree {
         let prefix = PathBuf::from(git(&here, &["rev-parse", "--show-prefix"])?);
         let commit = commit_of(&here, revision)?;
         if let Some(submodule) = dirty_submodule(&repository)? {
-            bail!("submodule '{submodule}' is not as HEAD has it; commit or undo its changes");
+            bail!("submodule '{submodule}' is not as HEAD has it; commit its changes, or run git submodule update");
         }
         let folder = folder(&repository, wanted)?.join(slot.name(wanted));
         if folder.starts_with(&repository) && cargo_settings::file(&repository.join(".cargo")).is_some() {
