@@ -17,6 +17,9 @@ use super::run_captured::{self, Shown};
 use super::workspace::{BenchTarget, CRITERION, MEMORY_TARGET, Package, Workspace, is_infergate, is_plain};
 use super::{bench_choice, cargo_settings, checkout_folder, output, toolchain};
 
+/// The file of the linker's command, in the folder for what links need.
+pub const PRINTED: &str = "link-args";
+
 /// What is built of both sides.
 #[derive(Debug, Clone)]
 pub struct Wanted {
@@ -287,14 +290,6 @@ fn first_error(stderr: &str) -> String {
 /// A folder that cannot be made.
 pub fn kept(folder: &Path) -> Result<Vec<String>> {
     checkout_folder::make(folder)?;
-    let print = format!("--print=link-args={}", printed(folder)?.display());
+    let print = format!("--print=link-args={}", std::path::absolute(folder)?.join(PRINTED).display());
     Ok(vec!["-Csave-temps".to_owned(), "-Cstrip=none".to_owned(), print])
-}
-
-/// Where the linker's command is written, in `folder`.
-///
-/// # Errors
-/// Without a current folder.
-pub fn printed(folder: &Path) -> Result<PathBuf> {
-    Ok(std::path::absolute(folder)?.join("link-args"))
 }

@@ -11,10 +11,12 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use object::read::archive::ArchiveFile;
 
-use super::bench_target::{Source, kept, printed};
+use super::bench_target::{PRINTED, Source, kept};
+use super::checkout_folder;
 use super::run_captured::run_captured;
 use crate::code;
 use infergate_core::text_file::read_text;
+use infergate_core::worker::Program;
 
 /// No linker's command is longer.
 const MAX_COMMAND_BYTES: u64 = 16 << 20;
@@ -33,31 +35,34 @@ pub struct Linker {
 }
 
 impl Linker {
-    /// Of a bench target that was built with the arguments that [`kept`] gives, or is now. `None` when that fails.
+    /// Of `built`, which was made of a bench target with the arguments that [`kept`] gives, or is made so now.
     ///
     /// # Errors
-    /// When cargo does not start, or a file cannot be read or written.
-    pub fn capture(source: &Source) -> Result<Option<Self>> {
-        let (arguments, printed) = (kept(&source.links)?, printed(&source.links)?);
-        let mut is_again = false;
-        loop {
-            let Ok(built) = source.rebuild(&arguments)? else { return Ok(None) };
-            let text = read_text(&printed, MAX_COMMAND_BYTES).unwrap_or_default();
-            let linker =
-                Self::of(&text, built.path.clone(), source.workspace.root.clone()).filter(Self::is_of_its_program);
-            if linker.is_some() || is_again {
-                return Ok(linker);
-            }
-            // Cargo found this build done, and the command is that of another one, or gone.
-            fs::remove_file(&built.path).with_context(|| format!("{}: cannot be removed", built.path.display()))?;
-            is_again = true;
+    /// When it does not build so, or cargo does not start, or a file cannot be read or written.
+    pub fn capture(source: &Source, built: &Program) -> Result<Self> {
+        let command = || {
+            let text = read_text(&source.links.join(PRINTED), MAX_COMMAND_BYTES).unwrap_or_default();
+            Self::of(&text, built.path.clone(), source.workspace.root.clone()).filter(Self::is_of_its_program)
+        };
+        if let Some(command) = command() {
+            return Ok(command);
         }
+        // Cargo may find this build done, though the command is that of another one, or it or what it names is gone.
+        let arguments = kept(&source.links)?;
+        if let Ok(done) = source.rebuild(&arguments)? {
+            checkout_folder::remove(&done.path)?;
+            drop(source.rebuild(&arguments)?);
+        }
+        command().context("the last crate does not build with its object files kept")
     }
 
-    /// Whether the command makes the program that cargo names: cargo gives that a second name.
+    /// Whether the command makes the program that cargo names, to which cargo gives a second name, of object files that are still there:
+    /// before Rust 1.94 one lies where temporary files do.
     fn is_of_its_program(&self) -> bool {
         let output = self.words.iter().skip_while(|word| *word != "-o").nth(1);
+        let is_there = |word: &String| !(word.starts_with('/') && word.ends_with(".o")) || Path::new(word).exists();
         output.is_some_and(|output| Path::new(output).file_name() == self.built.file_name())
+            && self.words.iter().all(is_there)
     }
 
     /// Of `NAME="value" "program" "argument"`, quoted as in JSON as far as paths need it, and the program that it made. `None` for other text.

@@ -37,11 +37,6 @@ impl Source {
         Ok(Program { path: built.path, ..timed.clone() })
     }
 
-    /// How the program is linked.
-    fn linker(&self) -> Result<Linker> {
-        Linker::capture(self)?.context("the last crate does not build with its object files kept")
-    }
-
     /// Beside the plain build: benches look for other files by where they lie themselves. Both sides' names have the
     /// same length, because a process has its own path on its stack. The name has a hash of the package in it, because
     /// two packages can have bench targets of one name.
@@ -66,8 +61,8 @@ impl Sources {
     /// # Errors
     /// As [`code::compare`].
     pub fn compare(&self, base: &Program, head: &Program) -> Result<Comparison> {
-        if let (Some(base), Some(head)) = (&self.base, &self.head) {
-            return code::compare(&base.linker()?, &head.linker()?);
+        if let (Some(from), Some(to)) = (&self.base, &self.head) {
+            return code::compare(&Linker::capture(from, base)?, &Linker::capture(to, head)?);
         }
         let is_same = code::loads_same_bytes(&code::read(&base.path)?, &code::read(&head.path)?);
         Ok(if is_same { Comparison::Same } else { Comparison::Differ(None) })
@@ -112,7 +107,7 @@ pub fn alike(sources: &Sources, (base, head): (&Program, &Program), seed: u64) -
 
 fn link((base, was): (&Source, &Program), (head, is): (&Source, &Program), seed: u64) -> Result<Alike> {
     let (was, is) = (was.open()?, is.open()?);
-    let [of_base, of_head] = both(|| base.linker(), || head.linker())?;
+    let [of_base, of_head] = both(|| Linker::capture(base, was.program()), || Linker::capture(head, is.program()))?;
     let side = |source: &Source, plain: &WorkerFile, linker| alike::LinkJob {
         linker,
         files: (0..PLACEMENTS).map(|placement| source.path(plain.path(), &format!("alike{placement}"))).collect(),

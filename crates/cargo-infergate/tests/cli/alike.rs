@@ -45,6 +45,20 @@ fn each_block_times_all_placements() {
     }
 }
 
+/// As when a CI restores base's build, and not the folder for temporary files that a compiler kept one of them in.
+#[test]
+fn object_files_that_are_gone_are_made_again() {
+    let sandbox = repository();
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
+    gate(&sandbox, "HEAD", &[]).success();
+    let linked = fs::read_to_string(sandbox.path("cache/base/target/alike/inference/link-args")).expect("a command");
+    let object = linked.split('"').find(|word| word.ends_with(".o")).expect("an object file");
+    fs::remove_file(object).expect("it was kept");
+    let said = gate(&sandbox, "HEAD", &[]).success();
+    assert!(stdout(&said).contains(ALIKE), "{}", stdout(&said));
+    assert!(!stderr(&said).contains("was not compared"), "{}", stderr(&said));
+}
+
 #[test]
 fn a_linker_that_orders_no_functions_and_a_given_program_are_timed_as_they_are() {
     let sandbox = repository();
