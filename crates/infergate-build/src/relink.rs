@@ -94,12 +94,12 @@ impl Linker {
         let folders: Vec<PathBuf> =
             words.windows(2).filter(|pair| pair[0] == "-L").map(|pair| PathBuf::from(&pair[1])).collect();
         let read = |word: String| {
-            // A static library that a build script made is asked for by name.
+            // A static library that a build script made is asked for by name. The linker takes a shared one beside it, such as the system's.
             let library = word.strip_prefix("-l").map(|name| format!("lib{name}.a"));
-            let found = library
-                .and_then(|library| folders.iter().map(|folder| folder.join(&library)).find(|path| path.is_file()));
-            let files =
-                word.split(',').map(PathBuf::from).filter(|path| path.is_absolute() && !path.is_dir()).chain(found);
+            let is_taken = |path: &PathBuf| path.is_file() && !path.with_extension("so").exists();
+            let found = library.and_then(|library| folders.iter().map(|folder| folder.join(&library)).find(is_taken));
+            let is_file = |path: &PathBuf| path.is_absolute() && !path.is_dir() && !folders.contains(path);
+            let files = word.split(',').map(PathBuf::from).filter(is_file).chain(found);
             let objects = files.map(|path| objects(&path)).collect::<Result<Vec<_>>>()?.concat();
             Ok((word, objects))
         };
@@ -170,6 +170,8 @@ fn objects(path: &Path) -> Result<Vec<Vec<u8>>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::Linker;
 
     #[test]
@@ -181,6 +183,22 @@ mod tests {
         assert_eq!(command.words, ["cc", "-m64", "a \\ \"b\"\n.o", "", "-o", "/t/bench-1", "-Wl,--gc"]);
         let words: Vec<String> = command.inputs().expect("no file").words.into_iter().map(|(word, _)| word).collect();
         assert_eq!(words, ["-m64", "a \\ \"b\"\n.o", "", "-Wl,--gc"], "without the output");
+    }
+
+    /// The C library's `libm.a` is a text that names others.
+    #[test]
+    fn libraries_by_name_are_read_where_no_shared_one_is_and_folders_may_be_missing() {
+        let place = tempfile::tempdir().expect("a folder");
+        for file in ["libm.a", "libm.so", "libown.a"] {
+            fs::write(place.path().join(file), "GROUP ( libm-2.36.a )").expect("a file");
+        }
+        let said =
+            format!(r#""cc" "-L" "{}" "-L" "/no/such/folder" "-lm" "-lown" "-o" "/t/bench-1""#, place.path().display());
+        let command = Linker::of(&said, "/t/bench-1".into(), "/t".into()).expect("a command");
+        let words = command.inputs().expect("files").words;
+        let read: Vec<&str> =
+            words.iter().filter(|(_, objects)| !objects.is_empty()).map(|(word, _)| word.as_str()).collect();
+        assert_eq!(read, ["-lown"]);
     }
 
     #[test]
