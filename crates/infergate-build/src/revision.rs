@@ -229,7 +229,7 @@ impl Tree {
         let built = source.build()?;
         // Benches keep files in `target`, which cargo makes in a working tree; what is built of this checkout lies beside it.
         let folder = source.workspace.root.join("target");
-        if folder.starts_with(&self.files) && folder.symlink_metadata().is_err() {
+        if folder.starts_with(checkout_folder::real(&self.files)) && folder.symlink_metadata().is_err() {
             checkout_folder::make(&folder)?;
         }
         Ok(built)

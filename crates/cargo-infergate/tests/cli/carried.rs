@@ -77,6 +77,23 @@ fn each_side_reads_the_files_of_its_revision() {
     assert!(decision(&said).contains("regressed (exit 1): decode/p8 +5.0 %"), "{}", stdout(&said));
 }
 
+/// Cargo makes that folder in a working tree. A home, or a cache in it, can be a link.
+#[cfg(unix)]
+#[test]
+fn a_bench_keeps_files_in_the_target_folder_of_its_checkout() {
+    let (sandbox, elsewhere) = (repository(), Sandbox::new());
+    let worker = std::fs::read_to_string(sandbox.path("bench.rs")).expect("a worker");
+    let keeps = worker.replace("fn main() {", "fn main() {\n    std::fs::write(\"target/kept\", \"\").unwrap();");
+    assert_ne!(keeps, worker);
+    commit(&sandbox, "bench.rs", &keeps, "keeps a file");
+    std::fs::create_dir(elsewhere.path("home")).expect("a folder");
+    std::os::unix::fs::symlink("home", elsewhere.path("link")).expect("a link");
+    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
+    process.arg("--base-folder").arg(elsewhere.path("link/cache"));
+    assert_cmd::Command::from_std(process).assert().success();
+    assert!(elsewhere.path("home/cache/base/tree/target/kept").exists());
+}
+
 /// As `cargo bench` does.
 #[test]
 fn a_bench_gets_the_variables_of_cargos_settings() {
