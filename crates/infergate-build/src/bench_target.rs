@@ -1,10 +1,10 @@
 //! One side's bench target: where it is built, and its executable, from cargo's own messages.
 
-use std::env;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 use infergate_core::receipt::file_word;
@@ -187,6 +187,7 @@ impl Source {
         let target = &self.bench.target;
         let built = built(&parsed(&output.stdout), target)
             .with_context(|| format!("bench target '{target}': cargo built no executable of that name"))?;
+        remove_bitcode(&built.path);
         Ok((Some(Program { features: self.bench.cargo_features().join(" "), variables, ..built }), stderr))
     }
 
@@ -292,4 +293,17 @@ pub fn kept(folder: &Path) -> Result<Vec<String>> {
     checkout_folder::make(folder)?;
     let print = format!("--print=link-args={}", std::path::absolute(folder)?.join(PRINTED).display());
     Ok(vec!["-Csave-temps".to_owned(), "-Cstrip=none".to_owned(), print])
+}
+
+/// Removes what the compiler keeps of a program in addition to its object files, which nobody reads: of a large one that is optimised as a
+/// whole gigabytes.
+fn remove_bitcode(program: &Path) {
+    let beside = program.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+    let program = program.to_string_lossy();
+    for file in beside.flatten().map(|file| file.path()) {
+        let name = file.to_string_lossy();
+        if name.starts_with(&*program) && name.ends_with(".bc") {
+            drop(fs::remove_file(&file));
+        }
+    }
 }

@@ -38,6 +38,12 @@ fn each_block_times_all_placements() {
     assert!(alike.same > 0 && alike.same <= alike.functions, "{alike:?}");
     assert!(alike.base.len() == 4 && is_distinct(&alike.base), "{alike:?}");
     assert!(alike.head.len() == 4 && is_distinct(&alike.head), "{alike:?}");
+    let built = fs::read_dir(sandbox.path("cache/base/target/release/deps")).expect("a folder");
+    let names: Vec<_> = built.map(|file| file.expect("a file").file_name().into_string().expect("UTF-8")).collect();
+    assert!(
+        names.iter().any(|name| name.ends_with(".o")) && !names.iter().any(|name| name.ends_with(".bc")),
+        "{names:?}"
+    );
     for case in receipt.blocks.iter().flat_map(|block| &block.cases) {
         let mut placements = case.placements.clone();
         placements.sort_unstable();
