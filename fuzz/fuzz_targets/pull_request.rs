@@ -1,8 +1,7 @@
 //! What a pull request's job uploads: read, judged again, and shown in every format.
 #![no_main]
 
-use cargo_infergate::config::Config;
-use infergate_judge::paired::{Policy, judge};
+use infergate_judge::paired::{Limits, Policy, judge};
 use infergate_receipts::parse_uploaded;
 use infergate_report::export::chosen;
 use infergate_report::inputs::Inputs;
@@ -11,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(receipt) = parse_uploaded(bytes) else { return };
-    let receipt = Config::default().limits().set_in(receipt);
+    let receipt = Limits::default().set_in(receipt);
     let verdict = judge(&receipt, &Policy::default());
     let inputs =
         Inputs { paired: Some(receipt), verdict: Some(verdict), pull_request: true, ..Inputs::new("cargo infergate") };
