@@ -17,6 +17,6 @@ fuzz_target!(|bytes: &[u8]| {
     let report = topics::report(&inputs);
     for exporter in chosen(&[], &inputs).expect("the usual formats") {
         // One that lacks what it needs says so.
-        let _ = (exporter.export)(&inputs, &report);
+        let _ = exporter.files(&inputs, &report);
     }
 });

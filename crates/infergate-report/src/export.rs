@@ -28,12 +28,6 @@ pub struct File {
     pub text: String,
 }
 
-impl File {
-    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), text: text.into() }
-    }
-}
-
 /// What an exporter cannot do without.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
@@ -48,22 +42,31 @@ pub struct Exporter {
     /// On the command line.
     pub name: &'static str,
     pub about: &'static str,
-    /// The page that it writes where no format is asked for.
-    pub usual_file: Option<&'static str>,
     needs: Needs,
-    pub export: Export,
+    /// The name and the text of its page.
+    page: Option<(&'static str, Text)>,
+    /// Whether every picture comes with it.
+    pictures: bool,
 }
 
-type Export = fn(&Inputs, &Report) -> Result<Vec<File>>;
+type Text = fn(&Inputs, &Report) -> Result<String>;
 
 impl Exporter {
-    const fn new(name: &'static str, about: &'static str, needs: Needs, export: Export) -> Self {
-        Self { name, about, usual_file: None, needs, export }
+    const fn new(name: &'static str, about: &'static str, needs: Needs, file: &'static str, text: Text) -> Self {
+        Self { name, about, needs, page: Some((file, text)), pictures: false }
     }
 
-    /// The same, with the page that it writes where no format is asked for.
-    const fn writing(self, usual_file: &'static str) -> Self {
-        Self { usual_file: Some(usual_file), ..self }
+    /// The page that it writes where no format is asked for.
+    pub fn usual_file(&self) -> Option<&'static str> {
+        self.page.filter(|_| self.needs != Needs::Run).map(|(name, _)| name)
+    }
+
+    pub fn files(&self, inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
+        let mut files = if self.pictures { pictures(report) } else { Vec::new() };
+        if let Some((name, text)) = self.page {
+            files.insert(0, File { name: name.into(), text: text(inputs, report)? });
+        }
+        Ok(files)
     }
 
     /// What it needs and is not there.
@@ -82,36 +85,48 @@ impl Exporter {
 }
 
 pub const EXPORTERS: &[Exporter] = &[
-    Exporter::new("comment", "a pull-request comment, also for GITHUB_STEP_SUMMARY", Needs::Verdict, comment::export)
-        .writing("comment.md"),
-    Exporter::new("md", "the whole report as Markdown", Needs::Nothing, markdown::export).writing("report.md"),
-    Exporter::new("html", "the whole report as one self-contained page", Needs::Nothing, html::export)
-        .writing("report.html"),
-    Exporter::new("json", "the whole report as JSON, numbers to the last bit", Needs::Nothing, json::export)
-        .writing("report.json"),
-    Exporter::new("csv", "every number, a line each, with its unit", Needs::Nothing, csv::export).writing("report.csv"),
-    Exporter::new("svg", "pictures", Needs::Nothing, |_, report| Ok(pictures(report))),
-    Exporter::new("junit", "JUnit XML, a test a row of the verdict", Needs::Verdict, junit::export)
-        .writing("junit.xml"),
+    Exporter::new(
+        "comment",
+        "a pull-request comment, also for GITHUB_STEP_SUMMARY",
+        Needs::Verdict,
+        "comment.md",
+        comment::export,
+    ),
+    Exporter {
+        pictures: true,
+        ..Exporter::new("md", "the whole report as Markdown", Needs::Nothing, "report.md", markdown::export)
+    },
+    Exporter::new("html", "the whole report as one self-contained page", Needs::Nothing, "report.html", html::export),
+    Exporter::new(
+        "json",
+        "the whole report as JSON, numbers to the last bit",
+        Needs::Nothing,
+        "report.json",
+        json::export,
+    ),
+    Exporter::new("csv", "every number, a line each, with its unit", Needs::Nothing, "report.csv", csv::export),
+    Exporter { name: "svg", about: "pictures", needs: Needs::Nothing, page: None, pictures: true },
+    Exporter::new("junit", "JUnit XML, a test a row of the verdict", Needs::Verdict, "junit.xml", junit::export),
     Exporter::new(
         "annotations",
         "workflow commands (::error) for GitHub Actions, to be printed",
         Needs::Verdict,
+        "annotations.txt",
         annotations::export,
-    )
-    .writing("annotations.txt"),
-    Exporter::new("bencher", "Bencher metric format", Needs::Run, trackers::bencher),
+    ),
+    Exporter::new("bencher", "Bencher metric format", Needs::Run, "bencher.json", trackers::bencher),
     Exporter::new(
         "github-benchmark",
         "github-action-benchmark, customSmallerIsBetter",
         Needs::Run,
+        "github-benchmark.json",
         trackers::github_benchmark,
     ),
 ];
 
 /// Every picture as an SVG file.
 fn pictures(report: &Report) -> Vec<File> {
-    let file = |chart: &Chart| File::new(format!("{PICTURES}/{}.svg", chart.id), svg::file(chart));
+    let file = |chart: &Chart| File { name: format!("{PICTURES}/{}.svg", chart.id), text: svg::file(chart) };
     report.charts().map(file).collect()
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 
 use super::{output, outputs};
 use infergate_receipts::write_text;
-use infergate_report::export::{EXPORTERS, File, chosen};
+use infergate_report::export::{EXPORTERS, Exporter, File, chosen};
 use infergate_report::inputs::{Inputs, Links};
 use infergate_report::topics;
 use infergate_report::units::many;
@@ -17,7 +17,7 @@ use infergate_report::verdict_file::verdict_file;
 /// failed to run.
 pub fn begin(folder: Option<&Path>) -> Result<()> {
     let Some(folder) = folder else { return Ok(()) };
-    let mut usual = EXPORTERS.iter().filter_map(|exporter| exporter.usual_file);
+    let mut usual = EXPORTERS.iter().filter_map(Exporter::usual_file);
     usual.try_for_each(|name| outputs::fresh(&folder.join(name)))
 }
 
@@ -59,7 +59,7 @@ pub fn conclude(inputs: &Inputs, json: Option<&Path>, folder: Option<&Path>) -> 
 /// cannot be written, after all others were.
 pub fn write(folder: &Path, inputs: &Inputs, formats: &[String], read: &[PathBuf]) -> Result<()> {
     let report = topics::report(inputs);
-    let exported = chosen(formats, inputs)?.into_iter().map(|exporter| (exporter.export)(inputs, &report));
+    let exported = chosen(formats, inputs)?.into_iter().map(|exporter| exporter.files(inputs, &report));
     let mut files: Vec<File> = exported.collect::<Result<Vec<_>>>()?.concat();
     // Pictures come with the page that shows them, too.
     let mut names = HashSet::new();

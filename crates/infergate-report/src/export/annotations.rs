@@ -3,7 +3,6 @@
 use anyhow::Result;
 use infergate_core::printable::printable;
 
-use super::File;
 use crate::inputs::Inputs;
 use crate::model::Report;
 use crate::words;
@@ -12,8 +11,8 @@ use infergate_receipts::Outcome;
 /// GitHub shows ten of each level in a step.
 const MOST: usize = 10;
 
-pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
-    let Some(verdict) = &inputs.verdict else { return Ok(Vec::new()) };
+pub fn export(inputs: &Inputs, _: &Report) -> Result<String> {
+    let Some(verdict) = &inputs.verdict else { return Ok(String::new()) };
     let rows = verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0 || row.outcome == Outcome::Accepted);
     let mut messages: Vec<(Outcome, String)> = rows.map(|row| (row.outcome, words::decided(row))).collect();
     // What decides the whole run may stand in no row.
@@ -25,7 +24,7 @@ pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
     };
     let of_level = |level| messages.iter().filter(move |(outcome, _)| self::level(*outcome) == level).take(MOST);
     let lines = ["error", "warning", "notice"].iter().flat_map(|level| of_level(*level).map(|one| line(level, one)));
-    Ok(vec![File::new("annotations.txt", lines.collect::<String>())])
+    Ok(lines.collect())
 }
 
 fn level(outcome: Outcome) -> &'static str {

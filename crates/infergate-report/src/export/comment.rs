@@ -5,7 +5,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::markup::{code, heading, line, prose};
-use super::{File, templates};
+use super::templates;
 use crate::inputs::{Inputs, Links, commit};
 use crate::model::{Block, Report, Row, Section, Table, Tone};
 use crate::verdict_file::verdict_file;
@@ -26,8 +26,8 @@ const LIST_BYTES: usize = 8_000;
 /// Bytes around what is folded.
 const FOLD_BYTES: usize = 150;
 
-pub fn export(inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
-    let Some(verdict) = &inputs.verdict else { return Ok(Vec::new()) };
+pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
+    let Some(verdict) = &inputs.verdict else { return Ok(String::new()) };
     let intended = accept::accepted(verdict);
     let sign = match Tone::of(verdict.verdict) {
         // A pass that somebody has to look at.
@@ -61,7 +61,7 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<Vec<File>> {
     values["changed"] = text(&shown, LIST_BYTES).into();
     let text = templates::render("comment.md.jinja", &values)?;
     let rest = rest(report, &folded, &outputs, MOST_BYTES.saturating_sub(text.len() + FOLD_BYTES));
-    Ok(vec![File::new("comment.md", text + &rest)])
+    Ok(text + &rest)
 }
 
 /// What the second line leads to.

@@ -3,7 +3,6 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use super::File;
 use crate::inputs::Inputs;
 use crate::model::Report;
 use infergate_receipts::to_json;
@@ -19,6 +18,6 @@ pub fn document(report: &Report) -> Document<'_> {
     Document { schema: "infergate.report/1", report }
 }
 
-pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
-    Ok(vec![File::new("report.json", to_json(&document(report))?)])
+pub fn export(_: &Inputs, report: &Report) -> Result<String> {
+    to_json(&document(report))
 }

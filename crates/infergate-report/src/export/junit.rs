@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{File, templates};
+use super::templates;
 use crate::inputs::Inputs;
 use crate::model::Report;
 use crate::words;
@@ -38,8 +38,8 @@ impl Test {
     }
 }
 
-pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
-    let Some(verdict) = &inputs.verdict else { return Ok(Vec::new()) };
+pub fn export(inputs: &Inputs, _: &Report) -> Result<String> {
+    let Some(verdict) = &inputs.verdict else { return Ok(String::new()) };
     let headline = words::headline::of(verdict);
     let mut tests: Vec<Test> = verdict.rows.iter().map(Test::of).collect();
     if verdict.exit_code == 0 {
@@ -51,5 +51,5 @@ pub fn export(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
     let count = |kind: &str| tests.iter().filter(|test| test.kind == Some(kind)).count();
     let (failures, errors) = (count("failure"), count("error"));
     let values = json!({ "tests": tests, "failures": failures, "errors": errors, "headline": headline });
-    Ok(vec![File::new("junit.xml", templates::render("junit.xml.jinja", values)?)])
+    templates::render("junit.xml.jinja", values)
 }

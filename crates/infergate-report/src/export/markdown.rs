@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 
+use super::PICTURES;
 use super::markup::{heading, inline, line, prose};
-use super::{File, PICTURES, pictures};
 use crate::inputs::Inputs;
 use crate::model::{Block, Headline, Report, Row};
 
-pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
+pub fn export(_: &Inputs, report: &Report) -> Result<String> {
     let mut text = format!("# {}\n", inline(&report.title, false));
     if let Some(Headline { outcome, exit_code, .. }) = &report.headline {
         let _ = write!(text, "\n**verdict: {}** (exit {exit_code})\n", outcome.words());
@@ -21,10 +21,7 @@ pub fn export(_: &Inputs, report: &Report) -> Result<Vec<File>> {
         let body: String = section.blocks.iter().map(block).collect();
         text += &if section.folded { folded(section.title, &body) } else { format!("\n## {}\n{body}", section.title) };
     }
-    // The page shows its pictures, so they come with it.
-    let mut files = vec![File::new("report.md", text)];
-    files.extend(pictures(report));
-    Ok(files)
+    Ok(text)
 }
 
 /// What GitHub shows after a click. `body` begins with an empty line.

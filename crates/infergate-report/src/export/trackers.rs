@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::File;
 use crate::figures::{self, Spread};
 use crate::inputs::Inputs;
 use crate::load::{Metric, Rank, View};
@@ -22,23 +21,23 @@ struct Figure {
 }
 
 /// By name, by metric, a value with its ends.
-pub fn bencher(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+pub fn bencher(inputs: &Inputs, _: &Report) -> Result<String> {
     let mut document: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
     for Figure { subject, metric, value, low, high } in figures(inputs) {
-        let measure = json!({ "value": value, "lower_value": low, "upper_value": high });
-        document.entry(subject).or_default().insert(metric.key_in("ns"), measure);
+        let ends = json!({ "value": value, "lower_value": low, "upper_value": high });
+        document.entry(subject).or_default().insert(metric.key_in("ns"), ends);
     }
-    Ok(vec![File::new("bencher.json", to_json(&document)?)])
+    to_json(&document)
 }
 
 /// A list of names, units and values, of times alone: of a rate more is better.
-pub fn github_benchmark(inputs: &Inputs, _: &Report) -> Result<Vec<File>> {
+pub fn github_benchmark(inputs: &Inputs, _: &Report) -> Result<String> {
     let times = figures(inputs).into_iter().filter(|figure| !figure.metric.is_rate());
     let entry = |Figure { subject, metric, value, low, high }: Figure| {
         let range = low.zip(high).map(|(low, high)| format!("{low} to {high}"));
         json!({ "name": format!("{subject} {}", metric.key_in("ns")), "unit": "ns", "value": value, "range": range })
     };
-    Ok(vec![File::new("github-benchmark.json", to_json(&times.map(entry).collect::<Vec<Value>>())?)])
+    to_json(&times.map(entry).collect::<Vec<Value>>())
 }
 
 /// The median of each figure: of a case between its smallest and its largest sample, of a level between its quartiles.

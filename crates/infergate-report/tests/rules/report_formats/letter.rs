@@ -160,7 +160,7 @@ fn every_format_to_the_letter() {
     }
     for (format, name, (report, inputs)) in formats {
         let exporters = chosen(&[format.to_owned()], &inputs).expect("it has what it needs");
-        for file in (exporters[0].export)(&inputs, &report).expect("files") {
+        for file in exporters[0].files(&inputs, &report).expect("files") {
             let text = if file.name.ends_with(".html") { without_assets(&file.text) } else { file.text };
             assert_snapshot(&format!("{name}-{}", file.name.replace('/', "-")), &text);
         }

@@ -79,7 +79,7 @@ pub fn files(inputs: &Inputs) -> Vec<File> {
     let report = report(inputs);
     let exporters = chosen(&names, inputs).expect("known names");
     let mut files: Vec<File> =
-        exporters.into_iter().flat_map(|exporter| (exporter.export)(inputs, &report).expect("files")).collect();
+        exporters.into_iter().flat_map(|exporter| exporter.files(inputs, &report).expect("files")).collect();
     files.sort_by(|a, b| a.name.cmp(&b.name));
     files.dedup();
     files
