@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use infergate_build::code;
+use infergate_report::words::explained::parts;
 
 /// Without hashes, and without what glibc puts behind a name and LLVM behind copies of a function.
 pub fn readable(symbol: &str) -> Rc<str> {
@@ -17,38 +18,7 @@ pub fn is_std(name: &str) -> bool {
 
 /// `attend` of `<engine::Gpt2 as Engine>::attend::<f32>::{{closure}}`.
 pub fn last_part(name: &str) -> &str {
-    let mut name = name;
-    loop {
-        let without = match name.rsplit_once("::") {
-            Some((rest, last)) if last.starts_with('{') => rest,
-            _ if name.ends_with('>') => match generics(name) {
-                Some(at) => name[..at].trim_end_matches("::"),
-                None => name,
-            },
-            _ => name,
-        };
-        if without == name {
-            return name.rsplit("::").next().unwrap_or(name);
-        }
-        name = without;
-    }
-}
-
-/// Where the last pair of angle brackets begins, if something stands before it.
-fn generics(name: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, letter) in name.char_indices().rev() {
-        match letter {
-            // `->` of a function's type is no bracket.
-            '>' if !name[..at].ends_with('-') => depth += 1,
-            '<' => depth = depth.checked_sub(1)?,
-            _ => {}
-        }
-        if depth == 0 {
-            return (at > 0).then_some(at);
-        }
-    }
-    None
+    parts(name).pop().and_then(|last| last.split('<').next()).unwrap_or(name)
 }
 
 #[cfg(test)]

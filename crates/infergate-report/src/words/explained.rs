@@ -95,8 +95,8 @@ pub fn change(time: &Moved) -> String {
     format!("{} ({})", signed(time.change_ns()), units::from_to(&signed(time.low_ns), &signed(time.high_ns)))
 }
 
-/// A function as people call it, by its type or module: `Gpt2::attend` of `<engine::Gpt2 as infergate::Engine>::attend::<f32>`.
-fn short(function: &str) -> String {
+/// The parts of a function's path. Type arguments of their own, and closures, say little and are left out.
+pub fn parts(function: &str) -> Vec<&str> {
     let mut parts: Vec<&str> = Vec::new();
     let (mut depth, mut begin) = (0_i32, 0);
     for (at, c) in function.char_indices() {
@@ -112,10 +112,15 @@ fn short(function: &str) -> String {
         }
     }
     parts.push(&function[begin..]);
-    // Type arguments of their own, and closures, say little.
     parts.retain(|part| {
         !part.starts_with('{') && (!part.starts_with('<') || part.contains(" as ") || part.contains("impl "))
     });
+    parts
+}
+
+/// A function as people call it, by its type or module: `Gpt2::attend` of `<engine::Gpt2 as infergate::Engine>::attend::<f32>`.
+fn short(function: &str) -> String {
+    let parts = parts(function);
     let last = parts.len().saturating_sub(2);
     let owner = |part: &&str| match part.strip_prefix('<').and_then(|inner| inner.strip_suffix('>')) {
         Some(inner) => {
