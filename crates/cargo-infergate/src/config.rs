@@ -313,6 +313,11 @@ pub fn flags_of<T: Args>() -> Vec<Arg> {
     T::augment_args(Command::new(FILE_NAME)).get_arguments().map(flag).collect()
 }
 
+/// The flag of a key.
+pub fn flag_of(key: &str) -> Option<Arg> {
+    flags_of::<Keys>().into_iter().find(|arg| arg.get_id() == key)
+}
+
 /// `bench-target` of `bench.target`.
 fn flag_name(key: &str) -> String {
     key.replace(['.', '_'], "-")
@@ -469,7 +474,7 @@ pub fn one_line(error: &clap::Error) -> anyhow::Error {
 
 /// Whether the key is given several times, or with commas.
 fn is_list(key: &str) -> bool {
-    flags_of::<Keys>().iter().any(|arg| arg.get_id() == key && matches!(arg.get_action(), ArgAction::Append))
+    flag_of(key).is_some_and(|arg| matches!(arg.get_action(), ArgAction::Append))
 }
 
 /// A server that is ready is asked once more, and its worker starts.

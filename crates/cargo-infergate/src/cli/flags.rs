@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use crate::config::{self, BENCH_TARGET, Config, KEYS, Layer, current_folder};
+use crate::config::{self, BENCH_TARGET, Config, KEYS, Layer, current_folder, flag_of};
 use infergate_receipts::{Format, read};
 
 /// A command that takes some of the keys as flags.
@@ -122,18 +122,16 @@ pub fn some(names: &[&str]) -> Vec<Arg> {
 
 /// The words of a key's default.
 pub fn default_of(key: &str) -> Vec<String> {
-    let arg = config::flags_of::<config::Keys>().into_iter().find(|arg| arg.get_id() == key);
     let default = |arg: Arg| arg.get_default_values().iter().map(|word| word.to_string_lossy().into()).collect();
-    arg.map(default).unwrap_or_default()
+    flag_of(key).map(default).unwrap_or_default()
 }
 
 /// Whether the value of a key is a text or a path, which can be anything.
 pub fn is_text(key: &str) -> bool {
-    let is_text = |arg: &Arg| {
+    flag_of(key).is_some_and(|arg| {
         let value = arg.get_value_parser().type_id();
         value == TypeId::of::<String>() || value == TypeId::of::<PathBuf>()
-    };
-    config::flags_of::<config::Keys>().iter().any(|arg| arg.get_id() == key && is_text(arg))
+    })
 }
 
 /// Refuses a `.json` file straight in `folder` that holds something else.
