@@ -6,8 +6,11 @@ use super::inputs::Inputs;
 use super::words::{self, accept, headline, provenance};
 use infergate_receipts::{Failure, Verdict, VerdictFile};
 
+fn line(text: String) -> String {
+    printable(&text).into_owned()
+}
+
 pub fn verdict_file(verdict: &Verdict, inputs: &Inputs) -> VerdictFile {
-    let line = |text: String| printable(&text).into_owned();
     let places = provenance::places(verdict, inputs).into_iter();
     let places =
         places.flat_map(|(subject, lines)| lines.into_iter().map(move |text| line(format!("{subject}: {text}"))));
@@ -24,7 +27,6 @@ pub fn verdict_file(verdict: &Verdict, inputs: &Inputs) -> VerdictFile {
 }
 
 fn failures(verdict: &Verdict) -> Vec<Failure> {
-    let line = |text: String| printable(&text).into_owned();
     let failed = verdict.rows.iter().enumerate();
     let failed = failed.filter(|(_, row)| verdict.exit_code != 0 && row.outcome.exit_code() != 0);
     failed

@@ -110,10 +110,7 @@ fn counters(receipt: &MemoryReceipt) -> Table {
     Rows::of("counters", "Exact counters", all)
         .words("case", "case", |(subject, ..)| subject.clone())
         .words("counter", "counter", |(_, name, _)| counter::name(name))
-        .numbers("count", "count", |(_, name, counter)| {
-            let unit = if Counts::of(name) == Counts::Bytes { Unit::Bytes } else { Unit::Count };
-            counter_cell(**counter, unit)
-        })
+        .numbers("count", "count", |(_, name, counter)| counter_cell(**counter, Counts::of(name)))
         .table()
 }
 

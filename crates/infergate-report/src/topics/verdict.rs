@@ -97,7 +97,6 @@ fn counters(verdict: &Verdict) -> Table {
     let rows =
         rows.filter_map(|row| if let Evidence::Counter(found) = &row.evidence { Some((row, found)) } else { None });
     let value = |counter: Option<Counter>, unit| {
-        let unit = if unit == Counts::Bytes { Unit::Bytes } else { Unit::Count };
         counter.map_or(Cell::Missing(Missing::NotMeasured), |counter| counter_cell(counter, unit))
     };
     Rows::of("counters", "Counters", rows)
@@ -117,9 +116,9 @@ fn counters(verdict: &Verdict) -> Table {
 }
 
 /// A counter: its largest value, and its range where it does not repeat.
-pub fn counter_cell(counter: Counter, unit: Unit) -> Cell {
+pub fn counter_cell(counter: Counter, unit: Counts) -> Cell {
     let ends = (counter.min != counter.max).then_some((counter.min as f64, counter.max as f64));
-    Cell::of(counter.max as f64, unit).within(ends)
+    Cell::of(counter.max, if unit == Counts::Bytes { Unit::Bytes } else { Unit::Count }).within(ends)
 }
 
 fn trends(verdict: &Verdict) -> Table {

@@ -1,14 +1,14 @@
 //! Exact counters, as people say them.
 
 use crate::units;
-use infergate_receipts::{Counter, CounterEvidence, Unit};
+use infergate_receipts::{CounterEvidence, Unit};
 
 /// `allocations per token`.
 pub fn name(name: &str) -> String {
     name.replace('_', " ")
 }
 
-pub fn size(unit: Unit, count: u64) -> String {
+fn size(unit: Unit, count: u64) -> String {
     match unit {
         Unit::Bytes => units::bytes(count as f64),
         Unit::Number => count.to_string(),
@@ -35,9 +35,4 @@ pub fn moved(counter: &CounterEvidence) -> Option<String> {
     let (from, to) = (size(counter.unit, from), size(counter.unit, to));
     let range = if from == to { String::new() } else { format!(" ({})", units::from_to(&from, &to)) };
     Some(format!("{} {sign}{by}{when}{range}", name(&counter.name)))
-}
-
-/// As a person reads a counter that may not repeat.
-pub fn value(unit: Unit, counter: Counter) -> String {
-    units::from_to(&size(unit, counter.min), &size(unit, counter.max))
 }
