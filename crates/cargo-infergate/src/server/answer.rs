@@ -4,8 +4,6 @@ use anyhow::{Context, Result, bail};
 use infergate_core::load::RequestRecord;
 use infergate_core::sha256::words_of_hex;
 
-use infergate_receipts::Metric;
-
 /// Bytes of a token where the server counts none.
 const BYTES_PER_TOKEN: u64 = 4;
 
@@ -14,7 +12,7 @@ pub enum Part {
     Ttft,
     Itl,
     /// A number of a window of load.
-    Load(Metric),
+    Load,
 }
 
 impl Part {
@@ -24,7 +22,7 @@ impl Part {
         Ok(match self {
             Self::Ttft => Some(first.saturating_sub(record.connected_ns.unwrap_or(record.sent_ns)).max(1)),
             Self::Itl => itl_ns(record),
-            Self::Load(_) => bail!("worker: a case under load has windows and no samples"),
+            Self::Load => bail!("worker: a case under load has windows and no samples"),
         })
     }
 }

@@ -249,7 +249,7 @@ impl Worker {
         let mut cases = Vec::new();
         for (at, Scenario { name, .. }) in self.job.scenarios.iter().enumerate() {
             let of_load = |users| {
-                let named = |(metric, _)| Some((case_name(name, users, metric)?, Part::Load(metric)));
+                let named = |(metric, _)| Some((case_name(name, users, metric)?, Part::Load));
                 METRICS.into_iter().filter_map(named).collect()
             };
             let single = || vec![(format!("{name}/ttft"), Part::Ttft), (format!("{name}/itl"), Part::Itl)];
