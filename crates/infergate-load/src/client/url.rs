@@ -36,7 +36,7 @@ impl Url {
         let authority = uri.authority().context("the URL has no host")?;
         ensure!(
             !authority.as_str().contains('@'),
-            "the URL holds credentials; take them out (load takes a key by --api-key-env NAME or --api-key-file FILE)"
+            "the URL holds credentials; take them out (load takes a key by --api-key-env NAME)"
         );
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
         ensure!(!host.is_empty(), "the URL has no host");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use clap::{Arg, ArgAction, Args, Subcommand, ValueHint, value_parser};
+use clap::{Arg, ArgAction, Args, Subcommand, value_parser};
 
 use crate::cli::flags::{self, Keys, TakesKeys};
 use crate::cli::machine_lock::Wait;
@@ -90,9 +90,7 @@ pub struct Target {
     /// Environment variable that holds the API key, of the target NAME where there are several
     #[arg(long, value_name = "[NAME=]VARIABLE")]
     pub api_key_env: Vec<String>,
-    /// File that holds the API key, of the target NAME where there are several
-    #[arg(long, value_name = "[NAME=]FILE", value_hint = ValueHint::AnyPath)]
-    pub api_key_file: Vec<String>,
+
     /// Send an API key over plain http to another machine, too: everybody on the way can read it
     #[arg(long)]
     pub key_over_http: bool,

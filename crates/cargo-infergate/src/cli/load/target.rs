@@ -1,11 +1,9 @@
 //! What `--target` names.
 
 use std::env;
-use std::path::Path;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use infergate_core::engine::LoadRequest;
-use infergate_core::text_file::read_text;
 
 use super::flags::{self, Load};
 use crate::cli::{bench_target, preflight, progress};
@@ -18,9 +16,6 @@ use infergate_load::client::url::Url;
 use infergate_load::target::Target;
 use infergate_load::target::local::LocalTarget;
 use infergate_receipts::{MAX_TARGETS, Price, TargetRecord};
-
-/// A key is a line.
-const MAX_KEY_BYTES: u64 = 64 << 10;
 
 /// One `--target`.
 pub struct Named {
@@ -169,17 +164,9 @@ fn value_for<'a>(
 
 /// The API key of a target. It comes from where no other user of this machine sees it, and goes to its target alone.
 fn key(flags: &flags::Target, of: (&Named, &[Named])) -> Result<Option<String>> {
-    let variable = value_for("api-key-env", &flags.api_key_env, of, false)?;
-    let (key, place) = match (variable, value_for("api-key-file", &flags.api_key_file, of, false)?) {
-        (None, None) => return Ok(None),
-        (Some(variable), None) => {
-            let key = env::var(variable);
-            (key.ok().with_context(|| format!("--api-key-env: {variable} is not set, or no text"))?, variable)
-        }
-        (None, Some(path)) => (read_text(Path::new(path), MAX_KEY_BYTES).context("the API key cannot be read")?, path),
-        _ => bail!("a target has one API key; leave out all but one of --api-key-env and --api-key-file"),
-    };
-    let key = key.trim().to_owned();
-    ensure!(!key.is_empty() && !key.contains(char::is_whitespace), "{place}: holds no API key; a key is one word");
-    Ok(Some(key))
+    let Some(variable) = value_for("api-key-env", &flags.api_key_env, of, false)? else { return Ok(None) };
+    let key = env::var(variable).ok().with_context(|| format!("--api-key-env: {variable} is not set, or no text"))?;
+    let key = key.trim();
+    ensure!(!key.is_empty() && !key.contains(char::is_whitespace), "{variable}: holds no API key; a key is one word");
+    Ok(Some(key.to_owned()))
 }

@@ -29,6 +29,7 @@ impl Place {
             .args(["infergate", "load"])
             .args(arguments)
             .env_remove("CARGO_TARGET_DIR")
+            .env("KEY", "SECRET")
             // It waits for nobody else on this machine.
             .env("INFERGATE_LOCK", self.folder.path().join(".git/lock"));
         command
@@ -76,10 +77,9 @@ const SMALL: [&str; 6] =
 #[test]
 fn a_run_keeps_a_receipt_shows_its_tables_and_says_what_it_cannot_know() {
     let place = Place::new();
-    std::fs::write(place.folder.path().join("key"), "SECRET\n").expect("a file");
     let url = polite();
     let (code, said, error) =
-        place.run(&[&["--target", &url, "--api-key-file=key", "--out=load.json"], &SMALL[..]].concat());
+        place.run(&[&["--target", &url, "--api-key-env=KEY", "--out=load.json"], &SMALL[..]].concat());
     assert_eq!(code, Some(3), "{said}{error}");
     let receipt = place.receipt("load.json");
     assert!(!receipt.partial && !receipt.invalid.is_empty(), "{:?}", receipt.invalid);
@@ -102,7 +102,6 @@ fn a_run_keeps_a_receipt_shows_its_tables_and_says_what_it_cannot_know() {
 #[test]
 fn a_server_that_refuses_every_request_ends_the_run_with_its_words_printed_clean() {
     let place = Place::new();
-    std::fs::write(place.folder.path().join("key"), "SECRET").expect("a file");
     let port = server(|_, connection| {
         while next_request(connection).is_some() {
             let text = "{\"error\":{\"message\":\"\\u001b[2JNumber of choices SECRET\"}}";
@@ -113,7 +112,7 @@ fn a_server_that_refuses_every_request_ends_the_run_with_its_words_printed_clean
     let target = format!("--target=http://127.0.0.1:{port}");
     let flags = ["--model=m", "--users=1,2", "--requests=1", "--input-tokens=8", "--output-tokens=4"];
     let (code, said, error) =
-        place.run(&[&[target.as_str(), "--api-key-file=key", "--out=load.json"], &flags[..]].concat());
+        place.run(&[&[target.as_str(), "--api-key-env=KEY", "--out=load.json"], &flags[..]].concat());
     assert_eq!((code, said.as_str()), (Some(2), ""), "{error}");
     let lines: Vec<&str> = error.lines().filter(|line| line.contains("Number of choices")).collect();
     assert_eq!(lines, ["the server says: \\u{1b}[2JNumber of choices [hidden]"], "{error}");
@@ -126,9 +125,8 @@ fn a_server_that_refuses_every_request_ends_the_run_with_its_words_printed_clean
 #[test]
 fn a_key_goes_over_plain_http_to_this_machine_alone() {
     let place = Place::new();
-    std::fs::write(place.folder.path().join("key"), "SECRET").expect("a file");
     let other =
-        ["--target=http://192.0.2.1:9/v1?key=SECRET", "--model=m", "--api-key-file=key", "--users=1", "--requests=1"];
+        ["--target=http://192.0.2.1:9/v1?key=SECRET", "--model=m", "--api-key-env=KEY", "--users=1", "--requests=1"];
     let error = place.refused(&other);
     assert!(
         error.trim_end().ends_with(
@@ -145,15 +143,14 @@ fn a_key_goes_over_plain_http_to_this_machine_alone() {
 #[test]
 fn a_key_goes_to_its_target_alone() {
     let place = Place::new();
-    std::fs::write(place.folder.path().join("key"), "SECRET").expect("a file");
     let (with_key, without) = (format!("--target=P/A={}", answers(true)), format!("--target=B={}", answers(false)));
     let both = [&with_key, &without, "--model=m", "--input-tokens=8", "--output-tokens=4"];
-    let error = place.refused(&[&both[..], &["--api-key-file=key"]].concat());
+    let error = place.refused(&[&both[..], &["--api-key-env=KEY"]].concat());
     assert!(error.contains("write NAME=... with the name of the one it belongs to"), "{error}");
     assert!(place.refused(&[&both[1..], &["--target=http://127.0.0.1:1"]].concat()).contains("NAME=URL for each"));
     assert!(place.refused(&[&both[..], &[&with_key]].concat()).contains("two are named P/A"));
     let (code, said, _) = place.run(
-        &[&both[..], &["--api-key-file=P/A=key", "--price=B=1,2.5", "--users=2", "--requests=20", "--out=o.json"]]
+        &[&both[..], &["--api-key-env=P/A=KEY", "--price=B=1,2.5", "--users=2", "--requests=20", "--out=o.json"]]
             .concat(),
     );
     assert!(code.is_some_and(|code| code != 2), "{said}");

@@ -62,9 +62,8 @@ fn a_ramp_and_what_a_dataset_repeats_are_in_the_receipt() {
     let place = Place::new();
     let rows = [1, 2, 3].map(|row| format!("{{\"prompt\": \"row {row}\"}}\n")).concat();
     std::fs::write(place.folder.path().join("data.jsonl"), rows).expect("a file");
-    std::fs::write(place.folder.path().join("key"), "SECRET").expect("a file");
     let target = format!("--target={}", polite());
-    let load = [&target, "--model=m", "--api-key-file=key", "--input-tokens=8", "--output-tokens=4"];
+    let load = [&target, "--model=m", "--api-key-env=KEY", "--input-tokens=8", "--output-tokens=4"];
     let level = ["--users=2", "--duration=300ms", "--ramp=20ms", "--dataset=data.jsonl", "--out=load.json"];
     let (code, said, error) = place.run(&[load, level].concat());
     assert!(code.is_some_and(|code| code != 2), "{error}");
