@@ -14,7 +14,7 @@ use infergate_load::api::body::Api;
 use infergate_load::plan::shard::Shard;
 use serde_json::{Map, Value};
 
-use infergate_receipts::{Limit, MAX_TOKENS, MAX_TURNS, MAX_USERS};
+use infergate_receipts::{Limit, MAX_TOKENS, MAX_USERS};
 
 /// What a local engine, or that of `--tokenizer`, is built and started by.
 const LOCAL: &str = "Local engine, or tokenizer";
@@ -191,9 +191,7 @@ pub struct Prompts {
     /// Tokens of an answer, beside --input-tokens
     #[arg(long, value_parser = up_to(MAX_TOKENS), requires = "input_tokens")]
     pub output_tokens: Option<u32>,
-    /// Requests of a conversation, beside --input-tokens; each begins with the prompt before it
-    #[arg(long, value_parser = up_to(MAX_TURNS), requires = "input_tokens")]
-    pub turns: Option<u32>,
+
     /// Prompts from JSON lines, {"prompt": "...", "output_tokens": 64} each, in place of made-up ones
     #[arg(long)]
     pub dataset: Option<PathBuf>,

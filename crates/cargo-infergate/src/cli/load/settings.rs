@@ -180,8 +180,7 @@ pub fn unix_ns() -> Result<u64> {
 /// The scenarios of the run, before any is made smaller.
 fn scenarios(options: &flags::Prompts) -> Result<Vec<Scenario>> {
     if let (Some(input), Some(output)) = (options.input_tokens, options.output_tokens) {
-        let turns = options.turns.unwrap_or(1);
-        return Ok(vec![Scenario { turns, turn_tokens: input.div_ceil(8), ..Scenario::plain("plain", input, output) }]);
+        return Ok(vec![Scenario::plain("plain", input, output)]);
     }
     let mut known = own_scenarios()?;
     if known.is_empty() {
