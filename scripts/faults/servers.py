@@ -18,7 +18,7 @@ AFTER_FAILURE_S = 0.1
 MOST_BYTES = 1 << 30
 SMALL = {"MALLOC_ARENA_MAX": "1"}
 LOAD = ["load", "--model=m", "--api=completions", "--input-tokens=8", f"--output-tokens={TOKENS}", f"--timeout={TIMEOUT_S:.0f}s",
-        f"--connect-timeout={TIMEOUT_S:.0f}s", "--attempts=2", "--warm-up=0", "--out=out/load.json"]
+        "--attempts=2", "--warm-up=0", "--out=out/load.json"]
 LOOPS = {"closed": [f"--users={USERS}", f"--requests={REQUESTS}"], "open": ["--rate=10", "--arrivals=constant", f"--requests={REQUESTS}"]}
 
 

@@ -39,6 +39,8 @@ const LEAST_SECRET: usize = 4;
 const AFTER_DONE: Duration = Duration::from_millis(20);
 /// The same for the text behind a status that is an error.
 const AFTER_STATUS: Duration = Duration::from_secs(1);
+/// A connection that takes longer is not made.
+const CONNECT: Duration = Duration::from_secs(10);
 /// Codings that change the bytes of a stream.
 const CODINGS: [&str; 5] = ["gzip", "deflate", "compress", "br", "zstd"];
 /// A server that closes an old connection, since nobody used it, can meet a request that is on its way. This is over as soon.
@@ -47,8 +49,6 @@ const STALE: Duration = Duration::from_millis(100);
 /// How long things may take, and how often they are tried.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// To make a connection.
-    pub connect: Duration,
     /// For a whole request, every attempt and wait included.
     pub request: Duration,
     /// Attempts in all, where the server says 429 or 5xx.
@@ -57,7 +57,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connect: Duration::from_secs(10), request: Duration::from_secs(300), attempts: 3 }
+        Self { request: Duration::from_secs(300), attempts: 3 }
     }
 }
 
@@ -320,8 +320,8 @@ impl Endpoint {
     }
 
     async fn connect(&self, clock: RunClock) -> Result<Connection, Failure> {
-        let late = || failure(FailureClass::Connect, format!("no connection after {:?}", self.limits.connect));
-        let stream = timeout(self.limits.connect, self.dial.dial()).await.map_err(|_| late())??;
+        let late = |_| failure(FailureClass::Connect, format!("no connection after {CONNECT:?}"));
+        let stream = timeout(CONNECT, self.dial.dial()).await.map_err(late)??;
         Connection::over(stream, clock).await
     }
 }

@@ -90,7 +90,6 @@ pub struct Target {
     /// Environment variable that holds the API key, of the target NAME where there are several
     #[arg(long, value_name = "[NAME=]VARIABLE")]
     pub api_key_env: Vec<String>,
-
     /// Send an API key over plain http to another machine, too: everybody on the way can read it
     #[arg(long)]
     pub key_over_http: bool,
@@ -123,9 +122,6 @@ pub struct Target {
     /// Time limit of a whole request, retries included
     #[arg(long, default_value = "300s", value_parser = duration)]
     pub timeout: Duration,
-    /// Time limit of a connection
-    #[arg(long, default_value = "10s", value_parser = duration)]
-    pub connect_timeout: Duration,
     /// Attempts of a request where the server says 429 or 5xx; a Retry-After in seconds is kept to, and the wait counts; one beyond --timeout is not begun
     #[arg(long, default_value = "3", value_parser = up_to(100))]
     pub attempts: u32,
@@ -191,7 +187,6 @@ pub struct Prompts {
     /// Tokens of an answer, beside --input-tokens
     #[arg(long, value_parser = up_to(MAX_TOKENS), requires = "input_tokens")]
     pub output_tokens: Option<u32>,
-
     /// Prompts from JSON lines, {"prompt": "...", "output_tokens": 64} each, in place of made-up ones
     #[arg(long)]
     pub dataset: Option<PathBuf>,

@@ -99,7 +99,7 @@ fn endpoint(options: &Load, of: (&Named, &[Named])) -> Result<(Endpoint, TargetR
         min_tokens: flags.min_tokens,
         extra: flags.extra_body.clone().unwrap_or_default(),
     };
-    let limits = Limits { connect: flags.connect_timeout, request: flags.timeout, attempts: flags.attempts };
+    let limits = Limits { request: flags.timeout, attempts: flags.attempts };
     let extensions = [("ignore_eos", wanted.ignore_eos), ("min_tokens", wanted.min_tokens)]
         .into_iter()
         .filter(|(_, sent)| *sent)

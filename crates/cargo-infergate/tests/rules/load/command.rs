@@ -136,7 +136,7 @@ fn a_key_goes_over_plain_http_to_this_machine_alone() {
         "{error}"
     );
     let (code, said, error) =
-        place.run(&[&other[..], &["--key-over-http", "--connect-timeout=100ms", "--attempts=1"]].concat());
+        place.run(&[&other[..], &["--key-over-http", "--timeout=100ms", "--attempts=1"]].concat());
     assert_eq!(code, Some(3), "{said}{error}");
 }
 
