@@ -146,14 +146,7 @@ impl Measured for Worker {
         // A refusal that is tried again would hide in the time of another attempt.
         let limits = Limits { attempts: 1, ..Limits::default() };
         let model = model.clone();
-        let wanted = Wanted {
-            api,
-            model: model.clone(),
-            limit_field: "max_tokens",
-            ignore_eos,
-            min_tokens: ignore_eos,
-            ..Wanted::default()
-        };
+        let wanted = Wanted { api, model: model.clone(), limit_field: "max_tokens", ignore_eos, ..Wanted::default() };
         let client = Client::new(vec![Endpoint::over_network(&url, None, wanted, limits)?])?;
         self.loaded = Some(Loading { client, server, seed: request.seed, outputs: BTreeMap::new(), skipped: 0 });
         let engine = EngineInfo {

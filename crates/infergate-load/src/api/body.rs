@@ -74,20 +74,13 @@ pub struct Wanted {
     pub model: String,
     /// The field of chat and completions that limits the output: `max_tokens`, or `max_completion_tokens`.
     pub limit_field: &'static str,
-    /// Send `ignore_eos`, an extension of some servers.
+    /// Send `ignore_eos` and `min_tokens`, extensions of some servers: fewer tokens than were asked for are a failure.
     pub ignore_eos: bool,
-    /// Send `min_tokens`, an extension of some servers, with the number of output tokens.
-    pub min_tokens: bool,
     /// Merged into the request: null removes a key, an object is merged into the one that is there.
     pub extra: Map<String, Value>,
 }
 
 impl Wanted {
-    /// Whether the server was asked for exactly so many tokens, so that fewer are a failure.
-    pub fn is_exact(&self) -> bool {
-        self.ignore_eos || self.min_tokens
-    }
-
     /// The body of a request for `output_tokens` tokens.
     pub fn body(&self, prompt: &str, output_tokens: u32) -> String {
         let mut body = self.asked(prompt, output_tokens);
@@ -116,8 +109,6 @@ impl Wanted {
         }
         if self.ignore_eos {
             set("ignore_eos", true.into());
-        }
-        if self.min_tokens {
             set("min_tokens", output_tokens.into());
         }
         body

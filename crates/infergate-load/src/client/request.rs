@@ -266,7 +266,7 @@ impl Endpoint {
         let is_over = read_body(&mut body, &open.times, &mut completion, record, live).await;
         let is_over = is_over.and_then(|is_over| {
             record.ended_ns = open.times.last_ns.get();
-            completion.finish(open.times.last_ns.get(), self.wanted.is_exact(), record)?;
+            completion.finish(open.times.last_ns.get(), self.wanted.ignore_eos, record)?;
             Ok(is_over)
         });
         self.note(completion.words(), live);

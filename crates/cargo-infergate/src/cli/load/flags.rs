@@ -99,12 +99,9 @@ pub struct Target {
         value_parser = one_of(["max_tokens", "max_completion_tokens"].map(|field| (field, field))),
     )]
     pub limit_field: &'static str,
-    /// Send ignore_eos, an extension: every answer has its full length
+    /// Send the extensions ignore_eos and min_tokens: every answer has its full length
     #[arg(long)]
     pub ignore_eos: bool,
-    /// Send min_tokens, an extension, with the number of output tokens
-    #[arg(long)]
-    pub min_tokens: bool,
     /// JSON object that is merged into each request: '{"temperature":1}'; null removes a key: '{"stream_options":null}'
     #[arg(long, value_name = "JSON", value_parser = object)]
     pub extra_body: Option<Map<String, Value>>,

@@ -96,14 +96,10 @@ fn endpoint(options: &Load, of: (&Named, &[Named])) -> Result<(Endpoint, TargetR
         model: model.to_owned(),
         limit_field: flags.limit_field,
         ignore_eos: flags.ignore_eos,
-        min_tokens: flags.min_tokens,
         extra: flags.extra_body.clone().unwrap_or_default(),
     };
     let limits = Limits { request: flags.timeout, attempts: flags.attempts };
-    let extensions = [("ignore_eos", wanted.ignore_eos), ("min_tokens", wanted.min_tokens)]
-        .into_iter()
-        .filter(|(_, sent)| *sent)
-        .map(|(name, _)| name.to_owned());
+    let extensions = ["ignore_eos", "min_tokens"].into_iter().filter(|_| wanted.ignore_eos).map(str::to_owned);
     // Values can be secret.
     let headers = flags.header.iter().filter_map(|header| Some(format!("header {}", header.split_once(':')?.0.trim())));
     let record = TargetRecord::Endpoint {

@@ -159,7 +159,6 @@ pub fn wanted() -> Wanted {
         model: "m".into(),
         limit_field: "max_tokens",
         ignore_eos: false,
-        min_tokens: false,
     }
 }
 
