@@ -29,7 +29,7 @@ const OUTPUT_ENDS: Duration = Duration::from_secs(5);
 
 const CAPABILITIES: [Capability; 3] = [Capability::Prepare, Capability::Sample, Capability::RequestId];
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Job {
     /// The only one there is.
     pub case: Case,

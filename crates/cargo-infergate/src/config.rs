@@ -396,14 +396,12 @@ impl Layer {
     }
 
     /// These keys, and below them those of `other`.
-    #[must_use]
     pub fn over(mut self, mut other: Self) -> Self {
         other.0.append(&mut self.0);
         other
     }
 
     /// Keeps the keys for which `keeps` is true.
-    #[must_use]
     pub fn only(mut self, keeps: impl Fn(&str) -> bool) -> Self {
         self.0.retain(|key, _| keeps(key));
         self

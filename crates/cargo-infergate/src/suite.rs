@@ -23,7 +23,6 @@ const SAMPLES_PER_PROCESS: std::ops::RangeInclusive<usize> = 3..=200;
 const CHUNK_NS: f64 = 1e9;
 
 /// What to measure, with what.
-#[derive(Debug, Clone)]
 pub struct SuiteRequest {
     /// The bench binary.
     pub worker: Program,

@@ -60,7 +60,7 @@ const MAX_STACKS_BYTES: u64 = 64 << 20;
 const FEWEST_SAMPLES: u64 = 100;
 
 /// A difference that a verdict is about.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Difference {
     /// Of the time, as a fraction.
     pub change: f64,

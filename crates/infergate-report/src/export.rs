@@ -21,7 +21,7 @@ use super::svg;
 /// Where pictures stand below the report's folder.
 pub const PICTURES: &str = "pictures";
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub struct File {
     /// Its name below the report's folder, made of this program's own words.
     pub name: String,
@@ -29,7 +29,7 @@ pub struct File {
 }
 
 /// What an exporter cannot do without.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Needs {
     Nothing,
     Verdict,

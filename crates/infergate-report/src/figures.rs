@@ -47,7 +47,6 @@ pub fn variation(metric: Metric, case: &CaseRecord) -> Cell {
 }
 
 /// What a table says of one figure of one case, from all samples of all processes.
-#[derive(Debug, Clone)]
 pub struct Spread<'a> {
     pub case: &'a CaseRecord,
     pub metric: Metric,

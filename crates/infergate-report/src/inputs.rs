@@ -8,7 +8,7 @@ use infergate_receipts::{
     Build, LoadReceipt, Machine, MemoryReceipt, MemoryRecord, PairedReceipt, Receipt, TargetRecord, Verdict,
 };
 
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Clone, Default)]
 pub struct Inputs {
     /// How this program was started, for commands to be repeated: `cargo infergate`.
     pub program: String,
@@ -30,7 +30,7 @@ pub struct Inputs {
 }
 
 /// Addresses of a repository and of a run of its CI.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Links {
     /// What `/commit/ID` and `/blob/ID/FILE` follow.
     pub repository: String,
@@ -39,7 +39,6 @@ pub struct Links {
     pub files: String,
 }
 
-#[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     pub engine: &'a EngineInfo,
     pub machine: &'a Machine,

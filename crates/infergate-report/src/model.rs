@@ -43,7 +43,7 @@ impl Tone {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Clone, Serialize)]
 pub struct Report {
     pub title: String,
     /// What was measured, in one line; empty where the files do not say.
@@ -61,7 +61,7 @@ pub struct Headline {
     pub said: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Clone, Serialize)]
 pub struct Section {
     pub id: &'static str,
     pub title: &'static str,
@@ -78,7 +78,6 @@ impl Section {
     }
 
     /// The same with these at its end, but for those that are empty.
-    #[must_use]
     pub fn with<B: Into<Block>>(mut self, blocks: impl IntoIterator<Item = B>) -> Self {
         self.blocks.extend(blocks.into_iter().map(Into::into).filter(|block| !block.is_empty()));
         self
@@ -90,13 +89,11 @@ impl Section {
     }
 
     /// The same, for those alone who ask for it.
-    #[must_use]
     pub fn folded(self) -> Self {
         Self { folded: true, ..self }
     }
 
     /// The same, with its sentences on a terminal, too.
-    #[must_use]
     pub fn on_terminal(self) -> Self {
         Self { on_terminal: true, ..self }
     }
@@ -110,7 +107,7 @@ impl Section {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Clone, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Block {
     Said(String),
@@ -153,7 +150,7 @@ blocks! {
     Chart, Block::Chart;
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Finding {
     pub tone: Tone,
     /// One sentence, with its figures.
@@ -176,7 +173,6 @@ impl Finding {
 
 impl Report {
     /// As pages show it: tables without the columns that say nothing.
-    #[must_use]
     pub fn for_pages(&self) -> Self {
         let mut report = self.clone();
         for block in report.sections.iter_mut().flat_map(|section| &mut section.blocks) {

@@ -5,7 +5,7 @@ use infergate_core::case::{Case, choose_benches};
 use infergate_core::worker::{PreparedReply, WorkerError};
 
 /// What was asked for, by who has it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Shared {
     pub cases: Vec<Case>,
     pub only_in_head: Vec<Case>,

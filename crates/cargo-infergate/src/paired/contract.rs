@@ -125,7 +125,7 @@ pub fn check_other_outputs(
 }
 
 /// What a side does with two requests at once, the worse the later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Batch {
     AsAlone,
     /// It serves one at a time, or cannot begin.

@@ -27,7 +27,7 @@ struct ExcludedBench {
 }
 
 /// Where a bench fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Fails {
     HeadAlone,
     BaseAlone,

@@ -128,7 +128,7 @@ fn warm_up(
 }
 
 /// One sample of some iterations: what each takes, and how long each was waited for, nanoseconds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Look {
     pub timed_ns: f64,
     /// What is set up and asked for, too.

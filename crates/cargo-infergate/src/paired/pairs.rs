@@ -66,7 +66,6 @@ pub fn of_each_build(pairs: usize, builds: usize) -> usize {
 }
 
 /// What the pairs of each case were like.
-#[derive(Debug, Clone)]
 pub struct Pairs {
     /// The share of a block's time that is for these cases.
     share: f64,
@@ -77,7 +76,6 @@ pub struct Pairs {
     room_ns: Option<f64>,
 }
 
-#[derive(Debug, Clone)]
 struct Seen {
     /// The time that a pair takes, by the time that is measured of it.
     cost: f64,
@@ -86,7 +84,7 @@ struct Seen {
 }
 
 /// One pair, by those that were seen together.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 struct SeenPair {
     /// The time that it takes, nanoseconds.
     ns: f64,

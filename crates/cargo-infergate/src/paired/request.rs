@@ -22,7 +22,7 @@ pub fn run_seed(seed: u64) -> u64 {
 }
 
 /// What to compare, with what.
-#[derive(Debug, Clone, Default)]
+#[derive(Default)]
 pub struct PairedRequest {
     pub base: Program,
     pub head: Program,

@@ -56,7 +56,6 @@ const fn expected_std(metric: Metric) -> f64 {
 }
 
 /// Many users at once in place of single requests.
-#[derive(Debug, Clone, PartialEq)]
 pub struct UnderLoad {
     pub users: u32,
     /// How long a window is, seconds; `None`: chosen from the pilot.

@@ -7,7 +7,7 @@ use infergate_core::sha256::words_of_hex;
 /// Bytes of a token where the server counts none.
 const BYTES_PER_TOKEN: u64 = 4;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Part {
     Ttft,
     Itl,

@@ -72,7 +72,7 @@ const fn seed_of(of_block: u64, number: u64) -> u64 {
 }
 
 /// Which server, and what is asked of it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub struct Job {
     pub settings: ServerConfig,
     pub scenarios: Vec<Scenario>,

@@ -32,7 +32,7 @@ pub struct Program {
 }
 
 /// How a function's machine code changed, the surest last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// It refers to something else, or not even that: where a constant ends is not known.
     Refers,

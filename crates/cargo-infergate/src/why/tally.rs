@@ -14,7 +14,7 @@ use super::program::{Change, Frame};
 pub type Name = Rc<str>;
 
 /// What of a function's samples is counted.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     All,
     /// Those in which this function ran, which it calls or is.

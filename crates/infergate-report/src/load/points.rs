@@ -21,7 +21,7 @@ pub fn points(receipt: &LoadReceipt) -> Vec<Point> {
     points
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Rank {
     P25,
     P50,
@@ -40,7 +40,7 @@ impl Rank {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Clone)]
 pub struct Spread {
     pub requests: usize,
     /// Requests beside them that failed: infinitely slow, for a percentile of a time. A speed has none.
@@ -64,7 +64,7 @@ impl Spread {
 }
 
 /// Points that are joined by a line: a scenario, and the target where there are several.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Series {
     pub scenario: usize,
     pub target: Option<usize>,
@@ -78,7 +78,7 @@ impl Series {
 }
 
 /// One level, or what one of several targets did in it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Point {
     pub series: Series,
     /// Its place in the receipt.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{Tone, Unit};
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Axis {
     pub label: String,
     pub unit: Unit,
@@ -29,20 +29,18 @@ impl Axis {
         Self { names, ..Self::new(label, Unit::Count) }
     }
 
-    #[must_use]
     pub fn zero(self) -> Self {
         Self { from_zero: true, ..self }
     }
 
     /// The same with equal factors at equal lengths.
-    #[must_use]
     pub fn logarithmic(self) -> Self {
         Self { logarithmic: true, ..self }
     }
 }
 
 /// The shape of a point: it tells series apart without colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Shape {
     Circle,
     Square,
@@ -51,7 +49,7 @@ pub enum Shape {
 }
 
 /// How a series looks: a colour and, where there is no colour, a shape or dashes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct Look {
     pub colour: usize,
     pub shape: Shape,
@@ -96,7 +94,7 @@ impl Look {
 }
 
 /// A point, and the words that are shown where somebody points at it; empty for none.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Place {
     pub x: f64,
     pub y: f64,
@@ -110,14 +108,14 @@ impl Place {
 }
 
 /// A stretch up the chart at one x.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub struct Stretch {
     pub x: f64,
     pub low: f64,
     pub high: f64,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub enum Marks {
     /// From place to place. Pointed at, it shows the name of its layer.
     Line(Vec<Place>),
@@ -137,7 +135,7 @@ pub enum Marks {
 }
 
 /// One series. Its name stands in the legend, the same name once; empty for none.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Layer {
     pub name: String,
     pub look: Look,
@@ -151,7 +149,7 @@ impl Layer {
 }
 
 /// In JSON it is what is said of it; the numbers are in the tables.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Clone, Serialize)]
 pub struct Chart {
     pub id: String,
     pub title: String,

@@ -26,7 +26,7 @@ impl<A: Amount> Amount for Option<A> {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Unit {
     Ns,
     TokensPerS,
@@ -110,7 +110,7 @@ impl Unit {
 }
 
 /// A number with its unit, and where it lies if that is known.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Quantity {
     pub value: f64,
     pub unit: Unit,
@@ -125,7 +125,6 @@ impl Quantity {
     }
 
     /// The same with an interval, where both ends are numbers.
-    #[must_use]
     pub fn within(self, ends: Option<(f64, f64)>) -> Self {
         Self { interval: ends.filter(|(low, high)| low.is_finite() && high.is_finite()), ..self }
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 pub const MAX_WORD_CHARS: usize = 200;
 
 /// Why there is no number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Missing {
     TooFew {
         what: &'static str,
@@ -70,7 +70,7 @@ impl Missing {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub enum Cell {
     Text(String, Tone),
     /// A word from a file of someone else's: a model's name, a flag.
@@ -110,7 +110,6 @@ impl Cell {
     }
 
     /// The same with the interval it lies in.
-    #[must_use]
     pub fn within(self, ends: Option<(f64, f64)>) -> Self {
         match self {
             Self::Number(quantity, tone) => Self::Number(quantity.within(ends), tone),
@@ -118,7 +117,6 @@ impl Cell {
         }
     }
 
-    #[must_use]
     pub fn toned(self, tone: Tone) -> Self {
         match self {
             Self::Text(text, _) => Self::Text(text, tone),
@@ -195,7 +193,7 @@ impl From<String> for Cell {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Clone, Serialize)]
 pub struct Column {
     pub id: &'static str,
     pub title: String,
@@ -207,14 +205,14 @@ pub struct Column {
     pub detail: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Clone, Serialize)]
 pub struct Row {
     pub cells: Vec<Cell>,
     /// Whether it is shown where there is room for what changed only.
     pub notable: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Clone, Serialize)]
 pub struct Table {
     /// Its name in files, one of a kind in its section: letters, digits, `_` and `-`.
     pub id: String,
@@ -244,18 +242,15 @@ impl Table {
     }
 
     /// The same, for a terminal, too.
-    #[must_use]
     pub fn on_terminal(self) -> Self {
         Self { on_terminal: true, ..self }
     }
 
-    #[must_use]
     pub fn noted(self, note: impl Into<String>) -> Self {
         Self { note: Some(note.into()), ..self }
     }
 
     /// The same with the notable rows first, the worst of them before others, and the rest folded.
-    #[must_use]
     pub fn folding(mut self) -> Self {
         self.rows.sort_by_key(|row| (!row.notable, row.cells.last().map(Cell::tone)));
         Self { folds: true, ..self }
@@ -268,21 +263,18 @@ impl Table {
     }
 
     /// As pages show it: without the columns that say nothing in any row. Its note says why numbers are missing.
-    #[must_use]
     pub fn for_pages(&self) -> Self {
         let (note, missing) = (self.note.clone(), not_shown(&self.missing()));
         Self { note: note.into_iter().chain(missing).reduce(|note, more| format!("{note} {more}")), ..self.filled() }
     }
 
     /// Without its details.
-    #[must_use]
     pub fn brief(&self) -> Self {
         let shown = self.columns.iter().enumerate().filter(|(_, column)| !column.detail);
         self.of_columns(&shown.map(|(at, _)| at).collect::<Vec<_>>())
     }
 
     /// As a terminal shows it: without details, and with one line of all rows that fold. And what is missing in it.
-    #[must_use]
     pub fn for_terminal(&self) -> (Self, NotShown) {
         let table = self.brief();
         let (missing, mut table) = (table.missing(), table.filled());
@@ -368,13 +360,11 @@ impl<R> Rows<R> {
     }
 
     /// A column of words, and the cell that each row has in it.
-    #[must_use]
     pub fn words<C: Into<Cell>>(self, id: &'static str, title: impl Into<String>, cell: impl Fn(&R) -> C) -> Self {
         self.column(id, title, false, cell)
     }
 
     /// The same with numbers.
-    #[must_use]
     pub fn numbers<C: Into<Cell>>(self, id: &'static str, title: impl Into<String>, cell: impl Fn(&R) -> C) -> Self {
         self.column(id, title, true, cell)
     }
@@ -394,7 +384,6 @@ impl<R> Rows<R> {
     }
 
     /// What the last column means.
-    #[must_use]
     pub fn about(mut self, about: impl Into<String>) -> Self {
         if let Some(last) = self.table.columns.last_mut() {
             last.about = about.into();
@@ -403,7 +392,6 @@ impl<R> Rows<R> {
     }
 
     /// The last column stands where there is room for it.
-    #[must_use]
     pub fn detail(mut self) -> Self {
         if let Some(last) = self.table.columns.last_mut() {
             last.detail = true;
@@ -412,13 +400,11 @@ impl<R> Rows<R> {
     }
 
     /// Columns that only some tables have.
-    #[must_use]
     pub fn with_if(self, is_wanted: bool, more: impl FnOnce(Self) -> Self) -> Self {
         if is_wanted { more(self) } else { self }
     }
 
     /// Rows that are shown where there is room for little.
-    #[must_use]
     pub fn notable(mut self, is_notable: impl Fn(&R) -> bool) -> Self {
         for (row, from) in self.table.rows.iter_mut().zip(&self.rows) {
             row.notable = is_notable(from);

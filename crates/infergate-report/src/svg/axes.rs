@@ -16,7 +16,6 @@ const ABOUT: f64 = 6.0;
 /// A logarithmic axis with ends that are farther apart than this factor has powers of ten alone.
 const MOST_BETWEEN_POWERS: f64 = 1e3;
 
-#[derive(Debug, Clone)]
 pub struct Frame {
     /// Height of the picture, px.
     pub height: f64,
@@ -102,7 +101,6 @@ fn corners(marks: &Marks) -> Vec<(f64, f64)> {
     }
 }
 
-#[derive(Debug, Clone)]
 struct Scale {
     /// The ends; of a logarithmic axis their logarithms.
     low: f64,

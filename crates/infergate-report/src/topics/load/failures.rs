@@ -90,7 +90,6 @@ fn words(class: FailureClass) -> &'static str {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
 struct Uptime {
     /// From each start of a request that failed to the next start of one that was answered, or to the last end, without the time
     /// in which one that was answered was under way. So it does not matter how soon a request fails. At a rate nobody waits behind
