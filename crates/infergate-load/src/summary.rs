@@ -131,21 +131,12 @@ impl LevelSummary {
 
 /// Summarises one level, all its targets together.
 pub fn summarise(level: &LevelRecord) -> LevelSummary {
-    LevelSummary {
-        issued: level.issued,
-        asked: if let Stop::Requests { count } = level.stop { Some(count) } else { None },
-        little: steady_window(level).and_then(|window| little(level, window)),
-        ..summarise_some(level, None)
-    }
+    summarise_target(level, None)
 }
 
-/// Summarises what one of several targets did in a level. Users take the targets in turn, so that the slowest one decides how many
-/// requests a second each is sent, and what comes out of it: these are the level's.
-pub fn summarise_target(level: &LevelRecord, target: u32) -> LevelSummary {
-    summarise_some(level, Some(target))
-}
-
-fn summarise_some(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
+/// Summarises what one of several targets did in a level, or all together. Users take the targets in turn, so that the slowest one
+/// decides how many requests a second each is sent, and what comes out of it: these are the level's.
+pub fn summarise_target(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
     let requests: Vec<&RequestRecord> = of_target(level, target).collect();
     let window = steady_window(level);
     let of_all = window.filter(|_| target.is_none());
@@ -164,7 +155,7 @@ fn summarise_some(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
         failures,
         retries: requests.iter().map(|record| u64::from(record.retries)).sum(),
         window,
-        asked: None,
+        asked: if let (None, Stop::Requests { count }) = (target, level.stop) { Some(count) } else { None },
         started: started.len(),
         measured: measured.len(),
         counted: counted(&measured),
@@ -178,7 +169,7 @@ fn summarise_some(level: &LevelRecord, target: Option<u32>) -> LevelSummary {
         output_tokens_per_s: values(Metric::OutputThroughput),
         system_tokens_per_s: of_all.and_then(|window| system_tokens_per_s(&requests, window)),
         in_flight: window.map(|window| in_flight(&requests, window)),
-        little: None,
+        little: of_all.and_then(|window| little(level, window)),
         client_cpu_share: level.client_cpu_ns.and_then(|cpu| Some(per_second(cpu as f64, level.wall_ns as f64)? / 1e9)),
     }
 }

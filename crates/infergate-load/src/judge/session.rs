@@ -6,14 +6,13 @@ use crate::receipt::load_baseline::{conditions, setup};
 use crate::receipt::{
     LOAD_BASELINE_SCHEMA, LevelRecord, LoadBaseline, LoadReceipt, LoadSession, LoadSessionLevel, Scenario, TargetRecord,
 };
-use crate::summary::{LevelSummary, by_start, summarise, summarise_target};
+use crate::summary::{LevelSummary, by_start, summarise_target};
 
 impl LoadReceipt {
     /// A summary of each level of the session that this run is.
     pub fn summaries(&self) -> Vec<LevelSummary> {
-        let summary = |(level, _, target, _): Part<'_>| {
-            if self.targets.len() > 1 { summarise_target(level, target) } else { summarise(level) }
-        };
+        let summary =
+            |(level, _, target, _): Part<'_>| summarise_target(level, (self.targets.len() > 1).then_some(target));
         parts(self).map(summary).collect()
     }
 

@@ -3,7 +3,7 @@
 
 use infergate_core::load::{Arrivals, RequestRecord};
 use infergate_core::stats::Queue;
-use infergate_load::summary::{LevelSummary, summarise, summarise_target};
+use infergate_load::summary::{LevelSummary, summarise_target};
 use infergate_receipts::{LevelRecord, LoadReceipt, Metric};
 
 /// By scenario, closed loops before open ones, the lowest load first.
@@ -90,7 +90,7 @@ pub struct Point {
 
 impl Point {
     pub fn of((index, level): (usize, &LevelRecord), target: Option<usize>) -> Self {
-        let summary = target.map_or_else(|| summarise(level), |target| summarise_target(level, target as u32));
+        let summary = summarise_target(level, target.map(|target| target as u32));
         let queue = summary.queue();
         Self {
             series: Series { scenario: level.scenario as usize, target },

@@ -43,7 +43,7 @@ fn each_user_goes_from_one_to_the_other_and_both_are_busy_at_any_moment() {
         assert!(targets.iter().zip(&targets[1..]).all(|(one, next)| one != next), "{targets:?}");
         assert_eq!(targets[0], user);
     }
-    let (first, second) = (summarise_target(&level, 0), summarise_target(&level, 1));
+    let (first, second) = (summarise_target(&level, Some(0)), summarise_target(&level, Some(1)));
     assert_eq!((first.started + second.started, first.issued + second.issued), (40, level.issued));
     assert_eq!((first.ttft_ns.at(0.5), second.ttft_ns.at(0.5)), (Some(20e6), Some(100e6)));
     assert_eq!((first.itl_ns.at(0.5), second.itl_ns.at(0.5)), (Some(20e6), Some(10e6)));
@@ -62,14 +62,14 @@ fn a_conversation_stays_with_its_target() {
 #[test]
 fn the_length_from_which_on_the_other_is_faster() {
     let level = level(Arrivals::Closed { users: 2 }, 80, 1);
-    let (first, second) = (summarise_target(&level, 0), summarise_target(&level, 1));
+    let (first, second) = (summarise_target(&level, Some(0)), summarise_target(&level, Some(1)));
     // 20 + 20 (n - 1) and 100 + 10 (n - 1) meet at 9: both take 180 ms.
     let expected = Faster::UpTo { first: true, tokens: 9.0, interval: Some((9.0, 9.0)) };
     assert_eq!(compare(&first, &second, 1), Some(expected));
     let mirrored = Faster::UpTo { first: false, tokens: 9.0, interval: Some((9.0, 9.0)) };
     assert_eq!(compare(&second, &first, 1), Some(mirrored));
     assert_eq!(compare(&first, &first, 1), Some(Faster::Always(true)));
-    let nothing = summarise_target(&level, 7);
+    let nothing = summarise_target(&level, Some(7));
     assert_eq!(compare(&first, &nothing, 1), None);
 }
 
@@ -85,7 +85,7 @@ fn the_interval_of_a_crossing_is_of_all_requests() {
         record.ended_ns += later_ns;
         record.failure = (number % 10 < 3).then(|| failure.clone());
     }
-    let found = compare(&summarise_target(&level, 0), &summarise_target(&level, 1), 1);
+    let found = compare(&summarise_target(&level, Some(0)), &summarise_target(&level, Some(1)), 1);
     let Some(Faster::UpTo { first: true, tokens, interval: Some((low, high)) }) = found else { panic!("{found:?}") };
     // The middle of all is at five sevenths of those that completed: 20 + 20 (n - 1) and 128 + 10 (n - 1) meet at 11.8.
     assert!((11.5..=12.1).contains(&tokens), "{tokens}");
