@@ -64,8 +64,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
 
 /// The measured requests of a point, by quarters of its level.
 fn quarters<'a>(view: &View<'a>, point: &Point) -> [Vec<&'a RequestRecord>; QUARTERS.len()] {
-    let mut counted = view.record(point).map_or_else(Vec::new, |level| counted_requests(level, None));
-    counted.sort_by_key(|record| record.scheduled_ns);
+    let counted = view.record(point).map_or_else(Vec::new, |level| counted_requests(level, None));
     let mut quarters: [Vec<&RequestRecord>; QUARTERS.len()] = Default::default();
     for (place, record) in counted.iter().enumerate() {
         if point.series.has(record) {
