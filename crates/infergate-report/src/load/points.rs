@@ -11,7 +11,7 @@ pub fn points(receipt: &LoadReceipt) -> Vec<Point> {
     let targets = receipt.targets.len();
     let of = |level: (usize, &LevelRecord)| match targets {
         0 | 1 => vec![Point::of(level, None)],
-        _ => (0..targets).map(|target| Point::of(level, Some(target))).collect(),
+        _ => (0..targets as u32).map(|target| Point::of(level, Some(target))).collect(),
     };
     let mut points: Vec<Point> = receipt.levels.iter().enumerate().flat_map(of).collect();
     points.sort_by(|a, b| {
@@ -67,13 +67,13 @@ impl Spread {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Series {
     pub scenario: usize,
-    pub target: Option<usize>,
+    pub target: Option<u32>,
 }
 
 impl Series {
     /// Whether a request went to its target.
     pub fn has(self, record: &RequestRecord) -> bool {
-        self.target.is_none_or(|target| record.target as usize == target)
+        self.target.is_none_or(|target| record.target == target)
     }
 }
 
@@ -89,8 +89,8 @@ pub struct Point {
 }
 
 impl Point {
-    pub fn of((index, level): (usize, &LevelRecord), target: Option<usize>) -> Self {
-        let summary = summarise_target(level, target.map(|target| target as u32));
+    pub fn of((index, level): (usize, &LevelRecord), target: Option<u32>) -> Self {
+        let summary = summarise_target(level, target);
         let queue = summary.queue();
         Self {
             series: Series { scenario: level.scenario as usize, target },

@@ -64,8 +64,8 @@ impl<'a> View<'a> {
     }
 
     /// A target's name; its number where it has none.
-    pub fn target(&self, index: usize) -> String {
-        match self.receipt.targets.get(index).map_or("", |target| target.name()) {
+    pub fn target(&self, index: u32) -> String {
+        match self.receipt.targets.get(index as usize).map_or("", |target| target.name()) {
             "" if self.has_targets() => format!("target {}", index + 1),
             "" => "the target".into(),
             name => name.into(),

@@ -85,7 +85,7 @@ pub fn subject(inputs: &Inputs) -> String {
 /// What was put under load: the first of them, where there are many.
 fn targets(inputs: &Inputs) -> Option<String> {
     let view = View::of(inputs)?;
-    let named = view.receipt.targets.iter().enumerate().map(|(index, target)| match target {
+    let named = (0..).zip(&view.receipt.targets).map(|(index, target)| match target {
         TargetRecord::Endpoint { name, model, url, .. } if name.is_empty() => {
             format!("{model} on {url}")
         }

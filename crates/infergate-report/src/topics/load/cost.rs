@@ -52,9 +52,9 @@ fn cell(view: &View<'_>, point: &Point, unit: Unit, value: fn(Cost) -> Option<f6
 
 fn of(view: &View<'_>, point: &Point) -> Result<Cost, Missing> {
     let target = point.series.target;
-    let price: Option<Price> = view.receipt.targets.get(target.unwrap_or(0)).and_then(|target| target.price());
+    let price: Option<Price> = view.receipt.targets.get(target.unwrap_or(0) as usize).and_then(|target| target.price());
     let price = price.ok_or(Missing::NoPrice)?;
     point.summary.window.ok_or(Missing::NoWindow)?;
     let level = view.record(point).filter(|_| point.summary.measured > 0).ok_or(Missing::NotMeasured)?;
-    cost(&measured(level, target.map(|target| target as u32)), price).ok_or(Missing::NoUsage)
+    cost(&measured(level, target), price).ok_or(Missing::NoUsage)
 }

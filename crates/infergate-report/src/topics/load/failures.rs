@@ -62,8 +62,7 @@ fn worst<'a>(view: &View<'a>) -> Option<(&'a Point, String)> {
 
 /// Which requests failed, in the order of their starts; not those that were given up when the run ended.
 fn failed(view: &View<'_>, point: &Point) -> Vec<bool> {
-    let target = point.series.target.map(|target| target as u32);
-    let all = view.record(point).into_iter().flat_map(|level| by_start(level, target));
+    let all = view.record(point).into_iter().flat_map(|level| by_start(level, point.series.target));
     all.filter(|record| !is_given_up(record)).map(|record| record.failure.is_some()).collect()
 }
 

@@ -50,7 +50,7 @@ fn targets(view: &View<'_>) -> Table {
     let price = |target: &TargetRecord, of: fn(Price) -> f64| {
         Cell::number(target.price().map(of), Unit::Price, Missing::NoPrice)
     };
-    let table = Rows::of("targets", "Targets", view.receipt.targets.iter().enumerate())
+    let table = Rows::of("targets", "Targets", (0..).zip(&view.receipt.targets))
         .words("target", "target", |(index, _)| Cell::foreign(&view.target(*index)))
         .words("model", "model", |(_, target)| match target {
             TargetRecord::Endpoint { model, .. } => Cell::foreign(model),

@@ -109,7 +109,7 @@ fn range(models: &[&Point], cell: impl Fn(&Point) -> Cell) -> Cell {
 }
 
 fn output_tokens(view: &View<'_>, point: &Point) -> Option<f64> {
-    let measured = measured(view.record(point)?, point.series.target.map(|target| target as u32));
+    let measured = measured(view.record(point)?, point.series.target);
     mean(&measured.iter().map(|record| record.tokens() as f64).collect::<Vec<f64>>())
 }
 
@@ -117,13 +117,13 @@ fn output_tokens(view: &View<'_>, point: &Point) -> Option<f64> {
 type Answers<'a> = HashMap<u64, Option<&'a str>>;
 
 /// By scenario and target. Nothing without a dataset: made-up prompts are sent once.
-fn answers(receipt: &LoadReceipt) -> HashMap<(usize, usize), Answers<'_>> {
-    let mut answers: HashMap<(usize, usize), Answers<'_>> = HashMap::new();
+fn answers(receipt: &LoadReceipt) -> HashMap<(usize, u32), Answers<'_>> {
+    let mut answers: HashMap<(usize, u32), Answers<'_>> = HashMap::new();
     let Some(prompts) = receipt.dataset_prompts.filter(|prompts| *prompts > 0) else { return answers };
     for level in &receipt.levels {
         for record in level.requests.iter().filter(|record| record.failure.is_none()) {
             let Some(hash) = record.output_sha256.as_deref() else { continue };
-            let of_target = answers.entry((level.scenario as usize, record.target as usize)).or_default();
+            let of_target = answers.entry((level.scenario as usize, record.target)).or_default();
             let known = of_target.entry(record.request % prompts).or_insert(Some(hash));
             *known = known.filter(|known| *known == hash);
         }
@@ -132,7 +132,7 @@ fn answers(receipt: &LoadReceipt) -> HashMap<(usize, usize), Answers<'_>> {
 }
 
 /// The part of the prompts that a target answered as the first one did; `None` for the first one, and without prompts that both answered.
-fn same_answers(answers: &HashMap<(usize, usize), Answers<'_>>, series: Series) -> Option<Cell> {
+fn same_answers(answers: &HashMap<(usize, u32), Answers<'_>>, series: Series) -> Option<Cell> {
     let target = series.target.filter(|target| *target > 0)?;
     let (first, own) = (answers.get(&(series.scenario, 0))?, answers.get(&(series.scenario, target))?);
     let both: Vec<_> = first.iter().filter_map(|(prompt, one)| Some((one, own.get(prompt)?))).collect();
