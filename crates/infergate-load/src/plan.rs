@@ -107,13 +107,16 @@ impl LevelPlan {
         Stop::Requests { count: count + warm_up_requests * users }
     }
 
+    /// The seed of the level's own prompts, of the run's: levels must not find each other's prompts in a cache.
+    pub fn prompt_seed(&self, seed: u64) -> u64 {
+        seed ^ self.seed.rotate_left(17)
+    }
+
     /// The prompt of a request and the output tokens it asks for.
     pub fn ask(&self, turn: Turn) -> (String, u32) {
         let output_tokens = self.shape.output_tokens;
         let words = |seed: u64, shared| {
-            // Levels of a run must not find each other's prompts in a cache.
-            let seed_of_level = seed ^ self.seed.rotate_left(17);
-            prompt(self.shape.prompt_tokens(turn.turn), shared, seed, seed_of_level, turn.conversation)
+            prompt(self.shape.prompt_tokens(turn.turn), shared, seed, self.prompt_seed(seed), turn.conversation)
         };
         match &self.prompts {
             Prompts::Numbers => (turn.request.to_string(), output_tokens),

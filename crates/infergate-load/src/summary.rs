@@ -170,7 +170,7 @@ pub fn summarise_target(level: &LevelRecord, target: Option<u32>) -> LevelSummar
         system_tokens_per_s: of_all.and_then(|window| system_tokens_per_s(&requests, window)),
         in_flight: window.map(|window| in_flight(&requests, window)),
         little: of_all.and_then(|window| little(level, window)),
-        client_cpu_share: level.client_cpu_ns.and_then(|cpu| Some(per_second(cpu as f64, level.wall_ns as f64)? / 1e9)),
+        client_cpu_share: level.client_cpu_share(),
     }
 }
 

@@ -98,10 +98,7 @@ pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i64) -
         tokens: stamps.len() as u64,
         stamp_error_ns: ErrorNs::of(&stamps),
         gap_error_ns: ErrorNs::of(&gaps),
-        client_cpu_share: level
-            .client_cpu_ns
-            .filter(|_| level.wall_ns > 0)
-            .map(|cpu| cpu as f64 / level.wall_ns as f64),
+        client_cpu_share: level.client_cpu_share(),
     }
 }
 

@@ -249,6 +249,14 @@ impl LoadReceipt {
     }
 }
 
+impl LevelRecord {
+    /// Processor time of the client's thread per time; `None` where the system does not say.
+    pub fn client_cpu_share(&self) -> Option<f64> {
+        let share = self.client_cpu_ns? as f64 / self.wall_ns as f64;
+        share.is_finite().then_some(share)
+    }
+}
+
 impl ShardRecord {
     /// How it is named: `shard 1 of 4`.
     pub fn name(&self) -> String {

@@ -94,8 +94,7 @@ impl<'a> LocalTarget<'a> {
             }],
             turns: plan.shape.turns,
             turn_tokens: plan.shape.turn_tokens as usize,
-            // Levels of a run must not find each other's prompts in a cache.
-            seed: seed ^ plan.seed.rotate_left(17),
+            seed: plan.prompt_seed(seed),
             compared: COMPARED,
         }
     }
