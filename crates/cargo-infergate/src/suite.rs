@@ -17,7 +17,8 @@ use infergate_core::worker::{Capability, Client, Program, Sampling, Timeouts, Wo
 use infergate_receipts::{CaseRecord, ProbePair, ProcessSamples, RECEIPT_SCHEMA, Receipt, timestamp};
 
 /// Samples of one case in one process, at the least and at the most, whatever the time they take.
-const SAMPLES_PER_PROCESS: std::ops::RangeInclusive<usize> = 3..=200;
+const LEAST_SAMPLES: usize = 3;
+const MOST_SAMPLES: usize = 200;
 
 /// A worker is asked for at most this long at a time: what an interruption ends is the answer that is waited for.
 const CHUNK_NS: f64 = 1e9;
@@ -240,10 +241,10 @@ impl<'a> Suite<'a> {
         }
         let each_ns = first_ns(&samples) * iterations as f64;
         let budget_ns = self.request.seconds_per_case * 1e9;
-        let (least, most) = (*SAMPLES_PER_PROCESS.start(), *SAMPLES_PER_PROCESS.end());
-        let wanted = ((budget_ns / each_ns).round() as usize).clamp(least, most);
+        let wanted = ((budget_ns / each_ns).round() as usize).clamp(LEAST_SAMPLES, MOST_SAMPLES);
         let chunk = ((CHUNK_NS / each_ns) as usize).max(1);
-        let in_time = |taken: usize| taken < least || (self.clock.now_ns() - start_ns) as f64 <= 3.0 * budget_ns;
+        let in_time =
+            |taken: usize| taken < LEAST_SAMPLES || (self.clock.now_ns() - start_ns) as f64 <= 3.0 * budget_ns;
         while samples.samples_ns.len() < wanted
             && in_time(samples.samples_ns.len())
             && !self.cancelled.load(Ordering::Relaxed)

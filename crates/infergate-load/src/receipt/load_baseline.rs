@@ -199,22 +199,18 @@ pub fn conditions(receipt: &LoadReceipt) -> BTreeMap<String, String> {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
     let mut conditions = BTreeMap::new();
     for target in &receipt.targets {
+        let TargetRecord::Local { engine, build, threads, .. } = target else { continue };
         let mut is = |what: &str, value: String| drop(conditions.insert(of_target(target, what), value));
-        match target {
-            TargetRecord::Endpoint { .. } => {}
-            TargetRecord::Local { engine, build, threads, .. } => {
-                is("engine version", engine.version.clone());
-                is("weights", text(&engine.weights_sha256));
-                is("revision", text(&engine.revision));
-                is("rustc", build.rustc.clone());
-                is("compiler flags", build.flags.clone());
-                is("optimisation level", build.opt_level.clone());
-                is("target triple", build.target.clone());
-                is("threads", threads.to_string());
-                for (key, value) in &engine.settings {
-                    is(&format!("setting {key}"), value.clone());
-                }
-            }
+        is("engine version", engine.version.clone());
+        is("weights", text(&engine.weights_sha256));
+        is("revision", text(&engine.revision));
+        is("rustc", build.rustc.clone());
+        is("compiler flags", build.flags.clone());
+        is("optimisation level", build.opt_level.clone());
+        is("target triple", build.target.clone());
+        is("threads", threads.to_string());
+        for (key, value) in &engine.settings {
+            is(&format!("setting {key}"), value.clone());
         }
     }
     conditions.insert("infergate".into(), receipt.tool.clone());
