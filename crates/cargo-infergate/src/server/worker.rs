@@ -23,7 +23,7 @@ use super::answer::{Part, sent_tokens, untimed, words_of};
 use super::memory::of_started;
 use super::process::Server;
 use crate::config::ServerConfig;
-use infergate_load::api::body::Wanted;
+use infergate_load::api::body::RequestTemplate;
 use infergate_load::client::endpoint::Client;
 use infergate_load::client::request::{Endpoint, Limits};
 use infergate_load::client::url::Url;
@@ -146,8 +146,14 @@ impl Measured for Worker {
         // A refusal that is tried again would hide in the time of another attempt.
         let limits = Limits { attempts: 1, ..Limits::default() };
         let model = model.clone();
-        let wanted = Wanted { api, model: model.clone(), limit_field: "max_tokens", ignore_eos, ..Wanted::default() };
-        let client = Client::new(vec![Endpoint::over_network(&url, None, wanted, limits)?])?;
+        let template = RequestTemplate {
+            api,
+            model: model.clone(),
+            limit_field: "max_tokens",
+            ignore_eos,
+            ..RequestTemplate::default()
+        };
+        let client = Client::new(vec![Endpoint::over_network(&url, None, template, limits)?])?;
         self.loaded = Some(Loading { client, server, seed: request.seed, outputs: BTreeMap::new(), skipped: 0 });
         let engine = EngineInfo {
             name: "server".into(),

@@ -67,7 +67,7 @@ impl Api {
 
 /// What every request says besides its prompt. Decoding is greedy.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct RequestTemplate {
     /// Which API.
     pub api: Api,
     /// The model's name at the server.
@@ -80,7 +80,7 @@ pub struct Wanted {
     pub extra: Map<String, Value>,
 }
 
-impl Wanted {
+impl RequestTemplate {
     /// The body of a request for `output_tokens` tokens.
     pub fn body(&self, prompt: &str, output_tokens: u32) -> String {
         let mut body = self.asked(prompt, output_tokens);

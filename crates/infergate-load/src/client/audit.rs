@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use infergate_core::load::{Arrivals, RequestRecord, Stop};
 use infergate_core::process::Group;
 
-use crate::api::body::{Api, Wanted};
+use crate::api::body::{Api, RequestTemplate};
 use crate::client::cpu::shared_clock_ns;
 use crate::client::endpoint::Client;
 use crate::client::request::{Endpoint, Limits};
@@ -34,9 +34,13 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
     let (script, requests) = script_for(arrivals);
     let server = Server::start(program, script)?;
     let url = Url::parse(&format!("http://127.0.0.1:{}", server.port), Api::Completions)?;
-    let wanted =
-        Wanted { api: Api::Completions, model: "audit".into(), limit_field: "max_tokens", ..Wanted::default() };
-    let endpoint = Endpoint::over_network(&url, None, wanted, Limits::default())?;
+    let template = RequestTemplate {
+        api: Api::Completions,
+        model: "audit".into(),
+        limit_field: "max_tokens",
+        ..RequestTemplate::default()
+    };
+    let endpoint = Endpoint::over_network(&url, None, template, Limits::default())?;
     let client = Client::new(vec![endpoint])?;
     // Both clocks at once: what lies between the two calls is far below a microsecond.
     let offset_ns = shared_clock_ns() as i64 - client.now_ns() as i64;

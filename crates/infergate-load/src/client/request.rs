@@ -18,7 +18,7 @@ use infergate_core::printable::printable_within;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::api::body::Wanted;
+use crate::api::body::RequestTemplate;
 use crate::api::failures::{error_of, failure, of_status};
 use crate::api::stream::Completion;
 use crate::api::text::{AnswerText, Texts};
@@ -68,7 +68,7 @@ pub struct Endpoint {
     path: Uri,
     headers: HeaderMap,
     /// What every request says.
-    pub wanted: Wanted,
+    pub template: RequestTemplate,
     limits: Limits,
     /// It completed a request.
     pub answered: Cell<bool>,
@@ -100,7 +100,7 @@ impl Endpoint {
         dial: Box<dyn Dial>,
         url: &Url,
         key: Option<&str>,
-        wanted: Wanted,
+        template: RequestTemplate,
         limits: Limits,
     ) -> anyhow::Result<Self> {
         let mut headers = HeaderMap::new();
@@ -116,11 +116,11 @@ impl Endpoint {
         ] {
             headers.insert(name, HeaderValue::from_static(value));
         }
-        if let Some((name, value)) = wanted.api.version_header() {
+        if let Some((name, value)) = template.api.version_header() {
             headers.insert(name, HeaderValue::from_static(value));
         }
         if let Some(key) = key {
-            let (name, value) = wanted.api.key_header(key);
+            let (name, value) = template.api.key_header(key);
             let value =
                 secret(&value).context("the API key holds characters that no request can carry; check its source")?;
             headers.insert(name, value);
@@ -130,7 +130,7 @@ impl Endpoint {
             dial,
             path,
             headers,
-            wanted,
+            template,
             limits,
             answered: Cell::default(),
             ends_late: Rc::default(),
@@ -139,8 +139,13 @@ impl Endpoint {
     }
 
     /// As [`new`](Self::new), over the network.
-    pub fn over_network(url: &Url, key: Option<&str>, wanted: Wanted, limits: Limits) -> anyhow::Result<Self> {
-        Self::new(Box::new(Network::new(url)?), url, key, wanted, limits)
+    pub fn over_network(
+        url: &Url,
+        key: Option<&str>,
+        template: RequestTemplate,
+        limits: Limits,
+    ) -> anyhow::Result<Self> {
+        Self::new(Box::new(Network::new(url)?), url, key, template, limits)
     }
 
     /// Sends this header, too: `NAME: VALUE`.
@@ -258,7 +263,7 @@ impl Endpoint {
             return Err(if may_again { Miss::Again(failed, after) } else { Miss::Final(failed) });
         }
         ensure_stream(response.headers())?;
-        let mut completion = Completion::new(self.wanted.api, output_tokens);
+        let mut completion = Completion::new(self.template.api, output_tokens);
         if self.texts.as_ref().is_some_and(Texts::has_room) {
             completion.keep_texts();
         }
@@ -266,7 +271,7 @@ impl Endpoint {
         let is_over = read_body(&mut body, &open.times, &mut completion, record, live).await;
         let is_over = is_over.and_then(|is_over| {
             record.ended_ns = open.times.last_ns.get();
-            completion.finish(open.times.last_ns.get(), self.wanted.ignore_eos, record)?;
+            completion.finish(open.times.last_ns.get(), self.template.ignore_eos, record)?;
             Ok(is_over)
         });
         self.note(completion.words(), live);

@@ -257,7 +257,7 @@ impl Level {
 
     fn order(&self, turn: Turn, target: usize) -> Order {
         let (prompt, output_tokens) = self.plan.ask(turn);
-        let body = self.endpoints[target].wanted.body(&prompt, output_tokens).into();
+        let body = self.endpoints[target].template.body(&prompt, output_tokens).into();
         Order { request: turn.request, target, body, output_tokens }
     }
 

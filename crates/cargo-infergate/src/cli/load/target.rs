@@ -8,7 +8,7 @@ use infergate_core::engine::LoadRequest;
 use super::flags::{self, Load};
 use crate::cli::{bench_target, preflight, progress};
 use crate::paired::Program;
-use infergate_load::api::body::Wanted;
+use infergate_load::api::body::RequestTemplate;
 use infergate_load::api::tokenizer::Tokenizer;
 use infergate_load::client::endpoint::{Client, EndpointTarget};
 use infergate_load::client::request::{Endpoint, Limits};
@@ -91,7 +91,7 @@ fn endpoint(options: &Load, of: (&Named, &[Named])) -> Result<(Endpoint, TargetR
         "--target {}: over plain http everybody on the way could read the API key; write https://, or say --key-over-http",
         url.shown()
     );
-    let wanted = Wanted {
+    let template = RequestTemplate {
         api,
         model: model.to_owned(),
         limit_field: flags.limit_field,
@@ -99,7 +99,7 @@ fn endpoint(options: &Load, of: (&Named, &[Named])) -> Result<(Endpoint, TargetR
         extra: flags.extra_body.clone().unwrap_or_default(),
     };
     let limits = Limits { request: flags.timeout, attempts: flags.attempts };
-    let extensions = ["ignore_eos", "min_tokens"].into_iter().filter(|_| wanted.ignore_eos).map(str::to_owned);
+    let extensions = ["ignore_eos", "min_tokens"].into_iter().filter(|_| template.ignore_eos).map(str::to_owned);
     // Values can be secret.
     let headers = flags.header.iter().filter_map(|header| Some(format!("header {}", header.split_once(':')?.0.trim())));
     let record = TargetRecord::Endpoint {
@@ -107,11 +107,11 @@ fn endpoint(options: &Load, of: (&Named, &[Named])) -> Result<(Endpoint, TargetR
         url: url.shown(),
         api: api.name().into(),
         model: model.to_owned(),
-        extensions: extensions.chain(wanted.extra.keys().cloned()).chain(headers).collect(),
+        extensions: extensions.chain(template.extra.keys().cloned()).chain(headers).collect(),
         shared_prefix_tokens: options.prompts.shared_prefix,
         price,
     };
-    let mut endpoint = Endpoint::over_network(&url, key.as_deref(), wanted, limits)?;
+    let mut endpoint = Endpoint::over_network(&url, key.as_deref(), template, limits)?;
     flags.header.iter().try_for_each(|header| endpoint.add_header(header))?;
     Ok((endpoint, record))
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
-use infergate_load::api::body::{Api, Wanted};
+use infergate_load::api::body::{Api, RequestTemplate};
 use infergate_load::client::connection::Connection;
 use infergate_load::client::request::{Endpoint, Limits};
 use infergate_load::client::stamped::RunClock;
@@ -11,7 +11,7 @@ use infergate_load::client::url::Url;
 use infergate_load::target::live::Live;
 
 use crate::load::script::{
-    Act, END, HEAD, Script, answer, chunk, done, endpoint, in_made_up_time, send, token, wait_ms, wanted,
+    Act, END, HEAD, Script, answer, chunk, done, endpoint, in_made_up_time, send, template, token, wait_ms,
 };
 
 const MS: u64 = 1_000_000;
@@ -26,7 +26,7 @@ fn requests(script: &Script, count: usize, limits: Limits) -> Vec<(RequestRecord
         for _ in 0..count {
             let now_ns = clock.now_ns();
             let mut record = RequestRecord { scheduled_ns: now_ns, sent_ns: now_ns, ..RequestRecord::default() };
-            let body = endpoint.wanted.body("1", 4);
+            let body = endpoint.template.body("1", 4);
             let outcome = endpoint.request(body, 4, &mut connection, &mut record, (clock, &live)).await;
             all.push((record, outcome));
         }
@@ -234,10 +234,10 @@ fn other_apis_have_their_own_paths_headers_and_fields() {
         let script = Script::new([vec![Act::Close]]);
         in_made_up_time(async {
             let (dial, url) = (Box::new(script.clone()), Url::parse("http://server", api).expect("a URL"));
-            let wanted = Wanted { api, ..wanted() };
-            let endpoint = Endpoint::new(dial, &url, Some("SECRET"), wanted, Limits::default());
+            let template = RequestTemplate { api, ..template() };
+            let endpoint = Endpoint::new(dial, &url, Some("SECRET"), template, Limits::default());
             let endpoint = endpoint.expect("an endpoint");
-            let (body, mut record) = (endpoint.wanted.body("1", 4), RequestRecord::default());
+            let (body, mut record) = (endpoint.template.body("1", 4), RequestRecord::default());
             let run = (RunClock::start(), &Live::default());
             endpoint.request(body, 4, &mut None, &mut record, run).await.expect_err("it was closed");
         });
@@ -270,7 +270,7 @@ fn what_a_server_says_of_an_error_is_for_the_terminal_without_what_is_secret() {
         let live = in_made_up_time(async {
             let endpoint = endpoint(&script, Limits::default());
             let (live, mut record) = (Live::default(), RequestRecord::default());
-            let body = endpoint.wanted.body("1", 4);
+            let body = endpoint.template.body("1", 4);
             let outcome = endpoint.request(body, 4, &mut None, &mut record, (RunClock::start(), &live)).await;
             let failure = outcome.expect_err("it failed");
             assert!(!failure.detail.contains("boom") && !failure.detail.contains("SECRET"), "{}", failure.detail);
@@ -286,7 +286,8 @@ fn what_is_merged_into_a_request_adds_changes_and_removes() {
         "temperature": null, "top_p": 0.5, "stream_options": { "continuous_usage_stats": true },
     });
     let extra = extra.as_object().expect("an object").clone();
-    let body: serde_json::Value = serde_json::from_str(&Wanted { extra, ..wanted() }.body("1", 4)).expect("JSON");
+    let body: serde_json::Value =
+        serde_json::from_str(&RequestTemplate { extra, ..template() }.body("1", 4)).expect("JSON");
     let expected = serde_json::json!({
         "model": "m", "prompt": "1", "max_tokens": 4, "stream": true, "top_p": 0.5,
         "stream_options": { "include_usage": true, "continuous_usage_stats": true },

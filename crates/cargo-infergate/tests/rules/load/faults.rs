@@ -16,7 +16,7 @@ use infergate_load::plan::{LevelPlan, Prompts};
 use infergate_load::target::live::Live;
 use infergate_receipts::Scenario;
 
-use crate::load::script::{END, HEAD, chunk, wanted};
+use crate::load::script::{END, HEAD, chunk, template};
 
 /// Reads one request; `None` at the end of the connection.
 pub fn next_request(connection: &mut TcpStream) -> Option<String> {
@@ -61,7 +61,7 @@ pub fn answer(tokens: usize) -> String {
 fn load(url: &str, users: u32, count: u64, limits: Limits) -> Vec<RequestRecord> {
     let url = Url::parse(url, Api::Completions).expect("a URL");
     let dial = Box::new(Network::new(&url).expect("an address"));
-    let endpoint = Endpoint::new(dial, &url, None, wanted(), limits).expect("an endpoint");
+    let endpoint = Endpoint::new(dial, &url, None, template(), limits).expect("an endpoint");
     let plan = LevelPlan {
         scenario: 0,
         shape: Scenario::plain("plain", 8, 4),

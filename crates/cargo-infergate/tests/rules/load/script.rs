@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::Duration;
 
-use infergate_load::api::body::{Api, Wanted};
+use infergate_load::api::body::{Api, RequestTemplate};
 use infergate_load::client::dial::{Dial, Dialling};
 use infergate_load::client::request::{Endpoint, Limits};
 use infergate_load::client::stream::Stream;
@@ -152,8 +152,8 @@ async fn next_request(connection: &mut DuplexStream, kept: &mut Vec<u8>) -> Opti
     }
 }
 
-pub fn wanted() -> Wanted {
-    Wanted {
+pub fn template() -> RequestTemplate {
+    RequestTemplate {
         extra: serde_json::Map::default(),
         api: Api::Completions,
         model: "m".into(),
@@ -165,7 +165,7 @@ pub fn wanted() -> Wanted {
 pub fn endpoint(script: &Script, limits: Limits) -> Endpoint {
     let dial = Box::new(script.clone());
     let url = Url::parse("http://server", Api::Completions).expect("a URL");
-    Endpoint::new(dial, &url, Some("SECRET"), wanted(), limits).expect("an endpoint")
+    Endpoint::new(dial, &url, Some("SECRET"), template(), limits).expect("an endpoint")
 }
 
 /// Runs `work` in made-up time, which jumps to the next thing that happens.

@@ -34,7 +34,7 @@ fn the_texts_of_whole_answers_are_kept_where_they_are_asked_for() {
             let (clock, live) = (RunClock::start(), Live::default());
             for number in 0..2 {
                 let mut record = RequestRecord { request: number, ..RequestRecord::default() };
-                let body = endpoint.wanted.body("1", 4);
+                let body = endpoint.template.body("1", 4);
                 let outcome = endpoint.request(body, 4, &mut None, &mut record, (clock, &live)).await;
                 assert_eq!(outcome.is_ok(), number == 1, "{outcome:?}");
             }
