@@ -5,10 +5,10 @@
 //! error of its own. It explains and never judges: the times that judged were taken without it.
 
 mod change;
+mod image;
 mod lines;
 pub mod names;
 mod process;
-mod program;
 mod stacks;
 mod tally;
 
@@ -26,9 +26,9 @@ use infergate_core::worker::{Capability, Client, Profile, Timeouts, WorkerFile};
 use infergate_receipts::{Explained, PairedCase};
 
 pub use change::{edited_first, explained};
-use process::{Process, Programs};
-use program::Program;
-pub use program::{Change, Frame};
+use image::Image;
+pub use image::{Change, Frame};
+use process::{Images, Process};
 pub use tally::Tally;
 
 /// Fresh processes of each side, at least and at most; at least, where the time for it has passed.
@@ -122,9 +122,9 @@ pub fn explain(
     let turns = ((block_ns / TURN_NS).round() as usize).clamp(FEWEST_TURNS, MOST_TURNS).next_multiple_of(2);
     let turn_ns = block_ns / turns as f64;
     let own = [path(sides.base), path(sides.head)];
-    let read = |path: &String, is_head| (path.clone(), Program::read(path, starts(sides, is_head)));
-    let programs = Programs::from([read(&own[0], false), read(&own[1], true)]);
-    let mut seen = Seen { programs, file: folder.path().join("stacks") };
+    let read = |path: &String, is_head| (path.clone(), Image::read(path, starts(sides, is_head)));
+    let images = Images::from([read(&own[0], false), read(&own[1], true)]);
+    let mut seen = Seen { images, file: folder.path().join("stacks") };
     let mut blocks: Vec<(Tally, Tally)> = Vec::new();
     for block in 0..difference.blocks() {
         let with_this_ns = begun_at.elapsed().as_nanos() as f64 * (block + 1) as f64 / block as f64;
@@ -153,7 +153,7 @@ pub fn explain(
         blocks.push(pair);
     }
     ensure!(
-        own.iter().filter_map(|path| seen.programs.get(path)?.as_ref()).any(Program::has_names),
+        own.iter().filter_map(|path| seen.images.get(path)?.as_ref()).any(Image::has_names),
         "its program has no symbols (strip), so functions have no names"
     );
     let knows_changed = sides.changed.is_some_and(|changed| changed.is_all);
@@ -192,9 +192,9 @@ fn iterations_in(case: &PairedCase, turn_ns: f64, client: &mut Client) -> Result
     Ok(iterations as f64 * (turn_ns / timed_ns.max(1.0)).min(turn_ns * MOST_SET_UP / passed_ns.max(1.0)))
 }
 
-/// Programs that were read, and where the next stacks are.
+/// The images that were read, and where the next stacks are.
 struct Seen {
-    programs: Programs,
+    images: Images,
     file: std::path::PathBuf,
 }
 
@@ -202,11 +202,11 @@ impl Seen {
     /// Counts the stacks of a turn.
     fn count(&mut self, profile: &Profile, tally: &mut Tally) -> Result<()> {
         for module in &profile.modules {
-            let read = || Program::read(&module.path, HashMap::new());
-            self.programs.entry(module.path.clone()).or_insert_with(read);
+            let read = || Image::read(&module.path, HashMap::new());
+            self.images.entry(module.path.clone()).or_insert_with(read);
         }
         let bytes = read_bytes(&self.file, MAX_STACKS_BYTES).context("what was seen cannot be read")?;
-        Process::new(&profile.modules, &self.programs).stacks(&bytes, |frames| tally.stack(frames))
+        Process::new(&profile.modules, &self.images).stacks(&bytes, |frames| tally.stack(frames))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::image::Change;
 use super::names::is_std;
-use super::program::Change;
 use super::tally::{Name, Pair, Part, Tally, moved_of};
 use infergate_core::case::Case;
 use infergate_core::stats::holm_adjusted;

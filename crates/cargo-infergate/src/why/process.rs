@@ -5,28 +5,28 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use infergate_core::worker::ProfileModule;
 
-use super::program::{Frame, Program};
+use super::image::{Frame, Image};
 use super::stacks::{self, Record};
 
 /// Frames of a stack that are followed.
 const MOST_FRAMES: usize = 200;
 
-/// Programs by their path; `None` for a file that is none.
-pub type Programs = BTreeMap<String, Option<Program>>;
+/// Programs and libraries by their path; `None` for a file that is none.
+pub type Images = BTreeMap<String, Option<Image>>;
 
 /// Where everything lies in one process.
 pub struct Process<'a> {
-    modules: Vec<(&'a ProfileModule, u64, &'a Program)>,
+    modules: Vec<(&'a ProfileModule, u64, &'a Image)>,
 }
 
 impl<'a> Process<'a> {
     /// Of the modules of which the program can be read.
-    pub fn new(modules: &'a [ProfileModule], programs: &'a Programs) -> Self {
-        let program = |module: &'a ProfileModule| {
-            let program = programs.get(&module.path)?.as_ref()?;
-            Some((module, program.base(module)?, program))
+    pub fn new(modules: &'a [ProfileModule], images: &'a Images) -> Self {
+        let image = |module: &'a ProfileModule| {
+            let image = images.get(&module.path)?.as_ref()?;
+            Some((module, image.base(module)?, image))
         };
-        Self { modules: modules.iter().filter_map(program).collect() }
+        Self { modules: modules.iter().filter_map(image).collect() }
     }
 
     /// Each record's frames, innermost first. One that lies in no file of code has none.
@@ -40,9 +40,9 @@ impl<'a> Process<'a> {
     }
 
     fn frame(&self, address: u64) -> Option<Frame> {
-        let holds = |(module, ..): &&(&ProfileModule, u64, &Program)| (module.from..module.to).contains(&address);
-        let (_, base, program) = self.modules.iter().find(holds)?;
-        Some(program.frame(address.wrapping_sub(*base)))
+        let holds = |(module, ..): &&(&ProfileModule, u64, &Image)| (module.from..module.to).contains(&address);
+        let (_, base, image) = self.modules.iter().find(holds)?;
+        Some(image.frame(address.wrapping_sub(*base)))
     }
 }
 
@@ -62,8 +62,8 @@ mod native {
     impl Process<'_> {
         pub(super) fn unwinder(&self) -> Unwinder {
             let mut unwinder = UnwinderNative::new();
-            for (module, base, program) in &self.modules {
-                unwinder.add_module(Module::new(module.path.clone(), module.from..module.to, *base, *program));
+            for (module, base, image) in &self.modules {
+                unwinder.add_module(Module::new(module.path.clone(), module.from..module.to, *base, *image));
             }
             Unwinder { unwinder, cache: CacheNative::new() }
         }

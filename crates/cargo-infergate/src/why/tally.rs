@@ -7,8 +7,8 @@ use infergate_core::stats::{mean, sample_std, student_interval, student_t_upper_
 use infergate_core::worker::Profile;
 use infergate_receipts::Moved;
 
+use super::image::{Change, Frame};
 use super::names::is_std;
-use super::program::{Change, Frame};
 
 /// A function and what is counted to it.
 pub type Name = Rc<str>;

@@ -15,8 +15,8 @@ use super::lines::Lines;
 use super::names::readable;
 use infergate_build::code;
 
-/// One file of machine code.
-pub struct Program {
+/// One file of machine code as it was loaded.
+pub struct Image {
     /// Address and bytes of the sections that unwinding needs, by name.
     sections: HashMap<&'static [u8], (u64, Rc<[u8]>)>,
     /// What is loaded to run: address, place in the file, bytes.
@@ -55,7 +55,7 @@ pub struct Frame {
 
 const UNWOUND_BY: [&str; 5] = [".text", ".eh_frame", ".eh_frame_hdr", ".got", ".debug_frame"];
 
-impl Program {
+impl Image {
     /// Reads a file. `changed` are the places where functions begin that may have changed, and how. `None` for what is no program.
     pub fn read(path: &str, changed: HashMap<u64, Change>) -> Option<Self> {
         let bytes = code::read(Path::new(path)).ok()?;
@@ -133,7 +133,7 @@ impl Program {
 }
 
 /// How its stack unwinds.
-impl ModuleSectionInfo<Rc<[u8]>> for &Program {
+impl ModuleSectionInfo<Rc<[u8]>> for &Image {
     fn base_svma(&self) -> u64 {
         0
     }
