@@ -2,7 +2,7 @@
 //!
 //! A key `runs` can be given as `runs = 5` in `infergate.toml`, as `INFERGATE_RUNS=5` and as `--runs 5`; the later wins. A key of a
 //! table, `bench.package`, is `INFERGATE_BENCH_PACKAGE` and `--bench-package`. All of them are words first ([`Layer`]), which are put
-//! upon each other and then read as the flags of [`Keys`], so that one rule says what a key takes.
+//! upon each other and then read as the flags of [`AllKeys`], so that one rule says what a key takes.
 
 mod tables;
 
@@ -39,7 +39,7 @@ pub struct Config {
     /// What a bench target takes too.
     pub measured: Measured,
     /// How much of it in a session against a baseline.
-    pub session: Session,
+    pub session: SessionKeys,
     /// How a revision is compared with.
     pub paired: PairedKeys,
     /// What decides a verdict.
@@ -58,19 +58,19 @@ pub struct Config {
 
 /// Every key, as a flag.
 #[derive(Args)]
-pub struct Keys {
+pub struct AllKeys {
     #[command(flatten)]
-    measure: Measure,
+    workload: WorkloadKeys,
     #[command(flatten)]
-    session: Session,
+    session: SessionKeys,
     #[command(flatten)]
     paired: PairedKeys,
     #[command(flatten)]
-    judging: Judging,
+    judging: JudgingKeys,
     #[command(flatten)]
-    memory: Memory,
+    memory: MemoryKeys,
     #[command(flatten)]
-    bench: Bench,
+    bench: BenchKeys,
     #[command(flatten)]
     worker: WorkerCommand,
     #[command(flatten)]
@@ -80,7 +80,7 @@ pub struct Keys {
 /// What is measured.
 #[derive(Args)]
 #[command(next_help_heading = "What to measure")]
-pub struct Measure {
+pub struct WorkloadKeys {
     /// Model: synthetic:gpt2 (also distilgpt2, smollm2-135m, tiny), a .gguf file, a folder, or hf:ORG/NAME[@REV][/FILE.gguf]
     #[arg(long, value_name = "SPEC", default_value = "synthetic:gpt2")]
     model: String,
@@ -107,7 +107,7 @@ pub struct Measure {
 /// One session against a baseline.
 #[derive(Debug, Clone, PartialEq, Args)]
 #[command(next_help_heading = "What to measure")]
-pub struct Session {
+pub struct SessionKeys {
     /// Fresh processes of one session
     #[arg(long, default_value = "5", value_parser = value_parser!(u64).range(1..=1000))]
     pub runs: u64,
@@ -149,7 +149,7 @@ pub struct PairedKeys {
 /// How a run is judged.
 #[derive(Args)]
 #[command(next_help_heading = JUDGING)]
-pub struct Judging {
+pub struct JudgingKeys {
     /// Whether a run without a comparable baseline fails (exit 4) instead of being advisory
     #[arg(long, default_value = "false", action = ArgAction::Set)]
     require_baseline: bool,
@@ -171,7 +171,7 @@ pub struct Judging {
 /// The memory phase, `[memory]`.
 #[derive(Args)]
 #[command(next_help_heading = "Memory phase")]
-pub struct Memory {
+pub struct MemoryKeys {
     /// Case that the memory phase repeats
     #[arg(id = "memory.case", long, default_value = "generate/p128-o16")]
     case: Case,
@@ -183,7 +183,7 @@ pub struct Memory {
 /// How the bench target is built, `[bench]`.
 #[derive(Args)]
 #[command(next_help_heading = BENCH_TARGET)]
-pub struct Bench {
+pub struct BenchKeys {
     /// Package of the bench target; default: the one of the current folder
     #[arg(id = "bench.package", long)]
     package: Option<String>,
@@ -315,7 +315,7 @@ pub fn flags_of<T: Args>() -> Vec<Arg> {
 
 /// The flag of a key.
 pub fn flag_of(key: &str) -> Option<Arg> {
-    flags_of::<Keys>().into_iter().find(|arg| arg.get_id() == key)
+    flags_of::<AllKeys>().into_iter().find(|arg| arg.get_id() == key)
 }
 
 /// `bench-target` of `bench.target`.
@@ -420,20 +420,20 @@ impl Layer {
         let flag = |(key, words): (&&str, &Vec<String>)| -> Vec<String> {
             words.iter().map(|word| format!("--{}={word}", flag_name(key))).collect()
         };
-        let command = Command::new(FILE_NAME).no_binary_name(true).args(flags_of::<Keys>());
+        let command = Command::new(FILE_NAME).no_binary_name(true).args(flags_of::<AllKeys>());
         let matches = command.try_get_matches_from(self.0.iter().flat_map(flag));
-        let keys = matches.and_then(|matches| Keys::from_arg_matches(&matches)).map_err(|error| one_line(&error))?;
-        let Keys { measure, session, mut paired, judging, memory, bench, worker, server } = keys;
+        let keys = matches.and_then(|matches| AllKeys::from_arg_matches(&matches)).map_err(|error| one_line(&error))?;
+        let AllKeys { workload, session, mut paired, judging, memory, bench, worker, server } = keys;
         let usual = Measured::default();
         Ok(Config {
             measured: Measured {
-                model: measure.model,
-                dtype: measure.dtype,
-                threads: measure.threads.map_or(usual.threads, |threads| threads as usize),
-                seed: measure.seed,
-                options: options(&measure.options)?,
-                prompt: measure.prompt,
-                cases: measure.cases,
+                model: workload.model,
+                dtype: workload.dtype,
+                threads: workload.threads.map_or(usual.threads, |threads| threads as usize),
+                seed: workload.seed,
+                options: options(&workload.options)?,
+                prompt: workload.prompt,
+                cases: workload.cases,
                 memory: MemoryConfig { case: memory.case, runs: memory.runs as usize },
             },
             policy: Policy {

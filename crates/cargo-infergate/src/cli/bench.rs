@@ -41,7 +41,7 @@ pub struct Bench {
 
 impl TakesKeys for Bench {
     fn keys() -> Vec<Arg> {
-        flags::measure()
+        flags::of_suite()
     }
 }
 

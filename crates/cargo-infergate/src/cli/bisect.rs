@@ -66,7 +66,7 @@ pub struct Bisect {
 
 impl TakesKeys for Bisect {
     fn keys() -> Vec<Arg> {
-        flags::measure_pairs().into_iter().filter(|arg| arg.get_id() != "cases").collect()
+        flags::of_pairs().into_iter().filter(|arg| arg.get_id() != "cases").collect()
     }
 }
 

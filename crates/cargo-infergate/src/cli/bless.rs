@@ -30,7 +30,7 @@ pub struct Bless {
     #[arg(long)]
     out: Option<PathBuf>,
     /// Bless this receipt, of a suite or of a load run, instead of measuring; repeatable
-    #[arg(long, conflicts_with_all = flags::measure_ids())]
+    #[arg(long, conflicts_with_all = flags::ids_of_suite())]
     receipt: Vec<PathBuf>,
     /// A change moved the times on purpose: later runs are compared with this session and newer ones alone
     #[arg(long)]
@@ -49,7 +49,7 @@ pub struct Bless {
 
 impl TakesKeys for Bless {
     fn keys() -> Vec<Arg> {
-        [flags::measure(), flags::some(&["baselines"])].concat()
+        [flags::of_suite(), flags::some(&["baselines"])].concat()
     }
 }
 

@@ -56,7 +56,7 @@ pub struct Calibrate {
 
 impl TakesKeys for Calibrate {
     fn keys() -> Vec<Arg> {
-        flags::measure_pairs()
+        flags::of_pairs()
     }
 }
 

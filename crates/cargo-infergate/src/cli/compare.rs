@@ -7,7 +7,7 @@ use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
 use super::{load_gate, output, pages};
-use crate::config::Judging;
+use crate::config::JudgingKeys;
 use infergate_judge::compare;
 use infergate_receipts::{ReceiptOrBaseline, read_receipt_or_baseline};
 use infergate_report::inputs::Inputs;
@@ -32,7 +32,7 @@ pub struct Compare {
 
 impl TakesKeys for Compare {
     fn keys() -> Vec<Arg> {
-        flags::of::<Judging>().into_iter().filter(|arg| arg.get_id() != "baselines").collect()
+        flags::of::<JudgingKeys>().into_iter().filter(|arg| arg.get_id() != "baselines").collect()
     }
 }
 

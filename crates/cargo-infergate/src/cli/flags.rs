@@ -95,20 +95,20 @@ pub fn of<T: Args>() -> Vec<Arg> {
 }
 
 /// Keys of a command that measures: what, and how it is built.
-pub fn measure() -> Vec<Arg> {
-    [of::<config::Measure>(), of::<config::Session>(), of::<config::Bench>()].concat()
+pub fn of_suite() -> Vec<Arg> {
+    [of::<config::WorkloadKeys>(), of::<config::SessionKeys>(), of::<config::BenchKeys>()].concat()
 }
 
 /// The ids of what makes no sense with a receipt that exists already.
-pub fn measure_ids() -> Vec<String> {
-    let ids = measure().into_iter().map(|arg| arg.get_id().to_string());
+pub fn ids_of_suite() -> Vec<String> {
+    let ids = of_suite().into_iter().map(|arg| arg.get_id().to_string());
     ids.chain(["worker", "out"].map(str::to_owned)).collect()
 }
 
-/// As [`measure`], for commands that compare two workers block by block.
-pub fn measure_pairs() -> Vec<Arg> {
+/// As [`of_suite`], for commands that compare two workers block by block.
+pub fn of_pairs() -> Vec<Arg> {
     let more = ["threshold", "mean_threshold", "widest", "base_folder", "bench.carry"];
-    [of::<config::Measure>(), of::<config::Bench>(), some(&more)].concat()
+    [of::<config::WorkloadKeys>(), of::<config::BenchKeys>(), some(&more)].concat()
 }
 
 /// What a stored run is measured and judged by, which has no meaning for a paired one.
@@ -116,7 +116,7 @@ pub const STORED: [&str; 3] = ["runs", "seconds_per_case", "require_baseline"];
 
 /// The flags of these keys.
 pub fn some(names: &[&str]) -> Vec<Arg> {
-    let all = of::<config::Keys>().into_iter().filter(|arg| names.contains(&arg.get_id().as_str()));
+    let all = of::<config::AllKeys>().into_iter().filter(|arg| names.contains(&arg.get_id().as_str()));
     all.map(|arg| arg.help_heading("Settings")).collect()
 }
 

@@ -7,7 +7,7 @@ use clap::{Arg, ArgGroup, Args};
 
 use super::flags::{self, Keys, TakesKeys, Workers};
 use super::machine_lock::Wait;
-use crate::config::{self, Judging};
+use crate::config::{self, JudgingKeys};
 use infergate_load::plan::shard::Shard;
 use infergate_receipts::Side;
 
@@ -24,7 +24,7 @@ pub struct Gate {
     #[arg(long)]
     pub out: Option<PathBuf>,
     /// Judge this receipt instead of measuring; repeatable: the shards of one gate are one suite
-    #[arg(long, conflicts_with_all = flags::measure_ids(), conflicts_with = PAIRED)]
+    #[arg(long, conflicts_with_all = flags::ids_of_suite(), conflicts_with = PAIRED)]
     pub receipt: Vec<PathBuf>,
     /// Write the verdict here; - is stdout, which then has nothing else
     #[arg(long)]
@@ -44,7 +44,7 @@ pub struct Gate {
 
 impl TakesKeys for Gate {
     fn keys() -> Vec<Arg> {
-        [paired_keys(), flags::measure(), flags::of::<Judging>(), flags::of::<config::Memory>()].concat()
+        [paired_keys(), flags::of_suite(), flags::of::<JudgingKeys>(), flags::of::<config::MemoryKeys>()].concat()
     }
 }
 

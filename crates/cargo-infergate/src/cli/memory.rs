@@ -47,9 +47,9 @@ impl TakesKeys for Memory {
             let long = arg.get_long().unwrap_or_default().to_owned();
             arg.long(long.trim_start_matches("memory-").to_owned()).alias(long)
         };
-        let memory = flags::of::<config::Memory>().into_iter().map(short);
-        let what = flags::of::<config::Measure>().into_iter().map(|arg| arg.help_heading("What to follow"));
-        let build = flags::of::<config::Bench>().into_iter().filter(|arg| arg.get_id() != "bench.target");
+        let memory = flags::of::<config::MemoryKeys>().into_iter().map(short);
+        let what = flags::of::<config::WorkloadKeys>().into_iter().map(|arg| arg.help_heading("What to follow"));
+        let build = flags::of::<config::BenchKeys>().into_iter().filter(|arg| arg.get_id() != "bench.target");
         memory.chain(what).chain(build).collect()
     }
 }

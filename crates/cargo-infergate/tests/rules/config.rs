@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use cargo_infergate::cli;
-use cargo_infergate::config::{self, Config, KEYS, Keys, Layer};
+use cargo_infergate::config::{self, AllKeys, Config, KEYS, Layer};
 use infergate_core::config::{Config as Measured, list};
 
 fn apply(text: &str) -> anyhow::Result<Config> {
@@ -28,7 +28,7 @@ fn every_key_is_a_flag_of_a_command() {
         .flat_map(|command| command.get_arguments())
         .filter_map(|arg| arg.get_long())
         .collect();
-    let keys = config::flags_of::<Keys>();
+    let keys = config::flags_of::<AllKeys>();
     let ids: BTreeSet<&str> = keys.iter().map(|key| key.get_id().as_str()).collect();
     assert_eq!(ids, BTreeSet::from(KEYS));
     for key in &keys {
@@ -40,7 +40,7 @@ fn every_key_is_a_flag_of_a_command() {
 
 #[test]
 fn every_key_is_put_somewhere() {
-    for key in config::flags_of::<Keys>() {
+    for key in config::flags_of::<AllKeys>() {
         let id = key.get_id().as_str();
         let words = ["'warn'", "'completions'", "['a=b']", "['decode/* tokens_per_s > 20']", "7", "false", "true"];
         let words = words.into_iter().chain(["'50%'", "0.5", "'decode/p1'", "'/other'", "['other']"]);
@@ -72,7 +72,7 @@ fn a_file_sets_what_it_names_and_nothing_else() {
     assert_eq!(config.bench.target, "speed");
     assert_eq!(config.bench.cargo_features(), ["--features=cuda", "--no-default-features"]);
     assert!(defaults().bench.cargo_features().is_empty());
-    assert_eq!(config.session, config::Session { seconds_per_case: 1.0, ..defaults().session });
+    assert_eq!(config.session, config::SessionKeys { seconds_per_case: 1.0, ..defaults().session });
     assert_eq!(apply("bench.target = 'speed'").expect("dotted").bench.target, "speed");
 }
 

@@ -64,7 +64,7 @@ pub struct Load {
 
 impl TakesKeys for Load {
     fn keys() -> Vec<Arg> {
-        let local = [flags::some(&["threads", "dtype", "options"]), flags::of::<config::Bench>()].concat();
+        let local = [flags::some(&["threads", "dtype", "options"]), flags::of::<config::BenchKeys>()].concat();
         let local = local.into_iter().map(|arg| arg.help_heading(LOCAL));
         let judge = flags::some(&["require_baseline", "baselines", "targets"]);
         let judge = judge.into_iter().map(|arg| arg.help_heading(JUDGING));
