@@ -49,7 +49,7 @@ fn tendency(time: &TimeEvidence) -> Option<Shown> {
 }
 
 /// What was compared of a case, in words: `ITL`, `ITL, mean`.
-pub fn measure(time: &TimeEvidence) -> String {
+pub fn figure(time: &TimeEvidence) -> String {
     let mean = if time.statistic == Statistic::Mean { ", mean" } else { "" };
     format!("{}{mean}", time.metric.short())
 }
@@ -57,7 +57,7 @@ pub fn measure(time: &TimeEvidence) -> String {
 /// What a row is of, in a word or two: `ITL`, `output`, `allocations per token`, `heap`.
 pub fn what(row: &VerdictRow) -> String {
     match &row.evidence {
-        Evidence::Time(time) => measure(time),
+        Evidence::Time(time) => figure(time),
         Evidence::Output(_) => "output".into(),
         Evidence::Counter(counter) => counter::name(&counter.name),
         Evidence::Target(target) => target.target.to_string(),
@@ -131,7 +131,7 @@ pub fn changed(row: &VerdictRow) -> Option<String> {
     let time = row.time()?;
     let change = time.ratio.filter(|ratio| ratio.is_finite())? - 1.0;
     let is_usual = row.subject.case().map(Metric::gated) == Some(time.metric) && time.statistic == Statistic::Median;
-    let metric = if is_usual { String::new() } else { format!(" {}", measure(time)) };
+    let metric = if is_usual { String::new() } else { format!(" {}", figure(time)) };
     let times = time.base_ns.zip(time.head_ns).map_or_else(String::new, |(base, head)| {
         format!(" ({})", units::from_to(&units::duration(base), &units::duration(head)))
     });

@@ -48,7 +48,7 @@ impl TakesKeys for Bench {
 /// Measures, writes the receipt, prints it.
 pub fn run(options: &Bench) -> Result<i32> {
     let Bench { out, json, wait, keep_text, keys, workers } = options;
-    let (receipt, out) = measure(&keys.config()?, out.as_deref(), workers, wait, *keep_text, 0)?;
+    let (receipt, out) = run_suite(&keys.config()?, out.as_deref(), workers, wait, *keep_text, 0)?;
     output::report(&terminal::report(&Inputs { head: Some(receipt.clone()), ..pages::inputs() }));
     outputs::receipt(&out, &receipt, receipt.partial);
     outputs::json(json.as_deref(), &receipt);
@@ -57,7 +57,7 @@ pub fn run(options: &Bench) -> Result<i32> {
 
 /// Builds the bench targets, runs the suite, counts, and follows `memory_runs` runs. Gives the receipt, whole or partial, and where the
 /// caller has to write it after it has shown what it makes of it: `out`, or the usual place.
-pub fn measure(
+pub fn run_suite(
     config: &Config,
     out: Option<&Path>,
     workers: &Workers,

@@ -70,7 +70,7 @@ pub fn run(options: &Bless) -> Result<i32> {
             if !dry_run {
                 ensure_writable(&config.baselines.join(machine::detect().class).join("baseline.json"))?;
             }
-            let (receipt, out) = bench::measure(&config, out.as_deref(), workers, wait, false, 0)?;
+            let (receipt, out) = bench::run_suite(&config, out.as_deref(), workers, wait, false, 0)?;
             outputs::receipt(&out, &receipt, receipt.partial);
             vec![receipt]
         }

@@ -37,7 +37,7 @@ pub fn run(options: &Gate) -> Result<i32> {
             preflight::targets(&config, options.workers.worker.is_some())?;
             preflight::baselines(&config)?;
             let (out, runs) = (options.out.as_deref(), config.measured.memory.runs);
-            let (receipt, out) = bench::measure(&config, out, &options.workers, &options.wait, false, runs)?;
+            let (receipt, out) = bench::run_suite(&config, out, &options.workers, &options.wait, false, runs)?;
             (receipt, Some(out))
         }
     };

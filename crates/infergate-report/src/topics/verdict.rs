@@ -49,7 +49,7 @@ fn times(verdict: &Verdict) -> Table {
     let count = |count: Option<usize>| Cell::known(count.map(|count| count as f64), Unit::Count);
     Rows::of("times", "Time", rows)
         .words("case", "case", case)
-        .words("metric", "metric", |(_, time)| words::measure(time))
+        .words("metric", "metric", |(_, time)| words::figure(time))
         .numbers("base", "base", |(_, time)| Cell::known(time.base_ns, Unit::Ns))
         .about(
             "of the median, or mean, of each process; of a baseline, of each day's newest session since its last step",
