@@ -47,13 +47,13 @@ pub fn variation(metric: Metric, case: &CaseRecord) -> Cell {
 }
 
 /// What a table says of one figure of one case, from all samples of all processes.
-pub struct Spread<'a> {
+pub struct CaseFigure<'a> {
     pub case: &'a CaseRecord,
     pub metric: Metric,
     pub values: Vec<f64>,
 }
 
-impl<'a> Spread<'a> {
+impl<'a> CaseFigure<'a> {
     pub fn of(metric: Metric, case: &'a CaseRecord) -> Self {
         Self { case, metric, values: values(metric, case) }
     }

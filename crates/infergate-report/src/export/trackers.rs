@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::figures::{self, Spread};
+use crate::figures::{self, CaseFigure};
 use crate::inputs::Inputs;
 use crate::load::{Metric, Rank, View};
 use crate::model::{Cell, Report};
@@ -46,7 +46,7 @@ fn figures(inputs: &Inputs) -> Vec<Figure> {
     for case in inputs.head.iter().flat_map(|receipt| &receipt.cases) {
         for &metric in figures::of_phase(case.id.phase()) {
             let Some(value) = figures::summary(metric, case) else { continue };
-            let spread = Spread::of(metric, case);
+            let spread = CaseFigure::of(metric, case);
             let number = |cell: Cell| cell.quantity().map(|quantity| quantity.value);
             let (low, high) = (number(spread.min()), number(spread.max()));
             found.push(Figure { subject: case.id.to_string(), metric, value, low, high });

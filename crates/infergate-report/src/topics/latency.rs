@@ -1,7 +1,7 @@
 //! Every latency figure of every case: mean, deviation, extremes, and the percentiles that there are enough samples for.
 
 use super::verdict::of_hardware;
-use crate::figures::{self, Spread};
+use crate::figures::{self, CaseFigure};
 use crate::inputs::Inputs;
 use crate::load::feels;
 use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Tone, Unit};
@@ -23,7 +23,8 @@ const BEYOND: f64 = 2.0;
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let receipt = inputs.head.as_ref()?;
     let cases = receipt.cases.iter();
-    let all = cases.flat_map(|case| figures::of_phase(case.id.phase()).iter().map(|metric| Spread::of(*metric, case)));
+    let all =
+        cases.flat_map(|case| figures::of_phase(case.id.phase()).iter().map(|metric| CaseFigure::of(*metric, case)));
     let (rates, times): (Vec<_>, Vec<_>) = all.partition(|spread| spread.metric.is_rate());
     let times = table(Rows::of("figures", "", times))
         .numbers("p95", "P95", |spread| spread.percentile(0.95))
@@ -58,7 +59,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
 /// How the samples of a case spread and drift, in a sentence; `None` where they are too few.
 fn analysis(case: &CaseRecord) -> Option<String> {
     let metric = Metric::gated(case.id);
-    let spread = Spread::of(metric, case);
+    let spread = CaseFigure::of(metric, case);
     let [least, most] = [spread.min(), spread.max()].map(|cell| cell.quantity().map(|quantity| quantity.value));
     let processes = case.processes.iter();
     let within = processes.filter_map(|process| coefficient_of_variation(&process.values(metric, case.id.phase())));
@@ -89,22 +90,22 @@ pub fn drift(case: &CaseRecord) -> Option<f64> {
     Some(median(&halves.collect::<Vec<_>>())? - 1.0)
 }
 
-fn table(rows: Rows<Spread<'_>>) -> Rows<Spread<'_>> {
+fn table(rows: Rows<CaseFigure<'_>>) -> Rows<CaseFigure<'_>> {
     rows.words("case", "case", |spread| spread.case.id.to_string())
         .words("figure", "figure", |spread| figures::name(spread.metric))
         .numbers("samples", "samples", |spread| spread.values.len())
-        .numbers("mean", "mean", Spread::mean)
-        .numbers("deviation", "std dev", Spread::deviation)
+        .numbers("mean", "mean", CaseFigure::mean)
+        .numbers("deviation", "std dev", CaseFigure::deviation)
         .about("sample standard deviation, n - 1")
         .detail()
-        .numbers("cv", "CV", Spread::variation)
+        .numbers("cv", "CV", CaseFigure::variation)
         .about("standard deviation / mean of all samples")
         .detail()
         .numbers("cv_processes", "CV of processes", |spread| figures::variation(spread.metric, spread.case))
         .about("of the medians of fresh processes")
-        .numbers("min", "min", Spread::min)
-        .numbers("max", "max", Spread::max)
-        .numbers("p50", "median", Spread::median)
+        .numbers("min", "min", CaseFigure::min)
+        .numbers("max", "max", CaseFigure::max)
+        .numbers("p50", "median", CaseFigure::median)
         .about("of each process's median")
 }
 
@@ -140,7 +141,7 @@ fn steadiness(receipt: &Receipt) -> Option<Finding> {
 }
 
 /// The title of a run whose times are no measure of the engine; `None` for any other.
-pub fn unusable(inputs: &Inputs) -> Option<String> {
+pub fn too_unsteady(inputs: &Inputs) -> Option<String> {
     let (cases, above) = variations(inputs.head.as_ref()?);
     let ((_, cv), all) = (cases.first()?, cases.len());
     let which = if above == all { "these times".into() } else { format!("the times of {above} of {all} cases") };
@@ -161,7 +162,7 @@ fn share(case: &CaseRecord, receipt: &Receipt) -> Cell {
 fn middle_gap(receipt: &Receipt) -> Option<Finding> {
     let streamed = receipt.cases.iter().filter(|case| case.id.phase() != Phase::Prefill);
     let case = streamed.max_by_key(|case| case.id.prompt_tokens())?;
-    let gap_ns = Spread::of(Metric::Itl, case).median().quantity()?.value;
+    let gap_ns = CaseFigure::of(Metric::Itl, case).median().quantity()?.value;
     let (gap, feels) = (Unit::Ns.show(gap_ns), feels(Metric::Itl)?.word(gap_ns));
     Some(Finding::plain(format!("{}: the median gap between tokens is {gap}: a stream feels {feels}", case.id)))
 }

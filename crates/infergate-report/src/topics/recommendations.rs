@@ -2,10 +2,10 @@
 
 use infergate_core::stats::samples_needed;
 
-use super::latency::{STEADY, drift, unusable};
+use super::latency::{STEADY, drift, too_unsteady};
 use super::request::middle_start;
 use super::scaling::families;
-use crate::figures::{self, Spread};
+use crate::figures::{self, CaseFigure};
 use crate::inputs::Inputs;
 use crate::load::WAITED_FOR_NS;
 use crate::model::Section;
@@ -31,7 +31,7 @@ const ROOM: f64 = 0.5;
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let receipt = inputs.head.as_ref()?;
     // Times that are no measure of the engine say nothing of it.
-    let rules = if unusable(inputs).is_some() { OF_THE_RUN } else { RULES };
+    let rules = if too_unsteady(inputs).is_some() { OF_THE_RUN } else { RULES };
     let mut advice: Vec<String> = rules.iter().filter_map(|rule| rule(receipt)).collect();
     if !receipt.engine.is_of_benches() {
         advice.push(format!("Run next: {0} memory for leaks, {0} load --target local for many users", inputs.program));
@@ -43,7 +43,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
 fn varies(receipt: &Receipt) -> Option<String> {
     let all = receipt.cases.iter().filter_map(|case| {
         let figure = Metric::gated(case.id);
-        let cv = Spread::of(figure, case).variation().quantity()?.value;
+        let cv = CaseFigure::of(figure, case).variation().quantity()?.value;
         Some((case.id, figure, cv))
     });
     let (case, figure, cv) = all.filter(|(.., cv)| *cv > CV_LIMIT).max_by(|a, b| a.2.total_cmp(&b.2))?;

@@ -1,6 +1,6 @@
 //! The title of a page: what came out, in one sentence; and what was measured, in one line.
 
-use super::latency::unusable;
+use super::latency::too_unsteady;
 use super::load::{at_most_users, ends, failures, winners};
 use crate::inputs::Inputs;
 use crate::load::{Metric, View};
@@ -16,7 +16,7 @@ const MOST_NAMED: usize = 4;
 
 /// What was decided, or the numbers; both where nothing but targets was judged and one was missed. `None` where there is no number to say.
 pub fn of(inputs: &Inputs, headline: Option<&Headline>) -> Option<String> {
-    let numbers = || unusable(inputs).or_else(|| of_run(inputs)).or_else(|| of_load(inputs));
+    let numbers = || too_unsteady(inputs).or_else(|| of_run(inputs)).or_else(|| of_load(inputs));
     let Some(Headline { ended, said, exit_code, .. }) = headline else { return numbers() };
     let said = format!("{ended}: {said}");
     let is_of_targets = |verdict: &Verdict| {
