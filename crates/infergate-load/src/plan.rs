@@ -16,7 +16,7 @@ use crate::receipt::Scenario;
 
 /// One level: who asks, for what, when, until when.
 #[derive(Debug, Clone)]
-pub struct LevelPlan {
+pub struct LoadPlan {
     /// Index of the scenario in the receipt.
     pub scenario: u32,
     /// The scenario.
@@ -84,7 +84,7 @@ pub struct Turn {
     pub turn: u32,
 }
 
-impl LevelPlan {
+impl LoadPlan {
     /// This shard's part: its users or its part of the rate, which requests it measures, and how many come before them.
     pub fn own(&self) -> (Arrivals, Stop, u64) {
         let (shard, before) = (self.shard, self.warm_up_requests);

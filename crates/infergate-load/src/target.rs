@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 
-use crate::plan::LevelPlan;
+use crate::plan::LoadPlan;
 use crate::receipt::{LevelRecord, TargetRecord};
 use live::Live;
 
@@ -43,5 +43,5 @@ pub trait Target {
     ///
     /// # Errors
     /// When the target itself is gone; requests that fail are in the record.
-    fn run_level(&mut self, plan: &LevelPlan, live: &Arc<Live>) -> Result<Outcome>;
+    fn run_level(&mut self, plan: &LoadPlan, live: &Arc<Live>) -> Result<Outcome>;
 }

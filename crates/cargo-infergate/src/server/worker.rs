@@ -28,7 +28,7 @@ use infergate_load::client::endpoint::Client;
 use infergate_load::client::request::{Endpoint, Limits};
 use infergate_load::client::url::Url;
 use infergate_load::plan::shard::Shard;
-use infergate_load::plan::{LevelPlan, Prompts, Turn};
+use infergate_load::plan::{LoadPlan, Prompts, Turn};
 use infergate_load::target::live::Live;
 use infergate_receipts::window::{METRICS, case_name};
 use infergate_receipts::{Build, InferenceMemory, MemorySample, Scenario};
@@ -204,7 +204,7 @@ impl Measured for Worker {
         let text = |at| Ok(self.level(scenario, repeated(at))?.ask(turn).0);
         let texts = (0..REPEATED_PROMPTS).map(text).collect::<Result<_>>()?;
         let seed = self.loaded()?.seed;
-        let level = LevelPlan {
+        let level = LoadPlan {
             prompts: Prompts::Repeating { seed, window: plan, texts },
             arrivals: Arrivals::Closed { users: plan.users },
             stop: Stop::Duration { ns: plan.length_ns - plan.ramp_ns },
@@ -224,7 +224,7 @@ impl Measured for Worker {
 }
 
 /// Runs `level`, which is that of `plan`. What takes longer than that gives it is ended.
-fn window(client: &Client, level: &LevelPlan, plan: WindowPlan) -> LoadWindow {
+fn window(client: &Client, level: &LoadPlan, plan: WindowPlan) -> LoadWindow {
     let late = Arc::new(AtomicBool::new(false));
     let live = Arc::new(Live::new(late.clone()));
     let (done, is_done) = mpsc::channel::<()>();
@@ -370,9 +370,9 @@ impl Worker {
     }
 
     /// One user and one request of a scenario, whose prompt is that of the level `number`.
-    fn level(&mut self, scenario: usize, number: u64) -> Result<LevelPlan> {
+    fn level(&mut self, scenario: usize, number: u64) -> Result<LoadPlan> {
         let seed = self.loaded()?.seed;
-        Ok(LevelPlan {
+        Ok(LoadPlan {
             scenario: u32::try_from(scenario)?,
             shape: Scenario { turns: 1, ..self.job.scenarios[scenario].clone() },
             arrivals: Arrivals::Closed { users: 1 },

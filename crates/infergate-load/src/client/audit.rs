@@ -16,7 +16,7 @@ use crate::client::request::{Endpoint, Limits};
 use crate::client::script_server::{COMMAND, Log, Script};
 use crate::client::url::Url;
 use crate::plan::shard::Shard;
-use crate::plan::{LevelPlan, Prompts};
+use crate::plan::{LoadPlan, Prompts};
 use crate::receipt::{AuditRecord, ErrorNs, LevelRecord, Scenario};
 use crate::summary::is_given_up;
 use crate::target::live::Live;
@@ -44,7 +44,7 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
     let client = Client::new(vec![endpoint])?;
     // Both clocks at once: what lies between the two calls is far below a microsecond.
     let offset_ns = shared_clock_ns() as i64 - client.now_ns() as i64;
-    let plan = LevelPlan {
+    let plan = LoadPlan {
         scenario: 0,
         shape: Scenario::plain("audit", 1, script.output_tokens),
         arrivals,

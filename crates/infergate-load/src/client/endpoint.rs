@@ -15,7 +15,7 @@ use crate::client::kernel_time::ReceiveDelays;
 use crate::client::request::Endpoint;
 use crate::client::runner::run_level;
 use crate::client::stamped::RunClock;
-use crate::plan::LevelPlan;
+use crate::plan::LoadPlan;
 use crate::receipt::{ErrorNs, ReceiveRecord, TargetRecord};
 use crate::target::live::Live;
 use crate::target::{Outcome, Target};
@@ -46,7 +46,7 @@ impl Client {
     }
 
     /// Runs one level. Each level opens its own connections.
-    pub fn run_level(&self, plan: &LevelPlan, live: &Arc<Live>) -> Outcome {
+    pub fn run_level(&self, plan: &LoadPlan, live: &Arc<Live>) -> Outcome {
         let cpu_before = thread_cpu_ns();
         let _ = self.receive_delays();
         let work = run_level(self.endpoints.clone(), plan.clone(), self.clock, live.clone());
@@ -86,7 +86,7 @@ impl Target for EndpointTarget<'_> {
         self.client.now_ns()
     }
 
-    fn run_level(&mut self, plan: &LevelPlan, live: &Arc<Live>) -> Result<Outcome> {
+    fn run_level(&mut self, plan: &LoadPlan, live: &Arc<Live>) -> Result<Outcome> {
         let mut outcome = self.client.run_level(plan, live);
         if let Some(tokenizer) = &mut self.tokenizer {
             match tokenizer.count(&mut outcome.level.requests, &self.client.take_texts()) {

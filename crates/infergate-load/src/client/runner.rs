@@ -15,7 +15,7 @@ use crate::client::connection::Connection;
 use crate::client::request::Endpoint;
 use crate::client::stamped::RunClock;
 use crate::plan::ramp::{ramped_ns, user_start_ns};
-use crate::plan::{LevelPlan, REQUEST_WEIGHT, Turn};
+use crate::plan::{LoadPlan, REQUEST_WEIGHT, Turn};
 use crate::receipt::{LevelRecord, MAX_REQUESTS};
 use crate::target::Outcome;
 use crate::target::live::Live;
@@ -36,7 +36,7 @@ const PATIENCE_NS: u64 = 1_000_000_000;
 
 struct Level {
     endpoints: Rc<[Endpoint]>,
-    plan: LevelPlan,
+    plan: LoadPlan,
     clock: RunClock,
     began_ns: u64,
     live: Arc<Live>,
@@ -53,7 +53,7 @@ struct Level {
 
 /// Runs `plan` against `endpoints`, which conversations go to in turn, within a `LocalSet`. Asked to end by `live`, it gives up what is in flight.
 /// What the client itself took is not in the record.
-pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClock, live: Arc<Live>) -> Outcome {
+pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LoadPlan, clock: RunClock, live: Arc<Live>) -> Outcome {
     let level = Rc::new(Level {
         endpoints,
         phases: RefCell::new(plan.phases()),
@@ -105,7 +105,7 @@ pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LevelPlan, clock: RunClo
 }
 
 async fn closed(level: &Rc<Level>) -> Vec<RequestRecord> {
-    let LevelPlan { arrivals, shard, ramp_ns, .. } = level.plan;
+    let LoadPlan { arrivals, shard, ramp_ns, .. } = level.plan;
     let users = arrivals.users().unwrap_or(0);
     let mut running = JoinSet::new();
     for user in (0..users).filter(|user| shard.has(u64::from(*user))) {

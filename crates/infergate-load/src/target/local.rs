@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use anyhow::Result;
 use infergate_core::engine::LoadRequest;
-use infergate_core::load::{Arrivals, LevelPlan as EnginePlan, LoadLevel, RequestRecord, RequestShape, Stop};
+use infergate_core::load::{Arrivals, LevelPlan, LoadLevel, RequestRecord, RequestShape, Stop};
 use infergate_core::worker::{Capability, Client, Program, Timeouts, WorkerError};
 
-use crate::plan::{LevelPlan, Prompts};
+use crate::plan::{LoadPlan, Prompts};
 use crate::receipt::{LevelRecord, TargetRecord};
 use crate::target::live::Live;
 use crate::target::{Outcome, Target};
@@ -57,11 +57,11 @@ impl<'a> LocalTarget<'a> {
     }
 
     /// One request alone. How long it takes bounds the wait for the levels.
-    fn warm_up(&mut self, plan: &EnginePlan) -> Result<(), WorkerError> {
+    fn warm_up(&mut self, plan: &LevelPlan) -> Result<(), WorkerError> {
         if self.is_warm {
             return Ok(());
         }
-        let alone = EnginePlan {
+        let alone = LevelPlan {
             arrivals: Arrivals::Closed { users: 1 },
             stop: Stop::Requests { count: 1 },
             warm_up_requests: 0,
@@ -76,13 +76,13 @@ impl<'a> LocalTarget<'a> {
         Ok(())
     }
 
-    fn plan(&self, plan: &LevelPlan) -> EnginePlan {
+    fn plan(&self, plan: &LoadPlan) -> LevelPlan {
         let (seed, shared) = match plan.prompts {
             Prompts::Words { seed, shared } => (seed, shared),
             Prompts::File(_) | Prompts::Numbers | Prompts::Repeating { .. } => (0, 0),
         };
         let prompt_tokens = plan.shape.input_tokens as usize;
-        EnginePlan {
+        LevelPlan {
             arrivals: plan.arrivals,
             stop: plan.stop,
             warm_up_requests: plan.warm_up_requests,
@@ -113,7 +113,7 @@ impl Target for LocalTarget<'_> {
         false
     }
 
-    fn run_level(&mut self, plan: &LevelPlan, live: &Arc<Live>) -> Result<Outcome> {
+    fn run_level(&mut self, plan: &LoadPlan, live: &Arc<Live>) -> Result<Outcome> {
         let wanted = self.plan(plan);
         let began_ns = u64::try_from(self.begun.elapsed().as_nanos())?;
         let level = self.warm_up(&wanted).and_then(|()| self.client.load_level(&wanted));

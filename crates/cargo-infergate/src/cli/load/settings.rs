@@ -13,7 +13,7 @@ use super::flags::{self, Load, Shards};
 use crate::config::own_scenarios;
 use infergate_load::plan::dataset::Dataset;
 use infergate_load::plan::shard::Shard;
-use infergate_load::plan::{LevelPlan, Prompts};
+use infergate_load::plan::{LoadPlan, Prompts};
 use infergate_load::target::Target;
 use infergate_receipts::{Limit, Scenario, ShardRecord, TargetRecord};
 
@@ -147,8 +147,8 @@ impl Settings {
     }
 
     /// The level number `number` of the run: the scenario `scenario` under `arrivals`, which may keep `max_kept`.
-    pub fn level(&self, scenario: usize, arrivals: Arrivals, number: usize, max_kept: u64) -> LevelPlan {
-        LevelPlan {
+    pub fn level(&self, scenario: usize, arrivals: Arrivals, number: usize, max_kept: u64) -> LoadPlan {
+        LoadPlan {
             scenario: scenario as u32,
             shape: self.scenarios[scenario].clone(),
             arrivals,

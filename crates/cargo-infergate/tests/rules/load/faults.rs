@@ -12,7 +12,7 @@ use infergate_load::client::endpoint::Client;
 use infergate_load::client::request::{Endpoint, Limits};
 use infergate_load::client::url::Url;
 use infergate_load::plan::shard::Shard;
-use infergate_load::plan::{LevelPlan, Prompts};
+use infergate_load::plan::{LoadPlan, Prompts};
 use infergate_load::target::live::Live;
 use infergate_receipts::Scenario;
 
@@ -62,7 +62,7 @@ fn load(url: &str, users: u32, count: u64, limits: Limits) -> Vec<RequestRecord>
     let url = Url::parse(url, Api::Completions).expect("a URL");
     let dial = Box::new(Network::new(&url).expect("an address"));
     let endpoint = Endpoint::new(dial, &url, None, template(), limits).expect("an endpoint");
-    let plan = LevelPlan {
+    let plan = LoadPlan {
         scenario: 0,
         shape: Scenario::plain("plain", 8, 4),
         arrivals: Arrivals::Closed { users },

@@ -1,7 +1,7 @@
 //! A level that begins slowly: who starts when, and that none of it is in the steady window.
 
 use infergate_core::load::{Arrivals, Spacing, Stop};
-use infergate_load::plan::LevelPlan;
+use infergate_load::plan::LoadPlan;
 use infergate_load::plan::ramp::{ramped_ns, user_start_ns};
 use infergate_load::plan::shard::Shard;
 use infergate_load::summary::{Window, steady_window};
@@ -11,8 +11,8 @@ use crate::load::script::{Script, answer};
 
 const MS: u64 = 1_000_000;
 
-fn ramped(arrivals: Arrivals, stop: Stop, ramp_ms: u64) -> LevelPlan {
-    LevelPlan { ramp_ns: ramp_ms * MS, ..plan(arrivals, stop) }
+fn ramped(arrivals: Arrivals, stop: Stop, ramp_ms: u64) -> LoadPlan {
+    LoadPlan { ramp_ns: ramp_ms * MS, ..plan(arrivals, stop) }
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn users_begin_one_after_the_other_and_the_window_after_the_last_one_is_warm() {
     }
     let from_ns = steady_window(&ran.level).map(|window| window.from_ns);
     assert_eq!(from_ns, Some(1_000 * MS), "750 + 100 is within the ramp");
-    let late = LevelPlan { warm_up_requests: 4, ..plan };
+    let late = LoadPlan { warm_up_requests: 4, ..plan };
     let (ran, _) = run(&Script::new([answer(40, 20, 4)]), late, None);
     let from_ns = steady_window(&ran.level).map(|window| window.from_ns);
     assert_eq!(from_ns, Some(1_150 * MS), "750 and four times 100");
@@ -53,7 +53,7 @@ fn a_rate_rises_in_a_straight_line() {
 #[test]
 fn shards_ramp_as_one_client_does() {
     let plan = ramped(Arrivals::Closed { users: 4 }, Stop::Duration { ns: 500 * MS }, 1_000);
-    let plan = LevelPlan { shard: Shard { index: 1, count: 2 }, ..plan };
+    let plan = LoadPlan { shard: Shard { index: 1, count: 2 }, ..plan };
     let (ran, _) = run(&Script::new([answer(40, 20, 4)]), plan, None);
     for user in [1, 3] {
         let first =

@@ -10,7 +10,7 @@ use infergate_load::client::request::Limits;
 use infergate_load::client::runner::run_level;
 use infergate_load::client::stamped::RunClock;
 use infergate_load::plan::shard::Shard;
-use infergate_load::plan::{LevelPlan, Prompts};
+use infergate_load::plan::{LoadPlan, Prompts};
 use infergate_load::target::Outcome;
 use infergate_load::target::live::Live;
 use infergate_receipts::Scenario;
@@ -21,8 +21,8 @@ use crate::load::script::{Act, HEAD, Script, answer, endpoint, in_made_up_time, 
 
 const MS: u64 = 1_000_000;
 
-pub fn plan(arrivals: Arrivals, stop: Stop) -> LevelPlan {
-    LevelPlan {
+pub fn plan(arrivals: Arrivals, stop: Stop) -> LoadPlan {
+    LoadPlan {
         scenario: 0,
         shape: Scenario::plain("plain", 8, 4),
         arrivals,
@@ -37,7 +37,7 @@ pub fn plan(arrivals: Arrivals, stop: Stop) -> LevelPlan {
 }
 
 /// Runs `plan`, interrupted after `cancel_after` where that is given.
-pub fn run(script: &Script, plan: LevelPlan, cancel_after: Option<Duration>) -> (Outcome, Arc<Live>) {
+pub fn run(script: &Script, plan: LoadPlan, cancel_after: Option<Duration>) -> (Outcome, Arc<Live>) {
     in_made_up_time(async {
         let cancelled = Arc::new(AtomicBool::new(false));
         let live = Arc::new(Live::new(cancelled.clone()));
@@ -52,7 +52,7 @@ pub fn run(script: &Script, plan: LevelPlan, cancel_after: Option<Duration>) -> 
     })
 }
 
-fn closed(users: u32, count: u64) -> LevelPlan {
+fn closed(users: u32, count: u64) -> LoadPlan {
     plan(Arrivals::Closed { users }, Stop::Requests { count })
 }
 

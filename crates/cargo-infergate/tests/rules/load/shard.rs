@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use infergate_core::load::{Arrivals, RequestRecord, Spacing, Stop};
 use infergate_load::plan::shard::Shard;
-use infergate_load::plan::{LevelPlan, Prompts};
+use infergate_load::plan::{LoadPlan, Prompts};
 use infergate_load::target::Outcome;
 
 use crate::load::runner::{plan, prompt_of, run};
@@ -15,10 +15,10 @@ fn shard(index: u32, count: u32) -> Shard {
 }
 
 /// Each shard's run of `plan`, and the prompts it sent.
-fn in_shards(plan: &LevelPlan, count: u32) -> Vec<(Outcome, Vec<String>)> {
+fn in_shards(plan: &LoadPlan, count: u32) -> Vec<(Outcome, Vec<String>)> {
     let one = |index| {
         let script = Script::new([answer(40, 20, 4)]);
-        let (ran, _) = run(&script, LevelPlan { shard: shard(index, count), ..plan.clone() }, None);
+        let (ran, _) = run(&script, LoadPlan { shard: shard(index, count), ..plan.clone() }, None);
         let prompts = script.requests.borrow().iter().map(|request| prompt_of(request)).collect();
         (ran, prompts)
     };

@@ -3,7 +3,7 @@
 
 use infergate_core::load::{Arrivals, Spacing, Stop};
 use infergate_load::judge;
-use infergate_load::plan::LevelPlan;
+use infergate_load::plan::LoadPlan;
 use infergate_load::summary::{LevelSummary, summarise};
 use infergate_receipts::{LevelRecord, LoadReceipt};
 
@@ -19,11 +19,11 @@ fn sharing() -> Vec<Act> {
     vec![send(HEAD), Act::Share(20, SHARE_MS), done(20)]
 }
 
-fn measure(script: &Script, plan: &LevelPlan) -> LevelRecord {
+fn measure(script: &Script, plan: &LoadPlan) -> LevelRecord {
     run(script, plan.clone(), None).0.level
 }
 
-fn plan_of(arrivals: Arrivals, stop: Stop) -> LevelPlan {
+fn plan_of(arrivals: Arrivals, stop: Stop) -> LoadPlan {
     let mut plan = plan(arrivals, stop);
     plan.shape.output_tokens = 20;
     plan

@@ -8,7 +8,7 @@ use infergate_load::client::request::Limits;
 use infergate_load::client::runner::run_level;
 use infergate_load::client::stamped::RunClock;
 use infergate_load::plan::shard::Shard;
-use infergate_load::plan::{LevelPlan, Prompts};
+use infergate_load::plan::{LoadPlan, Prompts};
 use infergate_load::summary::crossing::{Faster, compare};
 use infergate_load::summary::{summarise, summarise_target};
 use infergate_receipts::LevelRecord;
@@ -19,7 +19,7 @@ use crate::load::script::{Script, answer, endpoint, in_made_up_time};
 /// A level of two targets: the first has a short TTFT (20 ms) and long gaps (20 ms), the second 100 and 10 ms.
 fn level(arrivals: Arrivals, count: u64, turns: u32) -> LevelRecord {
     let (first, second) = (Script::new([answer(20, 20, 4)]), Script::new([answer(100, 10, 4)]));
-    let plan = LevelPlan {
+    let plan = LoadPlan {
         scenario: 0,
         shape: Scenario { turns, ..Scenario::plain("chatbot", 8, 4) },
         arrivals,
