@@ -4,15 +4,14 @@ mod built_bench;
 mod measuring;
 
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
 use super::explain::Explaining;
 use super::gate_options::Gate;
 use super::settings_policy::GateSettings;
-use super::{bench_choice, explain, git, launched_workers, output, outputs, pages, preflight, progress};
-use crate::config::Config;
+use super::{bench_choice, explain, git, launched_workers, output, outputs, pages, preflight};
+use crate::config::{BenchTarget, Config};
 use crate::paired::{PairedRequest, Program, run_seed};
 use infergate_build::bench_choice::Chosen;
 use infergate_build::edited::Edited;
@@ -27,6 +26,7 @@ use infergate_report::inputs::Inputs;
 use infergate_report::paired;
 use infergate_report::words;
 
+use built_bench::Lost;
 pub use measuring::{find_calibration, measure};
 
 /// Builds both, measures, judges, prints. What cannot be compared is a verdict, not a failure.
@@ -51,18 +51,9 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         outputs::fresh(&out)?;
     }
     let revision = flags.against.as_deref();
-    let mut settings = GateSettings::against(revision, gate, config)?;
-    // What head changes of them is said at once, too.
-    settings.notes.iter().for_each(|note| output::line(&words::note(note)));
-    let is_server = flags.is_of_servers();
-    if is_server {
-        settings.notes.extend(launched_workers::notes()?);
-        let measured = &mut settings.config.measured;
-        measured.memory.case = launched_workers::memory_case()?;
-        measured.seed = run_seed(measured.seed);
-    }
+    let mut settings = settings(gate, config)?;
     // Which cases there are depends on them.
-    let is_of_benches = !is_server && settings.config.worker.command.is_empty() && flags.base_bin.is_none();
+    let is_of_benches = !flags.is_of_servers() && settings.config.worker.command.is_empty() && flags.base_bin.is_none();
     let here = Path::new(".");
     preflight::check(&settings.config)?;
     let wanted_bench = settings.config.bench.clone();
@@ -96,58 +87,50 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         Explaining::new(flags.explain.clone(), revision.and_then(edited))
     });
     config.policy.allow_output_change = flags.allow_output_change;
-    let mut lost = built_bench::Lost::default();
+    let mut lost = Lost::default();
     let built_benches = built_bench::of_benches(gate, &settings, (&benches, &trees), &mut lost)?;
-    let (mut receipts, count, mut is_cut) = (Vec::new(), built_benches.len(), false);
-    let shares: Vec<f64> = built_benches.iter().map(|built_bench| built_bench.request.share_of_time).collect();
-    let mut left = flags.budget;
-    for (at, built_bench) in built_benches.into_iter().enumerate() {
-        let bench = built_bench.config.bench.clone();
-        let place = match benches.len() {
-            1 => out.clone(),
-            _ => out.with_extension(format!("{}.json", file_word(&bench.name()))),
-        };
-        // What one bench target leaves is for those behind it.
-        let budget = left.map(|left| left.mul_f64(shares[at] / shares[at..].iter().sum::<f64>()));
-        let receipt = match built_bench.measure(&place, budget, explaining.as_ref()) {
-            Ok(receipt) => receipt,
-            Err(_) if progress::is_cancelled() && !receipts.is_empty() => {
-                is_cut = true;
-                break;
-            }
-            Err(error) => {
-                lost.add_unmeasured(&bench, error, receipts.is_empty() && at + 1 == count)?;
-                continue;
-            }
-        };
-        let spent = Duration::from_nanos(receipt.took.pilot_ns + receipt.took.timing_ns);
-        left = left.map(|left| left.saturating_sub(spent));
-        let ends_here = receipt.partial || progress::is_cancelled();
-        receipts.push(receipt);
-        if ends_here {
-            is_cut = at + 1 < count;
-            break;
-        }
-    }
-    let mut receipt = join(receipts)?;
-    // What was not begun is missing, however whole the rest is.
-    receipt.partial |= is_cut;
-    receipt.broken.extend(lost.in_head);
-    receipt.notes.extend(lost.in_base.into_iter().chain(chosen.skipped).map(Note::from));
-    if benches.len() > 1 {
-        // All that were asked for, so that the same words ask for them again.
-        let names: Vec<&str> = benches.iter().map(|bench| bench.target.as_str()).collect();
-        (receipt.base.engine.model, receipt.head.engine.model) = (names.join(","), names.join(","));
-        if !receipt.partial {
-            receipt.share.take_if(|share| share.of == 1);
-        }
-    }
+    let place = |bench: &BenchTarget| match benches.len() {
+        1 => out.clone(),
+        _ => out.with_extension(format!("{}.json", file_word(&bench.name()))),
+    };
+    let measured = built_bench::measure_all(built_benches, flags.budget, place, explaining.as_ref(), &mut lost)?;
+    let receipt = joined(measured, lost, chosen)?;
     explain::unknown(&receipt, &flags.explain).iter().for_each(|line| output::line(line));
     if flags.quick {
         output::print_verdict(&paired::quick(&receipt, &quick_estimates(&receipt)));
         return Ok(if receipt.partial { Outcome::Partial.exit_code() } else { 0 });
     }
     conclude(gate, receipt, &settings.config.policy, Some(&out))
+}
+
+/// What the gate goes by; of servers, what their scenarios say, too. What head changes of it is said at once.
+fn settings(gate: &Gate, config: &Config) -> Result<GateSettings> {
+    let mut settings = GateSettings::against(gate.paired.against.as_deref(), gate, config)?;
+    settings.notes.iter().for_each(|note| output::line(&words::note(note)));
+    if gate.paired.is_of_servers() {
+        settings.notes.extend(launched_workers::notes()?);
+        let measured = &mut settings.config.measured;
+        measured.memory.case = launched_workers::memory_case()?;
+        measured.seed = run_seed(measured.seed);
+    }
+    Ok(settings)
+}
+
+/// All bench targets as one suite, with what is missing of it: what was lost or skipped, and what was not begun (`is_cut`).
+fn joined((receipts, is_cut): (Vec<PairedReceipt>, bool), lost: Lost, chosen: Chosen) -> Result<PairedReceipt> {
+    let mut receipt = join(receipts)?;
+    receipt.partial |= is_cut;
+    receipt.broken.extend(lost.in_head);
+    receipt.notes.extend(lost.in_base.into_iter().chain(chosen.skipped).map(Note::from));
+    if chosen.benches.len() > 1 {
+        // All that were asked for, so that the same words ask for them again.
+        let names: Vec<&str> = chosen.benches.iter().map(|bench| bench.target.as_str()).collect();
+        (receipt.base.engine.model, receipt.head.engine.model) = (names.join(","), names.join(","));
+        if !receipt.partial {
+            receipt.share.take_if(|share| share.of == 1);
+        }
+    }
+    Ok(receipt)
 }
 
 /// `gate --receipt`: judges what was measured before, the shards of one suite together, by the settings that it was measured by:

@@ -1,6 +1,6 @@
 //! One bench target of a gate: built, and measured. A gate of several measures one after the other, and judges them as one suite.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -127,6 +127,43 @@ pub fn of_benches(
         progress::ensure_not_cancelled()?;
     }
     Ok(built_benches)
+}
+
+/// Measures them in turn until all are measured, or one is cut short; what is kept meanwhile lies at its `place`. Each has its part of
+/// the budget, and what it leaves is for those behind it. Gives what was measured, and whether something was not begun.
+///
+/// # Errors
+/// What cannot be measured, where nothing else is.
+pub fn measure_all(
+    built_benches: Vec<BuiltBench>,
+    budget: Option<Duration>,
+    place: impl Fn(&BenchTarget) -> PathBuf,
+    explaining: Option<&Explaining>,
+    lost: &mut Lost,
+) -> Result<(Vec<PairedReceipt>, bool)> {
+    let count = built_benches.len();
+    let shares: Vec<f64> = built_benches.iter().map(|built_bench| built_bench.request.share_of_time).collect();
+    let (mut receipts, mut left) = (Vec::new(), budget);
+    for (at, built_bench) in built_benches.into_iter().enumerate() {
+        let bench = built_bench.config.bench.clone();
+        let budget = left.map(|left| left.mul_f64(shares[at] / shares[at..].iter().sum::<f64>()));
+        let receipt = match built_bench.measure(&place(&bench), budget, explaining) {
+            Ok(receipt) => receipt,
+            Err(_) if progress::is_cancelled() && !receipts.is_empty() => return Ok((receipts, true)),
+            Err(error) => {
+                lost.add_unmeasured(&bench, error, receipts.is_empty() && at + 1 == count)?;
+                continue;
+            }
+        };
+        let spent = Duration::from_nanos(receipt.took.pilot_ns + receipt.took.timing_ns);
+        left = left.map(|left| left.saturating_sub(spent));
+        let ends_here = receipt.partial || progress::is_cancelled();
+        receipts.push(receipt);
+        if ends_here {
+            return Ok((receipts, at + 1 < count));
+        }
+    }
+    Ok((receipts, false))
 }
 
 /// Several bench targets are one suite: each says how many cases the others have, takes its part of the time, and has names of its
