@@ -1,10 +1,10 @@
 //! `bisect`: the first commit, or the first version of a dependency, that made a case slower, by the paired test against the
 //! good one.
-//!
-//! Commits are those of the branch itself: what came by a merge is found as that merge.
+
+mod points;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -17,10 +17,8 @@ use super::{output, outputs, paired_gate, preflight, progress, same_code};
 use crate::config::{self, Config};
 use crate::paired::{PairedRequest, Program};
 use infergate_build::edited::Edited;
-use infergate_build::git::git;
-use infergate_build::revision::{Slot, Tree, short};
+use infergate_build::revision::{Slot, Tree};
 use infergate_build::sources::Sources;
-use infergate_build::swap::{self, Swap};
 use infergate_core::worker::WorkerError;
 use infergate_judge::paired::{Policy, decide};
 use infergate_receipts::{
@@ -28,6 +26,7 @@ use infergate_receipts::{
     clause,
 };
 use infergate_report::paired::bisection;
+use points::{Point, commits, stand, versions};
 
 /// Find the commit that made a case slower
 #[derive(Args)]
@@ -236,18 +235,6 @@ impl Search<'_> {
     }
 }
 
-/// Turns a checkout to a point.
-fn stand(tree: &mut Tree, point: &Point, config: &Config) -> Result<()> {
-    if tree.commit != point.commit || !point.swaps.is_empty() {
-        tree.turn_to(&point.commit, &config.wanted())?;
-    }
-    if !point.swaps.is_empty() {
-        tree.change = Some(point.name.clone());
-        swap::apply(&point.swaps, tree, true)?;
-    }
-    Ok(())
-}
-
 /// A search looks at times: outputs may change from commit to commit.
 fn policy() -> Policy {
     Policy { allow_output_change: true, ..Policy::default() }
@@ -261,41 +248,6 @@ fn judged(name: String, measured: &Result<PairedReceipt>) -> BisectionStep {
         counted.rev().max_by_key(|row| row.outcome.severity())
     };
     BisectionStep { name, row: measured.as_ref().ok().and_then(row), skipped: measured.as_ref().err().map(clause) }
-}
-
-/// One commit, or one version of a dependency.
-struct Point {
-    /// Commit and subject, or the versions: how a person knows it.
-    name: String,
-    commit: String,
-    /// The dependencies that have another version there.
-    swaps: Vec<Swap>,
-}
-
-/// The commits of the branch that `bad` is on, behind the last one that `good` has, too; that one is the first of them.
-fn commits(files: &Path, good: &str, bad: &str) -> Result<Vec<Point>> {
-    ensure!(good != bad, "--good and --bad are the same commit, {}; name two", short(good));
-    let fork = git(files, &["merge-base", good, bad])
-        .context("--good and --bad have no commit in common; name an ancestor of --bad as --good")?;
-    let not_good = format!("^{good}");
-    let listed = git(files, &["log", "--first-parent", "--reverse", "--format=%H %h %s", bad, &not_good])?;
-    let first = git(files, &["log", "-1", "--format=%H %h %s", &fork])?;
-    let point = |line: &str| {
-        let (commit, name) = line.split_once(' ')?;
-        Some(Point { name: name.trim_end().to_owned(), commit: commit.to_owned(), swaps: Vec::new() })
-    };
-    let points: Vec<Point> = first.lines().chain(listed.lines()).filter_map(point).collect();
-    ensure!(points.len() > 1, "--good has every commit of --bad; name an ancestor of --bad as --good");
-    Ok(points)
-}
-
-/// HEAD, which is `commit`, with each version in turn.
-fn versions(names: &[String], versions: &[String], commit: &str) -> Result<Vec<Point>> {
-    let point = |version: &String| {
-        let swaps = names.iter().map(|name| Swap::parse(&format!("{name}={version}"))).collect::<Result<_>>()?;
-        Ok(Point { name: format!("{} {version}", names.join(" and ")), commit: commit.to_owned(), swaps })
-    };
-    versions.iter().map(point).collect()
 }
 
 /// The point to try next between a good and a bad one: that nearest the middle of those that were not skipped. The neighbours of what does
