@@ -17,7 +17,7 @@ pub const EXIT_CODES: &str = "Exit codes:\n  \
 const JUDGES: [&str; 4] = ["gate", "compare", "memory", "load"];
 
 /// Flags that people use. `-h` of a command with more of them shows these alone.
-const SHORT: [&str; 34] = [
+const SHORT: [&str; 33] = [
     "against",
     "swap",
     "server",
@@ -44,7 +44,6 @@ const SHORT: [&str; 34] = [
     "scenario",
     "input_tokens",
     "output_tokens",
-    "baseline",
     "receipt",
     "targets",
     "require_baseline",

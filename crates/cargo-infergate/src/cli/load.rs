@@ -32,7 +32,7 @@ use infergate_load::summary::slo::meets;
 use infergate_load::summary::{repeats, summarise};
 use infergate_load::target::Target;
 use infergate_load::target::live::Live;
-use infergate_receipts::{LOAD_SCHEMA, Limit, LoadBaseline, LoadReceipt, TargetRecord, read, timestamp, write_json};
+use infergate_receipts::{LOAD_SCHEMA, Limit, LoadReceipt, TargetRecord, read, timestamp, write_json};
 use infergate_report::inputs::Inputs;
 use infergate_report::terminal;
 use settings::{Settings, unix_ns};
@@ -54,10 +54,8 @@ pub fn run(options: &Load) -> Result<i32> {
     }
     let named = target::named(&options.target.target)?;
     let config = options.keys.config()?;
-    let mut baseline: Option<LoadBaseline> = options.baseline.as_deref().map(read).transpose()?;
     let has_targets = options.keys.has("targets");
-    let wants_verdict =
-        has_targets || options.keys.has("require_baseline") || baseline.is_some() || options.json.is_some();
+    let wants_verdict = has_targets || options.keys.has("require_baseline") || options.json.is_some();
     // Shards of one load may run on one machine.
     let lock = if options.shards.start_at.is_some() { File::try_lock_shared } else { File::try_lock };
     let _lock = machine_lock::take_by(&options.wait, lock)?;
@@ -67,15 +65,13 @@ pub fn run(options: &Load) -> Result<i32> {
     outputs::fresh(&out)?;
     raise_connection_limit();
     let mut receipt = begin(&settings, target.as_ref())?;
-    if !receipt.shards.is_empty() {
-        ensure!(
-            !wants_verdict,
-            "one shard of a load gets no verdict; leave out --baseline, --require-baseline, --targets and --json, put the shards \
-             together with `cargo xtask load merge`, and compare that receipt"
-        );
-    } else if baseline.is_none() {
-        baseline = usual_baseline(&config, &receipt)?;
-    }
+    let is_whole = receipt.shards.is_empty();
+    ensure!(
+        is_whole || !wants_verdict,
+        "one shard of a load gets no verdict; leave out --require-baseline, --targets and --json, put the shards together with \
+         `cargo xtask load merge`, and compare that receipt"
+    );
+    let baseline = if is_whole { usual_baseline(&config, &receipt)? } else { None };
     let levels = settings.search_up_to.map_or(settings.loads.len(), |most| most.ilog2() as usize + 1);
     let kept = Kept::at(&out);
     let mut run = Run {
@@ -97,7 +93,7 @@ pub fn run(options: &Load) -> Result<i32> {
     let is_kept = outputs::is_written(write_json(&out, &receipt));
     let code = code_of(receipt.partial, &receipt.invalid);
     let fails = receipt.summaries().iter().any(|level| level.failed_share() >= Some(MANY_FAIL));
-    let is_judgeable = code == 0 && receipt.shards.is_empty() && settings.search_up_to.is_none();
+    let is_judgeable = code == 0 && is_whole && settings.search_up_to.is_none();
     // Those of infergate.toml are a suite's.
     let targets = if has_targets {
         config.policy.targets.clone()

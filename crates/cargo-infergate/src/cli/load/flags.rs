@@ -54,10 +54,6 @@ pub struct Load {
     /// Requests that an open loop has room for at once; a closed one has room for each user
     #[arg(long, help_heading = LOCAL, default_value = "8", value_parser = up_to(4096))]
     pub slots: u32,
-    /// Load baseline to judge the run by [default: the one of this machine class and model, where there is one]
-    // Before the keys below its heading.
-    #[arg(long, help_heading = JUDGING, display_order = 0)]
-    pub baseline: Option<PathBuf>,
     #[command(subcommand)]
     pub command: Option<Commands>,
 }

@@ -61,7 +61,7 @@ fn every_level_is_run_in_turn() {
 
 /// Runs on the fake are the same to the nanosecond.
 #[test]
-fn a_run_is_judged_by_the_baseline_at_the_usual_place_or_the_one_that_is_named() {
+fn a_run_is_judged_by_the_baseline_at_the_usual_place_in_the_usual_folder_or_another() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path();
     let run = |more: &[&str]| {
@@ -94,8 +94,9 @@ fn a_run_is_judged_by_the_baseline_at_the_usual_place_or_the_one_that_is_named()
     for level in baseline.sessions.iter_mut().flat_map(|session| &mut session.levels) {
         level.ttft_p50_ns = level.ttft_p50_ns.map(|ns| ns / 2.0);
     }
-    write_json(&folder.join("faster.json"), &baseline).expect("a file");
-    let slower = run(&["--baseline=faster.json", "--json=verdict.json"]).code(1);
+    let faster = folder.join("faster").join(LoadBaseline::file_name(&session));
+    write_json(&faster, &baseline).expect("a file");
+    let slower = run(&["--baselines=faster", "--json=verdict.json"]).code(1);
     let expected = "verdict: regressed (exit 1): load:plain/4 users TTFT +100.0 % (";
     assert!(last(&slower).starts_with(expected), "{}", last(&slower));
     assert_eq!(verdict("verdict.json").exit_code, 1);
@@ -105,14 +106,14 @@ fn a_run_is_judged_by_the_baseline_at_the_usual_place_or_the_one_that_is_named()
 fn a_baseline_that_cannot_be_used_is_refused_before_anything_is_measured() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path();
-    fs::write(folder.join("bad.json"), "{\"schema\": \"infergate.load-baseline/1\", \"sessions\": 3}").expect("a file");
-    let failed = |more: &[&str]| error(load(folder, "fake", &support::example("fake_load"), more));
-    assert!(failed(&["--baseline=bad.json"]).contains("bad.json: not a usable file"));
-    assert!(failed(&["--baseline=missing.json"]).contains("missing.json: cannot be read"));
-    assert!(
-        failed(&["--baseline=bad.json", "--json=bad.json"]).contains("--json: bad.json is what --baseline names too")
-    );
-    assert!(!folder.join("load.json").exists());
+    let (fake, out) = (support::example("fake_load"), folder.join("load.json"));
+    load(folder, "fake", &fake, &["--users=1", "--requests=20"]).success();
+    let receipt = read::<LoadReceipt>(&out).expect("a receipt");
+    let usual = folder.join("baselines").join(LoadBaseline::file_name(&receipt));
+    fs::create_dir_all(usual.parent().expect("a folder")).expect("a folder");
+    fs::write(&usual, "{\"schema\": \"infergate.load-baseline/1\", \"sessions\": 3}").expect("a file");
+    assert!(error(load(folder, "fake", &fake, &[])).contains("not a usable file"));
+    assert!(!out.exists());
 }
 
 #[test]
