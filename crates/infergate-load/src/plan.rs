@@ -15,7 +15,7 @@ use crate::plan::shard::Shard;
 use crate::receipt::Scenario;
 
 /// One level: who asks, for what, when, until when.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct LoadPlan {
     /// Index of the scenario in the receipt.
     pub scenario: u32,
@@ -49,7 +49,7 @@ pub const MAX_KEPT: u64 = 8_000_000;
 pub const REQUEST_WEIGHT: u64 = 32;
 
 /// Where prompts come from.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum Prompts {
     /// Common words.
     Words {
@@ -74,7 +74,7 @@ pub enum Prompts {
 }
 
 /// One request to be sent.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub struct Turn {
     /// Its number in the level, all shards together: prompts are made of it, so that no two shards send the same.
     pub request: u64,

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use crate::client::stream::Stream;
 
 /// The delays of one server's connections.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct ReceiveDelays {
     ns: Rc<RefCell<Vec<u32>>>,
 }

@@ -47,7 +47,7 @@ const CODINGS: [&str; 5] = ["gzip", "deflate", "compress", "br", "zstd"];
 const STALE: Duration = Duration::from_millis(100);
 
 /// How long things may take, and how often they are tried.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Limits {
     /// For a whole request, every attempt and wait included.
     pub request: Duration,

@@ -21,7 +21,7 @@ use crate::client::cpu::{raise_connection_limit, shared_clock_ns};
 pub const COMMAND: &str = "load-script-server";
 
 /// When the tokens of each answer come.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub struct Script {
     /// From the request to the first token.
     pub ttft_ns: u64,

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::client::stream::{ReadBy, Stream};
 
 /// The run's clock: nanoseconds since it began, the runtime's time, so that tests can make it up.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct RunClock {
     origin: Instant,
 }
@@ -34,7 +34,7 @@ impl RunClock {
 
 /// When a connection's reads gave bytes. hyper hands over what one read gave before it reads again, as long as connection and
 /// reader share a thread: what is taken from a body came with the last read.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct ReadTimes {
     /// When the answer's first byte came: `None` is set before each answer.
     pub first_ns: Cell<Option<u64>>,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Counts of one level so far.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Live {
     issued: AtomicU64,
     ended: AtomicU64,
