@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::api::body::Api;
 use crate::api::chunk::{Chunk, Reason, Usage, mended};
 use crate::api::events::{Event, Events};
-use crate::api::failures::{error_of, failure};
+use crate::api::failures::{error_of, failure, of_status};
 
 /// Bytes that an answer may have beside its tokens.
 const MAX_SPARE_BYTES: u64 = 4 << 20;
@@ -231,10 +231,10 @@ impl Completion {
         for piece in chunk.pieces().filter(|_| is_new) {
             self.hash.update(piece.text.as_bytes());
             *record.text_bytes.get_or_insert_default() += piece.text.len() as u64;
-            is_answer |= !piece.is_reasoning;
             self.texts.iter_mut().for_each(|texts| texts.push(piece.text.to_owned()));
-            if !piece.is_reasoning && record.first_answer_ns.is_none() {
-                record.first_answer_ns = Some(read_ns);
+            if !piece.is_reasoning {
+                is_answer = true;
+                record.first_answer_ns.get_or_insert(read_ns);
             }
             is_output = true;
         }
@@ -269,12 +269,7 @@ impl Completion {
     fn server_error(&mut self, text: &[u8]) -> Failure {
         let (status, words) = error_of(text);
         self.words = words;
-        let class = match status {
-            Some(429) => FailureClass::Status429,
-            Some(400..=499) => FailureClass::Status4xx,
-            Some(_) => FailureClass::Status5xx,
-            None => FailureClass::ErrorEvent,
-        };
+        let class = status.and_then(of_status).map_or(FailureClass::ErrorEvent, |failure| failure.class);
         Failure { class, status, detail: "the server sent an error after status 200".into() }
     }
 
