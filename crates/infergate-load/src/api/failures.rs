@@ -54,8 +54,9 @@ pub fn is_empty(value: &Value) -> bool {
 /// What an error says: the status in it, from 400 to 599, and the server's words, which no file may hold: they can repeat the prompt.
 pub fn error_of(text: &[u8]) -> (Option<u16>, String) {
     let json: Value = serde_json::from_slice(text).unwrap_or_default();
-    let status: Option<u16> =
-        ["/error/code", "/code"].iter().find_map(|at| json.pointer(at)?.as_u64()?.try_into().ok());
+    // Google's is the one item of a list.
+    let error = json.get(0).unwrap_or(&json);
+    let status = ["/error/code", "/code"].iter().find_map(|at| u16::try_from(error.pointer(at)?.as_u64()?).ok());
     let places = [
         "/error/message",
         "/message",
@@ -65,7 +66,7 @@ pub fn error_of(text: &[u8]) -> (Option<u16>, String) {
         "/error_message",
         "/base_resp/status_msg",
     ];
-    let words = places.iter().find_map(|at| json.pointer(at)?.as_str());
+    let words = places.iter().find_map(|at| error.pointer(at)?.as_str());
     let words = words.map_or_else(|| String::from_utf8_lossy(text).into_owned(), str::to_owned);
     (status.filter(|status| (400..600).contains(status)), words)
 }

@@ -215,7 +215,8 @@ impl Completion {
         };
         let Ok(chunk) = chunk else {
             let error = self.server_error(data);
-            if !data.starts_with(b"{") && !data.starts_with(b"[") {
+            // Words, or an error in a form of its own.
+            if error.status.is_some() || !matches!(data[0], b'{' | b'[') {
                 return Err(error);
             }
             return Err(failure(

@@ -262,6 +262,7 @@ fn errors_of_other_apis_are_failures_with_the_servers_words() {
         (Api::Messages, "event: error\ndata: {\"error\":{\"message\":\"SECRET\"}}\n\n", FailureClass::ErrorEvent),
         (Api::Messages, "data: {\"type\":\"error\",\"error\":{\"message\":\"SECRET\"}}\n\n", FailureClass::ErrorEvent),
         (Api::Messages, "data: {\"error\":{\"message\":\"SECRET\"}}\n\n", FailureClass::ErrorEvent),
+        (Api::Chat, "data: [{\"error\":{\"code\":429,\"message\":\"SECRET\"}}]\n\n", FailureClass::Status429),
         (Api::Responses, "data: {\"type\":\"error\",\"message\":\"SECRET\"}\n\n", FailureClass::ErrorEvent),
         (
             Api::Responses,

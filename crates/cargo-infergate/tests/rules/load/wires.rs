@@ -85,6 +85,7 @@ fn errors_within_a_stream_are_the_servers() {
     for (error, class) in [
         ("error: {\"code\":500,\"message\":\"boom\",\"type\":\"server_error\"}\n\n", FailureClass::Status5xx),
         ("data: {\"error\":{\"code\":500,\"message\":\"boom\"}}\n\n", FailureClass::Status5xx),
+        ("data: [{\"error\":{\"code\":503,\"message\":\"boom\"}}]\n\n", FailureClass::Status5xx),
         ("data: Number of choices must be greater than 0.\n\n", FailureClass::ErrorEvent),
     ] {
         let wire = vec![(FIRST_NS, word(0)), (FIRST_NS + STEP_NS, error.to_owned())];
