@@ -19,10 +19,11 @@ const MAX_TOKEN_BYTES: u64 = 64 << 10;
 const TOKEN_PIECES: u64 = 16;
 /// Pieces that may come beside those of the tokens.
 const SPARE_PIECES: u64 = 64;
-/// Tokens by which a server may count more than were asked for: the beginning of a sequence and its end.
+/// Tokens by which a server may count more than were asked for, or otherwise than there are pieces: the beginning of a sequence, its
+/// end, the name of a tool.
 const COUNTED_MARKS: u64 = 2;
 /// A piece of reasoning that stands for more than so many times the tokens of a piece of the answer is a summary.
-const SUMMARY: f64 = 4.0;
+const SUMMARY: u64 = 4;
 
 /// Reads one answer. Times and counts go into the record at once, so that an answer that is cut short keeps what came.
 #[derive(Debug, Default)]
@@ -44,6 +45,8 @@ pub struct Completion {
     apart_tokens: u64,
     /// Events that brought nothing but reasoning.
     reasoning_pieces: u64,
+    /// A `<think>` or a `</think>` was sent: reasoning is within the answer.
+    thinks_aloud: bool,
     finish: Option<Reason>,
     done: bool,
     /// What the server said of its error.
@@ -233,6 +236,7 @@ impl Completion {
             self.hash.update(piece.text.as_bytes());
             *record.text_bytes.get_or_insert_default() += piece.text.len() as u64;
             self.texts.iter_mut().for_each(|texts| texts.push(piece.text.to_owned()));
+            self.thinks_aloud |= piece.text.contains("think>");
             if !piece.is_reasoning {
                 is_answer = true;
                 record.first_answer_ns.get_or_insert(read_ns);
@@ -289,15 +293,14 @@ impl Completion {
     }
 
     /// Reasoning that the server counts and keeps for itself, or sends a summary of. It is sent where its pieces hold about as many
-    /// tokens as those of the answer, or where the answer has more pieces than tokens beside it: then it is in these.
+    /// tokens as those of the answer; or within the answer, which says so or has more pieces than tokens beside it.
     fn unsent_tokens(&self, record: &RequestRecord) -> Option<u64> {
         let reasoning = self.reasoning_tokens.filter(|tokens| *tokens > 0)?;
         let answer = record.output_tokens?.checked_sub(reasoning)?;
         let answer_pieces = (record.chunk_ns.len() as u64).saturating_sub(self.reasoning_pieces);
-        let each = |tokens: u64, pieces: u64| tokens as f64 / pieces as f64;
-        let is_sent = answer_pieces > answer
-            || self.reasoning_pieces > 0
-                && each(reasoning, self.reasoning_pieces) <= SUMMARY * each(answer, answer_pieces);
+        let is_sent = self.thinks_aloud
+            || answer_pieces > answer + COUNTED_MARKS
+            || reasoning * answer_pieces <= SUMMARY * answer * self.reasoning_pieces;
         (!is_sent && answer_pieces > 0).then(|| reasoning.saturating_sub(self.reasoning_pieces))
     }
 }

@@ -336,6 +336,12 @@ fn reasoning_that_is_counted_and_not_sent_is_apart() {
     assert_eq!((record.tokens(), record.sent_tokens()), (7, 7), "it was sent");
     let (record, _) = whole(&(answer.repeat(6) + usage + DONE));
     assert_eq!((record.tokens(), record.sent_tokens()), (7, 7), "it is in the answer's pieces");
+    let (record, _) = whole(&(answer.repeat(3) + usage + DONE));
+    assert_eq!((record.tokens(), record.sent_tokens()), (7, 2), "one piece more than tokens is no reasoning");
+    for aloud in ["{\"content\":\"<think>b c d\"}", "{\"content\":\"b c d</think>\"}"] {
+        let (record, _) = whole(&(chat(aloud) + &answer + usage + DONE));
+        assert_eq!((record.tokens(), record.sent_tokens()), (7, 7), "it is in the answer, several tokens a piece");
+    }
 }
 
 /// Some servers count the answer alone, and say by the total that its reasoning comes on top.
