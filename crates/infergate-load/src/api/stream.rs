@@ -219,7 +219,7 @@ impl Completion {
         let Ok(chunk) = chunk else {
             let error = self.server_error(data);
             // Words, or an error in a form of its own.
-            if error.status.is_some() || !matches!(data[0], b'{' | b'[') {
+            if error.status.is_some() || !matches!(data.first(), Some(b'{' | b'[')) {
                 return Err(error);
             }
             return Err(failure(
@@ -299,8 +299,9 @@ impl Completion {
         let answer = record.output_tokens?.checked_sub(reasoning)?;
         let answer_pieces = (record.chunk_ns.len() as u64).saturating_sub(self.reasoning_pieces);
         let is_sent = self.thinks_aloud
-            || answer_pieces > answer + COUNTED_MARKS
-            || reasoning * answer_pieces <= SUMMARY * answer * self.reasoning_pieces;
+            || answer_pieces > answer.saturating_add(COUNTED_MARKS)
+            || reasoning.saturating_mul(answer_pieces)
+                <= SUMMARY.saturating_mul(answer).saturating_mul(self.reasoning_pieces);
         (!is_sent && answer_pieces > 0).then(|| reasoning.saturating_sub(self.reasoning_pieces))
     }
 }
