@@ -164,7 +164,9 @@ impl Measured for Worker {
             pacing: Pacing::Streaming,
             ..EngineInfo::default()
         };
-        let benches = self.cases()?.into_iter().map(|(case, ..)| case).collect();
+        let is_under_load = self.job.settings.users.is_some();
+        let timed = self.cases()?.into_iter().filter(|(.., part)| matches!(part, Part::Load) == is_under_load);
+        let benches = timed.map(|(case, ..)| case).collect();
         let load_ns = begun.elapsed().as_nanos() as u64;
         Ok(Loaded { engine, load_ns, devices: Vec::new(), cost: None, benches })
     }
@@ -243,16 +245,16 @@ fn window(client: &Client, level: &LoadPlan, plan: WindowPlan) -> LoadWindow {
 }
 
 impl Worker {
-    /// The cases of this server, each with its scenario and with what is taken of an answer.
+    /// All that can be asked of this server, each with its scenario and with what is taken of an answer. Also under load single requests,
+    /// which the memory phase repeats.
     fn cases(&self) -> Result<Vec<(Case, usize, Part)>> {
         let mut cases = Vec::new();
         for (at, Scenario { name, .. }) in self.job.scenarios.iter().enumerate() {
-            let of_load = |users| {
-                let named = |(metric, _)| Some((case_name(name, users, metric)?, Part::Load));
-                METRICS.into_iter().filter_map(named).collect()
-            };
-            let single = || vec![(format!("{name}/ttft"), Part::Ttft), (format!("{name}/itl"), Part::Itl)];
-            for (name, part) in self.job.settings.users.map_or_else(single, of_load) {
+            let single = [(format!("{name}/ttft"), Part::Ttft), (format!("{name}/itl"), Part::Itl)];
+            let of_load = METRICS
+                .into_iter()
+                .filter_map(|(metric, _)| Some((case_name(name, self.job.settings.users?, metric)?, Part::Load)));
+            for (name, part) in single.into_iter().chain(of_load) {
                 cases.push((Case::Bench(BenchName::new(&name)?), at, part));
             }
         }

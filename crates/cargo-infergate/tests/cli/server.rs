@@ -216,7 +216,7 @@ fn another_server_on_its_port_does_not_answer_for_one_that_has_ended() {
 }
 
 /// Short windows, for times that no busy machine hides.
-const UNDER_LOAD: &[&str] = &["--users=3", "--server-window-s=0.3", "--memory-runs=0"];
+const UNDER_LOAD: &[&str] = &["--users=3", "--server-window-s=0.3", "--memory-runs=20"];
 
 #[test]
 fn many_users_show_a_server_whose_tokens_come_late() {
@@ -236,6 +236,8 @@ fn many_users_show_a_server_whose_tokens_come_late() {
         verdict.rows.iter().filter(|row| row.subject.to_string() == "load:chat/3 users").collect();
     assert_eq!(counters.iter().map(|row| row.outcome).collect::<Vec<_>>(), [Outcome::Pass; 4]);
     let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    let memory = receipt.memory.as_ref().map(|memory| (memory.partial, memory.asked_runs));
+    assert_eq!(memory, Some((false, 20)), "{:?}", receipt.broken);
     let answers = receipt.blocks.iter().flat_map(|block| &block.windows).map(|window| window.answers);
     assert!(answers.into_iter().all(|seen| seen.compared_bytes > 0 && seen.repeated > 0 && seen.changed == 0));
     let sides = |at: usize| receipt.blocks[at].windows.iter().map(|window| window.side).collect::<Vec<_>>();
