@@ -17,6 +17,7 @@ use anyhow::{Context, Result, bail};
 use crate::case::Case;
 use crate::engine::LoadRequest;
 use crate::prompt;
+use crate::receipt::limits::MAX_NUMBER;
 use crate::text_file::read_text;
 
 pub use file::{Entry, KEYS, entries};
@@ -38,8 +39,8 @@ const LISTS: [&str; 2] = ["options", "cases"];
 
 /// Allowed threads.
 pub const THREADS: RangeInclusive<u64> = 1..=4096;
-/// Allowed seeds.
-pub const SEEDS: RangeInclusive<u64> = 0..=i64::MAX as u64;
+/// Allowed seeds: a receipt has no larger number.
+pub const SEEDS: RangeInclusive<u64> = 0..=MAX_NUMBER;
 /// Allowed runs of the memory phase.
 pub const MEMORY_RUNS: RangeInclusive<u64> = 0..=5000;
 

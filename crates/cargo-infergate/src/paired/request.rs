@@ -14,11 +14,11 @@ use infergate_judge::paired::Limits;
 use infergate_load::plan::shard::Shard;
 use infergate_receipts::{Accept, BuiltWith, CodeRecord, Note, OUTPUT, Terms};
 
-/// A seed that no other run of servers has, with zeros where its [places](PLACES) are. Below 2^53, as any program can read it from JSON.
+/// A seed that no other run of servers has, with zeros where its [places](PLACES) are. Within [`SEEDS`](infergate_core::config::SEEDS).
 pub fn run_seed(seed: u64) -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let ms = since.map_or(0, |since| since.as_millis() as u64);
-    ms.wrapping_add(seed).wrapping_mul(PLACES + 1) & ((1 << 53) - 1)
+    ms.wrapping_add(seed).wrapping_mul(PLACES + 1) & ((1 << 49) - 1)
 }
 
 /// What to compare, with what.

@@ -4,6 +4,8 @@
 use std::fs;
 use std::process::Command;
 
+use cargo_infergate::paired::run_seed;
+use infergate_core::config::SEEDS;
 use infergate_core::receipt::limits::MAX_MEMORY_RUNS;
 use infergate_core::stats::normal;
 use infergate_judge::paired::{Policy, decide, fit_to_upload, mean_test};
@@ -78,6 +80,16 @@ fn numbers_and_texts_that_no_run_gives_are_refused() {
     for field in ["\"x\": 1e300", "\"x\": 18446744073709551615", &format!("\"x\": \"{}\"", "x".repeat(70_000))] {
         let text = golden.replacen('{', &format!("{{{field},"), 1);
         assert!(parse_uploaded(text.as_bytes()).is_err(), "{field:.30}");
+    }
+}
+
+#[test]
+fn every_seed_of_a_run_is_read() {
+    let golden = parse_uploaded(golden_text("paired-1.json").as_bytes()).expect("a sound receipt");
+    let most = *SEEDS.end();
+    for seed in [most, run_seed(0), run_seed(most)] {
+        let text = to_json(&PairedReceipt { seed, ..golden.clone() }).expect("JSON");
+        assert_eq!(parse_uploaded(text.as_bytes()).expect("its seed is one of a run").seed, seed);
     }
 }
 
