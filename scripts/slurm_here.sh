@@ -78,7 +78,7 @@ started+=($!)
 exec 3> hold
 wait_for test -s port.txt
 
-START_AT=$(date -u -d '+20 sec' +%s)
+START_AT=$(date -u -d '+20 sec' +%FT%TZ)
 export START_AT INFERGATE="$program" MODEL=scripted TARGET="http://127.0.0.1:$(head -n 1 port.txt)"
 export FLAGS="--api completions --users 4,8 --duration 10s --input-tokens 64 --output-tokens 16"
 # A core here is a machine there: one CPU for each of two tasks, so that both run at once.

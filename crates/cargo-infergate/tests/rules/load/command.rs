@@ -162,6 +162,17 @@ fn a_key_goes_to_its_target_alone() {
     }
 }
 
+/// As deploy/slurm-array.sbatch makes it. Two users are too few, which is looked at once the time was read.
+#[test]
+fn the_common_start_of_tasks_of_slurm_is_a_time() {
+    let file = include_str!("../../../../../deploy/slurm-array.sbatch");
+    let date = file.split_once("START_AT=$(").and_then(|(_, rest)| rest.split_once(')')).expect("a command").0;
+    let start = Command::new("sh").args(["-c", date]).output().expect("it starts").stdout;
+    let start = format!("--start-at={}", String::from_utf8(start).expect("UTF-8").trim());
+    let error = Place::new().refused(&["--target=http://127.0.0.1:1", "--model=m", "--shard=1/3", "--users=2", &start]);
+    assert!(error.contains("fewer than the 3 shards"), "{error}");
+}
+
 /// A server that never answers, and Ctrl-C while all users wait for it.
 #[cfg(unix)]
 #[test]
