@@ -132,7 +132,10 @@ pub struct Levels {
     )]
     pub users: Vec<u32>,
     /// Open loop in place of users: so many requests a second; latency counts from the scheduled start
-    #[arg(long, value_name = "R,R,...", value_delimiter = ',', action = ArgAction::Set, value_parser = within(1e-6..=1e6))]
+    #[arg(
+        long, value_name = "R,R,...", value_delimiter = ',', action = ArgAction::Set, conflicts_with = "users",
+        value_parser = within(1e-6..=1e6),
+    )]
     pub rate: Vec<f64>,
     /// Gaps of an open loop: poisson, constant, or gamma:SHAPE (below 1 burstier than poisson)
     #[arg(long, value_name = "KIND", default_value = "poisson", requires = "rate", value_parser = spacing)]
@@ -145,7 +148,7 @@ pub struct Levels {
     )]
     pub until_slo: Vec<Limit>,
     /// The most users to search up to
-    #[arg(long, default_value = "512", value_parser = up_to(MAX_USERS))]
+    #[arg(long, default_value = "512", requires = "until_slo", value_parser = up_to(MAX_USERS))]
     pub max_users: u32,
     /// Goodput: requests a second that meet all of these, for example ttft=500ms,tpot=50ms,e2e=10s
     #[arg(long, value_name = "LIMIT,...", value_delimiter = ',', action = ArgAction::Set, value_parser = request_limit)]
@@ -187,7 +190,10 @@ pub struct Prompts {
     #[arg(long, value_parser = up_to(MAX_TOKENS))]
     pub context: Option<u32>,
     /// Tokens at the start that all prompts share, where a prefix cache is what is to be measured
-    #[arg(long, default_value = "0", value_parser = value_parser!(u32).range(0..=i64::from(MAX_TOKENS)))]
+    #[arg(
+        long, default_value = "0", conflicts_with = "dataset",
+        value_parser = value_parser!(u32).range(0..=i64::from(MAX_TOKENS)),
+    )]
     pub shared_prefix: u32,
     /// Prompts by --seed alone: the same in each run, so that a second run may find them in a cache
     #[arg(long)]

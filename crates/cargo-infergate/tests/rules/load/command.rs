@@ -162,6 +162,16 @@ fn a_key_goes_to_its_target_alone() {
     }
 }
 
+/// It would be one that nobody gave.
+#[test]
+fn a_flag_that_another_one_leaves_without_effect_is_refused() {
+    let (place, target) = (Place::new(), ["--target=http://127.0.0.1:1", "--model=m"]);
+    for flags in [["--users=2", "--rate=1"], ["--users=2", "--max-users=8"], ["--dataset=none", "--shared-prefix=8"]] {
+        let error = place.refused(&[target, flags].concat());
+        assert!(error.contains("cannot be used with") || error.contains("required arguments"), "{error}");
+    }
+}
+
 /// As deploy/slurm-array.sbatch makes it. Two users are too few, which is looked at once the time was read.
 #[test]
 fn the_common_start_of_tasks_of_slurm_is_a_time() {
