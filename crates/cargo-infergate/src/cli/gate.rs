@@ -11,8 +11,8 @@ use infergate_report::{terminal, words};
 
 /// Measures or reads, judges, prints.
 pub fn run(options: &Gate) -> Result<i32> {
-    let config = options.keys.config()?;
     pages::begin(options.report.as_deref())?;
+    let config = options.keys.config()?;
     let schema = options.receipt.first().map(|path| schema_of(path)).transpose()?.unwrap_or_default();
     if options.paired.is_asked() || schema.starts_with(PAIRED_SCHEMA.trim_end_matches(char::is_numeric)) {
         return paired_gate::run(options, &config);
