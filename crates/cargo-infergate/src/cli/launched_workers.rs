@@ -44,13 +44,13 @@ pub fn program(
     side: &str,
     (commit, dirty): (Option<String>, Option<bool>),
 ) -> Result<Program> {
-    let (key, build, command) = if is_server {
+    let (key, build, words) = if is_server {
         ("server", &config.server.build, &config.server.command)
     } else {
         ("worker", &config.worker.build, &config.worker.command)
     };
     build_command::run(build, folder, side, &format!("{key}.build"))?;
-    let command = build_command::of_side(command, side);
+    let command = build_command::of_side(words, side);
     let (first, arguments) = command
         .split_first()
         .with_context(|| format!("infergate.toml names no {key}.command; add [{key}] with one"))?;
@@ -66,7 +66,8 @@ pub fn program(
             Work::Server(worker::Job { settings, scenarios: scenarios()?, url: None })
         }
         false => {
-            let name = Path::new(first).file_name().unwrap_or_default().to_string_lossy();
+            // The same of both sides.
+            let name = Path::new(&words[0]).file_name().unwrap_or_default().to_string_lossy();
             Work::Program(command_worker::Job {
                 case: Case::Bench(BenchName::new(&name)?),
                 program: path.clone(),

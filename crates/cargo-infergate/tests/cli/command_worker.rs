@@ -9,7 +9,7 @@ use infergate_core::case::Case;
 use infergate_core::worker::{Client, Launcher, Timeouts, WorkerError, WorkerFile};
 
 use crate::repositories::{commit, empty_repository};
-use crate::sandbox::{Sandbox, error};
+use crate::sandbox::{Sandbox, error, stdout};
 
 static GOES_ON: AtomicBool = AtomicBool::new(false);
 
@@ -132,6 +132,18 @@ fn what_is_built_elsewhere_has_a_name_for_each_side() {
     let mut made = images.files();
     made.sort();
     assert_eq!(made, ["image-of-base", "image-of-head"]);
+}
+
+/// As one that is installed outside of the checkouts.
+#[test]
+fn a_program_may_have_a_name_for_each_side() {
+    let (sandbox, cache, place) = (repository("#!/bin/sh\n"), Sandbox::new(), Sandbox::new());
+    let program = place.path("program-{side}").display().to_string();
+    let build = format!("build = ['install', '-m', '755', 'source.sh', '{program}']\n");
+    commit(&sandbox, "infergate.toml", &format!("[worker]\n{build}command = ['{program}']\n"), "installed");
+    let folder = format!("--base-folder={}", cache.path("base").display());
+    let said = stdout(&sandbox.run(&["gate", "--against=HEAD", &folder, "--quick"]).success());
+    assert!(said.contains("program-{side}"), "{said}");
 }
 
 #[test]
