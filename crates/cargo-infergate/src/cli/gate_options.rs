@@ -103,7 +103,7 @@ pub struct Paired {
     pub shard: Option<Shard>,
     /// Whose infergate.toml says limits, targets and cases: base's, or head's [default: base]
     #[arg(
-        long, value_name = "SIDE", requires = PAIRED, requires = "against",
+        long, value_name = "SIDE", requires = "against",
         value_parser = config::one_of([("base", Side::Base), ("head", Side::Head)]),
     )]
     pub settings: Option<Side>,

@@ -66,7 +66,7 @@ pub fn program(
             Work::Server(worker::Job { settings, scenarios: scenarios()?, url: None })
         }
         false => {
-            // The same of both sides.
+            // One of both sides.
             let name = Path::new(&words[0]).file_name().unwrap_or_default().to_string_lossy();
             Work::Program(command_worker::Job {
                 case: Case::Bench(BenchName::new(&name)?),
@@ -89,13 +89,12 @@ pub fn running(config: &Config, urls: &[String]) -> Result<Program> {
         Ok(Launcher { program: program.clone(), arguments: Work::Server(job).words()?, folder: folder.clone() })
     };
     let servers: Vec<Launcher> = urls.iter().map(launcher).collect::<Result<_>>()?;
-    Ok(Program { launcher: servers.first().cloned(), servers, ..Program::new(program.clone()) })
+    Ok(Program { launcher: servers.first().cloned(), servers, ..Program::new(program) })
 }
 
 /// The case that a memory phase of a server repeats.
 pub fn memory_case() -> Result<Case> {
-    let first = scenarios()?.first().map(|scenario| scenario.name.clone()).unwrap_or_default();
-    Ok(Case::Bench(BenchName::new(&format!("{first}/ttft"))?))
+    Ok(Case::Bench(BenchName::new(&format!("{}/ttft", scenarios()?[0].name))?))
 }
 
 /// Which turns of the scenarios the gate leaves out.
@@ -104,7 +103,7 @@ pub fn notes() -> Result<Vec<Note>> {
     Ok(scenarios()?.iter().filter(|one| one.turns > 1).map(note).map(Note::from).collect())
 }
 
-/// Those of infergate.toml, the same for both sides, or the first of those that `load` has.
+/// Those of infergate.toml, the same for both sides, or the first of those that `load` has: at least one.
 fn scenarios() -> Result<Vec<Scenario>> {
     let own = own_scenarios()?;
     Ok(if own.is_empty() { Scenario::defaults().into_iter().take(1).collect() } else { own })

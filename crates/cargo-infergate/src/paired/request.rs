@@ -16,8 +16,7 @@ use infergate_receipts::{Accept, BuiltWith, CodeRecord, Note, OUTPUT, Terms};
 
 /// A seed that no other run of servers has, with zeros where its [places](PLACES) are. Within [`SEEDS`](infergate_core::config::SEEDS).
 pub fn run_seed(seed: u64) -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let ms = since.map_or(0, |since| since.as_millis() as u64);
+    let ms = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_millis() as u64);
     ms.wrapping_add(seed).wrapping_mul(PLACES + 1) & ((1 << 49) - 1)
 }
 

@@ -145,7 +145,6 @@ impl Measured for Worker {
         let url = Url::parse(&url, api)?;
         // A refusal that is tried again would hide in the time of another attempt.
         let limits = Limits { attempts: 1, ..Limits::default() };
-        let model = model.clone();
         let template = RequestTemplate {
             api,
             model: model.clone(),
@@ -158,7 +157,7 @@ impl Measured for Worker {
         let engine = EngineInfo {
             name: "server".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            model,
+            model: model.clone(),
             dtype: "none".into(),
             // It may go on by itself: a whole request is the smallest turn.
             pacing: Pacing::Streaming,
@@ -245,8 +244,8 @@ fn window(client: &Client, level: &LoadPlan, plan: WindowPlan) -> LoadWindow {
 }
 
 impl Worker {
-    /// All that can be asked of this server, each with its scenario and with what is taken of an answer. Also under load single requests,
-    /// which the memory phase repeats.
+    /// What can be asked of this server, with its scenario and what is taken of an answer; single requests also under load, for the
+    /// memory phase.
     fn cases(&self) -> Result<Vec<(Case, usize, Part)>> {
         let mut cases = Vec::new();
         for (at, Scenario { name, .. }) in self.job.scenarios.iter().enumerate() {
@@ -262,9 +261,8 @@ impl Worker {
     }
 
     fn find(&self, case: Case) -> Result<(usize, Part)> {
-        let found = self.cases()?.into_iter().find(|(known, ..)| *known == case);
-        let (_, at, part) = found.with_context(|| format!("worker: there is no case {case} of this server"))?;
-        Ok((at, part))
+        let found = self.cases()?.into_iter().find(|(known, ..)| *known == case).map(|(_, at, part)| (at, part));
+        found.with_context(|| format!("worker: there is no case {case} of this server"))
     }
 
     /// The output of a scenario, once for all its cases: computed twice, or compared with what is known of it. Where it is known, the
