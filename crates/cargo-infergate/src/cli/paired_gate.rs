@@ -3,6 +3,7 @@
 mod built_bench;
 mod measuring;
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -93,14 +94,19 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         1 => out.clone(),
         _ => out.with_extension(format!("{}.json", file_word(&bench.name()))),
     };
-    let measured = built_bench::measure_all(built_benches, flags.budget, place, explaining.as_ref(), &mut lost)?;
+    let measured = built_bench::measure_all(built_benches, flags.budget, &place, explaining.as_ref(), &mut lost)?;
     let receipt = joined(measured, lost, chosen)?;
     explain::unknown(&receipt, &flags.explain).iter().for_each(|line| output::line(line));
     if flags.quick {
         output::print_verdict(&paired::quick(&receipt, &quick_estimates(&receipt)));
         return Ok(if receipt.partial { Outcome::Partial.exit_code() } else { 0 });
     }
-    conclude(gate, receipt, &settings.config.policy, Some(&out))
+    let exit_code = conclude(gate, receipt, &settings.config.policy, Some(&out))?;
+    if benches.len() > 1 && out.is_file() {
+        // It holds what each of them left.
+        benches.iter().for_each(|bench| drop(fs::remove_file(place(bench))));
+    }
+    Ok(exit_code)
 }
 
 /// What the gate goes by; of servers, what their scenarios say, too. What head changes of it is said at once.

@@ -147,11 +147,13 @@ pub fn measure_all(
     for (at, built_bench) in built_benches.into_iter().enumerate() {
         let bench = built_bench.config.bench.clone();
         let budget = left.map(|left| left.mul_f64(shares[at] / shares[at..].iter().sum::<f64>()));
+        let begun = Instant::now();
         let receipt = match built_bench.measure(&place(&bench), budget, explaining) {
             Ok(receipt) => receipt,
             Err(_) if progress::is_cancelled() && !receipts.is_empty() => return Ok((receipts, true)),
             Err(error) => {
                 lost.add_unmeasured(&bench, error, receipts.is_empty() && at + 1 == count)?;
+                left = left.map(|left| left.saturating_sub(begun.elapsed()));
                 continue;
             }
         };
