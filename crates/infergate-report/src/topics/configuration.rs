@@ -62,7 +62,7 @@ fn model(subject: &Subject<'_>) -> Table {
         ("weights in memory", number(engine.weight_bytes, Unit::Bytes)),
         ("longest context", Cell::of(engine.context_tokens, Unit::Tokens)),
         // Settings of an engine that a reader looks for.
-        ("quantisation", if engine.dtype.starts_with('q') { Cell::foreign(&engine.dtype) } else { "none".into() }),
+        ("quantization", if engine.dtype.starts_with('q') { Cell::foreign(&engine.dtype) } else { "none".into() }),
         ("attention", word(engine.settings.get("attention"))),
         ("keys and values", word(engine.settings.get("kv_cache"))),
     ];
