@@ -4,10 +4,10 @@
 use anyhow::{Context as _, Result, bail, ensure};
 use infergate_core::load::{Arrivals, RequestRecord, Stop, Window, unmark};
 
-use crate::judge;
 use crate::plan::shard::note;
 use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, ReceiveRecord, ShardRecord};
 use crate::summary::{repeats, steady_window};
+use crate::validity;
 
 /// One receipt that is to be merged.
 struct Part {
@@ -42,7 +42,7 @@ pub fn merge(files: Vec<(String, LoadReceipt)>) -> Result<LoadReceipt> {
     }
     merged.notes.insert(0, alignment(&parts, count));
     merged.notes.extend(repeats::warnings(&merged));
-    for reason in judge::reasons(&merged) {
+    for reason in validity::reasons(&merged) {
         if !merged.invalid.contains(&reason) {
             merged.invalid.push(reason);
         }
@@ -110,7 +110,7 @@ fn head(parts: &[Part]) -> LoadReceipt {
             }
         }
         let mut reasons = receipt.invalid.clone();
-        reasons.extend(judge::reasons(receipt).into_iter().filter(|reason| !receipt.invalid.contains(reason)));
+        reasons.extend(validity::reasons(receipt).into_iter().filter(|reason| !receipt.invalid.contains(reason)));
         merged.invalid.extend(reasons.into_iter().map(|reason| format!("{}: {reason}", shard.name())));
         let whose = |audit: &AuditRecord| AuditRecord { shard: Some(shard.index), ..audit.clone() };
         merged.audits.extend(receipt.audits.iter().map(whose));

@@ -3,6 +3,7 @@
 pub mod dataset;
 pub mod prompt;
 pub mod ramp;
+pub mod search;
 pub mod shard;
 
 use std::sync::Arc;

@@ -4,6 +4,7 @@ pub mod cost;
 pub mod crossing;
 pub mod repeats;
 pub mod roofline;
+mod session;
 pub mod slo;
 pub mod token_counts;
 pub mod values;

@@ -2,7 +2,7 @@
 
 use infergate_core::metric::Metric;
 use infergate_core::stats::quantile;
-use infergate_load::judge::search::{Step, next_step};
+use infergate_load::plan::search::{Step, next_step};
 use infergate_load::summary::slo::meets;
 use infergate_load::summary::summarise;
 use infergate_receipts::Limit;

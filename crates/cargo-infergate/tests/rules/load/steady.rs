@@ -2,9 +2,9 @@
 //! few requests to say it.
 
 use infergate_core::load::{Arrivals, Spacing, Stop};
-use infergate_load::judge;
 use infergate_load::plan::LoadPlan;
 use infergate_load::summary::{LevelSummary, summarise};
+use infergate_load::validity;
 use infergate_receipts::{LevelRecord, LoadReceipt};
 
 use crate::load::receipt::sound;
@@ -31,7 +31,7 @@ fn plan_of(arrivals: Arrivals, stop: Stop) -> LoadPlan {
 
 /// Each reason why the numbers of `level` alone are not to be used.
 fn reasons(level: &LevelRecord) -> Vec<String> {
-    judge::reasons(&LoadReceipt { audits: Vec::new(), levels: vec![level.clone()], ..sound() })
+    validity::reasons(&LoadReceipt { audits: Vec::new(), levels: vec![level.clone()], ..sound() })
 }
 
 #[track_caller]

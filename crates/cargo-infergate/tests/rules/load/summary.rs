@@ -1,8 +1,8 @@
 //! Every number is derived from the records, and none from too few.
 
 use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Stop};
-use infergate_load::judge;
 use infergate_load::summary::{Counted, Window, scaling_efficiency, steady_window, summarise};
+use infergate_load::validity;
 use infergate_receipts::{LevelRecord, LoadReceipt};
 
 const MS: u64 = 1_000_000;
@@ -172,7 +172,7 @@ fn judged(level: LevelRecord, change: impl FnOnce(&mut LoadReceipt)) -> Vec<Stri
     let mut receipt = crate::load::receipt::sound();
     receipt.levels = vec![level];
     change(&mut receipt);
-    judge::reasons(&receipt)
+    validity::reasons(&receipt)
 }
 
 #[test]

@@ -6,10 +6,10 @@ use infergate_core::load::{Failure, FailureClass, RequestRecord};
 use infergate_load::api::text::AnswerText;
 use infergate_load::client::request::Limits;
 use infergate_load::client::stamped::RunClock;
-use infergate_load::judge;
 use infergate_load::summary::token_counts::{TokenCounts, compare};
 use infergate_load::summary::{Counted, summarise};
 use infergate_load::target::live::Live;
+use infergate_load::validity;
 use infergate_receipts::LoadReceipt;
 
 use crate::load::command::Place;
@@ -103,13 +103,13 @@ fn a_tokenizer_counts_where_the_server_does_not() {
 #[test]
 fn the_servers_own_count_comes_first_and_both_have_to_agree() {
     let one_end_counted = run(|_, record| record.text_tokens = Some(3));
-    assert_eq!(judge::reasons(&one_end_counted), Vec::<String>::new());
+    assert_eq!(validity::reasons(&one_end_counted), Vec::<String>::new());
     let summary = summarise(&one_end_counted.levels[0]);
     assert_eq!((summary.counted, summary.tpot_ns.at(0.5)), (Some(Counted::Usage), Some(20e6)));
     let shown = text(&run(|_, _| {}));
     assert!(shown.contains("the same number in 40 of 40 answers, more than one apart in 0"), "{shown}");
     let another_model = run(|number, record| record.text_tokens = Some(if number == 0 { 9 } else { 4 }));
-    let reasons = judge::reasons(&another_model);
+    let reasons = validity::reasons(&another_model);
     assert!(reasons[0].contains("more than one token apart on 1 of 40 answers, by up to 5"), "{reasons:?}");
 }
 

@@ -1,6 +1,6 @@
 //! The limits that were asked for: which levels meet them, and how many requests a second do.
 
-use infergate_load::judge::search::{Step, next_step};
+use infergate_load::plan::search::{Step, next_step};
 use infergate_load::summary::slo::{Goodput, goodput, meets};
 use infergate_load::summary::summarise;
 use infergate_receipts::Limit;

@@ -1,8 +1,5 @@
 //! Whether a run's numbers can be used. Pure.
 
-pub mod search;
-mod session;
-
 use infergate_core::load::{RequestRecord, Window};
 use infergate_core::stats::quantile;
 
