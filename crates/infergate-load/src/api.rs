@@ -6,4 +6,3 @@ pub mod events;
 pub mod failures;
 pub mod stream;
 pub mod text;
-pub mod tokenizer;

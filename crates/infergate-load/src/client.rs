@@ -1,13 +1,12 @@
 //! The client: it sends requests, stamps what comes back, and knows how late its stamps are.
 //!
-//! `request` is one request, `runner` a level of them, `endpoint` some servers as a target. `audit` drives the client against
-//! `script_server`, whose times are known.
+//! `request` is a server and one request to it, `runner` a level of requests. `audit` drives the client against `script_server`, whose
+//! times are known.
 
 pub mod audit;
 pub mod connection;
 pub mod cpu;
 pub mod dial;
-pub mod endpoint;
 pub mod kernel_time;
 pub mod request;
 pub mod runner;
@@ -17,3 +16,68 @@ pub mod stream;
 #[cfg(feature = "tls")]
 mod tls;
 pub mod url;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::LocalSet;
+
+use crate::api::text::AnswerText;
+use crate::client::cpu::thread_cpu_ns;
+use crate::client::kernel_time::ReceiveDelays;
+use crate::client::request::Endpoint;
+use crate::client::runner::run_level;
+use crate::client::stamped::RunClock;
+use crate::plan::LoadPlan;
+use crate::receipt::{ErrorNs, ReceiveRecord};
+use crate::target::Outcome;
+use crate::target::live::Live;
+
+/// A client of some servers. Everything it does happens on the thread that calls it.
+pub struct Client {
+    runtime: Runtime,
+    endpoints: Rc<[Endpoint]>,
+    clock: RunClock,
+}
+
+impl Client {
+    /// A client of `endpoints`, whose clock starts now.
+    pub fn new(endpoints: Vec<Endpoint>) -> Result<Self> {
+        ensure!(!endpoints.is_empty(), "there is no target; name one by --target");
+        let runtime = Builder::new_current_thread().enable_all().build().context("no event queue for connections")?;
+        Ok(Self { runtime, endpoints: endpoints.into(), clock: RunClock::start() })
+    }
+
+    /// Nanoseconds since its clock started.
+    pub fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// The texts of answers that its endpoints kept.
+    pub fn take_texts(&self) -> Vec<AnswerText> {
+        self.endpoints.iter().flat_map(Endpoint::take_texts).collect()
+    }
+
+    /// Runs one level. Each level opens its own connections.
+    pub fn run_level(&self, plan: &LoadPlan, live: &Arc<Live>) -> Outcome {
+        let cpu_before = thread_cpu_ns();
+        let _ = self.receive_delays();
+        let work = run_level(self.endpoints.clone(), plan.clone(), self.clock, live.clone());
+        let mut outcome = LocalSet::new().block_on(&self.runtime, work);
+        let cpu = cpu_before.zip(thread_cpu_ns());
+        outcome.level.client_cpu_ns = cpu.map(|(before, after)| after.saturating_sub(before));
+        outcome.level.received = self.receive_delays();
+        outcome
+    }
+
+    /// What the system says of all reads since this was asked last; `None` where it says nothing.
+    fn receive_delays(&self) -> Option<ReceiveRecord> {
+        let delays =
+            self.endpoints.iter().filter_map(|endpoint| endpoint.dial.receive_delays()).flat_map(ReceiveDelays::take);
+        let delays_ns: Vec<f64> = delays.map(f64::from).collect();
+        (!delays_ns.is_empty())
+            .then(|| ReceiveRecord { reads: delays_ns.len() as u64, delay_ns: ErrorNs::of(&delays_ns) })
+    }
+}

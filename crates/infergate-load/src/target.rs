@@ -2,6 +2,9 @@
 
 pub mod live;
 pub mod local;
+#[cfg(feature = "client")]
+pub mod server;
+pub mod tokenizer;
 
 use std::sync::Arc;
 

@@ -10,8 +10,8 @@ use infergate_core::load::{Arrivals, RequestRecord, Stop};
 use infergate_core::process::Group;
 
 use crate::api::body::{Api, RequestTemplate};
+use crate::client::Client;
 use crate::client::cpu::shared_clock_ns;
-use crate::client::endpoint::Client;
 use crate::client::request::{Endpoint, Limits};
 use crate::client::script_server::{COMMAND, Log, Script};
 use crate::client::url::Url;

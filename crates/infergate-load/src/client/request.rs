@@ -1,4 +1,5 @@
-//! One request over HTTP: connect, send, read the stream; attempts and time limits. All of it is written into a record.
+//! A server, and one request to it over HTTP: connect, send, read the stream; attempts and time limits. All of it is written into a
+//! record.
 
 use std::cell::Cell;
 use std::rc::Rc;

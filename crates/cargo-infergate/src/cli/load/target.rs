@@ -9,12 +9,13 @@ use super::flags::{self, Load};
 use crate::cli::{bench_target, preflight, progress};
 use crate::paired::Program;
 use infergate_load::api::body::RequestTemplate;
-use infergate_load::api::tokenizer::Tokenizer;
-use infergate_load::client::endpoint::{Client, EndpointTarget};
+use infergate_load::client::Client;
 use infergate_load::client::request::{Endpoint, Limits};
 use infergate_load::client::url::Url;
 use infergate_load::target::Target;
 use infergate_load::target::local::LocalTarget;
+use infergate_load::target::server::ServerTarget;
+use infergate_load::target::tokenizer::Tokenizer;
 use infergate_receipts::{MAX_TARGETS, Price, TargetRecord};
 
 /// One `--target`.
@@ -70,7 +71,7 @@ pub fn open(options: &Load, targets: &[Named]) -> Result<Box<dyn Target>> {
     if tokenizer.is_some() {
         endpoints.iter_mut().for_each(Endpoint::keep_texts);
     }
-    Ok(Box::new(EndpointTarget { client: Client::new(endpoints)?, records, tokenizer }))
+    Ok(Box::new(ServerTarget { client: Client::new(endpoints)?, records, tokenizer }))
 }
 
 /// A server, and what the receipt says of it.
