@@ -1,14 +1,14 @@
 //! The client: it sends requests, stamps what comes back, and knows how late its stamps are.
 //!
-//! `request` is a server and one request to it, `runner` a level of requests. `audit` drives the client against `script_server`, whose
+//! `endpoint` is a server and one request to it, `runner` a level of requests. `audit` drives the client against `script_server`, whose
 //! times are known.
 
 pub mod audit;
 pub mod connection;
 pub mod cpu;
 pub mod dial;
+pub mod endpoint;
 pub mod kernel_time;
-pub mod request;
 pub mod runner;
 pub mod script_server;
 pub mod stamped;
@@ -26,8 +26,8 @@ use tokio::task::LocalSet;
 
 use crate::api::text::AnswerText;
 use crate::client::cpu::thread_cpu_ns;
+use crate::client::endpoint::Endpoint;
 use crate::client::kernel_time::ReceiveDelays;
-use crate::client::request::Endpoint;
 use crate::client::runner::run_level;
 use crate::client::stamped::RunClock;
 use crate::plan::LoadPlan;

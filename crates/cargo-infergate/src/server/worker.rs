@@ -25,7 +25,7 @@ use super::process::Server;
 use crate::config::ServerConfig;
 use infergate_load::api::body::RequestTemplate;
 use infergate_load::client::Client;
-use infergate_load::client::request::{Endpoint, Limits};
+use infergate_load::client::endpoint::{Endpoint, Limits};
 use infergate_load::client::url::Url;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LoadPlan, Prompts, Turn};

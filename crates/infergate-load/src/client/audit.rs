@@ -12,7 +12,7 @@ use infergate_core::process::Group;
 use crate::api::body::{Api, RequestTemplate};
 use crate::client::Client;
 use crate::client::cpu::shared_clock_ns;
-use crate::client::request::{Endpoint, Limits};
+use crate::client::endpoint::{Endpoint, Limits};
 use crate::client::script_server::{COMMAND, Log, Script};
 use crate::client::url::Url;
 use crate::plan::shard::Shard;

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::api::failures::failure;
 use crate::client::connection::Connection;
-use crate::client::request::Endpoint;
+use crate::client::endpoint::Endpoint;
 use crate::client::stamped::RunClock;
 use crate::plan::ramp::{ramped_ns, user_start_ns};
 use crate::plan::{LoadPlan, REQUEST_WEIGHT, Turn};

@@ -10,7 +10,7 @@ use crate::cli::{bench_target, preflight, progress};
 use crate::paired::Program;
 use infergate_load::api::body::RequestTemplate;
 use infergate_load::client::Client;
-use infergate_load::client::request::{Endpoint, Limits};
+use infergate_load::client::endpoint::{Endpoint, Limits};
 use infergate_load::client::url::Url;
 use infergate_load::target::Target;
 use infergate_load::target::local::LocalTarget;

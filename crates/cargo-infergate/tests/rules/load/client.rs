@@ -5,7 +5,7 @@ use std::time::Duration;
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
 use infergate_load::api::body::{Api, RequestTemplate};
 use infergate_load::client::connection::Connection;
-use infergate_load::client::request::{Endpoint, Limits};
+use infergate_load::client::endpoint::{Endpoint, Limits};
 use infergate_load::client::stamped::RunClock;
 use infergate_load::client::url::Url;
 use infergate_load::target::live::Live;

@@ -9,7 +9,7 @@ use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Stop};
 use infergate_load::api::body::Api;
 use infergate_load::client::Client;
 use infergate_load::client::dial::Network;
-use infergate_load::client::request::{Endpoint, Limits};
+use infergate_load::client::endpoint::{Endpoint, Limits};
 use infergate_load::client::url::Url;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LoadPlan, Prompts};

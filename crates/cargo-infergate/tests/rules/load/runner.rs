@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Spacing, Stop, Window};
-use infergate_load::client::request::Limits;
+use infergate_load::client::endpoint::Limits;
 use infergate_load::client::runner::run_level;
 use infergate_load::client::stamped::RunClock;
 use infergate_load::plan::shard::Shard;

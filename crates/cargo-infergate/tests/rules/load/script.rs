@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use infergate_load::api::body::{Api, RequestTemplate};
 use infergate_load::client::dial::{Dial, Dialling};
-use infergate_load::client::request::{Endpoint, Limits};
+use infergate_load::client::endpoint::{Endpoint, Limits};
 use infergate_load::client::stream::Stream;
 use infergate_load::client::url::Url;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};

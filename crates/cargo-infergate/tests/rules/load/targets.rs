@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use infergate_core::load::{Arrivals, Failure, FailureClass, Spacing, Stop};
-use infergate_load::client::request::Limits;
+use infergate_load::client::endpoint::Limits;
 use infergate_load::client::runner::run_level;
 use infergate_load::client::stamped::RunClock;
 use infergate_load::plan::shard::Shard;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
 use infergate_load::api::text::AnswerText;
-use infergate_load::client::request::Limits;
+use infergate_load::client::endpoint::Limits;
 use infergate_load::client::stamped::RunClock;
 use infergate_load::summary::token_counts::{TokenCounts, compare};
 use infergate_load::summary::{Counted, summarise};
