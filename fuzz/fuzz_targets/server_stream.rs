@@ -3,7 +3,7 @@
 
 use infergate_core::load::RequestRecord;
 use infergate_load::api::body::Api;
-use infergate_load::api::stream::Completion;
+use infergate_load::api::completion::Completion;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -2,7 +2,7 @@
 
 pub mod body;
 mod chunk;
+pub mod completion;
 pub mod events;
 pub mod failures;
-pub mod stream;
 pub mod text;

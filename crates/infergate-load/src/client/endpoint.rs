@@ -20,8 +20,8 @@ use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::api::body::RequestTemplate;
+use crate::api::completion::Completion;
 use crate::api::failures::{error_of, failure, of_status};
-use crate::api::stream::Completion;
 use crate::api::text::{AnswerText, Texts};
 use crate::client::connection::{Connection, of_http};
 use crate::client::dial::{Dial, Network};

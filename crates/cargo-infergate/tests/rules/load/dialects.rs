@@ -2,7 +2,7 @@
 
 use infergate_core::load::{FailureClass, RequestRecord};
 use infergate_load::api::body::Api;
-use infergate_load::api::stream::Completion;
+use infergate_load::api::completion::Completion;
 
 /// One server's answer, and what is in it.
 struct Dialect {

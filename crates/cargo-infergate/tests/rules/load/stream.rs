@@ -3,7 +3,7 @@
 use infergate_core::load::{FailureClass, RequestRecord};
 use infergate_core::trace::Times;
 use infergate_load::api::body::Api;
-use infergate_load::api::stream::Completion;
+use infergate_load::api::completion::Completion;
 use proptest::prelude::*;
 
 /// Reads `pieces`, each at its own time (1000, 2000, ...), of an answer of 8 tokens.

@@ -3,7 +3,7 @@
 use infergate_core::load::{FailureClass, RequestRecord};
 use infergate_core::trace::Times;
 use infergate_load::api::body::Api;
-use infergate_load::api::stream::Completion;
+use infergate_load::api::completion::Completion;
 
 const FIRST_NS: u64 = 100_000_000;
 const STEP_NS: u64 = 20_000_000;
