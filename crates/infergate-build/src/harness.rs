@@ -10,11 +10,11 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use toml::{Table, Value as Toml};
 
+use super::checkout::Checkout;
 use super::checkout_folder::{self, real};
 use super::lock_file::{self, field, packages, versions};
 use super::manifest::{edit, entry, table};
 use super::outside_paths;
-use super::revision::Tree;
 use super::workspace::{Package, Workspace};
 use infergate_core::worker::WorkerError;
 
@@ -22,7 +22,7 @@ use infergate_core::worker::WorkerError;
 ///
 /// # Errors
 /// [`WorkerError::NotComparable`] if base lacks the package, or they do not fit it; a file that cannot be read or written.
-pub fn lay(own: &Package, head: &Workspace, base: &Tree) -> Result<()> {
+pub fn lay(own: &Package, head: &Workspace, base: &Checkout) -> Result<()> {
     let of_head = real(own.folder());
     let folder = of_head
         .strip_prefix(real(&base.repository))
@@ -97,7 +97,7 @@ fn take_benches(base: &mut Table, head: &Table) -> Result<()> {
 }
 
 /// Adds head's locked packages to base's Cargo.lock that it does not know. Cargo leaves out what nobody needs.
-fn add_packages(head: &Path, base: &Path, tree: &Tree) -> Result<()> {
+fn add_packages(head: &Path, base: &Path, checkout: &Checkout) -> Result<()> {
     if !head.is_file() {
         return Ok(());
     }
@@ -107,7 +107,7 @@ fn add_packages(head: &Path, base: &Path, tree: &Tree) -> Result<()> {
         fields.map(|field| field.split('#').next().map(str::to_owned))
     };
     let of_head = table(head)?;
-    edit(&tree.files, base, |lock| {
+    edit(&checkout.files, base, |lock| {
         let mut all = packages(lock).to_vec();
         let known: BTreeSet<_> = all.iter().map(key).collect();
         // A package of the repository has no source; base has its own.

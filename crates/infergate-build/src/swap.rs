@@ -3,9 +3,9 @@
 use anyhow::{Context, Result, ensure};
 use toml::{Table, Value};
 
+use super::checkout::Checkout;
 use super::lock_file::{cargo, field, packages, resolve};
 use super::manifest::{dependency_sections, edit, entry, table};
-use super::revision::Tree;
 
 /// One dependency, and what comes in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Swap {
     }
 
     /// Makes the manifests require the version; `false` if none names the dependency, or only one of its versions is swapped.
-    fn require(&self, version: &str, tree: &Tree) -> Result<bool> {
+    fn require(&self, version: &str, checkout: &Checkout) -> Result<bool> {
         if self.spec.contains('@') {
             return Ok(false);
         }
@@ -80,20 +80,20 @@ impl Swap {
             }
             Ok(())
         };
-        for manifest in tree.workspace()?.manifests() {
-            edit(&tree.files, &manifest, &mut require_in)?;
+        for manifest in checkout.workspace()?.manifests() {
+            edit(&checkout.files, &manifest, &mut require_in)?;
         }
         Ok(is_named)
     }
 
-    fn patch(&self, tree: &Tree, key: &str, value: &str) -> Result<()> {
-        edit(&tree.files, &tree.workspace()?.manifest(), |manifest| {
+    fn patch(&self, checkout: &Checkout, key: &str, value: &str) -> Result<()> {
+        edit(&checkout.files, &checkout.workspace()?.manifest(), |manifest| {
             let source = Table::from_iter([(key.to_owned(), Value::from(value))]);
             entry(entry(manifest, "patch")?, "crates-io")?.insert(self.name().to_owned(), source.into());
             Ok(())
         })?;
         // What is locked is kept otherwise.
-        cargo(&tree.folder()?, &["update", "--package", &self.spec]).with_context(|| self.cannot())
+        cargo(&checkout.folder()?, &["update", "--package", &self.spec]).with_context(|| self.cannot())
     }
 }
 
@@ -102,14 +102,14 @@ impl Swap {
 ///
 /// # Errors
 /// What no manifest names, or cargo does not choose.
-pub fn apply(swaps: &[Swap], tree: &Tree, may_be_there: bool) -> Result<()> {
-    let (folder, lock) = (tree.folder()?, tree.workspace()?.lock_file());
+pub fn apply(swaps: &[Swap], checkout: &Checkout, may_be_there: bool) -> Result<()> {
+    let (folder, lock) = (checkout.folder()?, checkout.workspace()?.lock_file());
     let was = if lock.is_file() { table(&lock)? } else { Table::new() };
     let mut unnamed = Vec::new();
     for swap in swaps {
         match &swap.to {
-            To::Source(key, value) => swap.patch(tree, key, value)?,
-            To::Version(version) if !swap.require(version, tree)? => unnamed.push((swap, version)),
+            To::Source(key, value) => swap.patch(checkout, key, value)?,
+            To::Version(version) if !swap.require(version, checkout)? => unnamed.push((swap, version)),
             To::Version(_) => {}
         }
     }

@@ -16,8 +16,8 @@ use super::machine_lock::{self, Wait};
 use super::{output, outputs, paired_gate, preflight, progress, same_code};
 use crate::config::{self, Config};
 use crate::paired::{PairedRequest, Program};
+use infergate_build::checkout::{Checkout, Slot};
 use infergate_build::edited::Edited;
-use infergate_build::revision::{Slot, Tree};
 use infergate_build::sources::Sources;
 use infergate_core::worker::WorkerError;
 use infergate_judge::paired::{Policy, decide};
@@ -80,15 +80,15 @@ pub fn run(flags: &Bisect) -> Result<i32> {
     let wanted = &config.wanted();
     ensure!(flags.versions.len() != 1, "--versions: name at least two, from a fast one to a slow one");
     // Versions are swapped in HEAD.
-    let base = Tree::checkout(flags.good.as_deref().unwrap_or("HEAD"), Slot::Base, wanted)?;
-    let tree = Tree::checkout(flags.bad.as_deref().unwrap_or("HEAD"), Slot::Step, wanted)?;
+    let base = Checkout::of(flags.good.as_deref().unwrap_or("HEAD"), Slot::Base, wanted)?;
+    let checkout = Checkout::of(flags.bad.as_deref().unwrap_or("HEAD"), Slot::Step, wanted)?;
     let points = if flags.swap.is_empty() {
-        commits(&tree.files, &base.commit, &tree.commit)?
+        commits(&checkout.files, &base.commit, &checkout.commit)?
     } else {
-        versions(&flags.swap, &flags.versions, &tree.commit)?
+        versions(&flags.swap, &flags.versions, &checkout.commit)?
     };
     let mut search =
-        Search { flags, config: &config, points, base, tree, steps: Vec::new(), confirmed: None, explained: None };
+        Search { flags, config: &config, points, base, checkout, steps: Vec::new(), confirmed: None, explained: None };
     let end = match search.run() {
         Ok(end) => end,
         Err(error) if matches!(WorkerError::find(&error), Some(WorkerError::NotComparable(_))) => {
@@ -112,9 +112,9 @@ struct Search<'a> {
     /// From the good one to the bad one.
     points: Vec<Point>,
     /// Where the good one is built, and at last the one before what is found.
-    base: Tree,
+    base: Checkout,
     /// Where the others are built.
-    tree: Tree,
+    checkout: Checkout,
     steps: Vec<BisectionStep>,
     /// How what is found compares with the one before it.
     confirmed: Option<BisectionStep>,
@@ -127,7 +127,7 @@ impl Search<'_> {
         stand(&mut self.base, &self.points[0], self.config)?;
         output::line(&format!("good: {}", self.points[0].name));
         let good = self.base.build(wanted, false)?;
-        if let Ok(step) = self.tree.source(wanted) {
+        if let Ok(step) = self.checkout.source(wanted) {
             self.base.give_packages(wanted, &step);
         }
         let last = self.points.len() - 1;
@@ -177,8 +177,8 @@ impl Search<'_> {
     }
 
     fn measure_step(&mut self, at: usize, good: &Program) -> Result<PairedReceipt> {
-        stand(&mut self.tree, &self.points[at], self.config)?;
-        let head = self.tree.build(&self.config.wanted(), false)?;
+        stand(&mut self.checkout, &self.points[at], self.config)?;
+        let head = self.checkout.build(&self.config.wanted(), false)?;
         let request = self.request(good.clone(), head, None)?;
         let receipt = paired_gate::measure(&request, self.config, None, None, None)?;
         // Of a run that broke nothing is known.
@@ -206,8 +206,8 @@ impl Search<'_> {
 
     fn measure_as_gate(&mut self, before: usize, found: usize) -> Result<PairedReceipt> {
         stand(&mut self.base, &self.points[before], self.config)?;
-        stand(&mut self.tree, &self.points[found], self.config)?;
-        let (wanted, before, found) = (&self.config.wanted(), &self.base, &self.tree);
+        stand(&mut self.checkout, &self.points[found], self.config)?;
+        let (wanted, before, found) = (&self.config.wanted(), &self.base, &self.checkout);
         let (base, head) = (before.build(wanted, false)?, found.build(wanted, false)?);
         let sources = Sources { base: Some(before.source(wanted)?), head: Some(found.source(wanted)?) };
         let commit = (before.commit != found.commit).then_some(before.commit.as_str());

@@ -13,8 +13,8 @@ use crate::config::Config;
 use crate::machine;
 use crate::paired::{Alike, PairedRequest, PairedRun, Program};
 use infergate_build::bench_target::Source;
+use infergate_build::checkouts::Checkouts;
 use infergate_build::sources::{self, Sources};
-use infergate_build::trees::Trees;
 use infergate_core::case::Case;
 use infergate_core::progress::Progress;
 use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
@@ -122,9 +122,9 @@ impl Builds {
         let head = Source::here(wanted)?;
         let built = Program { commit: None, dirty: None, ..head.build()? };
         let Some(revision) = &options.against else { return Ok(Self { head: built.open()?, other: None }) };
-        let (tree, _) = Trees::default().base(revision, wanted)?;
-        let base = tree.build(wanted, false)?;
-        let sources = Sources { base: Some(tree.source(wanted)?), head: Some(head) };
+        let (checkout, _) = Checkouts::default().base(revision, wanted)?;
+        let base = checkout.build(wanted, false)?;
+        let sources = Sources { base: Some(checkout.source(wanted)?), head: Some(head) };
         let alike = sources::alike(&sources, (&base, &built), config.measured.seed)?;
         let alike = alike.map_err(|why| output::line(&why)).ok();
         Ok(Self { head: built.open()?, other: Some((base.open()?, alike)) })

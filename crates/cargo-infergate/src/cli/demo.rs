@@ -13,7 +13,7 @@ use infergate_build::git::git;
 use infergate_build::origin::{origin, own_source};
 use infergate_build::run_captured::{self, Shown};
 use infergate_build::watcher::remove_own_variables;
-use infergate_build::{lock_file, revision};
+use infergate_build::{checkout, lock_file};
 use infergate_core::process::this_program;
 use infergate_receipts::{Outcome, Verdict, read, write_text};
 use infergate_report::model::{Cell, Rows, Tone};
@@ -87,7 +87,7 @@ impl Tried {
 pub fn run(options: &Demo) -> Result<i32> {
     // Before there is a folder: it is removed when this function returns, and not when a signal ends the process.
     progress::handle_ctrl_c()?;
-    let cache = revision::cache()?;
+    let cache = checkout::cache()?;
     let mut folder = fs::create_dir_all(&cache)
         .and_then(|()| tempfile::Builder::new().prefix("infergate-demo-").tempdir_in(&cache))
         .with_context(|| format!("{}: cannot be written; set XDG_CACHE_HOME to another folder", cache.display()))?;

@@ -15,9 +15,9 @@ use super::{bench_choice, explain, git, launched_workers, output, outputs, pages
 use crate::config::{BenchTarget, Config};
 use crate::paired::{PairedRequest, Program, run_seed};
 use infergate_build::bench_choice::Chosen;
+use infergate_build::checkout::Slot;
+use infergate_build::checkouts::Checkouts;
 use infergate_build::edited::Edited;
-use infergate_build::revision::Slot;
-use infergate_build::trees::Trees;
 use infergate_build::workspace::Workspace;
 use infergate_core::receipt::file_word;
 use infergate_core::worker::WorkerError;
@@ -76,9 +76,9 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         settings.notes.push(Note::from(text.to_owned()));
     }
     preflight::calibrations(config)?;
-    let trees = Trees::default();
+    let checkouts = Checkouts::default();
     if let (Some(head), Some(revision)) = (&workspace, revision) {
-        let base = trees.checkout(revision, Slot::Base, &config.wanted())?.workspace();
+        let base = checkouts.of(revision, Slot::Base, &config.wanted())?.workspace();
         let removed = base.map(|base| bench_choice::removed_targets(&chosen, &wanted_bench, &base, (here, head)));
         chosen.skipped.extend(removed.unwrap_or_default());
     }
@@ -89,7 +89,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     });
     config.policy.allow_output_change = flags.allow_output_change;
     let mut lost = Lost::default();
-    let built_benches = built_bench::of_benches(gate, &settings, (&benches, &trees), &mut lost)?;
+    let built_benches = built_bench::of_benches(gate, &settings, (&benches, &checkouts), &mut lost)?;
     let place = |bench: &BenchTarget| match benches.len() {
         1 => out.clone(),
         _ => out.with_extension(format!("{}.json", file_word(&bench.name()))),

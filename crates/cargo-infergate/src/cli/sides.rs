@@ -13,11 +13,11 @@ use super::{launched_workers, memory, output, progress, swap, toolchain};
 use crate::config::{Config, current_folder};
 use crate::paired::Program;
 use infergate_build::bench_target::Source;
+use infergate_build::checkout::{Checkout, Slot};
+use infergate_build::checkouts::Checkouts;
 use infergate_build::git::{checked_out, git};
 use infergate_build::profiles;
-use infergate_build::revision::{Slot, Tree};
 use infergate_build::sources::Sources;
-use infergate_build::trees::Trees;
 use infergate_build::workspace::is_plain;
 use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 use infergate_receipts::Note;
@@ -38,7 +38,7 @@ pub struct BuiltPair {
     /// What differs in how both were built.
     pub notes: Vec<Note>,
     /// Checkouts that are needed until all is measured; no other gate builds in them until then.
-    pub trees: Vec<Rc<Tree>>,
+    pub checkouts: Vec<Rc<Checkout>>,
 }
 
 impl BuiltPair {
@@ -48,11 +48,11 @@ impl BuiltPair {
     }
 }
 
-/// Takes or builds all of them, as the flags ask. `trees` are those of other bench targets of the gate.
+/// Takes or builds all of them, as the flags ask. `checkouts` are those of other bench targets of the gate.
 ///
 /// # Errors
 /// What cannot be checked out, changed or built.
-pub fn build(gate: &Gate, config: &Config, trees: &Trees) -> Result<BuiltPair> {
+pub fn build(gate: &Gate, config: &Config, checkouts: &Checkouts) -> Result<BuiltPair> {
     let flags = &gate.paired;
     if let (Some(base), Some(head)) = (&flags.base_bin, &flags.head_bin) {
         let head_memory = gate.workers.memory_worker.clone().map(Program::new).map(Follower::counting);
@@ -80,49 +80,49 @@ pub fn build(gate: &Gate, config: &Config, trees: &Trees) -> Result<BuiltPair> {
         return by_command(revision()?, config, false);
     }
     if !flags.swap.is_empty() || flags.toolchain.is_some() {
-        return two_builds_of_head(flags, config, trees);
+        return two_builds_of_head(flags, config, checkouts);
     }
-    against(revision()?, gate, config, trees)
+    against(revision()?, gate, config, checkouts)
 }
 
 /// Called after a bench target failed to build. `Some(true)`: base fails, and head may fail too. `Some(false)`: only
 /// head fails. If base has no such target, head's failure counts as head's alone. `None`: no revision is compared with,
 /// or both sides build.
-pub fn fails_in_base(gate: &Gate, config: &Config, trees: &Trees) -> Option<bool> {
+pub fn fails_in_base(gate: &Gate, config: &Config, checkouts: &Checkouts) -> Option<bool> {
     let wanted = &config.wanted();
     let revision = gate.paired.against.as_deref()?;
     let here = Source::here(wanted).ok()?;
-    let Ok(tree) = trees.checkout(revision, Slot::Base, wanted) else { return Some(true) };
-    let lacks = tree.workspace().is_ok_and(|base| base.with_bench(&config.bench).is_empty());
-    let base = base(&tree, &here, config);
+    let Ok(checkout) = checkouts.of(revision, Slot::Base, wanted) else { return Some(true) };
+    let lacks = checkout.workspace().is_ok_and(|base| base.with_bench(&config.bench).is_empty());
+    let base = base(&checkout, &here, config);
     let replace = base.as_ref().map_or(here.needs_replacement(), |(_, replace)| *replace);
-    let head = head(&here, config, trees, (&tree, replace));
+    let head = head(&here, config, checkouts, (&checkout, replace));
     let fails = if lacks { head.is_ok() } else { base.is_err() };
     (fails || head.is_err()).then_some(fails)
 }
 
 /// Base's worker, and whether criterion is replaced: plain criterion is no worker. If a package has both criterion and infergate, its bench
 /// target itself says which it is.
-fn base(tree: &Tree, here: &Source, config: &Config) -> Result<(Program, bool)> {
+fn base(checkout: &Checkout, here: &Source, config: &Config) -> Result<(Program, bool)> {
     let wanted = &config.wanted();
     let (replace, takes_plain) = (here.needs_replacement(), here.workspace.takes(&config.bench, &is_plain));
     if takes_plain {
-        tree.take_lock_file(&here.workspace.lock_file())?;
+        checkout.take_lock_file(&here.workspace.lock_file())?;
     }
-    let built = tree.build(wanted, replace)?;
+    let built = checkout.build(wanted, replace)?;
     if replace || !takes_plain || is_worker(&built, config)? {
         return Ok((built, replace));
     }
-    Ok((tree.build(wanted, true)?, true))
+    Ok((checkout.build(wanted, true)?, true))
 }
 
 /// Head's worker. Where criterion is replaced it is built in a checkout, which is given, too.
 fn head(
     here: &Source,
     config: &Config,
-    trees: &Trees,
-    (base, replace): (&Tree, bool),
-) -> Result<(Program, Option<Rc<Tree>>)> {
+    checkouts: &Checkouts,
+    (base, replace): (&Checkout, bool),
+) -> Result<(Program, Option<Rc<Checkout>>)> {
     let wanted = &config.wanted();
     if !replace {
         base.give_packages(wanted, here);
@@ -131,12 +131,12 @@ fn head(
             return Ok((built, None));
         }
     }
-    let tree = trees.get(Slot::Head, wanted, || Tree::of_working_tree(wanted))?;
+    let checkout = checkouts.get(Slot::Head, wanted, || Checkout::of_working_tree(wanted))?;
     for lock_file in [here.workspace.lock_file(), base.workspace()?.lock_file()] {
-        tree.take_lock_file(&lock_file)?;
+        checkout.take_lock_file(&lock_file)?;
     }
-    base.give_packages(wanted, &tree.source(wanted)?);
-    Ok((tree.build(wanted, true)?, Some(tree)))
+    base.give_packages(wanted, &checkout.source(wanted)?);
+    Ok((checkout.build(wanted, true)?, Some(checkout)))
 }
 
 /// Whether a program answers as a worker.
@@ -160,30 +160,30 @@ fn ahead(revision: &str, commit: &str) -> Option<Note> {
 }
 
 /// The working tree, and a revision.
-fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Result<BuiltPair> {
+fn against(revision: &str, gate: &Gate, config: &Config, checkouts: &Checkouts) -> Result<BuiltPair> {
     let wanted = &config.wanted();
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
-    let (tree, with_heads_benches) = trees.base(revision, wanted)?;
-    let mut notes = Vec::from_iter(ahead(revision, &tree.commit));
+    let (checkout, with_heads_benches) = checkouts.base(revision, wanted)?;
+    let mut notes = Vec::from_iter(ahead(revision, &checkout.commit));
     if let Some(with_heads_benches) = with_heads_benches {
         output::line(&with_heads_benches);
         notes.push(Note::from(with_heads_benches));
     }
     let here = Source::here(wanted)?;
-    let left_behind = tree.settings_left_behind()?;
+    let left_behind = checkout.settings_left_behind()?;
     if left_behind == Some(true) && !here.needs_replacement() {
         // Head is built in place, with them.
         return Err(WorkerError::NotComparable(profiles::LEFT_BEHIND.to_owned()).into());
     }
     // Before any code of head runs, its build scripts among it.
-    let (base, replace) = base(&tree, &here, config)?;
+    let (base, replace) = base(&checkout, &here, config)?;
     // Where head's benches are plain criterion, a target named `memory` is one of them and has no memory phase.
     // Otherwise base's memory target is built even if head deleted its own, so that a pull request cannot escape the
     // count by deleting it.
-    let base_memory = if replace { None } else { tree.source(wanted)?.build_memory()? };
+    let base_memory = if replace { None } else { checkout.source(wanted)?.build_memory()? };
     let opened = std::iter::once(&base).chain(&base_memory).map(Program::open).collect::<Result<Vec<_>, _>>()?;
-    let (head, head_tree) = head(&here, config, trees, (&tree, replace))?;
-    let (base_memory, head_memory, head_source) = match &head_tree {
+    let (head, head_checkout) = head(&here, config, checkouts, (&checkout, replace))?;
+    let (base_memory, head_memory, head_source) = match &head_checkout {
         Some(head) => {
             let front = "both sides were built in checkouts in which infergate stands for criterion";
             notes.push(Note::from(front.to_owned()));
@@ -192,14 +192,14 @@ fn against(revision: &str, gate: &Gate, config: &Config, trees: &Trees) -> Resul
         None => (base_memory, memory::worker(config, &gate.workers, &head, config.measured.memory.runs)?, here),
     };
     opened.iter().try_for_each(WorkerFile::ensure_unchanged)?;
-    notes.extend(build_notes(&tree, &head_source, left_behind)?);
-    let sources = Sources { base: Some(tree.source(wanted)?), head: Some(head_source) };
-    let trees = std::iter::once(tree).chain(head_tree).collect();
-    Ok(BuiltPair { base, head, base_memory, head_memory, sources, notes, trees })
+    notes.extend(build_notes(&checkout, &head_source, left_behind)?);
+    let sources = Sources { base: Some(checkout.source(wanted)?), head: Some(head_source) };
+    let checkouts = std::iter::once(checkout).chain(head_checkout).collect();
+    Ok(BuiltPair { base, head, base_memory, head_memory, sources, notes, checkouts })
 }
 
 /// What differs in how both are built, where cargo does it: dependencies, profiles, settings.
-fn build_notes(base: &Tree, head: &Source, left_behind: Option<bool>) -> Result<Vec<Note>> {
+fn build_notes(base: &Checkout, head: &Source, left_behind: Option<bool>) -> Result<Vec<Note>> {
     let (was, is) = (base.workspace()?, &head.workspace);
     let found = [
         base.dependencies(&is.lock_file())?,
@@ -211,19 +211,19 @@ fn build_notes(base: &Tree, head: &Source, left_behind: Option<bool>) -> Result<
 
 /// A program of the working tree, and of a revision, which the user's own command makes.
 fn by_command(revision: &str, config: &Config, is_server: bool) -> Result<BuiltPair> {
-    let tree = Tree::checkout(revision, Slot::Base, &config.wanted())?;
+    let checkout = Checkout::of(revision, Slot::Base, &config.wanted())?;
     let program =
         |folder: &Path, side, built_from| launched_workers::program(config, is_server, folder, side, built_from);
-    let base = program(&tree.folder()?, "base", (Some(tree.commit.clone()), Some(false)))?;
+    let base = program(&checkout.folder()?, "base", (Some(checkout.commit.clone()), Some(false)))?;
     let opened = base.open()?;
     let here = current_folder()?;
     let head = program(&here, "head", checked_out(&here))?;
     opened.ensure_unchanged()?;
-    Ok(BuiltPair { trees: vec![Rc::new(tree)], ..BuiltPair::of(base, head) })
+    Ok(BuiltPair { checkouts: vec![Rc::new(checkout)], ..BuiltPair::of(base, head) })
 }
 
 /// HEAD twice: as it is, and on other dependencies or built by another toolchain.
-fn two_builds_of_head(flags: &Paired, config: &Config, trees: &Trees) -> Result<BuiltPair> {
+fn two_builds_of_head(flags: &Paired, config: &Config, checkouts: &Checkouts) -> Result<BuiltPair> {
     let wanted = &config.wanted();
     let swaps = flags.swap.iter().map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;
     let swapped = flags.swap.iter().map(|swap| format!("--swap {swap}"));
@@ -237,22 +237,22 @@ fn two_builds_of_head(flags: &Paired, config: &Config, trees: &Trees) -> Result<
     if let Some(name) = &flags.toolchain {
         toolchain::ensure_installed(name)?;
     }
-    let tree = trees.checkout("HEAD", Slot::Base, wanted)?;
-    let changed = trees.get(Slot::Swap, wanted, || {
-        let mut changed = Tree::checkout("HEAD", Slot::Swap, wanted)?;
+    let checkout = checkouts.of("HEAD", Slot::Base, wanted)?;
+    let changed = checkouts.get(Slot::Swap, wanted, || {
+        let mut changed = Checkout::of("HEAD", Slot::Swap, wanted)?;
         if !swaps.is_empty() {
             swap::apply(&swaps, &changed, false)?;
         }
         (changed.change, changed.toolchain) = (Some(change), flags.toolchain.clone());
         Ok(changed)
     })?;
-    let base = tree.build(wanted, false)?;
-    let (source, changed_source) = (tree.source(wanted)?, changed.source(wanted)?);
-    tree.give_packages(wanted, &changed_source);
+    let base = checkout.build(wanted, false)?;
+    let (source, changed_source) = (checkout.source(wanted)?, changed.source(wanted)?);
+    checkout.give_packages(wanted, &changed_source);
     let head = changed.build(wanted, false)?;
     let base_memory = source.build_memory()?;
     let head_memory = Follower::or_timed(changed_source.build_memory()?, &head, config.measured.memory.runs);
-    notes.extend(build_notes(&tree, &changed_source, tree.settings_left_behind()?)?);
+    notes.extend(build_notes(&checkout, &changed_source, checkout.settings_left_behind()?)?);
     let sources = Sources { base: Some(source), head: Some(changed_source) };
-    Ok(BuiltPair { base, head, base_memory, head_memory, sources, notes, trees: vec![tree, changed] })
+    Ok(BuiltPair { base, head, base_memory, head_memory, sources, notes, checkouts: vec![checkout, changed] })
 }

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
+use infergate_build::checkout::{Checkout, short};
 use infergate_build::git::git;
-use infergate_build::revision::{Tree, short};
 use infergate_build::swap::{self, Swap};
 
 use crate::config::Config;
@@ -47,13 +47,13 @@ pub fn versions(names: &[String], versions: &[String], commit: &str) -> Result<V
 }
 
 /// Turns a checkout to a point.
-pub fn stand(tree: &mut Tree, point: &Point, config: &Config) -> Result<()> {
-    if tree.commit != point.commit || !point.swaps.is_empty() {
-        tree.turn_to(&point.commit, &config.wanted())?;
+pub fn stand(checkout: &mut Checkout, point: &Point, config: &Config) -> Result<()> {
+    if checkout.commit != point.commit || !point.swaps.is_empty() {
+        checkout.turn_to(&point.commit, &config.wanted())?;
     }
     if !point.swaps.is_empty() {
-        tree.change = Some(point.name.clone());
-        swap::apply(&point.swaps, tree, true)?;
+        checkout.change = Some(point.name.clone());
+        swap::apply(&point.swaps, checkout, true)?;
     }
     Ok(())
 }

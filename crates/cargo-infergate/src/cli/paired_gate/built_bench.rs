@@ -16,10 +16,10 @@ use super::super::{allocated, bench_counters, explain, memory, output, progress,
 use super::request;
 use crate::config::{BenchTarget, Config, ServerConfig};
 use crate::paired::{PairedRequest, Program, UnderLoad, of_shard};
+use infergate_build::checkout::Checkout;
+use infergate_build::checkouts::Checkouts;
 use infergate_build::code::Changed;
-use infergate_build::revision::Tree;
 use infergate_build::sources::Sources;
-use infergate_build::trees::Trees;
 use infergate_core::case::{Case, Phase, choose_benches};
 use infergate_core::worker::{Client, Timeouts, WorkerError};
 use infergate_load::plan::shard::Shard;
@@ -41,7 +41,7 @@ pub struct BuiltBench {
     /// What building both sides took.
     builds_ns: u64,
     /// Held until all is measured.
-    _trees: Vec<Rc<Tree>>,
+    _checkouts: Vec<Rc<Checkout>>,
 }
 
 /// What is wrong with bench targets, in sentences.
@@ -98,18 +98,18 @@ impl Lost {
 pub fn of_benches(
     gate: &Gate,
     settings: &GateSettings,
-    (benches, trees): (&[BenchTarget], &Trees),
+    (benches, checkouts): (&[BenchTarget], &Checkouts),
     lost: &mut Lost,
 ) -> Result<Vec<BuiltBench>> {
     let mut built_benches = Vec::new();
     for (at, bench) in benches.iter().enumerate() {
         let config = Config { bench: bench.clone(), ..settings.config.clone() };
-        match BuiltBench::build(gate, &config, trees, settings) {
+        match BuiltBench::build(gate, &config, checkouts, settings) {
             Ok(built_bench) => built_benches.push(built_bench),
             Err(error) => {
                 let is_last = built_benches.is_empty() && at + 1 == benches.len();
                 let is_alone = is_last || progress::is_cancelled();
-                let in_base = if is_alone { None } else { sides::fails_in_base(gate, &config, trees) };
+                let in_base = if is_alone { None } else { sides::fails_in_base(gate, &config, checkouts) };
                 lost.add(bench, error, in_base, is_last)?;
             }
         }
@@ -237,16 +237,16 @@ impl BuiltBench {
     fn build(
         gate: &Gate,
         config: &Config,
-        trees: &Trees,
+        checkouts: &Checkouts,
         GateSettings { terms, notes: known, .. }: &GateSettings,
     ) -> Result<Self> {
         let begun = Instant::now();
-        let built = sides::build(gate, config, trees);
+        let built = sides::build(gate, config, checkouts);
         progress::ensure_not_cancelled()?;
         let built = built?;
         let code_difference = same_code::compare_code(&gate.paired, config, &built);
         let memory_runs = if code_difference.skip_leaks { 0 } else { config.measured.memory.runs };
-        let BuiltPair { base, head, base_memory, head_memory, sources, notes, trees } = built;
+        let BuiltPair { base, head, base_memory, head_memory, sources, notes, checkouts } = built;
         let follows = memory_runs > 0 && head_memory.as_ref().is_some_and(|head| !head.is_timed);
         let (flags, is_server) = (&gate.paired, gate.paired.is_of_servers());
         let ServerConfig { users, window_s, .. } = config.server;
@@ -273,7 +273,7 @@ impl BuiltBench {
             base_memory,
             head_memory,
             builds_ns: begun.elapsed().as_nanos() as u64,
-            _trees: trees,
+            _checkouts: checkouts,
         })
     }
 
@@ -287,7 +287,7 @@ impl BuiltBench {
         budget: Option<Duration>,
         explaining: Option<&Explaining>,
     ) -> Result<PairedReceipt> {
-        let Self { config, request, sources, changed, counting, memory_runs, builds_ns, _trees, .. } = self;
+        let Self { config, request, sources, changed, counting, memory_runs, builds_ns, _checkouts, .. } = self;
         let request = PairedRequest { budget, ..request };
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
         let kept = Kept::at(place);

@@ -58,7 +58,7 @@ impl Slot {
 }
 
 /// A checked-out revision. Others may use its folder when this is dropped.
-pub struct Tree {
+pub struct Checkout {
     /// Its files.
     pub files: PathBuf,
     /// What it builds. Checkouts of one commit can share it: to cargo, a package in another folder is another package.
@@ -84,16 +84,16 @@ pub struct Tree {
     _lock: File,
 }
 
-impl Tree {
+impl Checkout {
     /// Checks out `revision` with what its benches need besides; the working tree is not touched.
     ///
     /// # Errors
     /// Outside git, for an unknown revision, a submodule with changes, another gate that uses the same folder now, or
     /// what `[bench] carry` names and is not there.
-    pub fn checkout(revision: &str, slot: Slot, wanted: &Wanted) -> Result<Self> {
-        let tree = Self::bare(revision, slot, wanted)?;
-        tree.prepare_checkout(wanted)?;
-        Ok(tree)
+    pub fn of(revision: &str, slot: Slot, wanted: &Wanted) -> Result<Self> {
+        let checkout = Self::bare(revision, slot, wanted)?;
+        checkout.prepare(wanted)?;
+        Ok(checkout)
     }
 
     fn bare(revision: &str, slot: Slot, wanted: &Wanted) -> Result<Self> {
@@ -118,7 +118,7 @@ impl Tree {
             cargo_settings::ensure_own(place, &repository)?;
         }
         let lock = checkout_folder::lock(&folder)?;
-        let tree = Self {
+        let checkout = Self {
             files: folder.join("tree"),
             target: folder.join("target"),
             prefix,
@@ -132,20 +132,20 @@ impl Tree {
             is_replaced: Cell::new(false),
             _lock: lock,
         };
-        tree.go_to(&tree.commit)?;
-        Ok(tree)
+        checkout.go_to(&checkout.commit)?;
+        Ok(checkout)
     }
 
     /// Checks out HEAD with all that is not committed, ignored files aside.
     ///
     /// # Errors
-    /// As [`checkout`](Self::checkout); a file that cannot be copied.
+    /// As [`of`](Self::of); a file that cannot be copied.
     pub fn of_working_tree(wanted: &Wanted) -> Result<Self> {
-        let mut tree = Self::bare("HEAD", Slot::Head, wanted)?;
-        tree.dirty = working_tree::lay(&tree.repository, &tree.files)?;
-        tree.change = tree.dirty.then(|| "what is not committed".into());
-        tree.prepare_checkout(wanted)?;
-        Ok(tree)
+        let mut checkout = Self::bare("HEAD", Slot::Head, wanted)?;
+        checkout.dirty = working_tree::lay(&checkout.repository, &checkout.files)?;
+        checkout.change = checkout.dirty.then(|| "what is not committed".into());
+        checkout.prepare(wanted)?;
+        Ok(checkout)
     }
 
     /// The packages around the current folder as it is in this checkout.
@@ -181,11 +181,11 @@ impl Tree {
         commit.clone_into(&mut self.revision);
         (self.workspace, self.is_replaced) = Default::default();
         self.go_to(commit)?;
-        self.prepare_checkout(wanted)
+        self.prepare(wanted)
     }
 
     /// Lays into this checkout what lies outside it and what `[bench]` carries.
-    fn prepare_checkout(&self, wanted: &Wanted) -> Result<()> {
+    fn prepare(&self, wanted: &Wanted) -> Result<()> {
         outside_paths::keep(&self.files, &self.repository)?;
         if wanted.bench.carry.is_empty() {
             return Ok(());

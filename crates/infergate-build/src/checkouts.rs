@@ -1,4 +1,4 @@
-//! The checkouts of one gate, and the folders that they are kept in.
+//! The checkouts of one gate, which its bench targets share.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -7,24 +7,24 @@ use std::rc::Rc;
 
 use anyhow::{Result, bail};
 
-use super::revision::{Slot, Tree};
+use super::checkout::{Checkout, Slot};
 use super::workspace::Workspace;
 use super::{bench_choice, harness};
 use crate::bench_target::Wanted;
 use infergate_core::worker::WorkerError;
 
-/// The checkouts of one gate. Each is made once for all its bench targets: who edits meanwhile changes none of them.
+/// Each is made once, by its slot: who edits meanwhile changes none of them.
 #[derive(Default)]
-pub struct Trees {
-    made: RefCell<BTreeMap<String, Rc<Tree>>>,
+pub struct Checkouts {
+    made: RefCell<BTreeMap<String, Rc<Checkout>>>,
 }
 
-impl Trees {
+impl Checkouts {
     /// The one of a slot, by `make` where it is not there yet.
     ///
     /// # Errors
     /// Those of `make`.
-    pub fn get(&self, slot: Slot, wanted: &Wanted, make: impl FnOnce() -> Result<Tree>) -> Result<Rc<Tree>> {
+    pub fn get(&self, slot: Slot, wanted: &Wanted, make: impl FnOnce() -> Result<Checkout>) -> Result<Rc<Checkout>> {
         let name = slot.name(wanted);
         if let Some(made) = self.made.borrow().get(&name) {
             return Ok(made.clone());
@@ -34,21 +34,21 @@ impl Trees {
         Ok(made)
     }
 
-    /// [`Tree::checkout`] of a slot.
+    /// [`Checkout::of`] of a slot.
     ///
     /// # Errors
     /// As there.
-    pub fn checkout(&self, revision: &str, slot: Slot, wanted: &Wanted) -> Result<Rc<Tree>> {
-        self.get(slot, wanted, || Tree::checkout(revision, slot, wanted))
+    pub fn of(&self, revision: &str, slot: Slot, wanted: &Wanted) -> Result<Rc<Checkout>> {
+        self.get(slot, wanted, || Checkout::of(revision, slot, wanted))
     }
 
     /// Checks out base. If it has no such bench target, those of the working tree's package are laid over a checkout of its own, and a
     /// sentence for the verdict says so.
     ///
     /// # Errors
-    /// As [`Tree::checkout`] and [`harness::lay`]; [`NotComparable`](WorkerError::NotComparable) if the working tree has none either.
-    pub fn base(&self, revision: &str, wanted: &Wanted) -> Result<(Rc<Tree>, Option<String>)> {
-        let base = self.checkout(revision, Slot::Base, wanted)?;
+    /// As [`Checkout::of`] and [`harness::lay`]; [`NotComparable`](WorkerError::NotComparable) if the working tree has none either.
+    pub fn base(&self, revision: &str, wanted: &Wanted) -> Result<(Rc<Checkout>, Option<String>)> {
+        let base = self.of(revision, Slot::Base, wanted)?;
         if !base.workspace()?.with_bench(&wanted.bench).is_empty() {
             return Ok((base, None));
         }
@@ -58,15 +58,15 @@ impl Trees {
             let text = format!("neither base nor head has the bench target '{}'; {remedy}", wanted.bench.target);
             bail!(WorkerError::NotComparable(text));
         };
-        let tree = self.get(Slot::WithHeadsBenches, wanted, || {
-            let mut tree = Tree::checkout(revision, Slot::WithHeadsBenches, wanted)?;
-            tree.target.clone_from(&base.target);
-            tree.take_lock_file(&head.lock_file())?;
-            harness::lay(own, &head, &tree)?;
-            tree.workspace.take();
-            Ok(tree)
+        let checkout = self.get(Slot::WithHeadsBenches, wanted, || {
+            let mut checkout = Checkout::of(revision, Slot::WithHeadsBenches, wanted)?;
+            checkout.target.clone_from(&base.target);
+            checkout.take_lock_file(&head.lock_file())?;
+            harness::lay(own, &head, &checkout)?;
+            checkout.workspace.take();
+            Ok(checkout)
         })?;
         let name = &wanted.bench.target;
-        Ok((tree, Some(format!("base has no bench target '{name}': head's benches were laid over it"))))
+        Ok((checkout, Some(format!("base has no bench target '{name}': head's benches were laid over it"))))
     }
 }
