@@ -22,8 +22,8 @@ mod windows;
 use std::panic::resume_unwind;
 use std::thread;
 
-use infergate_build::pages::StartFiles;
 use infergate_build::progress;
+use infergate_build::start_files::StartFiles;
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::{Clock as _, MonotonicClock};
 use infergate_core::process::{RANDOM_SEED, stack};

@@ -17,8 +17,8 @@ use super::git::{commit_of, dirty_submodule, git};
 use super::manifest::MAX_FILE_BYTES;
 use super::workspace::Workspace;
 use super::{
-    built_packages, cargo_settings, carried, checkout_folder, criterion_front, lock_file, output, outside_paths,
-    profiles, submodules, working_tree,
+    built_packages, cargo_settings, carried, checkout_folder, lock_file, output, outside_paths, profiles, replacement,
+    submodules, working_tree,
 };
 use infergate_core::receipt::file_word;
 use infergate_core::sha256;
@@ -219,11 +219,11 @@ impl Checkout {
     /// criterion is replaced.
     ///
     /// # Errors
-    /// As [`Source::build`] and [`criterion_front::put`].
+    /// As [`Source::build`] and [`replacement::put`].
     pub fn build(&self, wanted: &Wanted, replace: bool) -> Result<Program> {
         let source = self.source(wanted)?;
         if (replace || source.needs_replacement()) && !self.is_replaced.get() {
-            criterion_front::put(&self.files, &source.folder, &source.workspace)?;
+            replacement::put(&self.files, &source.folder, &source.workspace)?;
             self.is_replaced.set(true);
         }
         let built = source.build()?;

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 
 use super::checkout::{Checkout, Slot};
 use super::workspace::Workspace;
-use super::{bench_choice, harness};
+use super::{bench_choice, heads_benches};
 use crate::bench_target::Wanted;
 use infergate_core::worker::WorkerError;
 
@@ -46,7 +46,7 @@ impl Checkouts {
     /// sentence for the verdict says so.
     ///
     /// # Errors
-    /// As [`Checkout::of`] and [`harness::lay`]; [`NotComparable`](WorkerError::NotComparable) if the working tree has none either.
+    /// As [`Checkout::of`] and [`heads_benches::lay`]; [`NotComparable`](WorkerError::NotComparable) if the working tree has none either.
     pub fn base(&self, revision: &str, wanted: &Wanted) -> Result<(Rc<Checkout>, Option<String>)> {
         let base = self.of(revision, Slot::Base, wanted)?;
         if !base.workspace()?.with_bench(&wanted.bench).is_empty() {
@@ -62,7 +62,7 @@ impl Checkouts {
             let mut checkout = Checkout::of(revision, Slot::WithHeadsBenches, wanted)?;
             checkout.target.clone_from(&base.target);
             checkout.take_lock_file(&head.lock_file())?;
-            harness::lay(own, &head, &checkout)?;
+            heads_benches::lay(own, &head, &checkout)?;
             checkout.workspace.take();
             Ok(checkout)
         })?;

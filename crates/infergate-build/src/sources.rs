@@ -7,9 +7,9 @@ use anyhow::{Context, Result, anyhow};
 
 use super::alike::{self, PLACEMENTS, both};
 use super::bench_target::Source;
-use super::pages::StartFiles;
 use super::relink::Linker;
-use super::{criterion_front, progress};
+use super::start_files::StartFiles;
+use super::{progress, replacement};
 use crate::code::{self, Comparison};
 use infergate_core::printable::printable_within;
 use infergate_core::sha256;
@@ -24,7 +24,7 @@ impl Source {
     /// # Errors
     /// If criterion is not replaced, or it does not build so; when cargo does not start, or the user ends it.
     pub fn counting(&self, timed: &Program) -> Result<Program> {
-        let feature = criterion_front::counting_feature(&self.bench, &self.folder)?;
+        let feature = replacement::counting_feature(&self.bench, &self.folder)?;
         let mut counting = self.clone();
         counting.bench.features.push(feature.context("only benches on infergate-criterion are")?);
         let built = counting.rebuild(&[])?.map_err(|why| {
