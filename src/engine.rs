@@ -74,8 +74,8 @@
 //! assert_eq!(engine.next().expect("goes on"), 43);
 //! ```
 
-pub mod contract;
-pub mod factory;
+mod contract;
+mod factory;
 pub mod fake;
 pub mod scheduler;
 

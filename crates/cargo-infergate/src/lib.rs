@@ -5,9 +5,9 @@
 #![allow(missing_docs)]
 
 pub mod cli;
-pub mod command_worker;
+mod command_worker;
 pub mod config;
-pub mod coverage;
+mod coverage;
 pub mod machine;
 pub mod paired;
 pub mod server;

@@ -219,7 +219,7 @@ impl Checkout {
     /// criterion is replaced.
     ///
     /// # Errors
-    /// As [`Source::build`] and [`replacement::put`].
+    /// As [`Source::build`]; a manifest that cannot be edited; what cargo cannot resolve.
     pub fn build(&self, wanted: &Wanted, replace: bool) -> Result<Program> {
         let source = self.source(wanted)?;
         if (replace || source.needs_replacement()) && !self.is_replaced.get() {

@@ -46,7 +46,7 @@ impl Checkouts {
     /// sentence for the verdict says so.
     ///
     /// # Errors
-    /// As [`Checkout::of`] and [`heads_benches::lay`]; [`NotComparable`](WorkerError::NotComparable) if the working tree has none either.
+    /// As [`Checkout::of`]; [`NotComparable`](WorkerError::NotComparable) if the working tree has none either, or its own do not fit base.
     pub fn base(&self, revision: &str, wanted: &Wanted) -> Result<(Rc<Checkout>, Option<String>)> {
         let base = self.of(revision, Slot::Base, wanted)?;
         if !base.workspace()?.with_bench(&wanted.bench).is_empty() {

@@ -3,9 +3,9 @@
 //! It compares what each linker was given. What cannot be read counts as changed, because a regression in code that is called the same would
 //! pass. Only the line of a panic may differ, where the source's line did not change.
 
-pub mod changed;
+mod changed;
 mod moved_lines;
-pub mod names;
+mod names;
 pub mod sides;
 pub mod units;
 

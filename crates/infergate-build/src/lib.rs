@@ -4,35 +4,35 @@
 // Only the command links it.
 #![allow(missing_docs)]
 
-pub mod alike;
+mod alike;
 pub mod bench_choice;
 pub mod bench_target;
 pub mod build_command;
-pub mod built_packages;
-pub mod cargo_settings;
-pub mod carried;
+mod built_packages;
+mod cargo_settings;
+mod carried;
 pub mod checkout;
-pub mod checkout_folder;
+mod checkout_folder;
 pub mod checkouts;
 pub mod code;
 pub mod edited;
 pub mod git;
-pub mod heads_benches;
+mod heads_benches;
 pub mod lock_file;
-pub mod manifest;
+mod manifest;
 pub mod origin;
 pub mod output;
-pub mod outside_paths;
+mod outside_paths;
 pub mod profiles;
 pub mod progress;
 pub mod relink;
-pub mod replacement;
+mod replacement;
 pub mod run_captured;
 pub mod sources;
 pub mod start_files;
-pub mod submodules;
+mod submodules;
 pub mod swap;
 pub mod toolchain;
 pub mod watcher;
-pub mod working_tree;
+mod working_tree;
 pub mod workspace;

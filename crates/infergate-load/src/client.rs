@@ -8,7 +8,7 @@ pub mod connection;
 pub mod cpu;
 pub mod dial;
 pub mod endpoint;
-pub mod kernel_time;
+mod kernel_time;
 pub mod runner;
 pub mod script_server;
 pub mod stamped;
