@@ -41,7 +41,7 @@ use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser
 
 use crate::config::one_line;
 use crate::machine::probes;
-use infergate_build::{bench_choice, bench_target, git, output, progress, swap, toolchain, watcher};
+use infergate_build::{output, watcher};
 use infergate_load::client::script_server::{self, Script};
 use infergate_receipts::Outcome;
 

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
+use infergate_build::{output, progress};
 use infergate_core::case::{Case, Phase};
 use infergate_core::printable::first_of;
 use infergate_core::progress::Progress;
 use infergate_core::worker::Timeouts;
 
 use super::memory::ensure_same_output;
-use super::{output, progress};
 use crate::paired::{PairedRequest, Program};
 use infergate_build::sources::Sources;
 use infergate_receipts::{CountedCase, Counter, Note, PairedCase, PairedReceipt, Side, Unit, clause};

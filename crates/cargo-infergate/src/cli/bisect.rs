@@ -13,12 +13,13 @@ use clap::{Arg, ArgAction, Args};
 use super::explain::{self, Explaining};
 use super::flags::{self, Keys, TakesKeys};
 use super::machine_lock::{self, Wait};
-use super::{output, outputs, paired_gate, preflight, progress, same_code};
+use super::{outputs, paired_gate, preflight, same_code};
 use crate::config::{self, Config};
 use crate::paired::{PairedRequest, Program};
 use infergate_build::checkout::{Checkout, Slot};
 use infergate_build::edited::Edited;
 use infergate_build::sources::Sources;
+use infergate_build::{output, progress};
 use infergate_core::worker::WorkerError;
 use infergate_judge::paired::{Policy, decide};
 use infergate_receipts::{

@@ -10,9 +10,10 @@ use serde::Serialize;
 
 use super::flags::{self, Keys, TakesKeys, Workers};
 use super::machine_lock::{self, Wait};
-use super::{bench, load_gate, output, outputs, preflight};
+use super::{bench, load_gate, outputs, preflight};
 use crate::config::Config;
 use crate::machine;
+use infergate_build::output;
 use infergate_judge::Policy;
 use infergate_receipts::{Baseline, Format, LoadBaseline, LoadReceipt, Receipt, Verdict, ensure_writable, read};
 use infergate_report::blessing;

@@ -8,13 +8,14 @@ use clap::{Arg, Args, ValueHint};
 
 use super::flags::{self, Keys, TakesKeys};
 use super::machine_lock::{self, Wait};
-use super::{output, outputs, paired_gate, preflight, progress};
+use super::{outputs, paired_gate, preflight};
 use crate::config::Config;
 use crate::machine;
 use crate::paired::{Alike, PairedRequest, PairedRun, Program};
 use infergate_build::bench_target::Source;
 use infergate_build::checkouts::Checkouts;
 use infergate_build::sources::{self, Sources};
+use infergate_build::{output, progress};
 use infergate_core::case::Case;
 use infergate_core::progress::Progress;
 use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;

@@ -6,8 +6,9 @@ use anyhow::Result;
 use clap::{Arg, Args};
 
 use super::flags::{self, Keys, TakesKeys};
-use super::{load_gate, output, pages};
+use super::{load_gate, pages};
 use crate::config::JudgingKeys;
+use infergate_build::output;
 use infergate_judge::compare;
 use infergate_receipts::{ReceiptOrBaseline, read_receipt_or_baseline};
 use infergate_report::inputs::Inputs;

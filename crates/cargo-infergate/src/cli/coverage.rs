@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
 
-use super::progress;
 use super::same_code::shown_names;
 use crate::coverage::watch;
 use crate::paired::PairedRequest;
 use infergate_build::code::{Changed, ChangedFunction};
+use infergate_build::progress;
 use infergate_core::case::Case;
 use infergate_receipts::{CodeRuns, PairedCase, clause};
 

@@ -8,12 +8,11 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-use super::{output, progress};
 use infergate_build::git::git;
 use infergate_build::origin::{origin, own_source};
 use infergate_build::run_captured::{self, Shown};
 use infergate_build::watcher::remove_own_variables;
-use infergate_build::{checkout, lock_file};
+use infergate_build::{checkout, lock_file, output, progress};
 use infergate_core::process::this_program;
 use infergate_receipts::{Outcome, Verdict, read, write_text};
 use infergate_report::model::{Cell, Rows, Tone};

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use super::{output, outputs};
+use super::outputs;
 use crate::machine::{self, doctor};
+use infergate_build::output;
 use infergate_receipts::{CHECKUP_SCHEMA, Checkup};
 use infergate_report::checkup;
 

@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use infergate_build::{output, progress};
 use infergate_core::case::{Case, choose_benches};
 use infergate_core::printable::printable;
 use infergate_core::progress::Progress;
 
-use super::{output, progress};
 use crate::paired::PairedRequest;
 use crate::why::names::last_part;
 use crate::why::{self, Difference, Sides};

@@ -3,8 +3,9 @@
 use anyhow::{Result, ensure};
 
 use super::gate_options::Gate;
-use super::{bench, flags, load_gate, output, outputs, pages, paired_gate, preflight};
+use super::{bench, flags, load_gate, outputs, pages, paired_gate, preflight};
 use crate::config::Config;
+use infergate_build::output;
 use infergate_receipts::{Baseline, PAIRED_SCHEMA, Receipt, read, schema_of};
 use infergate_report::inputs::Inputs;
 use infergate_report::{terminal, words};

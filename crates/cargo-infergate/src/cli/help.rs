@@ -2,8 +2,8 @@
 
 use clap::Command;
 
-use super::output;
 use crate::config::with_value_name;
+use infergate_build::output;
 
 /// What a command's exit code means.
 pub const EXIT_CODES: &str = "Exit codes:\n  \

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
-use super::{flags, output};
+use super::flags;
 use crate::config::{current_folder, one_of};
 use ci::CiFile;
 use infergate_build::git::git;
 use infergate_build::origin::{Origin, origin};
+use infergate_build::output;
 use infergate_core::text_file::read_text;
 use infergate_receipts::{ensure_writable, shell, write_text};
 use infergate_report::model::Tone;

@@ -12,13 +12,14 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
+use infergate_build::{output, progress};
 use infergate_core::load::{Arrivals, Stop};
 use infergate_core::process::this_program;
 use infergate_core::progress::Progress;
 
 use super::load_gate::usual_baseline;
 use super::outputs::{Kept, code_of};
-use super::{machine_lock, output, outputs, pages, progress};
+use super::{machine_lock, outputs, pages};
 use crate::machine::{self, probes};
 use infergate_judge::load::judge_with;
 use infergate_load::client::audit::audit;

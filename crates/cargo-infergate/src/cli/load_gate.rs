@@ -5,8 +5,9 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 
 use super::flags::Keys;
-use super::{flags, output, pages};
+use super::{flags, pages};
 use crate::config::Config;
+use infergate_build::output;
 use infergate_judge::load::{compare as compare_runs, judge};
 use infergate_receipts::{LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, LoadReceipt, Verdict, read, schema_of};
 use infergate_report::inputs::Inputs;

@@ -6,8 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
-
-use super::{output, progress};
+use infergate_build::{output, progress};
 
 /// Names another place, for the gate's own tests alone.
 const OTHER_PLACE: &str = "INFERGATE_LOCK";

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Arg, Args};
+use infergate_build::{bench_target, output, progress};
 use infergate_core::case::{Case, Phase};
 use infergate_core::memory::{self, MemoryRequest};
 use infergate_core::worker::{Timeouts, WorkerError};
@@ -14,7 +15,7 @@ use self::looks::{Seen, look_again};
 use super::flags::{self, Keys, TakesKeys, Workers};
 use super::machine_lock::{self, Wait};
 use super::outputs::Kept;
-use super::{bench_target, output, outputs, pages, preflight, progress};
+use super::{outputs, pages, preflight};
 use crate::config::{self, Config};
 use crate::paired::Program;
 use infergate_judge::memory::judge;

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{ArgMatches, Command, ValueHint};
 use serde::Serialize;
 
-use super::output;
+use infergate_build::output;
 use infergate_receipts::{Outcome, ensure_writable, to_json, write_json};
 
 /// Refuses a file to write (`--out`, `--json`) that another flag names too, or cannot be written, and removes what an earlier run left

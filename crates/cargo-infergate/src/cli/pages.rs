@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 
-use super::{output, outputs};
+use super::outputs;
+use infergate_build::output;
 use infergate_receipts::write_text;
 use infergate_report::export::{EXPORTERS, Exporter, File, chosen};
 use infergate_report::inputs::{Inputs, Links};

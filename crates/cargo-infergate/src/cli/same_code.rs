@@ -5,13 +5,13 @@ mod other_inputs;
 use std::path::Path;
 
 use super::gate_options::Paired;
-use super::output;
 use super::sides::BuiltPair;
 use crate::config::Config;
 use crate::paired::Program;
 use crate::why::names::last_part;
 use infergate_build::code::{Changed, ChangedFunction, Comparison};
 use infergate_build::edited::Edited;
+use infergate_build::output;
 use infergate_build::sources::Sources;
 use infergate_core::printable::printable_within;
 use infergate_receipts::{CodeRecord, Note};

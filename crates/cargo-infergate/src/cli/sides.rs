@@ -9,16 +9,16 @@ use anyhow::{Context, Result, ensure};
 
 use super::gate_options::{Gate, Paired};
 use super::memory::Follower;
-use super::{launched_workers, memory, output, progress, swap, toolchain};
+use super::{launched_workers, memory};
 use crate::config::{Config, current_folder};
 use crate::paired::Program;
 use infergate_build::bench_target::Source;
 use infergate_build::checkout::{Checkout, Slot};
 use infergate_build::checkouts::Checkouts;
 use infergate_build::git::{checked_out, git};
-use infergate_build::profiles;
 use infergate_build::sources::Sources;
 use infergate_build::workspace::is_plain;
+use infergate_build::{output, profiles, progress, swap, toolchain};
 use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 use infergate_receipts::Note;
 

@@ -3,10 +3,11 @@
 use std::env;
 
 use anyhow::{Context as _, Result, ensure};
+use infergate_build::{bench_target, progress};
 use infergate_core::engine::LoadRequest;
 
 use super::flags::{self, Load};
-use crate::cli::{bench_target, preflight, progress};
+use crate::cli::preflight;
 use crate::paired::Program;
 use infergate_load::api::body::RequestTemplate;
 use infergate_load::client::Client;

@@ -6,11 +6,12 @@ use std::time::Instant;
 use anyhow::Result;
 
 use super::super::outputs::Kept;
-use super::super::{coverage, flags, output, preflight, progress};
+use super::super::{coverage, flags, preflight};
 use crate::config::Config;
 use crate::paired::{PairedRequest, PairedRun};
 use infergate_build::code::Changed;
 use infergate_build::sources::{self, Sources};
+use infergate_build::{output, progress};
 use infergate_core::progress::Progress;
 use infergate_judge::paired::{QUICK_BLOCKS, block_noise, of_another_setup, open, own_errors};
 use infergate_receipts::{Calibration, Note, PairedReceipt, Took, read};
