@@ -11,6 +11,7 @@ mod coverage;
 mod demo;
 mod doctor;
 mod explain;
+mod files;
 mod flags;
 mod gate;
 mod gate_options;

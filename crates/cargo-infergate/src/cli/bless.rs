@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::flags::{self, Keys, TakesKeys, Workers};
 use super::machine_lock::{self, Wait};
-use super::{bench, load_gate, outputs, preflight};
+use super::{bench, files, load_gate, outputs, preflight};
 use crate::config::Config;
 use crate::machine;
 use infergate_build::output;
@@ -146,7 +146,7 @@ fn add<R: Blessable>(options: &Bless, config: &Config, mut receipts: Vec<R>) -> 
         let path = config.baselines.join(receipt.file_name());
         let is_first = !refreshed.contains_key(&path);
         let before = match refreshed.remove(&path) {
-            None if flags::is_there(&path) => Some(read(&path)?),
+            None if files::is_there(&path) => Some(read(&path)?),
             before => before,
         };
         let after = receipt.added_to(before.clone(), options.step && is_first);

@@ -1,17 +1,14 @@
 //! Flags of the keys of infergate.toml, and flags that several commands have.
 
 use std::any::TypeId;
-use std::fs;
-use std::io::ErrorKind;
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 use crate::config::{self, BENCH_TARGET, Config, KEYS, Layer, current_folder, flag_of};
-use infergate_receipts::{Format, read};
 
 /// A command that takes some of the keys as flags.
 pub trait TakesKeys {
@@ -132,30 +129,4 @@ pub fn is_text(key: &str) -> bool {
         let value = arg.get_value_parser().type_id();
         value == TypeId::of::<String>() || value == TypeId::of::<PathBuf>()
     })
-}
-
-/// Refuses a `.json` file straight in `folder` that holds something else.
-pub fn check_documents<T: Format>(folder: &Path) -> Result<()> {
-    let is_json = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "json");
-    entries(folder)?.iter().filter(is_json).try_for_each(|path| read::<T>(path).map(drop))
-}
-
-/// Everything straight in `folder`, sorted; nothing where there is no such folder.
-///
-/// # Errors
-/// A folder that is there and cannot be read: what is in it would be passed over in silence.
-pub fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    let paths = match fs::read_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect()),
-    };
-    let mut paths: Vec<PathBuf> = paths.with_context(|| format!("{}: cannot be read", folder.display()))?;
-    paths.sort();
-    Ok(paths)
-}
-
-/// Whether anything stands at `path`, be it no file, a link to nowhere, or one that cannot be read: reading it says so.
-pub fn is_there(path: &Path) -> bool {
-    let missing = |error: std::io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
-    !path.symlink_metadata().is_err_and(missing)
 }

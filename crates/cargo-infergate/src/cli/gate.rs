@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 
 use super::gate_options::Gate;
-use super::{bench, flags, load_gate, outputs, pages, paired_gate, preflight};
+use super::{bench, files, load_gate, outputs, pages, paired_gate, preflight};
 use crate::config::Config;
 use infergate_build::output;
 use infergate_receipts::{Baseline, PAIRED_SCHEMA, Receipt, read, schema_of};
@@ -64,8 +64,8 @@ pub fn run(options: &Gate) -> Result<i32> {
 fn find_baselines(config: &Config, receipt: &Receipt) -> Result<Vec<Baseline>> {
     let own = config.baselines.join(Baseline::file_name(receipt));
     let name = own.file_name().unwrap_or_default();
-    let of_classes = flags::entries(&config.baselines)?.into_iter().map(|class| class.join(name));
-    of_classes.filter(|path| flags::is_there(path)).map(|path| read::<Baseline>(&path)).collect()
+    let of_classes = files::entries(&config.baselines)?.into_iter().map(|class| class.join(name));
+    of_classes.filter(|path| files::is_there(path)).map(|path| read::<Baseline>(&path)).collect()
 }
 
 /// That of this machine class; else the newest of any other, against which outputs and counters still count.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
-use super::flags;
+use super::files;
 use crate::config::{current_folder, one_of};
 use ci::CiFile;
 use infergate_build::git::git;
@@ -107,14 +107,14 @@ struct File {
 impl File {
     /// One that is made where it is missing.
     fn whole(path: &'static str, place: PathBuf, text: String) -> Self {
-        let added = if flags::is_there(&place) { String::new() } else { text.clone() };
+        let added = if files::is_there(&place) { String::new() } else { text.clone() };
         Self { path, place, added, text }
     }
 }
 
 /// What a file holds; `None` where it is missing.
 fn read(path: &Path) -> Result<Option<String>> {
-    flags::is_there(path).then(|| read_text(path, MAX_FILE_BYTES)).transpose()
+    files::is_there(path).then(|| read_text(path, MAX_FILE_BYTES)).transpose()
 }
 
 struct Plan {
@@ -127,7 +127,7 @@ impl Plan {
     fn text(&self, dry_run: bool) -> String {
         let mut text = String::new();
         for file in &self.files {
-            let what = match (flags::is_there(&file.place), file.added.is_empty()) {
+            let what = match (files::is_there(&file.place), file.added.is_empty()) {
                 (false, _) => "new",
                 (true, false) => "lines added",
                 (true, true) => "as it is",
@@ -236,7 +236,7 @@ fn add_ci(wanted: &[CiFile], root: &Path, (below, branch): (&str, &str), plan: &
             let job = text.split_once("\njobs:\n").map_or(&*text, |(_, jobs)| jobs);
             plan.notes.push(format!("{path} does not gate {below}; add this job to it, by a name of its own:\n{job}"));
         }
-        if !is_foreign || flags::is_there(&place) {
+        if !is_foreign || files::is_there(&place) {
             plan.files.push(File::whole(path, place, text));
         }
     }

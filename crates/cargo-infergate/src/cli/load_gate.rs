@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 
 use super::flags::Keys;
-use super::{flags, pages};
+use super::{files, pages};
 use crate::config::Config;
 use infergate_build::output;
 use infergate_judge::load::{compare as compare_runs, judge};
@@ -45,7 +45,7 @@ fn conclude(receipt: LoadReceipt, verdict: Verdict, json: Option<&Path>, folder:
 /// The baseline at the usual place, where there is one.
 pub fn usual_baseline(config: &Config, receipt: &LoadReceipt) -> Result<Option<LoadBaseline>> {
     let path = config.baselines.join(LoadBaseline::file_name(receipt));
-    flags::is_there(&path).then(|| read(&path)).transpose()
+    files::is_there(&path).then(|| read(&path)).transpose()
 }
 
 /// Targets name cases. Those of `infergate.toml` are a suite's.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use super::super::outputs::Kept;
-use super::super::{coverage, flags, preflight};
+use super::super::{coverage, files, preflight};
 use crate::config::Config;
 use crate::paired::{PairedRequest, PairedRun};
 use infergate_build::code::Changed;
@@ -94,5 +94,5 @@ pub fn measure(
 /// This machine class's calibration of this model, of whatever threads, where there is one. One that cannot be read is an error, not a silence.
 pub fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<Calibration>> {
     let path = preflight::calibration_file(config, &receipt.machine.class, &receipt.head.engine);
-    flags::is_there(&path).then(|| read(&path)).transpose()
+    files::is_there(&path).then(|| read(&path)).transpose()
 }

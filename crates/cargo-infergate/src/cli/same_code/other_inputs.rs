@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::cli::flags::entries;
+use crate::cli::files::entries;
 use crate::paired::Program;
 use infergate_build::code::{loads_same_bytes, read};
 use infergate_build::git::git;
