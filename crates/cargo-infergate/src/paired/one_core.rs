@@ -27,7 +27,7 @@ impl Spent {
     }
 }
 
-pub use system::Shared;
+pub use system::OneCore;
 
 #[cfg(target_os = "linux")]
 mod system {
@@ -44,14 +44,14 @@ mod system {
 
     /// While this lives, the first threads of both processes stay on one core, and so do all of this process, which hands them their turns:
     /// what wakes up beside them slows them, too.
-    pub struct Shared {
+    pub struct OneCore {
         threads: Vec<u32>,
         all: CpuSet,
     }
 
-    impl Shared {
+    impl OneCore {
         /// On the core whose turn it is in block `nth`, of those that this thread may use. Where a process chose cores itself, all keep theirs.
-        pub fn core(processes: [u32; 2], nth: usize) -> Option<Self> {
+        pub fn take(processes: [u32; 2], nth: usize) -> Option<Self> {
             let all = sched_getaffinity(Pid::from_raw(0)).ok()?;
             let cores: Vec<usize> = (0..CpuSet::count()).filter(|core| all.is_set(*core) == Ok(true)).collect();
             let chose_none = |thread: &u32| sched_getaffinity(id(*thread)) == Ok(all);
@@ -78,7 +78,7 @@ mod system {
         }
     }
 
-    impl Drop for Shared {
+    impl Drop for OneCore {
         fn drop(&mut self) {
             self.stay_on(&self.all);
         }
@@ -96,10 +96,10 @@ mod system {
         None
     }
 
-    pub struct Shared;
+    pub struct OneCore;
 
-    impl Shared {
-        pub fn core(_processes: [u32; 2], _nth: usize) -> Option<Self> {
+    impl OneCore {
+        pub fn take(_processes: [u32; 2], _nth: usize) -> Option<Self> {
             None
         }
     }
@@ -112,7 +112,7 @@ mod tests {
     use nix::sched::{CpuSet, sched_getaffinity};
     use nix::unistd::Pid;
 
-    use super::{LEAST_NS, Shared, Spent};
+    use super::{LEAST_NS, OneCore, Spent};
 
     /// One thread that computes until it is dropped.
     struct Busy(Child);
@@ -171,7 +171,7 @@ mod tests {
         };
         let all = cores(&one);
         for block in 0..2 * all.len() {
-            let shared = Shared::core([one.0.id(), other.0.id()], block);
+            let shared = OneCore::take([one.0.id(), other.0.id()], block);
             let expected = if all.len() > 1 { vec![all[block % all.len()]] } else { all.clone() };
             assert_eq!([cores(&one), cores(&other)], [expected.clone(), expected]);
             drop(shared);

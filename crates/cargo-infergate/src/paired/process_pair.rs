@@ -1,6 +1,6 @@
 //! Two processes in turn.
 
-use super::one_core::Shared;
+use super::one_core::OneCore;
 use infergate_core::case::{Case, Phase};
 use infergate_core::worker::{Capability, Client, PreparedReply, Sampling, WorkerError};
 use infergate_receipts::{BlockCase, PairedCase, ProcessSamples, Side};
@@ -48,7 +48,7 @@ impl ProcessPair {
 
     /// The pairs of one case; who runs first changes from pair to pair and from turn to turn.
     pub fn measure(&mut self, case: &PairedCase, ran_first: Side) -> Result<BlockCase, WorkerError> {
-        let _core = if case.one_core { Shared::core(self.processes(), self.nth) } else { None };
+        let _core = if case.one_core { OneCore::take(self.processes(), self.nth) } else { None };
         let mut record = BlockCase::new(case.id, Vec::new(), Vec::new());
         for pair in 0..case.pairs {
             let first = if pair % 2 == 0 { ran_first } else { ran_first.other() };
