@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 
-use super::benches::{ensure_counted_alike, shared};
+use super::benches::shared;
 use super::contract::{check_other_outputs, check_prefix_cache};
 use super::excluded_benches::{ExcludedBenches, Fails, compiled_away, is_answer, who_fails};
 use super::iterations::divide;
@@ -21,7 +21,7 @@ use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::engine::Pacing;
 use infergate_core::progress::Progress;
 use infergate_core::receipt::limits::MAX_PAIRED_CASES;
-use infergate_core::worker::{Launcher, WorkerError, WorkerFile};
+use infergate_core::worker::{Launcher, PreparedReply, WorkerError, WorkerFile};
 use infergate_judge::output::{OutputComparison, compare, default_tolerance};
 use infergate_judge::paired::fewest_to_fail;
 use infergate_receipts::{
@@ -285,4 +285,22 @@ fn ensure_same_model(base: &SideRecord, head: &SideRecord) -> Result<(), WorkerE
         return Ok(());
     };
     Err(WorkerError::NotComparable(format!("{reason}; compare like with like, or name one model with --model")))
+}
+
+/// Times per token are no comparison where one side counts more tokens in the same text, or where one says how many an answer has and the
+/// other does not.
+fn ensure_counted_alike(case: Case, was: &PreparedReply, is: &PreparedReply) -> Result<(), WorkerError> {
+    let is_same_text = !was.output.ids.is_empty() && was.output.ids == is.output.ids;
+    match (was.counted_tokens, is.counted_tokens) {
+        (Some(was), Some(is)) if is_same_text && was != is => Err(WorkerError::NotComparable(format!(
+            "{case}: base counts {was} tokens in the answer in which head counts {is} (its usage); make both say the same"
+        ))),
+        (Some(_), None) | (None, Some(_)) => {
+            let (says, silent) = if is.counted_tokens.is_none() { ("base", "head") } else { ("head", "base") };
+            Err(WorkerError::NotComparable(format!(
+                "{case}: {says} says how many tokens an answer has (usage) and {silent} does not; make both say it"
+            )))
+        }
+        _ => Ok(()),
+    }
 }
