@@ -73,83 +73,23 @@ fn attempt<'a>(
     let context_tokens = base.record.engine.context_tokens.min(head.record.engine.context_tokens);
     let (chosen, share) = choose(request, &mut base, &mut head, excluded, context_tokens)?;
     let engines = [&base.record.engine, &head.record.engine];
-    let stepwise = engines.iter().all(|engine| engine.pacing == Pacing::Stepwise);
-    let tolerance = request.drift_tolerance.unwrap_or_else(|| default_tolerance(engines[0]));
-    let mut pair = ProcessPair { base: base.client, head: head.client, nth: 0, last_asked: Side::Head };
-    let mut pairs = Pairs::new(request.share_of_time);
-    let mut cases = Vec::new();
-    for case in chosen {
-        progress::ensure_not_cancelled()?;
-        show(&format!("pilot: {case}"));
-        let begun_ns = clock.now_ns();
-        match pair.outputs(case) {
-            Ok((in_base, in_head)) => {
-                // Both sides of a block prepare at the same time.
-                pairs.prepares(case, (clock.now_ns() - begun_ns) as f64 / 2.0);
-                ensure_counted_alike(case, &in_base, &in_head)?;
-                let is_meant = request.allow_output_change || request.accepts_output(case);
-                let is_changed =
-                    || compare(&in_base.output, &in_head.output, tolerance).comparison == OutputComparison::Changed;
-                cases.push(PairedCase {
-                    id: case,
-                    threshold: request.limits.threshold,
-                    widest: request.limits.threshold,
-                    pairs: 0,
-                    iterations_per_sample: 1,
-                    warm_up: false,
-                    one_core: false,
-                    turn_tokens: None,
-                    timed: !request.is_same_code() && (is_meant || !is_changed()),
-                    base_output: in_base.output,
-                    head_output: in_head.output,
-                    expected_std: None,
-                    mean: None,
-                    throughput: in_head.throughput,
-                    load: None,
-                });
-            }
-            Err(NotRun { in_head, in_base }) => {
-                let lives_on = in_head.iter().chain(&in_base).all(is_answer);
-                let (fails, error) = match (in_head, in_base) {
-                    (Some(error), in_base) => {
-                        let fails = if in_base.is_some() { Fails::Both } else { Fails::HeadAlone };
-                        (fails, error.about(case).of("head"))
-                    }
-                    (None, Some(error)) => (Fails::BaseAlone, only_in_head(error, &format!("run {case}"))),
-                    (None, None) => continue,
-                };
-                excluded.exclude(request, case, error, fails)?;
-                if !lives_on {
-                    return Ok(None);
-                }
-            }
-        }
-    }
+    let mut pilot = Pilot {
+        request,
+        clock,
+        stepwise: engines.iter().all(|engine| engine.pacing == Pacing::Stepwise),
+        tolerance: request.drift_tolerance.unwrap_or_else(|| default_tolerance(engines[0])),
+        pair: ProcessPair { base: base.client, head: head.client, nth: 0, last_asked: Side::Head },
+        pairs: Pairs::new(request.share_of_time),
+    };
+    let Some(mut cases) = pilot.compare_outputs(chosen, excluded, show)? else { return Ok(None) };
     if cases.is_empty() && share.is_none_or(|share| share.of == 1) {
         excluded.nothing_left(request)?;
     }
     // First: samples are sized by the faster side, and one that only looks a prompt up would have the other read it for minutes.
     show("pilot: reading new prompts");
-    let of_cache = check_prefix_cache(&mut pair, cases.iter().filter(|case| case.timed).map(|case| case.id))?;
-    let (mut levels, mut levels_ns) = (BTreeMap::new(), 0.0);
-    let count = cases.len();
-    let of_budget_ns = request.budget.map_or(PILOT_OF_ALL_NS, |budget| PILOT_OF_BUDGET * budget.as_nanos() as f64);
-    let of_all_ns = of_budget_ns.min(PILOT_OF_ALL_NS * request.share_of_time);
-    let pilot_ns = PILOT_NS.min(of_all_ns / count as f64);
-    for plan in cases.iter_mut().filter(|case| case.timed) {
-        show(&format!("pilot: {}", plan.id));
-        if let Some(cost_ns) = windows::plan(&mut pair, plan, request, &mut levels)? {
-            levels_ns += cost_ns;
-            continue;
-        }
-        match first_samples(&mut pair, plan, stepwise, pilot_ns) {
-            Ok((seen, cost)) => pairs.plan(plan, &seen, cost, stepwise, count, &request.limits),
-            Err((error, fails)) => {
-                excluded.exclude(request, plan.id, error, fails)?;
-                return Ok(None);
-            }
-        }
-    }
+    let of_cache = check_prefix_cache(&mut pilot.pair, cases.iter().filter(|case| case.timed).map(|case| case.id))?;
+    let Some(levels_ns) = pilot.take_samples(&mut cases, excluded, show)? else { return Ok(None) };
+    let Pilot { mut pair, mut pairs, .. } = pilot;
     // Twice the whole output was computed here: nothing a block asks for takes longer.
     let timeouts = (pair.base.timeouts.clone(), pair.head.timeouts.clone());
     let other = check_other_outputs(&mut pair, &cases, context_tokens, request, show)?;
@@ -158,7 +98,7 @@ fn attempt<'a>(
     // The first start of both may have fetched the model, or filled the system's cache of its file.
     let starts_ns = 2 * base.start_ns.min(head.start_ns);
     let left = request.budget.map(|budget| budget.saturating_sub(Duration::from_nanos(clock.now_ns())));
-    let suite = share.map_or(count, |share| share.suite_cases);
+    let suite = share.map_or(cases.len(), |share| share.suite_cases);
     let room_ns = |left: Duration| {
         let block_ns = left.as_nanos() as f64 / (fewest_to_fail(suite) + BLOCKS_TO_SPARE) as f64;
         block_ns - levels_ns - starts_ns as f64
@@ -209,6 +149,113 @@ fn attempt<'a>(
         block_ns,
         cases_in_budget: None,
     }))
+}
+
+/// Both sides while the blocks are planned.
+struct Pilot<'a> {
+    request: &'a PairedRequest,
+    clock: &'a MonotonicClock,
+    /// Neither engine computes between two calls.
+    stepwise: bool,
+    /// How far the numbers behind an output may drift and still be the same.
+    tolerance: f64,
+    pair: ProcessPair,
+    pairs: Pairs,
+}
+
+impl Pilot<'_> {
+    /// The cases that both sides run, not sized yet; those whose output changed are not timed. `None` where a bench was excluded by which
+    /// a process may have ended.
+    fn compare_outputs(
+        &mut self,
+        chosen: Vec<Case>,
+        excluded: &mut ExcludedBenches,
+        show: &mut dyn FnMut(&str),
+    ) -> Result<Option<Vec<PairedCase>>, WorkerError> {
+        let mut cases = Vec::new();
+        for case in chosen {
+            progress::ensure_not_cancelled()?;
+            show(&format!("pilot: {case}"));
+            let begun_ns = self.clock.now_ns();
+            match self.pair.outputs(case) {
+                Ok((in_base, in_head)) => {
+                    // Both sides of a block prepare at the same time.
+                    self.pairs.prepares(case, (self.clock.now_ns() - begun_ns) as f64 / 2.0);
+                    ensure_counted_alike(case, &in_base, &in_head)?;
+                    cases.push(self.compared(case, in_base, in_head));
+                }
+                Err(NotRun { in_head, in_base }) => {
+                    let lives_on = in_head.iter().chain(&in_base).all(is_answer);
+                    let (fails, error) = match (in_head, in_base) {
+                        (Some(error), in_base) => {
+                            let fails = if in_base.is_some() { Fails::Both } else { Fails::HeadAlone };
+                            (fails, error.about(case).of("head"))
+                        }
+                        (None, Some(error)) => (Fails::BaseAlone, only_in_head(error, &format!("run {case}"))),
+                        (None, None) => continue,
+                    };
+                    excluded.exclude(self.request, case, error, fails)?;
+                    if !lives_on {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        Ok(Some(cases))
+    }
+
+    fn compared(&self, id: Case, in_base: PreparedReply, in_head: PreparedReply) -> PairedCase {
+        let is_meant = self.request.allow_output_change || self.request.accepts_output(id);
+        let is_changed =
+            || compare(&in_base.output, &in_head.output, self.tolerance).comparison == OutputComparison::Changed;
+        PairedCase {
+            id,
+            threshold: self.request.limits.threshold,
+            widest: self.request.limits.threshold,
+            pairs: 0,
+            iterations_per_sample: 1,
+            warm_up: false,
+            one_core: false,
+            turn_tokens: None,
+            timed: !self.request.is_same_code() && (is_meant || !is_changed()),
+            base_output: in_base.output,
+            head_output: in_head.output,
+            expected_std: None,
+            mean: None,
+            throughput: in_head.throughput,
+            load: None,
+        }
+    }
+
+    /// Sizes the samples of the cases that are timed, and takes some. Gives the time that levels of load add to a block, nanoseconds;
+    /// `None` as [`compare_outputs`](Self::compare_outputs).
+    fn take_samples(
+        &mut self,
+        cases: &mut [PairedCase],
+        excluded: &mut ExcludedBenches,
+        show: &mut dyn FnMut(&str),
+    ) -> Result<Option<f64>, WorkerError> {
+        let (request, count) = (self.request, cases.len());
+        let (mut levels, mut levels_ns) = (BTreeMap::new(), 0.0);
+        let of_budget_ns = request.budget.map_or(PILOT_OF_ALL_NS, |budget| PILOT_OF_BUDGET * budget.as_nanos() as f64);
+        let of_all_ns = of_budget_ns.min(PILOT_OF_ALL_NS * request.share_of_time);
+        let pilot_ns = PILOT_NS.min(of_all_ns / count as f64);
+        for plan in cases.iter_mut().filter(|case| case.timed) {
+            show(&format!("pilot: {}", plan.id));
+            if let Some(cost_ns) = windows::plan(&mut self.pair, plan, request, &mut levels)? {
+                levels_ns += cost_ns;
+                continue;
+            }
+            match first_samples(&mut self.pair, plan, self.stepwise, pilot_ns) {
+                Ok((seen, cost)) => self.pairs.plan(plan, &seen, cost, self.stepwise, count, &request.limits),
+                Err((error, fails)) => {
+                    excluded.exclude(request, plan.id, error, fails)?;
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(Some(levels_ns))
+    }
 }
 
 /// Sizes the samples of a case, and takes some pairs of it: these, and what one costs.
