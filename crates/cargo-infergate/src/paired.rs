@@ -280,7 +280,7 @@ impl PairedRun<'_> {
     }
 
     fn timed(&self) -> Vec<PairedCase> {
-        self.receipt.cases.iter().filter(|case| case.timed).cloned().collect()
+        self.receipt.timed().cloned().collect()
     }
 
     fn planned(&self, cases: &[Case]) -> Vec<PairedCase> {

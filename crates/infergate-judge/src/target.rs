@@ -10,7 +10,7 @@ use infergate_core::printable::first_of;
 use infergate_core::stats::{coefficient_of_variation, median};
 use infergate_receipts::{
     BlockCase, CaseRecord, Counter, Evidence, LoadReceipt, LoadSessionLevel, Metric, Outcome, PairedReceipt,
-    ProcessSamples, Reason, Receipt, Remedy, Subject, Target, TargetEvidence, TargetMetric, VerdictRow,
+    ProcessSamples, Reason, Receipt, Remedy, Subject, Target, TargetEvidence, TargetMetric, VerdictRow, blocks_of,
 };
 
 /// The value of `record`: the median over processes of each process's median, the variation of all samples, or the largest
@@ -65,7 +65,6 @@ fn is_defined(metric: TargetMetric, case: Case) -> bool {
 fn processes(receipt: &PairedReceipt, case: Case) -> Vec<ProcessSamples> {
     let suite = receipt.cases.iter().find(|known| known.id == case);
     let iterations = suite.map_or(1, |known| known.iterations_per_sample.max(1));
-    let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
     let of_block = |block: &BlockCase| match &block.head_tokens_ns {
         tokens_ns if tokens_ns.is_empty() => ProcessSamples {
             samples_ns: block.head_ns.iter().map(|ns| vec![*ns]).collect(),
@@ -73,7 +72,7 @@ fn processes(receipt: &PairedReceipt, case: Case) -> Vec<ProcessSamples> {
         },
         tokens_ns => ProcessSamples { samples_ns: tokens_ns.clone(), iterations_per_sample: 1 },
     };
-    blocks.map(of_block).collect()
+    blocks_of(&receipt.blocks, case).map(of_block).collect()
 }
 
 /// One row; `at_best` is how a run ends that was cut short or broke. What is not known never passes: a metric that the subject has not

@@ -469,7 +469,17 @@ pub fn log_ratios(base_ns: &[u64], head_ns: &[u64]) -> Option<Vec<f64>> {
     pairs.map(|(base, head)| infergate_core::stats::log_ratio(*base as f64, *head as f64)).collect()
 }
 
+/// The blocks of one case, in the order in which they were measured.
+pub fn blocks_of(blocks: &[BlockRecord], case: Case) -> impl Iterator<Item = &BlockCase> {
+    blocks.iter().flat_map(|block| &block.cases).filter(move |block| block.id == case)
+}
+
 impl PairedReceipt {
+    /// The cases that are timed.
+    pub fn timed(&self) -> impl Iterator<Item = &PairedCase> {
+        self.cases.iter().filter(|case| case.timed)
+    }
+
     /// Whether nothing was timed because both sides are the same program.
     pub fn is_same_code(&self) -> bool {
         self.code.as_ref().is_some_and(|code| code.same)
@@ -482,7 +492,7 @@ impl PairedReceipt {
 
     /// Timed cases of the suite that other runs measure.
     pub fn cases_elsewhere(&self) -> usize {
-        let here = self.cases.iter().filter(|case| case.timed).count();
+        let here = self.timed().count();
         self.share.map_or(0, |share| share.suite_cases.saturating_sub(here))
     }
 }
@@ -526,7 +536,7 @@ pub(super) fn validate_cases(cases: &[PairedCase]) -> Result<BTreeSet<Case>> {
 
 /// Every case of a block is known, there once, and has as many times of one side as of the other.
 pub(super) fn validate_blocks(blocks: &[BlockRecord], known: &BTreeSet<Case>) -> Result<()> {
-    let mut blocks_of: BTreeMap<Case, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<Case, usize> = BTreeMap::new();
     for block in blocks {
         let mut seen = BTreeSet::new();
         for case in &block.cases {
@@ -540,11 +550,11 @@ pub(super) fn validate_blocks(blocks: &[BlockRecord], known: &BTreeSet<Case>) ->
                 "{}: a time is zero, or the sides have different numbers of times; measure again",
                 case.id
             );
-            *blocks_of.entry(case.id).or_default() += 1;
+            *counts.entry(case.id).or_default() += 1;
         }
     }
     ensure!(
-        blocks_of.values().all(|blocks| *blocks <= MAX_BLOCKS),
+        counts.values().all(|blocks| *blocks <= MAX_BLOCKS),
         "a case has more than {MAX_BLOCKS} blocks; measure again"
     );
     Ok(())

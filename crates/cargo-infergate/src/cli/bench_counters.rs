@@ -13,7 +13,7 @@ use infergate_core::worker::Timeouts;
 use super::memory::ensure_same_output;
 use crate::paired::{PairedRequest, Program};
 use infergate_build::sources::Sources;
-use infergate_receipts::{CountedCase, Counter, Note, PairedCase, PairedReceipt, Side, Unit, clause};
+use infergate_receipts::{CountedCase, Counter, Note, PairedCase, PairedReceipt, Side, Unit, blocks_of, clause};
 use infergate_report::words::counter;
 
 /// Fresh processes that count each side, in turn: what depends on a process's luck, or on the machine, differs between them.
@@ -75,7 +75,7 @@ fn wanted(receipt: &PairedReceipt) -> Vec<Case> {
     let is_wanted = |case: &&PairedCase| case.id.phase() == Phase::Bench && !receipt.is_same_code_of(case.id);
     let mut cases: Vec<&PairedCase> = receipt.cases.iter().filter(is_wanted).collect();
     cases.sort_by_cached_key(|case| {
-        let timed = receipt.blocks.iter().flat_map(|block| &block.cases).find(|timed| timed.id == case.id);
+        let timed = blocks_of(&receipt.blocks, case.id).next();
         let sample_ns = timed.and_then(|timed| timed.head_ns.first().copied()).unwrap_or(u64::MAX);
         sample_ns / case.iterations_per_sample.max(1) as u64
     });

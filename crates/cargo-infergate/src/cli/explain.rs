@@ -15,7 +15,7 @@ use infergate_build::code::Changed;
 use infergate_build::edited::Edited;
 use infergate_core::stats::sample_std;
 use infergate_judge::paired::{Policy, block_difference, decide};
-use infergate_receipts::{Against, Explained, Outcome, PairedCase, PairedReceipt, VerdictRow, clause};
+use infergate_receipts::{Against, Explained, Outcome, PairedCase, PairedReceipt, VerdictRow, blocks_of, clause};
 
 /// Cases of a bench target that are explained without being named: those that got slower most.
 const MOST_CASES: usize = 2;
@@ -109,7 +109,7 @@ fn with_edited(mut explained: Explained, edited: Option<&Edited>) -> Explained {
 
 /// What was asked for and is no case that took time, as a line each.
 pub fn unknown(receipt: &PairedReceipt, named: &[String]) -> Vec<String> {
-    let timed: Vec<Case> = receipt.cases.iter().filter(|case| case.timed).map(|case| case.id).collect();
+    let timed: Vec<Case> = receipt.timed().map(|case| case.id).collect();
     let is_unknown = |pattern: &&String| choose_benches(std::slice::from_ref(*pattern), &timed).is_err();
     let line = |pattern: &String| {
         format!("--explain {}: names none of the {} cases that were timed", printable(pattern), timed.len())
@@ -119,8 +119,7 @@ pub fn unknown(receipt: &PairedReceipt, named: &[String]) -> Vec<String> {
 
 /// The cases to explain, with how their time differs: of median and mean, what differs more.
 fn chosen(receipt: &PairedReceipt, policy: &Policy, named: &[String]) -> Vec<(PairedCase, Difference)> {
-    let timed = receipt.cases.iter().filter(|case| case.timed);
-    let ids: Vec<Case> = timed.clone().map(|case| case.id).collect();
+    let ids: Vec<Case> = receipt.timed().map(|case| case.id).collect();
     let wanted: Vec<Case> = named.chunks(1).flat_map(|one| choose_benches(one, &ids).unwrap_or_default()).collect();
     let verdict = decide(receipt, policy);
     let difference = |case: &PairedCase| {
@@ -134,11 +133,10 @@ fn chosen(receipt: &PairedReceipt, policy: &Policy, named: &[String]) -> Vec<(Pa
         let is_called = rows.clone().any(|row| [Outcome::Regressed, Outcome::Improved].contains(&row.outcome));
         let changes = rows.filter_map(|row| Some(row.time()?.ratio? - 1.0));
         let change = changes.max_by(|a, b| a.abs().total_cmp(&b.abs()))?;
-        let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
-        let differences: Vec<f64> = blocks.filter_map(block_difference).collect();
+        let differences: Vec<f64> = blocks_of(&receipt.blocks, case.id).filter_map(block_difference).collect();
         Some((case.clone(), Difference { change, block_std: sample_std(&differences), is_called }))
     };
-    let mut found: Vec<(PairedCase, Difference)> = timed.filter_map(difference).collect();
+    let mut found: Vec<(PairedCase, Difference)> = receipt.timed().filter_map(difference).collect();
     found.sort_by(|a, b| b.1.change.total_cmp(&a.1.change));
     if named.is_empty() {
         found.truncate(MOST_CASES);

@@ -12,7 +12,7 @@ use super::series::{MAX_BLOCKS, Series, block_difference, series};
 use infergate_core::stats::{clopper_pearson, median, pooled_std, sample_std};
 use infergate_receipts::{
     BlockCase, Calibration, CalibrationGate, LiveGates, Noise, Note, Outcome, PairedCase, PairedReceipt,
-    SUMMARY_SCHEMA, Share, Summary,
+    SUMMARY_SCHEMA, Share, Summary, blocks_of,
 };
 
 /// Blocks that vary by more than so many times those of the calibration are other conditions.
@@ -100,10 +100,7 @@ fn all_pass(gate: &[Option<Outcome>]) -> bool {
 /// Squared deviations from the gate's own mean, pooled: a gate of n blocks has n - 1 of them.
 fn noise(calibration: &Calibration, case: Case) -> Noise {
     let of = |of_block: fn(&BlockCase) -> Option<f64>| -> Vec<Vec<f64>> {
-        let blocks = |gate: &CalibrationGate| {
-            let blocks = gate.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
-            blocks.filter_map(of_block).collect::<Vec<f64>>()
-        };
+        let blocks = |gate: &CalibrationGate| blocks_of(&gate.blocks, case).filter_map(of_block).collect::<Vec<f64>>();
         calibration.gates.iter().map(blocks).filter(|gate| !gate.is_empty()).collect()
     };
     let gates = of(block_difference);

@@ -51,7 +51,7 @@ pub fn merge(mut shares: Vec<PairedReceipt>) -> Result<PairedReceipt> {
         let text = "no shard has a bench that base has, too; compare with a revision that has one of them";
         return Err(WorkerError::NotComparable(text.into()).into());
     }
-    let timed = merged.cases.iter().filter(|case| case.timed).count();
+    let timed = merged.timed().count();
     ensure!(
         timed <= suite_cases,
         "the shards have {timed} timed cases, and the suite was planned with {suite_cases}; a file was edited"

@@ -8,7 +8,7 @@ use super::times::{by_ratio, middle_ns};
 use infergate_core::stats::{hodges_lehmann, log_ratio, median, student_interval};
 use infergate_core::trace::Times;
 use infergate_receipts::{
-    Against, BlockCase, Evidence, Interval, Metric, Outcome, PairedReceipt, TimeEvidence, VerdictRow,
+    Against, BlockCase, Evidence, Interval, Metric, Outcome, PairedReceipt, TimeEvidence, VerdictRow, blocks_of,
 };
 
 /// TTFT and ITL of a generation whose tokens were timed one by one, over its first `blocks` blocks.
@@ -16,8 +16,7 @@ pub(super) fn rows(receipt: &PairedReceipt, case: Case, blocks: usize) -> Vec<Ve
     if case.phase() != Phase::Generate {
         return Vec::new();
     }
-    let timed = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case);
-    let timed: Vec<&BlockCase> = timed.take(blocks).collect();
+    let timed: Vec<&BlockCase> = blocks_of(&receipt.blocks, case).take(blocks).collect();
     [Metric::Ttft, Metric::Itl].into_iter().filter_map(|metric| row(case, metric, &timed)).collect()
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use infergate_core::case::Case;
 use infergate_core::stats::{log_ratio, mean, median};
-use infergate_receipts::{BlockCase, BlockRecord, Outcome, PairedCase, Shown, log_ratios};
+use infergate_receipts::{BlockCase, BlockRecord, Outcome, PairedCase, Shown, blocks_of, log_ratios};
 
 /// No case is measured for longer.
 pub const MAX_BLOCKS: usize = 40;
@@ -125,9 +125,7 @@ pub fn block_difference(block: &BlockCase) -> Option<f64> {
 
 /// The blocks of each timed case of `cases`, in suite order; `is_last` where the time to measure in is used up.
 pub fn series(cases: &[PairedCase], blocks: &[BlockRecord], is_last: bool) -> Vec<(Case, Series)> {
-    let of_case = |case: &PairedCase| {
-        let found = blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == case.id);
-        (case.id, series_of(case, &found.collect::<Vec<_>>(), is_last))
-    };
+    let of_case =
+        |case: &PairedCase| (case.id, series_of(case, &blocks_of(blocks, case.id).collect::<Vec<_>>(), is_last));
     cases.iter().filter(|case| case.timed).map(of_case).collect()
 }

@@ -10,7 +10,7 @@ use infergate_core::case::Case;
 use infergate_core::stats::{coefficient_of_variation, hodges_lehmann, mean, median};
 use infergate_receipts::{
     Against, BlockCase, BlockRecord, Evidence, Interval, Means, Metric, Outcome, PairedCase, PairedReceipt, Reason,
-    Remedy, Statistic, TimeEvidence, VerdictRow,
+    Remedy, Statistic, TimeEvidence, VerdictRow, blocks_of,
 };
 
 /// Those of one case, as its blocks have it; with the smallest slowdown that would have shown in a suite of so many `cases`, where that is
@@ -63,8 +63,7 @@ fn explained(row: VerdictRow, median: (&Series, &CaseState), mean: (&Series, &Ca
 }
 
 fn evidence(receipt: &PairedReceipt, id: Case, state: &CaseState, statistic: Statistic) -> TimeEvidence {
-    let blocks = receipt.blocks.iter().flat_map(|block| &block.cases).filter(|block| block.id == id);
-    let blocks: Vec<&BlockCase> = blocks.take(state.blocks).collect();
+    let blocks: Vec<&BlockCase> = blocks_of(&receipt.blocks, id).take(state.blocks).collect();
     let case = receipt.cases.iter().find(|case| case.id == id);
     let iterations = case.map_or(1, |case| case.iterations_per_sample).max(1) as f64;
     let of_processes = |times: fn(&BlockCase) -> &[u64], mean_ns: fn(&Means) -> f64| -> Vec<f64> {

@@ -21,7 +21,7 @@ pub fn open(receipt: &PairedReceipt) -> Vec<Case> {
     }
     let open = unsettled(&receipt.cases, &receipt.blocks, receipt.out_of_time, receipt.cases_elsewhere());
     if open.is_empty() && load::is_pending(receipt) {
-        return receipt.cases.iter().filter(|case| case.timed).map(|case| case.id).collect();
+        return receipt.timed().map(|case| case.id).collect();
     }
     open
 }

@@ -18,8 +18,7 @@ const HALF_LANE: f64 = 0.36;
 /// that changed most.
 pub fn changes(inputs: &Inputs) -> Option<Chart> {
     let (paired, verdict) = inputs.paired.as_ref().zip(inputs.verdict.as_ref())?;
-    let timed = paired.cases.iter().filter(|case| case.timed);
-    let mut timed: Vec<_> = timed.map(|case| (case, test_of(verdict, case))).collect();
+    let mut timed: Vec<_> = paired.timed().map(|case| (case, test_of(verdict, case))).collect();
     if paired.blocks.is_empty() || timed.is_empty() {
         return None;
     }
