@@ -23,6 +23,11 @@ pub use proportion::*;
 pub use student::*;
 pub use trend::*;
 
+/// Whole numbers, such as nanoseconds or bytes, as statistics take them.
+pub fn floats(values: &[u64]) -> Vec<f64> {
+    values.iter().map(|value| *value as f64).collect()
+}
+
 /// `values`, unless there are none or one is not finite.
 pub fn finite(values: &[f64]) -> Option<&[f64]> {
     (!values.is_empty() && values.iter().all(|value| value.is_finite())).then_some(values)

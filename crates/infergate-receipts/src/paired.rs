@@ -15,7 +15,7 @@ use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 use infergate_core::receipt::Idle;
 use infergate_core::receipt::limits::{MAX_BLOCKS, MAX_PAIRED_CASES};
-use infergate_core::stats::{mean, median};
+use infergate_core::stats::{floats, log_ratio, mean, median};
 use infergate_load::receipt::MAX_SHARDS;
 
 /// Schema name of a [`PairedReceipt`].
@@ -436,7 +436,7 @@ impl BlockCase {
         if !self.means.is_empty() {
             return Some(self.means.clone());
         }
-        let mean_ns = |times: &[u64]| mean(&times.iter().map(|ns| *ns as f64).collect::<Vec<_>>());
+        let mean_ns = |times: &[u64]| mean(&floats(times));
         self.of_each_pair()
             .map(|(base, head)| Some(Means { base_ns: mean_ns(base)?, head_ns: mean_ns(head)? }))
             .collect()
@@ -445,7 +445,7 @@ impl BlockCase {
     /// The same with a pair of medians in place of all samples of a pair of processes. `None` for times that are no times.
     pub fn without_samples(&self) -> Option<Self> {
         let medians = |(base, head): (&[u64], &[u64])| {
-            let base_ns = median(&base.iter().map(|ns| *ns as f64).collect::<Vec<_>>())?;
+            let base_ns = median(&floats(base))?;
             let head_ns = base_ns * median(&log_ratios(base, head)?)?.exp();
             Some((base_ns.round().max(1.0) as u64, head_ns.round().max(1.0) as u64))
         };
@@ -466,7 +466,7 @@ pub fn log_ratios(base_ns: &[u64], head_ns: &[u64]) -> Option<Vec<f64>> {
         return None;
     }
     let pairs = base_ns.iter().zip(head_ns);
-    pairs.map(|(base, head)| infergate_core::stats::log_ratio(*base as f64, *head as f64)).collect()
+    pairs.map(|(base, head)| log_ratio(*base as f64, *head as f64)).collect()
 }
 
 /// The blocks of one case, in the order in which they were measured.

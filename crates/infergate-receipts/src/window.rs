@@ -6,7 +6,7 @@ use infergate_core::load::FailureClass;
 use serde::{Deserialize, Serialize};
 
 use super::{Metric, Side};
-use infergate_core::stats::quantile;
+use infergate_core::stats::{floats, quantile};
 
 /// The numbers of a window that are compared, with their words in the names of cases. The longest gap is there for stalls: a server that
 /// stands still for 500 ms each ten seconds loses 5 % of its tokens, just the limit, and too few gaps are long to move a P90 of them.
@@ -112,10 +112,7 @@ pub struct WindowRecord {
 impl WindowRecord {
     /// One number of it, nanoseconds of at least one; `None` where there is nothing to take it from.
     pub fn value_ns(&self, metric: Metric) -> Option<u64> {
-        let p90 = |values: &[u64]| {
-            let values: Vec<f64> = values.iter().map(|ns| *ns as f64).collect();
-            quantile(&values, 0.9).map(|ns| ns.round() as u64)
-        };
+        let p90 = |values: &[u64]| quantile(&floats(values), 0.9).map(|ns| ns.round() as u64);
         let value = match metric {
             Metric::SystemToken => self.length_ns.checked_div(self.output_tokens),
             Metric::TtftP90 => p90(&self.ttft_ns),

@@ -7,7 +7,7 @@ use super::load;
 use super::power::smallest_slowdown_of;
 use super::series::{CaseState, MAX_BLOCKS, Series};
 use infergate_core::case::Case;
-use infergate_core::stats::{coefficient_of_variation, hodges_lehmann, mean, median};
+use infergate_core::stats::{coefficient_of_variation, floats, hodges_lehmann, mean, median};
 use infergate_receipts::{
     Against, BlockCase, BlockRecord, Evidence, Interval, Means, Metric, Outcome, PairedCase, PairedReceipt, Reason,
     Remedy, Statistic, TimeEvidence, VerdictRow, blocks_of,
@@ -69,7 +69,7 @@ fn evidence(receipt: &PairedReceipt, id: Case, state: &CaseState, statistic: Sta
     let of_processes = |times: fn(&BlockCase) -> &[u64], mean_ns: fn(&Means) -> f64| -> Vec<f64> {
         let of_block = |block: &&BlockCase| match statistic {
             Statistic::Mean => mean(&block.means_of_each_pair()?.iter().map(mean_ns).collect::<Vec<_>>()),
-            Statistic::Median => median(&times(block).iter().map(|ns| *ns as f64).collect::<Vec<_>>()),
+            Statistic::Median => median(&floats(times(block))),
         };
         blocks.iter().filter_map(of_block).map(|ns| ns / iterations).collect()
     };

@@ -5,6 +5,7 @@ use crate::model::{Axis, Cell, Chart, Layer, Look, Marks, Missing, Place, Rows, 
 use infergate_core::case::Phase;
 use infergate_core::prompt::seeded_ids;
 use infergate_core::receipt::output_sha256;
+use infergate_core::stats::floats;
 use infergate_core::trace::Times;
 use infergate_receipts::{CaseRecord, Metric, Receipt, TtftParts};
 
@@ -150,7 +151,7 @@ fn starts(receipt: &Receipt) -> Table {
 
 /// The timeline of a request of `what`, by the times of its tokens since it was sent: what TTFT, ITL, generation time and E2E are.
 pub fn timeline(what: &str, token_ns: &[u64]) -> Option<Chart> {
-    let times: Vec<f64> = token_ns.iter().map(|ns| *ns as f64).collect();
+    let times = floats(token_ns);
     let (first, last) = (*times.first()?, *times.last()?);
     let span = |name: &str, (from, to): (f64, f64), y: f64, n: usize| {
         let hover = format!("{name}: {}", Unit::Ns.show(to - from));

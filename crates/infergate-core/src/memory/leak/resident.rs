@@ -4,7 +4,8 @@
 use super::MIN_RUNS;
 use crate::receipt::limits::MAX_MEMORY_RUNS;
 use crate::stats::{
-    Line, MAD_TO_STD, lag_1_autocorrelation, mann_kendall_p_rising, median, median_absolute_deviation, theil_sen,
+    Line, MAD_TO_STD, floats, lag_1_autocorrelation, mann_kendall_p_rising, median, median_absolute_deviation,
+    theil_sen,
 };
 
 /// Chance that runs without any trend are called rising by the trend test alone.
@@ -65,7 +66,7 @@ pub fn resident_trend(rss_bytes: &[u64]) -> Option<ResidentTrend> {
     if runs < MIN_RUNS {
         return None;
     }
-    let values: Vec<f64> = rss_bytes.iter().map(|bytes| *bytes as f64).collect();
+    let values = floats(rss_bytes);
     let line = theil_sen(&values)?;
     let residuals = line.residuals(&values);
     let mad_bytes = median_absolute_deviation(&residuals)?;
@@ -83,14 +84,14 @@ pub fn resident_trend(rss_bytes: &[u64]) -> Option<ResidentTrend> {
 
 /// From the first tenth of the runs to the last, medians, bytes; `None` without runs.
 pub fn growth_bytes(rss_bytes: &[u64]) -> Option<f64> {
-    let values: Vec<f64> = rss_bytes.iter().map(|bytes| *bytes as f64).collect();
+    let values = floats(rss_bytes);
     let tenth = (values.len() / 10).max(1);
     Some(median(&values[values.len().checked_sub(tenth)?..])? - median(&values[..tenth])?)
 }
 
 /// Whether the medians of the four quarters rise: growth in steps that go on.
 pub fn rises_in_each_quarter(rss_bytes: &[u64]) -> bool {
-    let values: Vec<f64> = rss_bytes.iter().map(|bytes| *bytes as f64).collect();
+    let values = floats(rss_bytes);
     let quarters = values.chunks_exact((values.len() / 4).max(1)).take(4);
     let medians: Vec<f64> = quarters.filter_map(median).collect();
     medians.len() == 4 && medians.is_sorted_by(|one, next| one < next)
