@@ -81,7 +81,7 @@ fn named<const N: usize>(fields: [(&str, String); N]) -> Conditions {
     fields.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-fn known(value: &Option<String>) -> String {
+pub(super) fn known(value: &Option<String>) -> String {
     value.clone().unwrap_or_else(|| "unknown".into())
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Policy;
+use super::differences::known;
 use super::output::{self, Rule, default_tolerance};
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
@@ -133,14 +134,13 @@ pub(super) fn other_class(base: &Machine, head: &Machine) -> Option<Reason> {
 /// Why exactness across these two platforms cannot be asked for; `None` where it can. What neither side knows counts as
 /// equal, which is the stricter reading.
 fn differing_platform(base: &Baseline, head: &Receipt) -> Option<Reason> {
-    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".into());
     let (was, is) = (&base.machine, &head.machine);
     let built = base.sessions.last().map_or_else(|| head.build.features(), |newest| newest.build.features());
     [
         ("operating system", was.os.clone(), is.os.clone()),
         ("architecture", was.arch.clone(), is.arch.clone()),
-        ("libc", text(&was.libc), text(&is.libc)),
-        ("instruction set", text(&was.instruction_set), text(&is.instruction_set)),
+        ("libc", known(&was.libc), known(&is.libc)),
+        ("instruction set", known(&was.instruction_set), known(&is.instruction_set)),
         ("thread count", base.threads.to_string(), head.threads.to_string()),
         ("Cargo features", built.to_owned(), head.build.features().to_owned()),
     ]

@@ -63,8 +63,7 @@ fn is_defined(metric: TargetMetric, case: Case) -> bool {
 
 /// Head's samples in each block of a paired run.
 fn processes(receipt: &PairedReceipt, case: Case) -> Vec<ProcessSamples> {
-    let suite = receipt.cases.iter().find(|known| known.id == case);
-    let iterations = suite.map_or(1, |known| known.iterations_per_sample.max(1));
+    let iterations = receipt.case(case).map_or(1, |known| known.iterations_per_sample.max(1));
     let of_block = |block: &BlockCase| match &block.head_tokens_ns {
         tokens_ns if tokens_ns.is_empty() => ProcessSamples {
             samples_ns: block.head_ns.iter().map(|ns| vec![*ns]).collect(),

@@ -475,6 +475,11 @@ pub fn blocks_of(blocks: &[BlockRecord], case: Case) -> impl Iterator<Item = &Bl
 }
 
 impl PairedReceipt {
+    /// The case of this name.
+    pub fn case(&self, id: Case) -> Option<&PairedCase> {
+        self.cases.iter().find(|case| case.id == id)
+    }
+
     /// The cases that are timed.
     pub fn timed(&self) -> impl Iterator<Item = &PairedCase> {
         self.cases.iter().filter(|case| case.timed)

@@ -248,8 +248,7 @@ const OTHER_OUTPUT: &str = "the process that counts has another output than the 
 pub fn ensure_same_output(receipt: &mut PairedReceipt, side: Side, counted: &[CountedCase]) {
     for counted in counted {
         let id = counted.id;
-        let timed = receipt.cases.iter().find(|case| case.id == id);
-        if timed.is_some_and(|timed| timed.output(side).sha256 != counted.output_sha256) {
+        if receipt.case(id).is_some_and(|timed| timed.output(side).sha256 != counted.output_sha256) {
             receipt.invalid.push(format!("{id}: {}: {OTHER_OUTPUT}", side.name()));
         }
     }

@@ -22,7 +22,7 @@ pub fn rows(
     state: &CaseState,
     cases: Option<usize>,
 ) -> Vec<VerdictRow> {
-    let case = receipt.cases.iter().find(|case| case.id == id);
+    let case = receipt.case(id);
     // A budget that ended it would end the next one, too.
     let blocks = || if receipt.out_of_time { blocks_beside(receipt, id).min(MAX_BLOCKS) } else { MAX_BLOCKS };
     let seen = &series.differences[..state.blocks.min(series.differences.len())];
@@ -64,7 +64,7 @@ fn explained(row: VerdictRow, median: (&Series, &CaseState), mean: (&Series, &Ca
 
 fn evidence(receipt: &PairedReceipt, id: Case, state: &CaseState, statistic: Statistic) -> TimeEvidence {
     let blocks: Vec<&BlockCase> = blocks_of(&receipt.blocks, id).take(state.blocks).collect();
-    let case = receipt.cases.iter().find(|case| case.id == id);
+    let case = receipt.case(id);
     let iterations = case.map_or(1, |case| case.iterations_per_sample).max(1) as f64;
     let of_processes = |times: fn(&BlockCase) -> &[u64], mean_ns: fn(&Means) -> f64| -> Vec<f64> {
         let of_block = |block: &&BlockCase| match statistic {
