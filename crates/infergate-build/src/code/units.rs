@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use anyhow::{Context, Result};
-use object::read::elf::ElfFile64;
+use object::read::elf::{ElfFile64, ElfSection64};
 use object::{
     LittleEndian, Object, ObjectSection, ObjectSymbol, Relocation, RelocationFlags, RelocationKind, RelocationTarget,
     SectionFlags, SymbolKind, SymbolSection, elf,
@@ -149,67 +149,73 @@ impl<'data> Units<'data> {
             }
         }
         for section in file.sections() {
-            let SectionFlags::Elf { sh_type, sh_flags } = section.flags() else { continue };
-            let (name, data, bytes) = (section.name_bytes()?, section.data()?, section.size());
-            if sh_flags.0 & elf::SHF_ALLOC.0 == 0 || bytes == 0 || is_of_unwinding(name) {
-                continue;
+            let index = section.index().0;
+            self.add_section((number, index), &section, symbols.remove(&index).unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
+    /// Splits a section into units where its `symbols` say that something begins, or where its constants do.
+    fn add_section(
+        &mut self,
+        id: SectionId,
+        section: &ElfSection64<'data, '_, LittleEndian>,
+        mut symbols: Vec<SectionSymbol<'data>>,
+    ) -> Result<()> {
+        let SectionFlags::Elf { sh_type, sh_flags } = section.flags() else { return Ok(()) };
+        let (name, data, bytes) = (section.name_bytes()?, section.data()?, section.size());
+        if sh_flags.0 & elf::SHF_ALLOC.0 == 0 || bytes == 0 || is_of_unwinding(name) {
+            return Ok(());
+        }
+        symbols.sort_unstable();
+        let kind = kind(name, sh_type.0, sh_flags.0);
+        let mut starts = match kind {
+            Kind::Code => symbols.iter().map(|(at, ..)| *at).collect(),
+            Kind::Constant { is_merged: true } => {
+                constants(data, section.elf_section_header().sh_entsize.get(LittleEndian), sh_flags.0)
             }
-            let mut named = symbols.remove(&section.index().0).unwrap_or_default();
-            named.sort_unstable();
-            let kind = kind(name, sh_type.0, sh_flags.0);
-            let mut starts = match kind {
-                Kind::Code => named.iter().map(|(at, ..)| *at).collect(),
-                Kind::Constant { is_merged: true } => {
-                    constants(data, section.elf_section_header().sh_entsize.get(LittleEndian), sh_flags.0)
-                }
-                _ => Vec::new(),
-            };
-            starts.insert(0, 0);
-            starts.dedup();
-            let id = (number, section.index().0);
-            let names = |start: u64| {
-                let first = named.partition_point(|(at, ..)| *at < start);
-                let here = named[first..].iter().take_while(|(at, ..)| *at == start);
-                here.filter(|(_, has_type, _)| *has_type).map(|(.., name)| *name).collect()
-            };
-            let new_unit = |start: u64, end: u64| Unit {
-                symbols: names(start),
-                kind,
-                bytes: end - start,
-                align: section.align(),
-                own_hash: 0,
-                references: Vec::new(),
-                section: id,
-                start,
-                // A call within a section is none of what the linker fills in, so functions of one section change together.
-                data: if kind == Kind::Code {
-                    data
-                } else {
-                    data.get(start as usize..end as usize).unwrap_or_default()
-                },
-            };
-            let first = self.all.len();
-            let ends = starts[1..].iter().copied().chain([bytes]);
-            self.all.extend(
-                starts.iter().zip(ends).filter(|(start, end)| *start < end).map(|(start, end)| new_unit(*start, end)),
-            );
-            let units = first..self.all.len();
-            let as_one_unit = (kind == Kind::Constant { is_merged: true }).then(|| {
-                self.all.push(new_unit(0, bytes));
+            _ => Vec::new(),
+        };
+        starts.insert(0, 0);
+        starts.dedup();
+        let names = |start: u64| {
+            let first = symbols.partition_point(|(at, ..)| *at < start);
+            let here = symbols[first..].iter().take_while(|(at, ..)| *at == start);
+            here.filter(|(_, has_type, _)| *has_type).map(|(.., name)| *name).collect()
+        };
+        let new_unit = |start: u64, end: u64| Unit {
+            symbols: names(start),
+            kind,
+            bytes: end - start,
+            align: section.align(),
+            own_hash: 0,
+            references: Vec::new(),
+            section: id,
+            start,
+            // A call within a section is none of what the linker fills in, so functions of one section change together.
+            data: if kind == Kind::Code { data } else { data.get(start as usize..end as usize).unwrap_or_default() },
+        };
+        let first = self.all.len();
+        let ends = starts[1..].iter().copied().chain([bytes]);
+        self.all.extend(
+            starts.iter().zip(ends).filter(|(start, end)| *start < end).map(|(start, end)| new_unit(*start, end)),
+        );
+        let units = first..self.all.len();
+        let as_one_unit = (kind == Kind::Constant { is_merged: true }).then(|| {
+            self.all.push(new_unit(0, bytes));
+            self.all.len() - 1
+        });
+        // The linker makes symbols for the beginning and the end of such sections: their name can be one of C.
+        if name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {
+            let set = *self.linker_sets.entry(name).or_insert_with(|| {
+                self.all.push(Unit { symbols: Vec::new(), data: &[], bytes: 0, ..new_unit(0, bytes) });
                 self.all.len() - 1
             });
-            // The linker makes symbols for the beginning and the end of such sections: their name can be one of C.
-            if name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {
-                let set = *self.linker_sets.entry(name).or_insert_with(|| {
-                    self.all.push(Unit { symbols: Vec::new(), data: &[], bytes: 0, ..new_unit(0, bytes) });
-                    self.all.len() - 1
-                });
-                let references = &mut self.all[set].references;
-                let of = |unit| Reference { offset: 0, relocation: 0, addend: 0, to: Target::Unit(unit) };
-                references.extend(units.clone().map(of));
-            }
-            self.sections.insert(id, SectionUnits { units, as_one_unit });
+            let references = &mut self.all[set].references;
+            let of = |unit| Reference { offset: 0, relocation: 0, addend: 0, to: Target::Unit(unit) };
+            references.extend(units.clone().map(of));
         }
+        self.sections.insert(id, SectionUnits { units, as_one_unit });
         Ok(())
     }
 
