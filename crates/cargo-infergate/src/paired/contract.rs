@@ -270,21 +270,19 @@ fn lengths(cases: &[Case], context_tokens: usize) -> Vec<usize> {
 /// # Errors
 /// [`WorkerError::Invalid`] for what head alone cannot run, [`WorkerError::NotComparable`] for what base cannot, and what ended a process.
 fn outputs(pair: &mut ProcessPair, id: Case) -> Result<OtherLength, WorkerError> {
-    let NotRun { in_head, in_base } = match pair.outputs(id) {
+    use NotRun::{Base, Both, Head};
+    let not_run = match pair.outputs(id) {
         Ok((base, head)) => return Ok(OtherLength { id, base_output: base.output, head_output: head.output }),
-        Err(error) => error,
+        Err(not_run) => not_run,
     };
-    Err(match (in_head, in_base) {
-        (Some(error @ WorkerError::Interrupted(_)), _) => error,
-        (Some(error), None) => WorkerError::Invalid(format!("{id}: head alone cannot run it: {error}")),
-        (_, Some(error)) if !is_answer(&error) => error,
-        (Some(error), Some(_)) if !is_answer(&error) => {
+    Err(match not_run {
+        Head(error @ WorkerError::Interrupted(_)) | Both(error @ WorkerError::Interrupted(_), _) => error,
+        Head(error) => WorkerError::Invalid(format!("{id}: head alone cannot run it: {error}")),
+        Base(error) | Both(_, error) if !is_answer(&error) => error,
+        Both(error, _) if !is_answer(&error) => {
             WorkerError::Invalid(format!("{id}: base refuses it, head ends: {error}"))
         }
-        (Some(error), _) => WorkerError::NotComparable(format!("head and base cannot run them ({error})")),
-        (None, error) => {
-            let error = error.map(|error| error.to_string()).unwrap_or_default();
-            WorkerError::NotComparable(format!("base cannot run them ({error})"))
-        }
+        Both(error, _) => WorkerError::NotComparable(format!("head and base cannot run them ({error})")),
+        Base(error) => WorkerError::NotComparable(format!("base cannot run them ({error})")),
     })
 }

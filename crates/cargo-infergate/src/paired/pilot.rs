@@ -184,15 +184,15 @@ impl Pilot<'_> {
                     ensure_counted_alike(case, &in_base, &in_head)?;
                     cases.push(self.compared(case, in_base, in_head));
                 }
-                Err(NotRun { in_head, in_base }) => {
-                    let lives_on = in_head.iter().chain(&in_base).all(is_answer);
-                    let (fails, error) = match (in_head, in_base) {
-                        (Some(error), in_base) => {
-                            let fails = if in_base.is_some() { Fails::Both } else { Fails::HeadAlone };
-                            (fails, error.about(case).of("head"))
+                Err(not_run) => {
+                    let (fails, lives_on, error) = match not_run {
+                        NotRun::Head(error) => (Fails::HeadAlone, is_answer(&error), error.about(case).of("head")),
+                        NotRun::Base(error) => {
+                            (Fails::BaseAlone, is_answer(&error), only_in_head(error, &format!("run {case}")))
                         }
-                        (None, Some(error)) => (Fails::BaseAlone, only_in_head(error, &format!("run {case}"))),
-                        (None, None) => continue,
+                        NotRun::Both(error, in_base) => {
+                            (Fails::Both, is_answer(&error) && is_answer(&in_base), error.about(case).of("head"))
+                        }
                     };
                     excluded.exclude(self.request, case, error, fails)?;
                     if !lives_on {

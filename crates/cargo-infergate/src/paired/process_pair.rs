@@ -15,10 +15,11 @@ pub struct ProcessPair {
     pub last_asked: Side,
 }
 
-/// Why a case cannot be run, on each side that cannot.
-pub struct NotRun {
-    pub in_head: Option<WorkerError>,
-    pub in_base: Option<WorkerError>,
+/// Why a case cannot be run: in head alone, in base alone, in head and in base.
+pub enum NotRun {
+    Head(WorkerError),
+    Base(WorkerError),
+    Both(WorkerError, WorkerError),
 }
 
 struct Sample {
@@ -113,11 +114,16 @@ impl ProcessPair {
     pub fn outputs(&mut self, case: Case) -> Result<(PreparedReply, PreparedReply), NotRun> {
         let in_head = match self.head.prepare(case, None) {
             Ok(in_head) => in_head,
-            Err(error) => return Err(NotRun { in_head: Some(error), in_base: self.base.prepare(case, None).err() }),
+            Err(in_head) => {
+                return Err(match self.base.prepare(case, None) {
+                    Ok(_) => NotRun::Head(in_head),
+                    Err(in_base) => NotRun::Both(in_head, in_base),
+                });
+            }
         };
         match self.base.prepare_beside(case, &in_head.output) {
             Ok(in_base) => Ok((in_base, in_head)),
-            Err(error) => Err(NotRun { in_head: None, in_base: Some(error) }),
+            Err(error) => Err(NotRun::Base(error)),
         }
     }
 
