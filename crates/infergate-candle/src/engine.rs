@@ -43,8 +43,12 @@ pub struct CandleEngine {
 
 impl CandleEngine {
     /// An engine over `decoder`. Of `info` the fields about weights and settings are filled in from `decoder` and `digest`.
-    pub fn new(decoder: Box<dyn Decoder>, info: EngineInfo, text: Option<Arc<dyn Tokenize>>, digest: Digest) -> Self {
-        let mut info = info;
+    pub fn new(
+        decoder: Box<dyn Decoder>,
+        mut info: EngineInfo,
+        text: Option<Arc<dyn Tokenize>>,
+        digest: Digest,
+    ) -> Self {
         let facts = decoder.facts();
         info.parameters = Some(facts.parameters);
         info.weight_bytes = Some(facts.weight_bytes);

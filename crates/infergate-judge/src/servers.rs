@@ -13,7 +13,7 @@ use infergate_receipts::{Evidence, Interval, Outcome, Reason, Statistic, Verdict
 pub const LEAST_SERVERS: usize = 4;
 
 /// A time that blocks of `series` settled, one of `tests`, with as many `servers` of each side: the same, or advisory with the reason.
-pub fn weigh(servers: Option<usize>, series: &Series, tests: usize, row: VerdictRow) -> VerdictRow {
+pub fn weigh(servers: Option<usize>, series: &Series, tests: usize, mut row: VerdictRow) -> VerdictRow {
     use Outcome::{Improved, Inconclusive, Regressed, Unstable, WithinLimit};
     let Some(servers) = servers else { return row };
     // A row of means rests on the means of the same blocks.
@@ -42,7 +42,6 @@ pub fn weigh(servers: Option<usize>, series: &Series, tests: usize, row: Verdict
         WithinLimit => shown.is_some_and(|(_, high)| high < series.limit),
         _ => true,
     };
-    let mut row = row;
     // The change over the blocks leaves the pairs' luck out.
     if let Evidence::Time(time) = &mut row.evidence {
         time.ratio = Some(centre.exp());

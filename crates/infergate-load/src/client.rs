@@ -25,15 +25,15 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
 use crate::api::text::AnswerText;
-use crate::client::cpu::thread_cpu_ns;
-use crate::client::endpoint::Endpoint;
-use crate::client::kernel_time::ReceiveDelays;
-use crate::client::runner::run_level;
-use crate::client::stamped::RunClock;
 use crate::plan::LoadPlan;
 use crate::receipt::{ErrorNs, ReceiveRecord};
 use crate::target::Outcome;
 use crate::target::live::Live;
+use cpu::thread_cpu_ns;
+use endpoint::Endpoint;
+use kernel_time::ReceiveDelays;
+use runner::run_level;
+use stamped::RunClock;
 
 /// A client of some servers. Everything it does happens on the thread that calls it.
 pub struct Client {

@@ -205,13 +205,14 @@ impl Pilot<'_> {
     }
 
     fn compared(&self, id: Case, in_base: PreparedReply, in_head: PreparedReply) -> PairedCase {
+        let threshold = self.request.limits.threshold;
         let is_meant = self.request.allow_output_change || self.request.accepts_output(id);
         let is_changed =
             || compare(&in_base.output, &in_head.output, self.tolerance).comparison == OutputComparison::Changed;
         PairedCase {
             id,
-            threshold: self.request.limits.threshold,
-            widest: self.request.limits.threshold,
+            threshold,
+            widest: threshold,
             pairs: 0,
             iterations_per_sample: 1,
             warm_up: false,

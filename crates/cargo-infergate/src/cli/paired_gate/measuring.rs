@@ -47,7 +47,7 @@ pub fn measure(
         run.drop_cases_that_run_nothing_changed(runs);
     }
     let pilot_ns = begun.elapsed().as_nanos() as u64;
-    let is_timed = run.receipt().cases.iter().any(|case| case.timed);
+    let is_timed = run.receipt().timed().next().is_some();
     let mut not_alike = None;
     if let Some(sources) = sources.filter(|_| is_timed && !request.quick) {
         show(&step("laying out both sides alike"));
@@ -68,7 +68,7 @@ pub fn measure(
     if request.quick {
         let open = |receipt: &PairedReceipt| {
             let is_open = receipt.blocks.len() < QUICK_BLOCKS;
-            receipt.cases.iter().filter(|case| case.timed && is_open).map(|case| case.id).collect()
+            receipt.timed().filter(|_| is_open).map(|case| case.id).collect()
         };
         let mut receipt = run.run(&open, &mut show)?;
         receipt.took = took();
