@@ -94,13 +94,8 @@ pub fn prepare_known(
     let begun = output_ids(engine, &prompt, warm)?;
     ensure_same(case, &known[..warm], &begun)?;
     let work = work(engine, case)?;
-    let output = Output {
-        sha256: output_sha256(&known),
-        ids: known,
-        top2_margins: Vec::new(),
-        fingerprint: None,
-        prompt_sha256: Some(output_sha256(&prompt)),
-    };
+    let prompt_sha256 = Some(output_sha256(&prompt));
+    let output = Output { sha256: output_sha256(&known), ids: known, prompt_sha256, ..Output::default() };
     Ok(Prepared { case, prompt, output, work })
 }
 

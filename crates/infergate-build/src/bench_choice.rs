@@ -25,6 +25,7 @@ const OFF: &str = "'bench = false' in Cargo.toml, and not named with --bench-tar
 const BESIDE_AN_ENGINE: &str = "an engine's bench target is gated alone; name others with --bench-target";
 
 /// Bench targets to gate.
+#[derive(Default)]
 pub struct Chosen {
     pub benches: Vec<BenchTarget>,
     /// Those that were selected and cannot be gated: a line for each reason.
@@ -38,7 +39,7 @@ pub struct Chosen {
 impl Chosen {
     /// One alone, of which nothing else is known.
     pub fn one(bench: BenchTarget) -> Self {
-        Self { benches: vec![bench], skipped: Vec::new(), are_criterions: false, patterns: Vec::new() }
+        Self { benches: vec![bench], ..Self::default() }
     }
 }
 

@@ -106,7 +106,7 @@ impl Default for ProcessSamples {
 }
 
 /// What the model said.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Output {
     /// SHA-256 of the greedy ids as little-endian u32, hex.
     pub sha256: String,

@@ -289,7 +289,7 @@ impl PreparedReply {
     /// Of an output that is `ids` and nothing else.
     pub fn of_ids(ids: Vec<TokenId>) -> Self {
         let sha256 = output_sha256(&ids);
-        let output = Output { sha256, ids, top2_margins: Vec::new(), fingerprint: None, prompt_sha256: None };
+        let output = Output { sha256, ids, ..Output::default() };
         Self { output, work: None, throughput: None, counted_tokens: None }
     }
 }

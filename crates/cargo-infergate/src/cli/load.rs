@@ -143,11 +143,9 @@ fn begin(settings: &Settings, target: &dyn Target) -> Result<LoadReceipt> {
         schema: LOAD_SCHEMA.into(),
         created: timestamp(),
         partial: true,
-        invalid: Vec::new(),
         notes: own.chain(settings.notes.iter().cloned()).collect(),
         tool: env!("CARGO_PKG_VERSION").into(),
         machine,
-        probes: None,
         targets,
         seed: settings.seed,
         prompt_seed: settings.prompt_seed,
@@ -155,8 +153,7 @@ fn begin(settings: &Settings, target: &dyn Target) -> Result<LoadReceipt> {
         scenarios: settings.scenarios.clone(),
         dataset_prompts: settings.dataset_prompts(),
         shards: shard.into_iter().collect(),
-        audits: Vec::new(),
-        levels: Vec::new(),
+        ..LoadReceipt::default()
     })
 }
 

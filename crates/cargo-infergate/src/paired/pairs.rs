@@ -66,6 +66,7 @@ pub fn of_each_build(pairs: usize, builds: usize) -> usize {
 }
 
 /// What the pairs of each case were like.
+#[derive(Default)]
 pub struct Pairs {
     /// The share of a block's time that is for these cases.
     share: f64,
@@ -110,7 +111,7 @@ impl Seen {
 impl Pairs {
     /// Of cases for which there is this share of a block's time.
     pub fn new(share: f64) -> Self {
-        Self { share, prepares_ns: BTreeMap::new(), seen: BTreeMap::new(), room_ns: None }
+        Self { share, ..Self::default() }
     }
 
     /// A process can measure `case` after this time, nanoseconds.

@@ -26,7 +26,7 @@ pub const MAX_SHARDS: u32 = 1_000;
 const MAX_PRICE: f64 = 1e12;
 
 /// One load run: some scenarios, each at some numbers of users or at one rate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LoadReceipt {
     /// [`LOAD_SCHEMA`].
     pub schema: String,
