@@ -34,4 +34,4 @@ pub use quick_estimate::{QUICK_BLOCKS, QuickEstimate, quick_estimates};
 pub use sequential::{case_states, fewest_to_fail, fewest_to_pass, is_called_beside, outcomes, settled};
 pub use series::{CaseState, MAX_BLOCKS, Series, block_difference, series};
 pub use turns::{computes_between, head_computes_between};
-pub use verdict::{decide, judge, not_compared, open, unsettled};
+pub use verdict::{decide, judge, not_compared, open_cases, unsettled};

@@ -15,7 +15,7 @@ use infergate_receipts::{
 };
 
 /// The cases that more blocks may settle. None once a load has shown that head is worse: a block of it takes most of a minute.
-pub fn open(receipt: &PairedReceipt) -> Vec<Case> {
+pub fn open_cases(receipt: &PairedReceipt) -> Vec<Case> {
     if load::is_decided(receipt) {
         return Vec::new();
     }

@@ -13,7 +13,7 @@ use infergate_build::code::Changed;
 use infergate_build::sources::{self, Sources};
 use infergate_build::{output, progress};
 use infergate_core::progress::Progress;
-use infergate_judge::paired::{QUICK_BLOCKS, block_noise, of_another_setup, open, own_errors};
+use infergate_judge::paired::{QUICK_BLOCKS, block_noise, of_another_setup, open_cases, own_errors};
 use infergate_receipts::{Calibration, Note, PairedReceipt, Took, read};
 use infergate_report::words;
 
@@ -33,7 +33,7 @@ pub fn measure(
     // Of a shard of which nothing is left, the notes say why.
     if request.is_same_code() || run.receipt().cases.is_empty() {
         let pilot_ns = begun.elapsed().as_nanos() as u64;
-        return Ok(PairedReceipt { took: Took { pilot_ns, ..Took::default() }, ..run.run(&open, &mut show)? });
+        return Ok(PairedReceipt { took: Took { pilot_ns, ..Took::default() }, ..run.run(&open_cases, &mut show)? });
     }
     let calibration = find_calibration(config, run.receipt())?;
     let calibrated = calibration.as_ref().filter(|found| of_another_setup(found, run.receipt()).is_none());
@@ -82,7 +82,7 @@ pub fn measure(
         if let Some(kept) = kept.filter(|_| !receipt.blocks.is_empty()) {
             kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
         }
-        open(receipt)
+        open_cases(receipt)
     };
     let mut receipt = run.run(&look, &mut show)?;
     receipt.took = took();

@@ -6,7 +6,7 @@ use cargo_infergate::paired::{PairedRequest, Program, run_seed};
 use infergate_core::engine::LoadRequest;
 use infergate_core::load::PLACES;
 use infergate_core::stats::normal;
-use infergate_judge::paired::{MAX_BLOCKS, Policy, Series, judge, open, settled};
+use infergate_judge::paired::{MAX_BLOCKS, Policy, Series, judge, open_cases, settled};
 use infergate_judge::servers::{LEAST_SERVERS, weigh};
 use infergate_receipts::{
     Against, Evidence, Metric, Outcome, PairedReceipt, Reason, TimeEvidence, Verdict, VerdictRow,
@@ -166,7 +166,7 @@ fn each_pair_of_servers_is_asked_at_least_once() {
     let quiet = [0.001, -0.001, 0.0, 0.001, -0.001, 0.0, 0.001, -0.001, 0.0, 0.001, -0.001, 0.0];
     let is_open = |servers, blocks: usize| {
         let receipt = PairedReceipt { servers, ..measured("decode/p8", 10_000_000, &quiet[..blocks]) };
-        !open(&receipt).is_empty()
+        !open_cases(&receipt).is_empty()
     };
     assert_eq!([8, 9, 10, 12].map(|blocks| is_open(Some(10), blocks)), [true, true, false, false]);
     assert_eq!([8, 10].map(|blocks| (is_open(Some(2), blocks), is_open(None, blocks))), [(false, false); 2]);

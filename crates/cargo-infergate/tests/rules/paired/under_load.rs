@@ -6,7 +6,7 @@ use cargo_infergate::paired::load_window::{answers, bytes_per_token, window};
 use infergate_core::case::{BenchName, Case};
 use infergate_core::load::{FailureClass, REPEATED_PROMPTS, WindowPlan};
 use infergate_core::sha256::{self, words_of_hex};
-use infergate_judge::paired::{Policy, judge, open, outcomes, series};
+use infergate_judge::paired::{Policy, judge, open_cases, outcomes, series};
 use infergate_receipts::window::{METRICS, case_name};
 use infergate_receipts::{
     Accept, BlockCase, BlockRecord, Evidence, LoadCase, Metric, Outcome, PairedCase, PairedReceipt, Side, Terms, UpTo,
@@ -97,7 +97,7 @@ fn gate(head: Server, seed: u64) -> PairedReceipt {
     let mut receipt = PairedReceipt { cases: plan.collect(), ..measured("decode/p8", 1, &[]) };
     receipt.head.engine.name = "server".into();
     loop {
-        let cases = open(&receipt);
+        let cases = open_cases(&receipt);
         if cases.is_empty() {
             break;
         }
@@ -235,13 +235,13 @@ fn answer_row<'a>(verdict: &'a Verdict, name: &str) -> &'a VerdictRow {
 fn one_failure_of_base_does_not_hide_those_of_head() {
     let mut receipt = gate(Server::default(), 0);
     receipt.blocks.truncate(6);
-    let before = open(&receipt).len();
+    let before = open_cases(&receipt).len();
     for (at, block) in receipt.blocks.iter_mut().enumerate() {
         let side = if at == 0 { Side::Base } else { Side::Head };
         let mut windows = block.windows.iter_mut().filter(|window| window.side == side);
         windows.next().expect("a window").failures.insert(FailureClass::Status5xx, if at == 0 { 1 } else { 3 });
     }
-    assert_eq!((before, open(&receipt).len()), (0, METRICS.len()));
+    assert_eq!((before, open_cases(&receipt).len()), (0, METRICS.len()));
     let blocks = |first| [first].into_iter().chain(std::iter::repeat((0, 3))).take(20).collect::<Vec<_>>();
     // In the eleventh head fails more often than chance explains.
     assert_eq!(called_after(&blocks((1, 0))), Some(10));
