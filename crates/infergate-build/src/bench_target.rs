@@ -99,7 +99,7 @@ impl Source {
     /// # Errors
     /// If it does not build, with the compiler's first error; [`WorkerError::NotComparable`] if a checkout has no such target.
     pub fn build(&self) -> Result<Program> {
-        self.build_with(&kept(&self.links)?)
+        self.build_with(&to_relink(&self.links)?)
     }
 
     /// Builds the bench target that counts its heap; `None` if there is none.
@@ -166,7 +166,7 @@ impl Source {
     /// # Errors
     /// When cargo does not start.
     pub fn messages(&self) -> Result<Vec<Value>> {
-        Ok(parsed(&run_captured::run(self.command(&[], &kept(&self.links)?), Shown::Nothing)?.stdout))
+        Ok(parsed(&run_captured::run(self.command(&[], &to_relink(&self.links)?), Shown::Nothing)?.stdout))
     }
 
     /// Builds it once more with more arguments for the last call of the compiler, which is all that is done again. If that fails: the
@@ -284,12 +284,12 @@ fn first_error(stderr: &str) -> String {
     first.unwrap_or("no reason given").to_owned()
 }
 
-/// Arguments for the last call of the compiler, by which its object files and the names of functions stay, and the linker's command in
-/// `folder`, which is made.
+/// Arguments for the last call of the compiler, so that its program can be linked again: object files and the names of functions are kept,
+/// and the linker's command is written into `folder`, which is made.
 ///
 /// # Errors
 /// A folder that cannot be made.
-pub fn kept(folder: &Path) -> Result<Vec<String>> {
+pub fn to_relink(folder: &Path) -> Result<Vec<String>> {
     checkout_folder::make(folder)?;
     let print = format!("--print=link-args={}", std::path::absolute(folder)?.join(PRINTED).display());
     Ok(vec!["-Csave-temps".to_owned(), "-Cstrip=none".to_owned(), print])

@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use object::read::archive::ArchiveFile;
 
-use super::bench_target::{PRINTED, Source, kept};
+use super::bench_target::{PRINTED, Source, to_relink};
 use super::checkout_folder;
 use super::run_captured::run_captured;
 use crate::code;
@@ -35,7 +35,7 @@ pub struct Linker {
 }
 
 impl Linker {
-    /// Of `built`, which was made of a bench target with the arguments that [`kept`] gives, or is made so now.
+    /// Of `built`, which was made of a bench target with the arguments that [`to_relink`] gives, or is made so now.
     ///
     /// # Errors
     /// When it does not build so, or cargo does not start, or a file cannot be read or written.
@@ -48,7 +48,7 @@ impl Linker {
             return Ok(command);
         }
         // Cargo may find this build done, though the command is that of another one, or it or what it names is gone.
-        let arguments = kept(&source.links)?;
+        let arguments = to_relink(&source.links)?;
         if let Ok(done) = source.rebuild(&arguments)? {
             checkout_folder::remove(&done.path)?;
             drop(source.rebuild(&arguments)?);
