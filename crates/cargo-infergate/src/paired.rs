@@ -1,11 +1,13 @@
 //! Base and head in turn on one machine: a pilot, then blocks until every case is settled.
 //!
-//! A block is a fresh process of each side, since a process carries its own luck: where its memory lies, which pages it was
-//! given. Both are loaded and warm before the first timed iteration; then one side works at a time, in turns of some
-//! 2 ms where an iteration can be divided, so that both see the same swings of the machine. Which side is started first, and
-//! which runs first, is balanced over every two blocks. What settles a case is not decided here: see [`infergate_judge::paired`].
+//! A block is a fresh process of each side, since two processes of one program differ in speed: by where their memory lies, by
+//! the pages that they were given. Both are loaded and warm before the first timed iteration; then one side works at a time, in
+//! turns of some 2 ms where an iteration can be divided, so that both see the same swings of the machine. Which side is started
+//! first, and which runs first, is balanced over every two blocks.
+//!
+//! [`PairedRun`] is begun in `pilot`, laid out in `placements`, and measures blocks here. What settles a case is decided in
+//! [`infergate_judge::paired`].
 
-mod alike;
 mod benches;
 mod contract;
 mod excluded_benches;
@@ -14,6 +16,7 @@ pub mod load_window;
 mod one_core;
 pub mod pairs;
 mod pilot;
+mod placements;
 mod process_pair;
 mod request;
 mod started;
@@ -208,7 +211,7 @@ impl PairedRun<'_> {
             self.pairs.forget_blocks();
         }
         let all: Vec<PairedCase> = self.timed().into_iter().filter(|case| case.load.is_none()).collect();
-        let pairs = self.pairs.next(&all, cases);
+        let pairs_of = self.pairs.next(&all, cases);
         let planned = self.planned(cases);
         let builds = self.builds_of(done);
         for (at, build) in builds.iter().enumerate() {
@@ -218,8 +221,8 @@ impl PairedRun<'_> {
                 self.start_pair(side_in_this_pair(started_first), cases, *build, done * builds.len() + at)?;
             for (nth, case) in planned.iter().filter(|case| case.load.is_none()).enumerate() {
                 show(&case.id.to_string(), nth);
-                let wanted = pairs.get(&case.id).copied().unwrap_or(case.pairs);
-                let pairs = pairs::of_each_build(wanted, builds.len());
+                let all_pairs = pairs_of.get(&case.id).copied().unwrap_or(case.pairs);
+                let pairs = pairs::of_each_build(all_pairs, builds.len());
                 let mut measured = pair
                     .measure(&PairedCase { pairs, ..case.clone() }, side_in_this_pair(ran_first))
                     .map_err(|error| error.about(case.id))?;
@@ -238,7 +241,7 @@ impl PairedRun<'_> {
             for (at, level) in windows::by_level(&planned).into_iter().enumerate() {
                 let what = level.first().map_or_else(String::new, |case| format!("{} and the like", case.id));
                 show(&what, record.cases.len());
-                windows::add(&mut pair, &level, at as u64, done, &mut record)?;
+                windows::measure(&mut pair, &level, at as u64, done, &mut record)?;
             }
             self.note_ends(pair);
         }

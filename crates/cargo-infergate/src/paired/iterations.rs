@@ -36,11 +36,11 @@ const WARMER: f64 = 0.8;
 /// Iterations in a sample at the most; one where a side cannot time several together.
 const MOST_ITERATIONS: usize = 1_000_000;
 
-/// How a sample is made: of so many iterations, or of a generation in turns of so many tokens. By head's times, and of fewer iterations
-/// where base takes hundreds of times as long. After an error `plan` has the iterations that were asked for last.
+/// Sizes the samples of `plan`, by head's times: so many iterations, or a generation in turns of so many tokens. Fewer iterations where
+/// base takes hundreds of times as long. After an error `plan` has the iterations that were tried last.
 ///
 /// An engine that is not `stepwise` goes on while it waits, beside the other side: its smallest turn is a whole request.
-pub fn divide(pair: &mut ProcessPair, plan: &mut PairedCase, stepwise: bool) -> Result<(), WorkerError> {
+pub fn size_samples(pair: &mut ProcessPair, plan: &mut PairedCase, stepwise: bool) -> Result<(), WorkerError> {
     let wanted = by_head(pair, plan, stepwise)?;
     plan.iterations_per_sample =
         bearable(wanted, |iterations| Ok::<_, WorkerError>(look(pair, Side::Base, plan, iterations)?.timed_ns))?;

@@ -8,7 +8,7 @@ use anyhow::ensure;
 use super::benches::shared;
 use super::contract::{check_other_outputs, check_prefix_cache};
 use super::excluded_benches::{ExcludedBenches, Fails, compiled_away, is_answer, who_fails};
-use super::iterations::divide;
+use super::iterations::size_samples;
 use super::one_core::Spent;
 use super::pairs::{Pairs, first_pairs};
 use super::process_pair::{NotRun, ProcessPair};
@@ -267,7 +267,7 @@ fn first_samples(
     pilot_ns: f64,
 ) -> Result<(BlockCase, f64), (WorkerError, Fails)> {
     let before = Spent::so_far(pair.processes());
-    let seen = divide(pair, plan, stepwise).and_then(|()| {
+    let seen = size_samples(pair, plan, stepwise).and_then(|()| {
         plan.one_core = Spent::so_far(pair.processes()).is_one_thread_since(&before);
         first_pairs(plan, stepwise, pilot_ns, &MonotonicClock::new(), |pairs| {
             pair.measure(&PairedCase { pairs, ..plan.clone() }, Side::Base)

@@ -139,8 +139,8 @@ fn probe(pair: &mut ProcessPair, case: Case, under_load: &UnderLoad, level: u64)
     Ok([of_side(Side::Base)?, of_side(Side::Head)?])
 }
 
-/// Adds the windows of a level, its `cases`, to `block`, which is number `done` from 0.
-pub fn add(
+/// Measures the windows of a level, its `cases`, and adds them to `block`, which is number `done` from 0.
+pub fn measure(
     pair: &mut ProcessPair,
     cases: &[&PairedCase],
     level: u64,
