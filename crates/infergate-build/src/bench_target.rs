@@ -41,7 +41,7 @@ pub struct Source {
     pub folder: PathBuf,
     /// A checkout's own target folder.
     pub target: Option<PathBuf>,
-    /// For what links need.
+    /// Folder that keeps what linking again needs.
     pub links: PathBuf,
     /// Build with exactly what its Cargo.lock says, and fail if that does not fit its manifests.
     pub locked: bool,
@@ -69,7 +69,7 @@ pub fn memory_worker(wanted: &Wanted, given: Option<PathBuf>) -> Result<Option<P
     }
 }
 
-/// Where what links need is kept below a target folder.
+/// The folder below a target folder that keeps what linking again needs.
 pub fn links(target: &Path, bench: &BenchTarget) -> PathBuf {
     target.join("alike").join(file_word(&bench.name()))
 }

@@ -1,6 +1,6 @@
-//! Servers that run already, `gate --base-url --head-url`: each was started once, and a process carries its own luck, which can be
-//! several percent. A block asks one pair of them again and again, so that evidence from blocks grows with that luck as with a
-//! change: in a simulation one pair is called slower in 20 % of gates at a luck of 1 % (SD), and eight in turn in 10 % at 4 %
+//! Servers that run already, `gate --base-url --head-url`: each was started once, and processes of one program can differ by several
+//! percent. A block asks one pair of them again and again, so that evidence from blocks grows by that difference as by a
+//! change: in a simulation one pair is called slower in 20 % of gates where they differ by 1 % (SD), and eight in turn in 10 % at 4 %
 //! (cargo-infergate's tests/rules/paired/servers.rs prints the table). So what blocks settle stands only where the pairs themselves carry it: each is
 //! one value, the mean of its blocks, and a t test over the pairs has the same level. Fewer than [`LEAST_SERVERS`] could not show
 //! a change of some percent whatever it was; then time is shown and decides nothing.
@@ -42,7 +42,7 @@ pub fn weigh(servers: Option<usize>, series: &Series, tests: usize, mut row: Ver
         WithinLimit => shown.is_some_and(|(_, high)| high < series.limit),
         _ => true,
     };
-    // The change over the blocks leaves the pairs' luck out.
+    // An interval over blocks would not know how much the pairs differ.
     if let Evidence::Time(time) = &mut row.evidence {
         time.ratio = Some(centre.exp());
         time.interval = shown.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL));

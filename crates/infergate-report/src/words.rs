@@ -1,5 +1,6 @@
 //! The one place that turns a verdict's data into words. Whoever exports a verdict takes sentences from here and never reads
-//! one.
+//! one. What measuring itself says ([`Note::Said`], what is broken, the leak rule) stands as it came: search for its words to find
+//! where it is written.
 
 pub mod accept;
 pub mod allocated;

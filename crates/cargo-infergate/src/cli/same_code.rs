@@ -79,7 +79,7 @@ pub fn of_checkouts(
     differ(changed, other_inputs::difference((base, head), commit, folder).is_some())
 }
 
-/// What differs; with `times_all` it says nothing of what a case does.
+/// What differs. With `times_all` every case is timed, whatever it runs of it.
 fn differ(changed: Option<Changed>, times_all: bool) -> CodeDifference {
     let functions = changed.as_ref().map(|changed| changed.functions.iter().collect::<Vec<_>>());
     let named = shown_names(functions.as_deref().unwrap_or_default());

@@ -22,7 +22,7 @@ use infergate_build::{output, profiles, progress, swap, toolchain};
 use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 use infergate_receipts::Note;
 
-/// The workers of both sides; those that count their heap where there are some.
+/// The programs of both sides, and those that count their heap, where there are some.
 #[derive(Default)]
 pub struct BuiltPair {
     /// What is compared with.
@@ -33,7 +33,7 @@ pub struct BuiltPair {
     pub base_memory: Option<Program>,
     /// Whose memory is followed for head.
     pub head_memory: Option<Follower>,
-    /// Where other builds of them come from.
+    /// How both are built again: counting their heap, or laid out alike.
     pub sources: Sources,
     /// What differs in how both were built.
     pub notes: Vec<Note>,
@@ -48,7 +48,7 @@ impl BuiltPair {
     }
 }
 
-/// Takes or builds all of them, as the flags ask. `checkouts` are those of other bench targets of the gate.
+/// Takes or builds all of them, as the flags ask. `checkouts` are shared with the other bench targets of the gate.
 ///
 /// # Errors
 /// What cannot be checked out, changed or built.

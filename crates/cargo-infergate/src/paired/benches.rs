@@ -4,7 +4,7 @@
 use infergate_core::case::{Case, choose_benches};
 use infergate_core::worker::WorkerError;
 
-/// What was asked for, by who has it.
+/// The benches that were chosen, by the side that has them.
 #[derive(Default)]
 pub struct SharedBenches {
     pub cases: Vec<Case>,

@@ -100,7 +100,7 @@ pub fn is_own(error: &WorkerError) -> bool {
     !matches!(error, WorkerError::Interrupted(_) | WorkerError::Failed(_))
 }
 
-/// Whether the process that gives it lives on, and can be asked for another case.
+/// Whether a worker gave this error as its answer, and so lives on and can be asked for another case.
 pub fn is_answer(error: &WorkerError) -> bool {
     matches!(error, WorkerError::Refused(_) | WorkerError::Invalid(_))
 }

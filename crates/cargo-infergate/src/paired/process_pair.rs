@@ -37,12 +37,12 @@ impl Sample {
 }
 
 impl ProcessPair {
-    /// Whether both sides can.
+    /// Whether both workers say that they can.
     pub fn can(&self, capability: Capability) -> bool {
         self.base.can(capability) && self.head.can(capability)
     }
 
-    /// Of base and head.
+    /// The numbers of base's process and of head's.
     pub fn processes(&self) -> [u32; 2] {
         [&self.base, &self.head].map(Client::process_id)
     }

@@ -75,15 +75,15 @@ pub struct Endpoint {
     pub answered: Cell<bool>,
     /// The last answer that was looked at did not end soon [after `[DONE]`](AFTER_DONE).
     ends_late: Rc<Cell<bool>>,
-    /// Those of answers so far, and the room for them, where they are kept.
+    /// The texts of the answers so far, where they are kept.
     texts: Option<Texts>,
 }
 
 /// How one attempt ended, if not well.
 enum Miss {
-    /// As it is.
+    /// The request failed.
     Final(Failure),
-    /// It may be tried again, after this.
+    /// It may be tried again; after this, where the server says so.
     Again(Failure, Option<Duration>),
     /// An old connection was closed just when it was used again.
     Stale(Failure),

@@ -37,7 +37,7 @@ pub struct Settings {
     pub search_up_to: Option<u32>,
     /// Limits of each request, and of percentiles.
     pub limits: Vec<Limit>,
-    /// What has to be said of them.
+    /// What the receipt says of the scenarios that were made smaller.
     #[serde(skip)]
     pub notes: Vec<String>,
     /// Which part of the load is this client's.
@@ -53,7 +53,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads them, for a run on `target`, which is so many in turn.
+    /// The settings of a run on `target`; `targets` is how many are asked in turn.
     pub fn from(options: &Load, seed: u64, targets: usize, target: &dyn Target) -> Result<Self> {
         let Load { levels, prompts: prompt_flags, .. } = options;
         // Without a common start there are no shards.
