@@ -16,5 +16,5 @@ pub mod merge;
 pub mod plan;
 pub mod receipt;
 pub mod summary;
-pub mod target;
+pub mod targets;
 pub mod validity;

@@ -29,7 +29,7 @@ use infergate_load::client::endpoint::{Endpoint, Limits};
 use infergate_load::client::url::Url;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LoadPlan, Prompts, Turn};
-use infergate_load::target::live::Live;
+use infergate_load::targets::live::Live;
 use infergate_receipts::window::{METRICS, case_name};
 use infergate_receipts::{Build, InferenceMemory, MemorySample, Scenario};
 

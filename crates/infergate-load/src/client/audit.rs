@@ -19,7 +19,7 @@ use crate::plan::shard::Shard;
 use crate::plan::{LoadPlan, Prompts};
 use crate::receipt::{AuditRecord, ErrorNs, LevelRecord, Scenario};
 use crate::summary::is_given_up;
-use crate::target::live::Live;
+use crate::targets::live::Live;
 
 /// As a fast server answers some users, and as one answers many.
 const FAST: Script = Script { ttft_ns: 20_000_000, itl_ns: 5_000_000, output_tokens: 32 };

@@ -27,7 +27,7 @@ use crate::client::connection::{Connection, of_http};
 use crate::client::dial::{Dial, Network};
 use crate::client::stamped::{ReadTimes, RunClock};
 use crate::client::url::Url;
-use crate::target::live::Live;
+use crate::targets::live::Live;
 
 /// Bytes of an error's body that are read, for its words and to use the connection again.
 const MAX_ERROR_BYTES: usize = 64 << 10;

@@ -17,8 +17,8 @@ use crate::client::stamped::RunClock;
 use crate::plan::ramp::{ramped_ns, user_start_ns};
 use crate::plan::{LoadPlan, REQUEST_WEIGHT, Turn};
 use crate::receipt::{LevelRecord, MAX_REQUESTS};
-use crate::target::Outcome;
-use crate::target::live::Live;
+use crate::targets::Outcome;
+use crate::targets::live::Live;
 
 /// A user whose request failed starts the next one no earlier than this after it: a server that refuses everything would be asked without pause.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);

@@ -14,7 +14,7 @@ use crate::config::own_scenarios;
 use infergate_load::plan::dataset::Dataset;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LoadPlan, Prompts};
-use infergate_load::target::Target;
+use infergate_load::targets::Target;
 use infergate_receipts::{Limit, Scenario, ShardRecord, TargetRecord};
 
 /// Measured requests of a level that nobody gave a number for: of each user, and at least.

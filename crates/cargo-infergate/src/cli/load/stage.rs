@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use infergate_build::progress::Line;
 use infergate_core::load::Stop;
 use infergate_core::progress::Progress;
-use infergate_load::target::live::Live;
+use infergate_load::targets::live::Live;
 
 /// How often the line is drawn.
 const EVERY: Duration = Duration::from_millis(250);

@@ -13,10 +13,10 @@ use infergate_load::api::body::RequestTemplate;
 use infergate_load::client::Client;
 use infergate_load::client::endpoint::{Endpoint, Limits};
 use infergate_load::client::url::Url;
-use infergate_load::target::Target;
-use infergate_load::target::local::LocalTarget;
-use infergate_load::target::server::ServerTarget;
-use infergate_load::target::tokenizer::Tokenizer;
+use infergate_load::targets::Target;
+use infergate_load::targets::local::LocalTarget;
+use infergate_load::targets::server::ServerTarget;
+use infergate_load::targets::tokenizer::Tokenizer;
 use infergate_receipts::{MAX_TARGETS, Price, TargetRecord};
 
 /// One `--target`.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use infergate_core::load::Arrivals;
 use infergate_load::client::audit::{audit, compare};
 use infergate_load::client::script_server::{Log, Script};
-use infergate_load::target::live::Live;
+use infergate_load::targets::live::Live;
 
 use crate::load::summary::level;
 

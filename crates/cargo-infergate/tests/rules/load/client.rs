@@ -8,7 +8,7 @@ use infergate_load::client::connection::Connection;
 use infergate_load::client::endpoint::{Endpoint, Limits};
 use infergate_load::client::stamped::RunClock;
 use infergate_load::client::url::Url;
-use infergate_load::target::live::Live;
+use infergate_load::targets::live::Live;
 
 use crate::load::script::{
     Act, END, HEAD, Script, answer, chunk, done, endpoint, in_made_up_time, send, template, token, wait_ms,

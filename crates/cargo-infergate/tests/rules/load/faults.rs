@@ -13,7 +13,7 @@ use infergate_load::client::endpoint::{Endpoint, Limits};
 use infergate_load::client::url::Url;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LoadPlan, Prompts};
-use infergate_load::target::live::Live;
+use infergate_load::targets::live::Live;
 use infergate_receipts::Scenario;
 
 use crate::load::script::{END, HEAD, chunk, template};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use infergate_core::load::{Arrivals, RequestRecord, Spacing, Stop};
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LoadPlan, Prompts};
-use infergate_load::target::Outcome;
+use infergate_load::targets::Outcome;
 
 use crate::load::runner::{plan, prompt_of, run};
 use crate::load::script::{Script, answer};

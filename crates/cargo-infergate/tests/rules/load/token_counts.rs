@@ -8,7 +8,7 @@ use infergate_load::client::endpoint::Limits;
 use infergate_load::client::stamped::RunClock;
 use infergate_load::summary::token_counts::{TokenCounts, compare};
 use infergate_load::summary::{Counted, summarise};
-use infergate_load::target::live::Live;
+use infergate_load::targets::live::Live;
 use infergate_load::validity;
 use infergate_receipts::LoadReceipt;
 

@@ -11,8 +11,8 @@ use infergate_core::worker::{Capability, Client, Program, Timeouts, WorkerError}
 
 use crate::plan::{LoadPlan, Prompts};
 use crate::receipt::{LevelRecord, TargetRecord};
-use crate::target::live::Live;
-use crate::target::{Outcome, Target};
+use crate::targets::live::Live;
+use crate::targets::{Outcome, Target};
 
 /// Requests of each level whose output is computed again alone.
 const COMPARED: u32 = 3;
