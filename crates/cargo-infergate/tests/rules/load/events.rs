@@ -114,16 +114,4 @@ proptest! {
         let found: Vec<String> = found.into_iter().map(|(data, _)| String::from_utf8(data).expect("whole characters")).collect();
         prop_assert_eq!(found, texts);
     }
-
-    #[test]
-    fn every_byte_by_itself_gives_the_same_events((stream, texts) in streams()) {
-        let pieces: Vec<&[u8]> = stream.chunks(1).collect();
-        prop_assert_eq!(parse(&pieces).0.len(), texts.len());
-    }
-
-    #[test]
-    fn no_bytes_are_too_strange(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..10)) {
-        let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
-        prop_assert_eq!(parse(&pieces).1, Ok(()));
-    }
 }
