@@ -1,10 +1,9 @@
 //! A scheduler under load, on a virtual clock: every time is known.
 
-use std::cell::Cell;
-
+use anyhow::{Result, ensure};
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
-use infergate::engine::{Engine, FakeEngine};
+use infergate::engine::{Engine, Event, FakeEngine, RequestId, Scheduler};
 use infergate::load::{Ask, Driven, Load, drive};
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Spacing, Stop};
 use infergate_core::receipt::output_sha256;
@@ -140,30 +139,46 @@ fn a_stop_by_time_ends_what_is_measured_and_not_the_requests() {
     assert_eq!(starts, [0, 10, 20, 30, 40, 50, 60, 70], "the rate is kept until the third ended, after 72");
 }
 
+/// A batch whose tokens are changed or lost on their way, and that is stepped so often at the most.
+struct Changed(Batch, fn(Event) -> Option<Event>, u32);
+
+impl Scheduler for Changed {
+    fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.0.in_flight()
+    }
+
+    fn submit(&mut self, prompt: &[u32], max_tokens: usize) -> Result<RequestId> {
+        self.0.submit(prompt, max_tokens)
+    }
+
+    fn step(&mut self) -> Result<Vec<Event>> {
+        self.2 += 1;
+        ensure!(self.2 < 1000, "stepped on and on");
+        if self.2 > 900 {
+            return Ok(Vec::new());
+        }
+        Ok(self.0.step()?.into_iter().filter_map(self.1).collect())
+    }
+
+    fn cancel(&mut self, request: RequestId) -> bool {
+        self.0.cancel(request)
+    }
+}
+
+/// So many requests of one user, one after the other.
+fn changed(count: u64, change: fn(Event) -> Option<Event>) -> Driven {
+    let clock = VirtualClock::default();
+    let mut batch = Changed(Batch::new(clock.clone(), 1), change, 0);
+    drive(&mut batch, &clock, load(closed(1), requests(count), &mut ask)).expect("runs")
+}
+
 #[test]
 fn tokens_that_waited_in_the_engine_have_their_own_time() {
-    struct Late(Batch);
-    impl infergate::engine::Scheduler for Late {
-        fn capacity(&self) -> usize {
-            self.0.capacity()
-        }
-        fn in_flight(&self) -> usize {
-            self.0.in_flight()
-        }
-        fn submit(&mut self, prompt: &[u32], max_tokens: usize) -> anyhow::Result<infergate::engine::RequestId> {
-            self.0.submit(prompt, max_tokens)
-        }
-        fn step(&mut self) -> anyhow::Result<Vec<infergate::engine::Event>> {
-            let events = self.0.step()?;
-            Ok(events.into_iter().map(|event| infergate::engine::Event { age_ns: 3 * MS, ..event }).collect())
-        }
-        fn cancel(&mut self, request: infergate::engine::RequestId) -> bool {
-            self.0.cancel(request)
-        }
-    }
-    let clock = VirtualClock::default();
-    let driven =
-        drive(&mut Late(Batch::new(clock.clone(), 1)), &clock, load(closed(1), requests(1), &mut ask)).expect("runs");
+    let driven = changed(1, |event| Some(Event { age_ns: 3 * MS, ..event }));
     assert_eq!(times(&driven), [(0, 0, vec![7, 17])]);
 }
 
@@ -184,36 +199,7 @@ fn an_engine_that_fails_ends_the_run_and_every_request_has_an_end() {
 
 #[test]
 fn a_scheduler_that_breaks_its_rules_is_called() {
-    struct Broken(Batch, Cell<u32>, fn(infergate::engine::Event) -> Option<infergate::engine::Event>);
-    impl infergate::engine::Scheduler for Broken {
-        fn capacity(&self) -> usize {
-            self.0.capacity()
-        }
-        fn in_flight(&self) -> usize {
-            self.0.in_flight()
-        }
-        fn submit(&mut self, prompt: &[u32], max_tokens: usize) -> anyhow::Result<infergate::engine::RequestId> {
-            self.0.submit(prompt, max_tokens)
-        }
-        fn step(&mut self) -> anyhow::Result<Vec<infergate::engine::Event>> {
-            self.1.set(self.1.get() + 1);
-            anyhow::ensure!(self.1.get() < 1000, "stepped on and on");
-            if self.1.get() > 900 {
-                return Ok(Vec::new());
-            }
-            Ok(self.0.step()?.into_iter().filter_map(self.2).collect())
-        }
-        fn cancel(&mut self, request: infergate::engine::RequestId) -> bool {
-            self.0.cancel(request)
-        }
-    }
-    use infergate::engine::{Event, RequestId};
-    let failure = |change: fn(Event) -> Option<Event>| {
-        let clock = VirtualClock::default();
-        let mut broken = Broken(Batch::new(clock.clone(), 1), Cell::new(0), change);
-        let driven = drive(&mut broken, &clock, load(closed(1), requests(2), &mut ask)).expect("ends");
-        driven.failure.expect("is called")
-    };
+    let failure = |change: fn(Event) -> Option<Event>| changed(2, change).failure.expect("is called");
     assert!(failure(|event| Some(Event { index: event.index + 1, ..event })).contains("token 1 comes next"));
     assert!(failure(|event| Some(Event { finished: true, ..event })).contains("wrong about token 1 of 2"));
     assert!(failure(|event| Some(Event { finished: false, ..event })).contains("wrong about token 2 of 2"));
