@@ -44,13 +44,6 @@ fn poisson_and_gamma_gaps_have_their_mean_and_variance() {
 }
 
 #[test]
-fn exponential_gaps_have_the_exponential_tail() {
-    let starts = starts_ns(open(1000.0, Spacing::Poisson), 11, GAPS + 1);
-    let longer = starts.windows(2).filter(|pair| pair[1] - pair[0] > 2_000_000).count() as f64 / GAPS as f64;
-    assert!((longer - (-2.0_f64).exp()).abs() < 0.005, "{longer}");
-}
-
-#[test]
 fn a_seed_is_a_schedule_and_schedules_are_in_order() {
     let arrivals = open(50.0, Spacing::Gamma { shape: 0.3 });
     let first = starts_ns(arrivals, 5, 1000);

@@ -11,7 +11,7 @@ use infergate::engine::{FakeEngine, LoadRequest};
 use infergate::load::run_level;
 use infergate_core::load::{Arrivals, LevelPlan, LoadLevel, Stop, Window};
 use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
-use infergate_receipts::{LevelRecord, LoadBaseline, LoadReceipt, Outcome, TargetRecord, Verdict, read, write_json};
+use infergate_receipts::{LoadBaseline, LoadReceipt, Outcome, Verdict, read, write_json};
 
 use crate::local_load::engines::{NEVER, plan};
 use crate::support;
@@ -40,23 +40,6 @@ fn stdout(assert: &Assert) -> String {
 fn error(assert: Assert) -> String {
     let stderr = String::from_utf8_lossy(&assert.code(2).get_output().stderr).into_owned();
     stderr.lines().last().unwrap_or_default().to_owned()
-}
-
-#[test]
-fn every_level_is_run_in_turn() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let said = load(folder.path(), "fake", &support::example("fake_load"), &["--users=1,4", "--requests=20"]).success();
-    let text = stdout(&said);
-    assert!(text.contains("fake on fake"), "{text}");
-    assert!(text.contains("one request, in turn          3"), "{text}");
-    let receipt = read::<LoadReceipt>(&folder.path().join("load.json")).expect("a receipt");
-    assert!(!receipt.partial && receipt.invalid.is_empty() && receipt.audits.is_empty(), "{:?}", receipt.invalid);
-    assert!(matches!(&receipt.targets[..], [TargetRecord::Local { engine, .. }] if engine.name == "fake"));
-    let batches: Vec<_> = receipt.levels.iter().map(|level| level.batch.clone().expect("a local engine")).collect();
-    let seen: Vec<_> = batches.iter().map(|batch| (batch.slots, batch.largest_batch, batch.compared)).collect();
-    assert_eq!(seen, [(1, 1, 3), (4, 4, 3)]);
-    let measured = |level: &LevelRecord| level.requests.iter().filter(|request| request.measured).count();
-    assert!(receipt.levels.iter().all(|level| measured(level) == 20));
 }
 
 /// Runs on the fake are the same to the nanosecond.
@@ -121,9 +104,6 @@ fn what_cannot_be_served_is_said_in_one_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let fake = support::example("fake_load");
     let failed = |model: &str, more: &[&str]| error(load(folder.path(), model, &fake, more));
-    let changed = failed("fake:changes", &["--users=3"]);
-    assert!(changed.contains("request") && changed.contains("a batch must not change answers"), "{changed}");
-    assert!(failed("fake:alone", &["--users=3"]).contains("room for one sequence"));
     let broken = load(folder.path(), "fake:fails", &fake, &["--users=3"]).code(3);
     assert!(
         stdout(&broken).contains("the engine was cut short: the fake engine failed at step 4"),
