@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Spacing, Stop, unmark};
+use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Spacing, unmark};
 use infergate_load::merge::merge;
 use infergate_load::plan::shard::Shard;
 use infergate_load::summary::{Window, counted_requests, steady_window, summarise};
@@ -11,6 +11,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::load::receipt::sound;
+use crate::load::summary::of;
 use crate::load::text;
 
 const MS: u64 = 1_000_000;
@@ -39,23 +40,8 @@ fn request(number: u64, user: u32, start_ns: u64, ttft_ms: u64, gap_ms: u64, fai
 
 fn level(arrivals: Arrivals, warm_up_requests: u64, ramp_ns: u64, mut requests: Vec<RequestRecord>) -> LevelRecord {
     requests.sort_by_key(|record| record.request);
-    let end_ns = requests.iter().map(|record| record.ended_ns).max().unwrap_or(BEGAN_NS);
-    LevelRecord {
-        scenario: 0,
-        arrivals,
-        whole: None,
-        stop: Stop::Requests { count: requests.len() as u64 },
-        warm_up_requests,
-        ramp_ns,
-        steady: None,
-        began_ns: BEGAN_NS,
-        wall_ns: end_ns - BEGAN_NS,
-        client_cpu_ns: Some(MS),
-        received: None,
-        issued: requests.len() as u64,
-        requests,
-        batch: None,
-    }
+    let level = of(arrivals, requests);
+    LevelRecord { warm_up_requests, ramp_ns, began_ns: BEGAN_NS, wall_ns: level.wall_ns - BEGAN_NS, ..level }
 }
 
 /// How long the requests of each user take: its first token and its gaps, and whether it fails.
@@ -218,19 +204,6 @@ fn example() -> LoadReceipt {
 }
 
 #[test]
-fn the_tables_are_those_of_one_client() {
-    let receipt = example();
-    let merged = merge(split(&receipt, 2, &[0, 7])).expect("they fit");
-    assert!(
-        merged.notes[0].starts_with("merged from 2 shards of run 00ff00ff00ff00ff, which began within 0.0 ms"),
-        "{:?}",
-        merged.notes
-    );
-    let bare = |receipt: &LoadReceipt| LoadReceipt { notes: Vec::new(), invalid: Vec::new(), ..receipt.clone() };
-    assert_eq!(text(&bare(&merged)), text(&bare(&receipt)));
-}
-
-#[test]
 fn each_shard_keeps_its_audit_and_one_that_is_invalid_makes_all_invalid() {
     let receipt = LoadReceipt { audits: sound().audits, ..example() };
     let mut shards = split(&receipt, 2, &[]);
@@ -296,15 +269,6 @@ fn a_shard_that_ended_early_ends_the_window_of_a_schedule() {
     assert!(!counted.is_empty() && counted.iter().all(|record| record.ended_ns <= to_ns));
     let next = level.requests.iter().find(|record| record.ended_ns > to_ns).expect("others went on");
     assert!(counted.iter().all(|record| record.scheduled_ns < next.scheduled_ns), "chosen by their starts");
-}
-
-#[test]
-fn times_whose_sum_is_too_large_are_merged() {
-    let mut shards = split(&example(), 2, &[0, 7]);
-    for level in shards.iter_mut().flat_map(|(_, receipt)| &mut receipt.levels) {
-        (level.began_ns, level.wall_ns) = (u64::MAX, u64::MAX);
-    }
-    assert!(merge(shards).is_ok());
 }
 
 #[track_caller]

@@ -69,15 +69,6 @@ fn percentiles_by_the_number_of_users() {
     assert_eq!(number(table(&report, "load_users", "ttft"), 1, "requests"), Some(58.0));
 }
 
-#[test]
-fn a_request_that_ends_before_it_starts_breaks_no_page() {
-    let mut receipt = even();
-    for record in receipt.levels.iter_mut().flat_map(|level| &mut level.requests) {
-        (record.scheduled_ns, record.ended_ns) = (u64::MAX, 0);
-    }
-    assert!(of(receipt).section("load_users").is_some());
-}
-
 /// The level of fewer requests says how many a P99 takes.
 #[test]
 fn a_p99_stands_where_a_level_has_requests_enough() {
