@@ -5,17 +5,6 @@ use infergate_receipts::Scenario;
 use proptest::prelude::*;
 
 #[test]
-fn the_four_are_those_that_people_compare() {
-    let four = Scenario::defaults();
-    let shapes: Vec<_> = four.iter().map(|s| (s.name.as_str(), s.input_tokens, s.output_tokens, s.turns)).collect();
-    assert_eq!(
-        shapes,
-        [("chatbot", 256, 128, 1), ("retrieval", 1024, 128, 1), ("code", 512, 384, 1), ("agent", 2048, 64, 4)]
-    );
-    assert_eq!((four[3].prompt_tokens(0), four[3].prompt_tokens(3)), (2048, 2048 + 3 * 128));
-}
-
-#[test]
 fn a_small_context_makes_them_smaller_and_says_so() {
     let agent = &Scenario::defaults()[3];
     let (small, note) = agent.scaled("--context", 1024);
