@@ -1,6 +1,6 @@
 //! Sessions of one day count as one: what that is worth, by simulation with fixed seeds.
 
-use infergate_core::stats::{mean, normal};
+use infergate_core::stats::normal;
 use infergate_judge::{Policy, judge, newest_of_each_day, stored_limit};
 use infergate_receipts::{Outcome, Reason, Receipt};
 
@@ -84,15 +84,9 @@ fn called_by(history: &History, units: impl Fn(usize) -> Vec<f64>) -> bool {
     })
 }
 
-/// What the gate did before: every session counts.
+/// A rule that is wrong: every session counts.
 fn by_sessions(history: &History) -> bool {
     called_by(history, |case| history.days.iter().flatten().map(|session| session[case]).collect())
-}
-
-/// What it might do: the mean of each day counts.
-fn by_means(history: &History) -> bool {
-    let day = |day: &Vec<[f64; 5]>, case: usize| mean(&day.iter().map(|session| session[case]).collect::<Vec<_>>());
-    called_by(history, |case| history.days.iter().filter_map(|one| day(one, case)).collect())
 }
 
 #[test]
@@ -107,19 +101,15 @@ fn eight_sessions_of_one_hour_called_what_did_not_change_and_call_nothing_now() 
 
 #[test]
 fn sessions_of_eight_days_keep_to_the_level_however_many_a_day_has() {
-    let (mut worst_each, mut worst_means) = (0.0_f64, 0.0_f64);
+    let mut worst_each = 0.0_f64;
     for (day_std, hour_std, sessions) in [(0.05, 0.05, 1), (0.05, 0.05, 4), (0.0, 0.10, 4), (0.10, 0.0, 4)] {
         let world = World { day_std, hour_std, sessions, ..QUIET };
-        let newest = world.called(3000, gate);
-        let (each, means) = (world.called(3000, by_sessions), world.called(3000, by_means));
-        println!(
-            "days of {day_std}, hours of {hour_std}, {sessions} a day: newest {newest}, each {each}, means {means}"
-        );
+        let (newest, each) = (world.called(3000, gate), world.called(3000, by_sessions));
+        println!("days of {day_std}, hours of {hour_std}, {sessions} a day: newest {newest}, each {each}");
         assert!(newest <= 0.012, "{newest}");
-        (worst_each, worst_means) = (worst_each.max(each), worst_means.max(means));
+        worst_each = worst_each.max(each);
     }
-    // Neither of the other units keeps to it in every one of these worlds.
-    assert!(worst_each > 0.015 && worst_means > 0.03, "{worst_each} {worst_means}");
+    assert!(worst_each > 0.015, "the simulation would not show a rule that is wrong: {worst_each}");
 }
 
 #[test]
