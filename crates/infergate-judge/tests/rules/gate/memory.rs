@@ -51,10 +51,6 @@ fn row(record: &MemoryRecord, measure: MemoryMeasure) -> Finding {
     rows.into_iter().find(|row| row.measure == measure).expect("a row")
 }
 
-fn heap(run: impl Fn(usize) -> f64) -> Outcome {
-    row(&record(100, |at| (1e9 + run(at), 2e9)), MemoryMeasure::Heap).outcome
-}
-
 /// The resident set of a process that does not leak: pages come and go, and what came stays for a while.
 struct Pages {
     random: fastrand::Rng,
@@ -71,38 +67,6 @@ impl Pages {
         self.wandering = 0.5 * self.wandering + step;
         5e8 + PAGE * self.wandering.round()
     }
-}
-
-#[test]
-fn one_byte_a_run_is_a_leak_also_under_bounded_noise() {
-    let noise = [0.0, 4096.0, 512.0, 9.0, 70_000.0, 33.0, 0.0];
-    assert_eq!(heap(|at| at as f64), Outcome::Leak);
-    assert_eq!(heap(|at| at as f64 + noise[at % 7]), Outcome::Leak);
-    let row = row(&record(100, |at| (1e9 + at as f64, 2e9)), MemoryMeasure::Heap);
-    assert_eq!((row.per_run_bytes, row.kept_bytes), (Some(1.0), None));
-}
-
-#[test]
-fn a_heap_that_only_moves_is_no_leak() {
-    assert_eq!(heap(|_| 0.0), Outcome::Pass);
-    assert_eq!(heap(|at| (at % 2) as f64 * 1e6), Outcome::Pass, "alternating");
-    assert_eq!(heap(|at| (at % 20) as f64 * 1e5), Outcome::Pass, "a bounded sawtooth of a fifth of the runs");
-    assert_eq!(heap(|at| at.min(20) as f64 * 1e5), Outcome::Pass, "a warm-up of 20 runs");
-    for late in [3, 26, 51, 76, 99] {
-        assert_eq!(heap(|at| f64::from(at >= late) * 8e6), Outcome::Pass, "a step at {late}");
-    }
-}
-
-/// As earlier versions recorded it.
-#[test]
-fn a_heap_that_rose_and_was_not_followed_further_is_no_leak_yet() {
-    let mut old = record(100, |at| (1e9 + 10.0 * at as f64, 2e9));
-    for column in [&mut old.runs.live_bytes, &mut old.runs.live_blocks, &mut old.runs.rss_bytes] {
-        column.truncate(100);
-    }
-    let heap = row(&old, MemoryMeasure::Heap);
-    assert_eq!(heap.outcome, Outcome::Inconclusive);
-    assert!(heap.note.is_some_and(|note| note.contains("100 more runs would tell a leak from a filling cache")));
 }
 
 #[test]
