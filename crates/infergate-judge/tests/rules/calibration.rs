@@ -52,14 +52,6 @@ fn calibration(gates: &[(bool, f64)]) -> Calibration {
 }
 
 #[test]
-fn a_calibration_whose_threshold_is_no_ratio_above_1_is_refused() {
-    let mut calibration = calibration(&[(true, 0.0)]);
-    calibration.check().expect("a sound one");
-    calibration.cases[0].threshold = 1.0;
-    assert!(calibration.check().is_err());
-}
-
-#[test]
 fn a_calibration_counts_its_gates_by_kind() {
     let mut calibration = calibration(&[(true, 0.1), (true, 0.0)]);
     // Neither regressed nor passed: cut short.
@@ -87,7 +79,8 @@ fn what_a_gate_calls_goes_by_its_limit() {
     let smallest = |threshold| -> Vec<f64> {
         smallest_called(&calibration, threshold).into_iter().map(|ratio| ratio.expect("called")).collect()
     };
-    assert!(smallest(1.02).iter().all(|ratio| (1.02..1.04).contains(ratio)), "{:?}", smallest(1.02));
+    // Blocks of 0.3 %: hardly more than the limit itself.
+    assert!(smallest(1.02).iter().all(|ratio| (1.02..1.024).contains(ratio)), "{:?}", smallest(1.02));
     assert!(smallest(1.10).iter().all(|ratio| (1.10..1.12).contains(ratio)));
 }
 
@@ -117,12 +110,4 @@ fn two_files_are_separate_builds_only_when_their_bytes_differ() {
     calibration.gates[1].head_sha256 = calibration.gates[1].base_sha256.clone();
     let alarms = summarise(&calibration);
     assert_eq!((alarms.same_file.gates, alarms.separate_builds.gates), (1, 1), "a copy");
-}
-
-#[test]
-fn quiet_blocks_call_hardly_more_than_the_limit() {
-    let summary = summarise(&calibration(&[(false, 0.0), (false, 0.0)]));
-    // Blocks of 0.3 %: hardly more than the limit of 2 % itself.
-    let called = &summary.smallest_called;
-    assert!(called.iter().all(|ratio| ratio.is_some_and(|ratio| (1.02..1.024).contains(&ratio))), "{called:?}");
 }

@@ -245,8 +245,6 @@ fn bounds_are_where_the_evidence_begins() {
     assert_eq!((fewest_blocks(40.0), fewest_blocks(500.0), fewest_blocks(1.0)), (6, 10, 0));
 }
 
-/// The median.
-
 #[test]
 fn the_looks_decide_what_gate_md_says() {
     let mut seen = std::collections::BTreeMap::new();

@@ -23,21 +23,9 @@ fn every_case_appears_on_both_channels() {
 }
 
 #[test]
-fn without_a_baseline_time_is_advisory_and_says_so() {
-    let head = run(&[("decode/p128", &[9; 3])]);
-    let verdict = judge(&head, None, &Policy::default()).expect("a verdict");
-    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Pass, 0));
-    assert!(verdict.rows.iter().all(|row| row.outcome == Outcome::Advisory), "{:?}", verdict.rows);
-    assert!(notes(&verdict)[0].contains("no baseline for machine class linux-x86_64-amd-2"), "{:?}", verdict.notes);
-}
-
-#[test]
-fn where_a_baseline_is_required_its_absence_is_not_comparable() {
+fn where_a_baseline_is_required_what_it_does_not_judge_is_not_comparable() {
     let policy = Policy { require_baseline: true, ..Policy::default() };
     let mut head = run(&[("decode/p128", &[1000; 3])]);
-    let without = judge(&head, None, &policy).expect("a verdict");
-    assert_eq!((without.verdict, without.exit_code), (Outcome::NotComparable, 4));
-
     let base = decode_baseline(&[1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000]);
     assert_eq!(judge(&head, Some(&base), &policy).expect("a verdict").exit_code, 0);
     // A case that the baseline has and the run has not was not looked at.

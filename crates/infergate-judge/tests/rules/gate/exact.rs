@@ -34,18 +34,6 @@ pub fn counter_verdict(head: &Receipt, base: &Baseline) -> (Outcome, i32) {
 }
 
 #[test]
-fn a_faster_wrong_answer_is_a_failure() {
-    let mut head = run(&[("decode/p128", &[500; 3])]);
-    head.cases[0].output = output(vec![0, 42]);
-    let verdict = judged(&head, &base());
-    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::OutputChanged, 1));
-    assert_eq!(note(row(&verdict, "decode/p128", "output")), "output token 2 has id 42 instead of 1");
-    let time = row(&verdict, "decode/p128", "itl_ns");
-    assert_eq!(time.outcome, Outcome::Advisory);
-    assert!(note(time).contains("time is not judged"), "{time:?}");
-}
-
-#[test]
 fn a_counter_is_compared_with_the_range_seen_before() {
     let mut base = base();
     base.exact[0].counters.insert("allocations_per_token".into(), Counter { min: 5, max: 8 });

@@ -14,28 +14,14 @@ fn against(receipt: &PairedReceipt, target: &str) -> Verdict {
 #[test]
 fn slower_below_the_limit_is_said_and_passes() {
     // Around +1.5 %, from 0.5 to 2.5: it is shown to be slower before it is shown to be below 2 %.
-    let slower: Vec<f64> = [0.025, 0.005, 0.024, 0.006, 0.023, 0.007, 0.025, 0.005].into_iter().collect();
-    let settled = [0.015; 16];
-    let receipt = measured("decode/p8", 10_000_000, &[slower, settled.to_vec()].concat());
+    let slower = [0.025, 0.005, 0.024, 0.006, 0.023, 0.007, 0.025, 0.005];
+    let receipt = measured("decode/p8", 10_000_000, &[&slower[..], &[0.015; 16]].concat());
     let verdict = judge(&receipt, &Policy::default());
     let row = row(&verdict, "decode/p8", "itl_ns");
     assert_eq!((row.outcome, verdict.exit_code), (Outcome::WithinLimit, 0), "{row:?}");
     assert_eq!(time(row).shown, Some(Shown::Slower), "{row:?}");
     assert!(time(row).p_adjusted.expect("a p") <= 0.01 && time(row).ratio.expect("a ratio") < 1.02, "{row:?}");
     assert_near(time(row).interval.map(|interval| interval.level), 0.95);
-
-    let faster: Vec<f64> = receipt.blocks.iter().map(|_| -0.015).collect();
-    let wild = [-0.04, 0.01, -0.04, 0.01, -0.035, 0.005, -0.04, 0.01];
-    let verdict = judge(&measured("decode/p8", 10_000_000, &[&wild[..], &faster].concat()), &Policy::default());
-    assert_eq!(verdict.exit_code, 0);
-}
-
-#[test]
-fn an_unchanged_case_is_shown_to_be_nothing() {
-    let noise: Vec<f64> = (0..24).map(|at| if at % 2 == 0 { 0.004 } else { -0.004 }).collect();
-    let verdict = judge(&measured("decode/p8", 10_000_000, &noise), &Policy::default());
-    let row = row(&verdict, "decode/p8", "itl_ns");
-    assert_eq!((row.outcome, time(row).shown, &*note(row)), (Outcome::WithinLimit, None, ""));
 }
 
 #[test]

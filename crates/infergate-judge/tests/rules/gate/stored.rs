@@ -66,17 +66,6 @@ fn p_is_adjusted_for_every_case_of_the_run() {
 }
 
 #[test]
-fn fewer_than_eight_sessions_are_advisory_and_say_how_many_are_missing() {
-    let verdict = judge(&run(&[("decode/p128", &[5000; 3])]), Some(&decode_baseline(&QUIET[..5])), &Policy::default())
-        .expect("a verdict");
-    let row = row(&verdict, "decode/p128", "itl_ns");
-    assert_eq!((row.outcome, verdict.verdict, verdict.exit_code), (Outcome::Advisory, Outcome::Pass, 0));
-    assert!(note(row).contains("5 sessions of 5 days: time is advisory, 3 more days needed"), "{row:?}");
-    assert_eq!((time(row).threshold, time(row).interval, time(row).p_adjusted), (None, None, None));
-    assert!(time(row).ratio.expect("the ratio is shown") > 4.9);
-}
-
-#[test]
 fn a_case_counts_only_in_the_sessions_that_ran_it() {
     let mut sessions: Vec<_> = QUIET.iter().map(|&ns| run(&[("decode/p128", &[ns, ns, ns])])).collect();
     sessions.push(run(&[("prefill/p128", &[500; 3])]));

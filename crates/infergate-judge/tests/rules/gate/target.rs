@@ -36,16 +36,7 @@ fn generation() -> Receipt {
 }
 
 #[test]
-fn a_target_reads_as_it_prints() {
-    for text in [
-        "prefill/p128 ttft_ms < 2500",
-        "decode/* tokens_per_s > 20",
-        "generate/p128-o64 e2e_ms <= 3000",
-        "* output_tokens_per_s >= 1.5",
-        "decode/p128 tpot_ms < 50",
-    ] {
-        assert_eq!(text.parse::<Target>().expect(text).to_string(), text);
-    }
+fn spaces_in_a_target_do_not_matter() {
     let loose: Target = "  decode/*   itl_ms<50  ".parse().expect("without spaces");
     assert_eq!(loose.to_string(), "decode/* itl_ms < 50");
     assert_eq!((loose.cases.as_str(), loose.metric, loose.limit), ("decode/*", TargetMetric::Of(Metric::Itl), 50.0));
@@ -161,24 +152,11 @@ fn a_missing_value_never_passes() {
 }
 
 #[test]
-fn a_target_that_names_no_case_is_an_error() {
-    let policy = Policy { targets: vec!["decode/* itl_ms < 50".parse().expect("a target")], ..Policy::default() };
-    let mut head = run(&[("prefill/p8", &[100])]);
-    let error = judge(&head, None, &policy).expect_err("no such case").to_string();
-    assert_eq!(
-        error,
-        "target 'decode/* itl_ms < 50' names no case of this run, which has prefill/p8; name one of them, or measure more --cases"
-    );
-    // A run that was cut short may not have come to it.
-    head.partial = true;
-    assert_eq!(judge(&head, None, &policy).expect("a verdict").verdict, Outcome::Partial);
-}
-
-#[test]
 fn a_target_of_an_invalid_or_cut_run_does_not_pass() {
     let mut head = run(&[("prefill/p8", &[100])]);
     head.partial = true;
     assert_eq!(row(&judged(&head, "* ttft_ms < 1000"), "prefill/p8", "ttft_ms").outcome, Outcome::Partial);
+    assert_eq!(judged(&head, "decode/* itl_ms < 50").verdict, Outcome::Partial, "it may not have come to that case");
     head.partial = false;
     head.invalid = vec!["prefill/p8: output token 1 is not the same in two processes".into()];
     assert_eq!(row(&judged(&head, "* ttft_ms < 1000"), "prefill/p8", "ttft_ms").outcome, Outcome::Invalid);
