@@ -2,13 +2,11 @@
 
 use infergate_judge::paired::{Policy, judge};
 use infergate_receipts::{
-    Accept, CountedCase, Counter, MeanTest, NoEffect, Note, OUTPUT, Outcome, PairedReceipt, Reason, Statistic, Subject,
-    Terms, UpTo, Verdict,
+    Accept, MeanTest, NoEffect, Note, OUTPUT, Outcome, PairedReceipt, Reason, Statistic, Subject, Terms, UpTo, Verdict,
 };
 use proptest::prelude::*;
 
-use crate::gate::support::measured;
-use crate::gate::support::{case, row};
+use crate::gate::support::{allocations, case, measured, row};
 
 const CASE: &str = "decode/p8";
 
@@ -100,12 +98,8 @@ fn another_output_passes_where_its_time_was_taken_too() {
 }
 
 fn counted(receipt: PairedReceipt, base: u64, head: u64) -> PairedReceipt {
-    let of = |count: u64| {
-        let counters = [("allocations_per_token".to_owned(), Counter { min: count, max: count })].into();
-        vec![CountedCase { id: case(CASE), output_sha256: String::new(), counters, reached_twice: Default::default() }]
-    };
     let mut receipt = receipt;
-    (receipt.base.counted, receipt.head.counted) = (of(base), of(head));
+    (receipt.base.counted, receipt.head.counted) = (allocations(CASE, base, base), allocations(CASE, head, head));
     receipt
 }
 

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use infergate_judge::paired::judge as judge_pair;
 use infergate_judge::{Policy, judge};
-use infergate_receipts::{Baseline, CountedCase, Counter, Evidence, Outcome, Receipt, Unit, Verdict, VerdictRow};
+use infergate_receipts::{Baseline, CountedCase, Counter, Evidence, Note, Outcome, Receipt, Unit, Verdict, VerdictRow};
 use infergate_report::words::headline::of;
 
-use crate::gate::support::measured;
-use crate::gate::support::{compares, decode_baseline, note, output, row, run};
+use crate::gate::support::{allocations, compares, decode_baseline, measured, note, output, row, run};
 
 pub fn base() -> Baseline {
     decode_baseline(&[1000; 8])
@@ -82,6 +81,21 @@ fn a_counter_no_longer_counted_does_not_pass_and_a_new_one_is_shown() {
     assert_eq!(counter_verdict(&counted(5, 5), &base), (Outcome::Advisory, 0));
     base.exact[0].counters.insert("allocations_per_token".into(), Counter { min: 5, max: 5 });
     assert_eq!(counter_verdict(&head(), &base), (Outcome::Inconclusive, 3));
+}
+
+#[test]
+fn a_counter_of_base_cannot_vanish_in_a_paired_run_either() {
+    let judged = |base: Option<u64>, head: Option<u64>| {
+        let counted = |count: Option<u64>| count.map_or_else(Vec::new, |n| allocations("decode/p128", n, n));
+        let mut pair = measured("decode/p128", 10_000_000, &[0.0; 8]);
+        (pair.base.counted, pair.head.counted) = (counted(base), counted(head));
+        judge_pair(&pair, &Policy::default())
+    };
+    assert_eq!(judged(Some(564), Some(564)).exit_code, 0);
+    assert_eq!(judged(Some(564), Some(565)).verdict, Outcome::CounterRegressed);
+    assert_eq!(judged(Some(564), None).verdict, Outcome::Inconclusive);
+    let uncounted = judged(None, Some(564));
+    assert!(uncounted.exit_code == 0 && uncounted.notes.contains(&Note::BaseNotCounted), "{:?}", uncounted.notes);
 }
 
 #[test]

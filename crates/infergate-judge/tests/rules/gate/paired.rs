@@ -1,11 +1,9 @@
 //! A paired run judged: what is shown below the limit, and targets by what head was measured to take.
 
-use std::collections::BTreeMap;
-
 use infergate_judge::paired::{Policy, judge};
-use infergate_receipts::{CountedCase, Counter, Outcome, PairedReceipt, Shown, Verdict};
+use infergate_receipts::{Outcome, PairedReceipt, Shown, Verdict};
 
-use crate::gate::support::{assert_near, case, measured, note, row, time};
+use crate::gate::support::{allocations, assert_near, measured, note, row, time};
 
 fn against(receipt: &PairedReceipt, target: &str) -> Verdict {
     judge(receipt, &Policy { targets: vec![target.parse().expect(target)], ..Policy::default() })
@@ -62,12 +60,7 @@ fn targets_are_judged_by_what_head_took() {
 #[test]
 fn a_target_on_a_counter_is_judged_by_heads_count() {
     let mut receipt = measured("decode/p8", 10_000_000, &[0.0; 8]);
-    receipt.head.counted = vec![CountedCase {
-        id: case("decode/p8"),
-        output_sha256: String::new(),
-        counters: BTreeMap::from([("allocations_per_token".into(), Counter { min: 564, max: 566 })]),
-        reached_twice: BTreeMap::new(),
-    }];
+    receipt.head.counted = allocations("decode/p8", 564, 566);
     assert_eq!(against(&receipt, "* allocations_per_token <= 566").verdict, Outcome::Pass);
     assert_eq!(against(&receipt, "* allocations_per_token < 566").verdict, Outcome::TargetMissed);
     assert_eq!(against(&receipt, "* peak_live_bytes < 1e12").verdict, Outcome::TargetMissed, "it was not counted");

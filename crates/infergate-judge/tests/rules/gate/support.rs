@@ -3,9 +3,9 @@
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 use infergate_receipts::{
-    Baseline, BlockCase, BlockRecord, Build, CaseRecord, Evidence, Machine, Output, PAIRED_SCHEMA, PairedCase,
-    PairedReceipt, ProbePair, Probes, ProcessSamples, RECEIPT_SCHEMA, Receipt, Side, SideRecord, TimeEvidence, Verdict,
-    VerdictRow, output_sha256,
+    Baseline, BlockCase, BlockRecord, Build, CaseRecord, CountedCase, Counter, Evidence, Machine, Output,
+    PAIRED_SCHEMA, PairedCase, PairedReceipt, ProbePair, Probes, ProcessSamples, RECEIPT_SCHEMA, Receipt, Side,
+    SideRecord, TimeEvidence, Verdict, VerdictRow, output_sha256,
 };
 use infergate_report::words;
 
@@ -18,8 +18,6 @@ pub fn run(cases: &[(&str, &[u64])]) -> Receipt {
     Receipt {
         schema: RECEIPT_SCHEMA.into(),
         created: "2026-11-21T07:00:00Z".into(),
-        partial: false,
-        invalid: Vec::new(),
         tool: "0.1.0".into(),
         machine: machine("linux-x86_64-amd-2"),
         build: Build {
@@ -29,8 +27,7 @@ pub fn run(cases: &[(&str, &[u64])]) -> Receipt {
             flags: "-C target-cpu=x86-64-v3".into(),
             opt_level: "3".into(),
             target: "x86_64-unknown-linux-gnu".into(),
-            features: String::new(),
-            worker_sha256: None,
+            ..Build::default()
         },
         engine: EngineInfo {
             name: "candle".into(),
@@ -43,15 +40,8 @@ pub fn run(cases: &[(&str, &[u64])]) -> Receipt {
             ..EngineInfo::default()
         },
         threads: 2,
-        seed: 0,
-        prompt_text_sha256: None,
-        probes: None,
         cases: cases.iter().map(|(id, times_ns)| record(id, times_ns)).collect(),
-        cold: Vec::new(),
-        warm: Vec::new(),
-        memory: None,
-        held: std::collections::BTreeMap::new(),
-        wall_ns: None,
+        ..Receipt::default()
     }
 }
 
@@ -94,6 +84,12 @@ pub fn output(ids: Vec<u32>) -> Output {
         fingerprint: None,
         prompt_sha256: None,
     }
+}
+
+/// What a process counted of a case.
+pub fn allocations(id: &str, min: u64, max: u64) -> Vec<CountedCase> {
+    let counters = [("allocations_per_token".to_owned(), Counter { min, max })].into();
+    vec![CountedCase { id: case(id), output_sha256: String::new(), counters, reached_twice: Default::default() }]
 }
 
 /// A baseline of one session per receipt, oldest first, a day apart.
@@ -157,12 +153,10 @@ pub fn assert_near(got: Option<f64>, expected: f64) {
 pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
     let receipt = run(&[]);
     let side = SideRecord {
-        tool: receipt.tool,
+        tool: receipt.tool.clone(),
         build: receipt.build,
         engine: receipt.engine,
-        counted: Vec::new(),
-        held: std::collections::BTreeMap::new(),
-        unmatched: Vec::new(),
+        ..SideRecord::default()
     };
     let said = output((0..case(id).output_tokens() as u32).collect());
     let suite = PairedCase {
@@ -191,31 +185,15 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         windows: Vec::new(),
     };
     PairedReceipt {
-        code: None,
-        terms: None,
-        built_with: infergate_receipts::BuiltWith::default(),
-        notes: Vec::new(),
-        share: None,
-        explained: Vec::new(),
-        allocated: Vec::new(),
-        other_lengths: Vec::new(),
         schema: PAIRED_SCHEMA.into(),
         created: receipt.created,
-        partial: false,
-        out_of_time: false,
-        invalid: Vec::new(),
-        broken: Vec::new(),
-        tool: side.tool.clone(),
+        tool: receipt.tool,
         machine: receipt.machine,
         base: side.clone(),
         head: side,
         threads: 2,
-        seed: 0,
         cases: vec![suite],
-        took: Default::default(),
         blocks: slower.iter().map(block).collect(),
-        memory: None,
-        servers: None,
-        alike: None,
+        ..PairedReceipt::default()
     }
 }

@@ -1,12 +1,9 @@
 //! What may pass although it is undecided: what noise left open, and nothing that is missing or cannot be compared.
 
-use std::collections::BTreeMap;
-
 use infergate_judge::paired::{Policy, decide, judge};
-use infergate_receipts::{CountedCase, Counter, Evidence, Outcome, PairedReceipt, Subject, Verdict, VerdictRow};
+use infergate_receipts::{Evidence, Outcome, PairedReceipt, Subject, Verdict, VerdictRow};
 
-use crate::gate::support::measured;
-use crate::gate::support::{case, row};
+use crate::gate::support::{allocations, measured, row};
 
 /// Noise alone, where `undecided = "warn"`.
 fn warned(receipt: &PairedReceipt) -> Verdict {
@@ -46,12 +43,7 @@ fn a_counter_that_is_no_longer_counted_does_not_pass() {
     for mut receipt in [measured("decode/p8", 10_000_000, &[0.0; 8]), undecided()] {
         let before = warned(&receipt);
         assert_eq!(before.exit_code, 0);
-        receipt.base.counted = vec![CountedCase {
-            id: case("decode/p8"),
-            output_sha256: String::new(),
-            counters: BTreeMap::from([("allocations_per_token".into(), Counter { min: 564, max: 564 })]),
-            reached_twice: BTreeMap::new(),
-        }];
+        receipt.base.counted = allocations("decode/p8", 564, 564);
         let verdict = warned(&receipt);
         assert_is(&verdict, Outcome::Inconclusive, 3);
         assert_eq!(verdict.deciding(), Some(row(&verdict, "decode/p8", "allocations_per_token")));
