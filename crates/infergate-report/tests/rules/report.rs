@@ -1,14 +1,10 @@
 //! What a person reads on a terminal.
 
-use std::path::Path;
-
-use infergate_receipts::{Format, Outcome, Receipt, Verdict, read};
+use infergate_receipts::{Outcome, Receipt, Verdict};
 use infergate_report::inputs::Inputs;
 use infergate_report::{terminal, units};
 
-fn golden<T: Format>(name: &str) -> T {
-    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(name)).expect("golden")
-}
+use crate::report_formats::support::golden;
 
 fn plain(text: &str) -> String {
     anstream::adapter::strip_str(text).to_string()
@@ -38,20 +34,6 @@ fn a_run_cut_short_or_invalid_says_so() {
         text.contains("\n- invalid: decode/p8: output token 2 differs\n- partial: the run was cut short\n"),
         "{text}"
     );
-}
-
-#[test]
-fn a_percentile_of_too_few_says_what_it_takes() {
-    let mut receipt: Receipt = golden("receipt-1.json");
-    receipt.probes = None;
-    for case in &mut receipt.cases {
-        case.processes.truncate(1);
-        case.processes[0].samples_ns.truncate(1);
-    }
-    let text = plain(&terminal::report(&Inputs { head: Some(receipt), ..Inputs::default() }));
-    let decode = text.lines().find(|line| line.starts_with("decode/")).expect("a row");
-    assert!(text.contains("median (takes 6 samples)"), "{text}");
-    assert!(!decode.contains(" 0 ") && !decode.contains("NaN"), "{decode}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! diff of `snapshots/`.
 
 mod runs;
-mod support;
+pub mod support;
 
 mod agree;
 mod commands;

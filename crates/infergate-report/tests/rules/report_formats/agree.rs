@@ -31,7 +31,7 @@ const OUTCOMES: [Outcome; 13] = [
 ];
 
 /// Two targets by turns; times of each move by up to so many milliseconds from request to request.
-fn two(first: Answers, second: Answers, moves_ms: u64) -> LoadReceipt {
+pub fn two(first: Answers, second: Answers, moves_ms: u64) -> LoadReceipt {
     let answers = |number: u64| {
         let own = if number.is_multiple_of(2) { first } else { second };
         let moved = number * 7919 / 2 % (moves_ms + 1);

@@ -193,31 +193,31 @@ fn through<T: Format>(name: &str, as_inputs: &dyn Fn(T) -> Inputs) {
 }
 
 #[test]
-fn receipts() {
+fn no_text_of_a_receipt_comes_alive() {
     let known = two_runs();
     through::<Receipt>("receipt-1.json", &|head| Inputs { head: Some(head), ..known.clone() });
 }
 
 #[test]
-fn verdicts() {
+fn no_text_of_a_verdict_comes_alive() {
     let known = paired();
     through::<Verdict>("verdict-1.json", &|verdict| Inputs { verdict: Some(verdict), ..known.clone() });
 }
 
 #[test]
-fn paired_receipts() {
+fn no_text_of_a_paired_receipt_comes_alive() {
     let known = paired();
     through::<PairedReceipt>("paired-1.json", &|pair| Inputs { paired: Some(pair), ..known.clone() });
 }
 
 #[test]
-fn memory_receipts() {
+fn no_text_of_a_memory_receipt_comes_alive() {
     let known = memory();
     through::<MemoryReceipt>("memory-1.json", &|receipt| Inputs { memory: Some(receipt), ..known.clone() });
 }
 
 #[test]
-fn load_receipts() {
+fn no_text_of_a_load_receipt_comes_alive() {
     through::<LoadReceipt>("load-1.json", &|load| Inputs { load: Some(load), ..Inputs::new("cargo infergate") });
 }
 

@@ -50,25 +50,6 @@ pub fn even() -> LoadReceipt {
     receipt(vec![server("", None)], vec![Scenario::plain("chatbot", 20, 4)], levels)
 }
 
-#[test]
-fn percentiles_by_the_number_of_users() {
-    let report = of(even());
-    let quartiles = [("ttft", 100e6), ("itl", 20e6), ("e2e", 160e6), ("output_throughput", 25.0)];
-    for (id, expected) in quartiles {
-        let table = table(&report, "load_users", id);
-        assert_eq!(table.rows.len(), 2);
-        for (at, users) in [(0, 1.0), (1, 2.0)] {
-            assert_eq!(number(table, at, "users"), Some(users));
-            for column in ["p25", "p50", "p75"] {
-                assert_eq!(number(table, at, column), Some(expected), "{id} {column}");
-            }
-        }
-        let on_page = table.for_pages();
-        assert!(on_page.columns.iter().all(|column| column.id != "p99"), "no column of dashes");
-    }
-    assert_eq!(number(table(&report, "load_users", "ttft"), 1, "requests"), Some(58.0));
-}
-
 /// The level of fewer requests says how many a P99 takes.
 #[test]
 fn a_p99_stands_where_a_level_has_requests_enough() {

@@ -1,17 +1,15 @@
 //! Several targets in one report: beside each other, who wins, and where nothing is shown.
 
 use infergate_core::load::{Arrivals, FailureClass, Spacing};
-use infergate_receipts::{LevelRecord, LoadReceipt, Price};
+use infergate_receipts::{LoadReceipt, Price};
 
+use crate::report_formats::agree::two;
 use crate::report_formats::load::{cell, even, listed, number, of, table};
-use crate::report_formats::runs::{self, Answers, fail, in_turn, level, receipt, server};
-use infergate_receipts::Scenario;
+use crate::report_formats::runs::{self, Answers, fail, level, server};
 
-/// Two servers at one user, by turns.
-fn two(first: Answers, second: Answers) -> LoadReceipt {
-    let level: LevelRecord = in_turn(level(0, 1, 80, |number| if number % 2 == 0 { first } else { second }), 2);
-    let targets = vec![server("near", None), server("far", None)];
-    receipt(targets, vec![Scenario::plain("chatbot", 20, 4)], vec![level])
+/// Two servers at one user, by turns, the first of which is faster.
+fn near_is_faster() -> LoadReceipt {
+    two(Answers::new(20, 10, 4), Answers::new(100, 20, 4), 0)
 }
 
 #[test]
@@ -29,7 +27,7 @@ fn each_target_has_a_line_with_intervals() {
 
 #[test]
 fn models_of_one_provider_share_a_line() {
-    let mut receipt = two(Answers::new(20, 10, 4), Answers::new(100, 20, 4));
+    let mut receipt = near_is_faster();
     receipt.targets = vec![server("north/small", None), server("north/large", None)];
     let report = of(receipt.clone());
     let providers = table(&report, "load_providers", "providers");
@@ -46,7 +44,7 @@ fn models_of_one_provider_share_a_line() {
 
 #[test]
 fn what_a_dearer_target_costs_and_gains_is_advice() {
-    let mut receipt = two(Answers::new(20, 10, 4), Answers::new(100, 20, 4));
+    let mut receipt = near_is_faster();
     let price = |input_per_million| Some(Price { input_per_million, output_per_million: 2.0 * input_per_million });
     receipt.targets = vec![server("near", price(1.0)), server("far", price(2.0))];
     let report = of(receipt);
@@ -74,7 +72,7 @@ fn who_wins_by_the_length_of_the_answer() {
     // 20 + 20 (n - 1) and 100 + 10 (n - 1) meet at 9.
     let tokens = cell(pairs, 0, "tokens").quantity().expect("a crossing");
     assert_eq!((tokens.value, tokens.interval), (9.0, Some((9.0, 9.0))));
-    let always = of(two(Answers::new(20, 10, 4), Answers::new(100, 20, 4)));
+    let always = of(near_is_faster());
     let pairs = table(&always, "load_winners", "pairs");
     assert_eq!(["short", "long"].map(|id| cell(pairs, 0, id).shown()), ["near", "near"]);
     assert!(cell(pairs, 0, "tokens").why().is_some());
@@ -84,7 +82,7 @@ fn who_wins_by_the_length_of_the_answer() {
 /// other one.
 #[test]
 fn answers_to_the_same_prompts_are_compared() {
-    let mut receipt = two(Answers::new(20, 10, 4), Answers::new(100, 20, 4));
+    let mut receipt = near_is_faster();
     let report = of(receipt.clone());
     let columns = &table(&report, "load_targets", "targets").columns;
     assert!(columns.iter().all(|column| column.id != "same"), "no prompt was sent twice");
