@@ -162,10 +162,7 @@ const LEAKS: &[(&str, Phase)] = &[
     ("1 KiB a run, and a cache that saturates, 15 runs", |random, runs| {
         plus(saturating(random, runs, 15.0), bytes(runs, 1024.0))
     }),
-];
-
-/// Leaks that begin late: a cache of a fixed size fills first, and what it evicts is kept.
-const LATE: &[(&str, Phase)] = &[
+    // Leaks that begin late: a cache of a fixed size fills first, and what it evicts is kept.
     ("4 KiB a run from run 51", |_, runs| each_run(runs, |at| 4096.0 * (at - 51.0).max(0.0))),
     ("from run 80, under a buffer that moves", |random, runs| {
         each_run(runs, |at| 4096.0 * (at - 80.0).max(0.0) + 2e4 * random.f64())
@@ -209,15 +206,8 @@ fn what_slows_down_without_an_end_is_left_open() {
 }
 
 #[test]
-fn leaks_are_found_also_behind_a_cache() {
+fn leaks_are_found_also_behind_a_cache_and_where_they_begin_late() {
     for (name, found) in table(LEAKS) {
-        assert!(found.leak >= 0.98, "{name}: {found:?}");
-    }
-}
-
-#[test]
-fn leaks_that_begin_late_are_found() {
-    for (name, found) in table(LATE) {
         assert!(found.leak >= 0.98, "{name}: {found:?}");
     }
 }
