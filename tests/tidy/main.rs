@@ -18,21 +18,14 @@ impl Source {
 /// Every Rust file below `folders`, this one left out: it has to spell what it forbids.
 fn sources(folders: &[&str]) -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut waiting: Vec<PathBuf> = folders.iter().map(|folder| root.join(folder)).collect();
-    let mut found = Vec::new();
-    while let Some(folder) = waiting.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten() {
-            let path = entry.unwrap().path();
-            let name = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
-            if path.is_dir() {
-                waiting.push(path);
-            } else if name.ends_with(".rs") && name != "tests/tidy/main.rs" {
-                let text = fs::read_to_string(&path).unwrap();
-                let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().to_owned()).collect();
-                found.push(Source { path: name, lines });
-            }
-        }
-    }
+    let paths = folders.iter().flat_map(|folder| files(&root.join(folder), ".rs"));
+    let source = |path: PathBuf| {
+        let name = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
+        let text = fs::read_to_string(&path).unwrap();
+        let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default().to_owned()).collect();
+        (name != "tests/tidy/main.rs").then_some(Source { path: name, lines })
+    };
+    let found: Vec<Source> = paths.filter_map(source).collect();
     assert!(!found.is_empty(), "no sources below {folders:?}");
     found
 }
