@@ -50,18 +50,6 @@ fn zero_tokens_are_refused() {
 }
 
 #[test]
-fn beyond_the_context_is_refused_before_anything_runs() {
-    let fits: Case = "generate/p768-o256".parse().expect("an id");
-    fits.ensure_fits(1024).expect("768 + 256 fit 1024");
-    let over: Case = "generate/p1024-o256".parse().expect("an id");
-    let error = over.ensure_fits(1024).expect_err("1280 do not fit 1024").to_string();
-    assert_eq!(
-        error,
-        "generate/p1024-o256 needs 1280 tokens and the model's context has 1024; choose a shorter prompt or fewer output tokens"
-    );
-}
-
-#[test]
 fn globs_choose_in_suite_order_and_once() {
     assert_eq!(chosen(&["decode/*"]).expect("two"), ["decode/p128", "decode/p512"]);
     assert_eq!(chosen(&["*p512", "decode/p512"]).expect("two"), ["prefill/p512", "decode/p512"]);
@@ -72,11 +60,6 @@ fn globs_choose_in_suite_order_and_once() {
 #[test]
 fn a_case_outside_the_suite_can_be_named_in_full() {
     assert_eq!(chosen(&["prefill/p77"]).expect("one"), ["prefill/p77"]);
-    let error = chosen(&["decode/x*"]).expect_err("nothing matches").to_string();
-    assert!(
-        error.contains("no case matches 'decode/x*'; there are prefill/p128, prefill/p512, decode/p128"),
-        "{error}"
-    );
     assert!(chosen(&["prefill/p0"]).expect_err("zero").to_string().contains("zero tokens"));
 }
 
