@@ -1,23 +1,17 @@
 //! Both sides laid out alike: linked in one order, once for each placement of what changed.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 
 use infergate_receipts::{Calibration, PairedReceipt, read};
 
 use crate::interrupt::{INTERRUPTS, signal};
 use crate::paired;
-use crate::repositories::{commit, gate, repository, run};
-use crate::sandbox::{Sandbox, stderr, stdout};
+use crate::repositories::{commit, gate, gate_in, repository, run};
+use crate::sandbox::{Sandbox, ran, stderr, stdout};
 
 const OUT: &str = "--out=paired.json";
 const ALIKE: &str = "base and head are laid out alike";
 const AS_LINKED: &str = "base and head are not laid out alike";
-
-fn receipt(sandbox: &Sandbox) -> PairedReceipt {
-    read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt")
-}
 
 fn is_distinct(hashes: &[String]) -> bool {
     hashes.iter().enumerate().all(|(at, hash)| !hashes[..at].contains(hash))
@@ -33,7 +27,7 @@ fn each_block_times_all_placements() {
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
     let said = gate(&sandbox, "HEAD", &[OUT]).success();
     assert!(stdout(&said).contains(ALIKE), "{}", stdout(&said));
-    let receipt = receipt(&sandbox);
+    let receipt = sandbox.receipt();
     let alike = receipt.alike.expect("laid out alike");
     assert!(alike.same > 0 && alike.same <= alike.functions, "{alike:?}");
     assert!(alike.base.len() == 4 && is_distinct(&alike.base), "{alike:?}");
@@ -69,20 +63,20 @@ fn object_files_that_are_gone_are_made_again() {
 fn a_linker_that_orders_no_functions_and_a_given_program_are_timed_as_they_are() {
     let sandbox = repository();
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
-    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
-    process.args(["--base-folder=cache", OUT]).env("RUSTFLAGS", "-Clinker-features=-lld");
-    let said = assert_cmd::Command::from_std(process).assert().success();
+    let mut process = gate_in(&sandbox, sandbox.path("cache"));
+    process.arg(OUT).env("RUSTFLAGS", "-Clinker-features=-lld");
+    let said = ran(process).success();
     assert!(stdout(&said).contains(AS_LINKED) && stdout(&said).contains("(lld does"), "{said}");
     let is_as_linked = |receipt: PairedReceipt| {
         let cases: Vec<_> = receipt.blocks.iter().flat_map(|block| &block.cases).collect();
         receipt.alike.is_none() && !cases.is_empty() && cases.iter().all(|case| case.placements.is_empty())
     };
-    assert!(is_as_linked(receipt(&sandbox)));
+    assert!(is_as_linked(sandbox.receipt()));
 
     let given = Sandbox::new();
     let said = paired::gate(&given, "fake", "fake", &[OUT]).success();
     assert!(stdout(&said).contains(AS_LINKED), "{said}");
-    assert!(is_as_linked(receipt(&given)));
+    assert!(is_as_linked(given.receipt()));
 }
 
 #[test]
@@ -112,14 +106,11 @@ fn an_interruption_while_both_are_linked_ends_the_link_and_the_command() {
         sandbox.path("target/once").display(),
         linker.display()
     );
-    let shim = sandbox.write("target/shim/cc", &script);
-    fs::set_permissions(&shim, fs::Permissions::from_mode(0o755)).expect("executable");
-    let folders: Vec<PathBuf> = [sandbox.path("target/shim")].into_iter().chain(std::env::split_paths(&path)).collect();
-    let folders = std::env::join_paths(folders).expect("a path");
+    let shim = sandbox.program("target/shim/cc", &script);
     for command in [&["gate"][..], &["calibrate", "--gates=2"]] {
         let mut process = sandbox.process(command);
         process.args(["--against=HEAD", "--base-folder=cache", "--model=m", "--threads=1", "--cases=decode/p8", OUT]);
-        process.env("PATH", &folders);
+        process.env("PATH", sandbox.on_path("target/shim"));
         let (code, said) = signal(process, &[]);
         assert_eq!(code, Some(2), "{said}");
         fs::remove_dir(sandbox.path("target/once")).expect("it was linked");
@@ -129,5 +120,5 @@ fn an_interruption_while_both_are_linked_ends_the_link_and_the_command() {
     // The linker's command is kept for the next gate, with its PATH.
     fs::remove_file(shim).expect("a file");
     let said = gate(&sandbox, "HEAD", &[OUT]).success();
-    assert!(receipt(&sandbox).alike.is_some(), "{}", stdout(&said));
+    assert!(sandbox.receipt().alike.is_some(), "{}", stdout(&said));
 }

@@ -1,12 +1,12 @@
 //! What base is built with, and where its checkout may overwrite and delete files.
 
 use std::fs;
-use std::process::Command as Process;
 
-use assert_cmd::assert::Assert;
+use crate::repositories::{WORKER, cargo, commit, gate, gate_in, gate_with_home, git, repository};
+use crate::sandbox::{Sandbox, decision, error, ran, stderr, stdout};
 
-use crate::repositories::{WORKER, commit, gate, git, repository};
-use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+/// Of cargo: its copies of dependencies are in the sandbox.
+const HOME: &str = "target/cargo-home";
 
 /// A repository whose engine takes its time from a dependency, at that dependency's first commit; the second is 20 % slower.
 /// Cargo.lock says which one.
@@ -22,51 +22,37 @@ fn with_a_dependency() -> (Sandbox, Sandbox) {
     let url = dependency.path("").to_string_lossy().trim_end_matches('/').to_owned();
     sandbox.write("Cargo.toml", &format!("{manifest}\n[dependencies]\nstep = {{ git = 'file://{url}' }}\n"));
     commit(&sandbox, "engine.rs", "pub const STEP_NS: u64 = step::NS;\n", "by a dependency");
-    let made =
-        cargo_home(&sandbox, Process::new("cargo")).current_dir(sandbox.path("")).arg("generate-lockfile").output();
-    assert!(made.expect("cargo").status.success());
+    cargo(&sandbox, &sandbox.path(HOME), &["generate-lockfile"]);
     commit(&dependency, "src/lib.rs", "pub const NS: u64 = 1_200_000;\n", "slower");
     (sandbox, dependency)
-}
-
-/// cargo's copies of dependencies in the sandbox, and not in the user's home.
-fn cargo_home(sandbox: &Sandbox, mut process: Process) -> Process {
-    process.env("CARGO_HOME", sandbox.path("target/cargo-home"));
-    process
-}
-
-fn gate_at_home(sandbox: &Sandbox) -> Assert {
-    let mut process = cargo_home(sandbox, sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8"]));
-    process.args(["--model=m", "--threads=1", "--base-folder=cache"]);
-    assert_cmd::Command::from_std(process).assert()
 }
 
 #[test]
 fn base_is_built_with_what_its_own_lock_file_says() {
     let (sandbox, _dependency) = with_a_dependency();
+    let gate = || gate_with_home(&sandbox, &sandbox.path(HOME));
     // Ignored by git, so that base has none: cargo takes the newest.
-    let said = gate_at_home(&sandbox).success();
+    let said = gate().success();
     let report = stdout(&said);
     assert!(report.contains("improved") && report.contains("base has no Cargo.lock"), "{report}");
     assert!(report.contains("dependencies differ (base has no Cargo.lock; commit it): step 0.1.0 ("), "{report}");
 
     git(&sandbox, &["add", "--force", "Cargo.lock"]);
     commit(&sandbox, "notes.txt", "1", "locked");
-    let said = gate_at_home(&sandbox).success();
+    let said = gate().success();
     let report = stdout(&said);
     assert!(decision(&said).contains("pass") && report.contains("same code"), "{report}");
     assert!(!report.contains("Cargo.lock") && !report.contains("dependencies differ"), "{report}");
 
     let lock = fs::read_to_string(sandbox.path("Cargo.lock")).expect("a lock file");
-    let updated = cargo_home(&sandbox, Process::new("cargo")).current_dir(sandbox.path("")).arg("update").output();
-    assert!(updated.expect("cargo").status.success());
-    let report = stdout(&gate_at_home(&sandbox).code(1));
+    cargo(&sandbox, &sandbox.path(HOME), &["update"]);
+    let report = stdout(&gate().code(1));
     assert!(report.contains("regressed") && report.contains("dependencies differ: step 0.1.0 ("), "{report}");
     sandbox.write("Cargo.lock", &lock);
 
     let manifest = fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
     commit(&sandbox, "Cargo.toml", &manifest.replace("0.1.0", "0.2.0"), "a version that the lock file does not know");
-    let said = gate_at_home(&sandbox).code(2).stdout("");
+    let said = gate().code(2).stdout("");
     let line = stderr(&said).lines().last().unwrap_or_default().to_owned();
     assert!(
         line.starts_with("error: HEAD (") && line.contains("does not build") && line.contains("--locked"),
@@ -82,9 +68,7 @@ fn a_build_folder_that_cargos_settings_name_is_not_shared() {
     commit(&sandbox, ".cargo/config.toml", &format!("[build]\nbuild-dir = '{}'\n", all.display()), "one build folder");
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_050_000;\n");
     let elsewhere = Sandbox::new();
-    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
-    process.arg("--base-folder").arg(elsewhere.path("cache"));
-    let said = assert_cmd::Command::from_std(process).assert().code(1);
+    let said = ran(gate_in(&sandbox, elsewhere.path("cache"))).code(1);
     assert!(decision(&said).contains("regressed (exit 1): decode/p8 +5.0 %"), "{}", stdout(&said));
     assert!(elsewhere.path("cache/base").exists() && all.exists(), "the settings hold where the gate has no folder");
 }
@@ -115,12 +99,10 @@ fn other_worktrees_are_not_pruned() {
 #[cfg(unix)]
 #[test]
 fn checking_out_starts_no_program_of_the_repository() {
-    use std::os::unix::fs::PermissionsExt;
     let sandbox = repository();
     let script = format!("#!/bin/sh\necho ran >> '{}'\n", sandbox.path("target/ran").display());
     for name in ["hooks/post-checkout", "hooks/watcher", ".git/hooks/post-checkout"] {
-        let hook = sandbox.write(name, &script);
-        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("a program");
+        sandbox.program(name, &script);
     }
     fs::create_dir_all(sandbox.path("target")).expect("a folder");
     commit(&sandbox, "notes.txt", "1", "with hooks");

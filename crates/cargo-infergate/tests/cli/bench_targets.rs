@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::repositories::{MANIFEST, commit, repository, repository_of_a_bench, run};
-use crate::sandbox::{Sandbox, stdout};
+use crate::repositories::{MANIFEST, commit, gate_in, repository, repository_of_a_bench, run};
+use crate::sandbox::{Sandbox, ran, stdout};
 
 /// A package whose benches are workers, each of the targets with more lines in Cargo.toml; not committed.
 fn with_benches(targets: &[(&str, &str)]) -> (Sandbox, Sandbox) {
@@ -111,7 +111,7 @@ fn an_engines_bench_target_is_that_of_the_folders_package() {
         sandbox.write(&format!("crates/{package}/engine.rs"), "pub const STEP_NS: u64 = 1_000_000;\n");
     }
     commit(&sandbox, "notes.txt", "", "two engines");
-    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
-    gate.arg("--base-folder").arg(sandbox.path("cache")).current_dir(sandbox.path("crates/engine"));
-    assert_cmd::Command::from_std(gate).assert().success();
+    let mut gate = gate_in(&sandbox, sandbox.path("cache"));
+    gate.current_dir(sandbox.path("crates/engine"));
+    ran(gate).success();
 }

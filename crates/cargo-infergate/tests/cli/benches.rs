@@ -1,8 +1,6 @@
 //! Criterion benches behind the gate: one changed line, and a bench target is a worker.
 
-#[cfg(unix)]
-use std::{fs, os::unix::fs::PermissionsExt as _};
-
+use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -12,7 +10,7 @@ use infergate_core::case::Case;
 use infergate_core::worker::{Client, Loaded, Timeouts, WorkerFile};
 use infergate_receipts::{PairedReceipt, read};
 
-use crate::sandbox::{Sandbox, error, stdout};
+use crate::sandbox::{Sandbox, error, ran, stdout};
 use crate::support;
 
 static GOES_ON: AtomicBool = AtomicBool::new(false);
@@ -97,7 +95,7 @@ fn a_main_of_its_own_is_a_worker_up_to_its_end() {
         gate.arg(side).arg(support::example("own_main"));
     }
     gate.env("EXAMPLE_BENCHES", "endless");
-    let said = error(assert_cmd::Command::from_std(gate).assert());
+    let said = error(ran(gate));
     assert!(said.contains("or to end with final_summary()"), "{said}");
 }
 
@@ -149,9 +147,7 @@ fn with_words(sandbox: &Sandbox, name: &str, words: &str) -> std::path::PathBuf 
 fn with_words_of(example: &str, sandbox: &Sandbox, name: &str, words: &str) -> std::path::PathBuf {
     let program = support::example(example);
     let script = format!("#!/bin/sh\nEXAMPLE_BENCHES={words} exec '{}' \"$@\"\n", program.display());
-    let path = sandbox.write(&format!("{name}.sh"), &script);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
-    path
+    sandbox.program(&format!("{name}.sh"), &script)
 }
 
 /// Runs the example on both sides, each with words of its own.
@@ -162,7 +158,7 @@ fn gate(sandbox: &Sandbox, base: &str, head: &str, arguments: &[&str]) -> assert
         gate.arg(format!("--{side}-bin")).arg(with_words(sandbox, side, words));
     }
     gate.args(arguments);
-    assert_cmd::Command::from_std(gate).assert()
+    ran(gate)
 }
 
 /// The gate of all shares says what that of the whole suite says.

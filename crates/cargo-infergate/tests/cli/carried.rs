@@ -1,7 +1,7 @@
 //! What a bench reads and git ignores: carried into base's checkout, or made there.
 
-use crate::repositories::{commit, gate, left_behind, repository};
-use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+use crate::repositories::{commit, gate, gate_in, left_behind, repository};
+use crate::sandbox::{Sandbox, decision, error, ran, stderr, stdout};
 
 /// An engine that does not build without a file that git ignores.
 fn repository_of_data(settings: &str) -> Sandbox {
@@ -88,9 +88,7 @@ fn a_bench_keeps_files_in_the_target_folder_of_its_checkout() {
     commit(&sandbox, "bench.rs", &keeps, "keeps a file");
     std::fs::create_dir(elsewhere.path("home")).expect("a folder");
     std::os::unix::fs::symlink("home", elsewhere.path("link")).expect("a link");
-    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
-    process.arg("--base-folder").arg(elsewhere.path("link/cache"));
-    assert_cmd::Command::from_std(process).assert().success();
+    ran(gate_in(&sandbox, elsewhere.path("link/cache"))).success();
     assert!(elsewhere.path("home/cache/base/tree/target/kept").exists());
 }
 
@@ -107,9 +105,9 @@ fn a_bench_gets_the_variables_of_cargos_settings() {
                     PATH = 'none'\nHOME = { value = 'forced', force = true }\n";
     commit(&sandbox, ".cargo/config.toml", settings, "settings");
     let elsewhere = Sandbox::new();
-    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
-    process.arg("--base-folder").arg(elsewhere.path("cache")).arg("--time-same-code");
-    assert_cmd::Command::from_std(process).assert().success();
+    let mut process = gate_in(&sandbox, elsewhere.path("cache"));
+    process.arg("--time-same-code");
+    ran(process).success();
 }
 
 #[test]

@@ -114,13 +114,10 @@ fn a_build_of_head_that_changes_bases_program_ends_the_gate() {
 #[cfg(unix)]
 #[test]
 fn what_is_built_elsewhere_has_a_name_for_each_side() {
-    use std::os::unix::fs::PermissionsExt as _;
-
     let sandbox = repository("#!/bin/sh\necho \"$1\"\n");
     let (cache, images) = (Sandbox::new(), Sandbox::new());
     let image = images.path("image").display().to_string();
-    let client = sandbox.write("docker", &format!("#!/bin/sh\nexec sh \"{image}$1\" same\n"));
-    std::fs::set_permissions(&client, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    sandbox.program("docker", &format!("#!/bin/sh\nexec sh \"{image}$1\" same\n"));
     let gate = |name: &str| {
         let settings =
             format!("[worker]\nbuild = ['cp', 'source.sh', '{image}{name}']\ncommand = ['./docker', '{name}']\n");

@@ -2,20 +2,17 @@
 //! tried each night.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command as Process;
 
 use crate::interrupt::signal;
-use crate::sandbox::{Sandbox, error, stderr};
+use crate::sandbox::{Sandbox, error, ran, stderr};
 
 /// `demo` with a cargo that does `instead` of a build, and its folder in the sandbox's `cache`.
 fn demo(sandbox: &Sandbox, instead: &str) -> Process {
     let real = env!("CARGO");
     let script = format!("#!/bin/sh\ncase $1 in rustc) ;; *) exec '{real}' \"$@\" ;; esac\n{instead}\n");
-    let cargo = sandbox.write("cargo", &script);
-    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).expect("a program");
     let mut demo = sandbox.process(&["demo"]);
-    demo.env("CARGO", cargo).env("XDG_CACHE_HOME", sandbox.path("cache"));
+    demo.env("CARGO", sandbox.program("cargo", &script)).env("XDG_CACHE_HOME", sandbox.path("cache"));
     demo
 }
 
@@ -28,8 +25,7 @@ fn is_tidy(sandbox: &Sandbox) -> bool {
 fn the_users_settings_of_git_do_not_decide_what_is_in_its_repository() {
     let sandbox = Sandbox::new();
     for name in ["template/hooks/pre-commit", "hooks/pre-commit"] {
-        let hook = sandbox.write(name, "#!/bin/sh\nexit 1\n");
-        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("a program");
+        sandbox.program(name, "#!/bin/sh\nexit 1\n");
     }
     sandbox.write("template/info/exclude", "benches\n");
     sandbox.write("excludes", "*.toml\n*.rs\n*.lock\n");
@@ -43,7 +39,7 @@ fn the_users_settings_of_git_do_not_decide_what_is_in_its_repository() {
     );
     let mut demo = demo(&sandbox, &format!("git ls-files --eol > '{place}/tracked'\nexit 101"));
     demo.env("GIT_CONFIG_GLOBAL", sandbox.write("gitconfig", &settings));
-    let said = stderr(&assert_cmd::Command::from_std(demo).assert().code(2));
+    let said = stderr(&ran(demo).code(2));
     assert!(said.contains("error: a comment: the gate failed; its output is above"), "{said}");
     let tracked = fs::read_to_string(sandbox.path("tracked")).expect("the gate got as far as a build");
     for name in ["Cargo.toml", "Cargo.lock", "src/lib.rs", "benches/inference.rs", "benches/memory.rs"] {
@@ -60,7 +56,7 @@ fn a_cache_that_is_no_whole_path_is_the_one_at_home() {
     for cache in ["", "cache"] {
         let mut demo = sandbox.process(&["demo"]);
         demo.env("XDG_CACHE_HOME", cache).env("HOME", &home);
-        let line = error(assert_cmd::Command::from_std(demo).assert());
+        let line = error(ran(demo));
         assert!(line.contains("home/.cache/infergate: cannot be written"), "{line}");
     }
 }

@@ -1,9 +1,9 @@
 //! Head's benches over base's sources: the change that adds the bench target is gated too.
 
-use std::process::Command as Process;
-
-use crate::repositories::{MANIFEST, WORKER, commit, gate, git, left_behind, repository};
-use crate::sandbox::{Sandbox, decision, stderr, stdout};
+use crate::repositories::{
+    MANIFEST, WORKER, cargo, commit, empty_repository, gate, gate_in, gate_with_home, git, left_behind, repository,
+};
+use crate::sandbox::{Sandbox, decision, ran, stderr, stdout};
 use crate::swap::two_crates;
 
 /// A repository whose last commit has no bench target, and whose working tree has one in a folder of its own.
@@ -63,28 +63,12 @@ fn a_bench_target_among_the_sources_does_not_bring_heads_sources_into_base() {
     }
 }
 
-/// Without the package at its root.
-fn only_a_root() -> Sandbox {
-    let sandbox = repository();
-    for file in ["bench.rs", "engine.rs", "Cargo.toml"] {
-        std::fs::remove_file(sandbox.path(file)).expect("it was there");
-    }
-    sandbox
-}
-
-/// A gate in a folder of the repository.
-fn gate_in(sandbox: &Sandbox, folder: &str, arguments: &[&str]) -> assert_cmd::assert::Assert {
-    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
-    process.arg("--base-folder").arg(sandbox.path("cache")).args(arguments).current_dir(sandbox.path(folder));
-    assert_cmd::Command::from_std(process).assert()
-}
-
 const KERNELS: &str = "[package]\nname = 'kernels'\nversion = '0.1.0'\nedition = '2021'\n";
 
 /// Two packages, and no workspace around them: what base's harness needs of the repository is base's.
 #[test]
 fn a_neighbour_in_the_repository_is_taken_from_base() {
-    let sandbox = only_a_root();
+    let sandbox = empty_repository();
     sandbox.write(".gitignore", "target\n/cache\nCargo.lock\n");
     sandbox.write("kernels/Cargo.toml", KERNELS);
     sandbox.write("kernels/src/lib.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
@@ -94,8 +78,37 @@ fn a_neighbour_in_the_repository_is_taken_from_base() {
         .write("gated/Cargo.toml", &format!("{MANIFEST}\n[dev-dependencies]\nkernels = {{ path = '../kernels' }}\n"));
     sandbox.write("gated/bench.rs", &WORKER.replace("engine::", "kernels::"));
     sandbox.write("kernels/src/lib.rs", "pub const STEP_NS: u64 = 1_100_000;\n");
-    let said = gate_in(&sandbox, "gated", &[]).code(1);
+    let mut process = gate_in(&sandbox, sandbox.path("cache"));
+    process.current_dir(sandbox.path("gated"));
+    let said = ran(process).code(1);
     assert!(decision(&said).contains("regressed (exit 1): decode/p8 +10"), "{}", stdout(&said));
+}
+
+/// Both commits have one version. Base is built from its own.
+#[test]
+fn a_git_dependency_that_head_updates_stays_where_it_is_in_base() {
+    let kernels = empty_repository();
+    kernels.write("Cargo.toml", KERNELS);
+    commit(&kernels, "src/lib.rs", "pub const STEP_NS: u64 = 1_000_000;\n", "fast");
+    let sandbox = repository();
+    let home = sandbox.path("target/cargo-home");
+    std::fs::remove_file(sandbox.path("bench.rs")).expect("the bench target");
+    sandbox.write(".gitignore", "/target\n/cache\n");
+    let depends = format!("\n[dependencies]\nkernels = {{ git = 'file://{}' }}\n", kernels.path("").display());
+    let no_bench = MANIFEST.split("[[bench]]").next().unwrap_or_default();
+    sandbox.write("Cargo.toml", &format!("{no_bench}{depends}"));
+    cargo(&sandbox, &home, &["generate-lockfile"]);
+    commit(&sandbox, "notes.txt", "", "no bench");
+    commit(&kernels, "src/lib.rs", "pub const STEP_NS: u64 = 1_100_000;\n", "slow");
+    sandbox.write("Cargo.toml", &format!("{MANIFEST}{depends}"));
+    sandbox.write("bench.rs", &WORKER.replace("engine::", "kernels::"));
+    cargo(&sandbox, &home, &["update"]);
+    let said = gate_with_home(&sandbox, &home).code(1);
+    assert!(decision(&said).contains("regressed (exit 1): decode/p8 +10"), "{}", stdout(&said));
+    let commits = git(&kernels, &["log", "--format=%h", "--abbrev=10"]);
+    let [slow, fast] = commits.lines().collect::<Vec<_>>()[..] else { panic!("two commits: {commits}") };
+    let note = format!("dependencies differ: kernels 0.1.0 ({slow}) in head, 0.1.0 ({fast}) in base");
+    assert!(stdout(&said).contains(&note), "{}", stdout(&said));
 }
 
 #[test]
@@ -111,27 +124,22 @@ fn where_neither_has_the_bench_target_nothing_can_be_compared() {
 /// Its version that head's Cargo.lock has would be built into base, too, and what the upgrade costs would not be seen.
 #[test]
 fn a_harness_that_needs_a_later_version_of_what_base_has_is_refused() {
-    let home = two_crates();
-    let lock = |sandbox: &Sandbox| {
-        let mut cargo = Process::new("cargo");
-        cargo.args(["update", "--workspace"]).current_dir(sandbox.path("")).env("CARGO_HOME", home.path(""));
-        assert!(cargo.output().expect("cargo").status.success());
-    };
+    let crates = two_crates();
+    let home = crates.path("");
     let sandbox = that_adds_its_bench();
+    let lock = || cargo(&sandbox, &home, &["update", "--workspace"]);
     let depends = "\n[dependencies]\nback = '1.0.0'\n";
     let no_bench = MANIFEST.split("[[bench]]").next().unwrap_or_default();
     sandbox.write("Cargo.toml", &format!("{no_bench}{}", depends.replace("1.0.0", "=1.0.0")));
-    lock(&sandbox);
+    lock();
     sandbox.write("Cargo.toml", &format!("{no_bench}{depends}"));
-    lock(&sandbox);
+    lock();
     git(&sandbox, &["add", "--force", "Cargo.toml", "Cargo.lock"]);
     git(&sandbox, &["commit", "--quiet", "-m", "locked to the older one"]);
     let with_bench = MANIFEST.replace("bench.rs", "benches/main.rs");
     sandbox.write("Cargo.toml", &format!("{with_bench}{depends}\n[dev-dependencies]\nfront = '1.0.1'\n"));
-    lock(&sandbox);
-    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8"]);
-    process.args(["--model=m", "--threads=1", "--base-folder=cache"]).env("CARGO_HOME", home.path(""));
-    let said = assert_cmd::Command::from_std(process).assert().code(4).stdout("");
+    lock();
+    let said = gate_with_home(&sandbox, &home).code(4).stdout("");
     let line = stderr(&said).lines().last().unwrap_or_default().to_owned();
     assert!(line.contains("head's benches do not fit base: failed to select a version for `back`"), "{line}");
 }

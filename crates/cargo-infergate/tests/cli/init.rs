@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::repositories::empty_repository;
-use crate::sandbox::{Sandbox, stdout};
+use crate::sandbox::{Sandbox, ran, stdout};
 
 const MANIFEST: &str = "# mine\n[package]\nname = \"mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dev-dependencies] # for tests\n\
                         tempfile = \"3\"\n\n[[bench]]\nname = \"sorting\"\nharness = false\n";
@@ -68,7 +68,7 @@ fn the_address_and_commit_of_an_installed_command_are_written() {
     cargo.write(".crates2.json", &serde_json::json!({"installs": {key: {}}}).to_string());
     let mut process = std::process::Command::new(command);
     process.args(["infergate", "init"]).current_dir(sandbox.path(""));
-    let shown = stdout(&assert_cmd::Command::from_std(process).assert().success());
+    let shown = stdout(&ran(process).success());
     assert!(!shown.contains("--from"), "{shown}");
     let made = files(&sandbox);
     let line = format!("infergate = {{ git = \"https://example.com/it\", rev = \"{commit}\" }}\n");

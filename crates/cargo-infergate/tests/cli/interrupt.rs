@@ -1,24 +1,27 @@
 //! Ctrl-C keeps what was measured, marks it partial, and never passes.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use infergate_receipts::{MemoryReceipt, PairedReceipt, Receipt, read};
+use infergate_receipts::{MemoryReceipt, Receipt, read};
 
-use crate::paired::program;
-use crate::repositories::repository;
-use crate::sandbox::{Sandbox, stderr};
+use crate::paired::fakes;
+use crate::repositories::{gate_in, repository};
+use crate::sandbox::{Sandbox, ran, stderr};
 
-/// Starts a gate that would take minutes, sends SIGINT to `whom` when its second process starts, and gives its exit code and
-/// everything it said.
-fn interrupt(sandbox: &Sandbox, whom: Whom) -> (Option<i32>, String) {
+/// Starts a gate that would take minutes, and sends SIGINT to `whom` when its second process starts.
+fn interrupt(whom: Whom) {
+    let sandbox = Sandbox::new();
     sandbox.write("infergate.toml", "runs = 1000\nseconds_per_case = 0\ncases = ['decode/p8']\nthreads = 1\n");
     let mut gate = sandbox.process(&["gate", "--model", "fake"]);
     gate.arg("--worker").arg(crate::support::example("fake_engine"));
-    signal(gate, &[("process 2 of 1000", whom)])
+    let (code, said) = signal(gate, &[("process 2 of 1000", whom)]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("interrupted; what was measured is kept in target/infergate/receipt.json"), "{said}");
+    assert!(said.lines().last().is_some_and(|line| line.starts_with("verdict: partial (exit 3)")), "{said}");
+    let receipt = read::<Receipt>(&sandbox.path("target/infergate/receipt.json")).expect("kept");
+    assert!(receipt.partial && !receipt.cases.is_empty());
 }
 
 /// Whom a signal goes to: `PID`, or `-PID` for the whole group.
@@ -49,26 +52,14 @@ fn signals(mut gate: Command, moments: &[(&str, &str, Whom)]) -> (Option<i32>, S
     (gate.wait().expect("ends").code(), said + &report)
 }
 
-fn assert_kept(sandbox: &Sandbox, (code, said): (Option<i32>, String)) {
-    assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("interrupted; what was measured is kept in target/infergate/receipt.json"), "{said}");
-    assert!(said.lines().last().is_some_and(|line| line.starts_with("verdict: partial (exit 3)")), "{said}");
-    let receipt = read::<Receipt>(&sandbox.path("target/infergate/receipt.json")).expect("kept");
-    assert!(receipt.partial && !receipt.cases.is_empty());
-}
-
 #[test]
 fn a_signal_to_the_gate_keeps_a_partial_receipt() {
-    let sandbox = Sandbox::new();
-    let outcome = interrupt(&sandbox, &|id| id.to_string());
-    assert_kept(&sandbox, outcome);
+    interrupt(&|id| id.to_string());
 }
 
 #[test]
 fn ctrl_c_in_a_terminal_reaches_the_worker_too() {
-    let sandbox = Sandbox::new();
-    let outcome = interrupt(&sandbox, &|id| format!("-{id}"));
-    assert_kept(&sandbox, outcome);
+    interrupt(&|id| format!("-{id}"));
 }
 
 /// How a new process takes a signal: a shell's background jobs ignore SIGINT, `nohup` lets one ignore SIGHUP.
@@ -96,13 +87,7 @@ fn what_nohup_starts_goes_on_when_the_terminal_is_closed() {
 
 /// A paired gate between two fakes, the second of which stops the gate at a moment of its own.
 pub fn pair(sandbox: &Sandbox, head: &str) -> Command {
-    let mut gate =
-        sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8,generate/p8-o64"]);
-    gate.arg("--base-bin")
-        .arg(program(sandbox, "fake"))
-        .arg("--head-bin")
-        .arg(program(sandbox, head))
-        .arg("--time-same-code");
+    let mut gate = fakes(sandbox, "fake", head, "prefill/p8,decode/p8,generate/p8-o64");
     gate.arg("--out=paired.json");
     gate
 }
@@ -111,7 +96,7 @@ pub fn pair(sandbox: &Sandbox, head: &str) -> Command {
 fn blocks_kept(sandbox: &Sandbox, (code, said): (Option<i32>, String)) -> usize {
     assert_eq!(code, Some(3), "{said}");
     assert!(said.lines().last().is_some_and(|line| line.starts_with("verdict: partial (exit 3)")), "{said}");
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("kept");
+    let receipt = sandbox.receipt();
     assert!(receipt.partial);
     receipt.blocks.len()
 }
@@ -124,17 +109,12 @@ fn a_signal_to_a_paired_gate_keeps_its_blocks_and_ends_the_running_one_at_once()
 }
 
 #[test]
-fn ctrl_c_ends_a_worker_that_hangs_at_once() {
-    let sandbox = Sandbox::new();
-    let outcome = signal(pair(&sandbox, "fake+hangs"), &[("hangs", &|id| format!("-{id}"))]);
-    assert_eq!(blocks_kept(&sandbox, outcome), 0);
-}
-
-#[test]
-fn a_signal_to_the_gate_alone_ends_a_worker_that_hangs() {
-    let sandbox = Sandbox::new();
-    let outcome = signal(pair(&sandbox, "fake+hangs"), &[("hangs", &|id| id.to_string())]);
-    assert_eq!(blocks_kept(&sandbox, outcome), 0);
+fn a_signal_to_the_gate_alone_ends_a_worker_that_hangs_as_ctrl_c_does() {
+    for group in ["", "-"] {
+        let sandbox = Sandbox::new();
+        let outcome = signal(pair(&sandbox, "fake+hangs"), &[("hangs", &|id| format!("{group}{id}"))]);
+        assert_eq!(blocks_kept(&sandbox, outcome), 0);
+    }
 }
 
 #[test]
@@ -147,21 +127,16 @@ fn a_quick_look_that_is_cut_short_says_so() {
     assert!(said.ends_with("quick look, no verdict: cut short after 0 blocks\n"), "{said}");
 }
 
-/// A memory phase of 5000 runs, interrupted while they are under way.
-fn interrupt_memory(whom: Whom) {
+#[test]
+fn a_signal_to_a_memory_phase_keeps_its_runs() {
     let sandbox = Sandbox::new();
     let mut phase = sandbox.process(&["memory", "--model=control:steady", "--cases=prefill/p8", "--runs=5000"]);
     phase.arg("--out=memory.json").arg("--worker").arg(crate::support::example("leaky_engine"));
-    let (code, said) = signal(phase, &[("memory, 5000 runs", whom)]);
+    let (code, said) = signal(phase, &[("memory, 5000 runs", &|id| id.to_string())]);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.lines().last().is_some_and(|line| line.starts_with("verdict: partial (exit 3)")), "{said}");
     let record = read::<MemoryReceipt>(&sandbox.path("memory.json")).expect("kept").memory;
     assert!(record.partial && record.runs.len() < 5000, "{} runs", record.runs.len());
-}
-
-#[test]
-fn a_signal_to_a_memory_phase_keeps_its_runs() {
-    interrupt_memory(&|id| id.to_string());
 }
 
 /// Interrupts the command from a program that it started: its parent is the watcher, whose parent is the command.
@@ -172,7 +147,7 @@ fn interrupts(name: &str, then: &str) -> Sandbox {
     let folder = Sandbox::new();
     let once = folder.path("once");
     let text = format!("#!/bin/sh\nif mkdir '{}' 2> /dev/null; then {INTERRUPTS}; fi\n{then}\n", once.display());
-    fs::set_permissions(folder.write(name, &text), fs::Permissions::from_mode(0o755)).expect("its own file");
+    folder.program(name, &text);
     folder
 }
 
@@ -180,11 +155,10 @@ fn interrupts(name: &str, then: &str) -> Sandbox {
 #[test]
 fn a_signal_before_anything_is_built_is_a_sentence() {
     let sandbox = repository();
-    let path = std::env::var("PATH").expect("a path");
     let git = interrupts("git", "PATH=${PATH#*:}; exec git \"$@\"");
-    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--model=m", "--threads=1", "--base-folder=cache"]);
-    gate.env("PATH", format!("{}:{path}", git.path("").display()));
-    let said = stderr(&assert_cmd::Command::from_std(gate).assert().code(2));
+    let mut gate = gate_in(&sandbox, sandbox.path("cache"));
+    gate.env("PATH", git.on_path(""));
+    let said = stderr(&ran(gate).code(2));
     assert!(said.ends_with("error: interrupted before the first block; nothing was measured\n"), "{said}");
 }
 
@@ -195,6 +169,6 @@ fn a_signal_ends_what_cargo_is_asked() {
     let cargo = interrupts("cargo", "exec sleep 1000");
     let mut bench = sandbox.process(&["bench", "--model=m"]);
     bench.env("CARGO", cargo.path("cargo"));
-    let said = stderr(&assert_cmd::Command::from_std(bench).assert().code(2));
+    let said = stderr(&ran(bench).code(2));
     assert!(said.ends_with("error: the run: interrupted\n"), "{said}");
 }

@@ -1,16 +1,14 @@
 //! What was measured is kept: a full disk costs no verdict, and a gate that was killed leaves its blocks.
 
-use std::fs::Permissions;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use assert_cmd::assert::Assert;
-use infergate_receipts::{Outcome, PairedReceipt, Receipt, Verdict, read};
+use infergate_receipts::{Outcome, Receipt, Verdict, read};
 
 use crate::interrupt::pair;
-use crate::paired::program;
-use crate::sandbox::{QUICK, Sandbox, decision, error, stderr, stdout};
+use crate::paired::{between, fakes, program};
+use crate::sandbox::{QUICK, Sandbox, decision, error, ran, stderr, stdout};
 use crate::turns::until;
 
 /// The same command where no file can be longer than so many blocks of 512 bytes, as on a disk that is full then. By itself a signal
@@ -21,22 +19,16 @@ fn on_a_disk_of(blocks: u32, command: &Command) -> Assert {
     limited.arg(command.get_program()).args(command.get_args());
     limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     limited.current_dir(command.get_current_dir().expect("a sandbox"));
-    assert_cmd::Command::from_std(limited).assert()
-}
-
-/// A gate whose two sides do the same, but for what the name says.
-fn gate(sandbox: &Sandbox, head: &str, more: &[&str]) -> Command {
-    let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=decode/p8", "--time-same-code"]);
-    gate.arg("--base-bin").arg(program(sandbox, "fake")).arg("--head-bin").arg(program(sandbox, head)).args(more);
-    gate
+    ran(limited)
 }
 
 #[test]
 fn a_full_disk_costs_no_verdict() {
     for (head, code, words) in [("fake", 2, "verdict: pass"), ("fake+slower", 1, "verdict: regressed (exit 1)")] {
         let sandbox = Sandbox::new();
-        let process = gate(&sandbox, head, &["--out=paired.json", "--json=verdict.json", "--report=report"]);
-        let said = on_a_disk_of(0, &process).code(code);
+        let mut gate = fakes(&sandbox, "fake", head, "decode/p8");
+        gate.args(["--out=paired.json", "--json=verdict.json", "--report=report"]);
+        let said = on_a_disk_of(0, &gate).code(code);
         assert!(decision(&said).starts_with(words), "{}", stdout(&said));
         let words = stderr(&said);
         assert_eq!(words.matches("not kept yet: paired.json: cannot be written").count(), 1, "{words}");
@@ -58,12 +50,9 @@ fn a_file_that_cannot_be_written_stops_no_other() {
         sandbox.path("paired.json").display(),
         engine.display()
     );
-    let head = sandbox.write("head.sh", &script);
-    std::fs::set_permissions(&head, Permissions::from_mode(0o755)).expect("a program");
-    let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=decode/p8", "--time-same-code"]);
-    gate.arg("--base-bin").arg(engine).arg("--head-bin").arg(head);
+    let mut gate = between(&sandbox, &engine, &sandbox.program("head.sh", &script), "decode/p8");
     gate.args(["--out=paired.json", "--json=verdict.json", "--report=report"]);
-    let said = assert_cmd::Command::from_std(gate).assert().code(2);
+    let said = ran(gate).code(2);
     assert!(
         stderr(&said).contains("error: paired.json: cannot be written, a folder, link or device"),
         "{}",
@@ -90,7 +79,7 @@ fn a_suite_whose_worker_ends_is_kept_as_far_as_it_came() {
     let sandbox = Sandbox::new();
     let mut bench = sandbox.process(&["bench", "--model=fake", "--out=receipt.json"]);
     bench.arg("--worker").arg(program(&sandbox, "fake+dies-later")).args(QUICK);
-    let said = assert_cmd::Command::from_std(bench).assert();
+    let said = ran(bench);
     assert!(stderr(&said).contains("what was measured before is kept in receipt.json"), "{}", stderr(&said));
     assert!(error(said).contains("the worker ended early (exit status: 9)"));
     let receipt = read::<Receipt>(&sandbox.path("receipt.json")).expect("kept");
@@ -109,14 +98,12 @@ fn a_worker_that_the_system_ends_costs_no_block_before() {
         started.display(),
         engine.display()
     );
-    let head = sandbox.write("head.sh", &script);
-    std::fs::set_permissions(&head, Permissions::from_mode(0o755)).expect("a program");
-    let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=decode/p8", "--time-same-code"]);
-    gate.arg("--base-bin").arg(&engine).arg("--head-bin").arg(&head).arg("--out=paired.json");
-    let said = assert_cmd::Command::from_std(gate).assert();
+    let mut gate = between(&sandbox, &engine, &sandbox.program("head.sh", &script), "decode/p8");
+    gate.arg("--out=paired.json");
+    let said = ran(gate);
     assert!(stderr(&said).contains("what was measured before is kept in paired.json"), "{}", stderr(&said));
     assert!(error(said).contains("(signal: 9 (SIGKILL); if nobody killed it, the system was out of memory)"));
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("kept");
+    let receipt = sandbox.receipt();
     assert_eq!((receipt.partial, receipt.blocks.len()), (true, 1));
 }
 
@@ -140,7 +127,7 @@ fn a_killed_gate_leaves_a_partial_receipt() {
     gate.wait().expect("ends");
     // Its workers share stderr: it ends when none is left.
     words.read_to_string(&mut String::new()).expect("readable");
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("kept");
+    let receipt = sandbox.receipt();
     assert!(receipt.partial);
     assert_eq!(receipt.blocks.len(), 1);
 }

@@ -16,7 +16,7 @@ use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 
 use crate::command_worker::{launched, launched_until};
 use crate::interrupt::signal;
-use crate::repositories::{commit, empty_repository, repository};
+use crate::repositories::{commit, empty_repository, gate_in, repository};
 use crate::sandbox::Sandbox;
 use crate::support;
 
@@ -122,9 +122,7 @@ fn a_worker_of_another_language_ends_with_what_it_started() {
     let holders = Holders::of(&sandbox);
     let worker = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/worker.py");
     let text = format!("#!/bin/sh\nexec 9<>'{}'\nsleep 1000 &\nexec '{}' \"$@\"\n", holders.pipe(), worker.display());
-    let path = sandbox.write("worker.sh", &text);
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
-    let file = WorkerFile::open(&path).expect("a program");
+    let file = WorkerFile::open(&sandbox.program("worker.sh", &text)).expect("a program");
     let client = Client::spawn(&file, &LoadRequest::default(), Timeouts::default(), &GOES_ON).expect("a worker").0;
     holders.begin();
     drop(client);
@@ -179,10 +177,9 @@ fn a_gate_that_is_asked_to_end_leaves_no_git() {
         holders.pipe()
     );
     let git = Sandbox::new();
-    std::fs::set_permissions(git.write("git", &script), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .expect("a program");
-    let mut gate = sandbox.process(&["gate", "--against=HEAD", "--model=m", "--threads=1", "--base-folder=cache"]);
-    gate.env("PATH", format!("{}:{}", git.path("").display(), std::env::var("PATH").expect("a path")));
+    git.program("git", &script);
+    let mut gate = gate_in(&sandbox, sandbox.path("cache"));
+    gate.env("PATH", git.on_path(""));
     let gate = gate.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("starts");
     holders.begin();
     assert!(Command::new("kill").arg(gate.id().to_string()).status().expect("kill").success());

@@ -14,7 +14,6 @@ mod command_worker;
 mod demo;
 mod engine_rules;
 mod harness;
-mod harness_sources;
 mod init;
 #[cfg(unix)]
 mod interrupt;

@@ -3,7 +3,7 @@
 use infergate_receipts::{MemoryReceipt, read};
 
 use crate::repositories::{WORKER, gate, repository};
-use crate::sandbox::{Sandbox, decision, stderr, stdout};
+use crate::sandbox::{Sandbox, decision, ran, stderr, stdout};
 use crate::support;
 
 fn receipt(sandbox: &Sandbox) -> MemoryReceipt {
@@ -41,16 +41,12 @@ fn what_no_allocator_counts_is_held_by_the_model_too() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_leak_that_takes_the_last_file_descriptor_does_not_pass() {
-    use std::os::unix::fs::PermissionsExt as _;
-
     let sandbox = Sandbox::new();
     let program = support::example("leaky_engine");
     let script = format!("#!/bin/sh\nulimit -n 160 && exec '{}' \"$@\"\n", program.display());
-    let worker = sandbox.write("limited.sh", &script);
-    std::fs::set_permissions(&worker, std::fs::Permissions::from_mode(0o755)).expect("executable");
     let mut process = sandbox.process(&["memory", "--cases=prefill/p8", "--model=control:files", "--out=memory.json"]);
-    process.arg("--worker").arg(worker);
-    let said = assert_cmd::Command::from_std(process).assert().code(3);
+    process.arg("--worker").arg(sandbox.program("limited.sh", &script));
+    let said = ran(process).code(3);
     assert!(decision(&said).contains("invalid"), "{}", stdout(&said));
     let record = receipt(&sandbox).memory;
     assert!(record.partial && record.runs.open_files.len() > 100, "{record:?}");

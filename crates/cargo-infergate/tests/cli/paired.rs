@@ -1,12 +1,12 @@
 //! Two workers in turn: `gate --base-bin --head-bin`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use assert_cmd::assert::Assert;
-use infergate_receipts::{PairedReceipt, read};
 
-use crate::sandbox::{Sandbox, decision, stderr, stdout};
+use crate::sandbox::{Sandbox, decision, ran, stderr, stdout};
 use crate::support;
 
 /// The fake engine under a name that says how it behaves: `fake+slow`.
@@ -19,13 +19,24 @@ pub fn program(sandbox: &Sandbox, name: &str) -> PathBuf {
     path
 }
 
+/// `gate` between two programs.
+pub fn between(sandbox: &Sandbox, base: &Path, head: &Path, cases: &str) -> Command {
+    // One file under two names: what it does is in the name.
+    let mut process = sandbox.process(&["gate", "--model=fake", "--threads=1", "--time-same-code", "--cases", cases]);
+    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head);
+    process
+}
+
+/// The same with fakes of these names.
+pub fn fakes(sandbox: &Sandbox, base: &str, head: &str, cases: &str) -> Command {
+    between(sandbox, &program(sandbox, base), &program(sandbox, head), cases)
+}
+
 /// `gate` between two fakes on two quick cases.
 pub fn gate(sandbox: &Sandbox, base: &str, head: &str, arguments: &[&str]) -> Assert {
-    let (base, head) = (program(sandbox, base), program(sandbox, head));
-    let mut process = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8"]);
-    // One file under two names: what it does is in the name.
-    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head).arg("--time-same-code").args(arguments);
-    assert_cmd::Command::from_std(process).assert()
+    let mut process = fakes(sandbox, base, head, "prefill/p8,decode/p8");
+    process.args(arguments);
+    ran(process)
 }
 
 #[test]
@@ -41,13 +52,11 @@ fn a_head_that_ends_badly_is_said_where_base_does_not() {
 #[test]
 fn a_generation_in_turns_is_judged_by_its_whole_time() {
     let sandbox = Sandbox::new();
-    let (base, head) = (program(&sandbox, "fake"), program(&sandbox, "fake+slower"));
-    let mut process =
-        sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=generate/p8-o7", "--out=paired.json"]);
-    process.arg("--base-bin").arg(base).arg("--head-bin").arg(head).arg("--time-same-code");
-    let said = assert_cmd::Command::from_std(process).assert().code(1);
+    let mut process = fakes(&sandbox, "fake", "fake+slower", "generate/p8-o7");
+    process.arg("--out=paired.json");
+    let said = ran(process).code(1);
     assert!(decision(&said).contains("generate/p8-o7 +4."), "{}", stdout(&said));
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    let receipt = sandbox.receipt();
     let tokens = receipt.blocks.iter().flat_map(|block| &block.cases).flat_map(|case| &case.head_tokens_ns);
     assert!(tokens.clone().count() > 0 && tokens.clone().all(|tokens| tokens.len() == 7), "each token's time is kept");
     assert!(stdout(&said).contains(" TTFT ") && stdout(&said).contains(" ITL "), "{}", stdout(&said));

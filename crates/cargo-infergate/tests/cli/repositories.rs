@@ -1,11 +1,12 @@
 //! Small git repositories whose bench target is a worker without any dependency, and `gate --against` in them.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 
 use assert_cmd::assert::Assert;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, ran};
 
 /// A bench target that speaks the worker protocol with a made-up clock: STEP_NS is what its commit says.
 pub const WORKER: &str = include_str!("../programs/worker_without_dependencies.rs");
@@ -81,7 +82,28 @@ pub fn git(sandbox: &Sandbox, arguments: &[&str]) -> String {
 pub fn run(sandbox: &Sandbox, arguments: &[&str]) -> Assert {
     let mut process = sandbox.process(arguments);
     process.args(["--model=m", "--threads=1", "--base-folder=cache"]);
-    assert_cmd::Command::from_std(process).assert()
+    ran(process)
+}
+
+/// Cargo in the sandbox, with that home.
+pub fn cargo(sandbox: &Sandbox, home: &Path, arguments: &[&str]) {
+    let mut cargo = Process::new("cargo");
+    let output = cargo.args(arguments).current_dir(sandbox.path("")).env("CARGO_HOME", home).output().expect("cargo");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A gate of the working tree, whose cargo has that home.
+pub fn gate_with_home(sandbox: &Sandbox, home: &Path) -> Assert {
+    let mut process = gate_in(sandbox, sandbox.path("cache"));
+    process.env("CARGO_HOME", home);
+    ran(process)
+}
+
+/// A gate of the working tree whose base is built in that folder.
+pub fn gate_in(sandbox: &Sandbox, base_folder: PathBuf) -> Process {
+    let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
+    process.arg("--base-folder").arg(base_folder);
+    process
 }
 
 pub fn gate(sandbox: &Sandbox, revision: &str, arguments: &[&str]) -> Assert {

@@ -6,6 +6,7 @@ use std::process::Command as Process;
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
+use infergate_receipts::{PairedReceipt, read};
 use tempfile::TempDir;
 
 use crate::support;
@@ -43,9 +44,25 @@ impl Sandbox {
         path
     }
 
+    /// The same as a program.
+    #[cfg(unix)]
+    pub fn program(&self, name: &str, text: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let path = self.write(name, text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its own file");
+        path
+    }
+
+    /// A PATH on which the programs of that folder come first.
+    #[cfg(unix)]
+    pub fn on_path(&self, folder: &str) -> String {
+        format!("{}:{}", self.path(folder).display(), std::env::var("PATH").expect("a path"))
+    }
+
     /// `cargo infergate ARGUMENTS`.
     pub fn run(&self, arguments: &[&str]) -> Assert {
-        Command::from_std(self.process(arguments)).assert()
+        ran(self.process(arguments))
     }
 
     /// `cargo infergate COMMAND` on the fake engine `model`, quickly.
@@ -70,6 +87,11 @@ impl Sandbox {
         process
     }
 
+    /// What a paired gate kept with `--out=paired.json`.
+    pub fn receipt(&self) -> PairedReceipt {
+        read(&self.path("paired.json")).expect("a receipt")
+    }
+
     /// Every file, by its path below the sandbox.
     pub fn files(&self) -> Vec<String> {
         let mut found = Vec::new();
@@ -91,6 +113,11 @@ impl Sandbox {
     fn relative(&self, path: &Path) -> String {
         path.strip_prefix(self.folder.path()).expect("below the sandbox").to_string_lossy().replace('\\', "/")
     }
+}
+
+/// What became of it.
+pub fn ran(process: Process) -> Assert {
+    Command::from_std(process).assert()
 }
 
 /// What a command said on stdout.

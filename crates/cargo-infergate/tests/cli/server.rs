@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use infergate_receipts::{Outcome, PairedReceipt, Verdict, VerdictRow, read};
+use infergate_receipts::{Outcome, Verdict, VerdictRow, read};
 
 use crate::repositories::{commit, empty_repository};
 use crate::sandbox::{Sandbox, error, stderr, stdout};
@@ -128,7 +128,7 @@ fn servers_are_taken_in_turn_and_each_has_to_say_the_same() {
     assert!(error(said).contains("pieces all at once, so they have no times"));
     let said = sandbox.run(&[&["gate", "--cases=*/ttft", "--out=paired.json"], &urls[..]].concat()).code(3);
     // The first block asked the first of each side, the second the second.
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    let receipt = sandbox.receipt();
     assert_eq!((receipt.servers, receipt.blocks.len()), (Some(2), 1), "{}", stdout(&said));
     assert!(stdout(&said).contains("verdict: invalid (exit 3)"), "{}", stdout(&said));
 }
@@ -187,7 +187,7 @@ fn equal_servers_that_run_already_say_the_same_under_load() {
     let urls = [format!("--base-url={base}"), format!("--head-url={head}")];
     let said = sandbox.run(&[&["gate", &urls[0], &urls[1], "--budget=15s", "--out=paired.json"], UNDER_LOAD].concat());
     assert!(!stdout(&said).contains("output changed"), "{}", stdout(&said));
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    let receipt = sandbox.receipt();
     assert!(!receipt.blocks.is_empty(), "{}", stdout(&said));
     let mut answers = receipt.blocks.iter().flat_map(|block| &block.windows).map(|window| window.answers);
     assert!(answers.all(|seen| seen.repeated > 0 && seen.changed == 0), "{}", stdout(&said));
@@ -235,7 +235,7 @@ fn many_users_show_a_server_whose_tokens_come_late() {
     let counters: Vec<&VerdictRow> =
         verdict.rows.iter().filter(|row| row.subject.to_string() == "load:chat/3 users").collect();
     assert_eq!(counters.iter().map(|row| row.outcome).collect::<Vec<_>>(), [Outcome::Pass; 4]);
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    let receipt = sandbox.receipt();
     let memory = receipt.memory.as_ref().map(|memory| (memory.partial, memory.asked_runs));
     assert_eq!(memory, Some((false, 20)), "{:?}", receipt.broken);
     let answers = receipt.blocks.iter().flat_map(|block| &block.windows).map(|window| window.answers);

@@ -6,7 +6,7 @@ use std::process::Command as Process;
 use assert_cmd::assert::Assert;
 
 use crate::repositories::{MANIFEST, commit, left_behind, repository};
-use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+use crate::sandbox::{Sandbox, decision, error, ran, stderr, stdout};
 
 /// A crate of the registry that the workspace depends on, so that it is here without a network, and its speed is the engine's.
 const ENGINE: &str = "use std::fmt;\n\npub struct Step;\n\nimpl fmt::Display for Step {\n    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {\n        \
@@ -35,7 +35,7 @@ fn on_a_dependency() -> Sandbox {
 fn run(sandbox: &Sandbox, arguments: &[&str]) -> Assert {
     let mut process = sandbox.process(arguments);
     process.args(["--model=m", "--threads=1", "--base-folder=cache"]).env("CARGO_NET_OFFLINE", "true");
-    assert_cmd::Command::from_std(process).assert()
+    ran(process)
 }
 
 fn swap(sandbox: &Sandbox, what: &str) -> Assert {

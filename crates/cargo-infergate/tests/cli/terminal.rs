@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use nix::pty::openpty;
 
-use crate::paired::program;
+use crate::paired::fakes;
 use crate::sandbox::Sandbox;
 
 /// Runs `process` with a terminal as its stderr; gives its exit code and everything written there.
@@ -27,19 +27,9 @@ fn on_a_terminal(mut process: Command) -> (Option<i32>, String) {
     (child.wait().expect("ends").code(), String::from_utf8_lossy(&written).into_owned())
 }
 
-fn pair(sandbox: &Sandbox, head: &str) -> Command {
-    let mut gate = sandbox.process(&["gate", "--model=fake", "--threads=1", "--cases=prefill/p8,decode/p8"]);
-    gate.arg("--base-bin")
-        .arg(program(sandbox, "fake"))
-        .arg("--head-bin")
-        .arg(program(sandbox, head))
-        .arg("--time-same-code");
-    gate
-}
-
 #[test]
 fn the_progress_line_is_wiped_at_the_end() {
-    let (_, seen) = on_a_terminal(pair(&Sandbox::new(), "fake"));
+    let (_, seen) = on_a_terminal(fakes(&Sandbox::new(), "fake", "fake", "prefill/p8,decode/p8"));
     let last = seen.trim_end().rsplit('\n').next().unwrap_or_default();
     assert!(last.contains("receipt: "), "{last:?}");
     assert!(last.rsplit("\u{1b}[2K").next().is_some_and(|rest| !rest.contains("block")), "{last:?}");

@@ -3,10 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
-
-use crate::repositories::{commit, repository};
-use crate::sandbox::{Sandbox, error};
+use crate::repositories::{commit, gate_in, repository};
+use crate::sandbox::{Sandbox, error, ran};
 
 /// A file that chooses a toolchain: the one that runs this test.
 fn file() -> String {
@@ -15,29 +13,17 @@ fn file() -> String {
     format!("[toolchain]\npath = '{}'\n", toolchain.display())
 }
 
-fn gate(sandbox: &Sandbox) -> std::process::Command {
-    let mut process = sandbox.process(&["gate", "--against=HEAD"]);
-    process.args(["--model=m", "--threads=1"]);
-    process
-}
-
 /// The working tree names a toolchain, and base does not: rustup's choice for the working tree is not base's. Another one than the file's
 /// is the user's choice, and builds both. So does one by a file that git ignores.
 #[cfg(unix)]
 #[test]
 fn a_build_command_does_not_inherit_heads_toolchain() {
-    use std::os::unix::fs::PermissionsExt;
-
     let (sandbox, outside) = (repository(), Sandbox::new());
     let worker = "[worker]\nbuild = ['sh', '-c', 'echo ${RUSTUP_TOOLCHAIN:-none} > said']\ncommand = ['./none']\n";
     sandbox.write(".git/info/exclude", "rust-toolchain\n");
     commit(&sandbox, "infergate.toml", worker, "a command");
     // What rustup takes in the working tree.
-    let rustup = outside.write("bin/rustup", "#!/bin/sh\necho \"${RUSTUP_TOOLCHAIN:-heads}-host (overridden)\"\n");
-    fs::set_permissions(rustup, fs::Permissions::from_mode(0o755)).expect("a program");
-    let path = std::env::var_os("PATH").expect("a path");
-    let folders = [outside.path("bin")].into_iter().chain(std::env::split_paths(&path));
-    let path = std::env::join_paths(folders).expect("a path");
+    outside.program("bin/rustup", "#!/bin/sh\necho \"${RUSTUP_TOOLCHAIN:-heads}-host (overridden)\"\n");
     for (name, running, expected) in [
         ("rust-toolchain", "heads-host", "heads-host"),
         ("rust-toolchain.toml", "heads-host", "none"),
@@ -45,9 +31,9 @@ fn a_build_command_does_not_inherit_heads_toolchain() {
         ("rust-toolchain.toml", "mine", "mine"),
     ] {
         sandbox.write(name, &file());
-        let mut process = gate(&sandbox);
-        process.arg("--base-folder").arg(outside.path("cache")).env("RUSTUP_TOOLCHAIN", running).env("PATH", &path);
-        error(Command::from_std(process).assert());
+        let mut process = sandbox.process(&["gate", "--against=HEAD", "--model=m", "--threads=1", "--base-folder"]);
+        process.arg(outside.path("cache")).env("RUSTUP_TOOLCHAIN", running).env("PATH", outside.on_path("bin"));
+        error(ran(process));
         let said = fs::read_to_string(outside.path("cache/base/tree/said")).expect("base was built");
         assert_eq!(said.trim(), expected, "{name} {running}");
     }
@@ -57,25 +43,14 @@ fn a_build_command_does_not_inherit_heads_toolchain() {
 #[cfg(unix)]
 #[test]
 fn base_is_not_built_by_heads_cargo_where_head_names_a_toolchain() {
-    use std::os::unix::fs::PermissionsExt;
-
     let (sandbox, outside) = (repository(), Sandbox::new());
     sandbox.write("rust-toolchain.toml", &file());
     let cargo = std::env::var("CARGO").expect("tests are run by cargo");
-    sandbox.write(
-        "target/cargo",
-        &format!("#!/bin/sh\npwd >> '{}'\nexec '{cargo}' \"$@\"\n", sandbox.path("target/ran").display()),
-    );
-    fs::set_permissions(sandbox.path("target/cargo"), fs::Permissions::from_mode(0o755)).expect("a program");
-    let mut process = gate(&sandbox);
-    process
-        .arg("--cases=decode/p8")
-        .arg("--base-folder")
-        .arg(outside.path(""))
-        .env("CARGO", sandbox.path("target/cargo"))
-        .env_remove("RUSTUP_TOOLCHAIN");
-    Command::from_std(process).assert().success();
-    let ran = fs::read_to_string(sandbox.path("target/ran")).expect("head is built by it");
+    let script = format!("#!/bin/sh\npwd >> '{}'\nexec '{cargo}' \"$@\"\n", sandbox.path("target/ran").display());
+    let mut process = gate_in(&sandbox, outside.path(""));
+    process.env("CARGO", sandbox.program("target/cargo", &script)).env_remove("RUSTUP_TOOLCHAIN");
+    ran(process).success();
+    let folders = fs::read_to_string(sandbox.path("target/ran")).expect("head is built by it");
     let base = |line: &&str| Path::new(line).ends_with("base/tree");
-    assert_eq!(ran.lines().find(base), None, "{ran}");
+    assert_eq!(folders.lines().find(base), None, "{folders}");
 }

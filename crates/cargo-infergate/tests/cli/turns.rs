@@ -11,7 +11,7 @@ use infergate_receipts::{Baseline, Receipt, read, write_json};
 use crate::interrupt::signal;
 use crate::left_behind::Holders;
 use crate::repositories::{commit, empty_repository};
-use crate::sandbox::{Sandbox, error, stderr};
+use crate::sandbox::{Sandbox, error, ran, stderr};
 
 const WAITS: &str = "waiting: another infergate command measures on this machine";
 
@@ -91,8 +91,7 @@ fn a_gate_that_waits_removes_nothing() {
 fn who_does_not_want_to_wait_does_not() {
     let sandbox = Sandbox::new();
     let _holder = Holder::of(&sandbox);
-    let bench = sandbox.measuring("bench", "fake", &["--no-wait"]);
-    let said = assert_cmd::Command::from_std(bench).assert().success();
+    let said = ran(sandbox.measuring("bench", "fake", &["--no-wait"])).success();
     assert!(!stderr(&said).contains(WAITS), "{}", stderr(&said));
 }
 
@@ -117,8 +116,7 @@ fn shard(sandbox: &Sandbox) -> Command {
 fn shards_of_one_load_measure_side_by_side_and_with_nobody_else() {
     let sandbox = Sandbox::new();
     let other_shard = Holder::by(&sandbox, "--shared");
-    let said = assert_cmd::Command::from_std(shard(&sandbox)).assert().code(2);
-    let said = stderr(&said);
+    let said = stderr(&ran(shard(&sandbox)).code(2));
     assert!(said.contains("error: --users 1: fewer than the 2 shards") && !said.contains(WAITS), "{said}");
     let (code, said) = signal(sandbox.measuring("bench", "fake", &[]), &[(WAITS, &|id| id.to_string())]);
     assert_eq!(code, Some(2), "{said}");
@@ -144,7 +142,7 @@ fn a_checkout_belongs_to_one_gate_until_its_end() {
     let mut first = gate(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
     // It measures: what it built is needed until the end.
     holders.begin();
-    let line = error(assert_cmd::Command::from_std(gate(&["--no-wait"])).assert());
+    let line = error(ran(gate(&["--no-wait"])));
     assert!(line.contains("another gate uses it now"), "{line}");
     first.kill().expect("SIGKILL");
     first.wait().expect("ends");

@@ -1,7 +1,7 @@
 //! Benches of plain criterion, in a repository that knows nothing of infergate.
 
 use crate::repositories::{commit, empty_repository, git};
-use crate::sandbox::{Sandbox, decision, error, stderr, stdout};
+use crate::sandbox::{Sandbox, decision, error, ran, stderr, stdout};
 use crate::stand_ins::what_takes_criterions_place_is_gated_too;
 
 /// Criterion's own version is never asked for.
@@ -55,7 +55,7 @@ pub fn gate(sandbox: &Sandbox, arguments: &[&str]) -> assert_cmd::assert::Assert
     if !arguments.iter().any(|argument| argument.starts_with("--out=")) {
         gate.arg("--out=target/paired.json");
     }
-    assert_cmd::Command::from_std(gate).assert()
+    ran(gate)
 }
 
 /// One repository for all of them: criterion is compiled once.
@@ -370,7 +370,7 @@ criterion_main!(benches);
     sandbox.write("src/lib.rs", &library(4));
     let mut gate = sandbox.process(&["gate", "--against=HEAD", "--threads=1", "--budget=20s"]);
     gate.args(["--base-folder=cache", "--out=target/paired.json", "--no-explain"]);
-    let said = assert_cmd::Command::from_std(gate).assert().code(1);
+    let said = ran(gate).code(1);
     let text = stdout(&said);
     assert!(text.contains("allocations per iteration +2 (2 to 4)"), "{text}");
     let line = text.lines().find(|line| line.contains("allocations per iteration +2")).unwrap_or_default();
@@ -383,7 +383,7 @@ criterion_main!(benches);
     sandbox.write("benches/parse.rs", &format!("{own}{bench}"));
     let mut gate = sandbox.process(&["gate", "--against=HEAD", "--threads=1", "--cases=told"]);
     gate.args(["--base-folder=cache", "--out=target/paired.json", "--no-explain"]);
-    let said = assert_cmd::Command::from_std(gate).assert().success();
+    let said = ran(gate).success();
     assert!(stderr(&said).contains("allocations are not counted: "), "{}", stderr(&said));
     assert!(decision(&said).contains("pass (exit 0): 1 case"), "{}", stdout(&said));
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::as_they_are::{BENCH, MANIFEST, gate, repository};
 use crate::repositories::{commit, empty_repository};
-use crate::sandbox::{error, stderr};
+use crate::sandbox::{error, ran, stderr};
 
 #[test]
 fn benches_of_something_else_are_named() {
@@ -42,7 +42,7 @@ fn a_bench_target_of_several_packages_is_none_that_is_chosen() {
     // Below a package's folder it is that one, as it is for cargo.
     let mut process = sandbox.process(&["gate", "--against=HEAD", "--bench-target=prase*"]);
     process.current_dir(sandbox.path("a/src"));
-    let line = error(assert_cmd::Command::from_std(process).assert());
+    let line = error(ran(process));
     assert!(line.ends_with("names no bench target that can be gated; there are a/parse"), "{line}");
     // A glob in the folder of a root package is of the workspace.
     sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[workspace]\nmembers = ['a', 'b']\n"));
