@@ -2,12 +2,13 @@
 
 use std::fs;
 
-use infergate_receipts::{PairedReceipt, read};
+#[cfg(target_os = "linux")]
+use infergate_receipts::PairedReceipt;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use crate::repositories::run;
-use crate::repositories::{MANIFEST, WORKER, commit, gate, repository};
-use crate::sandbox::{Sandbox, stderr, stdout};
+use crate::repositories::{MANIFEST, WORKER, commit, gate, gate_in, repository};
+use crate::sandbox::{Sandbox, ran, stderr, stdout};
 
 const OUT: &[&str] = &["--out=paired.json", "--json=verdict.json"];
 
@@ -20,7 +21,7 @@ fn code_that_differs_is_timed() {
     let said = gate(&sandbox, "HEAD", OUT).success();
     let profiles = "- cargo's settings differ: profile.bench.debug is 1 in head, not set in base\n";
     assert!(stdout(&said).contains(profiles), "{}", stdout(&said));
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+    let receipt = sandbox.receipt();
     assert!(!receipt.is_same_code() && receipt.blocks.len() == 6);
 }
 
@@ -31,11 +32,7 @@ fn cargos_settings_that_head_alone_has_are_refused() {
     commit(&sandbox, ".gitignore", "/target\n/cache\nCargo.lock\n/.cargo\n", "settings of each one's own");
     sandbox.write(".cargo/config.toml", "[build]\nrustflags = ['-Cdebuginfo=1']\n");
     let elsewhere = Sandbox::new();
-    let gate = |code: i32| {
-        let mut process = sandbox.process(&["gate", "--against=HEAD", "--cases=decode/p8", "--model=m", "--threads=1"]);
-        process.arg("--base-folder").arg(elsewhere.path("cache"));
-        assert_cmd::Command::from_std(process).assert().code(code)
-    };
+    let gate = |code: i32| ran(gate_in(&sandbox, elsewhere.path("cache"))).code(code);
     let said = stderr(&gate(4));
     let note = "cargo's settings that git ignores, or above the repository, hold in no checkout; commit them, or name";
     assert!(said.contains(note), "{said}");
@@ -57,7 +54,7 @@ fn data_beside_the_same_code_is_timed_and_so_is_a_target_of_time() {
     for file in ["prompts/long.txt", "tests/input.md", "PROMPT.md", "benches/RELEASES.md", "HISTORY.json"] {
         let written = sandbox.write(file, "one");
         let said = gate(&sandbox, "HEAD", OUT).success();
-        let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
+        let receipt = sandbox.receipt();
         assert!(receipt.code.is_none() && !receipt.blocks.is_empty(), "{file}");
         let why = format!("timed because '{file}' differs, which a bench may read");
         assert!(cfg!(not(target_os = "linux")) || stdout(&said).contains(&why), "{}", stdout(&said));
@@ -71,7 +68,7 @@ fn data_beside_the_same_code_is_timed_and_so_is_a_target_of_time() {
 #[cfg(target_os = "linux")]
 fn gated(sandbox: &Sandbox) -> (PairedReceipt, String) {
     let said = stdout(&gate(sandbox, "HEAD", OUT).success());
-    (read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt"), said)
+    (sandbox.receipt(), said)
 }
 
 /// What source makes without being in the code: what a build script or a command writes.
@@ -79,34 +76,21 @@ fn gated(sandbox: &Sandbox) -> (PairedReceipt, String) {
 #[cfg(target_os = "linux")]
 fn source_that_makes_data_is_timed() {
     let named = MANIFEST.replace("edition =", "build = 'make/data.rs'\nedition =");
-    for (manifest, settings, file, text, why) in [
-        (MANIFEST, "", "build.rs", "fn main() {}\n", "'build.rs' differs, source of a build script, which may make"),
-        (
-            &named,
-            "",
-            "make/data.rs",
-            "fn main() {}\n",
-            "'make/data.rs' differs, source of a build script, which may make",
-        ),
-        (
-            &named,
-            "",
-            "make/table.rs",
-            "fn table() {}\n",
-            "'make/table.rs' differs, source of a build script, which may make",
-        ),
-    ] {
+    let main = "fn main() {}\n";
+    for (manifest, file, text) in
+        [(MANIFEST, "build.rs", main), (&named, "make/data.rs", main), (&named, "make/table.rs", "fn table() {}\n")]
+    {
         let sandbox = repository();
         sandbox.write("Cargo.toml", manifest);
-        sandbox.write("infergate.toml", settings);
-        sandbox.write("make/data.rs", "fn main() {}\n");
+        sandbox.write("make/data.rs", main);
         commit(&sandbox, file, text, "base");
         let (receipt, said) = gated(&sandbox);
         assert!(receipt.is_same_code() && receipt.blocks.is_empty(), "{said}");
         sandbox.write(file, &format!("// A comment.\n{text}"));
         let (receipt, said) = gated(&sandbox);
         assert!(receipt.code.is_none() && !receipt.blocks.is_empty(), "{file}: {said}");
-        assert!(said.contains(&format!("timed because {why}")), "{said}");
+        let why = format!("timed because '{file}' differs, source of a build script, which may make");
+        assert!(said.contains(&why), "{said}");
     }
 }
 
@@ -155,42 +139,23 @@ fn a_program_of_the_package_is_compared() {
     assert!(said.contains("timed because the program 'tool' differs, which a bench may start"), "{said}");
 }
 
-/// A repository whose engine has `rare`, which its worker calls where a request has `word`; its time is what that gives.
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-fn with_a_function_called_at(word: &str) -> Sandbox {
-    let sandbox = repository();
-    let call = format!(
-        "let taken_ns = if line.contains(\"{word}\") {{ engine::rare(1) }} else {{ 1_000_000 }};\n        \
-         let answer = if line.contains(\"\\\"op\\\":\\\"hello"
-    );
-    let worker = WORKER.replace("use engine::STEP_NS;", "").replace("STEP_NS", "taken_ns");
-    let worker = worker.replace("let answer = if line.contains(\"\\\"op\\\":\\\"hello", &call);
-    assert!(worker.contains("engine::rare"), "{worker}");
-    sandbox.write("bench.rs", &worker);
-    commit(&sandbox, "engine.rs", &rare(1_000_000), "a step");
-    sandbox
-}
-
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-fn rare(step_ns: u64) -> String {
-    format!("#[inline(never)] pub fn rare(number: u64) -> u64 {{ std::hint::black_box(number) * {step_ns} }}\n")
-}
-
-/// Gates two cases; gives what was printed, and which of the cases were timed.
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-fn timed_of_two(sandbox: &Sandbox, code: i32) -> (String, Vec<String>) {
-    let arguments = ["gate", "--against=HEAD", "--cases=decode/p8,decode/p16"];
-    let said = run(sandbox, &[&arguments[..], OUT].concat()).code(code);
-    let receipt = read::<PairedReceipt>(&sandbox.path("paired.json")).expect("a receipt");
-    let timed = receipt.blocks.first().into_iter().flat_map(|block| &block.cases).map(|case| case.id.to_string());
-    (stdout(&said), timed.collect())
-}
-
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn a_change_that_runs_while_loading_reaches_all_cases() {
-    let sandbox = with_a_function_called_at("load");
+    let rare = |step_ns: u64| {
+        format!("#[inline(never)] pub fn rare(number: u64) -> u64 {{ std::hint::black_box(number) * {step_ns} }}\n")
+    };
+    let call = "let taken_ns = if line.contains(\"load\") { engine::rare(1) } else { 1_000_000 };\n        \
+                let answer = if line.contains(\"\\\"op\\\":\\\"hello";
+    let worker = WORKER.replace("use engine::STEP_NS;", "").replace("STEP_NS", "taken_ns");
+    let worker = worker.replace("let answer = if line.contains(\"\\\"op\\\":\\\"hello", call);
+    assert!(worker.contains("engine::rare"), "{worker}");
+    let sandbox = repository();
+    sandbox.write("bench.rs", &worker);
+    commit(&sandbox, "engine.rs", &rare(1_000_000), "a step");
     sandbox.write("engine.rs", &rare(1_000_001));
-    let (said, timed) = timed_of_two(&sandbox, 0);
-    assert_eq!(timed.len(), 2, "{said}");
+    let arguments = ["gate", "--against=HEAD", "--cases=decode/p8,decode/p16"];
+    let said = run(&sandbox, &[&arguments[..], OUT].concat()).success();
+    let timed = sandbox.receipt().blocks.first().map_or(0, |block| block.cases.len());
+    assert_eq!(timed, 2, "{}", stdout(&said));
 }
