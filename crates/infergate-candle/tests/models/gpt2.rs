@@ -1,8 +1,8 @@
 //! GPT-2 equals Hugging Face transformers, whatever way its cache was filled. Fixtures: `tests/fixtures/make_gpt2.py`.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 
+use crate::common::{fixture, json};
 use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 use infergate_candle::decoder::Decoder;
@@ -10,35 +10,26 @@ use infergate_candle::gpt2::{Gpt2, Gpt2Config};
 use infergate_candle::synthetic;
 use serde::Deserialize;
 
-const MODELS: [&str; 2] = ["gpt2-new", "gpt2-erf"];
+pub const MODELS: [&str; 2] = ["gpt2-new", "gpt2-erf"];
 const TOLERANCE: f32 = 1e-4;
 
 #[derive(Deserialize)]
-struct Expected {
-    cases: Vec<Case>,
-}
-
-#[derive(Deserialize)]
-struct Case {
-    prompt_ids: Vec<u32>,
-    output_ids: Vec<u32>,
+pub struct Case {
+    pub prompt_ids: Vec<u32>,
+    pub output_ids: Vec<u32>,
     prefill_logits: Vec<f32>,
     last_logits: Vec<f32>,
 }
 
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+pub fn config(name: &str) -> Gpt2Config {
+    serde_json::from_value(json(&format!("{name}/config.json"))).unwrap()
 }
 
-fn config(name: &str) -> Gpt2Config {
-    serde_json::from_slice(&std::fs::read(folder(name).join("config.json")).unwrap()).unwrap()
+pub fn tensors(name: &str) -> HashMap<String, Tensor> {
+    candle_core::safetensors::load(fixture(name).join("model.safetensors"), &Device::Cpu).unwrap()
 }
 
-fn tensors(name: &str) -> HashMap<String, Tensor> {
-    candle_core::safetensors::load(folder(name).join("model.safetensors"), &Device::Cpu).unwrap()
-}
-
-fn load_from(
+pub fn load_from(
     config: &Gpt2Config,
     tensors: HashMap<String, Tensor>,
     dtype: DType,
@@ -47,22 +38,21 @@ fn load_from(
     Gpt2::load(config, VarBuilder::from_tensors(tensors, dtype, &Device::Cpu), threads)
 }
 
-fn load(name: &str, threads: usize) -> Gpt2 {
+pub fn load(name: &str, threads: usize) -> Gpt2 {
     load_from(&config(name), tensors(name), DType::F32, threads).unwrap()
 }
 
-fn cases(name: &str) -> Vec<Case> {
-    let expected: Expected =
-        serde_json::from_slice(&std::fs::read(folder(name).join("expected.json")).unwrap()).unwrap();
-    expected.cases
+pub fn cases(name: &str) -> Vec<Case> {
+    serde_json::from_value(json(&format!("{name}/expected.json"))["cases"].take()).unwrap()
 }
 
-fn logits(model: &mut dyn Decoder, tokens: &[u32]) -> Vec<f32> {
+pub fn logits(model: &mut dyn Decoder, tokens: &[u32]) -> Vec<f32> {
     model.forward(tokens).unwrap().to_vec1().unwrap()
 }
 
-fn argmax(logits: &[f32]) -> u32 {
-    (0..logits.len()).max_by(|&a, &b| logits[a].total_cmp(&logits[b])).unwrap() as u32
+/// The lowest index of the highest logit.
+pub fn greedy(logits: &[f32]) -> u32 {
+    (0..logits.len()).rev().max_by(|&a, &b| logits[a].total_cmp(&logits[b])).unwrap() as u32
 }
 
 #[track_caller]
@@ -77,10 +67,10 @@ fn assert_close(got: &[f32], want: &[f32], what: &str) {
 fn assert_generates(model: &mut dyn Decoder, case: &Case, what: &str) {
     let mut last = logits(model, &case.prompt_ids);
     assert_close(&last, &case.prefill_logits, what);
-    let mut ids = vec![argmax(&last)];
+    let mut ids = vec![greedy(&last)];
     while ids.len() < case.output_ids.len() {
         last = logits(model, &[ids[ids.len() - 1]]);
-        ids.push(argmax(&last));
+        ids.push(greedy(&last));
     }
     assert_eq!(ids, case.output_ids, "{what}: greedy ids");
     assert_close(&last, &case.last_logits, what);
@@ -148,7 +138,7 @@ fn forks_are_independent_and_may_run_at_the_same_time() {
             }
         });
         let next = logits(&mut model, &cases[2].output_ids[..1]);
-        assert_eq!(argmax(&next), cases[2].output_ids[1], "running forks changed the sequence they came from");
+        assert_eq!(greedy(&next), cases[2].output_ids[1], "running forks changed the sequence they came from");
     }
 }
 
@@ -184,9 +174,8 @@ fn wrong_weights_are_named() {
 
 #[test]
 fn a_config_that_would_be_computed_wrongly_is_refused() {
-    let json = std::fs::read_to_string(folder("gpt2-new").join("config.json")).unwrap();
     let changed = |key: &str, value: serde_json::Value| {
-        let mut config: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let mut config = json("gpt2-new/config.json");
         config[key] = value;
         serde_json::from_value::<Gpt2Config>(config)
             .map_err(anyhow::Error::from)
@@ -221,7 +210,7 @@ fn what_does_not_fit_is_refused_and_leaves_the_cache_alone() {
     assert!(model.forward(&[96]).unwrap_err().to_string().contains("96"));
     assert!(model.forward(&[1; 85]).unwrap_err().to_string().contains("384"));
     assert_eq!(model.cached_tokens(), 300);
-    assert_eq!(argmax(&logits(&mut model, &case.output_ids[..1])), case.output_ids[1]);
+    assert_eq!(greedy(&logits(&mut model, &case.output_ids[..1])), case.output_ids[1]);
     logits(&mut model, &[1; 83]);
     assert_eq!(model.cached_tokens(), 384, "the whole context can be used");
 }
@@ -268,9 +257,9 @@ fn synthetic_weights_depend_on_seed_and_name_alone() {
 fn synthetic_tiny_generates_varied_tokens() {
     let generate = |seed| {
         let mut model = Gpt2::load(&Gpt2Config::tiny(), synthetic::var_builder(seed, DType::F32), 2).unwrap();
-        let mut ids = vec![argmax(&logits(&mut model, &[1, 2, 3]))];
+        let mut ids = vec![greedy(&logits(&mut model, &[1, 2, 3]))];
         while ids.len() < 32 {
-            let next = argmax(&logits(&mut model, &[ids[ids.len() - 1]]));
+            let next = greedy(&logits(&mut model, &[ids[ids.len() - 1]]));
             ids.push(next);
         }
         ids

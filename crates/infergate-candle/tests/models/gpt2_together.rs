@@ -2,33 +2,15 @@
 
 use std::collections::HashMap;
 
-use crate::common::{fixture, ids, json};
-use candle_core::{DType, Device};
-use candle_nn::VarBuilder;
+use crate::common::fixture;
+use crate::gpt2::{MODELS, cases, config, greedy, load, load_from, logits, tensors};
+use candle_core::DType;
 use infergate::engine::{Engine, EngineFactory, EngineInfo, RequestId, Scheduler, TokenId, check_contract};
 use infergate_candle::decoder::Decoder;
 use infergate_candle::digest::Digest;
-use infergate_candle::gpt2::{Gpt2, Gpt2Config, Gpt2Scheduler};
+use infergate_candle::gpt2::{Gpt2, Gpt2Scheduler};
 use infergate_candle::{Candle, CandleEngine};
 use proptest::prelude::*;
-
-const MODELS: [&str; 2] = ["gpt2-new", "gpt2-erf"];
-
-fn load(name: &str, threads: usize) -> Gpt2 {
-    let config: Gpt2Config = serde_json::from_value(json(&format!("{name}/config.json"))).unwrap();
-    let tensors = candle_core::safetensors::load(fixture(name).join("model.safetensors"), &Device::Cpu).unwrap();
-    Gpt2::load(&config, VarBuilder::from_tensors(tensors, DType::F32, &Device::Cpu), threads).unwrap()
-}
-
-fn logits(model: &mut dyn Decoder, tokens: &[TokenId]) -> Vec<f32> {
-    model.forward(tokens).unwrap().to_vec1().unwrap()
-}
-
-/// The lowest index of the highest logit.
-fn greedy(logits: &[f32]) -> TokenId {
-    let best = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    TokenId::try_from(logits.iter().position(|logit| *logit == best).unwrap()).unwrap()
-}
 
 /// A sequence that runs alone, beside the request it is compared with.
 struct Alone {
@@ -72,16 +54,15 @@ fn submit(
 #[test]
 fn requests_that_join_one_after_the_other_get_the_numbers_they_get_alone() {
     for name in MODELS {
-        let cases = json(&format!("{name}/expected.json"));
-        let cases = cases["cases"].as_array().unwrap();
+        let cases = cases(name);
         for threads in [1, 2, 3] {
             let model = load(name, threads);
             let mut scheduler = model.serve(cases.len()).unwrap();
             let mut alone = HashMap::new();
             let mut given = HashMap::new();
-            for case in cases {
-                let (prompt, output) = (ids(&case["prompt_ids"]), ids(&case["output_ids"]));
-                let request = submit(&mut scheduler, &model, &mut alone, &prompt, output.len());
+            for case in &cases {
+                let output = &case.output_ids;
+                let request = submit(&mut scheduler, &model, &mut alone, &case.prompt_ids, output.len());
                 given.insert(request, output);
                 // The next one's prompt is read beside tokens of those before it.
                 step_and_compare(&mut scheduler, &mut alone);
@@ -142,12 +123,10 @@ fn what_cannot_be_served_is_refused_and_what_fails_ends_everything() {
     scheduler.submit(&[1], 1).unwrap();
     assert!(scheduler.submit(&[1], 1).unwrap_err().to_string().contains("2 slots"));
 
-    let config: Gpt2Config = serde_json::from_value(json("gpt2-new/config.json")).unwrap();
-    let mut tensors =
-        candle_core::safetensors::load(fixture("gpt2-new").join("model.safetensors"), &Device::Cpu).unwrap();
+    let mut tensors = tensors("gpt2-new");
     let nan = (tensors["transformer.ln_f.weight"].clone() * f64::NAN).unwrap();
     tensors.insert("transformer.ln_f.weight".into(), nan);
-    let broken = Gpt2::load(&config, VarBuilder::from_tensors(tensors, DType::F32, &Device::Cpu), 2).unwrap();
+    let broken = load_from(&config("gpt2-new"), tensors, DType::F32, 2).unwrap();
     let info = EngineInfo { context_tokens: 384, vocab_tokens: 96, ..EngineInfo::default() };
     let engine = CandleEngine::new(Box::new(broken), info, None, Digest::of_recipe("broken"));
     let mut scheduler = engine.scheduler(2).unwrap();
