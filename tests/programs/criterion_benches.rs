@@ -1,7 +1,7 @@
 //! Somebody's criterion benches, gated as they are: only the `use` line is infergate's.
 //!
-//! Words of the variable `EXAMPLE_BENCHES` make them do something else, for tests: `other-output`, `unrepeatable`, `renamed`
-//! (another bench from the second pass on), `no-loop`, `no-sum` (that bench is gone), `once` (a set-up that works once in a process), `many` (1,100 benches more),
+//! Words of the variable `EXAMPLE_BENCHES` make them do something else, for tests: `other-output`, `unrepeatable`, `no-loop`,
+//! `no-sum` (that bench is gone), `once` (a set-up that works once in a process), `many` (4,100 benches more),
 //! `folder` (a folder beside it that goes with its guard).
 
 use std::env;
@@ -26,9 +26,8 @@ fn fibonacci(n: u64) -> u64 {
 }
 
 fn alone(c: &mut Criterion) {
-    let renamed = is("renamed") && PASSES.fetch_add(1, Ordering::Relaxed) > 0;
     if !is("no-sum") {
-        sum(c, renamed);
+        sum(c);
     }
     c.bench_function("told", |b| b.iter_custom(|iterations| Duration::from_nanos(3 * iterations)));
     c.bench_with_input(BenchmarkId::new("square", 7), &7_u64, |b, n| {
@@ -74,8 +73,8 @@ fn set_up_once() {
     env::set_current_dir("/").expect("a folder");
 }
 
-fn sum(c: &mut Criterion, renamed: bool) {
-    c.bench_function(if renamed { "other" } else { "sum" }, |b| {
+fn sum(c: &mut Criterion) {
+    c.bench_function("sum", |b| {
         if is("no-loop") {
             return;
         }

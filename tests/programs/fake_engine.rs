@@ -5,8 +5,7 @@
 //! times as long), `stalls-10x3` and `stalls-25x2` likewise, `other-output`, `other-model`,
 //! `speaks` (has text for its tokens), `small-context`, `unrepeatable`, `fails`, `dies` (at load), `dies-at-end` (when it is dropped), `exits-late` (after 5,000 steps), `dies-later` and `hangs` (from
 //! the second process on), `wrong-tails` (other tokens behind prompts whose length 8 does not divide), `whole-blocks` (refuses those), `forks` (serves requests together), `wrong-forks` (and says something else then), `failing-forks` (and fails then), `dying-forks` (and dies then), `tiring-forks` (and dies at the third), `noisy` (each process another speed), `waits` (in the third process, for a file), `prints` (to stdout, as an
-//! engine may), `garbage` (before it is a worker), `new-protocol`, `keeps-prompt` (and answers the same
-//! one at once). It speaks the worker protocol and nothing else.
+//! engine may), `new-protocol`, `keeps-prompt` (and answers the same one at once). It speaks the worker protocol and nothing else.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, Seek, Write};
@@ -224,9 +223,6 @@ fn script(words: &[String], earlier: u64) -> Result<FakeScript> {
 fn main() -> ExitCode {
     infergate_core::process::end_with_parent();
     let said = words(&std::env::var("INFERGATE_MODEL").unwrap_or_default());
-    if said.iter().any(|word| word == "garbage") {
-        println!(r#"{{"loading": "weights"}}"#);
-    }
     if said.iter().any(|word| word == "new-protocol") {
         let _ = io::stdin().lock().read_line(&mut String::new());
         println!(r#"{{"ok":{{"protocol":99,"tool":"9.0.0","machine":{{}},"build":{{}}}}}}"#);
