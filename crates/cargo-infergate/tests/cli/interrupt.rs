@@ -125,6 +125,7 @@ fn a_quick_look_that_is_cut_short_says_so() {
     let (code, said) = signal(gate, &[("hangs", &|id| id.to_string())]);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.ends_with("quick look, no verdict: cut short after 0 blocks\n"), "{said}");
+    assert!(!sandbox.path("paired.json").exists(), "a quick look keeps nothing");
 }
 
 #[test]

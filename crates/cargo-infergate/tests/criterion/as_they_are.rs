@@ -63,7 +63,6 @@ pub fn gate(sandbox: &Sandbox, arguments: &[&str]) -> assert_cmd::assert::Assert
 fn benches_are_gated_as_they_are() {
     let sandbox = repository();
     what_is_not_committed_is_gated_and_the_repository_is_left_as_it_is(&sandbox);
-    a_quick_look_gives_no_verdict(&sandbox);
     // What a bench target asks for is enabled; other keys of [bench] name no bench target.
     let another = "\n[[bench]]\nname = 'print'\nharness = false\nrequired-features = ['text']\n\n\
                    [[bench]]\nname = 'never'\nharness = false\nbench = false\n\n[features]\ntext = []\n\n\
@@ -238,34 +237,10 @@ fn shares_of_several_machines_are_judged_together(sandbox: &Sandbox) {
     let note = "shard 2 of 3 of a suite of 4 cases: only all shards together give its verdict";
     assert!(stdout(&second).contains(note), "{}", stdout(&second));
     share(3).success();
-    let judge = |numbers: &[usize]| {
-        let receipts = numbers.iter().map(|number| format!("--receipt=target/{number}.json"));
-        let all: Vec<String> = ["gate".to_owned()].into_iter().chain(receipts).collect();
-        sandbox.run(&all.iter().map(String::as_str).collect::<Vec<_>>())
-    };
-    let said = judge(&[3, 1, 2]).code(1);
+    let receipts = ["--receipt=target/3.json", "--receipt=target/1.json", "--receipt=target/2.json"];
+    let said = sandbox.run(&[&["gate"], &receipts[..]].concat()).code(1);
     assert!(decision(&said).contains("regressed (exit 1): parse/parse/short +10"), "{}", stdout(&said));
     assert!(decision(&said).contains("1 of 4 "), "{}", stdout(&said));
-    assert!(error(judge(&[1, 3])).contains("of 3 shards these are missing: 2"));
-    assert!(error(judge(&[1, 3, 3])).contains("shard 3 of 3 is given twice"));
-    assert!(
-        error(gate(sandbox, &["--bench-target=*", "--shard=9/9"]))
-            .contains("the suite has 4 cases; use no more shards than cases")
-    );
-    let said = gate(sandbox, &["--shard=4/3"]).code(2);
-    assert!(stderr(&said).contains("there is no shard 4 of 3"), "{}", stderr(&said));
-}
-
-fn a_quick_look_gives_no_verdict(sandbox: &Sandbox) {
-    std::fs::remove_file(sandbox.path("target/paired.json")).expect("of the gate before");
-    let said = gate(sandbox, &["--quick", "--cases=parse/short", "--time-same-code"]).success();
-    assert!(stdout(&said).ends_with("quick look, no verdict: nothing above 0.0 %\n"), "{}", stdout(&said));
-    sandbox.write("src/lib.rs", "pub const STEP_NS: u64 = 1_100;\n");
-    let said = gate(sandbox, &["--quick", "--cases=parse/short"]).success();
-    let line = "quick look, no verdict: look closer: parse/short +10.0 % (+10.0 % to +10.0 %)\n";
-    assert!(stdout(&said).ends_with(line), "{}", stdout(&said));
-    assert!(!sandbox.path("target/paired.json").exists());
-    git(sandbox, &["checkout", "--quiet", "--", "src/lib.rs"]);
 }
 
 /// divan takes its own time, so that nothing is said of it here but that it was taken.

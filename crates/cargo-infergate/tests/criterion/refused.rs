@@ -6,22 +6,13 @@ use crate::as_they_are::{BENCH, MANIFEST, gate, repository};
 use crate::repositories::{commit, empty_repository};
 use crate::sandbox::{error, ran, stderr};
 
+/// Its main would never run.
 #[test]
-fn benches_of_something_else_are_named() {
+fn a_bench_target_with_the_harness_of_rustc_is_named() {
     let sandbox = repository();
-    sandbox.write("Cargo.toml", &MANIFEST.replace("criterion = { version = '0.5', features = ['html_reports'] }", ""));
-    commit(&sandbox, "benches/parse.rs", "fn main() {}\n", "a bench of its own");
-    let said = gate(&sandbox, &[]).code(4);
-    let expected =
-        "no bench target that can be gated; there are parse (its package depends on neither criterion nor divan)";
-    assert!(stderr(&said).contains(expected), "{}", stderr(&said));
-    let rustcs = "#![feature(test)]\nextern crate test;\n#[bench]\nfn it(b: &mut test::Bencher) { b.iter(|| 1) }\n";
     sandbox.write("Cargo.toml", &MANIFEST.replace("harness = false", ""));
-    sandbox.write("benches/parse.rs", rustcs);
     let said = gate(&sandbox, &[]).code(4);
     assert!(stderr(&said).contains("there are parse (no 'harness = false' in Cargo.toml)"), "{}", stderr(&said));
-    // One whose main would never run.
-    sandbox.write("benches/parse.rs", BENCH);
     let line = error(gate(&sandbox, &["--bench-target=parse"]));
     assert!(line.contains("bench target 'parse': no 'harness = false' in Cargo.toml"), "{line}");
 }
