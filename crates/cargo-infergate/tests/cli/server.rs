@@ -54,26 +54,25 @@ fn memory_is_that_of_all_that_a_server_started() {
     shell.wait().expect("both end");
 }
 
-/// A server that says `word` and then its own: another one where it was asked the same just before, as from a cache.
-fn with_cache(word: &'static str) -> String {
+/// A server that answers each body with these texts, in one write.
+fn serving(says: impl FnMut(&str) -> Vec<String> + Send + 'static) -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
-    let last = Arc::new(Mutex::new(String::new()));
+    let says = Arc::new(Mutex::new(says));
     std::thread::spawn(move || {
         for connection in listener.incoming().flatten() {
-            let last = last.clone();
-            std::thread::spawn(move || answer(connection, word, &last));
+            let says = says.clone();
+            std::thread::spawn(move || answer(connection, &says));
         }
     });
     format!("http://{address}")
 }
 
-fn answer(connection: TcpStream, word: &str, last: &Mutex<String>) -> Option<()> {
+fn answer(connection: TcpStream, says: &Mutex<impl FnMut(&str) -> Vec<String>>) -> Option<()> {
     let mut connection = BufReader::new(connection);
     while let Some(body) = body(&mut connection) {
-        let second = if *last.lock().ok()? == body { "cached" } else { "computed" };
-        *last.lock().ok()? = body;
-        let events = piece(word) + &piece(second) + "data: [DONE]\n\n";
+        let texts = (*says.lock().ok()?)(&body);
+        let events = texts.iter().map(|text| piece(text)).collect::<String>() + "data: [DONE]\n\n";
         let head =
             format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {}\r\n\r\n", events.len());
         connection.get_mut().write_all((head + &events).as_bytes()).ok()?;
@@ -103,6 +102,16 @@ fn body(connection: &mut BufReader<TcpStream>) -> Option<String> {
     let mut body = vec![0; length];
     connection.read_exact(&mut body).ok()?;
     String::from_utf8(body).ok()
+}
+
+/// A server that says `word` and then its own: another one where it was asked the same just before, as from a cache.
+fn with_cache(word: &'static str) -> String {
+    let mut last = String::new();
+    serving(move |body| {
+        let second = if last == body { "cached" } else { "computed" };
+        body.clone_into(&mut last);
+        vec![word.to_owned(), second.to_owned()]
+    })
 }
 
 /// Base's table asks for more tokens: its server would say another text.
@@ -136,37 +145,16 @@ fn servers_are_taken_in_turn_and_each_has_to_say_the_same() {
 /// A server whose answer is made of the prompt. One that `changes` says another one where it is asked again, but for the first prompt
 /// that is.
 fn that_says_the_prompt(changes: bool) -> String {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    let address = listener.local_addr().expect("an address");
-    let asked = Arc::new(Mutex::new((HashSet::new(), None)));
-    let send = move |connection: TcpStream| {
-        let mut connection = BufReader::new(connection);
-        while let Some(body) = body(&mut connection) {
-            let is_again = {
-                let (asked, first) = &mut *asked.lock().ok()?;
-                !asked.insert(body.clone()) && *first.get_or_insert(body.clone()) != body
-            };
-            let words = (0..4).map(|at| {
-                let mut hasher = DefaultHasher::new();
-                (&body, at, changes && is_again).hash(&mut hasher);
-                piece(&format!("{:x} ", hasher.finish()))
-            });
-            let events = words.collect::<String>() + "data: [DONE]\n\n";
-            let head = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {}\r\n\r\n",
-                events.len()
-            );
-            connection.get_mut().write_all((head + &events).as_bytes()).ok()?;
-        }
-        Some(())
-    };
-    std::thread::spawn(move || {
-        for connection in listener.incoming().flatten() {
-            let send = send.clone();
-            std::thread::spawn(move || send(connection));
-        }
-    });
-    format!("http://{address}")
+    let (mut asked, mut first) = (HashSet::new(), None);
+    serving(move |body| {
+        let is_again = !asked.insert(body.to_owned()) && *first.get_or_insert(body.to_owned()) != body;
+        let word = |at: usize| {
+            let mut hasher = DefaultHasher::new();
+            (body, at, changes && is_again).hash(&mut hasher);
+            format!("{:x} ", hasher.finish())
+        };
+        (0..4).map(word).collect()
+    })
 }
 
 /// The prompts that windows repeat are asked twice of each: one that is not deterministic is no changed output.
