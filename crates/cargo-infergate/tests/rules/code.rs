@@ -55,11 +55,20 @@ impl Folder {
     }
 }
 
-fn compared(source: &str) -> Comparison {
+/// The program, and what `source` becomes in a folder of another length.
+fn both(source: &str) -> (Folder, Linker, Linker) {
     let folder = Folder::new();
     let base = folder.build("base", PROGRAM, &[]);
     let head = folder.build("a/much/longer/folder/for/head", source, &[]);
-    compare(&base, &head).expect("two programs")
+    (folder, base, head)
+}
+
+#[track_caller]
+fn difference(base: &Linker, head: &Linker) -> Changed {
+    match compare(base, head).expect("two programs") {
+        Comparison::Differ(Some(changed)) => changed,
+        other => panic!("{other:?}"),
+    }
 }
 
 #[track_caller]
@@ -75,10 +84,8 @@ fn names(changed: &Changed) -> Vec<String> {
 /// The functions that changed.
 #[track_caller]
 fn changed(source: &str) -> Vec<String> {
-    match compared(source) {
-        Comparison::Differ(Some(changed)) => names(&changed),
-        other => panic!("{other:?}"),
-    }
+    let (_folder, base, head) = both(source);
+    names(&difference(&base, &head))
 }
 
 #[test]
@@ -89,7 +96,8 @@ fn comments_documentation_and_tests_are_the_same_program() {
         format!("{PROGRAM}\n#[cfg(test)]\nmod tests {{ #[test] fn new() {{ assert_eq!(super::scaled(1), 0); }} }}\n");
     let spaced = PROGRAM.replace(" {\n", " {\n\n\n");
     for source in [PROGRAM, &said, &documented, &tested, &spaced] {
-        assert_eq!(compared(source), Comparison::Same, "{source}");
+        let (_folder, base, head) = both(source);
+        assert_eq!(compare(&base, &head).expect("two programs"), Comparison::Same, "{source}");
     }
 }
 
@@ -130,8 +138,7 @@ fn included_data_is_a_part_of_the_program() {
     let base = folder.build("base", PROGRAM, &[]);
     folder.write("head/data.txt", "some data that is IN the program");
     let head = folder.build("head", PROGRAM, &[]);
-    let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two programs") else { panic!("the same") };
-    let found = names(&found);
+    let found = names(&difference(&base, &head));
     assert!(found.iter().any(|name| name.contains("included")), "{found:?}");
 }
 
@@ -146,8 +153,7 @@ fn other_flags_are_another_program() {
         &["-Cdebug-assertions=yes"],
     ] {
         let head = folder.build("head", PROGRAM, flags);
-        let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two programs") else { panic!("{flags:?}") };
-        assert!(!found.functions.is_empty(), "{flags:?}");
+        assert!(!difference(&base, &head).functions.is_empty(), "{flags:?}");
     }
 }
 
@@ -159,11 +165,10 @@ fn what_only_moves_is_not_counted_among_the_changed() {
     for seed in 1..=3 {
         let shuffled = format!("-Clink-arg=-Wl,--shuffle-sections=.text*={seed}");
         let head = folder.build("shuffled", PROGRAM, &[&shuffled]);
-        let Comparison::Differ(Some(moved)) = compare(&base, &head).expect("two programs") else { panic!("the same") };
+        let moved = difference(&base, &head);
         assert!(moved.functions.is_empty() && !moved.is_all, "how it is linked is in no function: {moved:?}");
         let head = folder.build("shuffled", &replaced("number * 3 + 7", "number * 3 + 8"), &[&shuffled]);
-        let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two programs") else { panic!("the same") };
-        assert_eq!(names(&found), ["program::scaled"]);
+        assert_eq!(names(&difference(&base, &head)), ["program::scaled"]);
     }
     let padding = "#[inline(never)] fn padding(number: u64) -> u64 { std::hint::black_box(number).rotate_left(9) }\n";
     let padded = format!("{PROGRAM}{padding}").replace("// unless", "if number == 1 << 60 { padding(number); }");
@@ -179,7 +184,7 @@ fn copies_that_are_numbered_otherwise_are_not_counted_among_the_changed() {
     let folder = Folder::new();
     let base = folder.build("base", PROGRAM, &["-Clto=fat"]);
     let head = folder.build("head", &format!("{PROGRAM}{padding}"), &["-Clto=fat"]);
-    let Comparison::Differ(Some(found)) = compare(&base, &head).expect("two programs") else { panic!("the same") };
+    let found = difference(&base, &head);
     assert_eq!((names(&found), found.is_all), (vec!["program::padding".to_owned()], true));
 }
 
@@ -188,11 +193,7 @@ fn copies_that_are_numbered_otherwise_are_not_counted_among_the_changed() {
 fn what_is_in_no_function_is_said_to_be_missing() {
     let changed = |base: &str, head: &str, flags: &[&str]| {
         let folder = Folder::new();
-        let (base, head) = (folder.build("base", base, &[]), folder.build("head", head, flags));
-        match compare(&base, &head).expect("two programs") {
-            Comparison::Differ(Some(changed)) => changed,
-            other => panic!("{other:?}"),
-        }
+        difference(&folder.build("base", base, &[]), &folder.build("head", head, flags))
     };
     assert!(changed(PROGRAM, &replaced("as u64 * 9", "as u64 * 8"), &[]).is_all);
     assert!(!changed(PROGRAM, PROGRAM, &["-Clink-arg=-Wl,--no-as-needed", "-Clink-arg=-lm"]).is_all);

@@ -1,16 +1,12 @@
 //! Changes that a function meets without an address of its own that leads to them: another instance, a list's further parts, the
 //! front of a table whose middle somebody else takes.
 
-use super::{Changed, Comparison, Folder, compare, names};
+use super::{Changed, Folder, difference, names};
 
 #[track_caller]
 fn changed(base: (&str, &[&str]), head: (&str, &[&str])) -> Changed {
     let folder = Folder::new();
-    let (base, head) = (folder.build("base", base.0, base.1), folder.build("head", head.0, head.1));
-    match compare(&base, &head).expect("two programs") {
-        Comparison::Differ(Some(changed)) => changed,
-        other => panic!("{other:?}"),
-    }
+    difference(&folder.build("base", base.0, base.1), &folder.build("head", head.0, head.1))
 }
 
 /// `source` with `from`, and with `to` in its place.

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::{Changed, Comparison, Folder, PROGRAM, compare, names, replaced};
+use super::{Changed, Comparison, Folder, PROGRAM, compare, difference, names, replaced};
 
 /// Both programs, each with a library of its own, built in folders of different length.
 #[track_caller]
-fn compared(base: [&str; 2], head: [&str; 2], flags: &[&str]) -> Comparison {
+fn changed(base: [&str; 2], head: [&str; 2]) -> Changed {
     let folder = Folder::new();
     let build = |name: &str, [library, program]: [&str; 2]| {
         let place = folder.write(&format!("{name}/lib.rs"), library);
@@ -22,17 +22,9 @@ fn compared(base: [&str; 2], head: [&str; 2], flags: &[&str]) -> Comparison {
             "lib.rs",
         ]);
         assert!(rustc.status().expect("rustc").success());
-        folder.build(name, program, &[&["--extern", "lib=liblib.rlib"], flags].concat())
+        folder.build(name, program, &["--extern", "lib=liblib.rlib", "-Ccodegen-units=16"])
     };
-    compare(&build("base", base), &build("a/longer/head", head)).expect("two programs")
-}
-
-#[track_caller]
-fn changed(base: [&str; 2], head: [&str; 2]) -> Changed {
-    match compared(base, head, &["-Ccodegen-units=16"]) {
-        Comparison::Differ(Some(changed)) => changed,
-        other => panic!("{other:?}"),
-    }
+    difference(&build("base", base), &build("a/longer/head", head))
 }
 
 const THREADS: &str = r#"
