@@ -4,9 +4,7 @@ use infergate_core::engine::EngineInfo;
 use infergate_core::receipt::{Build, Machine};
 use infergate_core::stats::clopper_pearson;
 use infergate_judge::paired::{block_noise, mean_test, own_errors, smallest_called, summarise};
-use infergate_receipts::{
-    CALIBRATION_SCHEMA, Calibration, Format as _, Note, PairedReceipt, Share, output_sha256, read,
-};
+use infergate_receipts::{CALIBRATION_SCHEMA, Calibration, Note, PairedReceipt, Share, output_sha256, read};
 use serde_json::{Value, json};
 
 fn quiet(blocks: usize) -> Vec<f64> {
