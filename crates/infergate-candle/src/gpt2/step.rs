@@ -68,6 +68,44 @@ impl<'a> Numbers<'a> {
     }
 }
 
+/// One single token on its way through the layers.
+pub struct Lane<'a> {
+    cache: &'a [LayerCache],
+    past: usize,
+    pub x: Scratch,
+    pub normed: Scratch,
+    pub qkv: Scratch,
+    pub mixed: Scratch,
+    scores: Scratch,
+    pub inner: Scratch,
+}
+
+impl<'a> Lane<'a> {
+    /// `token` behind `past` cached ones, embedded.
+    pub fn new(shard: &Shard, shared: &Shared, token: TokenId, cache: &'a [LayerCache], past: usize) -> Candle<Self> {
+        let n_embd = shared.config.n_embd;
+        let width = shard.heads * shared.config.head_dim();
+        let inner_width = shard.blocks.first().map_or(Ok(0), |block| block.fc.weight.dim(1))?;
+        let [mut x, normed, qkv, mixed, scores, inner] =
+            [n_embd, n_embd, 3 * width, width, past + 1, inner_width].map(Scratch::zeros);
+        for (table, at) in [(&shared.wte, token as usize), (&shared.wpe, past)] {
+            add(&mut x, &Numbers::of(table)?.slice()?[at * n_embd..(at + 1) * n_embd]);
+        }
+        Ok(Self { cache, past, x, normed, qkv, mixed, scores, inner })
+    }
+
+    /// Caches its keys and values of a layer, then lets its queries attend to all that the layer has cached.
+    pub fn attend(&mut self, shard: &Shard, shared: &Shared, layer: usize) -> Candle<()> {
+        let (cache, dim) = (&self.cache[layer], shared.config.head_dim());
+        let width = shard.heads * dim;
+        let (q, kv) = self.qkv.split_at(width);
+        for (cached, new) in [&cache.k, &cache.v].into_iter().zip(kv.chunks_exact(width)) {
+            cached.slice_set(&Tensor::from_slice(new, (shard.heads, 1, dim), &Device::Cpu)?, 1, self.past)?;
+        }
+        attend(q, cache, dim, &mut self.scores, &mut self.mixed)
+    }
+}
+
 /// Reads `token` behind `past` cached ones; gives the logits of this rank's part of the vocabulary.
 pub fn step(
     shard: &Shard,
@@ -77,34 +115,25 @@ pub fn step(
     cache: &[LayerCache],
     past: usize,
 ) -> Candle<Tensor> {
-    let (n_embd, dim) = (shared.config.n_embd, shared.config.head_dim());
-    let width = shard.heads * dim;
-    let inner_width = shard.blocks.first().map_or(Ok(0), |block| block.fc.weight.dim(1))?;
-    let [mut x, mut normed, mut partial, mut qkv, mut mixed, mut scores, mut inner] =
-        [n_embd, n_embd, n_embd, 3 * width, width, past + 1, inner_width].map(Scratch::zeros);
-    for (table, at) in [(&shared.wte, token as usize), (&shared.wpe, past)] {
-        add(&mut x, &Numbers::of(table)?.slice()?[at * n_embd..(at + 1) * n_embd]);
-    }
-    for (block, cache) in shard.blocks.iter().zip(cache) {
-        normalise(&x, &block.ln_1, shared.config.layer_norm_epsilon, &mut normed)?;
-        block.qkv.apply(&normed, &mut qkv)?;
-        let (q, kv) = qkv.split_at(width);
-        for (cached, new) in [&cache.k, &cache.v].into_iter().zip(kv.chunks_exact(width)) {
-            cached.slice_set(&Tensor::from_slice(new, (shard.heads, 1, dim), &Device::Cpu)?, 1, past)?;
-        }
-        attend(q, cache, dim, &mut scores, &mut mixed)?;
-        sum_over_ranks(&mut x, &mut partial, member, &block.proj, &mixed)?;
+    let epsilon = shared.config.layer_norm_epsilon;
+    let mut lane = Lane::new(shard, shared, token, cache, past)?;
+    let mut partial = Scratch::zeros(lane.x.len());
+    for (layer, block) in shard.blocks.iter().enumerate() {
+        normalise(&lane.x, &block.ln_1, epsilon, &mut lane.normed)?;
+        block.qkv.apply(&lane.normed, &mut lane.qkv)?;
+        lane.attend(shard, shared, layer)?;
+        sum_over_ranks(&mut lane.x, &mut partial, member, &block.proj, &lane.mixed)?;
 
-        normalise(&x, &block.ln_2, shared.config.layer_norm_epsilon, &mut normed)?;
-        block.fc.apply(&normed, &mut inner)?;
-        bend(shared.config.activation, &mut inner)?;
-        sum_over_ranks(&mut x, &mut partial, member, &block.mlp_proj, &inner)?;
+        normalise(&lane.x, &block.ln_2, epsilon, &mut lane.normed)?;
+        block.fc.apply(&lane.normed, &mut lane.inner)?;
+        bend(shared.config.activation, &mut lane.inner)?;
+        sum_over_ranks(&mut lane.x, &mut partial, member, &block.mlp_proj, &lane.inner)?;
     }
-    normalise(&x, &shared.ln_f, shared.config.layer_norm_epsilon, &mut normed)?;
+    normalise(&lane.x, &shared.ln_f, epsilon, &mut lane.normed)?;
     let head = Numbers::of(&shard.head)?;
-    let logits: Vec<f32> = head.slice()?.chunks_exact(n_embd).map(|word| dot(word, &normed)).collect();
-    let words = logits.len();
-    Tensor::from_vec(logits, words, &Device::Cpu)
+    let words = head.slice()?.chunks_exact(lane.x.len());
+    let logits: Vec<f32> = words.map(|word| dot(word, &lane.normed)).collect();
+    Tensor::new(logits, &Device::Cpu)
 }
 
 impl super::shard::Linear {
@@ -135,7 +164,7 @@ fn sum_over_ranks(
 }
 
 /// Every head's query attends to all cached keys, its own included. `scores` has one place for each.
-pub fn attend(q: &[f32], cache: &LayerCache, dim: usize, scores: &mut [f32], mixed: &mut [f32]) -> Candle<()> {
+fn attend(q: &[f32], cache: &LayerCache, dim: usize, scores: &mut [f32], mixed: &mut [f32]) -> Candle<()> {
     let (keys, values) = (Numbers::of(&cache.k)?, Numbers::of(&cache.v)?);
     let positions = cache.k.dim(1)?;
     let of_heads = keys.slice()?.chunks_exact(positions * dim).zip(values.slice()?.chunks_exact(positions * dim));

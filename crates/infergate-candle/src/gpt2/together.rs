@@ -9,7 +9,7 @@ use candle_core::{Device, Tensor};
 
 use super::arithmetic::{add, add_products, dots};
 use super::shard::{LayerCache, Linear, Prompt, Shard, Shared};
-use super::step::{Numbers, Scratch, attend, bend, normalise};
+use super::step::{Lane, Numbers, Scratch, bend, normalise};
 use crate::parallel::Member;
 use infergate::engine::TokenId;
 
@@ -27,13 +27,14 @@ pub struct Part<'a> {
 /// Reads every part; gives for each the last position's logits for this rank's part of the vocabulary.
 pub fn forward(shard: &Shard, shared: &Shared, member: &mut Member, parts: &[Part]) -> Candle<Vec<Tensor>> {
     let rank = member.rank();
-    let mut prompts = Vec::new();
-    let mut lanes = Vec::new();
+    let (mut prompts, mut lanes, mut places) = (Vec::new(), Vec::new(), Vec::new());
     for (place, part) in parts.iter().enumerate() {
         let cache = part.cache[rank].as_slice();
-        match *part.tokens {
-            [token] => lanes.push(Lane::new(shard, shared, token, cache, part.past, place)?),
-            _ => prompts.push((place, Prompt::new(shared, part.tokens, cache, part.past)?)),
+        if let [token] = *part.tokens {
+            lanes.push(Lane::new(shard, shared, token, cache, part.past)?);
+            places.push(place);
+        } else {
+            prompts.push((place, Prompt::new(shared, part.tokens, cache, part.past)?));
         }
     }
     for layer in 0..shard.blocks.len() {
@@ -46,63 +47,22 @@ pub fn forward(shard: &Shard, shared: &Shared, member: &mut Member, parts: &[Par
     for (place, prompt) in prompts {
         logits.push((place, prompt.logits(shard, shared)?));
     }
-    logits.extend(head(shard, shared, &mut lanes)?);
+    logits.extend(places.into_iter().zip(head(shard, shared, &mut lanes)?));
     logits.sort_by_key(|(place, _)| *place);
     Ok(logits.into_iter().map(|(_, logits)| logits).collect())
-}
-
-/// One single token on its way through the layers.
-struct Lane<'a> {
-    cache: &'a [LayerCache],
-    past: usize,
-    /// Its part's place among all.
-    place: usize,
-    x: Scratch,
-    normed: Scratch,
-    qkv: Scratch,
-    mixed: Scratch,
-    scores: Scratch,
-    inner: Scratch,
-}
-
-impl<'a> Lane<'a> {
-    fn new(
-        shard: &Shard,
-        shared: &Shared,
-        token: TokenId,
-        cache: &'a [LayerCache],
-        past: usize,
-        place: usize,
-    ) -> Candle<Self> {
-        let n_embd = shared.config.n_embd;
-        let width = shard.heads * shared.config.head_dim();
-        let inner_width = shard.blocks.first().map_or(Ok(0), |block| block.fc.weight.dim(1))?;
-        let [mut x, normed, qkv, mixed, scores, inner] =
-            [n_embd, n_embd, 3 * width, width, past + 1, inner_width].map(Scratch::zeros);
-        for (table, at) in [(&shared.wte, token as usize), (&shared.wpe, past)] {
-            add(&mut x, &Numbers::of(table)?.slice()?[at * n_embd..(at + 1) * n_embd]);
-        }
-        Ok(Self { cache, past, place, x, normed, qkv, mixed, scores, inner })
-    }
 }
 
 fn block(shard: &Shard, shared: &Shared, member: &mut Member, layer: usize, lanes: &mut [Lane]) -> Candle<()> {
     if lanes.is_empty() {
         return Ok(());
     }
-    let (block, dim) = (&shard.blocks[layer], shared.config.head_dim());
-    let (width, epsilon) = (shard.heads * dim, shared.config.layer_norm_epsilon);
+    let (block, epsilon) = (&shard.blocks[layer], shared.config.layer_norm_epsilon);
     for lane in lanes.iter_mut() {
         normalise(&lane.x, &block.ln_1, epsilon, &mut lane.normed)?;
     }
     apply(&block.qkv, lanes.iter_mut().map(|lane| (&*lane.normed, &mut *lane.qkv)))?;
     for lane in lanes.iter_mut() {
-        let cache = &lane.cache[layer];
-        let (q, kv) = lane.qkv.split_at(width);
-        for (cached, new) in [&cache.k, &cache.v].into_iter().zip(kv.chunks_exact(width)) {
-            cached.slice_set(&Tensor::from_slice(new, (shard.heads, 1, dim), &Device::Cpu)?, 1, lane.past)?;
-        }
-        attend(q, cache, dim, &mut lane.scores, &mut lane.mixed)?;
+        lane.attend(shard, shared, layer)?;
     }
     sum_over_ranks(member, &block.proj, lanes, |lane| &lane.mixed)?;
     for lane in lanes.iter_mut() {
@@ -133,7 +93,7 @@ fn sum_over_ranks<'a>(
     Ok(())
 }
 
-fn head(shard: &Shard, shared: &Shared, lanes: &mut [Lane]) -> Candle<Vec<(usize, Tensor)>> {
+fn head(shard: &Shard, shared: &Shared, lanes: &mut [Lane]) -> Candle<Vec<Tensor>> {
     for lane in lanes.iter_mut() {
         normalise(&lane.x, &shared.ln_f, shared.config.layer_norm_epsilon, &mut lane.normed)?;
     }
@@ -142,8 +102,7 @@ fn head(shard: &Shard, shared: &Shared, lanes: &mut [Lane]) -> Candle<Vec<(usize
     let words = head.slice()?.len() / shared.config.n_embd.max(1);
     let mut logits: Vec<Vec<f32>> = lanes.iter().map(|_| Vec::with_capacity(words)).collect();
     dots(head.slice()?, &normed, &mut logits);
-    let tensor = |logits: Vec<f32>| Tensor::new(logits, &Device::Cpu);
-    lanes.iter().zip(logits).map(|(lane, logits)| Ok((lane.place, tensor(logits)?))).collect()
+    logits.into_iter().map(|logits| Tensor::new(logits, &Device::Cpu)).collect()
 }
 
 /// `out = x W + bias` for every pair of `x` and `out`, W read once.
