@@ -31,7 +31,7 @@ use crate::measure::InvariantBroken;
 use crate::worker::{self, WORKER_ARGUMENT};
 use infergate_core::clock::MonotonicClock;
 use infergate_core::config::Config;
-use infergate_core::printable::printable;
+use infergate_core::printable::print_error;
 use infergate_core::process;
 
 pub use arguments::Arguments;
@@ -42,7 +42,7 @@ pub fn main(factory: &dyn EngineFactory) -> ExitCode {
     match run(factory) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", printable(&format!("{error:#}")));
+            print_error(&error);
             ExitCode::from(if error.is::<InvariantBroken>() { 3 } else { 2 })
         }
     }

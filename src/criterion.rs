@@ -70,7 +70,7 @@ use std::process::ExitCode;
 
 use crate::measure::untimed;
 use crate::memory::uncounted;
-use infergate_core::printable::printable;
+use infergate_core::printable::print_error;
 
 pub use std::hint::black_box;
 
@@ -155,7 +155,7 @@ fn worker(groups: &dyn Fn()) -> bool {
     match crate::bench::beside_another(|| director::serve(groups)) {
         Ok(()) => true,
         Err(error) => {
-            eprintln!("error: {}", printable(&format!("{error:#}")));
+            print_error(&error);
             false
         }
     }

@@ -14,7 +14,7 @@ use crate::measure::{self, Sampler};
 use infergate_core::case::{Case, Phase, full_grid, select_fitting};
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::config::Config;
-use infergate_core::printable::printable;
+use infergate_core::printable::print_error;
 
 /// Criterion's smallest sample size: a generation takes seconds.
 const SAMPLES: usize = 10;
@@ -103,7 +103,7 @@ fn or_exit(sample: Result<Vec<u64>>) -> Vec<u64> {
     match sample.context("bench") {
         Ok(sample) => sample,
         Err(error) => {
-            eprintln!("error: {}", printable(&format!("{error:#}")));
+            print_error(&error);
             process::exit(if error.is::<measure::InvariantBroken>() { 3 } else { 2 });
         }
     }

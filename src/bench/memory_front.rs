@@ -16,7 +16,7 @@ use infergate_core::config::Config;
 use infergate_core::memory::leak::{Finding, MemoryMeasure, asked, judge};
 use infergate_core::memory::{MemoryRequest, run, size};
 use infergate_core::outcome::Outcome;
-use infergate_core::printable::{printable, printable_report};
+use infergate_core::printable::{print_error, printable, printable_report};
 use infergate_core::process::{outlive_file_limits, this_program};
 use infergate_core::progress::Progress;
 use infergate_core::receipt::{LeakSite, MemoryReceipt, write_json};
@@ -34,7 +34,7 @@ pub fn main(factory: &dyn EngineFactory) -> ExitCode {
     match start(factory) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(2)),
         Err(error) => {
-            eprintln!("error: {}", printable(&format!("{error:#}")));
+            print_error(&error);
             ExitCode::from(2)
         }
     }
@@ -105,7 +105,7 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
     match write_json(&path, &receipt) {
         Ok(()) => eprintln!("receipt: {}", printable(&path.to_string_lossy())),
         Err(error) if outcome.exit_code() == 0 => return Err(error),
-        Err(error) => eprintln!("error: {}", printable(&format!("{error:#}"))),
+        Err(error) => print_error(&error),
     }
     Ok(outcome.exit_code())
 }
