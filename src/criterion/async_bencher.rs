@@ -118,37 +118,16 @@ impl<'a, 'b, A: AsyncExecutor, M: Measurement> AsyncBencher<'a, 'b, A, M> {
     }
 
     /// As [`iter_batched`](Self::iter_batched), with each input lent; inputs, too, are dropped untimed.
-    #[inline(never)]
-    pub fn iter_batched_ref<I, O, S, R, F>(&mut self, mut setup: S, mut routine: R, size: BatchSize)
+    pub fn iter_batched_ref<I, O, S, R, F>(&mut self, setup: S, mut routine: R, size: BatchSize)
     where
         S: FnMut() -> I,
         R: FnMut(&mut I) -> F,
         F: Future<Output = O>,
     {
-        let (bencher, runner) = (&mut *self.bencher, &self.runner);
-        bencher.run(|measurement, iterations| {
-            runner.block_on(async {
-                let mut sum = measurement.zero();
-                for batch in batches(iterations, size) {
-                    if batch == 1 {
-                        let mut input = set_up(|| black_box(setup()));
-                        let start = measurement.start();
-                        let output = routine(&mut input).await;
-                        sum = measurement.add(&sum, &measurement.end(start));
-                        set_up(|| drop((black_box(output), black_box(input))));
-                        continue;
-                    }
-                    let inputs = set_up(|| black_box((0..batch).map(|_| setup()).collect::<Vec<_>>()));
-                    let mut outputs = Vec::with_capacity(inputs.len());
-                    let start = measurement.start();
-                    for mut input in inputs {
-                        outputs.push((routine(&mut input).await, input));
-                    }
-                    sum = measurement.add(&sum, &measurement.end(start));
-                    set_up(|| drop(black_box(outputs)));
-                }
-                sum
-            })
-        });
+        let keep_input = |mut input: I| {
+            let output = routine(&mut input);
+            async move { (output.await, input) }
+        };
+        self.iter_batched(setup, keep_input, size);
     }
 }
