@@ -39,8 +39,8 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
         let tokenize_ns = measure::first_tokenize_ns(engine.as_ref(), &clock, &text, case.prompt_tokens())?;
         let prompt = measure::fixed_prompt(engine.as_ref(), &text, case.prompt_tokens(), config.seed)?;
         let cold = measure::Cold { load_ns, tokenize_ns };
-        recorder.cold(measure::ttft_parts(engine.as_mut(), &clock, &prompt, Some(cold))?);
-        recorder.warm(measure::ttft_parts(engine.as_mut(), &clock, &prompt, None)?);
+        recorder.receipt.cold.push(measure::ttft_parts(engine.as_mut(), &clock, &prompt, Some(cold))?);
+        recorder.receipt.warm.push(measure::ttft_parts(engine.as_mut(), &clock, &prompt, None)?);
     }
 
     let mut criterion = Criterion::default().sample_size(SAMPLES).warm_up_time(WARM_UP).configure_from_args();

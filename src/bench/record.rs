@@ -9,12 +9,12 @@ use crate::engine::Engine;
 use crate::measure::Prepared;
 use infergate_core::config::Config;
 use infergate_core::printable::printable;
-use infergate_core::receipt::{CaseRecord, ProcessSamples, RECEIPT_SCHEMA, Receipt, TtftParts, timestamp, write_json};
+use infergate_core::receipt::{CaseRecord, ProcessSamples, RECEIPT_SCHEMA, Receipt, timestamp, write_json};
 use infergate_core::{build_info, machine, sha256};
 
 /// Collects what one process measured.
 pub struct Recorder {
-    receipt: Receipt,
+    pub receipt: Receipt,
     path: PathBuf,
     /// That it cannot be kept was said.
     said: bool,
@@ -41,16 +41,6 @@ impl Recorder {
             ..Receipt::default()
         };
         Ok(Self { receipt, path: config.target_folder().join("bench.json"), said: false })
-    }
-
-    /// The process's first time to first token.
-    pub fn cold(&mut self, parts: TtftParts) {
-        self.receipt.cold.push(parts);
-    }
-
-    /// One with the model loaded.
-    pub fn warm(&mut self, parts: TtftParts) {
-        self.receipt.warm.push(parts);
     }
 
     /// A case's samples; none means criterion did not run it. What was measured so far is kept after each case, marked partial, should

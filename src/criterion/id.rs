@@ -22,8 +22,7 @@ impl BenchmarkId {
 
     /// The whole id in a group, as criterion's filter and `--list` have it.
     pub(super) fn in_group(&self, group: &str) -> String {
-        let parts = [Some(group), self.function.as_deref(), self.parameter.as_deref()];
-        parts.into_iter().flatten().collect::<Vec<_>>().join("/")
+        format!("{group}/{}", self.alone())
     }
 
     /// The whole id outside a group, where the function is the group.
