@@ -15,6 +15,7 @@ pub const ALLOCATOR: &str = "glibc.malloc.arena_max=1:\
                                     glibc.malloc.mmap_threshold=1099511627776:glibc.malloc.trim_threshold=1099511627776";
 
 /// Buffers of a pass and the cache, beside weights that are held twice while they are put where they are used.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 const BUFFERS_BYTES: usize = 256 << 20;
 
 /// Refuses a `model` whose weights, with what it computes in, do not fit the memory that is free now: later the system would end the
@@ -24,6 +25,7 @@ const BUFFERS_BYTES: usize = 256 << 20;
 /// As [`ensure_fits`].
 pub fn make_room(model: &str, weight_bytes: u64) -> Result<()> {
     ensure_fits(model, (weight_bytes as f64 * (1.0 + BESIDE_WEIGHTS)) as u64)?;
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
     prefer_huge_pages(weight_bytes);
     Ok(())
 }
@@ -53,24 +55,17 @@ fn free_bytes() -> Option<u64> {
 }
 
 /// Lets the heap grow by what a model of `weight_bytes` needs to load and run, and asks the kernel for huge pages there: a
-/// token reads every weight, and pages of 4 KiB cost more look-ups than the processor remembers. No memory is taken yet.
+/// token reads every weight, and pages of 4 KiB cost more look-ups than the processor remembers. No memory is taken yet: its room is taken
+/// from the end of the heap, its pages are advised, and it is freed, so that it stays the heap's end.
 ///
 /// Nothing happens in a process that has huge pages switched off, with another allocator than glibc's or other settings than
 /// [`ALLOCATOR`], or where the kernel has none: everything works, slower.
-fn prefer_huge_pages(weight_bytes: u64) {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    if let Ok(weight_bytes) = usize::try_from(weight_bytes) {
-        advise(weight_bytes.saturating_mul(2).saturating_add(BUFFERS_BYTES));
-    }
-    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-    let _ = (weight_bytes, BUFFERS_BYTES);
-}
-
-/// Takes `bytes` from the end of the heap, advises their pages, and frees them: they stay the heap's end.
 ///
 /// glibc's own functions are called, as an allocation counter must not see what the model did not ask for.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn advise(bytes: usize) {
+fn prefer_huge_pages(weight_bytes: u64) {
+    let Ok(weight_bytes) = usize::try_from(weight_bytes) else { return };
+    let bytes = weight_bytes.saturating_mul(2).saturating_add(BUFFERS_BYTES);
     // SAFETY: the first call takes numbers only. The block is not touched, and freed once; the pages advised lie within it,
     // and the advice changes how the kernel backs them, not what they hold.
     unsafe {

@@ -142,7 +142,7 @@ impl<M: Stateful> Decoder for Adapter<M> {
 
 /// Implements [`Stateful`] for a model with `forward(ids, position)` and `clear_kv_cache()`.
 macro_rules! stateful {
-    ($model:ty, snapshot: $snapshot:expr, share: $share:expr) => {
+    ($model:ty, snapshot: $snapshot:expr $(, share: $share:expr)?) => {
         impl Stateful for $model {
             fn run(&mut self, ids: &Tensor, position: usize) -> candle_core::Result<Tensor> {
                 self.forward(ids, position)
@@ -156,9 +156,9 @@ macro_rules! stateful {
                 $snapshot(self)
             }
 
-            fn share(&self) -> Option<Self> {
+            $(fn share(&self) -> Option<Self> {
                 $share(self)
-            }
+            })?
         }
     };
 }
@@ -171,11 +171,11 @@ fn none<M>(_: &M) -> Option<M> {
     None
 }
 
-stateful!(qwen2::ModelForCausalLM, snapshot: copy, share: copy);
-stateful!(qwen3::ModelForCausalLM, snapshot: copy, share: copy);
-stateful!(quantized_llama::ModelWeights, snapshot: copy, share: copy);
+stateful!(qwen2::ModelForCausalLM, snapshot: copy);
+stateful!(qwen3::ModelForCausalLM, snapshot: copy);
+stateful!(quantized_llama::ModelWeights, snapshot: copy);
 // Not `Clone` in candle-transformers.
-stateful!(quantized_qwen2::ModelWeights, snapshot: none, share: none);
+stateful!(quantized_qwen2::ModelWeights, snapshot: none);
 // Each layer owns a plain vector for 4096 positions, which a clone copies: too much at each prompt.
 stateful!(quantized_qwen3::ModelWeights, snapshot: none, share: copy);
 
