@@ -42,7 +42,7 @@ impl Source {
     /// two packages can have bench targets of one name.
     fn path(&self, plain: &Path, what: &str) -> PathBuf {
         let (target, whose) = (&self.bench.target, sha256::of(self.bench.name()));
-        plain.with_file_name(format!("{target}-{what}-{}{}", &whose[..8], std::env::consts::EXE_SUFFIX))
+        plain.with_file_name(format!("{target}-{what}-{}", &whose[..8]))
     }
 }
 
