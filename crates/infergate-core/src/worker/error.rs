@@ -35,18 +35,21 @@ impl WorkerError {
 
     /// The same error with `who` in front: `head: ...`.
     #[must_use]
-    pub fn of(self, who: &str) -> Self {
-        let named = |text: String| format!("{who}: {text}");
-        match self {
-            Self::Refused(text) => Self::Refused(named(text)),
-            Self::Invalid(text) => Self::Invalid(named(text)),
-            Self::NotComparable(text) => Self::NotComparable(named(text)),
-            Self::Interrupted(text) => Self::Interrupted(named(text)),
-            Self::Hung(text) => Self::Hung(named(text)),
-            Self::Died(text) => Self::Died(named(text)),
-            Self::Protocol(text) => Self::Protocol(named(text)),
-            Self::Failed(error) => Self::Failed(error.context(who.to_owned())),
+    pub fn of(mut self, who: &str) -> Self {
+        if let Self::Failed(error) = self {
+            return Self::Failed(error.context(who.to_owned()));
         }
+        match &mut self {
+            Self::Refused(text)
+            | Self::Invalid(text)
+            | Self::NotComparable(text)
+            | Self::Interrupted(text)
+            | Self::Hung(text)
+            | Self::Died(text)
+            | Self::Protocol(text) => text.insert_str(0, &format!("{who}: ")),
+            Self::Failed(_) => {}
+        }
+        self
     }
 
     /// The same error with the case in front, unless it names it already.
