@@ -102,8 +102,7 @@ impl Config {
                 config.set(entry.key, &entry.words).with_context(|| format!("{}: {}", entry.place, entry.key))?;
             }
         }
-        config.apply_environment()?;
-        Ok(config)
+        config.with_environment()
     }
 
     /// The environment alone. A worker is told everything by the program that starts it: the file it would find may be a
@@ -112,19 +111,17 @@ impl Config {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn from_environment() -> Result<Self> {
-        let mut config = Self::default();
-        config.apply_environment()?;
-        Ok(config)
+        Self::default().with_environment()
     }
 
-    fn apply_environment(&mut self) -> Result<()> {
+    fn with_environment(mut self) -> Result<Self> {
         for key in OWN_KEYS {
             if let Some(value) = variable(key)? {
                 let words = if LISTS.contains(&key) { list(&[value]) } else { vec![value.trim().to_owned()] };
                 self.set(key, &words).with_context(|| variable_name(key))?;
             }
         }
-        Ok(())
+        Ok(self)
     }
 
     /// Sets `key` from its words. A key of the command alone is not for a bench target.
