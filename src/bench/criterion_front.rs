@@ -11,7 +11,7 @@ use super::arguments::Arguments;
 use super::record::Recorder;
 use crate::engine::EngineFactory;
 use crate::measure::{self, Sampler};
-use infergate_core::case::{Case, Phase, full_grid, select_fitting};
+use infergate_core::case::{Phase, full_grid, select_fitting};
 use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::config::Config;
 use infergate_core::printable::print_error;
@@ -58,7 +58,9 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
                 Some(prepared) if measured => measure::iterations_per_sample(engine.as_mut(), &clock, prepared)?,
                 _ => 1,
             };
-            group.throughput(Throughput::Elements(timed_tokens(case)));
+            // Tokens the timed region works through.
+            let tokens = if phase == Phase::Prefill { case.prompt_tokens() } else { case.times_in_sample() };
+            group.throughput(Throughput::Elements(tokens as u64));
             let samples = RefCell::new(Vec::new());
             group.bench_function(BenchmarkId::from_parameter(case.parameter()), |bencher| {
                 let Some(prepared) = &prepared else { return };
@@ -86,16 +88,6 @@ pub fn run(factory: &dyn EngineFactory, config: &Config, arguments: &Arguments) 
     }
     criterion.final_summary();
     if measured { recorder.finish() } else { Ok(()) }
-}
-
-/// Tokens the timed region works through: prompt tokens for prefill, output tokens otherwise.
-fn timed_tokens(case: &Case) -> u64 {
-    match *case {
-        Case::Prefill { prompt_tokens } => prompt_tokens as u64,
-        Case::Decode { .. } => 1,
-        Case::Generate { output_tokens, .. } => output_tokens as u64,
-        Case::Bench(_) => 1,
-    }
 }
 
 /// Criterion's closures cannot fail, and a made-up time would be a lie.

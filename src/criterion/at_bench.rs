@@ -124,8 +124,9 @@ impl<M: Measurement> Measured for AtBench<'_, '_, M> {
         let mut counters: BTreeMap<String, Counter> = BTreeMap::new();
         for _ in 0..repeats.max(1) {
             for (name, value) in self.second(&mut |iteration| count_iteration(iteration))? {
-                let counter = counters.entry(name.to_owned()).or_insert(Counter { min: value, max: value });
-                *counter = Counter { min: counter.min.min(value), max: counter.max.max(value) };
+                let once = Counter { min: value, max: value };
+                let counter = counters.entry(name.to_owned()).or_insert(once);
+                *counter = counter.with(once);
             }
         }
         let output_sha256 = self.outputs.get(&self.case).map(|ids| output_sha256(ids)).unwrap_or_default();
