@@ -95,7 +95,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         1 => out.clone(),
         _ => out.with_extension(format!("{}.json", file_word(&bench.name()))),
     };
-    let measured = built_bench::measure_all(built_benches, flags.budget, &place, explaining.as_ref(), &mut lost)?;
+    let measured = built_bench::measure_all(built_benches, flags.budget, place, explaining.as_ref(), &mut lost)?;
     let receipt = joined(measured, lost, chosen)?;
     explain::unknown(&receipt, &flags.explain).iter().for_each(|line| output::line(line));
     if flags.quick {
