@@ -148,7 +148,9 @@ pub struct Levels {
     )]
     pub until_slo: Vec<Limit>,
     /// The most users to search up to
-    #[arg(long, default_value = "512", requires = "until_slo", value_parser = up_to(MAX_USERS))]
+    #[arg(
+        long, default_value = "512", requires = "until_slo", conflicts_with_all = ["users", "rate"], value_parser = up_to(MAX_USERS),
+    )]
     pub max_users: u32,
     /// Goodput: requests a second that meet all of these, for example ttft=500ms,tpot=50ms,e2e=10s
     #[arg(long, value_name = "LIMIT,...", value_delimiter = ',', action = ArgAction::Set, value_parser = request_limit)]
