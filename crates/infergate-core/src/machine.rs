@@ -29,7 +29,6 @@ pub fn detect() -> Machine {
         class: cpu::class(os, arch, &cpu, logical_cores),
         os: os.to_owned(),
         arch: arch.to_owned(),
-        cpu_vendor: cpu.vendor.clone(),
         cpu_model: cpu.model_with_numbers(),
         logical_cores,
         memory_bytes: system::installed_memory_bytes(),

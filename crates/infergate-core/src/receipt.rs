@@ -192,8 +192,6 @@ pub struct Machine {
     pub os: String,
     /// `x86_64`, `aarch64`.
     pub arch: String,
-    /// CPU vendor, for example `AuthenticAMD`.
-    pub cpu_vendor: String,
     /// CPU model, for example `AMD EPYC`, with family and model numbers where the name alone is generic.
     pub cpu_model: String,
     /// Logical cores this process may use.

@@ -50,7 +50,6 @@ pub fn machine(class: &str) -> Machine {
         class: class.into(),
         os: "linux".into(),
         arch: "x86_64".into(),
-        cpu_vendor: "AuthenticAMD".into(),
         cpu_model: "AMD EPYC".into(),
         logical_cores: 2,
         memory_bytes: Some(1 << 34),
