@@ -21,12 +21,20 @@ const OBEYED: [&str; 6] =
 /// # Errors
 /// A file of another user; a repository that is gone.
 pub fn ensure_own(folder: &Path, repository: &Path) -> Result<()> {
-    // SAFETY: takes nothing and cannot fail.
-    let user = unsafe { libc::geteuid() };
-    match foreign(folder, &[0, user, std::fs::metadata(repository)?.uid()]) {
+    match foreign(folder, &owners(repository)?) {
         Some(file) => anyhow::bail!("{}: belongs to another user, and cargo would obey it; remove it", file.display()),
         None => Ok(()),
     }
+}
+
+/// Who may decide what is run here: root, this user, and the owner of `place`.
+///
+/// # Errors
+/// A place that is gone.
+pub fn owners(place: &Path) -> Result<[u32; 3]> {
+    // SAFETY: takes nothing and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    Ok([0, user, std::fs::metadata(place)?.uid()])
 }
 
 /// What cargo would obey in `folder` and has another owner than `own`.

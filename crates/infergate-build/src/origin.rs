@@ -1,12 +1,15 @@
 //! Where infergate's own packages are taken from. Somebody else may hold its name in the registry, so only a command that came from there
 //! asks for that name.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::{Context, Result};
 use infergate_core::build_info::is_packed;
 use toml::{Table, Value as Toml};
+
+use super::cargo_settings::owners;
 
 /// Where this command came from.
 #[derive(Debug, PartialEq)]
@@ -69,7 +72,13 @@ fn choose(
 /// The address and the commit that `cargo install --git` built this command from, as cargo wrote them down beside it.
 fn installed_from() -> Option<(String, String)> {
     let command = env::current_exe().ok()?;
-    let text = fs::read_to_string(command.parent()?.parent()?.join(".crates2.json")).ok()?;
+    named_in(&command.parent()?.parent()?.join(".crates2.json"), &owners(&command).ok()?)
+}
+
+/// What such a file says. One that is not of `own` says nothing: others may write where a command was unpacked, too.
+fn named_in(file: &Path, own: &[u32]) -> Option<(String, String)> {
+    file.symlink_metadata().ok().filter(|found| own.contains(&found.uid()))?;
+    let text = fs::read_to_string(file).ok()?;
     let list: serde_json::Value = serde_json::from_str(&text).ok()?;
     list["installs"].as_object()?.keys().find_map(|key| {
         let source = key.strip_prefix("cargo-infergate ")?.split_once("(git+")?.1.strip_suffix(')')?;
@@ -104,5 +113,16 @@ mod tests {
         }
         let error = choose(None, None, None, false).expect_err("not known").to_string();
         assert!(error.contains("cargo install --git"), "{error}");
+    }
+
+    #[test]
+    fn what_another_user_wrote_beside_the_command_says_nothing() {
+        let place = tempfile::tempdir().expect("a folder");
+        let file = place.path().join(".crates2.json");
+        let text = r#"{ "installs": { "cargo-infergate 0.1.0 (git+https://example.com/it?branch=main#c0ffee)": {} } }"#;
+        fs::write(&file, text).expect("a file");
+        let own = owners(&file).expect("a file");
+        assert_eq!(named_in(&file, &own), Some(("https://example.com/it".to_owned(), "c0ffee".to_owned())));
+        assert_eq!(named_in(&file, &[]), None, "nobody is known");
     }
 }
