@@ -82,7 +82,7 @@ from_release() {
 # Where the sources lie, and not where the caller is: the caller's toolchain and flags are for what is measured.
 from_sources() {
     say "there is no attested release of these sources for this machine; they are built"
-    if is_commit "$revision"; then export INFERGATE_COMMIT="$revision" INFERGATE_REPOSITORY="$repository"; fi
+    if is_commit "$revision"; then export INFERGATE_COMMIT="$revision"; fi
     (
         unset RUSTUP_TOOLCHAIN CARGO_BUILD_TARGET GH_TOKEN
         export CARGO_ENCODED_RUSTFLAGS='' CARGO_TARGET_DIR="$scratch/target"
