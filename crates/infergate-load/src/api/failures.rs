@@ -67,7 +67,8 @@ pub fn error_of(text: &[u8]) -> (Option<u16>, String) {
         "/base_resp/status_msg",
     ];
     let words = places.iter().find_map(|at| error.pointer(at)?.as_str());
-    let words = words.map_or_else(|| String::from_utf8_lossy(text).into_owned(), str::to_owned);
+    let whole = || if json.is_null() { String::from_utf8_lossy(text).into_owned() } else { json.to_string() };
+    let words = words.map_or_else(whole, str::to_owned);
     (status.filter(|status| (400..600).contains(status)), words)
 }
 

@@ -301,7 +301,8 @@ impl Endpoint {
                 .map(|value| String::from_utf8_lossy(value.as_bytes()));
             let mut words = words.to_owned();
             for text in headers.chain([self.path.query().unwrap_or_default().into()]) {
-                let parts = text.split([' ', '=', '&', ';', ',']);
+                // JSON writes quotes and backslashes in another way.
+                let parts = text.split([' ', '=', '&', ';', ',', '"', '\\']);
                 for secret in parts.filter(|part| part.len() >= LEAST_SECRET) {
                     words = words.replace(secret, "[hidden]");
                 }

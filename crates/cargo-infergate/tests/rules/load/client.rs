@@ -260,6 +260,7 @@ fn what_a_server_says_of_an_error_is_for_the_terminal_without_what_is_secret() {
         (whole("404 No", "no\nsuch"), "no such"),
         (whole("200 OK", "{\"detail\":\"boom\"}"), "boom"),
         (whole("422 No", "{\"detail\":[\"boom\"]}"), "{\"detail\":[\"boom\"]}"),
+        (whole("422 No", "{\"detail\":[\"boom \\u0053ECRET\"]}"), "{\"detail\":[\"boom [hidden]\"]}"),
     ] {
         let script = Script::new([acts]);
         let live = in_made_up_time(async {
