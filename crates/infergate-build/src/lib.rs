@@ -9,7 +9,7 @@ pub mod bench_choice;
 pub mod bench_target;
 pub mod build_command;
 mod built_packages;
-mod cargo_settings;
+pub mod cargo_settings;
 mod carried;
 pub mod checkout;
 mod checkout_folder;

@@ -12,7 +12,7 @@ use infergate_build::git::git;
 use infergate_build::origin::{origin, own_source};
 use infergate_build::run_captured::{self, Shown};
 use infergate_build::watcher::remove_own_variables;
-use infergate_build::{checkout, lock_file, output, progress};
+use infergate_build::{cargo_settings, checkout, lock_file, output, progress};
 use infergate_core::process::this_program;
 use infergate_receipts::{Outcome, Verdict, read, write_text};
 use infergate_report::model::{Cell, Rows, Tone};
@@ -90,6 +90,7 @@ pub fn run(options: &Demo) -> Result<i32> {
     let mut folder = fs::create_dir_all(&cache)
         .and_then(|()| tempfile::Builder::new().prefix("infergate-demo-").tempdir_in(&cache))
         .with_context(|| format!("{}: cannot be written; set XDG_CACHE_HOME to another folder", cache.display()))?;
+    cargo_settings::ensure_own(folder.path(), folder.path())?;
     folder.disable_cleanup(options.keep);
     let engine = folder.path().join("engine");
     let mut changes = Vec::new();
