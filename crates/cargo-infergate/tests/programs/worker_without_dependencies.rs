@@ -14,7 +14,7 @@ const SHA256: &str = "28625f27a2f3d7f965ec406e885f2f1050684660b9941c56e95d96c46b
 
 fn main() {
     let build = r#"{"rustc":"","flags":"","opt_level":"","target":""}"#;
-    let machine = r#"{"class":"c","os":"o","arch":"a","cpu_model":"m","logical_cores":1,"memory_bytes":1}"#;
+    let machine = r#"{"class":"c","os":"o","arch":"a","cpu_vendor":"v","cpu_model":"m","logical_cores":1,"memory_bytes":1}"#;
     let engine = r#"{"name":"by-hand","version":"1","model":"m","dtype":"none","context_tokens":64,"vocab_tokens":9}"#;
     for line in io::stdin().lock().lines() {
         let line = line.expect("a request");
