@@ -65,6 +65,8 @@ fn every_kind_of_output_is_one() {
         "{\"content\":[{\"type\":\"reasoning\",\"summary\":[{\"type\":\"summary_text\",\"text\":\"a\"}]}]}",
         "{\"audio\":{\"id\":\"1\",\"data\":\"AAAA\",\"transcript\":\"a\"}}",
         "{\"tool_calls\":[{\"index\":0,\"id\":\"1\",\"function\":{\"name\":\"f\",\"arguments\":\"\"}}]}",
+        // Nobody knows this name.
+        "{\"content\":\"\",\"musings\":[{\"step\":1,\"words\":\"a\"}]}",
     ] {
         let (record, outcome) = whole(&(chat(delta) + DONE));
         assert_eq!((record.chunk_ns.len(), outcome), (1, Ok(())), "{delta}");
@@ -81,6 +83,14 @@ fn the_first_answer_is_apart_from_the_first_thought() {
         assert_eq!(record.chunk_ns, [1_000, 2_000], "{thought}");
         assert_eq!(record.first_answer_ns, Some(2_000), "{thought}");
     }
+}
+
+#[test]
+fn what_is_said_of_the_output_is_none() {
+    let labels = "\"role\":\"assistant\",\"content\":\"\",\"phase\":\"final\",\"step\":1,\"item_id\":\"1\",\"thought_signature\":\"b\"";
+    let (record, _) =
+        whole(&(chat(&format!("{{{labels}}}")) + &chat("{\"content\":\"a\",\"html\":\"<b>a</b>\"}") + DONE));
+    assert_eq!((record.chunk_ns.len(), record.text_bytes), (1, Some(1)));
 }
 
 #[test]
