@@ -32,15 +32,19 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         let is_other = id != beside && id.phase() == Phase::Generate;
         is_other.then(|| id.output_tokens() as f64 / beside.output_tokens() as f64)
     };
-    let lengths =
-        rows.iter().filter(|(metric, id, beside)| *metric == Metric::Ttft && id != beside).filter_map(|row| {
-            let (prompt, ttft) = (longer(row), after(row)? / before(row)?);
-            let is_between = (prompt.min(1.0)..=prompt.max(1.0)).contains(&ttft);
-            let how = if is_between { "consistent" } else { "the length alone does not explain it" };
-            let (_, id, beside) = row;
-            let [prompt, ttft] = [prompt, ttft].map(units::times);
-            Some(format!("{id} beside {beside}: the prompt is {prompt} as long, and TTFT {ttft}: {how}"))
-        });
+    let tells = |(metric, id, beside): &&Beside| matches!(metric, Metric::Ttft | Metric::E2e) && id != beside;
+    let lengths = rows.iter().filter(tells).filter_map(|row| {
+        let (metric, id, beside) = row;
+        let (prompt, grows) = (longer(row), after(row)? / before(row)?);
+        // The first token does not wait for the rest of the answer.
+        let output = output(row).filter(|_| *metric == Metric::E2e);
+        let answer = output.unwrap_or(1.0);
+        let expected = prompt.min(answer).min(1.0)..=prompt.max(answer).max(1.0);
+        let how = if expected.contains(&grows) { "consistent" } else { "the lengths alone do not explain it" };
+        let output = output.map_or_else(String::new, |output| format!(", the output {} as long", units::times(output)));
+        let (figure, [prompt, grows]) = (figures::name(*metric), [prompt, grows].map(units::times));
+        Some(format!("{id} beside {beside}: the prompt is {prompt} as long{output}, and {figure} {grows}: {how}"))
+    });
     let lengths: Vec<String> = lengths.collect();
     let table = Rows::of("comparison", "", rows)
         .words("case", "case", |(_, id, _)| id.to_string())

@@ -94,15 +94,21 @@ fn a_case_that_gets_faster_in_its_process_was_not_warm() {
 }
 
 #[test]
-fn an_earlier_run_with_other_prompts_is_consistent_if_ttft_grows_no_more_than_they_do() {
-    let run = |id: &str, ttft_ms: u64| Some(Receipt { cases: vec![case(id, &[ttft_ms; 3])], ..receipt() });
-    let said = |ttft_ms: u64| {
-        let (base, head) = (run("prefill/p8", 10), run("prefill/p32", ttft_ms));
-        listed(&report(&Inputs { base, head, ..Inputs::new("cargo infergate") }), "comparison").join(" ")
+fn an_earlier_run_with_other_lengths_is_consistent_if_times_grow_no_more_than_they_do() {
+    let run = |id: &str, ms: u64| Some(Receipt { cases: vec![case(id, &[ms; 3])], ..receipt() });
+    let said = |before: &str, case: &str, ms: u64| {
+        let (base, head) = (run(before, 10), run(case, ms));
+        listed(&report(&Inputs { base, head, ..Inputs::new("cargo infergate") }), "comparison")
+            .pop()
+            .expect("a sentence")
     };
-    assert!(said(30).contains("4.00 times as long, and TTFT 3.00 times: consistent"), "{}", said(30));
-    for ttft_ms in [5, 50] {
-        assert!(!said(ttft_ms).contains("consistent"), "{}", said(ttft_ms));
+    let ttft = |ms: u64| said("prefill/p8", "prefill/p32", ms);
+    assert!(ttft(30).ends_with("4.00 times as long, and TTFT 3.00 times: consistent"), "{}", ttft(30));
+    let e2e = |ms: u64| said("generate/p8-o4", "generate/p16-o16", ms);
+    let lengths = "the prompt is 2.00 times as long, the output 4.00 times as long, and E2E 3.00 times: consistent";
+    assert!(e2e(30).ends_with(lengths), "{}", e2e(30));
+    for inconsistent in [ttft(5), ttft(50), e2e(5), e2e(50)] {
+        assert!(!inconsistent.contains("consistent"), "{inconsistent}");
     }
 }
 
