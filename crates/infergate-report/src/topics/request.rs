@@ -3,6 +3,7 @@
 use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Chart, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Unit};
 use infergate_core::case::Phase;
+use infergate_core::printable::printable_within;
 use infergate_core::prompt::seeded_ids;
 use infergate_core::receipt::output_sha256;
 use infergate_core::stats::floats;
@@ -13,6 +14,8 @@ use infergate_receipts::{CaseRecord, Metric, Receipt, TtftParts};
 const MOST_TOKENS: usize = 400;
 /// More points than this hide each other, and make a file slow.
 const MOST_POINTS: usize = 600;
+/// Characters of a text for each token of a prompt; tokens have fewer in the mean, so the prompt ends before.
+const MOST_TOKEN_CHARS: usize = 8;
 
 /// A real request: the one whose E2E is the middle one of its case.
 struct Request<'a> {
@@ -89,7 +92,7 @@ fn figures(request: &Request<'_>) -> Table {
 fn tokens(request: &Request<'_>, prompt: Option<(&'static str, Cell)>) -> Table {
     let tokens = |count: usize| Cell::of(count, Unit::Tokens);
     let (input, output) = (tokens(request.record.id.prompt_tokens()), request.record.id.output_tokens());
-    let text = request.record.text.as_ref().map_or(Cell::Missing(Missing::NotKept), |text| Cell::foreign(text));
+    let text = request.record.text.as_ref().map_or(Cell::Missing(Missing::NotKept), Cell::text);
     let facts = [
         ("batch size", 1.into()),
         ("input tokens, one sequence without padding", input),
@@ -100,15 +103,18 @@ fn tokens(request: &Request<'_>, prompt: Option<(&'static str, Cell)>) -> Table 
     Table::facts("tokens", "Tokens", prompt.into_iter().chain(facts).collect())
 }
 
-/// A case's prompt, drawn again: the ids of the seed where these are what was sent, else its text, which begins as `text` does.
+/// A case's prompt, drawn again: the ids of the seed where these are what was sent, else the text that it is the first tokens of.
 fn prompt(receipt: &Receipt, record: &CaseRecord, text: &str) -> Cell {
-    let ids = seeded_ids(record.id.prompt_tokens(), receipt.seed, receipt.engine.vocab_tokens);
+    let tokens = record.id.prompt_tokens();
+    let ids = seeded_ids(tokens, receipt.seed, receipt.engine.vocab_tokens);
     if record.output.prompt_sha256.as_ref() == Some(&output_sha256(&ids)) {
         let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
-        return Cell::foreign(&format!("token ids {}", ids.join(" ")));
+        return Cell::text(format!("token ids {}", ids.join(" ")));
     }
-    let has_tokenizer = receipt.cold.iter().any(|start| start.tokenize_ns.is_some());
-    if has_tokenizer { Cell::foreign(text) } else { Cell::Missing(Missing::NoTokenizer) }
+    if receipt.cold.iter().all(|start| start.tokenize_ns.is_none()) {
+        return Cell::Missing(Missing::NoTokenizer);
+    }
+    Cell::text(format!("the first {tokens} tokens of: {}", printable_within(text, MOST_TOKEN_CHARS * tokens)))
 }
 
 /// A kind of start, and all of it.
