@@ -10,6 +10,9 @@ use crate::inputs::Inputs;
 use crate::model::{Axis, Block, Cell, Chart, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Unit};
 use crate::words::counter;
 
+/// Places that explain this part of a leak's growth are enough.
+const MOST: f64 = 0.8;
+
 /// What the phase saw: what many runs leave behind first.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let record = inputs.memory_record()?;
@@ -17,8 +20,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let remarks: Vec<String> = record.invalid.iter().chain(&record.missing).cloned().collect();
     let tables = [series(record), loading(record)].into_iter();
     let tables = tables.chain(one_run(record)).chain(inputs.memory.as_ref().map(counters)).map(Table::on_terminal);
-    let section =
-        Section::new("memory", "Memory").on_terminal().with(places(record, inputs.verdict.as_ref())).with(tables);
+    let section = Section::new("memory", "Memory").on_terminal().with(places(record, &trends)).with(tables);
     Some(section.with([remarks]).with([chart(&trends, record)]))
 }
 
@@ -90,16 +92,25 @@ fn series(record: &MemoryRecord) -> Table {
         ))
 }
 
-/// Where memory that stays was allocated, innermost function first.
-fn places(record: &MemoryRecord, verdict: Option<&Verdict>) -> Vec<Block> {
-    // A leak only where the verdict says so.
-    let is_leak = verdict.is_some_and(|verdict| verdict.rows.iter().any(|row| row.outcome == Outcome::Leak));
-    let heading = if is_leak { "Where it leaks" } else { "What stays allocated" };
-    let places = record.sites.iter().flat_map(|site| {
-        let (bytes, blocks) = (Unit::BytesPerRun.show(site.bytes_per_run), allocations(site.blocks_per_run));
-        [Block::Said(format!("{heading}: {bytes} in {blocks}, allocated in")), Block::List(site.frames.clone())]
-    });
-    places.collect()
+/// Where memory that stays was allocated, innermost function first: of a leak the largest places, until they explain most of its
+/// growth. The pass that finds them also sees what a later run would have released.
+fn places(record: &MemoryRecord, trends: &[Trend<'_>]) -> Vec<Block> {
+    // A leak only where the verdict says so; the heap's comes first.
+    let leak = trends.iter().find(|(row, _)| row.outcome == Outcome::Leak);
+    let growth = leak.and_then(|(_, memory)| memory.slope_bytes);
+    let heading = if leak.is_some() { "Where it leaks" } else { "What stays allocated" };
+    let (mut blocks, mut explained) = (Vec::new(), 0.0);
+    for site in &record.sites {
+        if growth.is_some_and(|growth| explained >= MOST * growth) {
+            blocks.push(Block::Said("Smaller places are left out: these explain most of the growth.".into()));
+            break;
+        }
+        explained += site.bytes_per_run;
+        let (bytes, count) = (Unit::BytesPerRun.show(site.bytes_per_run), allocations(site.blocks_per_run));
+        blocks.push(Block::Said(format!("{heading}: {bytes} in {count}, allocated in")));
+        blocks.push(Block::List(site.frames.clone()));
+    }
+    blocks
 }
 
 fn counters(receipt: &MemoryReceipt) -> Table {

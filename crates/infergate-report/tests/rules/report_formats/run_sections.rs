@@ -1,15 +1,17 @@
-//! What a receipt of one suite says in a report, on samples whose figures are known.
+//! What the receipt of one suite, or of a memory phase, says in a report, on samples whose figures are known.
 
 use infergate_core::case::Case;
 use infergate_core::engine::Device;
 use infergate_core::prompt::seeded_ids;
-use infergate_receipts::{CaseRecord, ProcessSamples, Receipt, TtftParts, output_sha256};
+use infergate_receipts::{
+    CaseRecord, Evidence, LeakSite, MemoryMeasure, Outcome, ProcessSamples, Receipt, TtftParts, output_sha256,
+};
 use infergate_report::inputs::Inputs;
 use infergate_report::model::{Cell, Report, Table};
 use infergate_report::topics::report;
 
 use crate::report_formats::load::{cell, listed, number, table};
-use crate::report_formats::support::run;
+use crate::report_formats::support::{memory, run};
 
 const MS: u64 = 1_000_000;
 
@@ -133,6 +135,26 @@ fn a_prompt_is_drawn_again_where_it_is_asked_for() {
     receipt.cases[0].output.prompt_sha256 = Some(output_sha256(&ids));
     let shown = shown(&receipt, text).expect("ids");
     assert!(ids.iter().all(|id| shown.split(' ').any(|word| word == id.to_string())), "{shown}");
+}
+
+#[test]
+fn a_leak_has_the_places_that_explain_its_growth() {
+    let mut inputs = memory();
+    let rows = &mut inputs.verdict.as_mut().expect("a verdict").rows;
+    let is_heap =
+        |evidence: &Evidence| matches!(evidence, Evidence::Memory(memory) if memory.measure == MemoryMeasure::Heap);
+    let heap = rows.iter_mut().find(|row| is_heap(&row.evidence)).expect("the heap's row");
+    heap.outcome = Outcome::Leak;
+    if let Evidence::Memory(memory) = &mut heap.evidence {
+        memory.slope_bytes = Some(100.0);
+    }
+    let site =
+        |bytes_per_run: f64, frame: &str| LeakSite { bytes_per_run, blocks_per_run: 1.0, frames: vec![frame.into()] };
+    let sites = vec![site(70.0, "first"), site(20.0, "second"), site(10.0, "third")];
+    inputs.memory.as_mut().expect("a phase").memory.sites = sites;
+    let shown = listed(&report(&inputs), "memory");
+    assert!(["first", "second"].iter().all(|frame| shown.iter().any(|line| line == frame)), "{shown:?}");
+    assert!(!shown.iter().any(|line| line == "third"), "90 of 100 bytes are explained: {shown:?}");
 }
 
 /// Each figure grows with the prompt of the phase that tells it best, beside the length of the answer.
