@@ -34,7 +34,11 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let rules = if too_unsteady(inputs).is_some() { OF_THE_RUN } else { RULES };
     let mut advice: Vec<String> = rules.iter().filter_map(|rule| rule(receipt)).collect();
     if !receipt.engine.is_of_benches() {
-        advice.push(format!("Run next: {0} memory for leaks, {0} load --target local for many users", inputs.program));
+        advice.push(format!(
+            "Run next: {0} memory for leaks, {0} load --target local for many users; {0} report --format csv makes tables of the \
+             receipt, which has every sample",
+            inputs.program
+        ));
     }
     Some(Section::new("recommendations", "What to do").with([advice]))
 }
