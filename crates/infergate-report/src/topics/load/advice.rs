@@ -11,7 +11,7 @@ use crate::units::times;
 
 /// The rules, in the order they are read. A new one is a function and a line.
 const RULES: &[fn(&View<'_>) -> Option<String>] =
-    &[comfortable, queueing, bottleneck, refused, price_of_speed, more_requests];
+    &[comfortable, queueing, higher_loads, bottleneck, refused, price_of_speed, more_requests];
 
 /// Users who are twice as many and get less than this part more together stand in a queue.
 const GROWTH: f64 = 0.10;
@@ -55,6 +55,19 @@ fn queueing(view: &View<'_>) -> Option<String> {
         })
     };
     view.series().into_iter().find_map(|series| view.line(series).windows(2).find_map(begins))
+}
+
+/// Where the highest load still gets more output: the run ended before the server was full.
+fn higher_loads(view: &View<'_>) -> Option<String> {
+    let grows = |line: Vec<&Point>| {
+        let &[.., few, more] = &line[..] else { return None };
+        let output = more.summary.system_tokens_per_s? / few.summary.system_tokens_per_s?;
+        (output > 1.0 + GROWTH).then(|| {
+            let (place, few, output) = (view.place_name(more), few.arrivals.name(), times(output));
+            format!("Measure higher loads, too: {place} still get {output} the output of {few}")
+        })
+    };
+    view.series().into_iter().find_map(|series| grows(view.line(series)))
 }
 
 /// What takes most of the time where the most users get less than half of what each would get alone.
