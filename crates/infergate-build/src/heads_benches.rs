@@ -64,12 +64,10 @@ pub fn lay(own: &Package, head: &Workspace, base: &Checkout) -> Result<()> {
 /// The files of a package's benches, counted from its folder: all of `benches`, and each that lies elsewhere.
 fn bench_files(own: &Package) -> Result<BTreeSet<&Path>> {
     own.benches()
-        .map(|bench| {
-            let path = bench
-                .src_path
-                .strip_prefix(own.folder())
-                .with_context(|| format!("bench target '{}': move it below its package", bench.name))?;
-            Ok(if path.starts_with("benches") { Path::new("benches") } else { path })
+        .map(|bench| match bench.src_path.strip_prefix(own.folder()) {
+            Ok(path) if path.starts_with("benches") => Ok(Path::new("benches")),
+            Ok(path) if !path.starts_with("..") => Ok(path),
+            _ => not_comparable(&format!("head's bench target '{}' lies outside its package", bench.name)),
         })
         .collect()
 }

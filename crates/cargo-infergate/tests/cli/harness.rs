@@ -63,6 +63,20 @@ fn a_bench_target_among_the_sources_does_not_bring_heads_sources_into_base() {
     }
 }
 
+#[test]
+fn a_bench_target_outside_its_package_cannot_be_compared_with_a_base_that_lacks_it() {
+    let sandbox = empty_repository();
+    sandbox.write(".gitignore", "target\n/cache\nCargo.lock\n");
+    sandbox.write("gated/engine.rs", "pub const STEP_NS: u64 = 1_000_000;\n");
+    commit(&sandbox, "gated/Cargo.toml", MANIFEST.split("[[bench]]").next().unwrap_or_default(), "no bench");
+    sandbox.write("gated/Cargo.toml", &MANIFEST.replace("bench.rs", "../bench.rs"));
+    sandbox.write("bench.rs", WORKER);
+    let mut process = gate_in(&sandbox, sandbox.path("cache"));
+    process.current_dir(sandbox.path("gated"));
+    let said = ran(process).code(4);
+    assert!(stderr(&said).contains("'inference' lies outside its package"), "{}", stderr(&said));
+}
+
 const KERNELS: &str = "[package]\nname = 'kernels'\nversion = '0.1.0'\nedition = '2021'\n";
 
 /// Two packages, and no workspace around them: what base's harness needs of the repository is base's.
