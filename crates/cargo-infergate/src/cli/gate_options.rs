@@ -96,7 +96,7 @@ pub struct Paired {
     #[arg(long, requires = PAIRED, value_parser = config::duration)]
     pub budget: Option<Duration>,
     /// Measure a few blocks only and say what they show: no verdict, exit code 0
-    #[arg(long, requires = PAIRED, conflicts_with_all = ["json", "report", "budget", "shard"])]
+    #[arg(long, requires = PAIRED, conflicts_with_all = ["out", "json", "report", "budget", "shard"])]
     pub quick: bool,
     /// Measure this share of the cases: 2/8 is the second of eight; `gate --receipt` judges the receipts of all
     #[arg(long, value_name = "K/N", requires = PAIRED)]

@@ -120,12 +120,12 @@ fn a_signal_to_the_gate_alone_ends_a_worker_that_hangs_as_ctrl_c_does() {
 #[test]
 fn a_quick_look_that_is_cut_short_says_so() {
     let sandbox = Sandbox::new();
-    let mut gate = pair(&sandbox, "fake+hangs");
+    let mut gate = fakes(&sandbox, "fake", "fake+hangs", "prefill/p8,decode/p8,generate/p8-o64");
     gate.arg("--quick");
     let (code, said) = signal(gate, &[("hangs", &|id| id.to_string())]);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.ends_with("quick look, no verdict: cut short after 0 blocks\n"), "{said}");
-    assert!(!sandbox.path("paired.json").exists(), "a quick look keeps nothing");
+    assert!(!sandbox.path("target/infergate/paired.json").exists(), "a quick look keeps nothing");
 }
 
 #[test]
