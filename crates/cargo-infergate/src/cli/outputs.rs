@@ -3,7 +3,8 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result, ensure};
 use clap::{ArgMatches, Command, ValueHint};
@@ -11,6 +12,9 @@ use serde::Serialize;
 
 use infergate_build::output;
 use infergate_receipts::{Outcome, ensure_writable, to_json, write_json};
+
+/// What `--json` names.
+static JSON: OnceLock<PathBuf> = OnceLock::new();
 
 /// Refuses a file to write (`--out`, `--json`) that another flag names too, or cannot be written, and removes what an earlier run left
 /// there. Before anything else is done, so that also a mistake in `infergate.toml` leaves no verdict of an earlier run for whoever reads
@@ -21,10 +25,13 @@ pub fn begin(mut command: &Command, mut matches: &ArgMatches) -> Result<()> {
         matches = of_subcommand;
     }
     let (mut seen, mut written) = (Vec::new(), Vec::new());
-    for arg in command.get_arguments().filter(|arg| arg.get_value_hint() == ValueHint::AnyPath) {
+    // What the other hint stands at is added to, and no new file.
+    let hints = [ValueHint::AnyPath, ValueHint::Other];
+    for arg in command.get_arguments().filter(|arg| hints.contains(&arg.get_value_hint())) {
         let id = arg.get_id().as_str();
         let name = arg.get_long().map_or_else(|| id.to_uppercase(), |long| format!("--{long}"));
-        let files = if ["out", "json"].contains(&id) { &mut written } else { &mut seen };
+        let is_new = arg.get_value_hint() == ValueHint::AnyPath && ["out", "json"].contains(&id);
+        let files = if is_new { &mut written } else { &mut seen };
         files.extend(matches.get_raw(id).into_iter().flatten().map(|path| (name.clone(), Path::new(path))));
     }
     for (flag, path) in written {
@@ -36,13 +43,18 @@ pub fn begin(mut command: &Command, mut matches: &ArgMatches) -> Result<()> {
             ensure!(!same_file(path, known), "{flag}: {} is what {other} names too; name another file", path.display());
         }
         fresh(path)?;
+        if flag == "--json" {
+            let _ = JSON.set(path.to_owned());
+        }
         seen.push((flag, path));
     }
     Ok(())
 }
 
-/// Whether `path` can be written; what an earlier run left there is removed.
+/// Whether `path` can be written, and is not what `--json` names; what an earlier run left there is removed.
 pub fn fresh(path: &Path) -> Result<()> {
+    let is_json = JSON.get().is_some_and(|json| same_file(path, json));
+    ensure!(!is_json, "--json: {} is written anyway, with something else; name another file", path.display());
     ensure_writable(path)?;
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
