@@ -103,7 +103,8 @@ pub fn run(options: &Load) -> Result<i32> {
     } else {
         Vec::new()
     };
-    let is_judged = wants_verdict || baseline.is_some() || !targets.is_empty();
+    let is_required = is_whole && config.policy.require_baseline;
+    let is_judged = wants_verdict || is_required || baseline.is_some() || !targets.is_empty();
     let judged = || judge_with(&receipt, baseline.as_ref(), &config.policy, &targets);
     let verdict = is_judged.then(judged).transpose()?;
     let inputs = Inputs { load: Some(receipt), verdict, ..pages::inputs() };
