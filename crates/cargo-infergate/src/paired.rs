@@ -217,8 +217,8 @@ impl PairedRun<'_> {
         for (at, build) in builds.iter().enumerate() {
             // Both orders flip from one pair of processes to the next.
             let side_in_this_pair = |side: Side| if at % 2 == 0 { side } else { side.other() };
-            let mut pair =
-                self.start_pair(side_in_this_pair(started_first), cases, *build, done * builds.len() + at)?;
+            let numbers = (done, done * builds.len() + at);
+            let mut pair = self.start_pair(side_in_this_pair(started_first), cases, *build, numbers)?;
             for (nth, case) in planned.iter().filter(|case| case.load.is_none()).enumerate() {
                 show(&case.id.to_string(), nth);
                 let all_pairs = pairs_of.get(&case.id).copied().unwrap_or(case.pairs);
@@ -290,13 +290,14 @@ impl PairedRun<'_> {
         self.receipt.cases.iter().filter(|case| cases.contains(&case.id)).cloned().collect()
     }
 
-    /// Fresh processes of a build, loaded and warm. They load side by side: that takes less time, and treats all alike.
+    /// Fresh processes of a build, loaded and warm: the pair `number` of the run, in `block`. They load side by side: that takes less time, and
+    /// treats all alike.
     fn start_pair(
         &self,
         first: Side,
         cases: &[Case],
         build: usize,
-        number: usize,
+        (block, number): (usize, usize),
     ) -> Result<process_pair::ProcessPair, WorkerError> {
         let (base, head) = &self.builds[build];
         let files_to_start = self.start_files.as_ref().and_then(|files| files.next(base, head).ok());
@@ -318,7 +319,7 @@ impl PairedRun<'_> {
         });
         let (one, other) = (one?, other?);
         let (base, head) = if first == Side::Base { (one, other) } else { (other, one) };
-        Ok(process_pair::ProcessPair { base, head, nth: self.receipt.blocks.len(), last_asked: Side::Head })
+        Ok(process_pair::ProcessPair { base, head, nth: block, last_asked: Side::Head })
     }
 
     fn spawn(&self, side: Side, (base, head): &(WorkerFile, WorkerFile)) -> Result<Client<'static>, WorkerError> {
