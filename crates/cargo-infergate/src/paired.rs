@@ -369,11 +369,7 @@ impl StartOrder {
         }
         let mut draw = || if self.random.bool() { Side::Base } else { Side::Head };
         let (started, ran) = (draw(), draw());
-        let flip = self.random.bool();
-        let mut second = (started, ran.other());
-        if flip {
-            second = (started.other(), ran);
-        }
+        let second = if self.random.bool() { (started.other(), ran) } else { (started, ran.other()) };
         self.waiting = vec![(second.0.other(), second.1.other()), second, (started.other(), ran.other())];
         (started, ran)
     }
