@@ -28,7 +28,7 @@ list=$(gh api "repos/$REPOSITORY/actions/runs/$RUN_ID/artifacts?name=gate&per_pa
 artifact=$(jq --arg since "$RUN_STARTED_AT" '[.artifacts[] | select(.created_at >= $since)] | max_by(.created_at)' <<< "$list")
 id=$(jq -r '.id // empty' <<< "$artifact")
 bytes=$(jq -r '.size_in_bytes // 0' <<< "$artifact")
-[ -n "$id" ] || no_verdict "the gate's run ended with \`$CONCLUSION\` and kept no files"
+[ -n "$id" ] || no_verdict "the gate's run ended with \`$CONCLUSION\` and kept no files; if only failed jobs ran again, run all of them"
 [ "$bytes" -le "$most_zip_bytes" ] || no_verdict "the gate's run kept $bytes bytes, and at most $most_zip_bytes are read"
 
 scratch=$(mktemp -d)

@@ -176,15 +176,17 @@ fn the_base_is_where_the_pull_request_left_its_target_or_what_the_repository_nam
 
 #[test]
 fn a_gate_that_broke_leaves_no_old_verdict_standing() {
+    let nothing =
+        "the gate's run ended with `failure` and kept no files; if only failed jobs ran again, run all of them. ";
     let pull = Pull::new();
     pull.artifacts(&json!([]));
-    assert_no_verdict(&pull.comment(), "the gate's run ended with `failure` and kept no files. ");
+    assert_no_verdict(&pull.comment(), nothing);
     // The build failed: the log was kept, and no verdict.
     pull.keep("2026-01-02T00:10:00Z", &[("report/comment.md", b"evil")]);
     assert_no_verdict(&pull.comment(), "the gate's run ended with `failure` and wrote no verdict. ");
     // What the first attempt of this run kept is no word on the second.
     pull.keep("2026-01-01T23:00:00Z", &[("paired.json", &golden("paired-1.json"))]);
-    assert_no_verdict(&pull.comment(), "the gate's run ended with `failure` and kept no files. ");
+    assert_no_verdict(&pull.comment(), nothing);
 }
 
 #[test]
