@@ -84,8 +84,8 @@ impl Lost {
     pub fn add_unmeasured(&mut self, bench: &BenchTarget, error: anyhow::Error, is_last: bool) -> Result<()> {
         let is_bases = match WorkerError::find(&error) {
             None | Some(WorkerError::Failed(_) | WorkerError::NotComparable(_)) => false,
-            // A case can stand before it.
-            Some(error) => error.to_string().split(": ").take(2).any(|word| word == "base"),
+            // A case can stand before the side, and a worker's own words behind it.
+            Some(error) => error.to_string().split(": ").find(|word| ["base", "head"].contains(word)) == Some("base"),
         };
         self.add(bench, error, is_bases.then_some(true), is_last)
     }
