@@ -31,7 +31,12 @@ const LEAST_REQUESTS: u64 = 12;
 
 /// Drives a scripted server, which `program` (this command itself) is too, with `arrivals`. `None` where the run was asked to end.
 pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) -> Result<Option<AuditRecord>> {
-    let (script, requests) = script_for(arrivals);
+    // At a lower rate the fewest requests would take hours, and say nothing else.
+    let mut driven = arrivals;
+    if let Arrivals::Open { requests_per_s, .. } = &mut driven {
+        *requests_per_s = requests_per_s.max(1.0);
+    }
+    let (script, requests) = script_for(driven);
     let server = Server::start(program, script)?;
     let url = Url::parse(&format!("http://127.0.0.1:{}", server.port), Api::Completions)?;
     let template = RequestTemplate {
@@ -47,7 +52,7 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
     let plan = LoadPlan {
         scenario: 0,
         shape: Scenario::plain("audit", 1, script.output_tokens),
-        arrivals,
+        arrivals: driven,
         stop: Stop::Requests { count: requests },
         warm_up_requests: 0,
         ramp_ns: 0,
@@ -57,7 +62,7 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
         max_kept: u64::MAX,
     };
     let level = client.run_level(&plan, live).level;
-    let record = compare(&level, script, &server.finish()?, offset_ns);
+    let record = AuditRecord { arrivals, ..compare(&level, script, &server.finish()?, offset_ns) };
     Ok((!live.is_cancelled()).then_some(record))
 }
 
