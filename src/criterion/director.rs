@@ -306,8 +306,9 @@ impl Measured for Between {
         ensure!(!benches.is_empty(), "there are no benches; add one to a criterion_group!");
         let program = this_program()?;
         let stem = program.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        // Cargo puts a hash behind it.
-        let target = stem.rsplit_once('-').map_or(stem.as_str(), |(target, _)| target);
+        // Cargo puts 16 digits behind it.
+        let target =
+            stem.rsplit_once('-').filter(|(_, hash)| hash.len() == 16).map_or(stem.as_str(), |(target, _)| target);
         let engine = EngineInfo {
             name: EngineInfo::CRITERION.into(),
             model: target.to_owned(),

@@ -43,6 +43,17 @@ fn a_worker_lists_its_benches_by_criterions_names() {
     assert_eq!((loaded.engine.name.as_str(), loaded.engine.model.as_str()), ("criterion", "criterion_benches"));
 }
 
+/// Of a file of cargo's that is without its hash; of another one the whole name.
+#[test]
+fn benches_are_of_the_target_that_their_program_is_named_by() {
+    let (sandbox, example) = (Sandbox::new(), support::example("criterion_benches"));
+    for (name, target) in [("own-parse", "own-parse"), ("own-parse-0123456789abcdef", "own-parse")] {
+        let program = sandbox.path(name);
+        fs::hard_link(&example, &program).or_else(|_| fs::copy(&example, &program).map(drop)).expect("a program");
+        assert_eq!(load_of(&program).1.engine.model, target);
+    }
+}
+
 #[test]
 fn benches_are_prepared_and_sampled_in_any_order() {
     in_any_order(load());
