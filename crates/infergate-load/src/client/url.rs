@@ -21,7 +21,7 @@ pub struct Url {
 
 impl Url {
     /// Reads `http://HOST[:PORT][/PATH]`. A path that does not end as `api` wants it gets its end: `/v1/chat/completions` behind
-    /// nothing, `/chat/completions` behind anything else.
+    /// nothing, `/chat/completions` behind anything else, `/v1/messages` behind anything but `/v1`.
     ///
     /// # Errors
     /// Another scheme, no host, another API's path, credentials in it, which would be seen by every user of this machine.
@@ -58,8 +58,9 @@ impl Url {
         }
         let end = api.path();
         let path = match path {
-            "" => format!("/v1{end}"),
             path if path.ends_with(end) => path.to_owned(),
+            // Addresses of Anthropic's API end before the version, those of OpenAI's behind it.
+            path if path.is_empty() || (api == Api::Messages && !path.ends_with("/v1")) => format!("{path}/v1{end}"),
             path => format!("{path}{end}"),
         };
         let path = uri.query().map_or_else(|| path.clone(), |query| format!("{path}?{query}"));

@@ -16,6 +16,9 @@ fn the_end_of_the_path_is_added_where_it_is_missing() {
         assert_eq!(Url::parse(text, Api::Chat).expect(text).path, path, "{text}");
     }
     assert_eq!(Url::parse("http://h", Api::Completions).expect("a URL").path, "/v1/completions");
+    for (base, path) in [("", "/v1/messages"), ("/v1/", "/v1/messages"), ("/anthropic", "/anthropic/v1/messages")] {
+        assert_eq!(Url::parse(&format!("http://h{base}"), Api::Messages).expect("a URL").path, path);
+    }
 }
 
 #[test]
