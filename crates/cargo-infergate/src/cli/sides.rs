@@ -86,11 +86,11 @@ pub fn build(gate: &Gate, config: &Config, checkouts: &Checkouts) -> Result<Buil
 }
 
 /// Called after a bench target failed to build. `Some(true)`: base fails, and head may fail too. `Some(false)`: only
-/// head fails. If base has no such target, head's failure counts as head's alone. `None`: no revision is compared with,
-/// or both sides build.
+/// head fails. If base has no such target, head's failure counts as head's alone. `None`: both sides build.
 pub fn fails_in_base(gate: &Gate, config: &Config, checkouts: &Checkouts) -> Option<bool> {
     let wanted = &config.wanted();
-    let revision = gate.paired.against.as_deref()?;
+    // HEAD as it is stands in base's place.
+    let revision = gate.paired.against.as_deref().unwrap_or("HEAD");
     let here = Source::here(wanted).ok()?;
     let Ok(checkout) = checkouts.of(revision, Slot::Base, wanted) else { return Some(true) };
     let lacks = checkout.workspace().is_ok_and(|base| base.with_bench(&config.bench).is_empty());

@@ -6,7 +6,7 @@ use crate::repositories::{MANIFEST, commit, gate_in, repository, repository_of_a
 use crate::sandbox::{Sandbox, ran, stdout};
 
 /// A package whose benches are workers, each of the targets with more lines in Cargo.toml; not committed.
-fn with_benches(targets: &[(&str, &str)]) -> (Sandbox, Sandbox) {
+pub fn with_benches(targets: &[(&str, &str)]) -> (Sandbox, Sandbox) {
     let infergate = Sandbox::new();
     infergate.write("Cargo.toml", "[package]\nname = 'infergate-criterion'\nversion = '0.1.0'\nedition = '2021'\n");
     infergate.write("src/lib.rs", "");

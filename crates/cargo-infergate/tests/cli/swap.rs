@@ -5,6 +5,7 @@ use std::process::Command as Process;
 
 use assert_cmd::assert::Assert;
 
+use crate::bench_targets::with_benches;
 use crate::repositories::{MANIFEST, commit, left_behind, repository};
 use crate::sandbox::{Sandbox, decision, error, ran, stderr, stdout};
 
@@ -19,13 +20,18 @@ fn on(engine: &str, dependencies: &str) -> Sandbox {
 
 fn locked(sandbox: Sandbox, engine: &str, dependencies: &str) -> Sandbox {
     sandbox.write("engine.rs", engine);
-    sandbox.write("Cargo.toml", &format!("{MANIFEST}\n[dependencies]\n{dependencies}\n"));
+    lock(&sandbox, &format!("{MANIFEST}\n[dependencies]\n{dependencies}\n"));
+    sandbox
+}
+
+/// Commits all with this manifest and the versions for it.
+fn lock(sandbox: &Sandbox, manifest: &str) {
+    sandbox.write("Cargo.toml", manifest);
     sandbox.write(".gitignore", "/target\n/cache\n");
     let mut cargo = Process::new("cargo");
     cargo.args(["generate-lockfile", "--offline"]).current_dir(sandbox.path(""));
     assert!(cargo.output().expect("cargo").status.success());
-    commit(&sandbox, "notes.txt", "", "on dependencies");
-    sandbox
+    commit(sandbox, "notes.txt", "", "on dependencies");
 }
 
 fn on_a_dependency() -> Sandbox {
@@ -140,6 +146,20 @@ fn a_version_that_does_not_build_is_named() {
     let said = stderr(&swap(&sandbox, &asked).code(2));
     let line = said.lines().last().unwrap_or_default();
     assert!(line.contains(&format!(" with --swap {asked} does not build: error")), "{line}");
+}
+
+/// HEAD as it is does not build it either.
+#[test]
+fn a_bench_target_that_is_broken_anyway_fails_no_swap() {
+    let (sandbox, _infergate) = with_benches(&[("first", ""), ("broken", "")]);
+    sandbox.write("benches/broken.rs", "fn main() {\n    broken()\n}\n");
+    let manifest = fs::read_to_string(sandbox.path("Cargo.toml")).expect("a manifest");
+    let depends = "[dependencies]\nstrsim = '0.11'\n[dev-dependencies]\n";
+    lock(&sandbox, &manifest.replace("[dev-dependencies]\n", depends));
+    let other = strsim("0.11.9", 1);
+    let said = run(&sandbox, &["gate", "--swap", &format!("strsim={}", other.path("").display())]).success();
+    let line = "- bench target 'broken' is not compared, it fails in base: ";
+    assert!(stdout(&said).contains(line), "{}", stdout(&said));
 }
 
 /// A folder of a repository can be a link to somebody's files.
