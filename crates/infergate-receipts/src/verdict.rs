@@ -55,7 +55,7 @@ impl VerdictRow {
         let was_measured = match &self.evidence {
             Evidence::Time(time) => time.ratio.is_some(),
             Evidence::Memory(memory) => memory.slope_bytes.is_some(),
-            Evidence::Output(_) | Evidence::Counter(_) | Evidence::Target(_) => false,
+            _ => false,
         };
         self.outcome.is_undecided() && was_measured
     }
@@ -66,7 +66,7 @@ impl VerdictRow {
         let is_noise = match &self.evidence {
             Evidence::Time(time) => !time.is_above_limit(),
             Evidence::Memory(memory) => memory.measure == MemoryMeasure::Resident,
-            Evidence::Output(_) | Evidence::Counter(_) | Evidence::Target(_) => false,
+            _ => false,
         };
         self.is_undecided() && is_noise
     }
