@@ -5,20 +5,46 @@ pub use infergate_core::memory::size as bytes;
 /// Stands for a number that does not exist.
 pub const MISSING: &str = "—";
 
+/// Units of time, each a thousand of the one before.
+const TIMES: [&str; 4] = ["ns", "µs", "ms", "s"];
+/// Digits that a time beside a change has at most, in addition to three.
+const MOST_MORE_DIGITS: usize = 5;
+
 /// Nanoseconds in the unit that leaves three digits: `121 ms`, `1.48 s`.
 pub fn duration(ns: f64) -> String {
-    scaled(ns, &["ns", "µs", "ms", "s"])
+    precise_duration(ns, 0)
+}
+
+/// The same with `more` digits: `121.4 ms`.
+pub fn precise_duration(ns: f64, more: usize) -> String {
+    scaled(ns, &TIMES, more)
+}
+
+/// How many more digits two times need, so that a reader who works out the change between them gets the one that is shown.
+pub fn digits_of_change(base_ns: f64, head_ns: f64) -> usize {
+    let read = |ns, more| {
+        let text = precise_duration(ns, more);
+        let (number, unit) = text.split_once(' ')?;
+        let thousands = TIMES.iter().position(|known| *known == unit)?;
+        Some(number.parse::<f64>().ok()? * 1e3_f64.powi(thousands as i32))
+    };
+    let by = |base: f64, head: f64| change(head / base - 1.0);
+    let is_enough = |more: &usize| {
+        let seen = read(base_ns, *more).zip(read(head_ns, *more));
+        seen.is_some_and(|(base, head)| by(base, head) == by(base_ns, head_ns))
+    };
+    (0..MOST_MORE_DIGITS).find(is_enough).unwrap_or(MOST_MORE_DIGITS)
 }
 
 /// In the unit that leaves three digits, each a thousand of the one before.
-fn scaled(mut value: f64, units: &[&str]) -> String {
+fn scaled(mut value: f64, units: &[&str], more: usize) -> String {
     let mut at = 0;
     // What rounds to a thousand of one unit is one of the next.
     while value.abs() >= 999.5 && at + 1 < units.len() {
         value /= 1e3;
         at += 1;
     }
-    format!("{} {}", three_digits(value), units[at])
+    format!("{} {}", digits(value, more), units[at])
 }
 
 /// From one number to another, a unit that both have once; one number where a reader sees no other.
@@ -30,13 +56,18 @@ pub fn from_to(from: &str, to: &str) -> String {
     }
 }
 
+/// The same of what base has and what head has: `13.14 → 13.98 ms`.
+pub fn base_to_head(base: &str, head: &str) -> String {
+    from_to(base, head).replace(" to ", " → ")
+}
+
 pub fn tokens_per_s(rate: f64) -> String {
-    format!("{} tok/s", three_digits(rate))
+    format!("{} tok/s", digits(rate, 0))
 }
 
 /// `5.20 M/s`.
 pub fn per_s(rate: f64) -> String {
-    scaled(rate, &["/s", "k/s", "M/s", "G/s"])
+    scaled(rate, &["/s", "k/s", "M/s", "G/s"], 0)
 }
 
 /// A fraction as a percentage with its leading digits, however small, and none that are zero: `62 %`, `97.5 %`, `0.41 %`, `0.0001 %`.
@@ -73,7 +104,7 @@ pub fn price(value: f64) -> String {
 
 /// Floating point operations a second: `240 GFLOP/s`.
 pub fn flops_per_s(rate: f64) -> String {
-    scaled(rate / 1e6, &["MFLOP/s", "GFLOP/s", "TFLOP/s"])
+    scaled(rate / 1e6, &["MFLOP/s", "GFLOP/s", "TFLOP/s"], 0)
 }
 
 /// A change with its sign, but for what rounds to nothing: `+1.7 %`.
@@ -84,21 +115,22 @@ pub fn change(change: f64) -> String {
 
 /// `12.3 times`.
 pub fn times(factor: f64) -> String {
-    format!("{} times", three_digits(factor))
+    format!("{} times", digits(factor, 0))
 }
 
 /// A count of things that are many: `124 million`.
 pub fn large(count: f64) -> String {
-    if count < 1e6 { format!("{count:.0}") } else { scaled(count / 1e6, &["million", "billion"]) }
+    if count < 1e6 { format!("{count:.0}") } else { scaled(count / 1e6, &["million", "billion"], 0) }
 }
 
-fn three_digits(value: f64) -> String {
-    match value {
-        value if value < 0.0 => format!("-{}", three_digits(-value)),
-        value if value < 9.995 => format!("{value:.2}"),
-        value if value < 99.95 => format!("{value:.1}"),
-        value => format!("{value:.0}"),
-    }
+/// Three digits, and `more`.
+fn digits(value: f64, more: usize) -> String {
+    let decimals = match value.abs() {
+        size if size < 9.995 => 2 + more,
+        size if size < 99.95 => 1 + more,
+        _ => more,
+    };
+    format!("{value:.decimals$}")
 }
 
 /// A name as a heading: `End-to-end latency`.

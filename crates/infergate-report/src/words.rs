@@ -127,14 +127,15 @@ pub fn decided(row: &VerdictRow) -> String {
     }
 }
 
-/// `decode/p8 +5.7 % (15.5 to 16.2 ms)`, with the metric where it is not the usual one; `None` where no change is known.
+/// `decode/p8 +5.0 % (20.0 → 21.0 ms)`, with the metric where it is not the usual one; `None` where no change is known.
 pub fn changed(row: &VerdictRow) -> Option<String> {
     let time = row.time()?;
     let change = time.ratio.filter(|ratio| ratio.is_finite())? - 1.0;
     let is_usual = row.subject.case().map(Metric::gated) == Some(time.metric) && time.statistic == Statistic::Median;
     let metric = if is_usual { String::new() } else { format!(" {}", figure(time)) };
     let times = time.base_ns.zip(time.head_ns).map_or_else(String::new, |(base, head)| {
-        format!(" ({})", units::from_to(&units::duration(base), &units::duration(head)))
+        let [base, head] = [base, head].map(|ns| Unit::of_times(time.base_ns, time.head_ns).show(ns));
+        format!(" ({})", units::base_to_head(&base, &head))
     });
     Some(format!("{}{metric} {}{times}", row.subject, units::change(change)))
 }

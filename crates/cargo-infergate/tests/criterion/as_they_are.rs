@@ -347,7 +347,7 @@ criterion_main!(benches);
     gate.args(["--base-folder=cache", "--out=target/paired.json", "--no-explain"]);
     let said = ran(gate).code(1);
     let text = stdout(&said);
-    assert!(text.contains("allocations per iteration +2 (2 to 4)"), "{text}");
+    assert!(text.contains("allocations per iteration +2 (2 → 4)"), "{text}");
     let line = text.lines().find(|line| line.contains("allocations per iteration +2")).unwrap_or_default();
     assert!(line.contains("batched") && line.contains("told") && !line.contains("by_chance"), "{text}");
     assert!(!text.contains("by_chance: "), "{text}");

@@ -29,6 +29,8 @@ impl<A: Amount> Amount for Option<A> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Unit {
     Ns,
+    /// Nanoseconds with so many more digits than usual.
+    PreciseNs(usize),
     TokensPerS,
     Bytes,
     BytesMore,
@@ -56,6 +58,11 @@ impl Unit {
         if metric.is_rate() { Self::TokensPerS } else { Self::Ns }
     }
 
+    /// That of two times beside the change between them.
+    pub fn of_times(base_ns: Option<f64>, head_ns: Option<f64>) -> Self {
+        Self::PreciseNs(base_ns.zip(head_ns).map_or(0, |(base_ns, head_ns)| units::digits_of_change(base_ns, head_ns)))
+    }
+
     /// That of a target's metric, and how many of it are one of the metric's own.
     pub fn of_target(metric: TargetMetric) -> (Self, f64) {
         match metric {
@@ -68,7 +75,7 @@ impl Unit {
 
     pub fn name(self) -> &'static str {
         match self {
-            Self::Ns => "ns",
+            Self::Ns | Self::PreciseNs(_) => "ns",
             Self::TokensPerS => "tokens/s",
             Self::Bytes | Self::BytesMore => "bytes",
             Self::BytesPerRun => "bytes/run",
@@ -89,6 +96,7 @@ impl Unit {
     pub fn show(self, value: f64) -> String {
         match self {
             Self::Ns => units::duration(value),
+            Self::PreciseNs(more) => units::precise_duration(value, more),
             Self::TokensPerS => units::tokens_per_s(value),
             Self::BytesMore if value > 0.0 => format!("+{}", units::bytes(value)),
             Self::Bytes | Self::BytesMore => units::bytes(value),

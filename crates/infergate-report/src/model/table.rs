@@ -334,7 +334,7 @@ fn together(rows: &[Row], at: usize) -> String {
     let mut numbers: Vec<&Quantity> = cells.iter().filter_map(|cell| cell.quantity()).collect();
     numbers.sort_by(|one, other| one.value.total_cmp(&other.value));
     if let [least, .., most] = numbers[..] {
-        let is_one_unit = numbers.iter().all(|number| number.unit == least.unit);
+        let is_one_unit = numbers.iter().all(|number| number.unit.name() == least.unit.name());
         return if is_one_unit {
             units::from_to(&least.unit.show(least.value), &most.unit.show(most.value))
         } else {

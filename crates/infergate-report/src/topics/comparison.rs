@@ -27,6 +27,10 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     };
     let before = |(metric, _, beside): &Beside| of(base, *metric, *beside);
     let after = |(metric, id, _): &Beside| of(head, *metric, *id);
+    let unit = |row: &Beside| match Unit::of(row.0) {
+        Unit::Ns => Unit::of_times(before(row), after(row)),
+        rate => rate,
+    };
     let longer = |(_, id, beside): &Beside| id.prompt_tokens() as f64 / beside.prompt_tokens() as f64;
     let output = |(_, id, beside): &Beside| {
         let is_other = id != beside && id.phase() == Phase::Generate;
@@ -56,9 +60,9 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             },
         )
         .words("figure", "figure", |(metric, ..)| figures::name(*metric))
-        .numbers("earlier", "earlier", |row| Cell::of(before(row), Unit::of(row.0)))
+        .numbers("earlier", "earlier", |row| Cell::of(before(row), unit(row)))
         .about("median over processes of each one's median")
-        .numbers("this", "this run", |row| Cell::of(after(row), Unit::of(row.0)))
+        .numbers("this", "this run", |row| Cell::of(after(row), unit(row)))
         .numbers("change", "change", |row| {
             let change = before(row).zip(after(row)).map(|(before, after)| after / before - 1.0);
             Cell::number(change, Unit::Change, Missing::NoBase)

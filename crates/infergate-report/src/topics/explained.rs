@@ -67,7 +67,7 @@ fn span(frame: &ExplainedFrame, from: f64, took: f64) -> Layer {
     let hover = format!(
         "{}: {}, {}",
         frame.name,
-        units::from_to(&units::duration(frame.time.base_ns), &units::duration(frame.time.head_ns)),
+        units::base_to_head(&units::duration(frame.time.base_ns), &units::duration(frame.time.head_ns)),
         words::explained::change(&frame.time)
     );
     let marks = Marks::Span { from, to: from + took, y: frame.depth as f64, label: short.into(), hover };

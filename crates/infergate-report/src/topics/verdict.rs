@@ -46,15 +46,16 @@ fn times(verdict: &Verdict) -> Table {
     let level = rows.iter().find_map(|(_, time)| time.interval).map(|interval| units::percent(interval.level));
     let title = level.map_or_else(|| "change".into(), |level| format!("change ({level} interval)"));
     let change = |ratio: Option<f64>| Cell::known(ratio.map(|ratio| ratio - 1.0), Unit::Change);
+    let ns = |time: &TimeEvidence, ns| Cell::known(ns, Unit::of_times(time.base_ns, time.head_ns));
     let count = |count: Option<usize>| Cell::known(count.map(|count| count as f64), Unit::Count);
     Rows::of("times", "Time", rows)
         .words("case", "case", case)
         .words("metric", "metric", |(_, time)| words::figure(time))
-        .numbers("base", "base", |(_, time)| Cell::known(time.base_ns, Unit::Ns))
+        .numbers("base", "base", |(_, time)| ns(time, time.base_ns))
         .about(
             "of the median, or mean, of each process; of a baseline, of each day's newest session since its last step",
         )
-        .numbers("head", "head", |(_, time)| Cell::known(time.head_ns, Unit::Ns))
+        .numbers("head", "head", |(_, time)| ns(time, time.head_ns))
         .about("the same of head; under load the median over the level's requests")
         .words("throughput", "throughput", |(_, time)| throughput(time))
         .numbers("change", title, |(_, time)| words::change(time))
@@ -163,7 +164,7 @@ fn output_of(verdict: &Verdict, row: &VerdictRow, time: &TimeEvidence) -> Cell {
 fn throughput(time: &TimeEvidence) -> Cell {
     let rate = |ns: f64| units::tokens_per_s(1e9 / ns);
     match (time.metric, time.base_ns, time.head_ns, time.throughput) {
-        (Metric::SystemToken, Some(base), Some(head), _) => Cell::text(units::from_to(&rate(base), &rate(head))),
+        (Metric::SystemToken, Some(base), Some(head), _) => Cell::text(units::base_to_head(&rate(base), &rate(head))),
         (.., Some(head_ns), Some(Throughput { per_iteration, unit })) => {
             let unit = if unit == ThroughputUnit::Bytes { Unit::BytesPerS } else { Unit::PerS };
             Cell::of(per_iteration as f64 * 1e9 / head_ns, unit)

@@ -26,13 +26,13 @@ pub fn apart(counter: &CounterEvidence) -> Option<(u64, u64)> {
     }
 }
 
-/// `allocations per token +24 (682 to 706)`. `None` where nothing moved.
+/// `allocations per token +24 (682 → 706)`. `None` where nothing moved.
 pub fn moved(counter: &CounterEvidence) -> Option<String> {
     let (from, to) = apart(counter)?;
     let by = size(counter.unit, to.abs_diff(from));
     let sign = if to > from { '+' } else { '-' };
     let when = if counter.head_twice.is_some() { " in some runs" } else { "" };
     let (from, to) = (size(counter.unit, from), size(counter.unit, to));
-    let range = if from == to { String::new() } else { format!(" ({})", units::from_to(&from, &to)) };
+    let range = if from == to { String::new() } else { format!(" ({})", units::base_to_head(&from, &to)) };
     Some(format!("{} {sign}{by}{when}{range}", name(&counter.name)))
 }

@@ -11,7 +11,7 @@ use infergate_receipts::{
     Verdict, VerdictRow,
 };
 
-/// `3 of 5 regressed: decode/p128 +10.4 % (28.3 to 31.2 ms)`, fit for a terminal.
+/// `3 of 5 regressed: decode/p128 +9.5 % (28.3 → 31.0 ms)`, fit for a terminal.
 pub fn line(verdict: &Verdict) -> String {
     format!("{}: {}", outcome(verdict), of(verdict))
 }

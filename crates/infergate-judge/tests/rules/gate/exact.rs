@@ -48,7 +48,7 @@ fn a_counter_is_compared_with_the_range_seen_before() {
     }
     let verdict = judged(&counted(16, 16), &base);
     let row = row(&verdict, "decode/p128", "allocations_per_token");
-    assert_eq!(note(row), "allocations per token +8 (8 to 16)");
+    assert_eq!(note(row), "allocations per token +8 (8 → 16)");
     let Evidence::Counter(counter) = &row.evidence else { panic!("{row:?}") };
     let (five_to_eight, sixteen) = (Counter { min: 5, max: 8 }, Counter { min: 16, max: 16 });
     assert_eq!((counter.base, counter.head), (Some(five_to_eight), Some(sixteen)));
@@ -63,9 +63,9 @@ fn a_shorter_context_and_another_vocabulary_fail() {
         judged(&head, &base())
     };
     for (context, vocab, name, said) in [
-        (512, 100, "context_tokens", "context tokens -512 (1024 to 512)"),
-        (1024, 99, "vocab_tokens", "vocab tokens -1 (100 to 99)"),
-        (1024, 164, "vocab_tokens", "vocab tokens +64 (100 to 164)"),
+        (512, 100, "context_tokens", "context tokens -512 (1024 → 512)"),
+        (1024, 99, "vocab_tokens", "vocab tokens -1 (100 → 99)"),
+        (1024, 164, "vocab_tokens", "vocab tokens +64 (100 → 164)"),
     ] {
         let verdict = verdict(context, vocab);
         let row = row(&verdict, "model", name);

@@ -97,8 +97,8 @@ fn what_fails_comes_in_one_order_and_the_first_with_its_size() {
         output("prefill/p128", OutputChanged, OutputComparison::Changed, None),
     ];
     let others = "also counter regressed in 1 case, leak in 1 case, output changed in 2 cases, target missed in 1 case";
-    assert_says(rows.clone(), vec![], &["decode/p128 +5.7 % (1.00 to 1.06 ms); ", others]);
-    for first in ["token 34", "542.4 B a run", "allocations per token +1 (1 to 2)", "1.21 ms"] {
+    assert_says(rows.clone(), vec![], &["decode/p128 +5.7 % (1.000 → 1.057 ms); ", others]);
+    for first in ["token 34", "542.4 B a run", "allocations per token +1 (1 → 2)", "1.21 ms"] {
         let verdict = Verdict::of(rows.clone(), vec![]).verdict;
         rows.retain(|row| row.outcome != verdict);
         assert_says(rows.clone(), vec![], &[first]);
@@ -127,6 +127,29 @@ fn a_pass_says_what_would_have_shown_or_why_less_was_judged() {
     let accepted = Reason::Accepted { up_to: Some("6%".parse().expect("a size")), reason: "meant".into() };
     let accepted = decode(Accepted, 1.05).because(accepted);
     assert_says(vec![same(), accepted], vec![], &["decode/p128 +5.0 %", "intended", "1 case with the same output"]);
+}
+
+/// A reader who works out the change from the two times gets the one that is shown.
+#[test]
+fn the_change_follows_from_the_times_beside_it() {
+    for (base_ns, ratio, shown) in [
+        (20e6, 1.05, "+5.0 % (20.0 → 21.0 ms)"),
+        (13.137e6, 1.0642, "+6.4 % (13.14 → 13.98 ms)"),
+        (1.2405e9, 0.9961, "-0.4 % (1.2405 → 1.2357 s)"),
+        (1e6, 0.88, "-12.0 % (1.00 ms → 880 µs)"),
+        (0.45, 1.06, "+6.0 % (0.450 → 0.477 ns)"),
+    ] {
+        let mut row = decode(Outcome::Regressed, ratio);
+        let Evidence::Time(time) = &mut row.evidence else { unreachable!("it is a time") };
+        (time.base_ns, time.head_ns) = (Some(base_ns), Some(base_ns * ratio));
+        assert_says(vec![row.clone()], vec![], &[shown]);
+        let inputs = Inputs { verdict: Some(Verdict::of(vec![row], vec![])), ..Inputs::new("cargo infergate") };
+        let comment = file(&inputs, "comment.md");
+        let cells: Vec<&str> =
+            comment.lines().find(|line| line.starts_with("| decode")).expect("a row").split(" | ").collect();
+        let of_cells = [cells[2], cells[3]].map(|time| time.split(' ').next().unwrap_or_default());
+        assert!(of_cells.iter().all(|number| shown.contains(number)), "{shown}: {cells:?}");
+    }
 }
 
 #[test]
