@@ -11,7 +11,7 @@ mod output;
 pub mod provenance;
 pub mod subject;
 
-use infergate_core::case::Phase;
+use infergate_core::case::{Case, Phase};
 use infergate_core::printable::first_of;
 use infergate_core::stats::clopper_pearson;
 use infergate_judge::paired::LEVEL;
@@ -53,6 +53,16 @@ fn tendency(time: &TimeEvidence) -> Option<Shown> {
 pub fn figure(time: &TimeEvidence) -> String {
     let mean = if time.statistic == Statistic::Mean { ", mean" } else { "" };
     format!("{}{mean}", time.metric.short())
+}
+
+/// What a case's time is of: `a token`.
+pub fn each(case: Case) -> &'static str {
+    match case.phase() {
+        Phase::Prefill => "a prefill",
+        Phase::Decode => "a token",
+        Phase::Generate => "a generation",
+        Phase::Bench => "an iteration",
+    }
 }
 
 /// What a row is of, in a word or two: `ITL`, `output`, `allocations per token`, `heap`.

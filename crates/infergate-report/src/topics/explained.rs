@@ -3,6 +3,7 @@
 use crate::inputs::Inputs;
 use crate::model::{Axis, Chart, Layer, Look, Marks, Section, Tone, Unit};
 use crate::{units, words};
+use infergate_core::case::Case;
 use infergate_core::receipt::file_word;
 use infergate_receipts::{Explained, ExplainedFrame};
 
@@ -38,21 +39,22 @@ fn flame(case: &Explained) -> Chart {
         begins[frame.depth + 1] = from;
         if took > 0.0 {
             deepest = deepest.max(frame.depth);
-            layers.push(span(frame, from, took));
+            layers.push(span(case.id, frame, from, took));
         }
     }
     Chart {
         id: format!("flame-{}", file_word(&case.id.to_string())),
         title: format!("{}: where head takes its time", case.id),
-        caption: "Processor time of an iteration, all threads together. Each frame is above its caller. Coloured frames clearly changed."
-            .into(),
+        caption:
+            "Processor time, all threads together. Each frame is above its caller. Coloured frames clearly changed."
+                .into(),
         x: Axis::new("processor time", Unit::Ns).zero(),
         y: Axis::named("calls", vec![String::new(); deepest + 1]),
         layers,
     }
 }
 
-fn span(frame: &ExplainedFrame, from: f64, took: f64) -> Layer {
+fn span(case: Case, frame: &ExplainedFrame, from: f64, took: f64) -> Layer {
     let tone = match (frame.time.is_sure(), frame.time.change_ns() > 0.0) {
         (true, true) => Tone::Bad,
         (true, false) => Tone::Good,
@@ -68,7 +70,7 @@ fn span(frame: &ExplainedFrame, from: f64, took: f64) -> Layer {
         "{}: {}, {}",
         frame.name,
         units::base_to_head(&units::duration(frame.time.base_ns), &units::duration(frame.time.head_ns)),
-        words::explained::change(&frame.time)
+        words::explained::change(&frame.time, case)
     );
     let marks = Marks::Span { from, to: from + took, y: frame.depth as f64, label: short.into(), hover };
     Layer::new(name, Look::of(tone), marks)

@@ -3,7 +3,7 @@
 use infergate_core::case::Phase;
 use infergate_core::printable::printable_within;
 
-use crate::units;
+use crate::{units, words};
 use infergate_receipts::{Allocated, AllocatedPlace};
 
 /// Places that are named.
@@ -16,11 +16,8 @@ const MOST_CHARACTERS: usize = 100;
 /// `24 more allocations a token, 36.0 KiB more, in Vec::from_iter at src/step.rs:140, called by attend at src/step.rs:131`, each as code; of as many
 /// allocations their bytes alone.
 pub fn lines(allocated: &Allocated) -> Vec<String> {
-    let each = match allocated.id.phase() {
-        Phase::Prefill => "a prefill",
-        Phase::Bench => "an iteration",
-        Phase::Decode | Phase::Generate => "a token",
-    };
+    let is_of_tokens = allocated.id.phase() == Phase::Generate;
+    let each = if is_of_tokens { "a token" } else { words::each(allocated.id) };
     let line = |place: &AllocatedPlace| {
         let number = place.more_allocations().map(|more| {
             let how = if more < 0.0 { "fewer" } else { "more" };

@@ -1,8 +1,9 @@
 //! Which functions took the time, in lines.
 
+use infergate_core::case::Case;
 use infergate_core::printable::printable_within;
 
-use crate::units;
+use crate::{units, words};
 use infergate_receipts::{Explained, ExplainedFunction, Moved};
 
 /// Functions that are named.
@@ -12,10 +13,10 @@ const MOST_CHARACTERS: usize = 100;
 /// Of the whole change, what has to wait, or be left over, to be said.
 const LEAST_SHARE: f64 = 0.1;
 
-/// `8 more blocks with a profiler: an iteration +28.6 µs (+24.5 µs to +32.6 µs)`; `None` where nothing was seen.
+/// `8 more blocks with a profiler: +28.6 µs an iteration (+24.5 to +32.6 µs)`; `None` where nothing was seen.
 pub fn heading(explained: &Explained) -> Option<String> {
     let total = explained.total.as_ref()?;
-    Some(format!("{} more blocks with a profiler: an iteration {}", explained.blocks, change(total)))
+    Some(format!("{} more blocks with a profiler: {}", explained.blocks, change(total, explained.id)))
 }
 
 /// A line for what is to be said of a case, the largest change first.
@@ -37,15 +38,14 @@ pub fn lines(explained: &Explained) -> Vec<String> {
         );
     }
     let waiting = explained.waiting.filter(|time| time.is_sure() && is_with_it(time) && is_worth_it(time.change_ns()));
-    lines
-        .extend(waiting.map(|waiting| {
-            format!("{} in which no thread works: it waits, sleeps, or reads a file", change(&waiting))
-        }));
+    lines.extend(waiting.map(|waiting| {
+        format!("{} in which no thread works: it waits, sleeps, or reads a file", part(&waiting, total, explained.id))
+    }));
     let named: Vec<&ExplainedFunction> = functions.iter().filter(|function| is_with_it(&function.time)).collect();
     // Where threads work at the same time, their time together grows by more than the iteration's: each has its part of that.
     let both = explained.processor.filter(|time| explained.waiting.is_none() && time.head_ns > 0.0);
     let by_clock = both.map_or(1.0, |processor| total.head_ns / processor.head_ns);
-    lines.extend(named.iter().take(MOST_NAMED).map(|named| function(named, by_clock)));
+    lines.extend(named.iter().take(MOST_NAMED).map(|named| function(named, by_clock, total, explained.id)));
     if named.len() > MOST_NAMED {
         lines.push(format!("and {} more functions", named.len() - MOST_NAMED));
     }
@@ -55,14 +55,16 @@ pub fn lines(explained: &Explained) -> Vec<String> {
     } else if explained.waiting.is_some() {
         let known = functions.iter().map(|function| &function.time).chain(&waiting).map(Moved::change_ns).sum::<f64>();
         let left = total.change_ns() - known;
-        lines.extend(is_worth_it(left).then(|| format!("{} not attributed", signed(left))));
+        lines.extend(
+            is_worth_it(left).then(|| format!("{} {} not attributed", signed(left), words::each(explained.id))),
+        );
     }
     lines
 }
 
-/// `+0.81 ms (+0.74 ms to +0.88 ms) in `engine::attend`, `src/step.rs:131`, whose code changed; mostly in `memcpy``. Times of
-/// the processor times `by_clock`.
-fn function(function: &ExplainedFunction, by_clock: f64) -> String {
+/// `92 % of the slowdown, +810 µs a token (+740 to +880 µs) in `engine::attend`, `src/step.rs:131`, whose code changed; mostly in `memcpy``.
+/// Times of the processor times `by_clock`.
+fn function(function: &ExplainedFunction, by_clock: f64, total: &Moved, case: Case) -> String {
     let place = function.place.as_ref().map_or_else(String::new, |place| format!(", `{}`", name(place)));
     let code = match (function.edited, function.changed) {
         (Some(true), _) => ", which this change edits",
@@ -78,7 +80,7 @@ fn function(function: &ExplainedFunction, by_clock: f64) -> String {
     let below = if below.is_empty() { String::new() } else { format!("; mostly in {}", below.join(", ")) };
     let Moved { base_ns, head_ns, low_ns, high_ns } = function.time;
     let [base_ns, head_ns, low_ns, high_ns] = [base_ns, head_ns, low_ns, high_ns].map(|ns| ns * by_clock);
-    let time = change(&Moved { base_ns, head_ns, low_ns, high_ns });
+    let time = part(&Moved { base_ns, head_ns, low_ns, high_ns }, total, case);
     format!("{time} in `{}`{place}{code}{caller}{below}", short(&function.name))
 }
 
@@ -90,9 +92,21 @@ pub fn file_of(place: &str) -> Option<(&str, &str)> {
     (is_inside && file.chars().all(is_path) && line.bytes().all(|digit| digit.is_ascii_digit())).then_some((file, line))
 }
 
-/// `+0.81 ms (+0.74 ms to +0.88 ms)`.
-pub fn change(time: &Moved) -> String {
-    format!("{} ({})", signed(time.change_ns()), units::from_to(&signed(time.low_ns), &signed(time.high_ns)))
+/// A change with its share of a slowdown that is sure.
+fn part(time: &Moved, total: &Moved, case: Case) -> String {
+    let percent = (100.0 * time.change_ns() / total.change_ns()).round();
+    let share = match total.low_ns > 0.0 {
+        false => String::new(),
+        true if percent >= 100.0 => "all of the slowdown, ".into(),
+        true => format!("{percent} % of the slowdown, "),
+    };
+    share + &change(time, case)
+}
+
+/// `+810 µs a token (+740 to +880 µs)`.
+pub fn change(time: &Moved, case: Case) -> String {
+    let interval = units::from_to(&signed(time.low_ns), &signed(time.high_ns));
+    format!("{} {} ({interval})", signed(time.change_ns()), words::each(case))
 }
 
 /// The parts of a function's path. Type arguments of their own, and closures, say little and are left out.
