@@ -54,8 +54,11 @@ fn table(row: &VerdictRow) -> Option<Accept> {
     let (metric, up_to) = match (&row.evidence, row.outcome) {
         (Evidence::Output(_), Outcome::OutputChanged) => (OUTPUT.to_owned(), None),
         (Evidence::Time(time), Outcome::Regressed) => {
-            let most = time.interval.map(|interval| interval.high).or(time.ratio)?.max(time.ratio?);
-            (time.metric.key_in("ns"), Some(UpTo::Percent(tenths_up((most - 1.0) * 100.0))))
+            let [change, most] =
+                [time.ratio?, time.interval.map_or(1.0, |interval| interval.high)].map(|ratio| (ratio - 1.0) * 1e3);
+            // The interval's end, as it is shown, where that accepts the change itself.
+            let tenths = if most.round() >= change { most.round() } else { change.ceil() };
+            (time.metric.key_in("ns"), Some(UpTo::Percent(tenths.max(1.0) / 10.0)))
         }
         (Evidence::Counter(counter), Outcome::CounterRegressed) => {
             let most = counter.head?.max.saturating_sub(counter.base?.max).max(counter.rise()?);
@@ -66,11 +69,6 @@ fn table(row: &VerdictRow) -> Option<Accept> {
     // A name that nobody can read is not copied.
     let is_readable = printable(&row.subject.id()) == row.subject.id() && printable(&metric) == metric;
     is_readable.then(|| Accept { case: row.subject.clone(), metric, up_to, reason: String::new() })
-}
-
-/// Percent, with one digit that is rounded up.
-fn tenths_up(percent: f64) -> f64 {
-    ((percent * 10.0).ceil() / 10.0).max(0.1)
 }
 
 /// An empty reason is refused, so that nobody declares a change by copying alone.

@@ -189,6 +189,9 @@ fn a_program_finds_in_the_file_what_a_person_finds_in_the_comment() {
         let said = said.expect("it can be said");
         assert!(comment.contains(said), "{said} is not in {comment}");
     }
+    // The end of the interval that is shown.
+    let is_offered = told.accept.as_deref().is_some_and(|tables| tables.contains("up_to = \"0.7%\""));
+    assert!(is_offered && comment.contains(" to +0.7 %)"), "{comment}");
     let failed = verdict.rows.iter().filter(|row| row.outcome.exit_code() != 0).count();
     assert!(failed > 0 && told.failures.len() == failed, "{:?}", told.failures);
     for failure in &told.failures {
