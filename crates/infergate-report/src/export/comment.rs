@@ -45,8 +45,10 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
     let mut outputs = words::grouped(changed);
     outputs.truncate(MOST_ROWS);
     let places = where_to_look(verdict, inputs);
+    let why_not = accept::why_not(verdict);
     // The first two lines, what folds, and the headings of a list and of two tables.
-    let used = 7 + usize::from(told.accept.is_some()) + intended.len() + outputs.len() + places.len();
+    let acceptance = usize::from(told.accept.is_some() || why_not.is_some());
+    let used = 7 + acceptance + intended.len() + outputs.len() + places.len();
     let (shown, folded) = tables(report, MOST_LINES.saturating_sub(used));
     let mut values = json!(told);
     values["links"] = json!(links(inputs, builds));
@@ -58,6 +60,7 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
     values["subject"] = inputs.subject().map(|_| report.subject.as_str()).into();
     values["toolchain"] = json!(toolchain);
     values["how_to_accept"] = accept::HOW.into();
+    values["why_not_accepted"] = why_not.into();
     values["changed"] = text(&shown, LIST_BYTES).into();
     let text = templates::render("comment.md.jinja", &values)?;
     let rest = rest(report, &folded, &outputs, MOST_BYTES.saturating_sub(text.len() + FOLD_BYTES));

@@ -17,15 +17,28 @@ pub fn accepted(verdict: &Verdict) -> Vec<String> {
     verdict.rows.iter().filter(|row| row.outcome == Outcome::Accepted).map(decided).collect()
 }
 
+/// What no table accepts, and what to do instead; `None` where nothing of that failed.
+pub fn why_not(verdict: &Verdict) -> Option<String> {
+    let of_row = |row: &VerdictRow| {
+        let text = match row.outcome {
+            Outcome::Leak => "A leak cannot be accepted: free that memory",
+            Outcome::TargetMissed => "A missed target cannot be accepted: reach it, or merge another target first",
+            // Counts under load have no size.
+            Outcome::CounterRegressed if matches!(row.subject, Subject::Load(_)) => {
+                "Failures under load cannot be accepted: fix them"
+            }
+            _ => return None,
+        };
+        let remedy = row.remedy.as_ref().map_or_else(String::new, |remedy| format!("; {}", super::remedy(remedy)));
+        Some(format!("{text}{remedy}."))
+    };
+    verdict.rows.iter().find_map(of_row)
+}
+
 /// The tables that would let pass what failed, as TOML; `None` where they would not, or where no revision was compared with. Whoever
 /// needs more than the first few copies them.
 pub fn toml(receipt: &PairedReceipt, verdict: &Verdict) -> Option<String> {
-    let is_beyond = |row: &VerdictRow| match row.outcome {
-        Outcome::Leak | Outcome::TargetMissed => true,
-        // Counts under load have no size.
-        outcome => outcome == Outcome::CounterRegressed && matches!(row.subject, Subject::Load(_)),
-    };
-    if receipt.terms.is_none() || verdict.exit_code == 0 || verdict.rows.iter().any(is_beyond) {
+    if receipt.terms.is_none() || verdict.exit_code == 0 || why_not(verdict).is_some() {
         return None;
     }
     let mut tables: Vec<Accept> = Vec::new();
