@@ -3,7 +3,7 @@
 # words behind it are arguments of `cargo infergate gate`. What it writes lies in target/gate: paired.json, verdict.json, report/.
 #
 #   GATE_ARGUMENTS   more arguments, one a line
-#   GATE_BENCHES, GATE_BUDGET, GATE_THRESHOLD, GATE_INCONCLUSIVE   values of --bench-target, --budget, --threshold, --undecided
+#   GATE_BENCHES, GATE_BUDGET, GATE_THRESHOLD, GATE_INCONCLUSIVE   values of --bench-target, --budget, --threshold, --inconclusive
 #   GATE_COMMAND     the command, where it is installed already; else it is installed for this run by install.sh
 #
 # Also what base.sh and install.sh say.
@@ -27,7 +27,7 @@ options() {
     option --bench-target "${GATE_BENCHES:-}"
     option --budget "${GATE_BUDGET:-}"
     option --threshold "${GATE_THRESHOLD:-}"
-    option --undecided "${GATE_INCONCLUSIVE:-}"
+    option --inconclusive "${GATE_INCONCLUSIVE:-}"
 }
 # At the ends of lines and nowhere else; nothing in a line is read, for -f is set.
 IFS='

@@ -85,7 +85,7 @@ gate() {
     shift
     (cd "$repository" && "${command[@]}" gate --against HEAD~1 --server --users 4 --memory-runs 0 --budget "${BUDGET:-25m}" "$@") || code=$?
     if [ $code -ne "$expected" ]; then
-        echo "error: exit $code, where $expected was expected; a busy machine can leave a gate undecided (3)" >&2
+        echo "error: exit $code, where $expected was expected; a busy machine can leave a gate inconclusive (3)" >&2
         wrong=1
     fi
 }

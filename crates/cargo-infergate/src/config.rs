@@ -127,17 +127,17 @@ pub struct PairedKeys {
     /// case are quiet, 1.10 elsewhere, and more for a wide threshold
     #[arg(long, value_parser = ratio)]
     pub mean_threshold: Option<f64>,
-    /// Against a revision, a case that noise leaves undecided passes if a slowdown by this ratio is excluded; default: 1.05, and 1.10
+    /// Against a revision, a case that noise leaves inconclusive passes if a slowdown by this ratio is excluded; default: 1.05, and 1.10
     /// for criterion and divan benches
     #[arg(long, value_parser = ratio)]
     pub widest: Option<f64>,
-    /// Against a revision, what a run that ends inconclusive or unstable does: fail; or warn, which lets pass what noise left open and
+    /// Against a revision, what a run that ends inconclusive or unstable does: fail; or warn, which passes what noise left open and
     /// says so
     #[arg(
         long, default_value = "fail", value_name = "fail|warn", action = ArgAction::Set,
         value_parser = one_of([("fail", false), ("warn", true)]),
     )]
-    undecided: bool,
+    inconclusive: bool,
     /// Folder, outside the repository, that keeps the checkout and build of a base revision; default: the user's cache
     #[arg(long)]
     pub base_folder: Option<PathBuf>,
@@ -441,7 +441,7 @@ impl Layer {
                 counter_tolerance: judging.counter_tolerance,
                 drift_tolerance: judging.drift_tolerance,
                 targets: judging.targets,
-                undecided_passes: paired.undecided,
+                undecided_passes: paired.inconclusive,
                 ..Policy::default()
             },
             baselines: judging.baselines,

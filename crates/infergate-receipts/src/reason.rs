@@ -133,7 +133,7 @@ pub enum Reason {
     },
     /// The case takes less time, so a higher count is shown and fails nothing.
     TimeIsBetter,
-    /// Noise left the limit undecided, and a slowdown by the ratio beside it is excluded.
+    /// Noise left the limit inconclusive, and a slowdown by the ratio beside it is excluded.
     TooNoisyFor {
         /// The ratio from which on a slowdown fails.
         limit: f64,

@@ -60,7 +60,7 @@ impl VerdictRow {
         self.outcome.is_undecided() && was_measured
     }
 
-    /// Whether `undecided = "warn"` lets it pass: noise left it open. A slowdown that lies above its limit wherever in its interval it
+    /// Whether `inconclusive = "warn"` lets it pass: noise left it open. A slowdown that lies above its limit wherever in its interval it
     /// is was left open by too little time, and a heap that still grows, which is counted exactly, by too few runs.
     pub fn passes_undecided(&self) -> bool {
         let is_noise = match &self.evidence {
@@ -89,7 +89,7 @@ pub struct Verdict {
     pub schema: String,
     /// How the whole gate ended: the worst row decides.
     pub verdict: Outcome,
-    /// 0 pass, 1 regressed, 2 failed, 3 no verdict, 4 not comparable. 0 also where the key `undecided` says `warn` and nothing
+    /// 0 pass, 1 regressed, 2 failed, 3 no verdict, 4 not comparable. 0 also where the key `inconclusive` says `warn` and nothing
     /// but noise kept it from a verdict.
     pub exit_code: i32,
     /// Everything that was compared.

@@ -28,7 +28,7 @@ const OF_BASE: [&str; 11] = [
     "threshold",
     "mean_threshold",
     "widest",
-    "undecided",
+    "inconclusive",
     "drift_tolerance",
     "counter_tolerance",
     "targets",

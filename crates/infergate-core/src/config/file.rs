@@ -11,7 +11,7 @@ use super::is_a_path_from;
 #[rustfmt::skip]
 pub const KEYS: [&str; 42] = [
     "model", "dtype", "threads", "seed", "options", "prompt", "cases", "runs", "seconds_per_case",
-    "threshold", "mean_threshold", "widest", "undecided", "require_baseline", "drift_tolerance", "counter_tolerance",
+    "threshold", "mean_threshold", "widest", "inconclusive", "require_baseline", "drift_tolerance", "counter_tolerance",
     "targets", "baselines", "base_folder", "memory.case", "memory.runs",
     "bench.package", "bench.target", "bench.features", "bench.default_features", "bench.profile", "bench.carry",
     "worker.command", "worker.build", "worker.check_output",

@@ -45,7 +45,7 @@ pub fn judge(receipt: &PairedReceipt, policy: &Policy) -> Verdict {
     verdict
 }
 
-/// What `undecided = "warn"` let pass, whether or not the whole verdict passes by it.
+/// What `inconclusive = "warn"` let pass, whether or not the whole verdict passes by it.
 fn warning(verdict: &Verdict) -> Option<Note> {
     let open = verdict.rows.iter().filter(|row| row.passes_undecided());
     let open: Vec<String> = open.map(|row| row.subject.to_string()).collect();
@@ -55,7 +55,7 @@ fn warning(verdict: &Verdict) -> Option<Note> {
         return None;
     }
     let open = open.join(", ");
-    Some(Note::from(format!("nothing is decided of {open}; undecided = \"warn\" allows that, and nothing else")))
+    Some(Note::from(format!("inconclusive: {open}; inconclusive = \"warn\" allows that, and nothing else")))
 }
 
 /// The same verdict without what is simulated, which takes most of the time.

@@ -40,7 +40,7 @@ pub fn of(verdict: &Verdict) -> String {
         parts.extend(verdict.notes.last().map(words::note));
     }
     if verdict.passes_undecided() {
-        parts.push("undecided = \"warn\" allows it".into());
+        parts.push("inconclusive = \"warn\" allows it".into());
     }
     let line = if parts.is_empty() { "nothing was compared".into() } else { parts.join("; ") };
     printable(&line).into_owned()

@@ -5,7 +5,7 @@ use infergate_receipts::{Evidence, Outcome, PairedReceipt, Subject, Verdict, Ver
 
 use crate::gate::support::{allocations, measured, row};
 
-/// Noise alone, where `undecided = "warn"`.
+/// Noise alone, where `inconclusive = "warn"`.
 fn warned(receipt: &PairedReceipt) -> Verdict {
     judge(receipt, &policy())
 }

@@ -80,7 +80,7 @@ fn row(outcome: Outcome) -> VerdictRow {
     VerdictRow::new("decode/p128".parse::<infergate_core::case::Case>().expect("a case"), outcome, Evidence::Time(time))
 }
 
-/// One row a kind, runs that nothing of passes, and what `undecided = "warn"` lets pass.
+/// One row a kind, runs that nothing of passes, and what `inconclusive = "warn"` lets pass.
 fn verdicts() -> Vec<Verdict> {
     let of = |outcome| Verdict::of(vec![row(outcome)], vec![Note::NoBaseline { machine_class: "a-class".into() }]);
     let mut verdicts: Vec<Verdict> = OUTCOMES.into_iter().map(of).collect();

@@ -159,7 +159,7 @@ fn what_is_open_says_why_and_what_to_do() {
     let parts = ["decode/p128 +1.2 %", "too noisy", "24 blocks", "measure again"];
     assert_says(vec![noisy.clone(), other.clone()], vec![], &parts);
     let warned = Verdict::of(vec![noisy], vec![]).passing_undecided();
-    assert!(of(&warned).contains("undecided = \"warn\" allows it"), "{}", of(&warned));
+    assert!(of(&warned).contains("inconclusive = \"warn\" allows it"), "{}", of(&warned));
     assert_eq!(verdict_file(&warned, &Inputs::new("cargo infergate")).failures, [], "it passes");
     let broken = |what: &str| Note::Broken { what: what.into() };
     let invalid = Verdict::of(vec![other.clone()], vec![broken("why"), broken("another")]).at_best(Outcome::Invalid);
