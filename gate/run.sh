@@ -3,7 +3,7 @@
 # words behind it are arguments of `cargo infergate gate`. What it writes lies in target/gate: paired.json, verdict.json, report/.
 #
 #   GATE_ARGUMENTS   more arguments, one a line
-#   GATE_BENCHES, GATE_BUDGET, GATE_THRESHOLD, GATE_INCONCLUSIVE   values of --bench-target, --budget, --threshold, --inconclusive
+#   GATE_BENCHES, GATE_BUDGET, GATE_INCONCLUSIVE   values of --bench-target, --budget, --inconclusive
 #   GATE_COMMAND     the command, where it is installed already; else it is installed for this run by install.sh
 #
 # Also what base.sh and install.sh say.
@@ -26,7 +26,6 @@ option() { [ -z "$2" ] || printf '%s\n%s\n' "$1" "$2"; }
 options() {
     option --bench-target "${GATE_BENCHES:-}"
     option --budget "${GATE_BUDGET:-}"
-    option --threshold "${GATE_THRESHOLD:-}"
     option --inconclusive "${GATE_INCONCLUSIVE:-}"
 }
 # At the ends of lines and nowhere else; nothing in a line is read, for -f is set.
