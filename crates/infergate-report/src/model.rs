@@ -6,7 +6,7 @@ pub mod table;
 
 pub use chart::{Axis, Chart, Layer, Look, Marks, Place, Shape, Stretch};
 pub use quantity::{Amount, Quantity, Unit};
-pub use table::{Cell, Column, MAX_WORD_CHARS, Missing, NotShown, Row, Rows, Table, not_shown};
+pub use table::{Cell, Column, MAX_WORD_CHARS, Missing, Row, Rows, Table, not_shown};
 
 use infergate_receipts::Outcome;
 use serde::Serialize;
@@ -172,13 +172,17 @@ impl Finding {
 }
 
 impl Report {
-    /// As pages show it: tables without the columns that say nothing.
+    /// As pages show it: tables without the columns that say nothing, and once a section what is missing in them.
     pub fn for_pages(&self) -> Self {
         let mut report = self.clone();
-        for block in report.sections.iter_mut().flat_map(|section| &mut section.blocks) {
-            if let Block::Table(table) = block {
-                *table = table.for_pages();
+        for section in &mut report.sections {
+            let missing = not_shown(section.tables());
+            for block in &mut section.blocks {
+                if let Block::Table(table) = block {
+                    *table = table.filled();
+                }
             }
+            section.blocks.extend(missing.map(Block::Said));
         }
         report
     }

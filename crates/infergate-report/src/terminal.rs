@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use infergate_core::printable::{printable, printable_within};
 
 use super::inputs::Inputs;
-use super::model::{Block, Column, Headline, MAX_WORD_CHARS, NotShown, Report, Table, Tone, not_shown};
+use super::model::{Block, Column, Headline, MAX_WORD_CHARS, Report, Table, Tone, not_shown};
 use super::topics;
 use infergate_receipts::Verdict;
 
@@ -69,20 +69,19 @@ pub fn block(block: &Block) -> String {
 
 /// Of a report, what its topics mark for a terminal. What is missing in its tables stands once, below them.
 fn marked(report: &Report) -> String {
-    let (mut text, mut missing) = (String::new(), NotShown::new());
+    let (mut text, mut tables) = (String::new(), Vec::new());
     for (section, part) in report.sections.iter().flat_map(|found| found.blocks.iter().map(move |part| (found, part))) {
         text += &paragraph(match part {
             Block::Table(found) if found.on_terminal => {
                 let title = if found.title.is_empty() { section.title } else { &found.title };
-                let (shown, more) = found.for_terminal();
-                more.into_iter().for_each(|(why, titles)| missing.entry(why).or_default().extend(titles));
-                block(&Block::Table(Table { title: title.into(), ..shown }))
+                tables.push(found.brief());
+                block(&Block::Table(Table { title: title.into(), ..found.for_terminal() }))
             }
             Block::Said(_) | Block::List(_) | Block::Findings(_) if section.on_terminal => block(part),
             _ => String::new(),
         });
     }
-    text + &paragraph(not_shown(&missing).map(|line| line + "\n").unwrap_or_default())
+    text + &paragraph(not_shown(&tables).map(|line| line + "\n").unwrap_or_default())
 }
 
 /// `text` behind an empty line; nothing of nothing.

@@ -149,7 +149,7 @@ fn tables(report: &Report, lines: usize) -> (Vec<Table>, Vec<Table>) {
 
 fn text(tables: &[Table], room: usize) -> String {
     let mut text = String::new();
-    for table in tables.iter().filter(|table| !table.rows.is_empty()).map(Table::for_pages) {
+    for table in tables.iter().filter(|table| !table.rows.is_empty()).map(Table::filled) {
         let heading = heading(&table);
         let lines = table.rows.iter().map(line);
         let (lines, more) = fitting(lines, room.saturating_sub(text.len() + heading.len()));

@@ -262,43 +262,26 @@ impl Table {
         self.rows.split_at(shown)
     }
 
-    /// As pages show it: without the columns that say nothing in any row. Its note says why numbers are missing.
-    pub fn for_pages(&self) -> Self {
-        let (note, missing) = (self.note.clone(), not_shown(&self.missing()));
-        Self { note: note.into_iter().chain(missing).reduce(|note, more| format!("{note} {more}")), ..self.filled() }
-    }
-
     /// Without its details.
     pub fn brief(&self) -> Self {
         let shown = self.columns.iter().enumerate().filter(|(_, column)| !column.detail);
         self.of_columns(&shown.map(|(at, _)| at).collect::<Vec<_>>())
     }
 
-    /// As a terminal shows it: without details, and with one line of all rows that fold. And what is missing in it.
-    pub fn for_terminal(&self) -> (Self, NotShown) {
-        let table = self.brief();
-        let (missing, mut table) = (table.missing(), table.filled());
+    /// As a terminal shows it: without details, and with one line of all rows that fold.
+    pub fn for_terminal(&self) -> Self {
+        let mut table = self.brief().filled();
         let folded = table.rows.split_off(table.parts().0.len());
         if !folded.is_empty() {
             let mut cells: Vec<Cell> = (0..table.columns.len()).map(|at| together(&folded, at).into()).collect();
             cells[0] = units::many(folded.len(), "other").into();
             table.rows.push(Row { cells, notable: false });
         }
-        (table, missing)
+        table
     }
 
-    fn missing(&self) -> NotShown {
-        let mut titles = NotShown::new();
-        for (at, column) in self.columns.iter().enumerate() {
-            for why in self.rows.iter().filter_map(|row| row.cells.get(at)?.why()) {
-                titles.entry(why).or_default().insert(column.title.clone());
-            }
-        }
-        titles
-    }
-
-    /// The columns that say something in some row.
-    fn filled(&self) -> Self {
+    /// Without the columns that say nothing in any row.
+    pub fn filled(&self) -> Self {
         let says = |at: &usize| self.rows.iter().any(|row| row.cells.get(*at).is_some_and(|cell| !cell.is_empty()));
         self.of_columns(&(0..self.columns.len()).filter(says).collect::<Vec<_>>())
     }
@@ -316,15 +299,20 @@ impl Table {
     }
 }
 
-/// The columns in which numbers are missing, by the reason why.
-pub type NotShown = BTreeMap<String, BTreeSet<String>>;
-
-/// `Not shown: P99 (takes 368 requests).`
-pub fn not_shown(missing: &NotShown) -> Option<String> {
-    let part = |(why, titles): (&String, &BTreeSet<String>)| {
-        format!("{} ({why})", titles.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
+/// Which columns of `tables` lack numbers, each reason once: `Not shown: P99 (takes 368 requests).`
+pub fn not_shown<'a>(tables: impl IntoIterator<Item = &'a Table>) -> Option<String> {
+    let mut missing: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for table in tables {
+        for (at, column) in table.columns.iter().enumerate() {
+            for why in table.rows.iter().filter_map(|row| row.cells.get(at)?.why()) {
+                missing.entry(why).or_default().insert(&column.title);
+            }
+        }
+    }
+    let part = |(why, titles): (String, BTreeSet<&str>)| {
+        format!("{} ({why})", titles.into_iter().collect::<Vec<_>>().join(", "))
     };
-    let parts: Vec<String> = missing.iter().map(part).collect();
+    let parts: Vec<String> = missing.into_iter().map(part).collect();
     (!parts.is_empty()).then(|| format!("Not shown: {}.", parts.join("; ")))
 }
 
