@@ -64,8 +64,7 @@ fn noise(summary: &Summary) -> String {
         .numbers("shows_from", "shows from", |(_, smallest)| Cell::of(smallest.map(|ratio| ratio - 1.0), Unit::Change))
         .table();
     format!(
-        "\nnoise: standard deviation of a block's median ratio, and of its ratio of means, within a gate; and the smallest slowdown that a gate \
-         with this noise finds 19 times out of 20\n{}",
+        "\nnoise: standard deviation of a block's median and mean, and the smallest slowdown found 19 times out of 20\n{}",
         terminal::table(&table)
     )
 }

@@ -44,9 +44,7 @@ pub fn changes(inputs: &Inputs) -> Option<Chart> {
     Some(Chart {
         id: "changes".into(),
         title: format!("Change against base: of {all} cases {slower} slower, {faster} faster"),
-        caption: "A disc is one block: a fresh process of each side, taking turns. A bar is the 95 % interval of a case's change, coloured \
-                  by its verdict. A case fails if its slowdown is beyond the upright line, its limit."
-            .into(),
+        caption: "A disc is one block, a bar the 95 % interval of a case's change, the upright line its limit.".into(),
         x: Axis::new("change of time: left of 0 faster, right of 0 slower", Unit::Change).zero(),
         y: Axis::named("case", timed.iter().map(|(case, _)| case.id.to_string()).collect()),
         layers,

@@ -7,8 +7,8 @@ use crate::units;
 use infergate_core::case::{Case, Phase};
 use infergate_receipts::{Metric, Receipt};
 
-const ABOUT: &str = "On a shared machine the times of two hours differ by tens of percent. A case that one run lacks stands beside the \
-                     one of its phase with the closest prompt length.";
+const ABOUT: &str = "Shared machines differ by tens of percent from hour to hour. A case that one run lacks is \
+                     compared with the closest prompt length.";
 
 /// A figure of a case of this run, and the case of the earlier run that stands beside it.
 type Beside = (Metric, Case, Case);

@@ -12,8 +12,8 @@ use infergate_judge::{CV_LIMIT, limit_fraction, summary_ns};
 use infergate_receipts::{CaseRecord, Metric, Receipt};
 
 /// How figures of cases are made.
-const PERCENTILES: &str = "The median is the median of each process's median; the rest is over all samples. A percentile needs samples enough \
-     for a 95 % interval; the gaps of one answer count as one sample.";
+const PERCENTILES: &str = "The median is over processes, the rest over all samples. A percentile needs enough samples \
+     for a 95 % interval; the gaps of one answer count as one.";
 /// Up to this a case is steady: as much as a gate calls a change.
 pub const STEADY: f64 = 0.02;
 /// How far the roof goes on beyond the outermost case, as a factor.

@@ -151,8 +151,10 @@ fn starts(receipt: &Receipt) -> Table {
         .numbers("starts", "starts", |starts| starts.all.len())
         .about("fresh processes; TTFT and its parts are of the middle one")
         .table()
-        .noted("Cold: the first token of a fresh process, the model's load in it. Warm: the next request. The parts add up to the TTFT. \
-                Cold starts count where processes are restarted or scaled, warm ones in steady operation.")
+        .noted(
+            "Cold: the first token of a fresh process, with the model's load. Warm: the next request. \
+                The parts add up to the TTFT.",
+        )
 }
 
 /// The timeline of a request of `what`, by the times of its tokens since it was sent: what TTFT, ITL, generation time and E2E are.
@@ -177,11 +179,7 @@ pub fn timeline(what: &str, token_ns: &[u64]) -> Option<Chart> {
     Some(Chart {
         id: "timeline".into(),
         title: format!("One request of {what}"),
-        caption: format!(
-            "A real request. The first of {} tokens ends the TTFT, each further one an ITL, and the last the generation time and \
-             the E2E.",
-            times.len()
-        ),
+        caption: format!("A real request: the first of {} tokens ends the TTFT, the last the E2E.", times.len()),
         x: Axis::new("time since the request", Unit::Ns).zero(),
         y: Axis::named("figure", lanes),
         layers,

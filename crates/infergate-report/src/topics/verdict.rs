@@ -52,11 +52,9 @@ fn times(verdict: &Verdict) -> Table {
         .words("case", "case", case)
         .words("metric", "metric", |(_, time)| words::figure(time))
         .numbers("base", "base", |(_, time)| ns(time, time.base_ns))
-        .about(
-            "of the median, or mean, of each process; of a baseline, of each day's newest session since its last step",
-        )
+        .about("over processes; of a baseline, over each day's newest session since its last step")
         .numbers("head", "head", |(_, time)| ns(time, time.head_ns))
-        .about("the same of head; under load the median over the level's requests")
+        .about("over processes; under load, over the level's requests")
         .words("throughput", "throughput", |(_, time)| throughput(time))
         .numbers("change", title, |(_, time)| words::change(time))
         .about("how much longer head takes")
@@ -65,7 +63,7 @@ fn times(verdict: &Verdict) -> Table {
         .about("the smallest slowdown that a run this noisy finds 19 times out of 20")
         .detail()
         .numbers("blocks", "blocks", |(_, time)| count(time.blocks))
-        .about("fresh processes of each side, or the next of the servers that ran already")
+        .about("fresh processes or servers of each side")
         .detail()
         .numbers("sessions", "sessions", |(_, time)| count(time.sessions))
         .about("of the baseline, since its last step")

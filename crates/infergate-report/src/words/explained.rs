@@ -32,10 +32,7 @@ pub fn lines(explained: &Explained) -> Vec<String> {
         lines.push("these blocks show no difference in its time".to_owned());
     }
     if explained.runs_changed == Some(false) {
-        lines.push(
-            "no function that changed was sampled: it runs too briefly, or before what is timed, as what loads does"
-                .to_owned(),
-        );
+        lines.push("no function that changed was sampled: it runs too briefly, or before the timed part".to_owned());
     }
     let waiting = explained.waiting.filter(|time| time.is_sure() && is_with_it(time) && is_worth_it(time.change_ns()));
     lines.extend(waiting.map(|waiting| {

@@ -8,8 +8,8 @@ use crate::load::{Metric, Point, View};
 use crate::model::{Cell, Finding, Rows, Section, Unit};
 use crate::units;
 
-const ABOUT: &str = "Each level's measured requests in four equal parts, by their starts. A figure is left out if a part has too few \
-                     for a median.";
+const ABOUT: &str = "Each level's requests in four equal parts, by their starts. A figure needs enough of them in \
+                     each part for a median.";
 /// What is followed over the run.
 const FOLLOWED: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
 /// Parts of the requests that are compared with each other, as columns.

@@ -11,10 +11,10 @@ use crate::load::{Metric, Point, Rank, Series, View, median_cell, percentile_cel
 use crate::model::{Cell, Missing, Rows, Section, Tone, Unit};
 use crate::units;
 
-const ABOUT: &str = "Requests went to the targets in turn, in the same minutes. A median stands with its 95 % interval, if enough requests are independent. \
-                     Targets on one machine slow each other.";
-const ABOUT_SAME: &str = "Same answers: as the first target, to the letter, of the dataset's prompts that both answered at any load, with the exact 95 % \
-                          interval. One model can answer differently by quantization, order of sums or special tokens.";
+const ABOUT: &str = "Targets took turns, request by request. A median has its 95 % interval if enough requests are \
+                     independent. Targets on one machine slow each other.";
+const ABOUT_SAME: &str = "Same answers: the share of the dataset's prompts that a target answered as the first \
+                          one did, to the letter, with its 95 % interval.";
 /// The figure that decides for a use.
 const USES: [&str; 3] = [
     "TTFT matters where somebody waits for the first word: search, autocomplete.",
