@@ -28,11 +28,8 @@ pub fn digits_of_change(base_ns: f64, head_ns: f64) -> usize {
         let thousands = TIMES.iter().position(|known| *known == unit)?;
         Some(number.parse::<f64>().ok()? * 1e3_f64.powi(thousands as i32))
     };
-    let by = |base: f64, head: f64| change(head / base - 1.0);
-    let is_enough = |more: &usize| {
-        let seen = read(base_ns, *more).zip(read(head_ns, *more));
-        seen.is_some_and(|(base, head)| by(base, head) == by(base_ns, head_ns))
-    };
+    let seen = |more: usize| Some(change(read(head_ns, more)? / read(base_ns, more)? - 1.0));
+    let is_enough = |more: &usize| seen(*more) == Some(change(head_ns / base_ns - 1.0));
     (0..MOST_MORE_DIGITS).find(is_enough).unwrap_or(MOST_MORE_DIGITS)
 }
 

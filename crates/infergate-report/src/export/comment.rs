@@ -38,8 +38,6 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
         Tone::Plain | Tone::Dim => "ℹ️",
     };
     let builds = inputs.base_build().zip(inputs.subject().map(|subject| subject.build));
-    let same = builds.filter(|(base, head)| (&base.rustc, &base.flags) == (&head.rustc, &head.flags));
-    let toolchain = same.map_or_else(Vec::new, |(_, head)| vec![&head.rustc, &head.flags]);
     let told = verdict_file(verdict, inputs);
     let changed = verdict.rows.iter().filter(|row| row.outcome == Outcome::OutputChanged);
     let mut outputs = words::grouped(changed);
@@ -58,7 +56,6 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
     values["sign"] = sign.into();
     values["is_of_pull_request"] = inputs.pull_request.into();
     values["subject"] = inputs.subject().map(|_| report.subject.as_str()).into();
-    values["toolchain"] = json!(toolchain);
     values["how_to_accept"] = accept::HOW.into();
     values["why_not_accepted"] = why_not.into();
     values["changed"] = text(&shown, LIST_BYTES).into();

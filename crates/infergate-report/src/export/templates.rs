@@ -7,7 +7,7 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, HtmlEscape, Value, escape_formatter};
 use serde::Serialize;
 
-use super::markup::{code, inline, prose, spans};
+use super::markup::{inline, prose, spans};
 
 const TEMPLATES: [(&str, &str); 3] = [
     ("comment.md.jinja", include_str!("../../templates/comment.md.jinja")),
@@ -30,7 +30,6 @@ pub fn render(name: &str, values: impl Serialize) -> Result<String> {
         escape_formatter(out, state, &escaped)
     });
     templates.add_filter("prose", |text: &str| Value::from_safe_string(prose(text)));
-    templates.add_filter("code", |text: &str| Value::from_safe_string(code(text, false)));
     templates.add_filter("marked", |text: &str| Value::from_safe_string(html(text)));
     for (name, source) in TEMPLATES {
         templates.add_template(name, source).with_context(fault)?;

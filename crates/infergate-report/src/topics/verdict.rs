@@ -69,7 +69,6 @@ fn times(verdict: &Verdict) -> Table {
         .about("of the baseline, since its last step")
         .detail()
         .numbers("days", "days", |(_, time)| count(time.days))
-        .about("that these are of")
         .detail()
         .numbers("of_hardware", "of hardware", |(_, time)| {
             time.limit_fraction.map_or("".into(), |share| of_hardware(Some(share)))

@@ -18,19 +18,17 @@ pub fn accepted(verdict: &Verdict) -> Vec<String> {
 }
 
 /// What no table accepts, and what to do instead; `None` where nothing of that failed.
-pub fn why_not(verdict: &Verdict) -> Option<String> {
-    let of_row = |row: &VerdictRow| {
-        let text = match row.outcome {
-            Outcome::Leak => "A leak cannot be accepted: free that memory",
-            Outcome::TargetMissed => "A missed target cannot be accepted: reach it, or merge another target first",
-            // Counts under load have no size.
-            Outcome::CounterRegressed if matches!(row.subject, Subject::Load(_)) => {
-                "Failures under load cannot be accepted: fix them"
-            }
-            _ => return None,
-        };
-        let remedy = row.remedy.as_ref().map_or_else(String::new, |remedy| format!("; {}", super::remedy(remedy)));
-        Some(format!("{text}{remedy}."))
+pub fn why_not(verdict: &Verdict) -> Option<&'static str> {
+    let of_row = |row: &VerdictRow| match row.outcome {
+        Outcome::Leak => {
+            Some("A leak cannot be accepted: free that memory, or raise `--memory-runs` if a cache is still filling.")
+        }
+        Outcome::TargetMissed => Some("A missed target cannot be accepted: reach it, or merge another one first."),
+        // Counts under load have no size.
+        Outcome::CounterRegressed if matches!(row.subject, Subject::Load(_)) => {
+            Some("Failures under load cannot be accepted: fix them.")
+        }
+        _ => None,
     };
     verdict.rows.iter().find_map(of_row)
 }

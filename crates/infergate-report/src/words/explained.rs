@@ -36,13 +36,13 @@ pub fn lines(explained: &Explained) -> Vec<String> {
     }
     let waiting = explained.waiting.filter(|time| time.is_sure() && is_with_it(time) && is_worth_it(time.change_ns()));
     lines.extend(waiting.map(|waiting| {
-        format!("{} in which no thread works: it waits, sleeps, or reads a file", part(&waiting, total, explained.id))
+        format!("{} in which no thread works: it waits, sleeps, or reads a file", part(&waiting, explained))
     }));
     let named: Vec<&ExplainedFunction> = functions.iter().filter(|function| is_with_it(&function.time)).collect();
     // Where threads work at the same time, their time together grows by more than the iteration's: each has its part of that.
     let both = explained.processor.filter(|time| explained.waiting.is_none() && time.head_ns > 0.0);
     let by_clock = both.map_or(1.0, |processor| total.head_ns / processor.head_ns);
-    lines.extend(named.iter().take(MOST_NAMED).map(|named| function(named, by_clock, total, explained.id)));
+    lines.extend(named.iter().take(MOST_NAMED).map(|named| function(named, by_clock, explained)));
     if named.len() > MOST_NAMED {
         lines.push(format!("and {} more functions", named.len() - MOST_NAMED));
     }
@@ -61,7 +61,7 @@ pub fn lines(explained: &Explained) -> Vec<String> {
 
 /// `92 % of the slowdown, +810 µs a token (+740 to +880 µs) in `engine::attend`, `src/step.rs:131`, whose code changed; mostly in `memcpy``.
 /// Times of the processor times `by_clock`.
-fn function(function: &ExplainedFunction, by_clock: f64, total: &Moved, case: Case) -> String {
+fn function(function: &ExplainedFunction, by_clock: f64, explained: &Explained) -> String {
     let place = function.place.as_ref().map_or_else(String::new, |place| format!(", `{}`", name(place)));
     let code = match (function.edited, function.changed) {
         (Some(true), _) => ", which this change edits",
@@ -77,7 +77,7 @@ fn function(function: &ExplainedFunction, by_clock: f64, total: &Moved, case: Ca
     let below = if below.is_empty() { String::new() } else { format!("; mostly in {}", below.join(", ")) };
     let Moved { base_ns, head_ns, low_ns, high_ns } = function.time;
     let [base_ns, head_ns, low_ns, high_ns] = [base_ns, head_ns, low_ns, high_ns].map(|ns| ns * by_clock);
-    let time = part(&Moved { base_ns, head_ns, low_ns, high_ns }, total, case);
+    let time = part(&Moved { base_ns, head_ns, low_ns, high_ns }, explained);
     format!("{time} in `{}`{place}{code}{caller}{below}", short(&function.name))
 }
 
@@ -90,14 +90,12 @@ pub fn file_of(place: &str) -> Option<(&str, &str)> {
 }
 
 /// A change with its share of a slowdown that is sure.
-fn part(time: &Moved, total: &Moved, case: Case) -> String {
-    let percent = (100.0 * time.change_ns() / total.change_ns()).round();
-    let share = match total.low_ns > 0.0 {
-        false => String::new(),
-        true if percent >= 100.0 => "all of the slowdown, ".into(),
-        true => format!("{percent} % of the slowdown, "),
-    };
-    share + &change(time, case)
+fn part(time: &Moved, explained: &Explained) -> String {
+    let change = change(time, explained.id);
+    let Some(total) = explained.total.filter(|total| total.low_ns > 0.0) else { return change };
+    // Another function can be faster.
+    let percent = (100.0 * time.change_ns() / total.change_ns()).min(100.0);
+    format!("{percent:.0} % of the slowdown, {change}")
 }
 
 /// `+810 µs a token (+740 to +880 µs)`.
