@@ -26,10 +26,7 @@ pub fn verdict(receipt: &PairedReceipt, verdict: &Verdict) -> String {
 
 /// Where cases take their time, and where they allocate more.
 fn causes(explained: &[Explained], allocated: &[Allocated]) -> String {
-    let explained = explained.iter().map(|one| {
-        let heading = words::explained::heading(one).map_or_else(String::new, |heading| format!(" ({heading})"));
-        (format!("where {} takes its time{heading}", one.id), words::explained::lines(one))
-    });
+    let explained = explained.iter().map(|one| (words::explained::title(one), words::explained::lines(one)));
     let allocated =
         allocated.iter().map(|one| (format!("where {} allocates more", one.id), words::allocated::lines(one)));
     let part = |(heading, lines)| format!("{heading}\n{}\n", terminal::block(&Block::List(lines)));

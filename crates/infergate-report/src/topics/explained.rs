@@ -1,7 +1,7 @@
 //! Which functions take the time of cases: what changed for sure, and a flame graph of each case.
 
 use crate::inputs::Inputs;
-use crate::model::{Axis, Chart, Layer, Look, Marks, Section, Tone, Unit};
+use crate::model::{Axis, Block, Chart, Layer, Look, Marks, Section, Tone, Unit};
 use crate::{units, words};
 use infergate_core::case::Case;
 use infergate_core::receipt::file_word;
@@ -14,14 +14,10 @@ const MOST_DEPTH: usize = 14;
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let explained = &inputs.paired.as_ref()?.explained;
-    let lines = explained.iter().flat_map(|case| {
-        let lines = words::explained::heading(case).into_iter().chain(words::explained::lines(case));
-        lines.map(|line| format!("{}: {line}", case.id)).collect::<Vec<_>>()
-    });
-    let lines: Vec<String> = lines.collect();
+    let of_case = |case| [words::explained::title(case).into(), words::explained::lines(case).into()];
     Some(
         Section::new("explained", "Where the time goes")
-            .with([lines])
+            .with::<Block>(explained.iter().flat_map(of_case))
             .with(explained.iter().take(MOST_CASES).map(flame)),
     )
 }

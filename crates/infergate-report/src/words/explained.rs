@@ -13,10 +13,12 @@ const MOST_CHARACTERS: usize = 100;
 /// Of the whole change, what has to wait, or be left over, to be said.
 const LEAST_SHARE: f64 = 0.1;
 
-/// `8 more blocks with a profiler: +28.6 µs an iteration (+24.5 to +32.6 µs)`; `None` where nothing was seen.
-pub fn heading(explained: &Explained) -> Option<String> {
-    let total = explained.total.as_ref()?;
-    Some(format!("{} more blocks with a profiler: {}", explained.blocks, change(total, explained.id)))
+/// `where fib takes its time (8 more blocks with a profiler: +28.6 µs an iteration (+24.5 to +32.6 µs))`.
+pub fn title(explained: &Explained) -> String {
+    let Explained { id, blocks, total, .. } = explained;
+    let seen = total
+        .map_or_else(String::new, |total| format!(" ({blocks} more blocks with a profiler: {})", change(&total, *id)));
+    format!("where {id} takes its time{seen}")
 }
 
 /// A line for what is to be said of a case, the largest change first.
