@@ -21,16 +21,16 @@ pub fn precise_duration(ns: f64, more: usize) -> String {
 }
 
 /// How many more digits two times need, so that a reader who works out the change between them gets the one that is shown.
-pub fn digits_of_change(base_ns: f64, head_ns: f64) -> usize {
-    let read = |ns, more| {
-        let text = precise_duration(ns, more);
+pub fn digits_of_change(base_ns: Option<f64>, head_ns: Option<f64>) -> usize {
+    let read = |ns: Option<f64>, more| {
+        let text = precise_duration(ns?, more);
         let (number, unit) = text.split_once(' ')?;
         let thousands = TIMES.iter().position(|known| *known == unit)?;
         Some(number.parse::<f64>().ok()? * 1e3_f64.powi(thousands as i32))
     };
     let seen = |more: usize| Some(change(read(head_ns, more)? / read(base_ns, more)? - 1.0));
-    let is_enough = |more: &usize| seen(*more) == Some(change(head_ns / base_ns - 1.0));
-    (0..MOST_MORE_DIGITS).find(is_enough).unwrap_or(MOST_MORE_DIGITS)
+    let exact = head_ns.zip(base_ns).map(|(head, base)| change(head / base - 1.0));
+    (0..MOST_MORE_DIGITS).find(|more| seen(*more) == exact).unwrap_or(MOST_MORE_DIGITS)
 }
 
 /// In the unit that leaves three digits, each a thousand of the one before.

@@ -144,7 +144,8 @@ pub fn changed(row: &VerdictRow) -> Option<String> {
     let is_usual = row.subject.case().map(Metric::gated) == Some(time.metric) && time.statistic == Statistic::Median;
     let metric = if is_usual { String::new() } else { format!(" {}", figure(time)) };
     let times = time.base_ns.zip(time.head_ns).map_or_else(String::new, |(base, head)| {
-        let [base, head] = [base, head].map(|ns| Unit::of_times(time.base_ns, time.head_ns).show(ns));
+        let digits = units::digits_of_change(time.base_ns, time.head_ns);
+        let [base, head] = [base, head].map(|ns| units::precise_duration(ns, digits));
         format!(" ({})", units::base_to_head(&base, &head))
     });
     Some(format!("{}{metric} {}{times}", row.subject, units::change(change)))

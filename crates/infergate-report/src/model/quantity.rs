@@ -58,11 +58,6 @@ impl Unit {
         if metric.is_rate() { Self::TokensPerS } else { Self::Ns }
     }
 
-    /// That of two times beside the change between them.
-    pub fn of_times(base_ns: Option<f64>, head_ns: Option<f64>) -> Self {
-        Self::PreciseNs(base_ns.zip(head_ns).map_or(0, |(base_ns, head_ns)| units::digits_of_change(base_ns, head_ns)))
-    }
-
     /// That of a target's metric, and how many of it are one of the metric's own.
     pub fn of_target(metric: TargetMetric) -> (Self, f64) {
         match metric {

@@ -28,7 +28,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let before = |(metric, _, beside): &Beside| of(base, *metric, *beside);
     let after = |(metric, id, _): &Beside| of(head, *metric, *id);
     let unit = |row: &Beside| match Unit::of(row.0) {
-        Unit::Ns => Unit::of_times(before(row), after(row)),
+        Unit::Ns => Unit::PreciseNs(units::digits_of_change(before(row), after(row))),
         rate => rate,
     };
     let longer = |(_, id, beside): &Beside| id.prompt_tokens() as f64 / beside.prompt_tokens() as f64;

@@ -46,7 +46,8 @@ fn times(verdict: &Verdict) -> Table {
     let level = rows.iter().find_map(|(_, time)| time.interval).map(|interval| units::percent(interval.level));
     let title = level.map_or_else(|| "change".into(), |level| format!("change ({level} interval)"));
     let change = |ratio: Option<f64>| Cell::known(ratio.map(|ratio| ratio - 1.0), Unit::Change);
-    let ns = |time: &TimeEvidence, ns| Cell::known(ns, Unit::of_times(time.base_ns, time.head_ns));
+    let ns =
+        |time: &TimeEvidence, ns| Cell::known(ns, Unit::PreciseNs(units::digits_of_change(time.base_ns, time.head_ns)));
     let count = |count: Option<usize>| Cell::known(count.map(|count| count as f64), Unit::Count);
     Rows::of("times", "Time", rows)
         .words("case", "case", case)
