@@ -127,9 +127,11 @@ pub fn grouped<'a>(rows: impl Iterator<Item = &'a VerdictRow>) -> Vec<String> {
     grouped.iter().map(line).collect()
 }
 
-/// A row in a clause: its subject, its change, and what else there is to say of it.
+/// A row in a clause: its subject, its change, and what else decides it; which changed code it runs does not.
 pub fn decided(row: &VerdictRow) -> String {
-    match (changed(row), sentence(row)) {
+    let mut row = row.clone();
+    row.reasons.retain(|reason| !matches!(reason, Reason::RunsChanged { .. }));
+    match (changed(&row), sentence(&row)) {
         (Some(changed), None) => changed,
         (Some(changed), Some(sentence)) => format!("{changed}; {sentence}"),
         (None, Some(sentence)) => format!("{}: {sentence}", row.subject),

@@ -51,7 +51,7 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
     let mut values = json!(told);
     values["links"] = json!(links(inputs, builds));
     values["where_to_look"] = json!(places);
-    let lists = [("Intended, as head declares; merging accepts it", &intended), ("Changed output", &outputs)];
+    let lists = [("Intended; merging accepts it", &intended), ("Changed output", &outputs)];
     values["lists"] = json!(lists.map(|(heading, lines)| (heading, list(lines))));
     values["sign"] = sign.into();
     values["is_of_pull_request"] = inputs.pull_request.into();

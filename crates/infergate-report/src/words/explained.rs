@@ -130,7 +130,7 @@ pub fn parts(function: &str) -> Vec<&str> {
 }
 
 /// A function as people call it, by its type or module: `Gpt2::attend` of `<engine::Gpt2 as infergate::Engine>::attend::<f32>`.
-fn short(function: &str) -> String {
+pub fn short(function: &str) -> String {
     let parts = parts(function);
     let last = parts.len().saturating_sub(2);
     let owner = |part: &&str| match part.strip_prefix('<').and_then(|inner| inner.strip_suffix('>')) {

@@ -88,13 +88,12 @@ fn size(row: &VerdictRow) -> f64 {
 /// The first row of each kind.
 fn clauses(rows: &[&VerdictRow]) -> Vec<String> {
     let firsts = rows.chunk_by(|a, b| kind(a) == kind(b)).filter_map(|rows| rows.first());
-    // Which changed code it runs, where it is slower, why that is meant, and what to do about a failure stand below.
+    // Where it is slower, why that is meant, and what to do about a failure stand below.
     let clause = |row: &VerdictRow| {
         let mut row = row.clone();
         let fails = row.outcome.exit_code() == 1;
-        let is_below = |reason: &Reason| matches!(reason, Reason::RunsChanged { .. } | Reason::Accepted { .. });
         let is_change = fails && words::changed(&row).is_some();
-        row.reasons.retain(|reason| !is_change && !is_below(reason));
+        row.reasons.retain(|reason| !is_change && !matches!(reason, Reason::Accepted { .. }));
         row.remedy.take_if(|_| fails);
         words::decided(&row) + if row.outcome == Outcome::Accepted { ", intended" } else { "" }
     };

@@ -91,14 +91,19 @@ pub fn places(verdict: &Verdict, inputs: &Inputs) -> Vec<(String, Vec<String>)> 
         allocated.places.retain(|place| place.frames.first() != leaking);
         (allocated.id.to_string(), words::allocated::lines(&allocated))
     });
-    let output = verdict.rows.iter().find(|row| row.outcome == Outcome::OutputChanged);
-    let code = output.and_then(|row| Some((row.subject.to_string(), vec![words::note(changed_code(verdict)?)])));
+    let is_output = verdict.rows.iter().any(|row| row.outcome == Outcome::OutputChanged);
+    let code = changed_code(verdict).filter(|_| is_output).map(|line| ("output".to_owned(), vec![line]));
     code.into_iter().chain(leaks).chain(explained).chain(allocated).filter(|(_, lines)| !lines.is_empty()).collect()
 }
 
 /// Which functions changed, where they are few enough to be named.
-fn changed_code(verdict: &Verdict) -> Option<&Note> {
-    verdict.notes.iter().find(|note| matches!(note, Note::CodeChanged { named, .. } if !named.is_empty()))
+fn changed_code(verdict: &Verdict) -> Option<String> {
+    let named = verdict.notes.iter().find_map(|note| match note {
+        Note::CodeChanged { functions, named } if !named.is_empty() && *functions <= named.len() => Some(named),
+        _ => None,
+    });
+    let named: Vec<String> = named?.iter().map(|name| format!("`{}`", words::explained::short(name))).collect();
+    Some(format!("of all functions only {} changed", named.join(", ")))
 }
 
 /// Where the memory that outlives its run is allocated.
