@@ -15,9 +15,7 @@ use infergate_receipts::{Build, Outcome, Verdict};
 
 /// GitHub takes 65,536 characters; bytes are never fewer.
 const MOST_BYTES: usize = 65_000;
-/// Lines that are not folded, with those that head what is.
-const MOST_LINES: usize = 16;
-/// Rows of all tables that are not folded, but for rows that fail where there is room.
+/// Rows of all tables that are not folded.
 const MOST_ROWS: usize = 5;
 /// Cases that it says where to look of.
 const MOST_PLACES: usize = 3;
@@ -43,11 +41,7 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
     let mut outputs = words::grouped(changed);
     outputs.truncate(MOST_ROWS);
     let places = where_to_look(verdict, inputs);
-    let why_not = accept::why_not(verdict);
-    // The first two lines, what folds, and the headings of a list and of two tables.
-    let acceptance = usize::from(told.accept.is_some() || why_not.is_some());
-    let used = 7 + acceptance + intended.len() + outputs.len() + places.len();
-    let (shown, folded) = tables(report, MOST_LINES.saturating_sub(used));
+    let (shown, folded) = tables(report);
     let mut values = json!(told);
     values["links"] = json!(links(inputs, builds));
     values["where_to_look"] = json!(places);
@@ -57,7 +51,7 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
     values["is_of_pull_request"] = inputs.pull_request.into();
     values["subject"] = inputs.subject().map(|_| report.subject.as_str()).into();
     values["how_to_accept"] = accept::HOW.into();
-    values["why_not_accepted"] = why_not.into();
+    values["why_not_accepted"] = accept::why_not(verdict).into();
     values["changed"] = text(&shown, LIST_BYTES).into();
     let text = templates::render("comment.md.jinja", &values)?;
     let rest = rest(report, &folded, &outputs, MOST_BYTES.saturating_sub(text.len() + FOLD_BYTES));
@@ -122,14 +116,13 @@ fn fitting(lines: impl Iterator<Item = String>, room: usize) -> (Vec<String>, Op
     (shown, (left > 0).then(|| format!("and {left} more, in the report")))
 }
 
-/// The verdict's tables: the worst rows of those with something to look at, without details, and the others. All rows that fail are shown
-/// where `lines` have room for them.
-fn tables(report: &Report, lines: usize) -> (Vec<Table>, Vec<Table>) {
+/// The verdict's tables: the worst rows of those with something to look at, without details, and the others.
+fn tables(report: &Report) -> (Vec<Table>, Vec<Table>) {
     let judged = report.sections.iter().filter(|section| ["verdict", "targets"].contains(&section.id));
     let judged: Vec<&Table> = judged.flat_map(Section::tables).collect();
     let is_bad = |row: &&Row| row.cells.last().is_some_and(|cell| matches!(cell.tone(), Tone::Bad | Tone::Warn));
     let mut bad: usize = judged.iter().flat_map(|table| &table.rows).filter(is_bad).count();
-    let mut left = MOST_ROWS.max(bad.min(lines));
+    let mut left = MOST_ROWS;
     let split = |table: &Table| {
         let own = table.rows.iter().filter(is_bad).count();
         bad -= own;
