@@ -110,8 +110,7 @@ pub fn bisection(found: &Bisection) -> String {
             format!("\nthe first slower {searched} is one of these, which could not be judged: {}\n", names.join("; "))
         }
         BisectionEnd::Unconfirmed { name } => format!(
-            "\nno single {searched} was shown to be slower than the one before it by the limit; {name} is the first that is slower than the \
-             good one\n"
+            "\nno single {searched} is slower than the one before it by the limit; {name} is the first slower than the good one\n"
         ),
         BisectionEnd::CutShort { names } => format!(
             "\ninterrupted; the first slower {searched} is one of these {}: {}\n",

@@ -195,7 +195,7 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
             "base and head had different prompts (text or tokenizer), so outputs cannot be compared".into()
         }
         Reason::LogitsLost => {
-            "head gives no logits where base does, so wrong numbers would not show; give them (`Engine::logits`)".into()
+            "base gives logits and head does not, so wrong numbers would not show; implement `Engine::logits`".into()
         }
         Reason::NoReference => "the baseline has no output of this case: nothing to compare".into(),
         Reason::NoBaseline => "there is no baseline".into(),
@@ -219,7 +219,7 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
             format!("of {issued} requests {failed} ended so, before at most {}{blocks}", units::percent(*most_before))
         }
         Reason::OtherLengths { answers } => {
-            format!("of {answers} answers under load the text is not as long in sum as base's to the same prompts")
+            format!("{answers} answers under load are not as long in sum as base's to the same prompts")
         }
         Reason::SomeSlower => "some steps are much slower: the mean rose by much more than the median".into(),
         Reason::TimeIsBetter => "shown and not judged, since its time is better".into(),
@@ -243,7 +243,7 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
         }
         Reason::TooFewBlocks { blocks } => format!("{blocks} blocks are too few to judge; measure again"),
         Reason::FewServers { servers, needed } => format!(
-            "{} of each side: one process's noise cannot be told from a change; it is judged from {needed} of each on",
+            "{} of each side: too few to tell noise from a change, which is judged from {needed} on",
             units::many(*servers, "server")
         ),
         Reason::ServersDiffer { servers, std, limit } => format!(
@@ -352,9 +352,7 @@ pub fn note(note: &Note) -> String {
         Note::NotAccepted { accept: Accept { case, metric, reason, .. }, why } => {
             let why = match why {
                 NoEffect::Stale => "base has it already, so it has no effect; take it out of infergate.toml",
-                NoEffect::NothingSuch => {
-                    "nothing of this case and metric was compared that can be accepted, so it has no effect"
-                }
+                NoEffect::NothingSuch => "no such row can be accepted",
                 NoEffect::NotNeeded => "the change passes without it; take it out of infergate.toml",
             };
             format!("[[accept]] of {case}, {metric} ({reason}): {why}")

@@ -61,7 +61,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         )
         .words("figure", "figure", |(metric, ..)| figures::name(*metric))
         .numbers("earlier", "earlier", |row| Cell::of(before(row), unit(row)))
-        .about("median over processes of each one's median")
+        .about("over processes")
         .numbers("this", "this run", |row| Cell::of(after(row), unit(row)))
         .numbers("change", "change", |row| {
             let change = before(row).zip(after(row)).map(|(before, after)| after / before - 1.0);

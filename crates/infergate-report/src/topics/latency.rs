@@ -185,8 +185,7 @@ fn roofline(receipt: &Receipt) -> Option<Chart> {
     Some(Chart {
         id: "roofline".into(),
         title: "Roofline: operations a second against operations a byte".into(),
-        caption: "Minimum work / measured time. Below the sloped part of the roof the memory's \
-                  bandwidth is the limit, below the level part arithmetic."
+        caption: "Minimum work / measured time. The sloped roof is the memory's bandwidth, the level one arithmetic."
             .into(),
         x: Axis::new("operations a byte", Unit::Plain).logarithmic(),
         y: Axis::new("speed", Unit::FlopsPerS).logarithmic(),

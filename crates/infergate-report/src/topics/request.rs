@@ -135,7 +135,6 @@ fn starts(receipt: &Receipt) -> Table {
     Rows::of("starts", "Time to first token in parts", kinds)
         .words("start", "start", |starts| starts.name)
         .numbers("prompt_tokens", "prompt", |starts| Cell::of(starts.middle.prompt_tokens, Unit::Tokens))
-        .about("tokens")
         .numbers("ttft", "TTFT", |starts| Cell::of(starts.middle.ttft_ns(), Unit::Ns))
         .numbers("ttft_min", "shortest", |starts| of_all(starts, u64::min))
         .about("TTFT of all starts")
@@ -196,8 +195,7 @@ fn gaps_chart(request: &Request<'_>) -> Chart {
     Chart {
         id: "itl".into(),
         title: format!("Inter-token latency of {}", request.record.id),
-        caption: "The gap before each token. A flat line streams evenly; a slope is work that grows with the context; single \
-                  high points are pauses."
+        caption: "The gap before each token: a slope is work that grows with the context, a single high point a pause."
             .into(),
         x: Axis::new("output token", Unit::Count),
         y: Axis::new("ITL", Unit::Ns).zero(),

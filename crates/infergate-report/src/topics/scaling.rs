@@ -49,14 +49,12 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         .words("figure", "figure", |(family, ..)| figures::name(family.figure))
         .words("case", "case", |(_, case, _)| case.id.to_string())
         .numbers("prompt_tokens", "prompt", |(_, case, _)| Cell::of(case.id.prompt_tokens(), Unit::Tokens))
-        .about("tokens")
         .numbers("output_tokens", "output", |(_, case, _)| match case.id.phase() {
             Phase::Generate => case.id.output_tokens().into(),
             _ => Cell::text(""),
         })
-        .about("tokens of a generation")
         .numbers("median", "median", |(family, _, value)| Cell::of(*value, Unit::of(family.figure)))
-        .about("median over processes of each one's median")
+        .about("over processes")
         .numbers("input", "input grows", |(family, case, _)| {
             let growth = case.id.prompt_tokens() as f64 / family.cases[0].0.id.prompt_tokens() as f64;
             Cell::number(growth, Unit::Times, Missing::Undefined)

@@ -4,7 +4,7 @@ use crate::load::View;
 use crate::model::{Cell, Missing, Rows, Section, Table, Tone, Unit};
 
 const ABOUT: &str = "Before each load the client is driven against a server that wrote down when it sent each token.";
-const ABOUT_RECEIVED: &str = "In the run the system noted when it received what the client read. The time until the client's stamp is the client's delay.";
+const ABOUT_RECEIVED: &str = "The client's delay in the run: from the system's receipt of data to the client's stamp.";
 
 /// Two tables, each where there is something in it.
 pub fn topic(view: &View<'_>) -> Option<Section> {

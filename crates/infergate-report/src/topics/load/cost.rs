@@ -7,8 +7,7 @@ use infergate_receipts::Price;
 use crate::load::{Point, View};
 use crate::model::{Cell, Missing, Section, Unit};
 
-const ABOUT: &str = "Prices are per million tokens, in the currency of --price; the server counted the tokens of completed measured \
-                     requests.";
+const ABOUT: &str = "Prices are per million tokens, in the currency of --price. The server counted the tokens.";
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
     if !is_priced(view) {

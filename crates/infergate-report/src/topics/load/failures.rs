@@ -38,7 +38,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
             let share = uptime(view, point).map(|uptime| 1.0 - uptime.down_ns as f64 / uptime.all_ns as f64);
             Cell::of(share, Unit::Fraction)
         })
-        .about("the rest of the time / all of it; of one of several targets as its own requests saw it")
+        .about("the rest of the time / all of it")
         .words("classes", "how", |point| match classes(point) {
             classes if classes.is_empty() => "none".into(),
             classes => classes,

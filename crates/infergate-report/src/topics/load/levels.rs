@@ -58,7 +58,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         })
         .about("output of all users / (users x output of one alone)")
         .numbers("cached", "cached prompt", |point| Cell::known(point.summary.cached_share, Unit::Fraction))
-        .about("prompt tokens that the server had in a cache / all of them, by its own counts")
+        .about("cached prompt tokens / all, by the server's counts")
         .numbers("ttft", "TTFT P50", |point| percentile_cell(point, Metric::Ttft, Rank::P50))
         .numbers("decode_speed", "decode P50 of a user", |point| percentile_cell(point, Metric::DecodeSpeed, Rank::P50))
         .table()

@@ -97,7 +97,6 @@ fn batches(view: &View<'_>) -> Table {
         .numbers("kv_bytes", "keys and values", |(_, batch)| {
             Cell::number(batch.kv_bytes_per_request, Unit::Bytes, Missing::EngineSilent)
         })
-        .about("memory of one request")
         .numbers("compared", "compared", |(_, batch)| batch.compared)
         .about("outputs that were computed once more alone and were the same, up to near ties")
         .table()

@@ -40,7 +40,7 @@ pub fn topic<'a>(view: &View<'a>) -> Option<Section> {
             let why = if point.summary.window.is_none() { Missing::NoWindow } else { Missing::NotMeasured };
             Cell::number(output_tokens(view, point), Unit::Plain, why)
         })
-        .about("output tokens, in the mean")
+        .about("tokens, in the mean")
         .numbers("ttft", "TTFT P50", |point| median_cell(point, Metric::Ttft))
         .about("with the 95 % interval of the median")
         .numbers("decode_speed", "decode speed P50", |point| median_cell(point, Metric::DecodeSpeed))
@@ -55,7 +55,7 @@ pub fn topic<'a>(view: &View<'a>) -> Option<Section> {
             missing => missing,
         };
         rows.numbers(kind, format!("{kind}, {tokens} tokens"), answer)
-            .about("TTFT + (tokens - 1) x TPOT of the medians: an answer of that length to a prompt as long as here")
+            .about("TTFT + (tokens - 1) x TPOT of the medians")
     };
     let answers = answers(view.receipt);
     let same = |point: &&Point| same_answers(&answers, point.series).unwrap_or_else(|| "".into());

@@ -21,7 +21,7 @@ const FIGURES: [(Metric, &str); 5] = [
     (Metric::Ttft, "TTFT, time to first token: from the request's start to its first token."),
     (
         Metric::DecodeSpeed,
-        "Decode speed of a user: tokens a second once the first one is there (1 / TPOT, of the mean gap, so stalls count). People read 200 to \
+        "Decode speed of a user: tokens a second after the first (1 / TPOT, so stalls count). People read 200 to \
          300 words a minute.",
     ),
     (Metric::OutputThroughput, "Output throughput of a request: its output tokens / E2E."),
@@ -64,7 +64,6 @@ fn table(view: &View<'_>, metric: Metric) -> Table {
     let mut rows = view
         .rows(metric.key(), &capital(metric.long()))
         .numbers("requests", "requests", |point| point.spread(metric).requests)
-        .about("that the percentiles are from")
         .detail()
         .numbers("p25", "P25", percentile(Rank::P25))
         .numbers("p50", "P50", percentile(Rank::P50))
@@ -171,9 +170,7 @@ fn together(view: &View<'_>) -> Option<Chart> {
     Some(Chart {
         id: "load-all".into(),
         title: "All figures together".into(),
-        caption: format!(
-            "Each figure's median against its own at {at_first}: a time that doubles stands at 2, a throughput that halves at 0.5."
-        ),
+        caption: format!("Each figure's median against its own at {at_first}: 2 is doubled, 0.5 is halved."),
         x: view.axis(),
         y: Axis::new(format!("against {at_first}"), Unit::Times).logarithmic(),
         layers: layers.collect(),

@@ -5,7 +5,7 @@ use infergate_load::summary::crossing::{Faster, compare};
 use crate::load::{Metric, Point, Series, View};
 use crate::model::{Cell, Missing, Rows, Section, Unit};
 
-const ABOUT: &str = "An answer of n tokens takes TTFT + (n - 1) x TPOT. One target can be faster for short answers, and another for long ones.";
+const ABOUT: &str = "An answer of n tokens takes TTFT + (n - 1) x TPOT.";
 /// No target is shown to be faster.
 const NEITHER: &str = "neither: intervals overlap";
 /// A median has no interval.
@@ -122,7 +122,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         .about("output tokens, with the 95 % interval by resampling stretches of the run")
         .words("long", "faster beyond", |pair| winner(pair, pair.long))
         .numbers("head_start", "tokens ahead", |pair| Cell::known(pair.head_start(), Unit::Tokens))
-        .about("output tokens that the one with the earlier first token has written when the other begins")
+        .about("tokens that the earlier one has written when the other begins")
         .table()
         .on_terminal();
     Some(Section::new("load_winners", "Who is faster at which length").with([ABOUT]).with([table]))
