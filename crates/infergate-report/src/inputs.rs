@@ -86,6 +86,11 @@ impl Inputs {
         alone.or(beside).or_else(|| self.paired.as_ref()?.memory.as_ref())
     }
 
+    /// Where a build's commit stands on the web.
+    pub fn commit_link(&self, build: &Build) -> Option<String> {
+        Some(format!("{}/commit/{}", self.links.as_ref()?.repository, commit(build)?))
+    }
+
     pub fn base_build(&self) -> Option<&Build> {
         let earlier = self.base.as_ref().map(|receipt| &receipt.build);
         earlier.or_else(|| self.paired.as_ref().map(|receipt| &receipt.base.build))

@@ -60,11 +60,9 @@ pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
 
 /// What the second line leads to.
 fn links(inputs: &Inputs, builds: Option<(&Build, &Build)>) -> Vec<String> {
-    let side = |name: &str, build: &Build| match inputs.links.as_ref().zip(commit(build)) {
-        Some((Links { repository, .. }, id)) => {
-            format!("{name} [{}]({repository}/commit/{id})", prose(&provenance::build(build)))
-        }
-        None => format!("{name} {}", prose(&provenance::build(build))),
+    let side = |name: &str, build: &Build| {
+        let id = prose(&provenance::build(build));
+        inputs.commit_link(build).map_or_else(|| format!("{name} {id}"), |link| format!("{name} [{id}]({link})"))
     };
     let sides = builds.into_iter().flat_map(|(base, head)| [side("base", base), side("head", head)]);
     let run = inputs

@@ -9,19 +9,20 @@ use super::templates;
 use crate::inputs::Inputs;
 use crate::model::{Report, Tone};
 use crate::svg;
-use infergate_receipts::Outcome;
 
 const STYLE: &str = include_str!("../../templates/page.css");
 
-pub fn export(_: &Inputs, report: &Report) -> Result<String> {
+pub fn export(inputs: &Inputs, report: &Report) -> Result<String> {
     // SVG of this program's own making, every text in it escaped.
     let charts: BTreeMap<&str, String> = report.charts().map(|chart| (chart.id.as_str(), svg::inline(chart))).collect();
     let style = format!("{STYLE}{}", svg::STYLE);
     let outcome = report.headline.as_ref().map(|headline| headline.outcome);
+    let sides = inputs.paired.iter().flat_map(|run| [("base", &run.base.build), ("head", &run.head.build)]);
+    let commits = sides.filter_map(|(name, build)| Some((name, inputs.commit_link(build)?)));
     let values = json!({
+        "commits": commits.collect::<Vec<_>>(),
         "report": report.for_pages(),
         "tone": outcome.map(Tone::of),
-        "words": outcome.map(Outcome::words),
         "charts": charts,
         "style": style,
     });

@@ -11,8 +11,8 @@ use crate::model::{Block, Headline, Report, Row};
 
 pub fn export(_: &Inputs, report: &Report) -> Result<String> {
     let mut text = format!("# {}\n", inline(&report.title, false));
-    if let Some(Headline { outcome, exit_code, .. }) = &report.headline {
-        let _ = write!(text, "\n**verdict: {}** (exit {exit_code})\n", outcome.words());
+    if let Some(Headline { ended, exit_code, .. }) = &report.headline {
+        let _ = write!(text, "\n**verdict: {ended}** (exit {exit_code})\n");
     }
     if !report.subject.is_empty() && report.subject != report.title {
         let _ = write!(text, "\n{}\n", prose(&report.subject));
