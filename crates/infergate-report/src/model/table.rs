@@ -58,7 +58,7 @@ impl Missing {
             Self::AlreadyLoaded => "the model was loaded already",
             Self::NotKept => "not kept: `bench --keep-text` keeps it, of an engine with a tokenizer",
             Self::Exact => "counted to the byte, so any growth counts",
-            Self::NoWindow => "no request ran at full load to its end; give a longer --duration, or more --requests",
+            Self::NoWindow => "no request ran at full load to its end; give a longer --duration",
             Self::NoSingleUser => "takes a level of one user, and there is none",
             Self::Shared => "known for all targets together, which share the users",
             Self::NoUsage => "the server sends no token counts",

@@ -9,8 +9,7 @@ use crate::model::{Cell, Missing, Rows, Section, Table, Unit};
 use crate::words::provenance;
 
 /// How each case is warmed up.
-const WARM_UP: &str =
-    "before any time is taken: the whole output twice in the first process, its first 8 tokens in each further one";
+const WARM_UP: &str = "the whole output twice in the first process, its first 8 tokens in each further one";
 
 pub fn sides(inputs: &Inputs) -> Option<Section> {
     let (head, base) = (inputs.subject()?, inputs.base_build()?);

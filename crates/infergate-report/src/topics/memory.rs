@@ -140,7 +140,7 @@ fn chart(trends: &[Trend<'_>], record: &MemoryRecord) -> Chart {
     Chart {
         id: "memory".into(),
         title: "Memory over many runs of one process".into(),
-        caption: "What each run left behind, since the first one. A leak is a line that keeps rising.".into(),
+        caption: "What each run left behind. A leak keeps rising.".into(),
         x: Axis::new("run", Unit::Count),
         y: Axis::new("growth since the first run", Unit::Bytes).zero(),
         layers,

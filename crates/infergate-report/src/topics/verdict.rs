@@ -58,7 +58,6 @@ fn times(verdict: &Verdict) -> Table {
         .about("over processes; under load, over the level's requests")
         .words("throughput", "throughput", |(_, time)| throughput(time))
         .numbers("change", title, |(_, time)| words::change(time))
-        .about("how much longer head takes")
         .numbers("fails_from", "fails from", |(_, time)| change(time.threshold))
         .numbers("shows_from", "detectable from", |(_, time)| change(time.smallest_slowdown))
         .about("the smallest slowdown that a run this noisy finds 19 times out of 20")

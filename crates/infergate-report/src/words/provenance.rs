@@ -66,9 +66,9 @@ pub fn timed_work(paired: &PairedReceipt) -> Option<String> {
 fn stored(time: &TimeEvidence) -> Option<String> {
     let sessions = units::many(time.sessions?, "session");
     let days = time.days.map_or_else(String::new, |days| format!(" of {}", units::many(days, "day")));
-    let step = time.spread_days.map_or_else(String::new, |days| {
-        format!(" since a step (the limit is from the spread of {}, before it and since)", units::many(days, "day"))
-    });
+    let step = time
+        .spread_days
+        .map_or_else(String::new, |days| format!(" since a step (limit from {})", units::many(days, "day")));
     let level = time.interval.map_or_else(String::new, |interval| {
         format!(
             " An interval holds one more run of an unchanged program in {} of cases.",

@@ -27,7 +27,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         })
         .about("with its 95 % interval by batch means")
         .numbers("retries", "retries", |point| point.summary.retries)
-        .about("attempts that ended in 429, 5xx or a connection that the server had just closed")
+        .about("attempts that ended in 429, 5xx or a closed connection")
         .numbers("down", "down", |point| match uptime(view, point) {
             Some(Uptime { down_ns: 0, .. }) => Cell::text("never"),
             Some(uptime) => Cell::of(uptime.down_ns, Unit::Ns).toned(Tone::Bad),

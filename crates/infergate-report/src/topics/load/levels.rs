@@ -36,7 +36,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
             let window_ns = point.summary.window.map(|window| window.to_ns.saturating_sub(window.from_ns));
             Cell::number(window_ns, Unit::Ns, Missing::NoWindow)
         })
-        .about("the load was what was requested, to the end of the last measured request")
+        .about("from full load to the end of the last measured request")
         .detail()
         .numbers("in_flight", "in flight", |point| {
             Cell::number(point.summary.in_flight, Unit::Plain, Missing::NoWindow)
@@ -102,7 +102,7 @@ fn chart(view: &View<'_>) -> Chart {
     Chart {
         id: "load-scaling".into(),
         title: "Scaling efficiency".into(),
-        caption: "At 100 % each user gets as much output as one alone, at 50 % half as much.".into(),
+        caption: "At 100 % each user gets as much output as one alone.".into(),
         x: view.axis(),
         y: Axis::new("scaling efficiency", Unit::Fraction).zero(),
         layers,

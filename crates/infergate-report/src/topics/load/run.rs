@@ -98,7 +98,7 @@ fn batches(view: &View<'_>) -> Table {
             Cell::number(batch.kv_bytes_per_request, Unit::Bytes, Missing::EngineSilent)
         })
         .numbers("compared", "compared", |(_, batch)| batch.compared)
-        .about("outputs that were computed once more alone and were the same, up to near ties")
+        .about("outputs that were the same when computed alone, up to near ties")
         .table()
         .on_terminal()
 }
