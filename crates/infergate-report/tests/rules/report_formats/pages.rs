@@ -3,7 +3,7 @@
 use infergate_receipts::{
     Against, Evidence, Metric, Note, Outcome, ProbePair, Probes, Subject, TimeEvidence, Verdict, VerdictRow, Work,
 };
-use infergate_report::inputs::Inputs;
+use infergate_report::inputs::{Inputs, Links};
 
 use crate::report_formats::support::{file, files, paired, run, two_runs};
 
@@ -33,6 +33,18 @@ fn a_page_asks_for_nothing_from_elsewhere() {
     assert!(page.contains("default-src 'none'"));
     for address in ["src=", "href=\"http", "url(", "@import"] {
         assert!(!page.contains(address), "{address}");
+    }
+}
+
+#[test]
+fn a_page_links_both_commits_at_its_top() {
+    let links = Links { repository: "https://github.com/o/r".into(), run: String::new(), files: String::new() };
+    let page = file(&Inputs { links: Some(links), ..paired() }, "report.html").replace("&#x2f;", "/");
+    let (top, _) = page.split_once("<main>").expect("the top");
+    for (name, id) in
+        [("base", "fedcba9876543210fedcba9876543210fedcba98"), ("head", "0123456789abcdef0123456789abcdef01234567")]
+    {
+        assert!(top.contains(&format!("<a href=\"https://github.com/o/r/commit/{id}\">{name}</a>")), "{top}");
     }
 }
 
