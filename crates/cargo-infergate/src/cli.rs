@@ -40,7 +40,7 @@ use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::config::one_line;
+use crate::config::{Layer, one_line};
 use crate::machine::probes;
 use infergate_build::{output, watcher};
 use infergate_load::client::script_server::{self, Script};
@@ -55,7 +55,7 @@ const VIRTUAL_CLOCK: &str = "INFERGATE_VIRTUAL_CLOCK";
 #[command(version, long_version = long_version(), after_help = help::EXIT_CODES)]
 struct CommandLine {
     /// Print only errors and the verdict's line
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 900)]
     quiet: bool,
     #[command(subcommand)]
     request: Request,
@@ -135,7 +135,12 @@ pub fn main(args: ArgsOs) -> i32 {
     }
 }
 
-fn run(request: Request, command: &Command, matches: &ArgMatches) -> Result<i32> {
+fn run(request: Request, mut command: &Command, mut matches: &ArgMatches) -> Result<i32> {
+    while let Some((name, of_subcommand)) = matches.subcommand() {
+        command = command.find_subcommand(name).context("a subcommand is missing")?;
+        matches = of_subcommand;
+    }
+    let keys = &Layer::of_flags(command, matches)?;
     // Before anything is removed: another gate may still keep its blocks there.
     let _lock = match &request {
         Request::Gate(options) if options.paired.is_asked() => machine_lock::take(&options.wait)?,
@@ -143,15 +148,15 @@ fn run(request: Request, command: &Command, matches: &ArgMatches) -> Result<i32>
     };
     outputs::begin(command, matches)?;
     match request {
-        Request::Gate(options) => gate::run(&options),
-        Request::Bench(options) => bench::run(&options),
-        Request::Compare(options) => compare::run(&options),
-        Request::Memory(options) => memory::run(&options),
-        Request::Load(options) => load::run(&options),
-        Request::Bless(options) => bless::run(&options),
-        Request::Bisect(options) => bisect::run(&options),
-        Request::Calibrate(options) => calibrate::run(&options),
-        Request::Report(options) => report::run(&options),
+        Request::Gate(options) => gate::run(&options, keys),
+        Request::Bench(options) => bench::run(&options, keys),
+        Request::Compare(options) => compare::run(&options, keys),
+        Request::Memory(options) => memory::run(&options, keys),
+        Request::Load(options) => load::run(&options, keys),
+        Request::Bless(options) => bless::run(&options, keys),
+        Request::Bisect(options) => bisect::run(&options, keys),
+        Request::Calibrate(options) => calibrate::run(&options, keys),
+        Request::Report(options) => report::run(&options, keys),
         Request::Demo(options) => demo::run(&options),
         Request::Init(options) => init::run(&options),
         Request::Doctor(options) => doctor::run(&options),

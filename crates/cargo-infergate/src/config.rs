@@ -18,7 +18,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
-use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _, value_parser};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches as _, value_parser};
 use infergate_core::case::Case;
 use infergate_core::config::{
     Config as Measured, MEMORY_RUNS, MemoryConfig, SEEDS, THREADS, case_pattern, entries, list, options, variable,
@@ -48,6 +49,8 @@ pub struct Config {
     pub baselines: PathBuf,
     /// The changes that are declared as intended.
     pub accept: Vec<Accept>,
+    /// What flags set, which stand above any file.
+    pub flags: Layer,
     /// The bench target that is the worker.
     pub bench: BenchTarget,
     /// The program that is the worker instead.
@@ -148,7 +151,7 @@ pub struct PairedKeys {
 
 /// How a run is judged.
 #[derive(Args)]
-#[command(next_help_heading = JUDGING)]
+#[command(next_help_heading = "How to judge")]
 pub struct JudgingKeys {
     /// Whether a run without a comparable baseline fails (exit 4) instead of being advisory
     #[arg(long, default_value = "false", action = ArgAction::Set)]
@@ -182,7 +185,7 @@ pub struct MemoryKeys {
 
 /// How the bench target is built, `[bench]`.
 #[derive(Args)]
-#[command(next_help_heading = BENCH_TARGET)]
+#[command(next_help_heading = "Bench target")]
 pub struct BenchKeys {
     /// Package of the bench target; default: the one of the current folder
     #[arg(id = "bench.package", long)]
@@ -261,10 +264,6 @@ pub struct ServerConfig {
 
 const MOST_TIME: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// Headings that other flags stand under, too.
-pub const JUDGING: &str = "How to judge";
-pub const BENCH_TARGET: &str = "Bench target";
-
 /// A number in this range.
 pub fn within(range: RangeInclusive<f64>) -> impl Fn(&str) -> Result<f64> + Clone {
     move |text| {
@@ -303,14 +302,10 @@ fn path(text: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// The flags of these keys in the order of the file; their ids are the keys. They stand after a command's own.
+/// The flags of these keys; their ids are the keys. They stand after those that a command has before them.
 pub fn flags_of<T: Args>() -> Vec<Arg> {
-    let place = |arg: &Arg| 1_000 + KEYS.iter().position(|key| arg.get_id() == *key).unwrap_or_default();
-    let flag = |arg: &Arg| {
-        let arg = arg.clone().display_order(place(arg)).long(flag_name(arg.get_id().as_str()));
-        with_value_name(arg)
-    };
-    T::augment_args(Command::new(FILE_NAME)).get_arguments().map(flag).collect()
+    let flag = |arg: &Arg| with_value_name(arg.clone().long(flag_name(arg.get_id().as_str())));
+    T::augment_args(Command::new(FILE_NAME).next_display_order(None)).get_arguments().map(flag).collect()
 }
 
 /// The flag of a key.
@@ -346,7 +341,7 @@ pub fn with_value_name(arg: Arg) -> Arg {
 }
 
 /// The words of keys that a file, the environment or flags set, each of which its key takes.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Layer(BTreeMap<&'static str, Vec<String>>);
 
 impl Layer {
@@ -374,6 +369,23 @@ impl Layer {
         for key in KEYS {
             if let Some(value) = variable(key)? {
                 layer.set_words(key, &[value]).with_context(|| variable_name(key))?;
+            }
+        }
+        Ok(layer)
+    }
+
+    /// The keys that were given to `command` as flags.
+    ///
+    /// # Errors
+    /// A value that its key does not take.
+    pub fn of_flags(command: &Command, matches: &ArgMatches) -> Result<Self> {
+        let mut layer = Self::default();
+        for flag in command.get_arguments() {
+            let key = KEYS.into_iter().find(|key| flag.get_id() == *key);
+            let (Some(key), Some(name)) = (key, flag.get_long()) else { continue };
+            if matches.value_source(key) == Some(ValueSource::CommandLine) {
+                let words: Vec<String> = matches.get_many::<String>(key).into_iter().flatten().cloned().collect();
+                layer.set_words(key, &words).with_context(|| format!("--{name}"))?;
             }
         }
         Ok(layer)
@@ -457,6 +469,7 @@ impl Layer {
             session,
             paired,
             accept,
+            flags: Self::default(),
             worker,
             server,
         })
@@ -498,7 +511,16 @@ impl Config {
                 (Layer::of_file(&path, &text)?, accepts(&path, &text)?)
             }
         };
-        flags.clone().over(Layer::of_environment()?).over(file).config(accept)
+        let config = flags.clone().over(Layer::of_environment()?).over(file).config(accept)?;
+        Ok(Self { flags: flags.clone(), ..config })
+    }
+
+    /// As [`load`](Self::load), in the current folder.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn here(flags: &Layer) -> Result<Self> {
+        Self::load(&current_folder()?, flags)
     }
 
     /// What is built of each side, and where.

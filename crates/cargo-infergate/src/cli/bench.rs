@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::{Arg, Args};
+use clap::Args;
 
-use super::flags::{self, Keys, TakesKeys, Workers};
+use super::flags::{self, Workers};
 use super::machine_lock::{self, Wait};
 use super::outputs::{Kept, code_of};
 use super::{memory, outputs, pages, preflight};
-use crate::config::Config;
+use crate::config::{Config, Layer};
 use crate::suite::{self, SuiteRequest};
 use infergate_build::{bench_target, output, progress};
 use infergate_receipts::{Receipt, ensure_writable};
@@ -18,13 +18,12 @@ use infergate_report::terminal;
 
 /// Measure the suite and write a receipt
 #[derive(Args)]
+#[command(args = flags::of_suite())]
 #[command(
     after_help = "Examples:\n  cargo xtask bench\n  cargo xtask bench --model model.gguf --cases 'decode/*' --runs 3\n  \
     cargo xtask bench --cases prefill/p256 --out before.json"
 )]
 pub struct Bench {
-    #[command(flatten)]
-    keys: Keys<Self>,
     /// Where the receipt goes [default: target/infergate/receipt.json]
     #[arg(long)]
     out: Option<PathBuf>,
@@ -40,16 +39,10 @@ pub struct Bench {
     workers: Workers,
 }
 
-impl TakesKeys for Bench {
-    fn keys() -> Vec<Arg> {
-        flags::of_suite()
-    }
-}
-
 /// Measures, writes the receipt, prints it.
-pub fn run(options: &Bench) -> Result<i32> {
-    let Bench { out, json, wait, keep_text, keys, workers } = options;
-    let (receipt, out) = run_suite(&keys.config()?, out.as_deref(), workers, wait, *keep_text, 0)?;
+pub fn run(options: &Bench, keys: &Layer) -> Result<i32> {
+    let Bench { out, json, wait, keep_text, workers } = options;
+    let (receipt, out) = run_suite(&Config::here(keys)?, out.as_deref(), workers, wait, *keep_text, 0)?;
     output::report(&terminal::report(&Inputs { head: Some(receipt.clone()), ..pages::inputs() }));
     outputs::receipt(&out, &receipt, receipt.partial);
     outputs::json(json.as_deref(), &receipt);

@@ -8,13 +8,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use clap::{Arg, ArgAction, Args};
+use clap::{ArgAction, Args};
 
 use super::explain::{self, Explaining};
-use super::flags::{self, Keys, TakesKeys};
 use super::machine_lock::{self, Wait};
-use super::{outputs, paired_gate, preflight, same_code};
-use crate::config::{self, Config};
+use super::{flags, outputs, paired_gate, preflight, same_code};
+use crate::config::{self, Config, Layer};
 use crate::paired::{PairedRequest, Program};
 use infergate_build::checkout::{Checkout, Slot};
 use infergate_build::edited::Edited;
@@ -31,6 +30,7 @@ use points::{Point, commits, stand, versions};
 
 /// Find the commit that made a case slower
 #[derive(Args)]
+#[command(args = flags::of_pairs().into_iter().filter(|arg| arg.get_id() != "cases"))]
 #[command(after_help = "Examples:\n  cargo xtask bisect --good v0.1.0 --bad HEAD --case decode/p128\n  \
     cargo xtask bisect --swap candle-core --versions 0.10.0,0.10.1,0.10.2,0.11.0 --case decode/p128")]
 pub struct Bisect {
@@ -60,19 +60,11 @@ pub struct Bisect {
     /// Measure each step for at most this long: 90s, 5m (builds not counted)
     #[arg(long, value_parser = config::duration)]
     budget: Option<Duration>,
-    #[command(flatten)]
-    keys: Keys<Self>,
-}
-
-impl TakesKeys for Bisect {
-    fn keys() -> Vec<Arg> {
-        flags::of_pairs().into_iter().filter(|arg| arg.get_id() != "cases").collect()
-    }
 }
 
 /// Builds, measures and halves until one is left.
-pub fn run(flags: &Bisect) -> Result<i32> {
-    let mut config = flags.keys.config()?;
+pub fn run(flags: &Bisect, keys: &Layer) -> Result<i32> {
+    let mut config = Config::here(keys)?;
     let case = Subject::named(&flags.case)?.case().context("--case: name a case")?;
     config.measured.cases = vec![case.id()];
     preflight::check(&config)?;

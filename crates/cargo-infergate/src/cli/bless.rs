@@ -5,13 +5,13 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use clap::{Arg, Args};
+use clap::Args;
 use serde::Serialize;
 
-use super::flags::{self, Keys, TakesKeys, Workers};
+use super::flags::{self, Workers};
 use super::machine_lock::{self, Wait};
 use super::{bench, files, load_gate, outputs, preflight};
-use crate::config::Config;
+use crate::config::{Config, Layer};
 use crate::machine;
 use infergate_build::output;
 use infergate_judge::Policy;
@@ -20,13 +20,12 @@ use infergate_report::blessing;
 
 /// Add a session to this machine class's baseline
 #[derive(Args)]
+#[command(args = flags::of_suite(), args = flags::some(&["baselines"]))]
 #[command(
     after_help = "Examples:\n  cargo xtask bless\n  cargo xtask bless --receipt target/infergate/receipt.json --dry-run\n\n\
     Time is judged from sessions of 8 days on: those of one day share its luck and count once"
 )]
 pub struct Bless {
-    #[command(flatten)]
-    keys: Keys<Self>,
     /// Where the receipt goes [default: target/infergate/receipt.json]
     #[arg(long)]
     out: Option<PathBuf>,
@@ -48,16 +47,10 @@ pub struct Bless {
     workers: Workers,
 }
 
-impl TakesKeys for Bless {
-    fn keys() -> Vec<Arg> {
-        [flags::of_suite(), flags::some(&["baselines"])].concat()
-    }
-}
-
 /// Measures or reads, shows, and writes only when every receipt is good.
-pub fn run(options: &Bless) -> Result<i32> {
-    let Bless { out, receipt: given, dry_run, wait, keys, workers, .. } = options;
-    let config = keys.config()?;
+pub fn run(options: &Bless, keys: &Layer) -> Result<i32> {
+    let Bless { out, receipt: given, dry_run, wait, workers, .. } = options;
+    let config = Config::here(keys)?;
     if let Some(first) = given.first()
         && load_gate::is_load(first)?
     {

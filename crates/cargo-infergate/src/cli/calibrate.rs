@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Result, bail, ensure};
-use clap::{Arg, Args, ValueHint};
+use clap::{Args, ValueHint};
 
-use super::flags::{self, Keys, TakesKeys};
 use super::machine_lock::{self, Wait};
-use super::{outputs, paired_gate, preflight};
-use crate::config::Config;
+use super::{flags, outputs, paired_gate, preflight};
+use crate::config::{Config, Layer};
 use crate::machine;
 use crate::paired::{Alike, PairedRequest, PairedRun, Program};
 use infergate_build::bench_target::Source;
@@ -28,10 +27,9 @@ use infergate_report::calibration;
 
 /// Measure how often the gate is wrong here
 #[derive(Args)]
+#[command(args = flags::of_pairs())]
 #[command(after_help = "Examples:\n  cargo xtask calibrate\n  cargo xtask calibrate --gates 10 --against HEAD~1")]
 pub struct Calibrate {
-    #[command(flatten)]
-    keys: Keys<Self>,
     /// Gates between builds that do the same, beside those that were measured before: hours differ, so spread them over some
     #[arg(long, default_value = "3")]
     gates: usize,
@@ -48,22 +46,16 @@ pub struct Calibrate {
     #[command(flatten)]
     wait: Wait,
     /// Bench binary that was built already
-    #[arg(long, help_heading = "Bench target")]
+    #[arg(long, help_heading = "What to measure")]
     worker: Option<PathBuf>,
     /// Another build of the same: every second gate compares with it
-    #[arg(long, help_heading = "Bench target", requires = "worker")]
+    #[arg(long, help_heading = "What to measure", requires = "worker")]
     other_worker: Option<PathBuf>,
 }
 
-impl TakesKeys for Calibrate {
-    fn keys() -> Vec<Arg> {
-        flags::of_pairs()
-    }
-}
-
 /// Measures, keeps what there is after every step, prints what it says.
-pub fn run(options: &Calibrate) -> Result<i32> {
-    let config = options.keys.config()?;
+pub fn run(options: &Calibrate, keys: &Layer) -> Result<i32> {
+    let config = Config::here(keys)?;
     ensure!(options.gates > 0, "--gates 0 measures nothing; give at least 1");
     preflight::check(&config)?;
     preflight::calibrations(&config)?;

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Arg, Args};
+use clap::Args;
 
-use super::flags::{self, Keys, TakesKeys};
-use super::{load_gate, pages};
-use crate::config::JudgingKeys;
+use super::{flags, load_gate, pages};
+use crate::config::{Config, Layer};
 use infergate_build::output;
 use infergate_judge::compare;
 use infergate_receipts::{ReceiptOrBaseline, read_receipt_or_baseline};
@@ -16,12 +15,11 @@ use infergate_report::{terminal, words};
 
 /// Compare two receipts or baselines and decide
 #[derive(Args)]
+#[command(args = flags::some(&["require_baseline", "drift_tolerance", "counter_tolerance", "targets"]))]
 #[command(after_help = "Examples:\n  cargo xtask compare before.json after.json\n  \
     cargo xtask compare baselines/CLASS/candle-synthetic-gpt2.json target/infergate/receipt.json\n  \
     cargo xtask compare load-before.json load-after.json")]
 pub struct Compare {
-    #[command(flatten)]
-    keys: Keys<Self>,
     /// Receipt or baseline to compare with
     base: PathBuf,
     /// Receipt or baseline to judge
@@ -31,15 +29,9 @@ pub struct Compare {
     json: Option<PathBuf>,
 }
 
-impl TakesKeys for Compare {
-    fn keys() -> Vec<Arg> {
-        flags::of::<JudgingKeys>().into_iter().filter(|arg| arg.get_id() != "baselines").collect()
-    }
-}
-
-pub fn run(options: &Compare) -> Result<i32> {
-    let Compare { base, head, json, keys } = options;
-    let config = keys.config()?;
+pub fn run(options: &Compare, keys: &Layer) -> Result<i32> {
+    let Compare { base, head, json } = options;
+    let config = Config::here(keys)?;
     if load_gate::is_load(base)? || load_gate::is_load(head)? {
         load_gate::ensure_no_targets(keys)?;
         return load_gate::compare(&config, base, head, json.as_deref());

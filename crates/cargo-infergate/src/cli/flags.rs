@@ -1,76 +1,15 @@
 //! Flags of the keys of infergate.toml, and flags that several commands have.
 
 use std::any::TypeId;
-use std::marker::PhantomData;
 use std::path::PathBuf;
 
-use anyhow::Result;
-use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use clap::{Arg, Args, value_parser};
 
-use crate::config::{self, BENCH_TARGET, Config, KEYS, Layer, current_folder, flag_of};
-
-/// A command that takes some of the keys as flags.
-pub trait TakesKeys {
-    fn keys() -> Vec<Arg>;
-}
-
-/// The keys that were given as flags of the command `C`.
-pub struct Keys<C> {
-    /// What the flags say.
-    pub given: Layer,
-    command: PhantomData<C>,
-}
-
-impl<C> Keys<C> {
-    /// `infergate.toml`, then the environment, then these flags.
-    pub fn config(&self) -> Result<Config> {
-        Config::load(&current_folder()?, &self.given)
-    }
-
-    /// Whether the key of this name was given as a flag.
-    pub fn has(&self, name: &str) -> bool {
-        self.given.get(name).is_some()
-    }
-}
-
-// By hand, since each command takes other keys.
-impl<C: TakesKeys> Args for Keys<C> {
-    fn augment_args(command: Command) -> Command {
-        command.args(C::keys())
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl<C: TakesKeys> FromArgMatches for Keys<C> {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut given = Layer::default();
-        for flag in C::keys() {
-            let id = flag.get_id().as_str();
-            let key =
-                KEYS.into_iter().find(|key| *key == id && matches.value_source(id) == Some(ValueSource::CommandLine));
-            let (Some(key), Some(words)) = (key, matches.get_many::<String>(id)) else { continue };
-            let words: Vec<String> = words.cloned().collect();
-            given.set_words(key, &words).map_err(|error| {
-                let text = format!("--{}: {error:#}\n", flag.get_long().unwrap_or_default());
-                clap::Error::raw(clap::error::ErrorKind::ValueValidation, text)
-            })?;
-        }
-        Ok(Self { given, command: PhantomData })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
+use crate::config::{self, flag_of};
 
 /// Bench binaries that were built already.
 #[derive(Args)]
-#[command(next_help_heading = BENCH_TARGET)]
+#[command(next_help_heading = "What to measure")]
 #[group(skip)]
 pub struct Workers {
     /// Bench binary that was built already
@@ -113,8 +52,7 @@ pub const STORED: [&str; 3] = ["runs", "seconds_per_case", "require_baseline"];
 
 /// The flags of these keys.
 pub fn some(names: &[&str]) -> Vec<Arg> {
-    let all = of::<config::AllKeys>().into_iter().filter(|arg| names.contains(&arg.get_id().as_str()));
-    all.map(|arg| arg.help_heading("Settings")).collect()
+    of::<config::AllKeys>().into_iter().filter(|arg| names.contains(&arg.get_id().as_str())).collect()
 }
 
 /// The words of a key's default.

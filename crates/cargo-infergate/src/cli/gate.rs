@@ -4,16 +4,16 @@ use anyhow::{Result, ensure};
 
 use super::gate_options::Gate;
 use super::{bench, files, load_gate, outputs, pages, paired_gate, preflight};
-use crate::config::Config;
+use crate::config::{Config, Layer};
 use infergate_build::output;
 use infergate_receipts::{Baseline, PAIRED_SCHEMA, Receipt, read, schema_of};
 use infergate_report::inputs::Inputs;
 use infergate_report::{terminal, words};
 
 /// Measures or reads, judges, prints.
-pub fn run(options: &Gate) -> Result<i32> {
+pub fn run(options: &Gate, keys: &Layer) -> Result<i32> {
     pages::begin(options.report.as_deref())?;
-    let config = options.keys.config()?;
+    let config = Config::here(keys)?;
     let schema = options.receipt.first().map(|path| schema_of(path)).transpose()?.unwrap_or_default();
     if options.paired.is_asked() || schema.starts_with(PAIRED_SCHEMA.trim_end_matches(char::is_numeric)) {
         return paired_gate::run(options, &config);
@@ -29,7 +29,7 @@ pub fn run(options: &Gate) -> Result<i32> {
     if let Some(first) = options.receipt.first()
         && load_gate::is_load(first)?
     {
-        load_gate::ensure_no_targets(&options.keys)?;
+        load_gate::ensure_no_targets(keys)?;
         return load_gate::gate(&config, first, options.json.as_deref(), options.report.as_deref());
     }
     let (receipt, out) = match options.receipt.first() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgGroup, Args};
 
-use super::flags::{self, Keys, TakesKeys, Workers};
+use super::flags::{self, Workers};
 use super::machine_lock::Wait;
 use crate::config::{self, JudgingKeys};
 use infergate_load::plan::shard::Shard;
@@ -13,8 +13,7 @@ use infergate_receipts::Side;
 
 /// Measure, compare with a baseline or revision, decide
 #[derive(Args)]
-// What every command has stands before the first of these.
-#[command(next_display_order = 1)]
+#[command(args = keys())]
 #[command(after_help = "Examples:\n  cargo xtask gate\n  cargo xtask gate --against origin/main\n  \
     cargo xtask gate --against HEAD~1 --budget 5m\n  cargo xtask gate --model model.gguf --runs 3 --json verdict.json\n  \
     cargo xtask gate --receipt target/infergate/receipt.json\n  \
@@ -37,15 +36,11 @@ pub struct Gate {
     #[command(flatten)]
     pub paired: Paired,
     #[command(flatten)]
-    pub keys: Keys<Self>,
-    #[command(flatten)]
     pub workers: Workers,
 }
 
-impl TakesKeys for Gate {
-    fn keys() -> Vec<Arg> {
-        [paired_keys(), flags::of_suite(), flags::of::<JudgingKeys>(), flags::of::<config::MemoryKeys>()].concat()
-    }
+fn keys() -> Vec<Arg> {
+    [paired_keys(), flags::of_suite(), flags::of::<JudgingKeys>(), flags::of::<config::MemoryKeys>()].concat()
 }
 
 /// Flags that make a gate a paired one, and flags that make it one of servers.

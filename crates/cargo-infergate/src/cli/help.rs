@@ -17,7 +17,7 @@ pub const EXIT_CODES: &str = "Exit codes:\n  \
 const JUDGES: [&str; 4] = ["gate", "compare", "memory", "load"];
 
 /// Flags that people use. `-h` of a command with more of them shows these alone.
-const SHORT: [&str; 33] = [
+const SHORT: [&str; 34] = [
     "against",
     "swap",
     "server",
@@ -35,6 +35,7 @@ const SHORT: [&str; 33] = [
     "memory.runs",
     "bench.target",
     "target",
+    "served_model",
     "api",
     "api_key_env",
     "users",

@@ -20,6 +20,7 @@ use infergate_core::progress::Progress;
 use super::load_gate::usual_baseline;
 use super::outputs::{Kept, code_of};
 use super::{machine_lock, outputs, pages};
+use crate::config::{Config, Layer};
 use crate::machine::{self, probes};
 use infergate_judge::load::judge_with;
 use infergate_load::client::audit::audit;
@@ -49,18 +50,18 @@ const FEW_FAIL: &str = "* failed_percent < 1";
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Measures, keeps what there is after every level, prints what it says.
-pub fn run(options: &Load) -> Result<i32> {
+pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     if let Some(Commands::Merge(options)) = &options.command {
         return merge_shards(options);
     }
     let named = target::named(&options.target.target)?;
-    let config = options.keys.config()?;
-    let has_targets = options.keys.has("targets");
-    let wants_verdict = has_targets || options.keys.has("require_baseline") || options.json.is_some();
+    let config = Config::here(keys)?;
+    let has_targets = keys.get("targets").is_some();
+    let wants_verdict = has_targets || keys.get("require_baseline").is_some() || options.json.is_some();
     // Shards of one load may run on one machine.
     let lock = if options.shards.start_at.is_some() { File::try_lock_shared } else { File::try_lock };
     let _lock = machine_lock::take_by(&options.wait, lock)?;
-    let mut target = target::open(options, &named)?;
+    let mut target = target::open(options, &config, &named)?;
     let settings = Settings::from(options, config.measured.seed, named.len(), target.as_ref())?;
     let out = options.out.clone().unwrap_or_else(|| config.measured.target_folder().join("load.json"));
     outputs::fresh(&out)?;

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 
-use super::flags::Keys;
 use super::{files, pages};
-use crate::config::Config;
+use crate::config::{Config, Layer};
 use infergate_build::output;
 use infergate_judge::load::{compare as compare_runs, judge};
 use infergate_receipts::{LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, LoadReceipt, Verdict, read, schema_of};
@@ -49,9 +48,9 @@ pub fn usual_baseline(config: &Config, receipt: &LoadReceipt) -> Result<Option<L
 }
 
 /// Targets name cases. Those of `infergate.toml` are a suite's.
-pub fn ensure_no_targets<C>(keys: &Keys<C>) -> Result<()> {
+pub fn ensure_no_targets(keys: &Layer) -> Result<()> {
     ensure!(
-        !keys.has("targets"),
+        keys.get("targets").is_none(),
         "--targets: they limit the cases of a suite; limits of a load run are --targets, --slo and --until-slo of `cargo xtask load`"
     );
     Ok(())

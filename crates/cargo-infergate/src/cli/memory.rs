@@ -12,11 +12,11 @@ use infergate_core::memory::{self, MemoryRequest};
 use infergate_core::worker::{Timeouts, WorkerError};
 
 use self::looks::{Seen, look_again};
-use super::flags::{self, Keys, TakesKeys, Workers};
+use super::flags::{self, Workers};
 use super::machine_lock::{self, Wait};
 use super::outputs::Kept;
 use super::{outputs, pages, preflight};
-use crate::config::{self, Config};
+use crate::config::{self, Config, Layer};
 use crate::paired::Program;
 use infergate_judge::memory::judge;
 use infergate_receipts::{CountedCase, MemoryReceipt, PairedReceipt, Receipt, SYSTEM_COUNTERS, Side, Verdict};
@@ -25,10 +25,9 @@ use infergate_report::terminal;
 
 /// Follow memory over many runs and find leaks
 #[derive(Args)]
+#[command(args = keys())]
 #[command(after_help = "Examples:\n  cargo xtask memory\n  cargo xtask memory --model model.gguf --runs 200")]
 pub struct Memory {
-    #[command(flatten)]
-    keys: Keys<Self>,
     /// Where the receipt goes [default: target/infergate/memory.json]
     #[arg(long)]
     out: Option<PathBuf>,
@@ -38,27 +37,24 @@ pub struct Memory {
     #[command(flatten)]
     wait: Wait,
     /// Memory bench binary that was built already
-    #[arg(long, help_heading = "Bench target")]
+    #[arg(long, help_heading = "Memory phase")]
     worker: Option<PathBuf>,
 }
 
-impl TakesKeys for Memory {
-    fn keys() -> Vec<Arg> {
-        let short = |arg: Arg| {
-            let long = arg.get_long().unwrap_or_default().to_owned();
-            arg.long(long.trim_start_matches("memory-").to_owned()).alias(long)
-        };
-        let memory = flags::of::<config::MemoryKeys>().into_iter().map(short);
-        let what = flags::of::<config::WorkloadKeys>().into_iter().map(|arg| arg.help_heading("What to follow"));
-        let build = flags::of::<config::BenchKeys>().into_iter().filter(|arg| arg.get_id() != "bench.target");
-        memory.chain(what).chain(build).collect()
-    }
+fn keys() -> impl Iterator<Item = Arg> {
+    let short = |arg: Arg| {
+        let long = arg.get_long().unwrap_or_default().to_owned();
+        arg.long(long.trim_start_matches("memory-").to_owned()).alias(long)
+    };
+    let memory = flags::of::<config::MemoryKeys>().into_iter().map(short);
+    let build = flags::of::<config::BenchKeys>().into_iter().filter(|arg| arg.get_id() != "bench.target");
+    memory.chain(flags::of::<config::WorkloadKeys>()).chain(build)
 }
 
 /// Follows, judges, prints.
-pub fn run(options: &Memory) -> Result<i32> {
-    let Memory { out, json, wait, keys, worker } = options;
-    let config = keys.config()?;
+pub fn run(options: &Memory, keys: &Layer) -> Result<i32> {
+    let Memory { out, json, wait, worker } = options;
+    let config = Config::here(keys)?;
     let out = out.clone().unwrap_or_else(|| config.measured.target_folder().join("memory.json"));
     outputs::fresh(&out)?;
     preflight::check(&config)?;

@@ -19,11 +19,7 @@ static JSON: OnceLock<PathBuf> = OnceLock::new();
 /// Refuses a file to write (`--out`, `--json`) that another flag names too, or cannot be written, and removes what an earlier run left
 /// there. Before anything else is done, so that also a mistake in `infergate.toml` leaves no verdict of an earlier run for whoever reads
 /// the file next. From now on `--json -` holds.
-pub fn begin(mut command: &Command, mut matches: &ArgMatches) -> Result<()> {
-    while let Some((name, of_subcommand)) = matches.subcommand() {
-        command = command.find_subcommand(name).context("a subcommand is missing")?;
-        matches = of_subcommand;
-    }
+pub fn begin(command: &Command, matches: &ArgMatches) -> Result<()> {
     let (mut seen, mut written) = (Vec::new(), Vec::new());
     // What the other hint stands at is added to, and no new file.
     let hints = [ValueHint::AnyPath, ValueHint::Other];

@@ -4,12 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use clap::{Arg, Args, ValueHint};
+use clap::{Args, ValueHint};
 
-use super::flags::{self, Keys, TakesKeys};
 use super::paired_gate::find_calibration;
-use super::{outputs, pages};
-use crate::config::Config;
+use super::{flags, outputs, pages};
+use crate::config::{Config, Layer};
 use infergate_core::config::Config as Measured;
 use infergate_core::sha256;
 use infergate_judge::memory;
@@ -27,7 +26,7 @@ use infergate_report::words::provenance::{build, is_of_errors};
 
 /// Make pages, tables and pictures of receipts
 #[derive(Args)]
-#[command(after_help = below())]
+#[command(args = flags::some(&["targets", "prompt"]), after_help = below())]
 pub struct Report {
     /// Receipt, paired receipt, memory receipt, load receipt, verdict, or baseline of either kind; of two receipts the first is the
     /// earlier run
@@ -54,14 +53,6 @@ pub struct Report {
     /// Write the report's tables here, as JSON; - is stdout, which then has nothing else
     #[arg(long)]
     json: Option<PathBuf>,
-    #[command(flatten)]
-    keys: Keys<Self>,
-}
-
-impl TakesKeys for Report {
-    fn keys() -> Vec<Arg> {
-        flags::some(&["targets", "prompt"])
-    }
 }
 
 /// What stands below the flags.
@@ -77,9 +68,9 @@ fn below() -> String {
     )
 }
 
-pub fn run(options: &Report) -> Result<i32> {
-    let Report { files, out, format, pull_request, head, base, show_prompt, json, keys } = options;
-    let config = keys.config()?;
+pub fn run(options: &Report, keys: &Layer) -> Result<i32> {
+    let Report { files, out, format, pull_request, head, base, show_prompt, json } = options;
+    let config = Config::here(keys)?;
     let mut inputs = inputs(files, &config, *pull_request, [base, head])?;
     if *show_prompt {
         inputs.prompt_text = Some(prompt_text(&inputs, &config.measured)?);

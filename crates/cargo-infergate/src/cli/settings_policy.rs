@@ -89,7 +89,7 @@ impl GateSettings {
         let is_of_base = |key: &str| is_of_base(key, base.is_some());
         let of_base = Layer::of_file(Path::new(FILE_NAME), base_text)?.only(is_of_base);
         let of_head = Layer::of_file(&head.unwrap_or(FILE_NAME.into()), &head_text)?.only(|key| !is_of_base(key));
-        let layers = gate.keys.given.clone().over(Layer::of_environment()?).over(of_base).over(of_head);
+        let layers = config.flags.clone().over(Layer::of_environment()?).over(of_base).over(of_head);
         let config = layers.config(config.accept.clone())?;
         Ok(Self { config, terms: Some(terms(accepted_before.context("base's settings")?)), notes })
     }

@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Arg, ArgAction, Args, Subcommand, value_parser};
 
-use crate::cli::flags::{self, Keys, TakesKeys};
+use crate::cli::flags;
 use crate::cli::machine_lock::Wait;
-use crate::config::{self, JUDGING, duration, one_of, up_to, within};
+use crate::config::{self, duration, one_of, up_to, within};
 use infergate_core::load::Spacing;
 use infergate_load::api::body::Api;
 use infergate_load::plan::shard::Shard;
@@ -21,8 +21,7 @@ const LOCAL: &str = "Local engine, or tokenizer";
 
 /// Measure a server or engine under load
 #[derive(Args)]
-// What every command has stands before the first of these.
-#[command(next_display_order = 1, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
+#[command(args = keys(), subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
 #[command(after_help = "Examples:\n  cargo xtask load --target http://127.0.0.1:8000 --model MODEL\n  \
     cargo xtask load --target http://127.0.0.1:8000 --model MODEL --users 1,10,50 --scenario chatbot --duration 60s\n  \
     cargo xtask load --target https://api.example.com/v1 --model MODEL --api-key-env API_KEY --rate 2 --arrivals poisson\n  \
@@ -46,8 +45,6 @@ pub struct Load {
     pub prompts: Prompts,
     #[command(flatten)]
     pub shards: Shards,
-    #[command(flatten)]
-    pub keys: Keys<Self>,
     /// Bench binary that was built already
     #[arg(long, help_heading = LOCAL)]
     pub worker: Option<PathBuf>,
@@ -58,14 +55,10 @@ pub struct Load {
     pub command: Option<Commands>,
 }
 
-impl TakesKeys for Load {
-    fn keys() -> Vec<Arg> {
-        let local = [flags::some(&["threads", "dtype", "options"]), flags::of::<config::BenchKeys>()].concat();
-        let local = local.into_iter().map(|arg| arg.help_heading(LOCAL));
-        let judge = flags::some(&["require_baseline", "baselines", "targets"]);
-        let judge = judge.into_iter().map(|arg| arg.help_heading(JUDGING));
-        local.chain(flags::some(&["seed"])).chain(judge).collect()
-    }
+fn keys() -> impl Iterator<Item = Arg> {
+    let local = [flags::some(&["threads", "dtype", "options"]), flags::of::<config::BenchKeys>()].concat();
+    let others = flags::some(&["seed", "require_baseline", "baselines", "targets"]);
+    local.into_iter().map(|arg| arg.help_heading(LOCAL)).chain(others)
 }
 
 /// Who is asked, and how.
@@ -78,7 +71,8 @@ pub struct Target {
     #[arg(long, value_name = "[NAME=]URL|local[:SPEC]", required = true)]
     pub target: Vec<String>,
     /// The model's name at the server, or at the target NAME
-    #[arg(long, value_name = "[NAME=]MODEL")]
+    // Another thing than the key `model`.
+    #[arg(id = "served_model", long = "model", value_name = "[NAME=]MODEL")]
     pub model: Vec<String>,
     /// Which API is asked: OpenAI's chat, completions, responses or embeddings, or Anthropic's messages
     #[arg(long, value_name = "api", default_value = "chat", value_parser = one_of(Api::ALL))]

@@ -8,6 +8,7 @@ use infergate_core::engine::LoadRequest;
 
 use super::flags::{self, Load};
 use crate::cli::preflight;
+use crate::config::Config;
 use crate::paired::Program;
 use infergate_load::api::body::RequestTemplate;
 use infergate_load::client::Client;
@@ -49,7 +50,7 @@ pub fn named(texts: &[String]) -> Result<Vec<Named>> {
 }
 
 /// Opens the targets, and connects to nothing yet.
-pub fn open(options: &Load, targets: &[Named]) -> Result<Box<dyn Target>> {
+pub fn open(options: &Load, config: &Config, targets: &[Named]) -> Result<Box<dyn Target>> {
     let flags = &options.target;
     if let Some(spec) = targets.iter().find_map(Named::local) {
         ensure!(targets.len() == 1, "--target: a local engine is measured alone; leave out the other targets");
@@ -59,13 +60,13 @@ pub fn open(options: &Load, targets: &[Named]) -> Result<Box<dyn Target>> {
             "--model is the name at a server; a local engine's model stands behind local:, for example local:synthetic:gpt2"
         );
         ensure!(flags.price.is_empty(), "--price: the tokens of a local engine have none; leave it out");
-        let (program, request) = worker(options, spec)?;
+        let (program, request) = worker(options, config, spec)?;
         return Ok(Box::new(LocalTarget::open(&program, &request, options.slots, progress::cancelled())?));
     }
     let opened = targets.iter().map(|target| endpoint(options, (target, targets)));
     let (mut endpoints, records): (Vec<Endpoint>, _) = opened.collect::<Result<_>>()?;
     let tokenizer = |spec: &String| {
-        let (program, request) = worker(options, spec)?;
+        let (program, request) = worker(options, config, spec)?;
         Tokenizer::open(&program, &request, progress::cancelled()).context("--tokenizer")
     };
     let tokenizer = flags.tokenizer.as_ref().map(tokenizer).transpose()?;
@@ -127,8 +128,8 @@ impl Named {
 
 /// The bench target as a worker, which is built, or was already, and what it is to load: `spec`, or the usual model where that is
 /// empty.
-fn worker(options: &Load, spec: &str) -> Result<(Program, LoadRequest)> {
-    let mut config = options.keys.config()?;
+fn worker(options: &Load, config: &Config, spec: &str) -> Result<(Program, LoadRequest)> {
+    let mut config = config.clone();
     if !spec.is_empty() {
         spec.clone_into(&mut config.measured.model);
     }
