@@ -8,7 +8,7 @@ mod tables;
 
 pub use infergate_build::workspace::BenchTarget;
 pub use infergate_core::config::{FILE_NAME, KEYS, MAX_FILE_BYTES, find_file};
-pub use tables::{accepts, own_scenarios, scenarios};
+pub use tables::Tables;
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use infergate_build::bench_target::Wanted;
 use infergate_judge::Policy;
 use infergate_judge::paired::Limits;
-use infergate_receipts::{Accept, Target};
+use infergate_receipts::Target;
 
 /// What the command goes by.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,8 +47,8 @@ pub struct Config {
     pub policy: Policy,
     /// Folder of the committed baselines.
     pub baselines: PathBuf,
-    /// The changes that are declared as intended.
-    pub accept: Vec<Accept>,
+    /// What the file has beside keys.
+    pub tables: Tables,
     /// What flags set, which stand above any file.
     pub flags: Layer,
     /// The bench target that is the worker.
@@ -402,7 +402,7 @@ impl Layer {
     fn set(&mut self, key: &'static str, words: Vec<String>) -> Result<()> {
         ensure!(is_list(key) || matches!(&words[..], [word] if !word.is_empty()), "give one text that is not empty");
         let mut alone = Self(BTreeMap::from([(key, words)]));
-        alone.config(Vec::new())?;
+        alone.config(Tables::default())?;
         self.0.append(&mut alone.0);
         Ok(())
     }
@@ -428,7 +428,7 @@ impl Layer {
     ///
     /// # Errors
     /// A value that its key does not take.
-    pub fn config(&self, accept: Vec<Accept>) -> Result<Config> {
+    pub fn config(&self, tables: Tables) -> Result<Config> {
         let flag = |(key, words): (&&str, &Vec<String>)| -> Vec<String> {
             words.iter().map(|word| format!("--{}={word}", flag_name(key))).collect()
         };
@@ -468,7 +468,7 @@ impl Layer {
             },
             session,
             paired,
-            accept,
+            tables,
             flags: Self::default(),
             worker,
             server,
@@ -504,14 +504,22 @@ impl Config {
     /// # Errors
     /// A file that cannot be read or is not TOML, an unknown key, a value that its key does not take.
     pub fn load(folder: &Path, flags: &Layer) -> Result<Self> {
-        let (file, accept) = match find_file(folder) {
-            None => (Layer::default(), Vec::new()),
+        let (file, tables) = match find_file(folder) {
+            None => Default::default(),
             Some(path) => {
                 let text = read_text(&path, MAX_FILE_BYTES)?;
-                (Layer::of_file(&path, &text)?, accepts(&path, &text)?)
+                (Layer::of_file(&path, &text)?, Tables::of_file(&path, &text)?)
             }
         };
-        let config = flags.clone().over(Layer::of_environment()?).over(file).config(accept)?;
+        Self::of(flags, file, tables)
+    }
+
+    /// What `file` says, above it the environment, and above that `flags`.
+    ///
+    /// # Errors
+    /// A value that its key does not take.
+    pub fn of(flags: &Layer, file: Layer, tables: Tables) -> Result<Self> {
+        let config = flags.clone().over(Layer::of_environment()?).over(file).config(tables)?;
         Ok(Self { flags: flags.clone(), ..config })
     }
 

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::command_worker;
-use crate::config::{Config, ServerConfig, current_folder, own_scenarios};
+use crate::config::{Config, ServerConfig, current_folder};
 use crate::paired::Program;
 use crate::server::worker;
 use infergate_build::build_command::{self, find};
@@ -63,7 +63,7 @@ pub fn program(
     let work = match is_server {
         true => {
             let settings = ServerConfig { command, ..config.server.clone() };
-            Work::Server(worker::Job { settings, scenarios: scenarios()?, url: None })
+            Work::Server(worker::Job { settings, scenarios: scenarios(config), url: None })
         }
         false => {
             // One of both sides.
@@ -85,7 +85,7 @@ pub fn running(config: &Config, urls: &[String]) -> Result<Program> {
     let (program, folder) = (this_program()?, current_folder()?);
     let launcher = |url: &String| {
         Url::parse(url, config.server.api)?;
-        let job = worker::Job { settings: config.server.clone(), scenarios: scenarios()?, url: Some(url.clone()) };
+        let job = worker::Job { settings: config.server.clone(), scenarios: scenarios(config), url: Some(url.clone()) };
         Ok(Launcher { program: program.clone(), arguments: Work::Server(job).words()?, folder: folder.clone() })
     };
     let servers: Vec<Launcher> = urls.iter().map(launcher).collect::<Result<_>>()?;
@@ -93,20 +93,20 @@ pub fn running(config: &Config, urls: &[String]) -> Result<Program> {
 }
 
 /// The case that a memory phase of a server repeats.
-pub fn memory_case() -> Result<Case> {
-    Ok(Case::Bench(BenchName::new(&format!("{}/ttft", scenarios()?[0].name))?))
+pub fn memory_case(config: &Config) -> Result<Case> {
+    Ok(Case::Bench(BenchName::new(&format!("{}/ttft", scenarios(config)[0].name))?))
 }
 
 /// Which turns of the scenarios the gate leaves out.
-pub fn notes() -> Result<Vec<Note>> {
+pub fn notes(config: &Config) -> Vec<Note> {
     let note = |one: &Scenario| format!("{}: each request is a first turn; `load` measures conversations", one.name);
-    Ok(scenarios()?.iter().filter(|one| one.turns > 1).map(note).map(Note::from).collect())
+    scenarios(config).iter().filter(|one| one.turns > 1).map(note).map(Note::from).collect()
 }
 
 /// Those of infergate.toml, the same for both sides, or the first of those that `load` has: at least one.
-fn scenarios() -> Result<Vec<Scenario>> {
-    let own = own_scenarios()?;
-    Ok(if own.is_empty() { Scenario::defaults().into_iter().take(1).collect() } else { own })
+fn scenarios(config: &Config) -> Vec<Scenario> {
+    let own = &config.tables.scenarios;
+    if own.is_empty() { Scenario::defaults().into_iter().take(1).collect() } else { own.clone() }
 }
 
 /// The hidden command.

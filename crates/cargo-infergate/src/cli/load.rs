@@ -62,7 +62,7 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     let lock = if options.shards.start_at.is_some() { File::try_lock_shared } else { File::try_lock };
     let _lock = machine_lock::take_by(&options.wait, lock)?;
     let mut target = target::open(options, &config, &named)?;
-    let settings = Settings::from(options, config.measured.seed, named.len(), target.as_ref())?;
+    let settings = Settings::from(options, &config, named.len(), target.as_ref())?;
     let out = options.out.clone().unwrap_or_else(|| config.measured.target_folder().join("load.json"));
     outputs::fresh(&out)?;
     raise_connection_limit();

@@ -115,9 +115,9 @@ fn settings(gate: &Gate, config: &Config) -> Result<GateSettings> {
     let mut settings = GateSettings::against(gate.paired.against.as_deref(), gate, config)?;
     settings.notes.iter().for_each(|note| output::line(&words::note(note)));
     if gate.paired.is_of_servers() {
-        settings.notes.extend(launched_workers::notes()?);
+        settings.notes.extend(launched_workers::notes(config));
         let measured = &mut settings.config.measured;
-        measured.memory.case = launched_workers::memory_case()?;
+        measured.memory.case = launched_workers::memory_case(config)?;
         measured.seed = run_seed(measured.seed);
     }
     Ok(settings)

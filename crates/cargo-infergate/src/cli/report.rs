@@ -202,7 +202,7 @@ fn again(receipt: &PairedReceipt, config: &Config) -> Result<Verdict> {
     let missing = missing(receipt, &config.measured.cases);
     // Noise lets nothing pass beside what is missing.
     let undecided_passes = config.policy.undecided_passes && missing.is_none();
-    let policy = Policy { accepted_before: config.accept.clone(), undecided_passes, ..config.policy.clone() };
+    let policy = Policy { accepted_before: config.tables.accept.clone(), undecided_passes, ..config.policy.clone() };
     let mut receipt = config.limits().set_in(receipt.clone());
     let notes = receipt.notes.len();
     receipt.notes.retain(|note| !is_of_errors(note));

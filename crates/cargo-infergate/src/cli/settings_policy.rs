@@ -14,7 +14,7 @@ use infergate_receipts::{Note, Side, Terms};
 
 use super::flags;
 use super::gate_options::Gate;
-use crate::config::{Config, FILE_NAME, KEYS, Layer, MAX_FILE_BYTES, accepts, current_folder, find_file, scenarios};
+use crate::config::{Config, FILE_NAME, KEYS, Layer, MAX_FILE_BYTES, Tables, current_folder, find_file};
 use infergate_build::git::{commit_of, file_of, git};
 
 /// Characters of a value that are shown.
@@ -41,11 +41,6 @@ const OF_BASE: [&str; 11] = [
 /// Keys that base's file sets, or head's where base has none.
 const OF_BASE_IF_THERE: [&str; 5] = ["cases", "memory.case", "memory.runs", "server.users", "server.window_s"];
 
-/// Whether base's file sets a key where a revision is compared with, and not head's.
-fn is_of_base(key: &str, base_has_a_file: bool) -> bool {
-    OF_BASE.contains(&key) || (base_has_a_file && OF_BASE_IF_THERE.contains(&key))
-}
-
 /// What a gate goes by.
 pub struct GateSettings {
     /// Base's file in what decides, head's in the rest; above both variables and flags.
@@ -68,31 +63,40 @@ impl GateSettings {
             prefix => prefix?,
         };
         let base = of_commit(&here, &commit_of(&here, revision)?, &prefix)?;
-        let base_text = base.as_deref().unwrap_or_default();
+        let is_of_base = |key: &str| OF_BASE.contains(&key) || (base.is_some() && OF_BASE_IF_THERE.contains(&key));
         let head = find_file(&here);
         let head_text = head.as_deref().map_or(Ok(String::new()), |path| read_text(path, MAX_FILE_BYTES))?;
         let by_head = gate.paired.settings == Some(Side::Head);
-        let notes = match changes(base.as_deref(), &head_text, by_head) {
+        let terms = |accepted_before| Some(Terms { by_head, accept: config.tables.accept.clone(), accepted_before });
+        let (of_base, was) = match read(base.as_deref().unwrap_or_default()) {
             Err(_) if by_head => {
-                vec![Note::from("base's infergate.toml cannot be understood, and head's counts".to_owned())]
+                let text = "base's infergate.toml cannot be understood, and head's counts";
+                return Ok(Self { terms: terms(Vec::new()), notes: vec![Note::from(text.to_owned())], ..as_they_are });
             }
-            notes => notes.context(
+            found => found.context(
                 "base's settings cannot be understood; fix them there, or let head's file count with --settings head",
             )?,
         };
-        let accepted_before = accepts(Path::new(FILE_NAME), base_text);
-        let terms = |accepted_before| Terms { by_head, accept: config.accept.clone(), accepted_before };
-        if by_head {
-            // A note says what cannot be understood.
-            return Ok(Self { terms: Some(terms(accepted_before.unwrap_or_default())), notes, ..as_they_are });
+        let (of_head, is) = read(&head_text)?;
+        let mut notes = changes(&of_base, &of_head, |key| !by_head && is_of_base(key));
+        if was.scenarios != is.scenarios {
+            let text = "head changes the gate: the tables [[scenario]], which say what users do (head's hold here)";
+            notes.push(Note::from(text.to_owned()));
         }
-        let is_of_base = |key: &str| is_of_base(key, base.is_some());
-        let of_base = Layer::of_file(Path::new(FILE_NAME), base_text)?.only(is_of_base);
+        if by_head {
+            return Ok(Self { terms: terms(was.accept), notes, ..as_they_are });
+        }
         let of_head = Layer::of_file(&head.unwrap_or(FILE_NAME.into()), &head_text)?.only(|key| !is_of_base(key));
-        let layers = config.flags.clone().over(Layer::of_environment()?).over(of_base).over(of_head);
-        let config = layers.config(config.accept.clone())?;
-        Ok(Self { config, terms: Some(terms(accepted_before.context("base's settings")?)), notes })
+        let file = of_base.only(is_of_base).over(of_head);
+        let config = Config::of(&config.flags, file, config.tables.clone())?;
+        Ok(Self { config, terms: terms(was.accept), notes })
     }
+}
+
+/// A file's text, read as if it lay in the current folder, since two checkouts lie in other ones.
+fn read(text: &str) -> Result<(Layer, Tables)> {
+    let path = Path::new(FILE_NAME);
+    Ok((Layer::of_file(path, text)?, Tables::of_file(path, text)?))
 }
 
 /// The file that holds in the folder `prefix` of `commit`: its own, or the nearest above it.
@@ -107,28 +111,19 @@ fn of_commit(here: &Path, commit: &str, prefix: &str) -> Result<Option<String>> 
     Ok(None)
 }
 
-/// The keys whose values differ between the texts of both files; defaults count as given. Both are read as if they lay in the current
-/// folder, since two checkouts lie in other ones.
-fn changes(base: Option<&str>, head_text: &str, by_head: bool) -> Result<Vec<Note>> {
-    let (path, base_text) = (Path::new(FILE_NAME), base.unwrap_or_default());
-    let (was, is) = (Layer::of_file(path, base_text)?, Layer::of_file(path, head_text)?);
+/// The keys whose values differ between both files; defaults count as given.
+fn changes(was: &Layer, is: &Layer, after_merge: impl Fn(&str) -> bool) -> Vec<Note> {
     let words = |layer: &Layer, key: &str| layer.get(key).map_or_else(|| flags::default_of(key), <[String]>::to_vec);
     let change = |key: &&str| {
-        let (was, is) = (words(&was, key), words(&is, key));
-        let after_merge = !by_head && is_of_base(key, base.is_some());
+        let (was, is) = (words(was, key), words(is, key));
         (was != is).then(|| Note::GateChanged {
             key: (*key).into(),
             was: shown(key, &was),
             is: shown(key, &is),
-            after_merge,
+            after_merge: after_merge(key),
         })
     };
-    let mut notes: Vec<Note> = KEYS.iter().filter_map(change).collect();
-    if scenarios(path, base_text).ok() != scenarios(path, head_text).ok() {
-        let text = "head changes the gate: the tables [[scenario]], which say what users do (head's hold here)";
-        notes.push(Note::from(text.to_owned()));
-    }
-    Ok(notes)
+    KEYS.iter().filter_map(change).collect()
 }
 
 /// A value as a receipt may hold it: a text can be a key to a server, or a folder. Of an option its name is shown, of a program or

@@ -4,14 +4,20 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
-use infergate_core::config::{MAX_FILE_BYTES, find_file};
-use infergate_core::text_file::read_text;
 use serde::Deserialize;
 
-use super::current_folder;
 use infergate_receipts::{Accept, MAX_TOKENS, MAX_TURNS, Scenario, Subject, UpTo, validate_accepts};
 
-/// Both; the keys are read elsewhere.
+/// Both.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tables {
+    /// The changes that are declared as intended.
+    pub accept: Vec<Accept>,
+    /// What users do; empty: the scenarios that come with infergate.
+    pub scenarios: Vec<Scenario>,
+}
+
+/// As the file has them; the keys are read elsewhere.
 #[derive(Deserialize)]
 struct File {
     #[serde(default)]
@@ -52,18 +58,21 @@ fn place(path: &Path, text: &str, offset: usize) -> String {
     format!("{}:{line}", path.display())
 }
 
-fn parse(path: &Path, text: &str) -> Result<File> {
-    toml::from_str(text).map_err(|error| {
-        let place = place(path, text, error.span().map_or(0, |span| span.start));
-        anyhow::anyhow!("{place}: {}", error.message().lines().next().unwrap_or_default())
-    })
+impl Tables {
+    /// Those in `text`, which stands in the file `path`.
+    ///
+    /// # Errors
+    /// A table that is not sound, by its line or its name.
+    pub fn of_file(path: &Path, text: &str) -> Result<Self> {
+        let file: File = toml::from_str(text).map_err(|error| {
+            let place = place(path, text, error.span().map_or(0, |span| span.start));
+            anyhow::anyhow!("{place}: {}", error.message().lines().next().unwrap_or_default())
+        })?;
+        Ok(Self { accept: accepts(path, text, file.accept)?, scenarios: scenarios(path, file.scenario)? })
+    }
 }
 
-/// The `[[accept]]` in `text`, which stands in the file `path`.
-///
-/// # Errors
-/// A table that is not sound, by its line.
-pub fn accepts(path: &Path, text: &str) -> Result<Vec<Accept>> {
+fn accepts(path: &Path, text: &str, tables: Vec<toml::Spanned<AcceptTable>>) -> Result<Vec<Accept>> {
     let accept = |table: toml::Spanned<AcceptTable>| {
         let offset = table.span().start;
         let AcceptTable { case, metric, up_to, reason } = table.into_inner();
@@ -72,20 +81,15 @@ pub fn accepts(path: &Path, text: &str) -> Result<Vec<Accept>> {
         let place = || format!("{}: accept", place(path, text, offset));
         accept.and_then(|accept| accept.validate().map(|()| accept)).with_context(place)
     };
-    let accepts = parse(path, text)?.accept.into_iter().map(accept).collect::<Result<Vec<Accept>>>()?;
+    let accepts = tables.into_iter().map(accept).collect::<Result<Vec<Accept>>>()?;
     validate_accepts(&accepts).with_context(|| format!("{}: accept", path.display()))?;
     Ok(accepts)
 }
 
-/// The `[[scenario]]` in `text`, which stands in the file `path`.
-///
-/// # Errors
-/// A table that is not sound.
-pub fn scenarios(path: &Path, text: &str) -> Result<Vec<Scenario>> {
+fn scenarios(path: &Path, tables: Vec<ScenarioTable>) -> Result<Vec<Scenario>> {
     let file = path.display();
     let mut scenarios: Vec<Scenario> = Vec::new();
-    for table in parse(path, text)?.scenario {
-        let ScenarioTable { name, input_tokens, output_tokens, turns, turn_tokens } = table;
+    for ScenarioTable { name, input_tokens, output_tokens, turns, turn_tokens } in tables {
         let tokens = [input_tokens, output_tokens];
         ensure!(!name.is_empty(), "{file}: a scenario has no name; give it one");
         ensure!(
@@ -98,13 +102,4 @@ pub fn scenarios(path: &Path, text: &str) -> Result<Vec<Scenario>> {
         scenarios.push(Scenario { name, input_tokens, output_tokens, turns, turn_tokens });
     }
     Ok(scenarios)
-}
-
-/// Those of the `infergate.toml` that holds in the current folder; none where it has none.
-///
-/// # Errors
-/// As [`scenarios`], and a file that cannot be read.
-pub fn own_scenarios() -> Result<Vec<Scenario>> {
-    let Some(path) = find_file(&current_folder()?) else { return Ok(Vec::new()) };
-    scenarios(&path, &read_text(&path, MAX_FILE_BYTES)?)
 }

@@ -5,15 +5,15 @@ use std::fs;
 use std::path::Path;
 
 use cargo_infergate::cli;
-use cargo_infergate::config::{self, AllKeys, Config, KEYS, Layer};
+use cargo_infergate::config::{self, AllKeys, Config, KEYS, Layer, Tables};
 use infergate_core::config::{Config as Measured, list};
 
 fn apply(text: &str) -> anyhow::Result<Config> {
-    Layer::of_file(Path::new("repo/infergate.toml"), text)?.config(Vec::new())
+    Layer::of_file(Path::new("repo/infergate.toml"), text)?.config(Tables::default())
 }
 
 fn defaults() -> Config {
-    Layer::default().config(Vec::new()).expect("defaults")
+    Layer::default().config(Tables::default()).expect("defaults")
 }
 
 fn load(folder: &Path) -> Config {
@@ -144,7 +144,7 @@ fn options_are_names_with_values_and_no_value_shows_in_an_error() {
     let set = |words: &[&str]| {
         let mut layer = Layer::default();
         layer.set_words("options", &words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())?;
-        Ok::<_, anyhow::Error>(layer.config(Vec::new())?.measured.load_request().options)
+        Ok::<_, anyhow::Error>(layer.config(Tables::default())?.measured.load_request().options)
     };
     let pairs = set(&["url=http://h/?a=1,b", "device=cuda,layers=12"]).expect("valid");
     let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();

@@ -10,7 +10,7 @@ use infergate_core::stats::samples_needed;
 use serde::Serialize;
 
 use super::flags::{self, Load, Shards};
-use crate::config::own_scenarios;
+use crate::config::Config;
 use infergate_load::plan::dataset::Dataset;
 use infergate_load::plan::shard::Shard;
 use infergate_load::plan::{LoadPlan, Prompts};
@@ -54,7 +54,8 @@ pub struct Settings {
 
 impl Settings {
     /// The settings of a run on `target`; `targets` is how many are asked in turn.
-    pub fn from(options: &Load, seed: u64, targets: usize, target: &dyn Target) -> Result<Self> {
+    pub fn from(options: &Load, config: &Config, targets: usize, target: &dyn Target) -> Result<Self> {
+        let seed = config.measured.seed;
         let Load { levels, prompts: prompt_flags, .. } = options;
         // Without a common start there are no shards.
         let Shards { shard, start_at: start_unix_ns } = options.shards;
@@ -68,7 +69,7 @@ impl Settings {
         // All shards have the same prompts, and each sends its own of them.
         let prompt_seed =
             if prompt_flags.same_prompts { seed } else { seed ^ start_unix_ns.map_or_else(unix_ns, Ok)? };
-        let (mut scenarios, mut notes) = (scenarios(prompt_flags)?, Vec::new());
+        let (mut scenarios, mut notes) = (scenarios(prompt_flags, &config.tables.scenarios)?, Vec::new());
         if let Some(context_tokens) = prompt_flags.context.or(target.context_tokens()) {
             let context = if prompt_flags.context.is_some() { "--context" } else { "the model's context" };
             for scenario in &mut scenarios {
@@ -178,14 +179,11 @@ pub fn unix_ns() -> Result<u64> {
 }
 
 /// The scenarios of the run, before any is made smaller.
-fn scenarios(options: &flags::Prompts) -> Result<Vec<Scenario>> {
+fn scenarios(options: &flags::Prompts, own: &[Scenario]) -> Result<Vec<Scenario>> {
     if let (Some(input), Some(output)) = (options.input_tokens, options.output_tokens) {
         return Ok(vec![Scenario::plain("plain", input, output)]);
     }
-    let mut known = own_scenarios()?;
-    if known.is_empty() {
-        known = Scenario::defaults();
-    }
+    let known = if own.is_empty() { Scenario::defaults() } else { own.to_vec() };
     if options.scenario.is_empty() {
         return Ok(known);
     }
