@@ -1,6 +1,5 @@
 //! `bless`: write or refresh this machine class's baseline, of a suite or of a load, after showing what changes.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -29,9 +28,9 @@ pub struct Bless {
     /// Where the receipt goes [default: target/infergate/receipt.json]
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Bless this receipt, of a suite or of a load run, instead of measuring; repeatable
+    /// Bless this receipt, of a suite or of a load run, instead of measuring
     #[arg(long, conflicts_with_all = flags::ids_of_suite())]
-    receipt: Vec<PathBuf>,
+    receipt: Option<PathBuf>,
     /// A change moved the times on purpose: later runs are compared with this session and newer ones alone
     #[arg(long)]
     step: bool,
@@ -47,36 +46,29 @@ pub struct Bless {
     workers: Workers,
 }
 
-/// Measures or reads, shows, and writes only when every receipt is good.
+/// Measures or reads, shows, and writes only what is good.
 pub fn run(options: &Bless, keys: &Layer) -> Result<i32> {
-    let Bless { out, receipt: given, dry_run, wait, workers, .. } = options;
+    let Bless { out, receipt, dry_run, wait, workers, .. } = options;
     let config = Config::here(keys)?;
-    if let Some(first) = given.first()
-        && load_gate::is_load(first)?
-    {
-        let receipts = given.iter().map(|path| read(path)).collect::<Result<Vec<LoadReceipt>>>()?;
-        return add(options, &config, receipts);
+    if let Some(path) = receipt {
+        return if load_gate::is_load(path)? {
+            add(options, &config, &read::<LoadReceipt>(path)?)
+        } else {
+            add(options, &config, &read::<Receipt>(path)?)
+        };
     }
-    let receipts: Vec<Receipt> = match given.is_empty() {
-        false => given.iter().map(|path| read(path)).collect::<Result<_>>()?,
-        true => {
-            preflight::baselines(&config)?;
-            if !dry_run {
-                ensure_writable(&config.baselines.join(machine::detect().class).join("baseline.json"))?;
-            }
-            let (receipt, out) = bench::run_suite(&config, out.as_deref(), workers, wait, false, 0)?;
-            outputs::receipt(&out, &receipt, receipt.partial);
-            vec![receipt]
-        }
-    };
-    add(options, &config, receipts)
+    preflight::baselines(&config)?;
+    if !dry_run {
+        ensure_writable(&config.baselines.join(machine::detect().class).join("baseline.json"))?;
+    }
+    let (receipt, out) = bench::run_suite(&config, out.as_deref(), workers, wait, false, 0)?;
+    outputs::receipt(&out, &receipt, receipt.partial);
+    add(options, &config, &receipt)
 }
 
 /// A run that can become a session of a baseline.
 trait Blessable {
     type Baseline: Clone + Format + Serialize;
-
-    fn created(&self) -> &str;
 
     /// The name of the file of its baseline.
     fn file_name(&self) -> String;
@@ -96,10 +88,6 @@ macro_rules! blessable {
     ($run:ty, $baseline:ty, $judge:path) => {
         impl Blessable for $run {
             type Baseline = $baseline;
-
-            fn created(&self) -> &str {
-                &self.created
-            }
 
             fn file_name(&self) -> String {
                 <$baseline>::file_name(self)
@@ -130,34 +118,21 @@ macro_rules! blessable {
 blessable!(Receipt, Baseline, infergate_judge::judge);
 blessable!(LoadReceipt, LoadBaseline, infergate_judge::load::judge);
 
-/// Adds each run to its baseline and shows what that changes; then writes the baselines, unless this is a dry run.
-fn add<R: Blessable>(options: &Bless, config: &Config, mut receipts: Vec<R>) -> Result<i32> {
-    receipts.sort_by(|a, b| a.created().cmp(b.created()));
+/// Adds a run to its baseline and shows what that changes; then writes the baseline, unless this is a dry run.
+fn add<R: Blessable>(options: &Bless, config: &Config, receipt: &R) -> Result<i32> {
     let _alone = alone(options, &config.baselines)?;
-    let mut refreshed: BTreeMap<PathBuf, R::Baseline> = BTreeMap::new();
-    for receipt in &receipts {
-        let path = config.baselines.join(receipt.file_name());
-        let is_first = !refreshed.contains_key(&path);
-        let before = match refreshed.remove(&path) {
-            None if files::is_there(&path) => Some(read(&path)?),
-            before => before,
-        };
-        let after = receipt.added_to(before.clone(), options.step && is_first);
-        let after = after.with_context(|| format!("{}: not blessed", path.display()))?;
-        let compared = before.as_ref().map(|before| receipt.compared(before, &config.policy)).transpose()?;
-        output::report(&blessing::changes(compared.as_ref(), &R::sessions(&after), options.step, &path));
-        refreshed.insert(path, after);
-    }
+    let path = config.baselines.join(receipt.file_name());
+    let before: Option<R::Baseline> = files::read_if_there(&path)?;
+    let after = receipt.added_to(before.clone(), options.step);
+    let after = after.with_context(|| format!("{}: not blessed", path.display()))?;
+    let compared = before.map(|before| receipt.compared(&before, &config.policy)).transpose()?;
+    output::report(&blessing::changes(compared.as_ref(), &R::sessions(&after), options.step, &path));
     if options.dry_run {
         output::say("dry run: no baseline was written");
     } else {
-        for (path, baseline) in &refreshed {
-            outputs::json(Some(path), baseline);
-        }
+        outputs::json(Some(&path), &after);
     }
-    if let Some(last) = refreshed.values().last() {
-        outputs::json(options.json.as_deref(), last);
-    }
+    outputs::json(options.json.as_deref(), &after);
     Ok(0)
 }
 

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use infergate_receipts::{Format, read};
 
 /// Everything straight in `folder`, sorted; nothing where there is no such folder.
 ///
@@ -24,4 +25,12 @@ pub fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 pub fn is_there(path: &Path) -> bool {
     let missing = |error: std::io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
     !path.symlink_metadata().is_err_and(missing)
+}
+
+/// The file at `path`; `None` where nothing stands there.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_if_there<T: Format>(path: &Path) -> Result<Option<T>> {
+    is_there(path).then(|| read(path)).transpose()
 }

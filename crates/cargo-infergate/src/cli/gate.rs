@@ -65,7 +65,7 @@ fn find_baselines(config: &Config, receipt: &Receipt) -> Result<Vec<Baseline>> {
     let own = config.baselines.join(Baseline::file_name(receipt));
     let name = own.file_name().unwrap_or_default();
     let of_classes = files::entries(&config.baselines)?.into_iter().map(|class| class.join(name));
-    of_classes.filter(|path| files::is_there(path)).map(|path| read::<Baseline>(&path)).collect()
+    of_classes.filter_map(|path| files::read_if_there(&path).transpose()).collect()
 }
 
 /// That of this machine class; else the newest of any other, against which outputs and counters still count.

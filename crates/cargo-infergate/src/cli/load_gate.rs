@@ -43,8 +43,7 @@ fn conclude(receipt: LoadReceipt, verdict: Verdict, json: Option<&Path>, folder:
 
 /// The baseline at the usual place, where there is one.
 pub fn usual_baseline(config: &Config, receipt: &LoadReceipt) -> Result<Option<LoadBaseline>> {
-    let path = config.baselines.join(LoadBaseline::file_name(receipt));
-    files::is_there(&path).then(|| read(&path)).transpose()
+    files::read_if_there(&config.baselines.join(LoadBaseline::file_name(receipt)))
 }
 
 /// Targets name cases. Those of `infergate.toml` are a suite's.

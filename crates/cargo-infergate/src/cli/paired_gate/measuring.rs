@@ -14,7 +14,7 @@ use infergate_build::sources::{self, Sources};
 use infergate_build::{output, progress};
 use infergate_core::progress::Progress;
 use infergate_judge::paired::{QUICK_BLOCKS, block_noise, of_another_setup, open_cases, own_errors};
-use infergate_receipts::{Calibration, Note, PairedReceipt, Took, read};
+use infergate_receipts::{Calibration, Note, PairedReceipt, Took};
 use infergate_report::words;
 
 /// Measures what can run something of `changed` until every case is settled, and keeps each block in `kept` as soon as it is measured. Both
@@ -93,6 +93,5 @@ pub fn measure(
 
 /// This machine class's calibration of this model, of whatever threads, where there is one. One that cannot be read is an error, not a silence.
 pub fn find_calibration(config: &Config, receipt: &PairedReceipt) -> Result<Option<Calibration>> {
-    let path = preflight::calibration_file(config, &receipt.machine.class, &receipt.head.engine);
-    files::is_there(&path).then(|| read(&path)).transpose()
+    files::read_if_there(&preflight::calibration_file(config, &receipt.machine.class, &receipt.head.engine))
 }
