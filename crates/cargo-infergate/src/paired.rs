@@ -39,6 +39,7 @@ pub use infergate_build::sources::Alike;
 pub use infergate_core::worker::Program;
 use pairs::Pairs;
 pub use request::{PairedRequest, of_shard, run_seed};
+pub use started::{Started, start};
 pub use windows::UnderLoad;
 
 /// A paired run that is under way.

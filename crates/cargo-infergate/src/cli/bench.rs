@@ -85,18 +85,16 @@ pub fn run_suite(
     let receipt = suite::run(&request, &mut keep, &mut |step| line.show(step), progress::cancelled());
     line.finish();
     let mut receipt = receipt.inspect_err(|_| kept.say_where())?;
-    let memory_worker = memory_worker.filter(|_| !receipt.partial);
-    if let Some(worker) = memory_worker {
-        // On disk it is partial until its last phase is in it.
-        kept.keep(&Receipt { partial: true, ..receipt.clone() });
-        if let Err(error) = memory::attach(config, worker, memory_runs, &mut receipt) {
-            // Who ends the run wants what there was before.
-            if !progress::is_cancelled() {
-                kept.say_where();
-                return Err(error);
-            }
-            receipt.partial = true;
+    // What is kept is partial until its last phase is in it.
+    if let Some(worker) = memory_worker.filter(|_| !receipt.partial)
+        && let Err(error) = memory::attach(config, worker, memory_runs, &mut receipt)
+    {
+        // Who ends the run wants what there was before.
+        if !progress::is_cancelled() {
+            kept.say_where();
+            return Err(error);
         }
+        receipt.partial = true;
     }
     Ok((receipt, out))
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::super::explain::Explaining;
 use super::super::gate_options::Gate;
@@ -15,16 +15,16 @@ use super::super::sides::{self, BuiltPair};
 use super::super::{allocated, bench_counters, explain, memory, same_code};
 use super::request;
 use crate::config::{BenchTarget, Config, ServerConfig};
-use crate::paired::{PairedRequest, Program, UnderLoad, of_shard};
+use crate::paired::{PairedRequest, Program, Started, UnderLoad, of_shard, start};
 use infergate_build::checkout::Checkout;
 use infergate_build::checkouts::Checkouts;
 use infergate_build::code::Changed;
 use infergate_build::sources::Sources;
 use infergate_build::{output, progress};
 use infergate_core::case::{Case, Phase, choose_benches};
-use infergate_core::worker::{Client, Timeouts, WorkerError};
+use infergate_core::worker::WorkerError;
 use infergate_load::plan::shard::Shard;
-use infergate_receipts::{PairedReceipt, clause};
+use infergate_receipts::{PairedReceipt, Side, clause};
 
 /// Both sides of one bench target, built.
 pub struct BuiltBench {
@@ -178,17 +178,16 @@ fn share_out(built_benches: Vec<BuiltBench>, benches: &[BenchTarget], lost: &mut
         let request = &mut built_bench.request;
         request.base.bench_prefix.clone_from(&prefix);
         request.head.bench_prefix = prefix;
-        match listed(&request.head, request, "head") {
+        match listed(request, Side::Head) {
             Ok(cases) => with_cases.push((built_bench, cases)),
             Err(error) => {
-                let in_base = listed(&request.base, request, "base").is_err();
+                let in_base = listed(request, Side::Base).is_err();
                 lost.add(&built_bench.config.bench, error, Some(in_base), false)?;
             }
         }
     }
-    let all = lost.in_head.iter().chain(&lost.in_base).map(String::as_str).collect::<Vec<_>>();
-    ensure!(!with_cases.is_empty() || all.is_empty(), "{}", all.join("; "));
-    let Some((first, _)) = with_cases.first() else { return Ok(Vec::new()) };
+    let all_lost = || lost.in_head.iter().chain(&lost.in_base).map(String::as_str).collect::<Vec<_>>().join("; ");
+    let (first, _) = with_cases.first().with_context(all_lost)?;
     let all: Vec<Case> = with_cases.iter().flat_map(|(_, cases)| cases).copied().collect();
     let (shard, chosen) = (first.request.shard, choose_benches(&first.request.cases, &all)?);
     // As one suite: which shard takes a case does not depend on how benches are divided into targets.
@@ -220,18 +219,14 @@ fn prefix(bench: &BenchTarget, benches: &[BenchTarget]) -> String {
 }
 
 /// The benches that a side has.
-fn listed(side: &Program, request: &PairedRequest, name: &str) -> Result<Vec<Case>> {
-    let load = || {
-        let (mut client, _) = Client::spawn(&side.open()?, &request.load, Timeouts::default(), progress::cancelled())?;
-        client.load(&request.load, request.prompt_text.as_deref())
-    };
-    let loaded = load().map_err(|error| error.of(name))?;
+fn listed(request: &PairedRequest, side: Side) -> Result<Vec<Case>> {
+    let Started { file, benches, .. } = start(request, side)?;
     ensure!(
-        !loaded.benches.is_empty(),
+        !benches.is_empty(),
         "{}: an engine's bench target is gated alone; name it with --bench-target",
-        side.path.display()
+        file.path().display()
     );
-    Ok(loaded.benches)
+    Ok(benches)
 }
 
 impl BuiltBench {
@@ -288,9 +283,9 @@ impl BuiltBench {
         budget: Option<Duration>,
         explaining: Option<&Explaining>,
     ) -> Result<PairedReceipt> {
-        let Self { config, request, sources, changed, counting, memory_runs, builds_ns, _checkouts, .. } = self;
-        let request = PairedRequest { budget, ..request };
+        let Self { config, mut request, sources, changed, counting, memory_runs, builds_ns, .. } = self;
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
+        request.budget = budget;
         let kept = Kept::at(place);
         let measured = super::measure(&request, &config, Some(&sources), changed.as_ref(), Some(&kept));
         let mut receipt = measured.inspect_err(|_| kept.say_where())?;
@@ -304,21 +299,19 @@ impl BuiltBench {
             (base_memory, head_memory) = (None, None);
         }
         let mut programs = base_memory.clone().zip(head_memory.as_ref().map(|head| head.program.clone()));
-        let more = !receipt.partial && (base_memory.is_some() || head_memory.is_some());
-        // The kept file says `partial` until memory and counts are in it.
-        if more {
-            kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
-            if let Err(error) = memory::attach_to_pair(&config, base_memory, head_memory, memory_runs, &mut receipt) {
-                // What there was before stays.
-                if progress::is_cancelled() {
-                    receipt.partial = true;
-                } else {
-                    receipt.broken.push(format!("head's memory is not followed: {}", output::error_line(&error)));
-                }
+        // What is kept has every block and is partial until memory and counts are in it.
+        if !receipt.partial
+            && (base_memory.is_some() || head_memory.is_some())
+            && let Err(error) = memory::attach_to_pair(&config, base_memory, head_memory, memory_runs, &mut receipt)
+        {
+            // What there was before stays.
+            if progress::is_cancelled() {
+                receipt.partial = true;
+            } else {
+                receipt.broken.push(format!("head's memory is not followed: {}", output::error_line(&error)));
             }
         }
         if let Some(counting) = counting.filter(|_| !receipt.partial && receipt.base.counted.is_empty()) {
-            kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
             bench_counters::attach(&mut receipt, &counting, &request);
             programs = counting.ok().or(programs);
         }
