@@ -12,7 +12,7 @@ use super::{memory, outputs, pages, preflight};
 use crate::config::{Config, Layer};
 use crate::suite::{self, SuiteRequest};
 use infergate_build::{bench_target, output, progress};
-use infergate_receipts::{Receipt, ensure_writable};
+use infergate_receipts::Receipt;
 use infergate_report::inputs::Inputs;
 use infergate_report::terminal;
 
@@ -61,7 +61,6 @@ pub fn run_suite(
 ) -> Result<(Receipt, PathBuf)> {
     let out = out.map_or_else(|| config.measured.target_folder().join("receipt.json"), Path::to_owned);
     outputs::fresh(&out)?;
-    ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     preflight::check(config)?;
     let prompt_text = config.measured.own_prompt_text()?;
     let _lock = machine_lock::take(wait)?;

@@ -211,7 +211,6 @@ fn follow_judged(
     runs: usize,
     context_tokens: usize,
 ) -> Result<Option<MemoryReceipt>> {
-    let out = config.measured.target_folder().join("memory.json");
     let is_timed = worker.is_timed;
     if is_timed {
         if cases.iter().all(|case| case.phase() == Phase::Bench) {
@@ -223,7 +222,7 @@ fn follow_judged(
             return Ok(None);
         }
     }
-    match follow(config, worker.program, &names(cases), runs, Some(&out)) {
+    match follow(config, worker.program, &names(cases), runs, None) {
         // A worker that somebody wrote needs no more than it can.
         Err(error) if is_timed && matches!(WorkerError::find(&error), Some(WorkerError::Refused(_))) => {
             output::say_why("no leak is looked for", &error);

@@ -23,7 +23,7 @@ use infergate_build::{bench_choice, git, output};
 use infergate_core::receipt::file_word;
 use infergate_core::worker::WorkerError;
 use infergate_judge::paired::{Policy, fit_to_upload, join, judge, merge, quick_estimates};
-use infergate_receipts::{MOST_UPLOADED_BYTES, Note, Outcome, PairedReceipt, ensure_writable, read, write_json};
+use infergate_receipts::{MOST_UPLOADED_BYTES, Note, Outcome, PairedReceipt, read, write_json};
 use infergate_report::inputs::Inputs;
 use infergate_report::paired;
 use infergate_report::words;
@@ -68,7 +68,6 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let config = &mut settings.config;
     config.bench.clone_from(benches.first().context("there is no bench target")?);
     git::make_ignored(&config.measured.target_folder())?;
-    ensure_writable(&config.measured.target_folder().join("memory.json"))?;
     if !chosen.are_criterions {
         preflight::targets(config, !is_of_benches)?;
     } else if !std::mem::take(&mut config.policy.targets).is_empty() {
