@@ -11,7 +11,7 @@ use infergate_core::case::{Case, Phase};
 use infergate_core::memory::{self, MemoryRequest};
 use infergate_core::worker::{Timeouts, WorkerError};
 
-use self::looks::{Seen, look_again};
+use self::looks::look_again;
 use super::flags::{self, Workers};
 use super::machine_lock::{self, Wait};
 use super::outputs::Kept;
@@ -19,7 +19,9 @@ use super::{outputs, pages, preflight};
 use crate::config::{self, Config, Layer};
 use crate::paired::Program;
 use infergate_judge::memory::judge;
-use infergate_receipts::{CountedCase, MemoryReceipt, PairedReceipt, Receipt, SYSTEM_COUNTERS, Side, Verdict};
+use infergate_receipts::{
+    CountedCase, MemoryReceipt, PairedReceipt, Receipt, SYSTEM_COUNTERS, Side, SideRecord, Verdict,
+};
 use infergate_report::inputs::Inputs;
 use infergate_report::terminal;
 
@@ -174,10 +176,8 @@ pub fn attach_to_pair(
     (receipt.head.counted, receipt.head.held) = (phase.counted, phase.held);
     receipt.memory = (runs > 0).then_some(phase.memory);
     let Some(base) = base else { return Ok(()) };
-    let mut seen = [&mut receipt.base, &mut receipt.head]
-        .map(|side| Seen { counted: std::mem::take(&mut side.counted), held: std::mem::take(&mut side.held) });
-    look_again(&mut seen, config.policy.counter_tolerance, |side| {
-        let (program, side) = if side == 0 { (&base, Side::Base) } else { (&head_program, Side::Head) };
+    look_again(receipt, config.policy.counter_tolerance, |receipt, side| {
+        let program = if side == Side::Base { &base } else { &head_program };
         let again = match follow(config, program.clone(), &names(&cases), 0, None) {
             Ok(again) => again,
             // What was measured stays. A rise that is not looked into does not pass.
@@ -188,11 +188,9 @@ pub fn attach_to_pair(
             }
         };
         add_faults(receipt, side, &again);
-        (!again.memory.partial).then_some(Seen { counted: again.counted, held: again.held })
+        let MemoryReceipt { counted, held, memory, .. } = again;
+        (!memory.partial).then(|| SideRecord { counted, held, ..SideRecord::default() })
     });
-    for (side, seen) in [&mut receipt.base, &mut receipt.head].into_iter().zip(seen) {
-        (side.counted, side.held) = (seen.counted, seen.held);
-    }
     Ok(())
 }
 

@@ -1,64 +1,54 @@
 //! What one process of each side says may be luck: both sides are looked at again.
 
-use std::collections::BTreeMap;
 use std::slice;
 
 use infergate_core::case::Case;
 
 use infergate_judge::{counts_more, holds_more};
-use infergate_receipts::{CountedCase, Counter};
+use infergate_receipts::{CountedCase, PairedReceipt, Side, SideRecord};
 
 /// Processes of each side that say what a model holds and what cases count, where one of each says that head's is more. It depends on
 /// luck: which threads of a pool computed, how those met that loaded, when one frees, where a heap begins. Of five that differ by luck
 /// alone, all of head are above all of base's once in 252.
 const LOOKS: usize = 5;
 
-/// What processes of one side say.
-pub struct Seen {
-    /// Exact counters of each case.
-    pub counted: Vec<CountedCase>,
-    /// What the model holds, by name.
-    pub held: BTreeMap<String, Counter>,
-}
-
-impl Seen {
-    fn add(&mut self, further: &Self) {
-        for counted in &mut self.counted {
-            if let Some(further) = further.counted.iter().find(|further| further.id == counted.id) {
-                counted.add(further);
-            }
+/// Where head's model holds more by one look at each side, or a case counts more, both are looked at again until their ranges meet. `look`
+/// gives what a side says in a fresh process, `None` where it failed or was cut short: then what one look at each said is not confirmed, and
+/// nothing of it is known of both.
+pub fn look_again(
+    receipt: &mut PairedReceipt,
+    tolerance: f64,
+    mut look: impl FnMut(&mut PairedReceipt, Side) -> Option<SideRecord>,
+) {
+    for _ in 1..LOOKS {
+        let (base, head) = (&receipt.base, &receipt.head);
+        if !holds_more(&base.held, &head.held, tolerance) && !counts_more(&base.counted, &head.counted, tolerance) {
+            break;
         }
-        for (name, counter) in &mut self.held {
-            *counter = further.held.get(name).map_or(*counter, |further| counter.with(*further));
+        for side in [Side::Base, Side::Head] {
+            let Some(again) = look(receipt, side) else { return forget_unconfirmed(receipt, tolerance) };
+            add(if side == Side::Base { &mut receipt.base } else { &mut receipt.head }, &again);
         }
     }
 }
 
-/// Where head's model holds more by one look at each side, or a case counts more, both are looked at again until their ranges meet. `look`
-/// gives what base (0) or head (1) says in a fresh process, `None` where it failed or was cut short: then what one look at each said is not
-/// confirmed, and nothing of it is known of both.
-pub fn look_again(seen: &mut [Seen; 2], tolerance: f64, mut look: impl FnMut(usize) -> Option<Seen>) {
-    for _ in 1..LOOKS {
-        let [base, head] = &*seen;
-        if !holds_more(&base.held, &head.held, tolerance) && !counts_more(&base.counted, &head.counted, tolerance) {
-            break;
+fn add(known: &mut SideRecord, again: &SideRecord) {
+    for counted in &mut known.counted {
+        if let Some(again) = again.counted.iter().find(|again| again.id == counted.id) {
+            counted.add(again);
         }
-        for (side, known) in seen.iter_mut().enumerate() {
-            let Some(again) = look(side) else {
-                forget_unconfirmed(seen, tolerance);
-                return;
-            };
-            known.add(&again);
-        }
+    }
+    for (name, counter) in &mut known.held {
+        *counter = again.held.get(name).map_or(*counter, |again| counter.with(*again));
     }
 }
 
 /// What takes several processes to be more than luck.
-fn forget_unconfirmed(seen: &mut [Seen; 2], tolerance: f64) {
-    let [base, head] = &*seen;
-    let rises = |was: &&CountedCase| counts_more(slice::from_ref(*was), &head.counted, tolerance);
-    let rising: Vec<Case> = base.counted.iter().filter(rises).map(|counted| counted.id).collect();
-    for side in seen {
+fn forget_unconfirmed(receipt: &mut PairedReceipt, tolerance: f64) {
+    let head = &receipt.head.counted;
+    let rises = |was: &&CountedCase| counts_more(slice::from_ref(*was), head, tolerance);
+    let rising: Vec<Case> = receipt.base.counted.iter().filter(rises).map(|counted| counted.id).collect();
+    for side in [&mut receipt.base, &mut receipt.head] {
         side.held.clear();
         side.counted.retain(|counted| !rising.contains(&counted.id));
     }
@@ -66,31 +56,36 @@ fn forget_unconfirmed(seen: &mut [Seen; 2], tolerance: f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{CountedCase, LOOKS, Seen, counts_more, holds_more, look_again};
+    use super::{CountedCase, LOOKS, PairedReceipt, Side, SideRecord, counts_more, holds_more, look_again};
     use infergate_receipts::Counter;
 
     const MIB: u64 = 1 << 20;
 
-    fn held(bytes: u64) -> Seen {
+    fn both(base: SideRecord, head: SideRecord) -> PairedReceipt {
+        PairedReceipt { base, head, ..PairedReceipt::default() }
+    }
+
+    fn held(bytes: u64) -> SideRecord {
         let held = [("live_bytes_at_rest".to_owned(), Counter { min: bytes, max: bytes })].into();
-        Seen { counted: Vec::new(), held }
+        SideRecord { held, ..SideRecord::default() }
     }
 
     /// Eight repeats, of which so many take 400 MiB and the others 100.
-    fn counted(large: u64) -> Seen {
+    fn counted(large: u64) -> SideRecord {
         let repeats = (0..8).map(|at| if at < large { 400 * MIB } else { 100 * MIB }).collect();
         let (id, values) = ("decode/p8".parse().expect("a case"), [("peak_live_bytes".to_owned(), repeats)].into());
-        Seen { counted: vec![CountedCase::of_repeats(id, String::new(), values)], held: Default::default() }
+        SideRecord { counted: vec![CountedCase::of_repeats(id, String::new(), values)], ..SideRecord::default() }
     }
 
     /// The looks at both sides that were taken, where base and head say this in one process after the other; and whether head fails then.
-    fn looked(of: fn(u64) -> Seen, base: [u64; LOOKS], head: [u64; LOOKS]) -> (usize, bool) {
-        let (mut both, mut at) = ([of(base[0]), of(head[0])], [0; 2]);
-        look_again(&mut both, 0.01, |side| {
+    fn looked(of: fn(u64) -> SideRecord, base: [u64; LOOKS], head: [u64; LOOKS]) -> (usize, bool) {
+        let (mut receipt, mut at) = (both(of(base[0]), of(head[0])), [0; 2]);
+        look_again(&mut receipt, 0.01, |_, side| {
+            let side = usize::from(side == Side::Head);
             at[side] += 1;
             Some(of([base, head][side][at[side]]))
         });
-        let [base, head] = &both;
+        let (base, head) = (&receipt.base, &receipt.head);
         let fails = holds_more(&base.held, &head.held, 0.01) || counts_more(&base.counted, &head.counted, 0.01);
         (at[0] + at[1], fails)
     }
@@ -114,10 +109,10 @@ mod tests {
     }
 
     /// The first of eight repeats takes so many MiB, the others twice as many.
-    fn doubled(least: u64) -> Seen {
+    fn doubled(least: u64) -> SideRecord {
         let repeats = (0..8).map(|at| if at == 0 { least * MIB } else { 2 * least * MIB }).collect();
         let (id, values) = ("decode/p8".parse().expect("a case"), [("peak_live_bytes".to_owned(), repeats)].into());
-        Seen { counted: vec![CountedCase::of_repeats(id, String::new(), values)], held: Default::default() }
+        SideRecord { counted: vec![CountedCase::of_repeats(id, String::new(), values)], ..SideRecord::default() }
     }
 
     #[test]
@@ -129,10 +124,10 @@ mod tests {
 
     #[test]
     fn what_was_cut_short_before_it_was_confirmed_is_not_known() {
-        let cut = |of: fn(u64) -> Seen, base, head| {
-            let mut both = [of(base), of(head)];
-            look_again(&mut both, 0.01, |_| None);
-            let [base, head] = both;
+        let cut = |of: fn(u64) -> SideRecord, base, head| {
+            let mut receipt = both(of(base), of(head));
+            look_again(&mut receipt, 0.01, |_, _| None);
+            let (base, head) = (receipt.base, receipt.head);
             let fails = counts_more(&base.counted, &head.counted, 0.01);
             (head.held.len(), fails)
         };
