@@ -10,7 +10,7 @@ use infergate_build::progress;
 use infergate_core::case::{Case, Phase};
 use infergate_core::load::{Arrivals, LevelPlan, RequestShape, Stop};
 use infergate_core::worker::{Capability, Client, WorkerError};
-use infergate_receipts::{FINGERPRINT_POSITIONS, Note, OtherLength, PairedCase, Side};
+use infergate_receipts::{FINGERPRINT_POSITIONS, Note, OtherLength, PairedReceipt, Side};
 
 /// A shorter prompt takes hardly longer than the first token of a longer one.
 const LEAST_REREAD_TOKENS: usize = 16;
@@ -85,43 +85,32 @@ fn times_as_fast(client: &mut Client<'_>, case: Case) -> Result<Option<f64>, Wor
     Ok(Some(least))
 }
 
-/// What no case shows of the outputs of both sides.
-#[derive(Default)]
-pub struct OtherOutputs {
-    pub lengths: Vec<OtherLength>,
-    pub notes: Vec<Note>,
-    /// What head alone cannot do, or does wrong.
-    pub broken: Vec<String>,
-}
-
-/// Asks both sides for requests together, and for prompts of other lengths. To be called after all that the pilot times: what ends a
-/// process here is not needed any more. Of several shards the first asks.
+/// Asks both sides for requests together, and for prompts of other lengths, and writes into the receipt what no case shows of their
+/// outputs. To be called after all that the pilot times: what ends a process here is not needed any more. Of several shards the first asks.
 ///
 /// # Errors
 /// The user's own end.
 pub fn check_other_outputs(
     pair: &mut ProcessPair,
-    cases: &[PairedCase],
+    receipt: &mut PairedReceipt,
     context_tokens: usize,
     request: &PairedRequest,
     show: &mut dyn FnMut(&str),
-) -> Result<OtherOutputs, WorkerError> {
-    let mut found = OtherOutputs::default();
+) -> Result<(), WorkerError> {
     let is_asked = request.other_outputs && !request.quick && request.shard.index == 0;
-    if !is_asked || cases.is_empty() || cases.iter().any(|case| case.id.phase() == Phase::Bench) {
-        return Ok(found);
+    let cases: Vec<Case> = receipt.cases.iter().map(|case| case.id).collect();
+    if !is_asked || cases.is_empty() || cases.iter().any(|case| case.phase() == Phase::Bench) {
+        return Ok(());
     }
     if !request.is_same_code() && plan(0).validate(context_tokens).is_ok() {
         show("pilot: two requests together");
-        if found.check_batch(pair, request)? {
+        if check_batch(pair, receipt, request)? {
             let text = "outputs of other prompt lengths were not compared: a process ended at two requests at once";
-            found.notes.push(Note::from(text.to_owned()));
-            return Ok(found);
+            receipt.notes.push(Note::from(text.to_owned()));
+            return Ok(());
         }
     }
-    let cases: Vec<Case> = cases.iter().map(|case| case.id).collect();
-    found.check_lengths(pair, &cases, context_tokens, request, show)?;
-    Ok(found)
+    check_lengths(pair, receipt, &cases, context_tokens, request, show)
 }
 
 /// What a side does with two requests at once, the worse the later.
@@ -137,93 +126,95 @@ enum Batch {
     Ended,
 }
 
-impl OtherOutputs {
-    /// Head has to do no worse with two requests together than base does, of which an engine that serves one at a time is not asked more.
-    /// A near tie, or a race, can give another token once: so head fails only where it does so with other prompts, too. Gives whether a
-    /// process ended by it.
-    fn check_batch(&mut self, pair: &mut ProcessPair, request: &PairedRequest) -> Result<bool, WorkerError> {
-        let mut worse: Vec<(Batch, String)> = Vec::new();
-        let (mut is_shown, mut has_ended) = (false, false);
-        for seed in [request.load.seed, request.load.seed ^ 1] {
-            progress::ensure_not_cancelled()?;
-            let (in_head, why) = serve(&mut pair.head, &plan(seed))?.unwrap_or((Batch::AsAlone, String::new()));
-            let of_base = if in_head == Batch::AsAlone { None } else { serve(&mut pair.base, &plan(seed))? };
-            // What base cannot be asked is not known to be head's alone.
-            let in_base = of_base.map_or(in_head, |(in_base, _)| in_base);
-            has_ended = in_head == Batch::Ended || in_base == Batch::Ended;
-            if in_head <= in_base {
-                if worse.is_empty() && in_head > Batch::Refused {
-                    let text = format!("head fails at two requests at once, and base may, too: {why}");
-                    self.notes.push(Note::from(text));
-                }
-                break;
+/// Head has to do no worse with two requests together than base does, of which an engine that serves one at a time is not asked more.
+/// A near tie, or a race, can give another token once: so head fails only where it does so with other prompts, too. Gives whether a
+/// process ended by it.
+fn check_batch(
+    pair: &mut ProcessPair,
+    receipt: &mut PairedReceipt,
+    request: &PairedRequest,
+) -> Result<bool, WorkerError> {
+    let mut worse: Vec<(Batch, String)> = Vec::new();
+    let (mut is_shown, mut has_ended) = (false, false);
+    for seed in [request.load.seed, request.load.seed ^ 1] {
+        progress::ensure_not_cancelled()?;
+        let (in_head, why) = serve(&mut pair.head, &plan(seed))?.unwrap_or((Batch::AsAlone, String::new()));
+        let of_base = if in_head == Batch::AsAlone { None } else { serve(&mut pair.base, &plan(seed))? };
+        // What base cannot be asked is not known to be head's alone.
+        let in_base = of_base.map_or(in_head, |(in_base, _)| in_base);
+        has_ended = in_head == Batch::Ended || in_base == Batch::Ended;
+        if in_head <= in_base {
+            if worse.is_empty() && in_head > Batch::Refused {
+                let text = format!("head fails at two requests at once, and base may, too: {why}");
+                receipt.notes.push(Note::from(text));
             }
-            is_shown = has_ended || !worse.is_empty();
-            worse.push((in_head, why));
-            if has_ended {
-                break;
-            }
+            break;
         }
-        let Some((batch, why)) = worse.into_iter().max_by_key(|(batch, _)| *batch) else { return Ok(has_ended) };
-        let is_allowed = request.allow_output_change && batch == Batch::Wrong;
-        if is_shown && !is_allowed {
-            self.broken.push(format!("only head fails at two requests at once: {why}"));
-        } else {
-            let times = if is_shown { "" } else { ", in one of two tries" };
-            self.notes.push(Note::from(format!("only head fails at two requests at once{times}: {why}")));
+        is_shown = has_ended || !worse.is_empty();
+        worse.push((in_head, why));
+        if has_ended {
+            break;
         }
-        Ok(has_ended)
     }
+    let Some((batch, why)) = worse.into_iter().max_by_key(|(batch, _)| *batch) else { return Ok(has_ended) };
+    let is_allowed = request.allow_output_change && batch == Batch::Wrong;
+    if is_shown && !is_allowed {
+        receipt.broken.push(format!("only head fails at two requests at once: {why}"));
+    } else {
+        let times = if is_shown { "" } else { ", in one of two tries" };
+        receipt.notes.push(Note::from(format!("only head fails at two requests at once{times}: {why}")));
+    }
+    Ok(has_ended)
+}
 
-    /// A mask, a tail or a table of positions can be wrong at some lengths alone.
-    fn check_lengths(
-        &mut self,
-        pair: &mut ProcessPair,
-        cases: &[Case],
-        context_tokens: usize,
-        request: &PairedRequest,
-        show: &mut dyn FnMut(&str),
-    ) -> Result<(), WorkerError> {
-        // Both sides take at least as much longer for a longest prompt as that is longer.
-        let token_s = cases.iter().max_by_key(|case| case.prompt_tokens()).map_or(0.0, |longest| {
-            let took = pair.head.timeouts.prepared(*longest).unwrap_or_default();
-            took.as_secs_f64() / longest.prompt_tokens() as f64
-        });
-        let (begun, room_s) = (Instant::now(), request.budget.map(|budget| (budget / PART_OF_BUDGET).as_secs_f64()));
-        let mut not_compared: Vec<(usize, String)> = Vec::new();
-        for prompt_tokens in lengths(cases, context_tokens) {
-            progress::ensure_not_cancelled()?;
-            let expected_s = 2.0 * token_s * prompt_tokens as f64;
-            if room_s.is_some_and(|room_s| expected_s > room_s - begun.elapsed().as_secs_f64()) {
-                not_compared.push((prompt_tokens, "they would take more than a tenth of the budget".into()));
-                continue;
-            }
-            // A path that hangs at some lengths is not waited for as the first run of a suite is.
-            let limit = Duration::from_secs_f64(MOST_TIMES_EXPECTED * expected_s).max(LEAST_LIMIT);
-            [&mut pair.base, &mut pair.head].into_iter().for_each(|client| client.timeouts.first_of_case = Some(limit));
-            show(&format!("pilot: prompt of {prompt_tokens} tokens"));
-            match outputs(pair, Case::Prefill { prompt_tokens }) {
-                Ok(both) => self.lengths.push(both),
-                Err(WorkerError::NotComparable(why)) => not_compared.push((prompt_tokens, why)),
-                Err(WorkerError::Invalid(why)) => {
-                    self.broken.push(why);
-                    break;
-                }
-                Err(error @ (WorkerError::Died(_) | WorkerError::Hung(_) | WorkerError::Protocol(_))) => {
-                    not_compared
-                        .push((prompt_tokens, format!("a process ended, so longer prompts were not tried ({error})")));
-                    break;
-                }
-                Err(error) => return Err(error),
-            }
+/// A mask, a tail or a table of positions can be wrong at some lengths alone.
+fn check_lengths(
+    pair: &mut ProcessPair,
+    receipt: &mut PairedReceipt,
+    cases: &[Case],
+    context_tokens: usize,
+    request: &PairedRequest,
+    show: &mut dyn FnMut(&str),
+) -> Result<(), WorkerError> {
+    // Both sides take at least as much longer for a longest prompt as that is longer.
+    let token_s = cases.iter().max_by_key(|case| case.prompt_tokens()).map_or(0.0, |longest| {
+        let took = pair.head.timeouts.prepared(*longest).unwrap_or_default();
+        took.as_secs_f64() / longest.prompt_tokens() as f64
+    });
+    let (begun, room_s) = (Instant::now(), request.budget.map(|budget| (budget / PART_OF_BUDGET).as_secs_f64()));
+    let mut not_compared: Vec<(usize, String)> = Vec::new();
+    for prompt_tokens in lengths(cases, context_tokens) {
+        progress::ensure_not_cancelled()?;
+        let expected_s = 2.0 * token_s * prompt_tokens as f64;
+        if room_s.is_some_and(|room_s| expected_s > room_s - begun.elapsed().as_secs_f64()) {
+            not_compared.push((prompt_tokens, "they would take more than a tenth of the budget".into()));
+            continue;
         }
-        if let Some((_, why)) = not_compared.first() {
-            let lengths: Vec<String> = not_compared.iter().map(|(tokens, _)| tokens.to_string()).collect();
-            let text = format!("the outputs of prompts of {} tokens were not compared: {why}", lengths.join(", "));
-            self.notes.push(Note::from(text));
+        // A path that hangs at some lengths is not waited for as the first run of a suite is.
+        let limit = Duration::from_secs_f64(MOST_TIMES_EXPECTED * expected_s).max(LEAST_LIMIT);
+        [&mut pair.base, &mut pair.head].into_iter().for_each(|client| client.timeouts.first_of_case = Some(limit));
+        show(&format!("pilot: prompt of {prompt_tokens} tokens"));
+        match outputs(pair, Case::Prefill { prompt_tokens }) {
+            Ok(both) => receipt.other_lengths.push(both),
+            Err(WorkerError::NotComparable(why)) => not_compared.push((prompt_tokens, why)),
+            Err(WorkerError::Invalid(why)) => {
+                receipt.broken.push(why);
+                break;
+            }
+            Err(error @ (WorkerError::Died(_) | WorkerError::Hung(_) | WorkerError::Protocol(_))) => {
+                not_compared
+                    .push((prompt_tokens, format!("a process ended, so longer prompts were not tried ({error})")));
+                break;
+            }
+            Err(error) => return Err(error),
         }
-        Ok(())
     }
+    if let Some((_, why)) = not_compared.first() {
+        let lengths: Vec<String> = not_compared.iter().map(|(tokens, _)| tokens.to_string()).collect();
+        let text = format!("the outputs of prompts of {} tokens were not compared: {why}", lengths.join(", "));
+        receipt.notes.push(Note::from(text));
+    }
+    Ok(())
 }
 
 /// `None` where the side's infergate cannot serve requests together.

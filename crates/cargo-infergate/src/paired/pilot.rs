@@ -92,29 +92,13 @@ fn attempt<'a>(
     let Pilot { mut pair, mut pairs, .. } = pilot;
     // Twice the whole output was computed here: nothing a block asks for takes longer.
     let timeouts = (pair.base.timeouts.clone(), pair.head.timeouts.clone());
-    let other = check_other_outputs(&mut pair, &cases, context_tokens, request, show)?;
-    // Two models at once might not fit into memory.
-    drop(pair);
-    // The first start of both may have fetched the model, or filled the system's cache of its file.
-    let starts_ns = 2 * base.start_ns.min(head.start_ns);
-    let left = request.budget.map(|budget| budget.saturating_sub(Duration::from_nanos(clock.now_ns())));
-    let suite = share.map_or(cases.len(), |share| share.suite_cases);
-    let room_ns = |left: Duration| {
-        let block_ns = left.as_nanos() as f64 / (fewest_to_fail(suite) + BLOCKS_TO_SPARE) as f64;
-        block_ns - levels_ns - starts_ns as f64
-    };
-    if let Some(room_ns) = if request.quick { Some(0.0) } else { left.map(room_ns) } {
-        pairs.fit(&mut cases, room_ns, &request.limits);
-    }
-    let block_ns = (levels_ns + pairs.block_ns(&cases, 1)) as u64 + starts_ns;
     let behind = |file: &WorkerFile, server: &Launcher| file.clone().behind(server.clone());
     let servers = request.base.servers.iter().zip(&request.head.servers);
     let servers = servers.map(|(of_base, of_head)| (behind(&base.file, of_base), behind(&head.file, of_head)));
     let mut builds: Vec<(WorkerFile, WorkerFile)> = servers.collect();
-    let receipt = PairedReceipt {
+    let mut receipt = PairedReceipt {
         schema: PAIRED_SCHEMA.into(),
         created: timestamp(),
-        broken: other.broken,
         tool: env!("CARGO_PKG_VERSION").into(),
         machine: head.machine,
         base: base.record,
@@ -122,15 +106,29 @@ fn attempt<'a>(
         threads: request.load.threads,
         seed: request.load.seed,
         cases,
-        other_lengths: other.lengths,
         code: request.code.clone(),
         terms: request.terms.clone(),
         built_with: request.built_with.clone(),
-        notes: [&request.notes[..], &other.notes, &of_cache].concat(),
+        notes: [&request.notes[..], &of_cache].concat(),
         servers: Some(builds.len()).filter(|count| *count > 0),
         share,
         ..PairedReceipt::default()
     };
+    check_other_outputs(&mut pair, &mut receipt, context_tokens, request, show)?;
+    // Two models at once might not fit into memory.
+    drop(pair);
+    // The first start of both may have fetched the model, or filled the system's cache of its file.
+    let starts_ns = 2 * base.start_ns.min(head.start_ns);
+    let left = request.budget.map(|budget| budget.saturating_sub(Duration::from_nanos(clock.now_ns())));
+    let suite = share.map_or(receipt.cases.len(), |share| share.suite_cases);
+    let room_ns = |left: Duration| {
+        let block_ns = left.as_nanos() as f64 / (fewest_to_fail(suite) + BLOCKS_TO_SPARE) as f64;
+        block_ns - levels_ns - starts_ns as f64
+    };
+    if let Some(room_ns) = if request.quick { Some(0.0) } else { left.map(room_ns) } {
+        pairs.fit(&mut receipt.cases, room_ns, &request.limits);
+    }
+    let block_ns = (levels_ns + pairs.block_ns(&receipt.cases, 1)) as u64 + starts_ns;
     if builds.is_empty() {
         builds.push((base.file, head.file));
     }
