@@ -300,13 +300,12 @@ fn choose(
         }
     }
     let (number, of) = (request.shard.index as usize + 1, request.shard.count as usize);
-    let mut benches = shared(&request.cases, cases, (&head.benches, &base.benches), of > 1)?;
-    benches.cases.retain(|case| !excluded.has(*case));
+    let mut cases = shared(request, cases, base, head)?;
+    cases.retain(|case| !excluded.has(*case));
     let share = (of > 1 || request.elsewhere > 0).then_some(ShareRecord { number, of, suite_cases });
-    let all = benches.cases.len() + benches.only_in_head.len() + benches.only_in_base.len();
+    let all = cases.len() + head.record.unmatched.len() + base.record.unmatched.len();
     ensure_few(share.map_or(all, |_| suite_cases))?;
-    (head.record.unmatched, base.record.unmatched) = (benches.only_in_head, benches.only_in_base);
-    Ok((benches.cases, share))
+    Ok((cases, share))
 }
 
 /// A paired run looks at its cases together: with each further one, each has to show more.
