@@ -65,20 +65,15 @@ pub fn measure(
     for message in broken.iter().cloned().chain(found.iter().map(words::note)) {
         line.above(|| output::line(&message));
     }
-    if request.quick {
-        let open = |receipt: &PairedReceipt| {
-            let is_open = receipt.blocks.len() < QUICK_BLOCKS;
-            receipt.timed().filter(|_| is_open).map(|case| case.id).collect()
-        };
-        let mut receipt = run.run(&open, &mut show)?;
-        receipt.took = took();
-        return Ok(receipt);
-    }
     let left_out = run.fit_to_budget();
     if left_out > 0 {
         line.above(|| output::line(&format!("--budget: too little for {left_out} of the cases; they are not timed")));
     }
     let look = |receipt: &PairedReceipt| {
+        if request.quick {
+            let is_open = receipt.blocks.len() < QUICK_BLOCKS;
+            return receipt.timed().filter(|_| is_open).map(|case| case.id).collect();
+        }
         if let Some(kept) = kept.filter(|_| !receipt.blocks.is_empty()) {
             kept.keep(&PairedReceipt { partial: true, ..receipt.clone() });
         }
@@ -86,8 +81,10 @@ pub fn measure(
     };
     let mut receipt = run.run(&look, &mut show)?;
     receipt.took = took();
-    receipt.notes.extend(not_alike.map(Note::from));
-    receipt.notes.push(own_errors(calibration.as_ref(), &receipt));
+    if !request.quick {
+        receipt.notes.extend(not_alike.map(Note::from));
+        receipt.notes.push(own_errors(calibration.as_ref(), &receipt));
+    }
     Ok(receipt)
 }
 
