@@ -1,6 +1,5 @@
 //! After a verdict: which functions take the time that cases take longer.
 
-use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use infergate_build::{output, progress};
@@ -29,14 +28,14 @@ pub struct Explaining {
     /// Functions that head edits, where that is known.
     pub edited: Option<Edited>,
     /// How long measuring took so far, of all bench targets.
-    measured: Cell<Duration>,
+    measured: Duration,
     /// How long explaining did.
-    took: Cell<Duration>,
+    took: Duration,
 }
 
 impl Explaining {
     pub fn new(named: Vec<String>, edited: Option<Edited>) -> Self {
-        Self { named, edited, measured: Cell::default(), took: Cell::default() }
+        Self { named, edited, measured: Duration::ZERO, took: Duration::ZERO }
     }
 }
 
@@ -46,9 +45,9 @@ pub fn attach(
     policy: &Policy,
     request: &PairedRequest,
     changed: Option<&Changed>,
-    options: &Explaining,
+    options: &mut Explaining,
 ) {
-    options.measured.set(options.measured.get() + receipt.took.measured());
+    options.measured += receipt.took.measured();
     if receipt.partial || receipt.blocks.is_empty() || receipt.servers.is_some() {
         return;
     }
@@ -68,7 +67,7 @@ pub fn attach(
     let total_steps = chosen.iter().map(|(_, difference)| difference.blocks()).sum();
     let mut before = 0;
     let begun = Instant::now();
-    let until = begun + options.measured.get().max(AT_MOST).saturating_sub(options.took.get());
+    let until = begun + options.measured.max(AT_MOST).saturating_sub(options.took);
     for (at, (case, difference)) in chosen.iter().enumerate() {
         // What is left is shared by the cases that are left.
         let share = until.saturating_duration_since(Instant::now()) / (chosen.len() - at) as u32;
@@ -90,7 +89,7 @@ pub fn attach(
         receipt.explained.push(explained);
         before += difference.blocks();
     }
-    options.took.set(options.took.get() + begun.elapsed());
+    options.took += begun.elapsed();
 }
 
 /// Says of each function whether the change edits it.

@@ -139,7 +139,7 @@ pub fn measure_all(
     built_benches: Vec<BuiltBench>,
     budget: Option<Duration>,
     place: impl Fn(&BenchTarget) -> PathBuf,
-    explaining: Option<&Explaining>,
+    mut explaining: Option<&mut Explaining>,
     lost: &mut Lost,
 ) -> Result<(Vec<PairedReceipt>, bool)> {
     let count = built_benches.len();
@@ -149,7 +149,7 @@ pub fn measure_all(
         let bench = built_bench.config.bench.clone();
         let budget = left.map(|left| left.mul_f64(shares[at] / shares[at..].iter().sum::<f64>()));
         let begun = Instant::now();
-        let receipt = match built_bench.measure(&place(&bench), budget, explaining) {
+        let receipt = match built_bench.measure(&place(&bench), budget, explaining.as_deref_mut()) {
             Ok(receipt) => receipt,
             Err(_) if progress::is_cancelled() && !receipts.is_empty() => return Ok((receipts, true)),
             Err(error) => {
@@ -281,7 +281,7 @@ impl BuiltBench {
         self,
         place: &Path,
         budget: Option<Duration>,
-        explaining: Option<&Explaining>,
+        explaining: Option<&mut Explaining>,
     ) -> Result<PairedReceipt> {
         let Self { config, mut request, sources, changed, counting, memory_runs, builds_ns, .. } = self;
         let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
