@@ -20,7 +20,6 @@ use anyhow::{Context, Result, ensure};
 
 use crate::paired::PairedRequest;
 use infergate_build::code::{Changed, ChangedFunction};
-use infergate_build::progress;
 use infergate_core::text_file::read_bytes;
 use infergate_core::worker::{Capability, Client, Profile, Timeouts, WorkerFile};
 use infergate_receipts::{Explained, PairedCase};
@@ -169,13 +168,11 @@ pub fn explain(
 }
 
 fn start(case: &PairedCase, file: &WorkerFile, sides: &Sides) -> Result<Client<'static>> {
-    let PairedRequest { load, prompt_text, .. } = sides.request;
-    let (mut client, _) = Client::spawn(file, load, Timeouts::default(), progress::cancelled())?;
+    let mut client = sides.request.start(file, Timeouts::default())?;
     ensure!(
         client.can(Capability::Profile),
         "its worker cannot sample its threads (it takes an engine in Rust or criterion benches, on Linux on x86-64 or aarch64)"
     );
-    client.load(load, prompt_text.as_deref())?;
     client.prepare(case.id, None)?;
     Ok(client)
 }
