@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 
 use super::machine_lock::{self, Wait};
 use super::{flags, outputs, paired_gate, preflight};
-use crate::config::{Config, Layer};
+use crate::config::{Config, Layer, up_to};
 use crate::machine;
 use crate::paired::{Alike, PairedRequest, PairedRun, Program};
 use infergate_build::bench_target::Source;
@@ -31,8 +31,8 @@ use infergate_report::calibration;
 #[command(after_help = "Examples:\n  cargo xtask calibrate\n  cargo xtask calibrate --gates 10 --against HEAD~1")]
 pub struct Calibrate {
     /// Gates between builds that do the same, beside those that were measured before: hours differ, so spread them over some
-    #[arg(long, default_value = "3")]
-    gates: usize,
+    #[arg(long, default_value = "3", value_parser = up_to(10_000))]
+    gates: u32,
     /// A revision that does the same work by other code: every second gate compares with it, laid out alike
     #[arg(long, value_name = "REV", conflicts_with = "worker")]
     against: Option<String>,
@@ -56,7 +56,6 @@ pub struct Calibrate {
 /// Measures, keeps what there is after every step, prints what it says.
 pub fn run(options: &Calibrate, keys: &Layer) -> Result<i32> {
     let config = Config::here(keys)?;
-    ensure!(options.gates > 0, "--gates 0 measures nothing; give at least 1");
     preflight::check(&config)?;
     preflight::calibrations(&config)?;
     let folder = preflight::calibration_folder(&config, &machine::detect().class);

@@ -1,7 +1,7 @@
 //! From flags and `infergate.toml` to the levels of a run.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use anyhow::{Context as _, Result, ensure};
 use infergate_core::load::{Arrivals, Stop};
@@ -60,12 +60,6 @@ impl Settings {
         // Without a common start there are no shards.
         let Shards { shard, start_at: start_unix_ns } = options.shards;
         let shard = shard.unwrap_or_default();
-        let late_ns = start_unix_ns.map_or(Ok(0), |start| unix_ns().map(|now| now.saturating_sub(start)))?;
-        ensure!(
-            late_ns == 0,
-            "--start-at: that was {} ago; give a time that every shard can reach, for example in two minutes",
-            humantime::format_duration(Duration::from_secs((late_ns / 1_000_000_000).max(1)))
-        );
         // All shards have the same prompts, and each sends its own of them.
         let prompt_seed =
             if prompt_flags.same_prompts { seed } else { seed ^ start_unix_ns.map_or_else(unix_ns, Ok)? };
