@@ -30,7 +30,7 @@ pub struct CodeDifference {
 
 /// Compares what both sides were linked of. What cannot be compared is timed, as what differs is.
 pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeDifference {
-    let is_program = [&sides.base, &sides.head].iter().all(|side| side.launcher.is_none() && side.servers.is_empty());
+    let is_program = sides.base.launcher.is_none() && sides.head.launcher.is_none();
     if !is_program || flags.time_same_code {
         return CodeDifference::default();
     }

@@ -212,12 +212,11 @@ fn build_notes(base: &Checkout, head: &Source, left_behind: Option<bool>) -> Res
 /// A program of the working tree, and of a revision, which the user's own command makes.
 fn by_command(revision: &str, config: &Config, is_server: bool) -> Result<BuiltPair> {
     let checkout = Checkout::of(revision, Slot::Base, &config.wanted())?;
-    let program =
-        |folder: &Path, side, built_from| launched_workers::program(config, is_server, folder, side, built_from);
-    let base = program(&checkout.folder()?, "base", (Some(checkout.commit.clone()), Some(false)))?;
+    let commit = (Some(checkout.commit.clone()), Some(false));
+    let base = launched_workers::program(config, is_server, &checkout.folder()?, "base", commit)?;
     let opened = base.open()?;
     let here = current_folder()?;
-    let head = program(&here, "head", checked_out(&here))?;
+    let head = launched_workers::program(config, is_server, &here, "head", checked_out(&here))?;
     opened.ensure_unchanged()?;
     Ok(BuiltPair { checkouts: vec![Rc::new(checkout)], ..BuiltPair::of(base, head) })
 }

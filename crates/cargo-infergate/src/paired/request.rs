@@ -112,7 +112,7 @@ impl PairedRequest {
 
     /// Whether these are programs of cargo's, and no servers or commands.
     pub fn is_of_bench_target(&self) -> bool {
-        self.head.launcher.is_none() && self.head.servers.is_empty()
+        self.head.launcher.is_none()
     }
 
     /// Whether outputs are compared and nothing is timed.
