@@ -1,25 +1,21 @@
 //! One bench target of a gate: built, and measured. A gate of several measures one after the other, and judges them as one suite.
 
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
 use super::super::explain::Explaining;
 use super::super::gate_options::Gate;
-use super::super::memory::Follower;
 use super::super::outputs::Kept;
 use super::super::settings_policy::GateSettings;
 use super::super::sides::{self, BuiltPair};
 use super::super::{allocated, bench_counters, explain, memory, same_code};
 use super::request;
 use crate::config::{BenchTarget, Config, ServerConfig};
-use crate::paired::{PairedRequest, Program, Started, UnderLoad, of_shard, start};
-use infergate_build::checkout::Checkout;
+use crate::paired::{PairedRequest, Started, UnderLoad, of_shard, start};
 use infergate_build::checkouts::Checkouts;
 use infergate_build::code::Changed;
-use infergate_build::sources::Sources;
 use infergate_build::{output, progress};
 use infergate_core::case::{Case, Phase, choose_benches};
 use infergate_core::worker::WorkerError;
@@ -30,19 +26,15 @@ use infergate_receipts::{PairedReceipt, Side, clause};
 pub struct BuiltBench {
     pub config: Config,
     pub request: PairedRequest,
-    sources: Sources,
+    built: BuiltPair,
     /// What differs between both, where coverage can be asked about it.
     changed: Option<Changed>,
-    base_memory: Option<Program>,
-    head_memory: Option<Follower>,
     /// The benches of both as they count their heap, where that is asked for.
     counting: Option<bench_counters::Counting>,
     /// Runs that are followed for leaks.
     memory_runs: usize,
     /// What building both sides took.
     builds_ns: u64,
-    /// Held until all is measured.
-    _checkouts: Vec<Rc<Checkout>>,
 }
 
 /// What is wrong with bench targets, in sentences.
@@ -122,7 +114,7 @@ pub fn of_benches(
     for built_bench in &mut built_benches {
         let (begun, request) = (Instant::now(), &built_bench.request);
         if built_bench.memory_runs > 0 && !request.quick && !request.is_same_code() {
-            built_bench.counting = bench_counters::build(&built_bench.sources, request);
+            built_bench.counting = bench_counters::build(&built_bench.built.sources, request);
         }
         built_bench.builds_ns += begun.elapsed().as_nanos() as u64;
         progress::ensure_not_cancelled()?;
@@ -242,8 +234,7 @@ impl BuiltBench {
         let built = built?;
         let code_difference = same_code::compare_code(&gate.paired, config, &built);
         let memory_runs = if code_difference.skip_leaks { 0 } else { config.measured.memory.runs };
-        let BuiltPair { base, head, base_memory, head_memory, sources, notes, checkouts } = built;
-        let follows = memory_runs > 0 && head_memory.as_ref().is_some_and(|head| !head.is_timed);
+        let follows = memory_runs > 0 && built.head_memory.as_ref().is_some_and(|head| !head.is_timed);
         let (flags, is_server) = (&gate.paired, gate.paired.is_of_servers());
         let ServerConfig { users, window_s, .. } = config.server;
         let request = PairedRequest {
@@ -256,20 +247,17 @@ impl BuiltBench {
             under_load: users.filter(|_| is_server).map(|users| UnderLoad { users, window_s }),
             new_prompts: is_server,
             ready_within: is_server.then(|| config.server.least_load()),
-            notes: [&known[..], &notes, &code_difference.notes].concat(),
-            ..request(config, base, head)?
+            notes: [&known[..], &built.notes, &code_difference.notes].concat(),
+            ..request(config, built.base.clone(), built.head.clone())?
         };
         Ok(Self {
             config: config.clone(),
             request,
-            sources,
+            built,
             counting: None,
             memory_runs,
             changed: code_difference.changed,
-            base_memory,
-            head_memory,
             builds_ns: begun.elapsed().as_nanos() as u64,
-            _checkouts: checkouts,
         })
     }
 
@@ -283,8 +271,9 @@ impl BuiltBench {
         budget: Option<Duration>,
         explaining: Option<&mut Explaining>,
     ) -> Result<PairedReceipt> {
-        let Self { config, mut request, sources, changed, counting, memory_runs, builds_ns, .. } = self;
-        let (mut base_memory, mut head_memory) = (self.base_memory, self.head_memory);
+        let Self { config, mut request, built, changed, counting, memory_runs, builds_ns } = self;
+        // The checkouts stay to the end.
+        let BuiltPair { mut base_memory, mut head_memory, sources, .. } = built;
         request.budget = budget;
         let kept = Kept::at(place);
         let measured = super::measure(&request, &config, Some(&sources), changed.as_ref(), Some(&kept));
