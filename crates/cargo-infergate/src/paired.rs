@@ -162,22 +162,15 @@ impl PairedRun<'_> {
             let done = self.receipt.blocks.len();
             match self.block(&cases, done, progress) {
                 Ok(block) => self.receipt.blocks.push(block),
-                Err(WorkerError::Invalid(broken)) => {
-                    self.receipt.invalid.push(broken);
-                    return Ok(self.receipt);
-                }
-                // A bench that worked before. What was measured is shown.
-                Err(error)
-                    if excluded_benches::is_own(&error) && self.is_of_benches() && !self.receipt.blocks.is_empty() =>
-                {
+                // What was measured is shown.
+                Err(error) if matches!(error, WorkerError::Invalid(_)) || self.has_stopped_working(&error) => {
                     self.receipt.invalid.push(error.to_string());
                     return Ok(self.receipt);
                 }
-                Err(error) => {
-                    let interrupted = matches!(error, WorkerError::Interrupted(_));
-                    if !interrupted && !progress::is_cancelled() {
-                        return Err(error);
-                    }
+                Err(error) if !matches!(error, WorkerError::Interrupted(_)) && !progress::is_cancelled() => {
+                    return Err(error);
+                }
+                Err(_) => {
                     self.receipt.partial = true;
                     return Ok(self.receipt);
                 }
@@ -264,9 +257,11 @@ impl PairedRun<'_> {
         }
     }
 
-    /// Whether these are benches of a bench target.
-    fn is_of_benches(&self) -> bool {
-        self.request.is_of_bench_target() && self.receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench)
+    /// Whether it is the error of a bench that worked before.
+    fn has_stopped_working(&self, error: &WorkerError) -> bool {
+        let are_benches = self.receipt.cases.iter().all(|case| case.id.phase() == Phase::Bench);
+        let has_worked = self.request.is_of_bench_target() && !self.receipt.blocks.is_empty();
+        are_benches && has_worked && excluded_benches::is_own(error)
     }
 
     /// The block count that the progress bar shows: the fewest that can decide, then the most that budget and

@@ -287,7 +287,7 @@ fn choose(
     head: &mut Started,
     excluded: &ExcludedBenches,
     context_tokens: usize,
-) -> Result<(Vec<Case>, Option<ShareRecord>), WorkerError> {
+) -> anyhow::Result<(Vec<Case>, Option<ShareRecord>)> {
     let cases = fitting(&request.cases, request.memory_case, context_tokens, &head.benches);
     let mut cases = cases.map_err(|error| only_in_base(request, &head.benches, &base.benches, error))?;
     let suite_cases = request.only.as_ref().map_or(cases.len(), Vec::len) + request.elsewhere;
@@ -304,17 +304,13 @@ fn choose(
     cases.retain(|case| !excluded.has(*case));
     let share = (of > 1 || request.elsewhere > 0).then_some(ShareRecord { number, of, suite_cases });
     let all = cases.len() + head.record.unmatched.len() + base.record.unmatched.len();
-    ensure_few(share.map_or(all, |_| suite_cases))?;
-    Ok((cases, share))
-}
-
-/// A paired run looks at its cases together: with each further one, each has to show more.
-fn ensure_few(cases: usize) -> anyhow::Result<()> {
+    let all = share.map_or(all, |_| suite_cases);
+    // A paired run looks at its cases together: with each further one, each has to show more.
     ensure!(
-        cases <= MAX_PAIRED_CASES,
-        "{cases} benches are more than the {MAX_PAIRED_CASES} that one gate compares; name those that matter with --cases"
+        all <= MAX_PAIRED_CASES,
+        "{all} benches are more than the {MAX_PAIRED_CASES} that one gate compares; name those that matter with --cases"
     );
-    Ok(())
+    Ok((cases, share))
 }
 
 /// Another model is another question, however fast it is answered. Benches have none: theirs is the name of their program.

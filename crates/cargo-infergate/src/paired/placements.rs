@@ -5,23 +5,16 @@ use anyhow::Result;
 use super::PairedRun;
 use infergate_build::sources::Alike;
 use infergate_core::clock::Clock;
-use infergate_core::worker::WorkerFile;
 use infergate_judge::paired::fewest_to_pass;
 use infergate_receipts::AlikeRecord;
 
 /// Both processes of a side load within this time, or a block visits one placement instead of all.
 const QUICK_TO_LOAD_NS: u64 = 1_000_000_000;
 
-fn record(alike: &Alike) -> AlikeRecord {
-    let hashes = |file: fn(&(WorkerFile, WorkerFile)) -> &WorkerFile| {
-        alike.programs.iter().map(|pair| file(pair).sha256().to_owned()).collect()
-    };
-    AlikeRecord {
-        same: alike.same,
-        functions: alike.functions,
-        base: hashes(|(base, _)| base),
-        head: hashes(|(_, head)| head),
-    }
+fn record(Alike { programs, same, functions, .. }: &Alike) -> AlikeRecord {
+    let hashes = programs.iter().map(|(base, head)| (base.sha256().to_owned(), head.sha256().to_owned()));
+    let (base, head) = hashes.unzip();
+    AlikeRecord { same: *same, functions: *functions, base, head }
 }
 
 impl PairedRun<'_> {

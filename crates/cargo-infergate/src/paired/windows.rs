@@ -179,17 +179,15 @@ pub fn measure(
     Ok(())
 }
 
-/// The cases of each level, in the order of the suite.
+/// The cases of each level, which is one of each scenario.
 pub fn by_level(cases: &[PairedCase]) -> Vec<Vec<&PairedCase>> {
-    let mut levels: Vec<Vec<&PairedCase>> = Vec::new();
-    for case in cases.iter().filter(|case| case.load.is_some()) {
-        let scenario = |case: &PairedCase| case.load.as_ref().map(|load| load.scenario.clone());
-        match levels.iter_mut().find(|level| scenario(level[0]) == scenario(case)) {
-            Some(level) => level.push(case),
-            None => levels.push(vec![case]),
+    let mut levels: BTreeMap<&str, Vec<&PairedCase>> = BTreeMap::new();
+    for case in cases {
+        if let Some(load) = &case.load {
+            levels.entry(&load.scenario).or_default().push(case);
         }
     }
-    levels
+    levels.into_values().collect()
 }
 
 /// No two windows of a run have the same; `level` counts them, `window` those of a level.
