@@ -68,6 +68,23 @@ impl Sources {
         Ok(if is_same { Comparison::Same } else { Comparison::Differ(None) })
     }
 
+    /// Links both sides alike, once for each placement of what changed. Gives the programs; where that is impossible or nothing was built here,
+    /// what the verdict says of it.
+    ///
+    /// # Errors
+    /// When it was cancelled.
+    pub fn alike(&self, (base, head): (&Program, &Program), seed: u64) -> Result<Result<Alike, String>> {
+        const LUCK: &str = "base and head are not laid out alike, so each change includes layout noise";
+        let (Some(from), Some(to)) = (&self.base, &self.head) else { return Ok(Err(LUCK.to_owned())) };
+        match link((from, base), (to, head), seed) {
+            Ok(alike) => Ok(Ok(alike)),
+            Err(error) => {
+                progress::ensure_not_cancelled()?;
+                Ok(Err(format!("{LUCK}: {error:#}")))
+            }
+        }
+    }
+
     /// Of the bench targets that count their heap.
     pub fn of_memory(&self) -> Self {
         let memory = |source: &Option<Source>| source.as_ref().map(Source::memory);
@@ -86,23 +103,6 @@ pub struct Alike {
     pub same: usize,
     /// Functions of base.
     pub functions: usize,
-}
-
-/// Links both sides alike, once for each placement of what changed. Gives the programs; where that is impossible or nothing was built here,
-/// what the verdict says of it.
-///
-/// # Errors
-/// When it was cancelled.
-pub fn alike(sources: &Sources, (base, head): (&Program, &Program), seed: u64) -> Result<Result<Alike, String>> {
-    const LUCK: &str = "base and head are not laid out alike, so each change includes layout noise";
-    let (Some(from), Some(to)) = (&sources.base, &sources.head) else { return Ok(Err(LUCK.to_owned())) };
-    match link((from, base), (to, head), seed) {
-        Ok(alike) => Ok(Ok(alike)),
-        Err(error) => {
-            progress::ensure_not_cancelled()?;
-            Ok(Err(format!("{LUCK}: {error:#}")))
-        }
-    }
 }
 
 fn link((base, was): (&Source, &Program), (head, is): (&Source, &Program), seed: u64) -> Result<Alike> {

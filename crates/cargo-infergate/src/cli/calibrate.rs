@@ -13,7 +13,7 @@ use crate::machine;
 use crate::paired::{Alike, PairedRequest, PairedRun, Program};
 use infergate_build::bench_target::Source;
 use infergate_build::checkouts::Checkouts;
-use infergate_build::sources::{self, Sources};
+use infergate_build::sources::Sources;
 use infergate_build::{output, progress};
 use infergate_core::case::Case;
 use infergate_core::progress::Progress;
@@ -117,7 +117,7 @@ impl Builds {
         let (checkout, _) = Checkouts::default().base(revision, wanted)?;
         let base = checkout.build(wanted, false)?;
         let sources = Sources { base: Some(checkout.source(wanted)?), head: Some(head) };
-        let alike = sources::alike(&sources, (&base, &built), config.measured.seed)?;
+        let alike = sources.alike((&base, &built), config.measured.seed)?;
         let alike = alike.map_err(|why| output::line(&why)).ok();
         Ok(Self { head: built.open()?, other: Some((base.open()?, alike)) })
     }

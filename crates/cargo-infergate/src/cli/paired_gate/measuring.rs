@@ -10,7 +10,7 @@ use super::super::{coverage, files, preflight};
 use crate::config::Config;
 use crate::paired::{PairedRequest, PairedRun};
 use infergate_build::code::Changed;
-use infergate_build::sources::{self, Sources};
+use infergate_build::sources::Sources;
 use infergate_build::{output, progress};
 use infergate_core::progress::Progress;
 use infergate_judge::paired::{QUICK_BLOCKS, block_noise, of_another_setup, open_cases, own_errors};
@@ -52,7 +52,7 @@ pub fn measure(
     if let Some(sources) = sources.filter(|_| is_timed && !request.quick) {
         show(&step("laying out both sides alike"));
         run.lay_out(|| {
-            let alike = sources::alike(sources, (&request.base, &request.head), request.load.seed)?;
+            let alike = sources.alike((&request.base, &request.head), request.load.seed)?;
             Ok(alike.map_err(|why| not_alike = Some(why)).ok())
         })?;
     }
