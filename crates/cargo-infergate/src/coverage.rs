@@ -16,6 +16,7 @@ use std::{fs, thread};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::config::current_folder;
 use crate::paired::PairedRequest;
 use infergate_build::progress;
 use infergate_core::case::Case;
@@ -65,8 +66,7 @@ pub fn watch(
         words.extend(["--package".into(), package.clone().into()]);
     }
     words.extend(["--".into(), std::path::absolute(&program.path)?.into()]);
-    let here = std::env::current_dir().context("the current folder cannot be found")?;
-    let launcher = Launcher { program: this_program()?, arguments: words, folder: here };
+    let launcher = Launcher { program: this_program()?, arguments: words, folder: current_folder()? };
     let file = program.open()?.behind(launcher);
     let text = || fs::read_to_string(&seen).context("what was seen cannot be read");
     let (mut found, mut once): (BTreeMap<Case, BTreeSet<u64>>, BTreeSet<u64>) = <_>::default();
