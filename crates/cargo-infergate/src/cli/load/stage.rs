@@ -8,6 +8,7 @@ use infergate_build::progress::Line;
 use infergate_core::load::Stop;
 use infergate_core::progress::Progress;
 use infergate_load::targets::live::Live;
+use infergate_report::units::many;
 
 /// How often the line is drawn.
 const EVERY: Duration = Duration::from_millis(250);
@@ -29,9 +30,8 @@ pub fn drawn<T>(line: &mut Line, stage: &Stage, live: &Live, work: impl FnOnce()
     thread::scope(|scope| {
         scope.spawn(move || {
             let began = Instant::now();
-            let mut before = (began, 0);
             loop {
-                line.show(&stage.progress(live, began, &mut before));
+                line.show(&stage.progress(live, began.elapsed()));
                 if ended.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
                     break;
                 }
@@ -44,21 +44,17 @@ pub fn drawn<T>(line: &mut Line, stage: &Stage, live: &Live, work: impl FnOnce()
 }
 
 impl Stage {
-    fn progress(&self, live: &Live, began: Instant, before: &mut (Instant, u64)) -> Progress {
+    fn progress(&self, live: &Live, took: Duration) -> Progress {
         let seen = live.seen();
-        let now = Instant::now();
-        let seconds = now.duration_since(before.0).as_secs_f64();
-        let tokens_per_s = seen.pieces.saturating_sub(before.1) as f64 / seconds.max(1e-3);
-        *before = (now, seen.pieces);
+        let tokens_per_s = seen.pieces as f64 / took.as_secs_f64().max(1e-3);
         let share = match self.stop {
             Some(Stop::Requests { count }) => seen.ended as f64 / count.max(1) as f64,
-            Some(Stop::Duration { ns }) => began.elapsed().as_nanos() as f64 / ns.max(1) as f64,
+            Some(Stop::Duration { ns }) => took.as_nanos() as f64 / ns.max(1) as f64,
             None => 0.0,
         };
         let within = (share.clamp(0.0, 1.0) * STEPS as f64) as usize;
-        let errors = if seen.failed == 1 { "error" } else { "errors" };
         Progress {
-            label: format!("{}: {tokens_per_s:.0} tokens/s, {} {errors}", self.label, seen.failed),
+            label: format!("{}: {tokens_per_s:.0} tokens/s, {}", self.label, many(seen.failed as usize, "error")),
             done_steps: self.done * STEPS + within,
             total_steps: self.total * STEPS,
         }
