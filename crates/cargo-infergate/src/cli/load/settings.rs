@@ -72,17 +72,6 @@ impl Settings {
                 notes.extend(note);
             }
         }
-        if !target.has_client() {
-            ensure!(
-                start_unix_ns.is_none() && levels.ramp.is_none(),
-                "--start-at and --ramp: a local engine begins at once, on one machine; leave them out, or serve the engine and name \
-                 its URL"
-            );
-            ensure!(
-                prompt_flags.dataset.is_none(),
-                "--dataset: a local engine is given made-up tokens; leave it out, or serve the engine and name its URL"
-            );
-        }
         let prompts = match &prompt_flags.dataset {
             Some(path) => Prompts::File(Arc::new(Dataset::read(path)?)),
             None => Prompts::Words { seed: prompt_seed, shared: prompt_flags.shared_prefix },

@@ -54,12 +54,20 @@ pub fn open(options: &Load, config: &Config, targets: &[Named]) -> Result<Box<dy
     let flags = &options.target;
     if let Some(spec) = targets.iter().find_map(Named::local) {
         ensure!(targets.len() == 1, "--target: a local engine is measured alone; leave out the other targets");
-        ensure!(flags.tokenizer.is_none(), "--tokenizer: a local engine's tokens are known one by one; leave it out");
         ensure!(
             flags.model.is_empty(),
             "--model is the name at a server; a local engine's model stands behind local:, for example local:synthetic:gpt2"
         );
-        ensure!(flags.price.is_empty(), "--price: the tokens of a local engine have none; leave it out");
+        let of_servers = [
+            ("--tokenizer", flags.tokenizer.is_some()),
+            ("--price", !flags.price.is_empty()),
+            ("--dataset", options.prompts.dataset.is_some()),
+            ("--start-at", options.shards.start_at.is_some()),
+            ("--ramp", options.levels.ramp.is_some()),
+        ];
+        for (flag, is_given) in of_servers {
+            ensure!(!is_given, "{flag}: a local engine takes none; leave it out, or serve the engine and name its URL");
+        }
         let (program, request) = worker(options, config, spec)?;
         return Ok(Box::new(LocalTarget::open(&program, &request, options.slots, progress::cancelled())?));
     }

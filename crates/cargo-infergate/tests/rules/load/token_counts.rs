@@ -184,7 +184,7 @@ fn a_tokenizer_that_is_none_is_refused_before_the_run() {
     let line = place.refused(&[&["--tokenizer=fake:wordless", &url, &fake], &SMALL[..]].concat());
     assert!(line.contains("this model has no tokenizer"), "{line}");
     let line = place.refused(&["--target=local:fake", &fake, "--tokenizer=fake"]);
-    assert!(line.contains("a local engine's tokens are known one by one"), "{line}");
+    assert!(line.contains("--tokenizer: a local engine takes none"), "{line}");
 }
 
 /// Workers that are scripts.
