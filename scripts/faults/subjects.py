@@ -72,18 +72,18 @@ def fake(place, command, worker, *more):
 
 
 def bench(place, worker=None, runs=2):
-    return fake(place, "bench", worker, f"--runs={runs}", "--out=out/receipt.json", "--json=out/copy.json")
+    return fake(place, "bench", worker, f"--runs={runs}", "--out=out/receipt.json")
 
 
 def bless(place):
     measured = place.run(fake(place, "bench", None, "--runs=2", "--out=receipt.json"))
     assert measured.code == 0, measured.said
-    return ["bless", "--receipt=receipt.json", "--baselines=out/baselines", "--json=out/baseline.json"]
+    return ["bless", "--receipt=receipt.json", "--baselines=out/baselines"]
 
 
 def report(place):
     bless(place)
-    return ["report", "receipt.json", "--out=out/report", "--json=out/report.json"]
+    return ["report", "receipt.json", "--out=out/report"]
 
 
 def memory(place, worker=None):

@@ -27,9 +27,6 @@ pub struct Bench {
     /// Where the receipt goes [default: target/infergate/receipt.json]
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Write the receipt here as well; - is stdout, which then has nothing else
-    #[arg(long)]
-    json: Option<PathBuf>,
     #[command(flatten)]
     wait: Wait,
     /// Keep what the model said in the receipt, for a report that shows it
@@ -41,11 +38,10 @@ pub struct Bench {
 
 /// Measures, writes the receipt, prints it.
 pub fn run(options: &Bench, keys: &Layer) -> Result<i32> {
-    let Bench { out, json, wait, keep_text, workers } = options;
+    let Bench { out, wait, keep_text, workers } = options;
     let (receipt, out) = run_suite(&Config::here(keys)?, out.as_deref(), workers, wait, *keep_text, 0)?;
     output::report(&terminal::report(&Inputs { head: Some(receipt.clone()), ..pages::inputs() }));
     outputs::receipt(&out, &receipt, receipt.partial);
-    outputs::json(json.as_deref(), &receipt);
     Ok(code_of(receipt.partial, &receipt.invalid))
 }
 

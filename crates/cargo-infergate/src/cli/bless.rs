@@ -37,9 +37,6 @@ pub struct Bless {
     /// Show what would change, write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Write the new baseline here as well; - is stdout, which then has nothing else
-    #[arg(long)]
-    json: Option<PathBuf>,
     #[command(flatten)]
     wait: Wait,
     #[command(flatten)]
@@ -132,7 +129,6 @@ fn add<R: Blessable>(options: &Bless, config: &Config, receipt: &R) -> Result<i3
     } else {
         outputs::json(Some(&path), &after);
     }
-    outputs::json(options.json.as_deref(), &after);
     Ok(0)
 }
 

@@ -19,9 +19,7 @@ use infergate_receipts::{
     read_uploaded, schema_of,
 };
 use infergate_report::export::EXPORTERS;
-use infergate_report::export::json::document;
 use infergate_report::inputs::Inputs;
-use infergate_report::topics;
 use infergate_report::words::provenance::{build, is_of_errors};
 
 /// Make pages, tables and pictures of receipts
@@ -33,8 +31,8 @@ pub struct Report {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Folder the report is written to
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present = "json")]
-    out: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    out: PathBuf,
     /// Formats, by comma [default: those that people read and that have what they need]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     format: Vec<String>,
@@ -50,9 +48,6 @@ pub struct Report {
     /// Show how the single request's prompt begins, drawn again from the seed or the text of --prompt: no receipt holds it
     #[arg(long)]
     show_prompt: bool,
-    /// Write the report's tables here, as JSON; - is stdout, which then has nothing else
-    #[arg(long)]
-    json: Option<PathBuf>,
 }
 
 /// What stands below the flags.
@@ -69,18 +64,13 @@ fn below() -> String {
 }
 
 pub fn run(options: &Report, keys: &Layer) -> Result<i32> {
-    let Report { files, out, format, pull_request, head, base, show_prompt, json } = options;
+    let Report { files, out, format, pull_request, head, base, show_prompt } = options;
     let config = Config::here(keys)?;
     let mut inputs = inputs(files, &config, *pull_request, [base, head])?;
     if *show_prompt {
         inputs.prompt_text = Some(prompt_text(&inputs, &config.measured)?);
     }
-    if let Some(folder) = out {
-        outputs::is_written(pages::write(folder, &inputs, format, files));
-    }
-    if let Some(json) = json {
-        outputs::json(Some(json), &document(&topics::report(&inputs)));
-    }
+    outputs::is_written(pages::write(out, &inputs, format, files));
     Ok(0)
 }
 

@@ -224,9 +224,6 @@ pub struct Merge {
     /// Where the receipt of the whole load goes
     #[arg(long)]
     pub out: PathBuf,
-    /// Write that receipt here as well; - is stdout, which then has nothing else
-    #[arg(long)]
-    pub json: Option<PathBuf>,
 }
 
 /// `poisson`, `constant` or `gamma:0.5`.
