@@ -8,16 +8,12 @@ use crate::model::Report;
 use infergate_receipts::to_json;
 
 #[derive(Serialize)]
-pub struct Document<'a> {
+struct Document<'a> {
     schema: &'static str,
     #[serde(flatten)]
     report: &'a Report,
 }
 
-pub fn document(report: &Report) -> Document<'_> {
-    Document { schema: "infergate.report/1", report }
-}
-
 pub fn export(_: &Inputs, report: &Report) -> Result<String> {
-    to_json(&document(report))
+    to_json(&Document { schema: "infergate.report/1", report })
 }
