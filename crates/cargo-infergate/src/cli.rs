@@ -19,7 +19,6 @@ mod help;
 mod init;
 mod launched_workers;
 mod load;
-mod load_gate;
 mod machine_lock;
 mod memory;
 mod outputs;

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::flags::{self, Workers};
 use super::machine_lock::{self, Wait};
-use super::{bench, files, load_gate, outputs, preflight};
+use super::{bench, compare, files, outputs, preflight};
 use crate::config::{Config, Layer};
 use crate::machine;
 use infergate_build::output;
@@ -48,7 +48,7 @@ pub fn run(options: &Bless, keys: &Layer) -> Result<i32> {
     let Bless { out, receipt, dry_run, wait, workers, .. } = options;
     let config = Config::here(keys)?;
     if let Some(path) = receipt {
-        return if load_gate::is_load(path)? {
+        return if compare::is_load(path)? {
             add(options, &config, &read::<LoadReceipt>(path)?)
         } else {
             add(options, &config, &read::<Receipt>(path)?)

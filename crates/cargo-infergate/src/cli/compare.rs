@@ -1,17 +1,19 @@
 //! `compare`: two files that were measured before.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 
-use super::{flags, load_gate, pages};
+use super::{flags, pages};
 use crate::config::{Config, Layer};
 use infergate_build::output;
-use infergate_judge::compare;
-use infergate_receipts::{ReceiptOrBaseline, read_receipt_or_baseline};
+use infergate_judge::{compare, load};
+use infergate_receipts::{
+    LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadReceipt, ReceiptOrBaseline, read, read_receipt_or_baseline, schema_of,
+};
 use infergate_report::inputs::Inputs;
-use infergate_report::{terminal, words};
+use infergate_report::{terminal, topics, words};
 
 /// Compare two receipts or baselines and decide
 #[derive(Args)]
@@ -32,18 +34,33 @@ pub struct Compare {
 pub fn run(options: &Compare, keys: &Layer) -> Result<i32> {
     let Compare { base, head, json } = options;
     let config = Config::here(keys)?;
-    if load_gate::is_load(base)? || load_gate::is_load(head)? {
-        load_gate::ensure_no_targets(keys)?;
-        return load_gate::compare(&config, base, head, json.as_deref());
-    }
-    let (base, head) = (read_receipt_or_baseline(base)?, read_receipt_or_baseline(head)?);
-    let verdict = compare(&base, &head, &config.policy)?;
-    let subject = match &head {
-        ReceiptOrBaseline::Receipt(receipt) => words::subject::subject(receipt),
-        ReceiptOrBaseline::Baseline(baseline) => {
-            words::subject::engine(&baseline.engine, baseline.threads, &baseline.machine)
-        }
+    let (subject, verdict, measured) = if is_load(base)? || is_load(head)? {
+        ensure!(
+            keys.get("targets").is_none(),
+            "--targets: they limit the cases of a suite; limits of a load run are --targets, --slo and --until-slo of `cargo xtask load`"
+        );
+        let head: LoadReceipt = read(head)?;
+        let verdict = match schema_of(base)?.as_str() {
+            LOAD_BASELINE_SCHEMA => load::judge(&head, Some(&read(base)?), &config.policy)?,
+            _ => load::compare(&read(base)?, &head, &config.policy)?,
+        };
+        let measured = Inputs { load: Some(head), ..pages::inputs() };
+        (topics::subject(&measured), verdict, measured)
+    } else {
+        let (base, head) = (read_receipt_or_baseline(base)?, read_receipt_or_baseline(head)?);
+        let subject = match &head {
+            ReceiptOrBaseline::Receipt(receipt) => words::subject::subject(receipt),
+            ReceiptOrBaseline::Baseline(baseline) => {
+                words::subject::engine(&baseline.engine, baseline.threads, &baseline.machine)
+            }
+        };
+        (subject, compare(&base, &head, &config.policy)?, pages::inputs())
     };
     output::print_verdict(&terminal::verdict(&subject, &verdict, ""));
-    Ok(pages::conclude(&Inputs { verdict: Some(verdict), ..pages::inputs() }, json.as_deref(), None))
+    Ok(pages::conclude(&Inputs { verdict: Some(verdict), ..measured }, json.as_deref(), None))
+}
+
+/// Whether the file at `path` is a load receipt or a baseline of them.
+pub fn is_load(path: &Path) -> Result<bool> {
+    Ok([LOAD_SCHEMA, LOAD_BASELINE_SCHEMA].contains(&schema_of(path)?.as_str()))
 }

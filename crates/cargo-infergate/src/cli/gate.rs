@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 
 use super::gate_options::Gate;
-use super::{bench, files, load_gate, outputs, pages, paired_gate, preflight};
+use super::{bench, files, outputs, pages, paired_gate, preflight};
 use crate::config::{Config, Layer};
 use infergate_build::output;
 use infergate_receipts::{Baseline, PAIRED_SCHEMA, Receipt, read, schema_of};
@@ -26,12 +26,6 @@ pub fn run(options: &Gate, keys: &Layer) -> Result<i32> {
         options.receipt.len() <= 1,
         "--receipt: only the shards of a paired gate are judged together; give one file"
     );
-    if let Some(first) = options.receipt.first()
-        && load_gate::is_load(first)?
-    {
-        load_gate::ensure_no_targets(keys)?;
-        return load_gate::gate(&config, first, options.json.as_deref(), options.report.as_deref());
-    }
     let (receipt, out) = match options.receipt.first() {
         Some(path) => (read::<Receipt>(path)?, None),
         None => {

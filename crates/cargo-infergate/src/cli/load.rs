@@ -17,9 +17,8 @@ use infergate_core::load::{Arrivals, Stop};
 use infergate_core::process::this_program;
 use infergate_core::progress::Progress;
 
-use super::load_gate::usual_baseline;
 use super::outputs::{Kept, code_of};
-use super::{machine_lock, outputs, pages};
+use super::{files, machine_lock, outputs, pages};
 use crate::config::{Config, Layer};
 use crate::machine::{self, probes};
 use infergate_judge::load::judge_with;
@@ -34,7 +33,7 @@ use infergate_load::summary::{repeats, summarise};
 use infergate_load::targets::Target;
 use infergate_load::targets::live::Live;
 use infergate_load::validity;
-use infergate_receipts::{LOAD_SCHEMA, Limit, LoadReceipt, TargetRecord, read, timestamp, write_json};
+use infergate_receipts::{LOAD_SCHEMA, Limit, LoadBaseline, LoadReceipt, TargetRecord, read, timestamp, write_json};
 use infergate_report::inputs::Inputs;
 use infergate_report::terminal;
 use settings::{Settings, unix_ns};
@@ -73,7 +72,8 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
         "one shard of a load gets no verdict; leave out --require-baseline, --targets and --json, put the shards together with \
          `cargo xtask load merge`, and compare that receipt"
     );
-    let baseline = if is_whole { usual_baseline(&config, &receipt)? } else { None };
+    let baseline = config.baselines.join(LoadBaseline::file_name(&receipt));
+    let baseline = if is_whole { files::read_if_there(&baseline)? } else { None };
     let levels = settings.search_up_to.map_or(settings.loads.len(), |most| most.ilog2() as usize + 1);
     let kept = Kept::at(&out);
     let mut run = Run {
