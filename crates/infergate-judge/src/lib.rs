@@ -73,16 +73,17 @@ pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result
     Ok(decide((&head.invalid, head.partial), head.cases.is_empty(), policy, rows, notes))
 }
 
-/// Compares two files. A baseline as `base` is judged against as [`judge`] does; a receipt as `base` is one session, so
-/// that time is advisory and the exact channel decides where the platforms match. A baseline as `head` stands for its
-/// newest session.
-pub fn compare(base: &ReceiptOrBaseline, head: &ReceiptOrBaseline, policy: &Policy) -> Result<Verdict> {
-    let head = match head {
-        ReceiptOrBaseline::Receipt(receipt) => receipt.as_ref().clone(),
-        ReceiptOrBaseline::Baseline(baseline) => newest_session(baseline)?,
+/// Compares a run with a file. A baseline as `base` is judged against as [`judge`] does; a receipt as `base` is one session, so
+/// that time is advisory and the exact channel decides where the platforms match.
+pub fn compare(base: &ReceiptOrBaseline, head: &Receipt, policy: &Policy) -> Result<Verdict> {
+    let verdict = match base {
+        ReceiptOrBaseline::Baseline(baseline) => judge(head, Some(baseline), policy)?,
+        ReceiptOrBaseline::Receipt(receipt) => {
+            let verdict = judge(head, Some(&Baseline::from_receipt(receipt)), policy)?;
+            against_one_run(verdict, receipt.partial, &receipt.invalid)
+        }
     };
-    let verdict = compare_run(base, &head, policy)?;
-    Ok(if share_a_case(base, &head) { verdict } else { verdict.at_best(Outcome::NotComparable) })
+    Ok(if share_a_case(base, head) { verdict } else { verdict.at_best(Outcome::NotComparable) })
 }
 
 /// Whether there is a case in both; so it is where head has none, which is another fault.
@@ -92,16 +93,6 @@ pub fn share_a_case(base: &ReceiptOrBaseline, head: &Receipt) -> bool {
         ReceiptOrBaseline::Baseline(base) => base.exact.iter().any(|known| known.id == case.id),
     };
     head.cases.is_empty() || head.cases.iter().any(has)
-}
-
-fn compare_run(base: &ReceiptOrBaseline, head: &Receipt, policy: &Policy) -> Result<Verdict> {
-    match base {
-        ReceiptOrBaseline::Baseline(baseline) => judge(head, Some(baseline), policy),
-        ReceiptOrBaseline::Receipt(receipt) => {
-            let verdict = judge(head, Some(&Baseline::from_receipt(receipt)), policy)?;
-            Ok(against_one_run(verdict, receipt.partial, &receipt.invalid))
-        }
-    }
 }
 
 /// A verdict whose base was one run, which may have been cut short or broken.

@@ -9,9 +9,7 @@ use super::{flags, pages};
 use crate::config::{Config, Layer};
 use infergate_build::output;
 use infergate_judge::{compare, load};
-use infergate_receipts::{
-    LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadReceipt, ReceiptOrBaseline, read, read_receipt_or_baseline, schema_of,
-};
+use infergate_receipts::{LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadReceipt, read, read_receipt_or_baseline, schema_of};
 use infergate_report::inputs::Inputs;
 use infergate_report::{terminal, topics, words};
 
@@ -24,7 +22,7 @@ use infergate_report::{terminal, topics, words};
 pub struct Compare {
     /// Receipt or baseline to compare with
     base: PathBuf,
-    /// Receipt or baseline to judge
+    /// Receipt to judge
     head: PathBuf,
     /// Write the verdict here; - is stdout, which then has nothing else
     #[arg(long)]
@@ -47,14 +45,8 @@ pub fn run(options: &Compare, keys: &Layer) -> Result<i32> {
         let measured = Inputs { load: Some(head), ..pages::inputs() };
         (topics::subject(&measured), verdict, measured)
     } else {
-        let (base, head) = (read_receipt_or_baseline(base)?, read_receipt_or_baseline(head)?);
-        let subject = match &head {
-            ReceiptOrBaseline::Receipt(receipt) => words::subject::subject(receipt),
-            ReceiptOrBaseline::Baseline(baseline) => {
-                words::subject::engine(&baseline.engine, baseline.threads, &baseline.machine)
-            }
-        };
-        (subject, compare(&base, &head, &config.policy)?, pages::inputs())
+        let (base, head) = (read_receipt_or_baseline(base)?, read(head)?);
+        (words::subject::subject(&head), compare(&base, &head, &config.policy)?, pages::inputs())
     };
     output::print_verdict(&terminal::verdict(&subject, &verdict, ""));
     Ok(pages::conclude(&Inputs { verdict: Some(verdict), ..measured }, json.as_deref(), None))

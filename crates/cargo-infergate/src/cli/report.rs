@@ -169,7 +169,7 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
     let mut rows = Vec::new();
     match runs {
         [base, head] if infergate_judge::share_a_case(base, &as_run(head)?) => {
-            return infergate_judge::compare(base, head, &config.policy).map(Some);
+            return infergate_judge::compare(base, &as_run(head)?, &config.policy).map(Some);
         }
         [.., run] => {
             // Without a base only absolute limits decide: those that were asked for, and leaks.
