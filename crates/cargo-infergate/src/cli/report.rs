@@ -14,9 +14,8 @@ use infergate_core::sha256;
 use infergate_judge::memory;
 use infergate_judge::paired::{Policy, judge, missing, own_errors};
 use infergate_receipts::{
-    BASELINE_SCHEMA, Evidence, LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadBaseline, MEMORY_SCHEMA, Outcome, PAIRED_SCHEMA,
-    PairedReceipt, RECEIPT_SCHEMA, Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline,
-    read_uploaded, schema_of,
+    BASELINE_SCHEMA, Evidence, LOAD_SCHEMA, MEMORY_SCHEMA, Outcome, PAIRED_SCHEMA, PairedReceipt, RECEIPT_SCHEMA,
+    Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline, read_uploaded, schema_of,
 };
 use infergate_report::export::EXPORTERS;
 use infergate_report::inputs::Inputs;
@@ -26,8 +25,8 @@ use infergate_report::words::provenance::{build, is_of_errors};
 #[derive(Args)]
 #[command(args = flags::some(&["targets", "prompt"]), after_help = below())]
 pub struct Report {
-    /// Receipt, paired receipt, memory receipt, load receipt, verdict, or baseline of either kind; of two receipts the first is the
-    /// earlier run
+    /// Receipt, paired receipt, memory receipt, load receipt, verdict, or baseline of a suite; of two receipts the first is the earlier
+    /// run
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Folder the report is written to
@@ -97,7 +96,6 @@ fn prompt_text(inputs: &Inputs, config: &Measured) -> Result<String> {
 fn inputs(files: &[PathBuf], config: &Config, pull_request: bool, commits: [&Option<String>; 2]) -> Result<Inputs> {
     let mut inputs = Inputs { pull_request, ..pages::inputs() };
     let mut runs: Vec<ReceiptOrBaseline> = Vec::new();
-    let mut load_baseline: Option<LoadBaseline> = None;
     for path in files {
         if pull_request {
             let receipt = read_uploaded(path)?;
@@ -119,7 +117,6 @@ fn inputs(files: &[PathBuf], config: &Config, pull_request: bool, commits: [&Opt
             MEMORY_SCHEMA => once(path, &mut inputs.memory, read(path)?)?,
             VERDICT_SCHEMA => once(path, &mut inputs.verdict, read(path)?)?,
             LOAD_SCHEMA => once(path, &mut inputs.load, read(path)?)?,
-            LOAD_BASELINE_SCHEMA => once(path, &mut load_baseline, read(path)?)?,
             schema => bail!(
                 "{}: its schema is {schema}; a report takes receipts, paired receipts, memory receipts, load receipts, verdicts \
                  and baselines; give another file, update infergate, or measure again",
@@ -132,15 +129,8 @@ fn inputs(files: &[PathBuf], config: &Config, pull_request: bool, commits: [&Opt
         "{} receipts and baselines were given; a report has room for two, the earlier run first",
         runs.len()
     );
-    ensure!(
-        load_baseline.is_none() || inputs.load.is_some(),
-        "a load baseline is what a load run is judged by; give a load receipt, too"
-    );
     if inputs.verdict.is_none() {
-        inputs.verdict = match (&inputs.load, &load_baseline) {
-            (Some(load), Some(base)) => Some(infergate_judge::load::judge(load, Some(base), &config.policy)?),
-            _ => judged(&runs, &inputs, config)?,
-        };
+        inputs.verdict = judged(&runs, &inputs, config)?;
     }
     let mut runs = runs.iter().rev().map(as_run).collect::<Result<Vec<Receipt>>>()?.into_iter();
     inputs.head = runs.next();
