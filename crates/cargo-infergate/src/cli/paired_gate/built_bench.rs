@@ -47,19 +47,9 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Says what is wrong with a bench target, and goes on with the others where there are some. What fails in base alone, or in both, is
-    /// `in_base`; `None` where that is not known.
-    pub fn add(
-        &mut self,
-        bench: &BenchTarget,
-        error: anyhow::Error,
-        in_base: Option<bool>,
-        is_last: bool,
-    ) -> Result<()> {
-        if is_last || progress::is_cancelled() {
-            return Err(error);
-        }
-        let is_not_comparable = matches!(WorkerError::find(&error), Some(WorkerError::NotComparable(_)));
+    /// Says what is wrong with a bench target. What fails in base alone, or in both, is `in_base`; `None` where that is not known.
+    fn add(&mut self, bench: &BenchTarget, error: &anyhow::Error, in_base: Option<bool>) {
+        let is_not_comparable = matches!(WorkerError::find(error), Some(WorkerError::NotComparable(_)));
         let (list, whose) = match in_base {
             Some(true) => (&mut self.in_base, ", it fails in base"),
             Some(false) => (&mut self.in_head, ", it fails in head alone"),
@@ -68,18 +58,17 @@ impl Lost {
         };
         let why = |why: String| format!("bench target '{}' is not compared{whose}: {why}", bench.name());
         output::line(&why(format!("{error:#}")));
-        list.push(why(clause(&error)));
-        Ok(())
+        list.push(why(clause(error)));
     }
 
     /// As [`add`](Self::add), of one that was not measured to its end.
-    pub fn add_unmeasured(&mut self, bench: &BenchTarget, error: anyhow::Error, is_last: bool) -> Result<()> {
-        let is_bases = match WorkerError::find(&error) {
+    fn add_unmeasured(&mut self, bench: &BenchTarget, error: &anyhow::Error) {
+        let is_bases = match WorkerError::find(error) {
             None | Some(WorkerError::Failed(_) | WorkerError::NotComparable(_)) => false,
             // A case can stand before the side, and a worker's own words behind it.
             Some(error) => error.to_string().split(": ").find(|word| ["base", "head"].contains(word)) == Some("base"),
         };
-        self.add(bench, error, is_bases.then_some(true), is_last)
+        self.add(bench, error, is_bases.then_some(true));
     }
 }
 
@@ -99,12 +88,10 @@ pub fn of_benches(
         let config = Config { bench: bench.clone(), ..settings.config.clone() };
         match BuiltBench::build(gate, &config, checkouts, settings) {
             Ok(built_bench) => built_benches.push(built_bench),
-            Err(error) => {
-                let is_last = built_benches.is_empty() && at + 1 == benches.len();
-                let is_alone = is_last || progress::is_cancelled();
-                let in_base = if is_alone { None } else { sides::fails_in_base(gate, &config, checkouts) };
-                lost.add(bench, error, in_base, is_last)?;
+            Err(error) if progress::is_cancelled() || built_benches.is_empty() && at + 1 == benches.len() => {
+                return Err(error);
             }
+            Err(error) => lost.add(bench, &error, sides::fails_in_base(gate, &config, checkouts)),
         }
     }
     if benches.len() > 1 {
@@ -144,8 +131,9 @@ pub fn measure_all(
         let receipt = match built_bench.measure(&place(&bench), budget, explaining.as_deref_mut()) {
             Ok(receipt) => receipt,
             Err(_) if progress::is_cancelled() && !receipts.is_empty() => return Ok((receipts, true)),
+            Err(error) if progress::is_cancelled() || receipts.is_empty() && at + 1 == count => return Err(error),
             Err(error) => {
-                lost.add_unmeasured(&bench, error, receipts.is_empty() && at + 1 == count)?;
+                lost.add_unmeasured(&bench, &error);
                 left = left.map(|left| left.saturating_sub(begun.elapsed()));
                 continue;
             }
@@ -172,9 +160,10 @@ fn share_out(built_benches: Vec<BuiltBench>, benches: &[BenchTarget], lost: &mut
         request.head.bench_prefix = prefix;
         match listed(request, Side::Head) {
             Ok(cases) => with_cases.push((built_bench, cases)),
+            Err(error) if progress::is_cancelled() => return Err(error),
             Err(error) => {
                 let in_base = listed(request, Side::Base).is_err();
-                lost.add(&built_bench.config.bench, error, Some(in_base), false)?;
+                lost.add(&built_bench.config.bench, &error, Some(in_base));
             }
         }
     }
