@@ -401,15 +401,15 @@ impl Layer {
 
     fn set(&mut self, key: &'static str, words: Vec<String>) -> Result<()> {
         ensure!(is_list(key) || matches!(&words[..], [word] if !word.is_empty()), "give one text that is not empty");
-        let mut alone = Self(BTreeMap::from([(key, words)]));
+        let alone = Self(BTreeMap::from([(key, words)]));
         alone.config(Tables::default())?;
-        self.0.append(&mut alone.0);
+        self.0.extend(alone.0);
         Ok(())
     }
 
     /// These keys, and below them those of `other`.
-    pub fn over(mut self, mut other: Self) -> Self {
-        other.0.append(&mut self.0);
+    pub fn over(self, mut other: Self) -> Self {
+        other.0.extend(self.0);
         other
     }
 
@@ -435,7 +435,7 @@ impl Layer {
         let command = Command::new(FILE_NAME).no_binary_name(true).args(flags_of::<AllKeys>());
         let matches = command.try_get_matches_from(self.0.iter().flat_map(flag));
         let keys = matches.and_then(|matches| AllKeys::from_arg_matches(&matches)).map_err(|error| one_line(&error))?;
-        let AllKeys { workload, session, mut paired, judging, memory, bench, worker, server } = keys;
+        let AllKeys { workload, session, paired, judging, memory, bench, worker, server } = keys;
         let usual = Measured::default();
         Ok(Config {
             measured: Measured {
@@ -464,7 +464,7 @@ impl Layer {
                 features: bench.features,
                 default_features: bench.default_features,
                 profile: bench.profile,
-                carry: std::mem::take(&mut paired.carry),
+                carry: paired.carry.clone(),
             },
             session,
             paired,
