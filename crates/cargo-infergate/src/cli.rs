@@ -197,8 +197,7 @@ fn long_version() -> String {
 
 /// cargo passes a subcommand its own name: `cargo infergate gate` starts `cargo-infergate infergate gate`.
 fn program_and_args(mut args: Vec<OsString>) -> (&'static str, Vec<OsString>) {
-    let name = args.first().map(|program| Path::new(program).file_stem().unwrap_or_default().to_owned());
-    if name.is_some_and(|name| name == "xtask") {
+    if args.first().and_then(|program| Path::new(program).file_stem()).is_some_and(|name| name == "xtask") {
         return ("cargo xtask", args);
     }
     if args.get(1).is_some_and(|arg| arg == "infergate") {

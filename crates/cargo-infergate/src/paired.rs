@@ -83,9 +83,8 @@ impl PairedRun<'_> {
     /// first block only: limits are fixed from then on.
     pub fn take_noise_of_calibration(&mut self, noise: &[Noise]) {
         for case in self.receipt.cases.iter_mut().filter(|case| case.timed && case.load.is_none()) {
-            let known = noise.iter().find(|noise| noise.case == case.id);
-            if let Some((std, noise)) = known.and_then(|noise| Some((noise.std?, noise))) {
-                self.request.limits.expect(case, Some(std), noise.mean_std);
+            if let Some(noise) = noise.iter().find(|noise| noise.case == case.id && noise.std.is_some()) {
+                self.request.limits.expect(case, noise.std, noise.mean_std);
             }
         }
     }

@@ -38,12 +38,10 @@ pub fn run(options: &Gate, keys: &Layer) -> Result<i32> {
     };
     let baselines = find_baselines(&config, &receipt)?;
     let baseline = nearest(&baselines, &receipt);
-    let judged = infergate_judge::judge(&receipt, baseline, &config.policy);
-    if let (Err(_), Some(out)) = (&judged, &out) {
+    let mut verdict = infergate_judge::judge(&receipt, baseline, &config.policy).inspect_err(|_| {
         // What was measured is not lost for a baseline of something else.
-        outputs::receipt(out, &receipt, receipt.partial);
-    }
-    let mut verdict = judged?;
+        out.iter().for_each(|out| outputs::receipt(out, &receipt, receipt.partial));
+    })?;
     verdict.notes.extend(infergate_judge::shares(&verdict, &receipt, &baselines));
     output::print_verdict(&terminal::verdict(&words::subject::subject(&receipt), &verdict, ""));
     if let Some(out) = out {
