@@ -211,7 +211,8 @@ impl Search<'_> {
         if !self.flags.no_explain {
             // A swapped dependency edits nothing.
             let edited = commit.and_then(|commit| Edited::between(&found.files, commit, Some(&found.commit)).ok());
-            explain::attach(&mut receipt, &policy(), &request, changed, &mut Explaining::new(Vec::new(), edited));
+            let explaining = Explaining { named: Vec::new(), edited };
+            explain::attach(&mut receipt, &policy(), &request, changed, &explaining);
         }
         Ok(receipt)
     }

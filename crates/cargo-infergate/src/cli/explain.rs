@@ -18,7 +18,7 @@ use infergate_receipts::{Against, Explained, Outcome, PairedCase, PairedReceipt,
 
 /// Cases of a bench target that are explained without being named: those that got slower most.
 const MOST_CASES: usize = 2;
-/// Explaining takes no longer than measuring did, or than this where that is longer.
+/// Explaining a bench target takes no longer than measuring it did, or than this where that is longer.
 const AT_MOST: Duration = Duration::from_secs(20);
 
 /// What is to be explained.
@@ -27,16 +27,6 @@ pub struct Explaining {
     pub named: Vec<String>,
     /// Functions that head edits, where that is known.
     pub edited: Option<Edited>,
-    /// How long measuring took so far, of all bench targets.
-    measured: Duration,
-    /// How long explaining did.
-    took: Duration,
-}
-
-impl Explaining {
-    pub fn new(named: Vec<String>, edited: Option<Edited>) -> Self {
-        Self { named, edited, measured: Duration::ZERO, took: Duration::ZERO }
-    }
 }
 
 /// Explains the cases that regressed, or those that were named, and writes into the receipt what was found.
@@ -45,9 +35,8 @@ pub fn attach(
     policy: &Policy,
     request: &PairedRequest,
     changed: Option<&Changed>,
-    options: &mut Explaining,
+    options: &Explaining,
 ) {
-    options.measured += receipt.took.measured();
     if receipt.partial || receipt.blocks.is_empty() || receipt.servers.is_some() {
         return;
     }
@@ -66,8 +55,7 @@ pub fn attach(
     let line = progress::Line::default();
     let total_steps = chosen.iter().map(|(_, difference)| difference.blocks()).sum();
     let mut before = 0;
-    let begun = Instant::now();
-    let until = begun + options.measured.max(AT_MOST).saturating_sub(options.took);
+    let until = Instant::now() + receipt.took.measured().max(AT_MOST);
     for (at, (case, difference)) in chosen.iter().enumerate() {
         // What is left is shared by the cases that are left.
         let share = until.saturating_duration_since(Instant::now()) / (chosen.len() - at) as u32;
@@ -89,7 +77,6 @@ pub fn attach(
         receipt.explained.push(explained);
         before += difference.blocks();
     }
-    options.took += begun.elapsed();
 }
 
 /// Says of each function whether the change edits it.

@@ -83,9 +83,9 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         chosen.skipped.extend(removed.unwrap_or_default());
     }
     chosen.skipped.iter().for_each(|line| output::line(line));
-    let mut explaining = (!flags.no_explain).then(|| {
-        let edited = |revision| Edited::between(here, revision, None).ok();
-        Explaining::new(flags.explain.clone(), revision.and_then(edited))
+    let explaining = (!flags.no_explain).then(|| {
+        let edited = revision.and_then(|revision| Edited::between(here, revision, None).ok());
+        Explaining { named: flags.explain.clone(), edited }
     });
     config.policy.allow_output_change = flags.allow_output_change;
     let mut lost = Lost::default();
@@ -94,7 +94,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         1 => out.clone(),
         _ => out.with_extension(format!("{}.json", file_word(&bench.name()))),
     };
-    let measured = built_bench::measure_all(built_benches, flags.budget, place, explaining.as_mut(), &mut lost)?;
+    let measured = built_bench::measure_all(built_benches, flags.budget, place, explaining.as_ref(), &mut lost)?;
     let receipt = joined(measured, lost, chosen)?;
     explain::unknown(&receipt, &flags.explain).iter().for_each(|line| output::line(line));
     if flags.quick {

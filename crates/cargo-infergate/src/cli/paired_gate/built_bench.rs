@@ -118,7 +118,7 @@ pub fn measure_all(
     built_benches: Vec<BuiltBench>,
     budget: Option<Duration>,
     place: impl Fn(&BenchTarget) -> PathBuf,
-    mut explaining: Option<&mut Explaining>,
+    explaining: Option<&Explaining>,
     lost: &mut Lost,
 ) -> Result<(Vec<PairedReceipt>, bool)> {
     let count = built_benches.len();
@@ -128,7 +128,7 @@ pub fn measure_all(
         let bench = built_bench.config.bench.clone();
         let budget = left.map(|left| left.mul_f64(shares[at] / shares[at..].iter().sum::<f64>()));
         let begun = Instant::now();
-        let receipt = match built_bench.measure(&place(&bench), budget, explaining.as_deref_mut()) {
+        let receipt = match built_bench.measure(&place(&bench), budget, explaining) {
             Ok(receipt) => receipt,
             Err(_) if progress::is_cancelled() && !receipts.is_empty() => return Ok((receipts, true)),
             Err(error) if progress::is_cancelled() || receipts.is_empty() && at + 1 == count => return Err(error),
@@ -258,7 +258,7 @@ impl BuiltBench {
         self,
         place: &Path,
         budget: Option<Duration>,
-        explaining: Option<&mut Explaining>,
+        explaining: Option<&Explaining>,
     ) -> Result<PairedReceipt> {
         let Self { config, mut request, built, changed, counting, memory_runs, builds_ns } = self;
         // The checkouts stay to the end.
