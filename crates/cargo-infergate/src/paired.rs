@@ -274,7 +274,7 @@ impl PairedRun<'_> {
             return fewest;
         }
         let in_budget = self.blocks_in_budget().map_or(MAX_BLOCKS, |left| done + left);
-        in_budget.clamp(done + 1, MAX_BLOCKS.max(done + 1))
+        in_budget.min(MAX_BLOCKS).max(done + 1)
     }
 
     fn timed(&self) -> Vec<PairedCase> {

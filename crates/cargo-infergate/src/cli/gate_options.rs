@@ -46,20 +46,11 @@ fn keys() -> Vec<Arg> {
 /// Flags that make a gate a paired one, and flags that make it one of servers.
 const PAIRED: &str = "paired";
 const SERVERS: &str = "servers";
-type IsGiven = fn(&Paired) -> bool;
-/// Those of [`PAIRED`], and whether each was given.
-const PAIRED_FLAGS: [(&str, IsGiven); 5] = [
-    ("against", |given| given.against.is_some()),
-    ("swap", |given| !given.swap.is_empty()),
-    ("toolchain", |given| given.toolchain.is_some()),
-    ("base_bin", |given| given.base_bin.is_some()),
-    ("base_url", |given| !given.base_url.is_empty()),
-];
 
 /// Flags that make a gate a paired one, and those that only make sense then.
 #[derive(Args)]
 #[command(next_help_heading = "Against a revision, on this machine")]
-#[command(group = ArgGroup::new(PAIRED).args(PAIRED_FLAGS.map(|(id, _)| id))
+#[command(group = ArgGroup::new(PAIRED).args(["against", "swap", "toolchain", "base_bin", "base_url"])
     .conflicts_with_all(flags::STORED).conflicts_with("worker"))]
 #[group(skip)]
 pub struct Paired {
@@ -117,9 +108,10 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// Whether a paired gate is asked for.
+    /// Whether one of the flags of [`PAIRED`] is given.
     pub fn is_asked(&self) -> bool {
-        PAIRED_FLAGS.iter().any(|(_, is_given)| is_given(self))
+        let is_built = self.against.is_some() || !self.swap.is_empty() || self.toolchain.is_some();
+        is_built || self.base_bin.is_some() || !self.base_url.is_empty()
     }
 
     pub fn is_of_servers(&self) -> bool {
