@@ -91,40 +91,29 @@ fn changed_file(commit: &str, here: &Path) -> Result<Option<String>> {
     let found = files().find_map(|file| {
         let path = root.join(file);
         let is_beside_manifest = !file.contains('/') || path.with_file_name("Cargo.toml").is_file();
-        let why = match use_of(file, is_beside_manifest)? {
-            Use::Data => "which a bench may read",
-            Use::Script if has_script(&path) => "source of a build script, which may make what a bench reads",
-            Use::Script => return None,
-        };
+        let why = use_of(file, is_beside_manifest, || has_script(&path))?;
         Some(format!("'{}' differs, {why}", file.escape_debug()))
     });
     Ok(found)
 }
 
-/// What a file may be for that can change what the same code does.
-enum Use {
-    /// A bench may read it.
-    Data,
-    /// It is a build script, or may be a module of one.
-    Script,
-}
-
-/// How a file may change what the same code does; `None` for one that cannot. Source shows in the code. What stands in the folder of a
+/// How a file may change what the same code does; `None` for one that cannot. Source shows in the code, but for that of a build script, where
+/// the package around it has one. What stands in the folder of a
 /// package, or of the repository, for people and tools (`is_beside_manifest`) is no data, nor is documentation. A worker gets its settings
 /// with each request, and both sides the same ones.
-fn use_of(file: &str, is_beside_manifest: bool) -> Option<Use> {
+fn use_of(file: &str, is_beside_manifest: bool, has_script: impl FnOnce() -> bool) -> Option<&'static str> {
     let (folders, name) = file.rsplit_once('/').unwrap_or(("", file));
     if name.ends_with(".rs") {
         // What lies outside of these, cargo itself has no use for.
         let is_of_cargo = folders.split('/').any(|folder| ["src", "tests", "benches", "examples"].contains(&folder));
-        let is_script = name == "build.rs" || !is_of_cargo;
-        return is_script.then_some(Use::Script);
+        let is_script = (name == "build.rs" || !is_of_cargo) && has_script();
+        return is_script.then_some("source of a build script, which may make what a bench reads");
     }
     let is_tools = name.starts_with('.') || name.ends_with(".toml") || ["Cargo.lock", "rust-toolchain"].contains(&name);
     let first = folders.split('/').next().unwrap_or_default();
     let is_documentation = ["doc", "docs"].contains(&first) && name.ends_with(".md");
     let is_no_data = is_beside_manifest && (is_tools || is_notice(name)) || first == ".github" || is_documentation;
-    (!is_no_data).then_some(Use::Data)
+    (!is_no_data).then_some("which a bench may read")
 }
 
 /// A text that says something of a repository or a package, for people.
