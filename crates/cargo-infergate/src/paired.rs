@@ -93,16 +93,12 @@ impl PairedRun<'_> {
     pub fn drop_cases_that_run_nothing_changed(&mut self, runs: Vec<CodeRuns>) {
         let Some(code) = &mut self.receipt.code else { return };
         code.runs = runs;
-        let is_unreached = |case: &&mut PairedCase| {
-            case.timed && case.base_output == case.head_output && code.runs_nothing_changed(case.id)
-        };
-        let unreached = self.receipt.cases.iter_mut().filter(is_unreached);
-        let unreached = unreached.map(|case| {
-            case.timed = false;
-            case.id
-        });
-        let unreached: Vec<Case> = unreached.collect();
-        code.same_cases.extend(unreached);
+        for case in &mut self.receipt.cases {
+            if case.timed && case.base_output == case.head_output && code.runs_nothing_changed(case.id) {
+                case.timed = false;
+                code.same_cases.push(case.id);
+            }
+        }
         let timed = self.timed();
         self.block_ns = self.block_ns.min(self.starts_ns + self.pairs.block_ns(&timed, 1) as u64);
     }

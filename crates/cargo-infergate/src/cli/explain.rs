@@ -14,7 +14,7 @@ use infergate_build::code::Changed;
 use infergate_build::edited::Edited;
 use infergate_core::stats::sample_std;
 use infergate_judge::paired::{Policy, block_difference, decide};
-use infergate_receipts::{Against, Explained, Outcome, PairedCase, PairedReceipt, VerdictRow, blocks_of, clause};
+use infergate_receipts::{Against, Explained, Outcome, PairedCase, PairedReceipt, blocks_of, clause};
 
 /// Cases of a bench target that are explained without being named: those that got slower most.
 const MOST_CASES: usize = 2;
@@ -108,21 +108,19 @@ fn chosen(receipt: &PairedReceipt, policy: &Policy, named: &[String]) -> Vec<(Pa
     let ids: Vec<Case> = receipt.timed().map(|case| case.id).collect();
     let wanted: Vec<Case> = named.chunks(1).flat_map(|one| choose_benches(one, &ids).unwrap_or_default()).collect();
     let verdict = decide(receipt, policy);
-    let difference = |case: &PairedCase| {
-        let is_wanted = |row: &&VerdictRow| match named {
-            [] => row.outcome == Outcome::Regressed,
-            _ => wanted.contains(&case.id),
-        };
-        let is_time = |row: &&VerdictRow| row.time().is_some_and(|time| time.against == Against::Base);
-        let rows =
-            verdict.rows.iter().filter(|row| row.subject.case() == Some(case.id)).filter(is_time).filter(is_wanted);
+    let mut found = Vec::new();
+    for case in receipt.timed() {
+        let rows = verdict.rows.iter().filter(|row| {
+            let is_time = row.time().is_some_and(|time| time.against == Against::Base);
+            let is_wanted = row.outcome == Outcome::Regressed && named.is_empty() || wanted.contains(&case.id);
+            row.subject.case() == Some(case.id) && is_time && is_wanted
+        });
         let is_called = rows.clone().any(|row| [Outcome::Regressed, Outcome::Improved].contains(&row.outcome));
         let changes = rows.filter_map(|row| Some(row.time()?.ratio? - 1.0));
-        let change = changes.max_by(|a, b| a.abs().total_cmp(&b.abs()))?;
+        let Some(change) = changes.max_by(|a, b| a.abs().total_cmp(&b.abs())) else { continue };
         let differences: Vec<f64> = blocks_of(&receipt.blocks, case.id).filter_map(block_difference).collect();
-        Some((case.clone(), Difference { change, block_std: sample_std(&differences), is_called }))
-    };
-    let mut found: Vec<(PairedCase, Difference)> = receipt.timed().filter_map(difference).collect();
+        found.push((case.clone(), Difference { change, block_std: sample_std(&differences), is_called }));
+    }
     found.sort_by(|a, b| b.1.change.total_cmp(&a.1.change));
     if named.is_empty() {
         found.truncate(MOST_CASES);
