@@ -155,18 +155,20 @@ fn value_for<'a>(
     (target, targets): (&Named, &[Named]),
     may_share: bool,
 ) -> Result<Option<&'a str>> {
-    fn named<'a>(value: &'a str, target: &Named) -> Option<&'a str> {
-        value.strip_prefix(&*target.name)?.strip_prefix('=').filter(|_| !target.name.is_empty())
+    let is_target = |name: &str| !name.is_empty() && targets.iter().any(|target| target.name == name);
+    let (mut own, mut shared) = (Vec::new(), Vec::new());
+    for value in values {
+        match value.split_once('=') {
+            Some((name, value)) if is_target(name) => own.extend((name == target.name).then_some(value)),
+            _ => shared.push(value.as_str()),
+        }
     }
-    let own: Vec<&str> = values.iter().filter_map(|value| named(value, target)).collect();
-    let is_nameless = |value: &&String| targets.iter().all(|target| named(value, target).is_none());
-    let shared: Vec<&String> = values.iter().filter(is_nameless).collect();
     ensure!(own.len() <= 1 && shared.len() <= 1, "--{flag}: is given twice for one target; give one");
     ensure!(
         shared.is_empty() || may_share || targets.len() == 1,
         "--{flag}: there are several targets; write NAME=... with the name of the one it belongs to"
     );
-    Ok(own.first().copied().or_else(|| shared.first().map(|value| value.as_str())))
+    Ok(own.first().or(shared.first()).copied())
 }
 
 /// The API key of a target. It comes from where no other user of this machine sees it, and goes to its target alone.
