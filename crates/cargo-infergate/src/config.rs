@@ -330,7 +330,6 @@ pub fn with_value_name(arg: Arg) -> Arg {
         (TypeId::of::<f64>(), "N"),
         (TypeId::of::<u32>(), "N"),
         (TypeId::of::<u64>(), "N"),
-        (TypeId::of::<usize>(), "N"),
         (TypeId::of::<Duration>(), "TIME"),
     ];
     let value = arg.get_value_parser().type_id();

@@ -228,8 +228,7 @@ impl PairedRun<'_> {
                 });
             }
             for (at, level) in windows::by_level(&planned).into_iter().enumerate() {
-                let what = level.first().map_or_else(String::new, |case| format!("{} and the like", case.id));
-                show(&what, record.cases.len());
+                show(&format!("{} and the like", level[0].id), record.cases.len());
                 windows::measure(&mut pair, &level, at as u64, done, &mut record)?;
             }
             self.note_ends(pair);

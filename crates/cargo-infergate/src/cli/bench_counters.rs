@@ -16,8 +16,8 @@ use infergate_build::sources::Sources;
 use infergate_receipts::{CountedCase, Counter, Note, PairedCase, PairedReceipt, Side, Unit, blocks_of, clause};
 use infergate_report::words::counter;
 
-/// Fresh processes that count each side, in turn: what depends on a process's luck, or on the machine, differs between them.
-const PROCESSES: usize = 5;
+/// Fresh processes that count, five of each side in turn: what depends on a process's luck, or on the machine, differs between them.
+const PROCESSES: usize = 10;
 /// Looks of each.
 const LOOKS: usize = 2;
 /// All of it may take so long, and an answer of a bench that was timed already.
@@ -93,11 +93,11 @@ fn count(programs: [&Program; 2], cases: &[Case], request: &PairedRequest) -> Re
     let mut left = Left::new();
     let mut counts = [Counts::new(), Counts::new()];
     let mut outputs = [BTreeMap::new(), BTreeMap::new()];
-    for done_steps in 0..2 * PROCESSES {
+    for done_steps in 0..PROCESSES {
         let side = done_steps % 2;
-        line.show(&Progress { label: "allocations".to_owned(), done_steps, total_steps: 2 * PROCESSES });
+        line.show(&Progress { label: "allocations".to_owned(), done_steps, total_steps: PROCESSES });
         // What is left out later was not looked at as often as the others.
-        let share = MOST.mul_f64((done_steps + 1) as f64 / (2 * PROCESSES) as f64);
+        let share = MOST.mul_f64((done_steps + 1) as f64 / PROCESSES as f64);
         let mut client = start(side)?;
         for &case in cases {
             if left.contains_key(&case) {

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use infergate_build::{output, progress};
 use infergate_core::case::{Case, choose_benches};
-use infergate_core::printable::printable;
 use infergate_core::progress::Progress;
 
 use crate::paired::PairedRequest;
@@ -93,14 +92,14 @@ fn with_edited(mut explained: Explained, edited: Option<&Edited>) -> Explained {
     explained
 }
 
-/// What was asked for and is no case that took time, as a line each.
-pub fn unknown(receipt: &PairedReceipt, named: &[String]) -> Vec<String> {
+/// Says what was asked for and is no case that took time.
+pub fn say_unknown(receipt: &PairedReceipt, named: &[String]) {
     let timed: Vec<Case> = receipt.timed().map(|case| case.id).collect();
-    let is_unknown = |pattern: &&String| choose_benches(std::slice::from_ref(*pattern), &timed).is_err();
-    let line = |pattern: &String| {
-        format!("--explain {}: names none of the {} cases that were timed", printable(pattern), timed.len())
-    };
-    named.iter().filter(is_unknown).map(line).collect()
+    for pattern in named {
+        if choose_benches(std::slice::from_ref(pattern), &timed).is_err() {
+            output::line(&format!("--explain {pattern}: names none of the {} cases that were timed", timed.len()));
+        }
+    }
 }
 
 /// The cases to explain, with how their time differs: of median and mean, what differs more.

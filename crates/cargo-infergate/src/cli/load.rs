@@ -152,7 +152,7 @@ fn begin(settings: &Settings, target: &dyn Target) -> Result<LoadReceipt> {
         prompt_seed: settings.prompt_seed,
         limits: settings.limits.clone(),
         scenarios: settings.scenarios.clone(),
-        dataset_prompts: settings.dataset_prompts(),
+        dataset_prompts: settings.dataset().map(|dataset| dataset.entries.len() as u64),
         shards: shard.into_iter().collect(),
         ..LoadReceipt::default()
     })

@@ -96,7 +96,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     };
     let measured = built_bench::measure_all(built_benches, flags.budget, place, explaining.as_ref(), &mut lost)?;
     let receipt = joined(measured, lost, chosen)?;
-    explain::unknown(&receipt, &flags.explain).iter().for_each(|line| output::line(line));
+    explain::say_unknown(&receipt, &flags.explain);
     if flags.quick {
         output::print_verdict(&paired::quick(&receipt, &quick_estimates(&receipt)));
         return Ok(if receipt.partial { Outcome::Partial.exit_code() } else { 0 });

@@ -112,19 +112,12 @@ impl ProcessPair {
 
     /// What base and head give of a case. Base is fed head's output, so that the logits of both sides line up.
     pub fn outputs(&mut self, case: Case) -> Result<(PreparedReply, PreparedReply), NotRun> {
-        let in_head = match self.head.prepare(case, None) {
-            Ok(in_head) => in_head,
-            Err(in_head) => {
-                return Err(match self.base.prepare(case, None) {
-                    Ok(_) => NotRun::Head(in_head),
-                    Err(in_base) => NotRun::Both(in_head, in_base),
-                });
-            }
-        };
-        match self.base.prepare_beside(case, &in_head.output) {
-            Ok(in_base) => Ok((in_base, in_head)),
-            Err(error) => Err(NotRun::Base(error)),
-        }
+        let in_head = self.head.prepare(case, None).map_err(|in_head| match self.base.prepare(case, None) {
+            Ok(_) => NotRun::Head(in_head),
+            Err(in_base) => NotRun::Both(in_head, in_base),
+        })?;
+        let in_base = self.base.prepare_beside(case, &in_head.output).map_err(NotRun::Base)?;
+        Ok((in_base, in_head))
     }
 
     pub fn client(&mut self, side: Side) -> &mut Client<'static> {

@@ -36,8 +36,7 @@ pub fn measure(
         return Ok(PairedReceipt { took: Took { pilot_ns, ..Took::default() }, ..run.run(&open_cases, &mut show)? });
     }
     let calibration = find_calibration(config, run.receipt())?;
-    let calibrated = calibration.as_ref().filter(|found| of_another_setup(found, run.receipt()).is_none());
-    if let Some(calibration) = calibrated {
+    if let Some(calibration) = calibration.as_ref().filter(|it| of_another_setup(it, run.receipt()).is_none()) {
         run.take_noise_of_calibration(&block_noise(calibration));
     }
     let step = |label: &str| Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 };
