@@ -38,8 +38,8 @@ pub struct Bench {
 
 /// Measures, writes the receipt, prints it.
 pub fn run(options: &Bench, keys: &Layer) -> Result<i32> {
-    let Bench { out, wait, keep_text, workers } = options;
-    let (receipt, out) = run_suite(&Config::here(keys)?, out.as_deref(), workers, wait, *keep_text, 0)?;
+    let (out, config) = (options.out.as_deref(), Config::here(keys)?);
+    let (receipt, out) = run_suite(&config, out, &options.workers, &options.wait, options.keep_text, 0)?;
     output::report(&terminal::report(&Inputs { head: Some(receipt.clone()), ..pages::inputs() }));
     outputs::receipt(&out, &receipt, receipt.partial);
     Ok(code_of(receipt.partial, &receipt.invalid))
@@ -76,8 +76,8 @@ pub fn run_suite(
     };
     let line = progress::Line::default();
     let kept = Kept::at(&out);
-    let mut keep = |receipt: &Receipt| kept.keep(receipt);
-    let receipt = suite::run(&request, &mut keep, &mut |step| line.show(step), progress::cancelled());
+    let receipt =
+        suite::run(&request, &mut |so_far| kept.keep(so_far), &mut |step| line.show(step), progress::cancelled());
     line.finish();
     let mut receipt = receipt.inspect_err(|_| kept.say_where())?;
     // What is kept is partial until its last phase is in it.

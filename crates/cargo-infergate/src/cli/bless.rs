@@ -45,9 +45,8 @@ pub struct Bless {
 
 /// Measures or reads, shows, and writes only what is good.
 pub fn run(options: &Bless, keys: &Layer) -> Result<i32> {
-    let Bless { out, receipt, dry_run, wait, workers, .. } = options;
     let config = Config::here(keys)?;
-    if let Some(path) = receipt {
+    if let Some(path) = &options.receipt {
         return if compare::is_load(path)? {
             add(options, &config, &read::<LoadReceipt>(path)?)
         } else {
@@ -55,10 +54,11 @@ pub fn run(options: &Bless, keys: &Layer) -> Result<i32> {
         };
     }
     preflight::baselines(&config)?;
-    if !dry_run {
+    if !options.dry_run {
         ensure_writable(&config.baselines.join(machine::detect().class).join("baseline.json"))?;
     }
-    let (receipt, out) = bench::run_suite(&config, out.as_deref(), workers, wait, false, 0)?;
+    let out = options.out.as_deref();
+    let (receipt, out) = bench::run_suite(&config, out, &options.workers, &options.wait, false, 0)?;
     outputs::receipt(&out, &receipt, receipt.partial);
     add(options, &config, &receipt)
 }

@@ -121,12 +121,11 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
 
 /// `load merge`: reads, merges, keeps, prints what the whole load says.
 fn merge_shards(options: &Merge) -> Result<i32> {
-    let Merge { receipts, out } = options;
     let read = |path: &PathBuf| -> Result<(String, LoadReceipt)> { Ok((path.display().to_string(), read(path)?)) };
-    let receipt = merge(receipts.iter().map(read).collect::<Result<_>>()?)?;
+    let receipt = merge(options.receipts.iter().map(read).collect::<Result<_>>()?)?;
     let code = code_of(receipt.partial, &receipt.invalid);
     show(&Inputs { load: Some(receipt.clone()), ..pages::inputs() }, code != 0);
-    outputs::receipt(out, &receipt, false);
+    outputs::receipt(&options.out, &receipt, false);
     Ok(code)
 }
 

@@ -55,13 +55,12 @@ fn keys() -> impl Iterator<Item = Arg> {
 
 /// Follows, judges, prints.
 pub fn run(options: &Memory, keys: &Layer) -> Result<i32> {
-    let Memory { out, json, wait, worker } = options;
     let config = Config::here(keys)?;
-    let out = out.clone().unwrap_or_else(|| config.measured.target_folder().join("memory.json"));
+    let out = options.out.clone().unwrap_or_else(|| config.measured.target_folder().join("memory.json"));
     outputs::fresh(&out)?;
     preflight::check(&config)?;
-    let _lock = machine_lock::take(wait)?;
-    let worker = match bench_target::memory_worker(&config.wanted(), worker.clone())? {
+    let _lock = machine_lock::take(&options.wait)?;
+    let worker = match bench_target::memory_worker(&config.wanted(), options.worker.clone())? {
         Some(worker) => worker,
         // A timed worker is not counted, and its resident set shows all the same.
         None => bench_target::worker(&config.wanted(), None)?,
@@ -71,7 +70,7 @@ pub fn run(options: &Memory, keys: &Layer) -> Result<i32> {
     let inputs = Inputs { memory: Some(receipt.clone()), verdict: Some(verdict), ..pages::inputs() };
     output::print_verdict(&terminal::report(&inputs));
     outputs::receipt(&out, &receipt, receipt.memory.partial);
-    Ok(pages::conclude(&inputs, json.as_deref(), None))
+    Ok(pages::conclude(&inputs, options.json.as_deref(), None))
 }
 
 /// Who is followed beside the workers that are timed.

@@ -211,12 +211,7 @@ fn listed(request: &PairedRequest, side: Side) -> Result<Vec<Case>> {
 }
 
 impl BuiltBench {
-    fn build(
-        gate: &Gate,
-        config: &Config,
-        checkouts: &Checkouts,
-        GateSettings { terms, notes: known, .. }: &GateSettings,
-    ) -> Result<Self> {
+    fn build(gate: &Gate, config: &Config, checkouts: &Checkouts, settings: &GateSettings) -> Result<Self> {
         let begun = Instant::now();
         let built = sides::build(gate, config, checkouts);
         progress::ensure_not_cancelled()?;
@@ -232,11 +227,11 @@ impl BuiltBench {
             quick: flags.quick,
             allow_output_change: flags.allow_output_change,
             code: code_difference.code,
-            terms: terms.clone(),
+            terms: settings.terms.clone(),
             under_load: users.filter(|_| is_server).map(|users| UnderLoad { users, window_s }),
             new_prompts: is_server,
             ready_within: is_server.then(|| config.server.least_load()),
-            notes: [&known[..], &built.notes, &code_difference.notes].concat(),
+            notes: [&settings.notes[..], &built.notes, &code_difference.notes].concat(),
             ..request(config, built.base.clone(), built.head.clone())?
         };
         Ok(Self {
