@@ -47,9 +47,6 @@ pub fn of_pairs() -> Vec<Arg> {
     [of::<config::WorkloadKeys>(), of::<config::BenchKeys>(), some(&more)].concat()
 }
 
-/// What a stored run is measured and judged by, which has no meaning for a paired one.
-pub const STORED: [&str; 3] = ["runs", "seconds_per_case", "require_baseline"];
-
 /// The flags of these keys.
 pub fn some(names: &[&str]) -> Vec<Arg> {
     of::<config::AllKeys>().into_iter().filter(|arg| names.contains(&arg.get_id().as_str())).collect()

@@ -51,7 +51,7 @@ const SERVERS: &str = "servers";
 #[derive(Args)]
 #[command(next_help_heading = "Against a revision, on this machine")]
 #[command(group = ArgGroup::new(PAIRED).args(["against", "swap", "toolchain", "base_bin", "base_url"])
-    .conflicts_with_all(flags::STORED).conflicts_with("worker"))]
+    .conflicts_with_all(["runs", "seconds_per_case", "require_baseline", "worker"]))]
 #[group(skip)]
 pub struct Paired {
     /// Build this git revision too and compare with it, process by process in turn
