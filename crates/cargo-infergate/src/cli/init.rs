@@ -117,6 +117,7 @@ fn read(path: &Path) -> Result<Option<String>> {
     files::is_there(path).then(|| read_text(path, MAX_FILE_BYTES)).transpose()
 }
 
+#[derive(Default)]
 struct Plan {
     files: Vec<File>,
     notes: Vec<String>,
@@ -150,7 +151,7 @@ fn plan(folder: &Path, options: &Init) -> Result<Plan> {
     let manifest = Manifest::parse(&was)?;
     let has_benches = BENCH_CRATES.iter().any(|name| manifest.depends_on(name)) && !manifest.depends_on("infergate");
     let ci_only = options.ci_only || (has_benches && !options.engine && options.from.is_none());
-    let mut plan = Plan { files: Vec::new(), notes: Vec::new() };
+    let mut plan = Plan::default();
     if !ci_only {
         ensure!(
             manifest.is_package(),

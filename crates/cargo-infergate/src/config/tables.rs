@@ -90,10 +90,10 @@ fn scenarios(path: &Path, tables: Vec<ScenarioTable>) -> Result<Vec<Scenario>> {
     let file = path.display();
     let mut scenarios: Vec<Scenario> = Vec::new();
     for ScenarioTable { name, input_tokens, output_tokens, turns, turn_tokens } in tables {
-        let tokens = [input_tokens, output_tokens];
         ensure!(!name.is_empty(), "{file}: a scenario has no name; give it one");
         ensure!(
-            tokens.iter().all(|tokens| (1..=MAX_TOKENS).contains(tokens)) && turn_tokens <= MAX_TOKENS,
+            [input_tokens, output_tokens].iter().all(|tokens| (1..=MAX_TOKENS).contains(tokens))
+                && turn_tokens <= MAX_TOKENS,
             "{file}: scenario {name}: tokens are numbers from 1 to {MAX_TOKENS}"
         );
         ensure!((1..=MAX_TURNS).contains(&turns), "{file}: scenario {name}: turns are from 1 to {MAX_TURNS}");

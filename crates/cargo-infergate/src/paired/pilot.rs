@@ -21,7 +21,7 @@ use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::engine::Pacing;
 use infergate_core::progress::Progress;
 use infergate_core::receipt::limits::MAX_PAIRED_CASES;
-use infergate_core::worker::{Launcher, PreparedReply, WorkerError, WorkerFile};
+use infergate_core::worker::{PreparedReply, WorkerError};
 use infergate_judge::output::{OutputComparison, compare, default_tolerance};
 use infergate_judge::paired::fewest_to_fail;
 use infergate_receipts::{
@@ -92,10 +92,10 @@ fn attempt<'a>(
     let Pilot { mut pair, mut pairs, .. } = pilot;
     // Twice the whole output was computed here: nothing a block asks for takes longer.
     let timeouts = (pair.base.timeouts.clone(), pair.head.timeouts.clone());
-    let behind = |file: &WorkerFile, server: &Launcher| file.clone().behind(server.clone());
-    let servers = request.base.servers.iter().zip(&request.head.servers);
-    let servers = servers.map(|(of_base, of_head)| (behind(&base.file, of_base), behind(&head.file, of_head)));
-    let mut builds: Vec<(WorkerFile, WorkerFile)> = servers.collect();
+    let mut builds = Vec::new();
+    for (of_base, of_head) in request.base.servers.iter().zip(&request.head.servers) {
+        builds.push((base.file.clone().behind(of_base.clone()), head.file.clone().behind(of_head.clone())));
+    }
     let mut receipt = PairedReceipt {
         schema: PAIRED_SCHEMA.into(),
         created: timestamp(),

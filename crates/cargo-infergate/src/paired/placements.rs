@@ -11,12 +11,6 @@ use infergate_receipts::AlikeRecord;
 /// Both processes of a side load within this time, or a block visits one placement instead of all.
 const QUICK_TO_LOAD_NS: u64 = 1_000_000_000;
 
-fn record(Alike { programs, same, functions, .. }: &Alike) -> AlikeRecord {
-    let hashes = programs.iter().map(|(base, head)| (base.sha256().to_owned(), head.sha256().to_owned()));
-    let (base, head) = hashes.unzip();
-    AlikeRecord { same: *same, functions: *functions, base, head }
-}
-
 impl PairedRun<'_> {
     /// From the next block on each starts these builds, where there are some. Linking is no part of the time to measure in.
     ///
@@ -26,9 +20,11 @@ impl PairedRun<'_> {
         let begun_ns = self.clock.now_ns();
         let alike = link()?;
         self.unbudgeted_ns += self.clock.now_ns() - begun_ns;
-        if let Some(alike) = alike {
-            self.receipt.alike = Some(record(&alike));
-            (self.builds, self.start_files) = (alike.programs, Some(alike.start_files));
+        if let Some(Alike { programs, start_files, same, functions }) = alike {
+            let hashes = programs.iter().map(|(base, head)| (base.sha256().to_owned(), head.sha256().to_owned()));
+            let (base, head) = hashes.unzip();
+            self.receipt.alike = Some(AlikeRecord { same, functions, base, head });
+            (self.builds, self.start_files) = (programs, Some(start_files));
             let (one_ns, timed, count) = (self.block_ns, self.timed(), self.builds.len());
             let more_ns = self.pairs.block_ns(&timed, count) - self.pairs.block_ns(&timed, 1);
             self.block_ns += (count as u64 - 1) * self.starts_ns + more_ns as u64;
