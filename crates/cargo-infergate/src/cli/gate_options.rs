@@ -108,7 +108,7 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// Whether one of the flags of [`PAIRED`] is given.
+    /// Whether a paired gate is asked for.
     pub fn is_asked(&self) -> bool {
         let is_built = self.against.is_some() || !self.swap.is_empty() || self.toolchain.is_some();
         is_built || self.base_bin.is_some() || !self.base_url.is_empty()
