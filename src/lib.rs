@@ -19,8 +19,3 @@ mod profiler;
 pub mod worker;
 
 pub use infergate_core::clock;
-
-/// The examples of docs/start/engine.md are compiled with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../docs/start/engine.md")]
-struct EnginePage;
