@@ -11,11 +11,10 @@ use infergate_load::client::Client;
 use infergate_load::client::dial::Network;
 use infergate_load::client::endpoint::{Endpoint, Limits};
 use infergate_load::client::url::Url;
-use infergate_load::plan::shard::Shard;
-use infergate_load::plan::{LoadPlan, Prompts};
+use infergate_load::plan::LoadPlan;
 use infergate_load::targets::live::Live;
-use infergate_receipts::Scenario;
 
+use crate::load::runner::plan;
 use crate::load::script::{END, HEAD, chunk, template};
 
 /// Reads one request; `None` at the end of the connection.
@@ -62,18 +61,7 @@ fn load(url: &str, users: u32, count: u64, limits: Limits) -> Vec<RequestRecord>
     let url = Url::parse(url, Api::Completions).expect("a URL");
     let dial = Box::new(Network::new(&url).expect("an address"));
     let endpoint = Endpoint::new(dial, &url, None, template(), limits).expect("an endpoint");
-    let plan = LoadPlan {
-        scenario: 0,
-        shape: Scenario::plain("plain", 8, 4),
-        arrivals: Arrivals::Closed { users },
-        stop: Stop::Requests { count },
-        warm_up_requests: 0,
-        ramp_ns: 0,
-        shard: Shard::WHOLE,
-        seed: 1,
-        prompts: Prompts::Words { seed: 1, shared: 0 },
-        max_kept: u64::MAX,
-    };
+    let plan = LoadPlan { warm_up_requests: 0, ..plan(Arrivals::Closed { users }, Stop::Requests { count }) };
     let client = Client::new(vec![endpoint]).expect("a client");
     let level = client.run_level(&plan, &Arc::new(Live::default())).level;
     let measured: Vec<RequestRecord> = level.requests.into_iter().filter(|record| record.measured).collect();
@@ -81,8 +69,8 @@ fn load(url: &str, users: u32, count: u64, limits: Limits) -> Vec<RequestRecord>
     measured
 }
 
-fn at(port: u16, count: u64) -> Vec<RequestRecord> {
-    load(&format!("http://127.0.0.1:{port}"), 1, count, Limits { attempts: 1, ..Limits::default() })
+fn at(port: u16) -> Vec<RequestRecord> {
+    load(&format!("http://127.0.0.1:{port}"), 1, 1, Limits { attempts: 1, ..Limits::default() })
 }
 
 #[track_caller]
@@ -93,7 +81,7 @@ fn class(records: &[RequestRecord]) -> FailureClass {
 #[test]
 fn no_server_is_no_connection() {
     let closed = TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("an address").port();
-    assert_eq!(class(&at(closed, 1)), FailureClass::Connect);
+    assert_eq!(class(&at(closed)), FailureClass::Connect);
 }
 
 #[test]
@@ -104,7 +92,7 @@ fn a_reset_within_the_stream_is_a_cut_stream() {
         let _ =
             connection.write_all((HEAD.to_owned() + &chunk("data: {\"choices\":[{\"text\":\"a\"}]}\n\n")).as_bytes());
     });
-    assert_eq!(class(&at(port, 1)), FailureClass::CutStream);
+    assert_eq!(class(&at(port)), FailureClass::CutStream);
 }
 
 #[test]
@@ -118,29 +106,6 @@ fn a_server_that_is_gone_after_some_requests_fails_the_others() {
     let (failed, completed): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.failure.is_some());
     assert!(!failed.is_empty() && !completed.is_empty(), "{} and {}", failed.len(), completed.len());
     assert!(failed.iter().all(|record| record.user != completed[0].user));
-}
-
-#[test]
-fn an_event_of_100_mb_is_refused_early() {
-    let port = server(|_, connection| {
-        next_request(connection);
-        let _ = connection.write_all((HEAD.to_owned() + &chunk("data: ")).as_bytes());
-        let piece = chunk(&"x".repeat(1 << 20));
-        let written = (0..100).take_while(|_| connection.write_all(piece.as_bytes()).is_ok()).count();
-        assert!(written < 100, "all of it was taken");
-    });
-    assert_eq!(class(&at(port, 1)), FailureClass::MalformedStream);
-}
-
-#[test]
-fn a_stream_without_end_is_ended() {
-    let port = server(|_, connection| {
-        next_request(connection);
-        let _ = connection.write_all(HEAD.as_bytes());
-        let piece = chunk("data: {\"choices\":[{\"text\":\"a\"}]}\n\n");
-        while connection.write_all(piece.as_bytes()).is_ok() {}
-    });
-    assert_eq!(class(&at(port, 1)), FailureClass::WrongLength);
 }
 
 #[cfg(feature = "tls")]

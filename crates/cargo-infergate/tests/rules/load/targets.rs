@@ -7,30 +7,18 @@ use infergate_core::load::{Arrivals, Failure, FailureClass, Spacing, Stop};
 use infergate_load::client::endpoint::Limits;
 use infergate_load::client::runner::run_level;
 use infergate_load::client::stamped::RunClock;
-use infergate_load::plan::shard::Shard;
-use infergate_load::plan::{LoadPlan, Prompts};
 use infergate_load::summary::crossing::{Faster, compare};
 use infergate_load::summary::{summarise, summarise_target};
 use infergate_receipts::LevelRecord;
-use infergate_receipts::Scenario;
 
+use crate::load::runner::plan;
 use crate::load::script::{Script, answer, endpoint, in_made_up_time};
 
 /// A level of two targets: the first has a short TTFT (20 ms) and long gaps (20 ms), the second 100 and 10 ms.
 fn level(arrivals: Arrivals, count: u64, turns: u32) -> LevelRecord {
     let (first, second) = (Script::new([answer(20, 20, 4)]), Script::new([answer(100, 10, 4)]));
-    let plan = LoadPlan {
-        scenario: 0,
-        shape: Scenario { turns, ..Scenario::plain("chatbot", 8, 4) },
-        arrivals,
-        stop: Stop::Requests { count },
-        warm_up_requests: 2,
-        ramp_ns: 0,
-        shard: Shard::WHOLE,
-        seed: 1,
-        prompts: Prompts::Words { seed: 7, shared: 0 },
-        max_kept: u64::MAX,
-    };
+    let mut plan = plan(arrivals, Stop::Requests { count });
+    (plan.warm_up_requests, plan.shape.turns) = (2, turns);
     let endpoints = Rc::new([endpoint(&first, Limits::default()), endpoint(&second, Limits::default())]);
     in_made_up_time(async { run_level(endpoints, plan, RunClock::start(), Arc::default()).await }).level
 }
