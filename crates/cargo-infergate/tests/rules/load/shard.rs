@@ -101,22 +101,6 @@ fn each_shard_sends_its_own_rows_of_a_dataset() {
 }
 
 #[test]
-fn shares_add_up_to_the_whole() {
-    for count in 1..=7 {
-        for numbers in [0, 1, 6, 7, 8, 1000] {
-            let shares: Vec<u64> = (0..count).map(|index| shard(index, count).share(numbers)).collect();
-            assert_eq!(shares.iter().sum::<u64>(), numbers);
-            assert!(shares.iter().max().zip(shares.iter().min()).is_some_and(|(most, least)| most - least <= 1));
-        }
-        for number in 0..20 {
-            let owners = (0..count).filter(|index| shard(*index, count).has(number)).count();
-            assert_eq!(owners, 1);
-        }
-    }
-    assert_eq!(shard(2, 5).number(3), 17);
-}
-
-#[test]
 fn a_shard_that_is_none_is_refused() {
     for (text, word) in [
         ("3/2", "no shard 3 of 2; they are numbered from 1 to 2"),

@@ -105,13 +105,6 @@ fn one_text_under_two_names_is_one() {
 }
 
 #[test]
-fn an_answer_whose_last_line_has_no_end_is_whole() {
-    let piece = chat("{\"content\":\"a\"}");
-    assert_eq!(whole(&(piece.clone() + "data: [DONE]")).1, Ok(()));
-    assert_eq!(whole(&(piece.clone() + "data: {\"choices\":[{\"delta\":{\"cont")).1, Err(FailureClass::CutStream));
-}
-
-#[test]
 fn what_is_no_stream_of_events_is_known_by_its_beginning() {
     for text in ["{\"choices\":[]}", "\n[1]", "<html></html>"] {
         assert_eq!(whole(text).1, Err(FailureClass::MalformedStream), "{text}");
@@ -395,7 +388,7 @@ fn an_answer_has_an_end() {
     assert_eq!(whole(&piece).1, Err(FailureClass::CutStream));
     assert_eq!(whole(&(piece.clone() + DONE)).1, Ok(()));
     assert_eq!(whole(&(piece.clone() + reason)).1, Ok(()), "a finish reason is one too");
-    assert_eq!(whole(&(piece.clone() + "data: [DONE]\n")).1, Ok(()), "the last empty line may be missing");
+    assert_eq!(whole(&(piece.clone() + "data: [DONE]")).1, Ok(()), "the end of its last line may be missing");
     for none in ["", "null"] {
         let none = reason.replace("length", none);
         assert_eq!(whole(&(piece.clone() + &none)).1, Err(FailureClass::CutStream), "an empty one is none");
@@ -422,7 +415,6 @@ fn errors_after_status_200_are_failures() {
         ("event: error\ndata: SECRET\n\n", FailureClass::ErrorEvent),
         ("data: SECRET\n\n", FailureClass::ErrorEvent),
         ("{\"error\":{\"message\":\"SECRET\"}}", FailureClass::ErrorEvent),
-        ("{\"choices\":[]}", FailureClass::MalformedStream),
         ("data: {\"choices\":[{\"delta\":{\"content\":\n\n", FailureClass::MalformedStream),
         ("data: {\"choices\":3}\n\n", FailureClass::MalformedStream),
     ] {
@@ -495,16 +487,6 @@ fn bytes_that_are_no_text_are_refused() {
 }
 
 proptest! {
-    #[test]
-    fn events_with_another_byte_are_read_or_refused(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-        for (api, text) in [(Api::Messages, MESSAGES.concat()), (Api::Responses, RESPONSES.concat())] {
-            let mut bytes = text.into_bytes();
-            let at = at.index(bytes.len());
-            bytes[at] = byte;
-            let _ = reading(api, &[&bytes]);
-        }
-    }
-
     #[test]
     fn tokens_are_the_same_however_the_bytes_are_split(
         tokens in prop::collection::vec("[a-zé日\u{1f600}\"\\\\]{1,4}", 1..8),
