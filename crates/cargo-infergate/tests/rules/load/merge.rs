@@ -10,8 +10,8 @@ use infergate_receipts::{LevelRecord, LoadReceipt, ShardRecord};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::gate::load_runs::of;
 use crate::load::receipt::sound;
-use crate::load::summary::of;
 use crate::load::text;
 
 const MS: u64 = 1_000_000;

@@ -1,58 +1,14 @@
 //! Every number is derived from the records, and none from too few.
 
-use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Stop};
+use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord};
 use infergate_load::summary::{Counted, Window, scaling_efficiency, steady_window, summarise};
 use infergate_load::validity;
 use infergate_receipts::{LevelRecord, LoadReceipt};
 
-const MS: u64 = 1_000_000;
+use crate::gate::load_runs::{self, MS, of, request, run};
 
-/// A request that starts at `start_ms` and gives a token after 100 ms and three more 20 ms apart.
-pub fn request(number: u64, user: u32, start_ms: u64) -> RequestRecord {
-    let start_ns = start_ms * MS;
-    let chunk_ns: Vec<u64> = [100, 120, 140, 160].map(|ms| start_ns + ms * MS).into();
-    RequestRecord {
-        request: number,
-        user,
-        scheduled_ns: start_ns,
-        sent_ns: start_ns,
-        ended_ns: start_ns + 160 * MS,
-        chunk_ns,
-        output_tokens: Some(4),
-        ..RequestRecord::default()
-    }
-}
-
-/// `users` users who send `each` requests, one directly after the other, all measured but the first one.
 pub fn level(users: u32, each: u64) -> LevelRecord {
-    let numbers = (0..each).flat_map(|round| (0..users).map(move |user| (round, user)));
-    let requests = numbers.enumerate().map(|(number, (round, user))| request(number as u64, user, 160 * round));
-    let mut level = of(Arrivals::Closed { users }, requests.collect());
-    let to_ns = level.wall_ns;
-    level.steady = (each > 1).then_some(Window { from_ns: 160 * MS, to_ns });
-    level.requests.iter_mut().for_each(|record| record.measured = record.scheduled_ns >= 160 * MS);
-    level.stop = Stop::Requests { count: level.requests.iter().filter(|record| record.measured).count() as u64 };
-    level
-}
-
-/// A level of these requests, without a steady window.
-pub fn of(arrivals: Arrivals, requests: Vec<RequestRecord>) -> LevelRecord {
-    LevelRecord {
-        batch: None,
-        scenario: 0,
-        arrivals,
-        whole: None,
-        stop: Stop::Requests { count: requests.len() as u64 },
-        warm_up_requests: 1,
-        ramp_ns: 0,
-        steady: None,
-        began_ns: 0,
-        wall_ns: requests.iter().map(|record| record.ended_ns).max().unwrap_or(0),
-        client_cpu_ns: Some(MS),
-        received: None,
-        issued: requests.len() as u64,
-        requests,
-    }
+    load_runs::level(users, each, 100)
 }
 
 fn fail(record: &mut RequestRecord, class: FailureClass) {
@@ -122,7 +78,8 @@ fn failed_and_cancelled_requests_are_counted_and_in_no_latency() {
 
 #[test]
 fn without_a_steady_window_nothing_is_said() {
-    for level in [level(4, 1), level(1, 1), of(Arrivals::Closed { users: 3 }, vec![request(0, 0, 0)]), level(0, 0)] {
+    for level in [level(4, 1), level(1, 1), of(Arrivals::Closed { users: 3 }, vec![request(0, 0, 0, 100)]), level(0, 0)]
+    {
         assert_eq!(steady_window(&level), None);
         let summary = summarise(&level);
         assert_eq!((summary.measured, summary.ttft_ns.at(0.5), summary.system_tokens_per_s), (0, None, None));
@@ -163,15 +120,10 @@ fn one_token_has_no_gap_and_no_decode_speed() {
 }
 
 fn judged(level: LevelRecord, change: impl FnOnce(&mut LoadReceipt)) -> Vec<String> {
-    let mut receipt = crate::load::receipt::sound();
+    let mut receipt = run(1, 100);
     receipt.levels = vec![level];
     change(&mut receipt);
     validity::reasons(&receipt)
-}
-
-#[test]
-fn a_sound_run_is_valid() {
-    assert_eq!(judged(level(2, 30), |_| {}), Vec::<String>::new());
 }
 
 /// A server that writes two tokens at once: the middle gap is none, and the client does not get it wrong.

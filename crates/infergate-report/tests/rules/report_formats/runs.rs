@@ -2,9 +2,12 @@
 
 use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord, Stop, Window, unmark};
 use infergate_receipts::Scenario;
-use infergate_receipts::{AuditRecord, ErrorNs, LOAD_SCHEMA, LevelRecord, LoadReceipt, Machine, Price, TargetRecord};
+use infergate_receipts::{LevelRecord, LoadReceipt, Machine, Price, TargetRecord};
 
-pub const MS: u64 = 1_000_000;
+#[path = "../../../../infergate-judge/tests/rules/gate/load_runs.rs"]
+mod load_runs;
+
+pub use load_runs::MS;
 
 /// How a server answers: the first token after `ttft_ms`, each further one after `itl_ms`.
 #[derive(Debug, Clone, Copy)]
@@ -67,22 +70,8 @@ fn of(scenario: u32, users: u32, mut requests: Vec<RequestRecord>) -> LevelRecor
     let steady = Some(Window { from_ns, to_ns });
     requests.iter_mut().for_each(|request| request.measured = request.scheduled_ns >= from_ns);
     unmark(&mut requests, steady);
-    LevelRecord {
-        batch: None,
-        scenario,
-        arrivals: Arrivals::Closed { users },
-        stop: Stop::Requests { count: requests.iter().filter(|request| request.measured).count() as u64 },
-        warm_up_requests: 1,
-        whole: None,
-        ramp_ns: 0,
-        steady,
-        began_ns: 0,
-        wall_ns: requests.iter().map(|request| request.ended_ns).max().unwrap_or(0),
-        client_cpu_ns: Some(MS),
-        received: None,
-        issued: requests.len() as u64,
-        requests,
-    }
+    let stop = Stop::Requests { count: requests.iter().filter(|request| request.measured).count() as u64 };
+    LevelRecord { scenario, stop, steady, ..load_runs::of(Arrivals::Closed { users }, requests) }
 }
 
 /// Requests that each go to the next target.
@@ -110,38 +99,9 @@ pub fn server(name: &str, price: Option<Price>) -> TargetRecord {
 }
 
 pub fn receipt(targets: Vec<TargetRecord>, scenarios: Vec<Scenario>, levels: Vec<LevelRecord>) -> LoadReceipt {
-    let error = ErrorNs { p50: Some(50e3), p99: None, max: Some(900e3) };
-    LoadReceipt {
-        schema: LOAD_SCHEMA.into(),
-        created: "2026-01-01T00:00:00Z".into(),
-        partial: false,
-        invalid: Vec::new(),
-        notes: vec!["a note".into()],
-        tool: "0.1.0".into(),
-        machine: Machine { class: "linux-x86_64-amd-epyc-2".into(), cpu_model: "EPYC".into(), ..Machine::default() },
-        probes: None,
-        targets,
-        seed: 1,
-        prompt_seed: 1,
-        dataset_prompts: None,
-        shards: Vec::new(),
-        limits: Vec::new(),
-        scenarios,
-        audits: vec![AuditRecord {
-            shard: None,
-            arrivals: Arrivals::Closed { users: 1 },
-            ttft_ns: 20 * MS,
-            itl_ns: 5 * MS,
-            output_tokens: 32,
-            requests: 12,
-            wrong_requests: 0,
-            tokens: 384,
-            stamp_error_ns: error,
-            gap_error_ns: error,
-            client_cpu_share: Some(0.03),
-        }],
-        levels,
-    }
+    let run = load_runs::run(1, 100);
+    let machine = Machine { cpu_model: "EPYC".into(), ..run.machine };
+    LoadReceipt { notes: vec!["a note".into()], machine, targets, scenarios, levels, ..run }
 }
 
 /// Two scenarios at 1, 2 and 4 users: the more users, the slower each of them.
