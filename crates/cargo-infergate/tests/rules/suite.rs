@@ -34,21 +34,11 @@ fn run(request: &SuiteRequest) -> anyhow::Result<Receipt> {
 }
 
 #[test]
-fn every_case_is_measured_in_every_process() {
+fn a_receipt_says_of_which_features_it_is_and_what_the_machine_did_before_and_behind_it() {
     let mut request = request("fake_engine", "fake");
     request.worker.features = "--features=cuda".into();
     let receipt = run(&request).expect("runs");
-    assert!(!receipt.partial);
     assert_eq!(receipt.build.features, "--features=cuda");
-    assert_eq!(receipt.cases.len(), 3);
-    for case in &receipt.cases {
-        assert_eq!(case.processes.len(), 2, "{}", case.id);
-        assert!(case.processes.iter().all(|process| process.samples_ns.len() == 3), "{}", case.id);
-        assert_eq!(case.output.ids.len(), case.id.output_tokens());
-    }
-    assert_eq!((receipt.cold.len(), receipt.warm.len()), (2, 2));
-    assert!(receipt.cold.iter().all(|parts| parts.load_ns == Some(1_000_000_000)));
-    assert!(receipt.warm.iter().all(|parts| parts.load_ns.is_none()));
     assert!(receipt.probes.is_some_and(|probes| probes.after.is_some()));
 }
 

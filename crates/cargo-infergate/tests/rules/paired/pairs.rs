@@ -7,36 +7,15 @@ use cargo_infergate::paired::pairs::{Pairs, first_pairs, most_ns};
 use infergate_core::case::Case;
 use infergate_core::clock::VirtualClock;
 use infergate_judge::paired::Limits;
-use infergate_receipts::{BlockCase, Output, PairedCase};
+use infergate_receipts::{BlockCase, PairedCase};
+
+use crate::gate::support::measured;
 
 /// Pairs of 2 x 10 ms whose ratios jump by 10 %: more of them would help.
 const SAMPLE_NS: u64 = 10_000_000;
 
 fn planned(id: Case) -> PairedCase {
-    let output = Output {
-        sha256: String::new(),
-        ids: Vec::new(),
-        top2_margins: Vec::new(),
-        fingerprint: None,
-        prompt_sha256: None,
-    };
-    PairedCase {
-        id,
-        threshold: 1.02,
-        widest: 1.05,
-        pairs: 4,
-        iterations_per_sample: 1,
-        warm_up: false,
-        one_core: false,
-        turn_tokens: None,
-        base_output: output.clone(),
-        head_output: output,
-        timed: true,
-        expected_std: None,
-        mean: None,
-        throughput: None,
-        load: None,
-    }
+    PairedCase { id, pairs: 4, ..measured("decode/p128", 1, &[]).cases.remove(0) }
 }
 
 fn next(cost: Option<f64>) -> usize {
