@@ -101,11 +101,3 @@ fn golden() -> PairedReceipt {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/paired-1.json");
     read(path.as_ref()).expect("a golden file")
 }
-
-#[test]
-fn two_files_are_separate_builds_only_when_their_bytes_differ() {
-    let mut calibration = calibration(&[(true, 0.0), (true, 0.0)]);
-    calibration.gates[1].head_sha256 = calibration.gates[1].base_sha256.clone();
-    let alarms = summarise(&calibration);
-    assert_eq!((alarms.same_file.gates, alarms.separate_builds.gates), (1, 1), "a copy");
-}

@@ -8,8 +8,7 @@ mod stalls;
 
 use infergate_core::stats::normal;
 use infergate_judge::paired::{
-    Bet, CaseState, LEVEL, MAX_BLOCKS, Series, case_states, fewest_blocks, fewest_to_fail, fewest_to_pass, in_suite,
-    is_called_beside, outcomes,
+    Bet, CaseState, LEVEL, MAX_BLOCKS, Series, case_states, fewest_blocks, fewest_to_fail, is_called_beside, outcomes,
 };
 use infergate_receipts::{Outcome, Shown};
 use proptest::prelude::*;
@@ -47,23 +46,6 @@ fn settled(state: &CaseState) -> (Option<Outcome>, usize) {
 
 fn half_width(state: &CaseState) -> f64 {
     (state.high.expect("a bound") - state.low.expect("a bound")) / 2.0
-}
-
-#[test]
-fn an_unchanged_quiet_suite_is_within_its_limit_after_the_fewest_blocks_that_can_show_it() {
-    assert_eq!(fewest_to_pass(), 6);
-    for blocks in 0..6 {
-        let state = among_quiet(&quiet(blocks), 5);
-        assert_eq!(settled(&state), (None, blocks));
-        assert_eq!((state.theta.is_some(), state.p_adjusted.is_some()), (blocks > 0, blocks > 0));
-        assert_eq!(state.high, None, "{blocks} blocks");
-    }
-    for blocks in [6, 7, 40] {
-        let state = among_quiet(&quiet(blocks), 5);
-        assert_eq!(settled(&state), (Some(Outcome::WithinLimit), 6));
-        assert!(state.high.expect("a bound") < limit());
-        assert_eq!(state.shown, None);
-    }
 }
 
 #[test]
@@ -159,31 +141,6 @@ fn the_end_is_unstable_or_inconclusive_by_the_width_of_the_interval() {
     broken[3] = f64::NAN;
     let broken = among_quiet(&broken, 5);
     assert_eq!((settled(&broken), broken.high), ((Some(Unstable), MAX_BLOCKS), None), "no number never passes");
-}
-
-#[test]
-fn the_evidence_of_a_case_is_the_least_mean_of_any_group_that_holds_it() {
-    // By hand: alone 600, with the three smallest (0.5 + 1 + 3 + 600) / 4.
-    let suite = [600.0, 1.0, 0.5, 3.0];
-    let worth = in_suite(&suite, &[1.0; 4]);
-    assert!((worth[0] - 604.5 / 4.0).abs() < 1e-9, "{worth:?}");
-    assert_eq!(worth[2], 0.5);
-    // Every group, one by one.
-    let mut random = fastrand::Rng::with_seed(5);
-    for _ in 0..50 {
-        let evidence: Vec<f64> = (0..6).map(|_| (6.0 * normal(&mut random)).exp()).collect();
-        let weights: Vec<f64> = (0..6).map(|_| 0.1 + random.f64()).collect();
-        for (at, got) in in_suite(&evidence, &weights).into_iter().enumerate() {
-            let groups = (1_u32..64).filter(|group| group & (1 << at) != 0);
-            let means = groups.map(|group| {
-                let members = || (0..6).filter(|i| group & (1 << i) != 0);
-                members().map(|i| weights[i] * evidence[i]).sum::<f64>() / members().map(|i| weights[i]).sum::<f64>()
-            });
-            let least = means.fold(f64::INFINITY, f64::min);
-            assert!((got / least - 1.0).abs() < 1e-12, "{got} for {least} in {evidence:?}");
-        }
-    }
-    assert_eq!(in_suite(&[], &[]), Vec::<f64>::new());
 }
 
 #[test]

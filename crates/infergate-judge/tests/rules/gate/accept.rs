@@ -42,23 +42,6 @@ fn without_effect(verdict: &Verdict) -> Vec<NoEffect> {
 }
 
 #[test]
-fn a_slowdown_passes_up_to_the_size_that_head_names_and_fails_beyond() {
-    let plain = slower(0.05);
-    assert_eq!(judged(&plain).verdict, Outcome::Regressed);
-
-    let verdict = judged(&declaring(plain.clone(), vec![accept("itl_ns", percent(6.0))]));
-    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Pass, 0));
-    let accepted = row(&verdict, CASE, "itl_ns");
-    let reason = Reason::Accepted { up_to: percent(6.0), reason: "sorts all logits now".into() };
-    assert_eq!((accepted.outcome, accepted.reasons.clone()), (Outcome::Accepted, vec![reason]));
-    assert_eq!(without_effect(&verdict), []);
-
-    let verdict = judged(&declaring(plain, vec![accept("itl_ns", percent(4.0))]));
-    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Regressed, 1));
-    assert_eq!(row(&verdict, CASE, "itl_ns").reasons, [Reason::BeyondAccepted { up_to: percent(4.0) }]);
-}
-
-#[test]
 fn what_base_has_already_has_no_effect_and_is_said_to_be_stale() {
     let table = accept("itl_ns", percent(6.0));
     let mut receipt = declaring(slower(0.05), vec![table.clone()]);

@@ -86,51 +86,12 @@ fn differences_that_may_explain_a_verdict_are_named() {
 }
 
 #[test]
-fn a_case_only_the_baseline_has_is_noted_and_not_judged() {
-    let base = baseline(&[run(&[("decode/p128", &[9; 3]), ("prefill/p128", &[9; 3])])]);
-    let verdict = judge(&run(&[("decode/p128", &[9; 3])]), Some(&base), &Policy::default()).expect("a verdict");
-    assert!(verdict.rows.iter().all(|row| row.subject.to_string() != "prefill/p128"));
-    assert!(notes(&verdict).iter().any(|note| note.contains("not judged: prefill/p128")), "{:?}", verdict.notes);
-}
-
-#[test]
-fn a_run_that_was_cut_short_never_passes() {
-    let base = decode_baseline(&[1000; 8]);
-    let mut head = run(&[("decode/p128", &[1000; 3])]);
-    head.partial = true;
-    for base in [Some(&base), None] {
-        let verdict = judge(&head, base, &Policy::default()).expect("a verdict");
-        assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Partial, 3));
-        assert!(notes(&verdict).iter().any(|note| note.contains("cut short")), "{:?}", verdict.notes);
-    }
-    head.cases[0].processes.clear();
-    let verdict = judge(&head, Some(&base), &Policy::default()).expect("a verdict");
-    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Partial, 3));
-    head.cases.clear();
-    let verdict = judge(&head, Some(&base), &Policy::default()).expect("a verdict");
-    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Partial, 3));
-}
-
-#[test]
 fn other_tokens_in_a_run_that_was_cut_short_are_still_other_tokens() {
     let mut head = run(&[("decode/p128", &[1000; 3])]);
     head.partial = true;
     head.cases[0].output = crate::gate::support::output(vec![5, 6]);
     let verdict = judge(&head, Some(&decode_baseline(&[1000; 8])), &Policy::default()).expect("a verdict");
     assert_eq!(verdict.verdict, Outcome::OutputChanged);
-}
-
-#[test]
-fn the_worst_case_decides() {
-    let ids = ["decode/p128", "prefill/p128"];
-    let suite = |decode: &[u64], prefill: &[u64]| run(&[(ids[0], decode), (ids[1], prefill)]);
-    let base = baseline(&std::array::from_fn::<_, 8, _>(|_| suite(&[1000; 3], &[1000; 3])));
-    let verdict = |decode: &[u64], prefill: &[u64]| {
-        judge(&suite(decode, prefill), Some(&base), &Policy::default()).expect("a verdict").verdict
-    };
-    assert_eq!(verdict(&[800; 3], &[1000; 3]), Outcome::Pass);
-    assert_eq!(verdict(&[600, 1000, 1400], &[1000; 3]), Outcome::Unstable);
-    assert_eq!(verdict(&[600, 1000, 1400], &[2000; 3]), Outcome::Regressed);
 }
 
 #[test]

@@ -55,23 +55,6 @@ fn other(what: &str, base: &str, head: &str) -> Reason {
 }
 
 #[test]
-fn a_run_like_the_sessions_is_within_their_limit() {
-    let verdict = judged(&run(20, 101), &baseline(8));
-    assert_eq!((verdict.verdict, verdict.exit_code), (Outcome::Pass, 0), "{verdict:?}");
-    let times = times(&verdict);
-    assert_eq!(outcomes(&times), [Outcome::WithinLimit; 4]);
-    let evidence: Vec<_> = times.iter().filter_map(|row| row.time()).collect();
-    let metrics: Vec<Metric> = evidence.iter().map(|time| time.metric).collect();
-    assert_eq!(metrics, [Metric::Ttft, Metric::Itl, Metric::E2e, Metric::SystemToken]);
-    let floor = |threshold: Option<f64>| threshold.is_some_and(|ratio| (ratio - 1.10).abs() < 1e-9);
-    assert!(evidence.iter().all(|time| time.sessions == Some(8) && floor(time.threshold)), "{evidence:?}");
-    for (time, expected_ns) in evidence.iter().zip([101e6, 20.2e6, 161.6e6, 20.2e6]) {
-        assert!(time.head_ns.is_some_and(|ns| (ns / expected_ns - 1.0).abs() < 1e-9), "{time:?}");
-    }
-    assert!(times.iter().all(|row| row.subject.to_string() == "load:chatbot/2 users"));
-}
-
-#[test]
 fn a_slowdown_is_regressed_from_eight_sessions_on() {
     let slow = run(20, 150);
     let verdict = judged(&slow, &baseline(8));
@@ -275,17 +258,12 @@ fn each_of_several_targets_is_judged() {
     let two = |day: u32, slow_ms: u64| {
         let mut receipt = run(day, 100);
         receipt.targets = ["A", "B"]
-            .map(|name| match &receipt.targets[0] {
-                TargetRecord::Endpoint { url, api, model, .. } => TargetRecord::Endpoint {
-                    name: name.into(),
-                    url: url.clone(),
-                    api: api.clone(),
-                    model: model.clone(),
-                    extensions: Vec::new(),
-                    shared_prefix_tokens: 0,
-                    price: None,
-                },
-                TargetRecord::Local { .. } => panic!("a server"),
+            .map(|name| {
+                let mut target = receipt.targets[0].clone();
+                if let TargetRecord::Endpoint { name: own, .. } = &mut target {
+                    *own = name.into();
+                }
+                target
             })
             .into();
         for record in &mut receipt.levels[0].requests {

@@ -46,16 +46,11 @@ fn spaces_in_a_target_do_not_matter() {
 fn bad_text_says_what_is_wrong_and_how_to_write_it() {
     for (text, reason) in [
         ("decode/* tokens_per_sec > 20", "'tokens_per_sec' is not a metric; there are ttft_ms, "),
-        ("prefill/p128 tftt_ms < 2500", "is not a metric"),
-        ("prefill/p128 ttft < 2500", "is not a metric"),
         ("decode/p128 ITL_MS < 5", "'ITL_MS' is not a metric"),
         ("prefill/p128 ttft_ms 2500", "it has none of < <= > >="),
         ("ttft_ms < 2500", "there must be cases and a metric"),
         ("prefill/p128 ttft_ms < 2500 ms", "'2500 ms' is not a number above zero; the unit is in the metric's name"),
-        ("prefill/p128 ttft_ms < fast", "'fast' is not a number"),
-        ("prefill/p128 ttft_ms < NaN", "'NaN' is not a number"),
         ("prefill/p128 ttft_ms < inf", "'inf' is not a number"),
-        ("prefill/p128 ttft_ms < -1", "'-1' is not a number"),
         ("prefill/p128 ttft_ms < 0", "'0' is not a number"),
         ("prefill/p128 ttft_ms < ", "'' is not a number"),
         ("", "target '' cannot be read"),
@@ -117,19 +112,14 @@ fn a_counter_can_be_limited_and_its_largest_count_decides() {
         let verdict = judged(&head, target);
         assert_eq!(verdict.verdict == Outcome::TargetMissed, expected == Outcome::TargetMissed, "{target}");
     }
-    let uncounted = judged(&head, "generate/* peak_live_bytes < 1e9");
-    assert!(note(row(&uncounted, "generate/p8-o5", "peak_live_bytes")).contains("name other cases, or count them"));
 }
 
 #[test]
 fn a_target_is_met_or_missed() {
     let head = generation();
     for (target, expected) in [
-        ("generate/* ttft_ms < 2500", Outcome::Pass),
         ("generate/* ttft_ms < 100", Outcome::TargetMissed),
         ("generate/* ttft_ms <= 100", Outcome::Pass),
-        ("generate/* ttft_ms > 100", Outcome::TargetMissed),
-        ("generate/* ttft_ms >= 100", Outcome::Pass),
         ("* tokens_per_s > 20", Outcome::Pass),
         ("* tokens_per_s > 200", Outcome::TargetMissed),
     ] {
