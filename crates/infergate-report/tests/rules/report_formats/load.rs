@@ -214,7 +214,6 @@ fn failures_stand_beside_the_numbers_with_their_rate() {
     let rate = cell(table, 1, "rate").quantity().expect("a rate");
     let (low, high) = rate.interval.expect("its interval");
     assert!(low > 0.0 && low < rate.value && rate.value < high && high < 0.12, "{rate:?}");
-    assert_eq!(cell(table, 1, "classes").shown(), "1 by timeout");
     // The other user was answered meanwhile.
     assert_eq!(cell(table, 1, "down").shown(), "never");
     assert_eq!(number(table, 1, "uptime"), Some(1.0));

@@ -64,20 +64,6 @@ fn the_output_of_all_is_not_one_targets_own() {
     assert!((in_flight[0] + in_flight[1] - 2.0).abs() < 1e-9 && in_flight[0] < in_flight[1], "{in_flight:?}");
 }
 
-#[test]
-fn who_wins_by_the_length_of_the_answer() {
-    let report = of(runs::targets());
-    let pairs = table(&report, "load_winners", "pairs");
-    assert_eq!(["short", "long"].map(|id| cell(pairs, 0, id).shown()), ["near", "far"]);
-    // 20 + 20 (n - 1) and 100 + 10 (n - 1) meet at 9.
-    let tokens = cell(pairs, 0, "tokens").quantity().expect("a crossing");
-    assert_eq!((tokens.value, tokens.interval), (9.0, Some((9.0, 9.0))));
-    let always = of(near_is_faster());
-    let pairs = table(&always, "load_winners", "pairs");
-    assert_eq!(["short", "long"].map(|id| cell(pairs, 0, id).shown()), ["near", "near"]);
-    assert!(cell(pairs, 0, "tokens").why().is_some());
-}
-
 /// Requests are numbered from 0, and 41 prompts come in turn: each of the first 39 goes to one target, and 41 requests later to the
 /// other one.
 #[test]

@@ -1,14 +1,13 @@
 //! A run of many benches: what failed and what moved is read first, the others are one line, and one picture shows all.
 
 use infergate_core::case::{BenchName, Case};
-use infergate_receipts::{
-    Counter, CounterEvidence, Evidence, Outcome, OutputComparison, OutputEvidence, Shown, Unit, Verdict, VerdictRow,
-};
+use infergate_receipts::{Evidence, Outcome, OutputComparison, Shown, Verdict, VerdictRow};
 use infergate_report::inputs::Inputs;
 use infergate_report::terminal;
 use infergate_report::topics::report;
 
-use super::support::{file, paired};
+use crate::report_formats::headline::{counter, output};
+use crate::report_formats::support::{file, paired};
 
 /// Of 96 benches one regressed, one is slower within its limit, and one is faster.
 fn many() -> Inputs {
@@ -68,16 +67,8 @@ fn a_page_folds_the_others_and_a_comment_leaves_them_out() {
 fn a_comment_shows_the_five_worst_rows_and_folds_the_others() {
     let row = |bench: u64| {
         let (outcome, head) = if bench < 50 { (Outcome::Improved, 1) } else { (Outcome::CounterRegressed, 9) };
-        let exactly = |count| Some(Counter { min: count, max: count });
-        let evidence = Evidence::Counter(CounterEvidence {
-            name: "allocations_per_iteration".into(),
-            unit: Unit::Number,
-            base: exactly(5),
-            head: exactly(head),
-            head_twice: None,
-            tolerance: 0.0,
-        });
-        VerdictRow::new(Case::Bench(BenchName::new(&format!("group/{bench}")).expect("a name")), outcome, evidence)
+        let row = counter(&format!("bench:group/{bench}"), "allocations_per_iteration", 5, head);
+        VerdictRow { outcome, ..row }
     };
     let changed = |benches: std::ops::Range<u64>| {
         let verdict = Verdict::of(benches.map(row).collect(), Vec::new());
@@ -95,12 +86,8 @@ fn a_comment_shows_the_five_worst_rows_and_folds_the_others() {
 
 #[test]
 fn a_comment_says_which_outputs_changed_above_and_not_below() {
-    let row = |name: &str| {
-        let output = OutputEvidence { comparison: OutputComparison::Changed, position: Some(0), ..Default::default() };
-        let case = Case::Bench(BenchName::new(name).expect("a name"));
-        VerdictRow::new(case, Outcome::OutputChanged, Evidence::Output(output))
-    };
-    let verdict = Some(Verdict::of(["fib", "sum"].map(row).to_vec(), Vec::new()));
+    let row = |case: &str| output(case, Outcome::OutputChanged, OutputComparison::Changed, Some(0));
+    let verdict = Some(Verdict::of(["bench:fib", "bench:sum"].map(row).to_vec(), Vec::new()));
     let comment = file(&Inputs { verdict, ..Inputs::new("cargo infergate") }, "comment.md");
     assert!(comment.contains("\n**Changed output**\n\n- fib, sum: returns something else\n"), "{comment}");
     assert_eq!(comment.matches("returns something else").count(), 2, "the headline has it, too: {comment}");
