@@ -1,6 +1,6 @@
 //! The engine over any decoder: greedy choice, context limits, rewinding, identity.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -112,9 +112,14 @@ fn synthetic_models_come_from_their_seed() {
     assert_eq!(engine.tokenize("text").unwrap(), None);
     let mut other = load(2);
     assert_ne!(engine.info().weights_sha256, other.info().weights_sha256);
-    let output =
-        |engine: &mut dyn Engine| [engine.start(&[1, 2, 3]).unwrap(), engine.next().unwrap(), engine.next().unwrap()];
-    assert_ne!(output(engine.as_mut()), output(other.as_mut()));
+    let output = |engine: &mut dyn Engine| {
+        let mut ids = vec![engine.start(&[1, 2, 3]).unwrap()];
+        ids.extend((1..32).map(|_| engine.next().unwrap()));
+        ids
+    };
+    let ids = output(engine.as_mut());
+    assert_ne!(ids, output(other.as_mut()));
+    assert!(BTreeSet::from_iter(&ids).len() > 4, "{ids:?}");
     let error = Candle.load(&request("synthetic:tiny", Some("bf16"))).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("`bf16`"), "{error}");
 }

@@ -252,21 +252,3 @@ fn synthetic_weights_depend_on_seed_and_name_alone() {
     assert_eq!(values(7, "model.layers.0.input_layernorm.weight", 2), [1.0, 1.0]);
     assert_eq!(values(7, "h.0.attn.c_attn.bias", 2), [0.0, 0.0]);
 }
-
-#[test]
-fn synthetic_tiny_generates_varied_tokens() {
-    let generate = |seed| {
-        let mut model = Gpt2::load(&Gpt2Config::tiny(), synthetic::var_builder(seed, DType::F32), 2).unwrap();
-        let mut ids = vec![greedy(&logits(&mut model, &[1, 2, 3]))];
-        while ids.len() < 32 {
-            let next = greedy(&logits(&mut model, &[ids[ids.len() - 1]]));
-            ids.push(next);
-        }
-        ids
-    };
-    let ids = generate(1);
-    assert_eq!(ids, generate(1));
-    assert_ne!(ids, generate(2));
-    let distinct = ids.iter().collect::<std::collections::HashSet<_>>().len();
-    assert!(distinct > 4, "{ids:?}");
-}

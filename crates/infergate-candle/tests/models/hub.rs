@@ -19,17 +19,27 @@ fn hub(endpoint: &str, home: &TempDir, more: &[(&str, &str)]) -> Hub {
 }
 
 fn hub_within(endpoint: &str, home: &TempDir, more: &[(&str, &str)], limits: Limits) -> Hub {
+    try_hub(endpoint, home, more, limits).unwrap()
+}
+
+fn try_hub(endpoint: &str, home: &TempDir, more: &[(&str, &str)], limits: Limits) -> anyhow::Result<Hub> {
     let variable = |name: &str| match name {
         "HF_HOME" => Some(home.path().into()),
         "HF_ENDPOINT" => Some(endpoint.into()),
         _ => more.iter().find(|(n, _)| *n == name).map(|(_, value)| OsString::from(value)),
     };
-    Hub::new(variable, limits).unwrap()
+    Hub::new(variable, limits)
 }
 
 fn fetch(hub: &Hub, spec: &str) -> anyhow::Result<Fetched> {
     let ModelSpec::Hub(spec) = spec.parse::<Spec>().unwrap() else { panic!("{spec} is not on the hub") };
     hub.fetch(&spec)
+}
+
+/// Why there is no hub of these.
+fn refused(endpoint: &str, more: &[(&str, &str)]) -> String {
+    let hub = try_hub(endpoint, &TempDir::new().unwrap(), more, Limits::default());
+    format!("{:#}", hub.err().expect("refused"))
 }
 
 fn error(hub: &Hub, spec: &str) -> String {
@@ -57,26 +67,12 @@ fn gguf() -> (HubServer, TempDir, String) {
 /// Nothing is asked of the endpoints here.
 #[test]
 fn a_token_goes_over_plain_http_to_this_machine_alone() {
-    let home = TempDir::new().unwrap();
-    let new = |endpoint: &'static str, token: Option<&'static str>| {
-        let home = home.path().to_owned();
-        let variable = move |name: &str| match name {
-            "HF_HOME" => Some(home.clone().into()),
-            "HF_ENDPOINT" => Some(endpoint.into()),
-            "HF_TOKEN" => token.map(OsString::from),
-            _ => None,
-        };
-        Hub::new(variable, Limits::default())
-    };
-    let error = format!("{:#}", new("http://mirror.example", Some(TOKEN)).err().expect("refused"));
+    let (home, token) = (TempDir::new().unwrap(), [("HF_TOKEN", TOKEN)]);
+    let error = refused("http://mirror.example", &token);
     assert!(error.contains("HF_ENDPOINT is plain http") && !error.contains(TOKEN), "{error}");
-    for (endpoint, token) in [
-        ("http://mirror.example", None),
-        ("https://mirror.example", Some(TOKEN)),
-        ("http://127.0.0.1:9", Some(TOKEN)),
-        ("http://[::1]:9", Some(TOKEN)),
-    ] {
-        assert!(new(endpoint, token).is_ok(), "{endpoint}");
+    hub("http://mirror.example", &home, &[]);
+    for endpoint in ["https://mirror.example", "http://127.0.0.1:9", "http://[::1]:9"] {
+        hub(endpoint, &home, &token);
     }
 }
 
@@ -151,8 +147,7 @@ fn no_network_is_one_line() {
     let home = TempDir::new().unwrap();
     let message = error(&hub("http://127.0.0.1:9", &home, &[]), "hf:org/tiny");
     assert!(message.contains("check the network"), "{message}");
-    let wrong = Hub::new(|name| (name == "HF_ENDPOINT").then(|| "user:password@host".into()), Limits::default());
-    let message = format!("{:#}", wrong.map(|_| ()).unwrap_err());
+    let message = refused("user:password@host", &[]);
     assert!(message.contains("HF_ENDPOINT") && !message.contains("password"), "{message}");
 }
 
@@ -365,12 +360,6 @@ fn a_pipe_in_the_place_of_the_token_is_not_waited_for() {
 
 #[test]
 fn a_token_that_cannot_be_sent_is_not_shown() {
-    let variable = |name: &str| match name {
-        "HF_TOKEN" => Some("hf_sec\nret".into()),
-        "HF_HOME" => Some("unused".into()),
-        _ => None,
-    };
-    let wrong = Hub::new(variable, Limits::default());
-    let message = format!("{:#}", wrong.map(|_| ()).unwrap_err());
+    let message = refused("https://mirror.example", &[("HF_TOKEN", "hf_sec\nret")]);
     assert!(message.contains("HF_TOKEN") && !message.contains("ret"), "{message}");
 }
