@@ -77,17 +77,3 @@ fn is_kept(position: usize, positions: usize) -> bool {
     let spread = |nth: usize| nth * (positions - 1) / (FINGERPRINT_POSITIONS - 1);
     positions <= FINGERPRINT_POSITIONS || (0..FINGERPRINT_POSITIONS).any(|nth| spread(nth) == position)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::is_kept;
-
-    #[test]
-    fn sixteen_positions_are_kept_however_long_the_output() {
-        for positions in [1, 2, 15, 16, 17, 40, 64, 1000] {
-            let kept: Vec<usize> = (0..positions).filter(|position| is_kept(*position, positions)).collect();
-            assert_eq!(kept.len(), positions.min(16));
-            assert_eq!((kept[0], kept[kept.len() - 1]), (0, positions - 1));
-        }
-    }
-}

@@ -121,16 +121,6 @@ fn a_bench_target_may_have_more_benches_than_a_gate_compares() {
     assert!(stdout(&said).contains("many/4099"), "{}", stdout(&said));
 }
 
-#[test]
-fn a_sample_is_of_as_many_iterations_as_were_asked_for() {
-    let (mut client, _) = load();
-    client.prepare(case("told"), None).expect("prepared");
-    for iterations in [1, 10, 10_000] {
-        let samples = client.sample(case("told"), 2, iterations).expect("samples");
-        assert_eq!(samples.samples_ns, [[3 * iterations as u64], [3 * iterations as u64]]);
-    }
-}
-
 /// As under `cargo bench`: what it reads lies in its package, and base's lies in base's checkout.
 #[test]
 fn a_bench_runs_in_the_folder_of_its_package() {

@@ -6,6 +6,7 @@ use std::process::Command;
 use assert_cmd::assert::Assert;
 use infergate_receipts::{Outcome, Receipt, Verdict, read};
 
+use crate::init::files;
 use crate::interrupt::pair;
 use crate::paired::{between, fakes, program};
 use crate::sandbox::{QUICK, Sandbox, decision, error, ran, stderr, stdout};
@@ -137,14 +138,6 @@ fn init_on_a_full_disk_leaves_no_empty_file_and_once_more_completes_it() {
     let manifest = "[package]\nname = \"engine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
     let (sandbox, whole) = (crate::repositories::empty_repository(), crate::repositories::empty_repository());
     let init = ["init", "--from=0.1.0"];
-    let files = |sandbox: &Sandbox| {
-        let mut files = sandbox.files();
-        files.retain(|file| !file.starts_with(".git/"));
-        files
-            .into_iter()
-            .map(|file| (std::fs::read_to_string(sandbox.path(&file)).expect("text"), file))
-            .collect::<Vec<_>>()
-    };
     for sandbox in [&sandbox, &whole] {
         sandbox.write("Cargo.toml", manifest);
     }
@@ -154,8 +147,8 @@ fn init_on_a_full_disk_leaves_no_empty_file_and_once_more_completes_it() {
     for blocks in [0, 2] {
         let said = on_a_disk_of(blocks, &sandbox.process(&init)).code(2);
         assert!(stderr(&said).contains("cannot be written"), "{}", stderr(&said));
-        for file in files(&sandbox) {
-            assert!(whole.contains(&file) || file.0 == manifest, "{blocks}: {}", file.1);
+        for (name, text) in files(&sandbox) {
+            assert!(whole.get(&name) == Some(&text) || text == manifest, "{blocks}: {name}");
         }
     }
     sandbox.run(&init).success();
