@@ -38,7 +38,7 @@ pub struct BuiltPair {
     /// What differs in how both were built.
     pub notes: Vec<Note>,
     /// Checkouts that are needed until all is measured; no other gate builds in them until then.
-    pub checkouts: Vec<Rc<Checkout>>,
+    _checkouts: Vec<Rc<Checkout>>,
 }
 
 impl BuiltPair {
@@ -195,7 +195,7 @@ fn against(revision: &str, gate: &Gate, config: &Config, checkouts: &Checkouts) 
     notes.extend(build_notes(&checkout, &head_source, left_behind)?);
     let sources = Sources { base: Some(checkout.source(wanted)?), head: Some(head_source) };
     let checkouts = std::iter::once(checkout).chain(head_checkout).collect();
-    Ok(BuiltPair { base, head, base_memory, head_memory, sources, notes, checkouts })
+    Ok(BuiltPair { base, head, base_memory, head_memory, sources, notes, _checkouts: checkouts })
 }
 
 /// What differs in how both are built, where cargo does it: dependencies, profiles, settings.
@@ -218,7 +218,7 @@ fn by_command(revision: &str, config: &Config, is_server: bool) -> Result<BuiltP
     let here = current_folder()?;
     let head = launched_workers::program(config, is_server, &here, "head", checked_out(&here))?;
     opened.ensure_unchanged()?;
-    Ok(BuiltPair { checkouts: vec![Rc::new(checkout)], ..BuiltPair::of(base, head) })
+    Ok(BuiltPair { _checkouts: vec![Rc::new(checkout)], ..BuiltPair::of(base, head) })
 }
 
 /// HEAD twice: as it is, and on other dependencies or built by another toolchain.
@@ -253,5 +253,5 @@ fn two_builds_of_head(flags: &Paired, config: &Config, checkouts: &Checkouts) ->
     let head_memory = Follower::or_timed(changed_source.build_memory()?, &head, config.measured.memory.runs);
     notes.extend(build_notes(&checkout, &changed_source, checkout.settings_left_behind()?)?);
     let sources = Sources { base: Some(source), head: Some(changed_source) };
-    Ok(BuiltPair { base, head, base_memory, head_memory, sources, notes, checkouts: vec![checkout, changed] })
+    Ok(BuiltPair { base, head, base_memory, head_memory, sources, notes, _checkouts: vec![checkout, changed] })
 }
