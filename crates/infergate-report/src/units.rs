@@ -104,9 +104,10 @@ pub fn flops_per_s(rate: f64) -> String {
     scaled(rate / 1e6, &["MFLOP/s", "GFLOP/s", "TFLOP/s"], 0)
 }
 
-/// A change with its sign, but for what rounds to nothing: `+1.7 %`.
+/// A change with its sign, but for what rounds to nothing: `+1.7 %`, `+168 %`.
 pub fn change(change: f64) -> String {
-    let text = format!("{:+.1} %", change * 100.0);
+    let decimals = usize::from(change.abs() < 0.9995);
+    let text = format!("{:+.decimals$} %", change * 100.0);
     if &text[1..] == "0.0 %" { text[1..].into() } else { text }
 }
 

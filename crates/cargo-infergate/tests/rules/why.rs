@@ -160,7 +160,7 @@ fn it_is_said_that_no_function_that_changed_was_sampled() {
     assert_eq!(found.runs_changed, Some(false));
     let said = lines(&found).join("\n");
     assert!(said.starts_with("no function that changed was sampled") && said.contains(" in `parse`, "), "{said}");
-    assert!(said.contains(" % of the slowdown, +") && said.contains(" an iteration (+"), "{said}");
+    assert!(said.contains(" % of the slowdown ("), "{said}");
 }
 
 /// A part of an edited function can be inlined into a caller that nobody edited: both rise.

@@ -61,7 +61,7 @@ pub fn lines(explained: &Explained) -> Vec<String> {
     lines
 }
 
-/// `92 % of the slowdown, +810 µs a token (+740 to +880 µs) in `engine::attend`, `src/step.rs:131`, whose code changed; mostly in `memcpy``.
+/// `92 % of the slowdown (84 to 100 %) in `engine::attend`, `src/step.rs:131`, whose code changed; mostly in `memcpy``.
 /// Times of the processor times `by_clock`.
 fn function(function: &ExplainedFunction, by_clock: f64, explained: &Explained) -> String {
     let place = function.place.as_ref().map_or_else(String::new, |place| format!(", `{}`", name(place)));
@@ -91,13 +91,13 @@ pub fn file_of(place: &str) -> Option<(&str, &str)> {
     (is_inside && file.chars().all(is_path) && line.bytes().all(|digit| digit.is_ascii_digit())).then_some((file, line))
 }
 
-/// A change with its share of a slowdown that is sure.
+/// `92 % of the slowdown (84 to 100 %)`, where it is sure that there is one; else the change.
 fn part(time: &Moved, explained: &Explained) -> String {
-    let change = change(time, explained.id);
-    let Some(total) = explained.total.filter(|total| total.low_ns > 0.0) else { return change };
+    let Some(total) = explained.total.filter(|total| total.low_ns > 0.0) else { return change(time, explained.id) };
     // Another function can be faster.
-    let percent = (100.0 * time.change_ns() / total.change_ns()).min(100.0);
-    format!("{percent:.0} % of the slowdown, {change}")
+    let [part, low, high] =
+        [time.change_ns(), time.low_ns, time.high_ns].map(|ns| (100.0 * ns / total.change_ns()).min(100.0));
+    format!("{part:.0} % of the slowdown ({low:.0} to {high:.0} %)")
 }
 
 /// `+810 µs a token (+740 to +880 µs)`.

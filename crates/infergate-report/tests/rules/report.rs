@@ -55,7 +55,7 @@ fn units_leave_three_digits() {
     );
     assert_eq!(
         [-0.017, 8.99, 9.0, 998.0, 30_039.98].map(units::change),
-        ["-1.7 %", "+899.0 %", "+900.0 %", "+99800.0 %", "+3003998.0 %"]
+        ["-1.7 %", "+899 %", "+900 %", "+99800 %", "+3003998 %"]
     );
     assert_eq!([-0.0002, 0.0, 0.0002].map(units::change), ["0.0 %"; 3], "nothing has no sign");
     assert_eq!(units::tokens_per_s(44.44), "44.4 tok/s");
