@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{Choice, Chunk, End, Text};
+use super::reason::End;
+use super::text::Text;
+use super::{Choice, Chunk};
 
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -29,5 +31,5 @@ pub fn read(json: &[u8]) -> serde_json::Result<Chunk<'_>> {
         _ => {}
     }
     let is_last = kind.answer == "message_stop";
-    Ok(Chunk { object: kind, is_last, ..Chunk::from(choice) })
+    Ok(Chunk { choices: Some(vec![choice]), object: kind, is_last, ..Chunk::default() })
 }

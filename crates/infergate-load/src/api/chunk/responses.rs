@@ -3,7 +3,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Choice, Chunk, End, Field, Reason, Text};
+use super::reason::{End, Reason};
+use super::text::{Field, Text};
+use super::{Choice, Chunk};
 
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -44,5 +46,5 @@ pub fn read(json: &[u8]) -> serde_json::Result<Chunk<'_>> {
         _ => delta,
     };
     choice.delta.add_field(field, part);
-    Ok(Chunk { error, object: kind, is_last, is_repeat, ..Chunk::from(choice) })
+    Ok(Chunk { choices: Some(vec![choice]), error, object: kind, is_last, is_repeat, ..Chunk::default() })
 }
