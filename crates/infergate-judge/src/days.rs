@@ -20,10 +20,10 @@ pub fn newest_of_each_day<'a, T>(sessions: impl IntoIterator<Item = (&'a str, T)
 
 /// Values in stretches, which steps end. Each is given with the number of its stretch and its session's time of creation; of each
 /// day of a stretch the newest counts. Stretches without a value are left out.
-pub fn between_steps<'a, T>(sessions: impl IntoIterator<Item = (usize, &'a str, T)>) -> Vec<Vec<T>> {
-    let mut stretches: BTreeMap<usize, Vec<(&str, T)>> = BTreeMap::new();
+pub fn between_steps(sessions: &[(usize, &str, f64)]) -> Vec<Vec<f64>> {
+    let mut stretches: BTreeMap<usize, Vec<(&str, f64)>> = BTreeMap::new();
     for (stretch, created, value) in sessions {
-        stretches.entry(stretch).or_default().push((created, value));
+        stretches.entry(*stretch).or_default().push((*created, *value));
     }
     stretches.into_values().map(newest_of_each_day).collect()
 }

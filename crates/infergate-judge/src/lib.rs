@@ -56,7 +56,7 @@ use days::{between_steps, stretches};
 pub use exact::{COUNTER_TOLERANCE, counts_more, holds_more};
 pub use policy::{ALPHA, CV_LIMIT, MIN_SESSIONS, Policy};
 pub use shares::shares;
-pub use stored::{StoredLimit, days_ns, spread_days, stored_limit};
+pub use stored::{StoredLimit, stored_limit};
 pub use target::{ensure_targets_name, value as target_value};
 pub use time::{MIN_PROCESSES_FOR_CV, limit_fraction, process_medians, summary_ns, variation};
 

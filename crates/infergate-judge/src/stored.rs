@@ -48,14 +48,13 @@ pub struct StoredLimit {
 /// between steps.
 ///
 /// `tests` is m, the number of cases judged together. `None` where fewer days than [`MIN_SESSIONS`] say how much days differ
-/// ([`spread_days`]), or for a summary that is not finite and above zero.
+/// (`spread_days`), or for a summary that is not finite and above zero.
 pub fn stored_limit(stretches_ns: &[Vec<f64>], tests: usize) -> Option<StoredLimit> {
     let days = stretches_ns.last()?.len();
     if spread_days(stretches_ns) < MIN_SESSIONS || tests == 0 {
         return None;
     }
-    let logs = |summaries: &Vec<f64>| summaries.iter().map(|&ns| log_ratio(1.0, ns)).collect::<Option<Vec<f64>>>();
-    let stretches: Vec<Vec<f64>> = stretches_ns.iter().map(logs).collect::<Option<_>>()?;
+    let stretches: Vec<Vec<f64>> = stretches_ns.iter().map(|days| logs(days)).collect::<Option<_>>()?;
     let centre = mean(stretches.last()?)?;
     let squares = stretches.iter().filter_map(|logs| Some(sample_std(logs)?.powi(2) * (logs.len() - 1) as f64));
     let freedom = spread_days(stretches_ns) - 1;
@@ -65,22 +64,20 @@ pub fn stored_limit(stretches_ns: &[Vec<f64>], tests: usize) -> Option<StoredLim
     Some(StoredLimit { days, freedom, centre, std, half_width, limit: half_width.max(STORED_FLOOR.ln()) })
 }
 
-/// Of each stretch between steps, what a case took (ns) on its days.
-pub fn days_ns(sessions: &[Session], id: Case) -> Vec<Vec<f64>> {
-    between_steps(known(sessions, id).map(|(stretch, session, ns)| (stretch, session.created.as_str(), ns)))
-}
-
-/// The sessions that measured a case, with their stretches and their summaries, ns.
-fn known(sessions: &[Session], id: Case) -> impl Iterator<Item = (usize, &Session, f64)> {
+/// What a case took (ns) in the sessions with so many threads: of another number of threads times are others. Each with its stretch and
+/// with when it was made.
+fn known(sessions: &[Session], id: Case, threads: usize) -> Vec<(usize, &str, f64)> {
     let stretches = stretches(sessions.iter().map(|session| session.step));
-    stretches.zip(sessions).filter_map(move |(stretch, session)| {
+    let alike = stretches.zip(sessions).filter(|(_, session)| session.threads == threads);
+    let times = alike.filter_map(|(stretch, session)| {
         let case = session.cases.iter().find(|case| case.id == id)?;
-        Some((stretch, session, time::summary_ns(&case.processes)?))
-    })
+        Some((stretch, session.created.as_str(), time::summary_ns(&case.processes)?))
+    });
+    times.collect()
 }
 
 /// As many days without a step would say as much of how days differ: of each stretch one says where it lies.
-pub fn spread_days<T>(stretches: &[Vec<T>]) -> usize {
+fn spread_days(stretches: &[Vec<f64>]) -> usize {
     let days: usize = stretches.iter().map(Vec::len).sum();
     (days + 1).saturating_sub(stretches.len().max(1))
 }
@@ -88,7 +85,7 @@ pub fn spread_days<T>(stretches: &[Vec<T>]) -> usize {
 impl StoredLimit {
     /// The chance that an unchanged program shows a log ratio of `change` or more: one-sided t test of one session against
     /// those of K days. `None` when the sessions do not differ at all.
-    pub fn p_value(&self, change: f64) -> Option<f64> {
+    fn p_value(&self, change: f64) -> Option<f64> {
         let scale = self.std * (1.0 + 1.0 / self.days as f64).sqrt();
         if scale > 0.0 { student_t_upper_tail(change / scale, self.freedom as f64) } else { None }
     }
@@ -139,8 +136,9 @@ impl Stored<'_> {
 
     /// `time` beside those of `sessions`, each with its stretch and with when it was made.
     pub(super) fn beside(&self, time: TimeEvidence, sessions: &[(usize, &str, f64)]) -> TimeEvidence {
-        let stretches = between_steps(sessions.iter().copied());
-        let base_ns = stretches.last().and_then(|days| geometric_mean(days));
+        let stretches = between_steps(sessions);
+        // The mean that belongs to ratios.
+        let base_ns = stretches.last().and_then(|days| Some(mean(&logs(days)?)?.exp()));
         let ratio = time.head_ns.zip(base_ns).map(|(head, base)| head / base).filter(|ratio| ratio.is_finite());
         // The stretch behind the last step, and all of them.
         let since = sessions.iter().filter(|(stretch, ..)| Some(stretch) == sessions.last().map(|(last, ..)| last));
@@ -171,7 +169,7 @@ impl Stored<'_> {
             return row(time, self.without_baseline(), vec![elsewhere.clone()]);
         }
         let is_noisy = matches!(scatter, Some(Reason::Noisy { .. }));
-        let stretches = between_steps(sessions.iter().copied());
+        let stretches = between_steps(sessions);
         let Some(limit) = stored_limit(&stretches, self.tests) else {
             let days = stretches.iter().map(Vec::len).sum();
             let needed = MIN_SESSIONS + days - spread_days(&stretches);
@@ -206,10 +204,7 @@ pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy, ex
             let row = VerdictRow::new(record.id, outcome, Evidence::Time(time));
             return row.because(Reason::NotTimed).mended_by(Remedy::MeasureAgain);
         }
-        // Of another number of threads times are others.
-        let known = known(sessions, record.id).filter(|(_, session, _)| session.threads == head.threads);
-        let known: Vec<(usize, &str, f64)> =
-            known.map(|(stretch, session, ns)| (stretch, session.created.as_str(), ns)).collect();
+        let known = known(sessions, record.id, head.threads);
         let scatter = match time.cv {
             None => Some(Reason::TooFewProcesses { processes: record.processes.len() }),
             Some(cv) => (cv > CV_LIMIT).then_some(Reason::Noisy { cv, limit: CV_LIMIT }),
@@ -227,8 +222,7 @@ pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy, ex
     head.cases.iter().map(of_case).collect()
 }
 
-/// The mean that belongs to ratios. `None` without values, or for one that is not above zero.
-fn geometric_mean(values: &[f64]) -> Option<f64> {
-    let logs: Vec<f64> = values.iter().map(|&value| log_ratio(1.0, value)).collect::<Option<_>>()?;
-    mean(&logs).map(f64::exp)
+/// ln of each time. `None` where one is not above zero.
+fn logs(times_ns: &[f64]) -> Option<Vec<f64>> {
+    times_ns.iter().map(|&ns| log_ratio(1.0, ns)).collect()
 }

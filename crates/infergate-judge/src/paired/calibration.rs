@@ -7,7 +7,7 @@ use super::evidence::LEVEL;
 use super::limits::THRESHOLD;
 use super::mean::block_mean_difference;
 use super::power::smallest_slowdown;
-use super::sequential::settled;
+use super::sequential::outcomes;
 use super::series::{MAX_BLOCKS, Series, block_difference, series};
 use infergate_core::stats::{clopper_pearson, median, pooled_std, sample_std};
 use infergate_receipts::{
@@ -56,7 +56,7 @@ fn seconds(block: &BlockCase) -> f64 {
 /// How a live gate of `cases` ended: the outcome of each case.
 fn ended(cases: &[PairedCase], gate: &CalibrationGate) -> Vec<Option<Outcome>> {
     let suite: Vec<Series> = series(cases, &gate.blocks, false).into_iter().map(|(_, s)| s).collect();
-    settled(&suite).into_iter().map(|case| case.map(|(outcome, _)| outcome)).collect()
+    outcomes(&suite, 0)
 }
 
 fn live(calibration: &Calibration, are_separate: bool) -> LiveGates {

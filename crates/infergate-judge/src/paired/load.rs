@@ -10,6 +10,7 @@
 //!
 //! Servers that run already are not started anew: all blocks of one pair of them are one batch, and one toss.
 
+use infergate_core::load::Arrivals;
 use infergate_core::stats::is_more_frequent;
 use infergate_receipts::{
     BlockRecord, BlocksWorse, Counter, CounterEvidence, Evidence, Outcome, PairedCase, PairedReceipt, Reason, Side,
@@ -84,8 +85,7 @@ fn counts(receipt: &PairedReceipt) -> Vec<Count> {
     }
     let level = LEVEL / (levels.len() * COUNTS.len()).max(1) as f64;
     let of_level = |(scenario, users): (&str, u32), what: What| {
-        let plural = if users == 1 { "" } else { "s" };
-        let subject = Subject::Load(format!("{scenario}/{users} user{plural}"));
+        let subject = Subject::Load(format!("{scenario}/{}", Arrivals::Closed { users }.name()));
         let of_side = |side| {
             let is_its =
                 |window: &&WindowRecord| window.side == side && window.scenario == scenario && window.users == users;

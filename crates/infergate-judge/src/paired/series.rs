@@ -63,8 +63,6 @@ pub struct CaseState {
     pub shown: Option<Shown>,
     /// Adjusted p of "slower", valid wherever the looking stopped; of "faster" where that was shown. `None` without blocks.
     pub p_adjusted: Option<f64>,
-    /// Sample standard deviation of the blocks.
-    pub block_std: Option<f64>,
     /// Where its means stand, which have a verdict of their own. *Advisory* there is what decides nothing: the median failed
     /// before the mean was decided, or the last block came and means vary too much.
     pub mean: Option<Box<Self>>,

@@ -2,7 +2,7 @@
 
 use super::evidence::{Bet, LEVEL, PASS_LEVEL};
 use super::series::{CaseState, MAX_BLOCKS, Series};
-use infergate_core::stats::{finite, hodges_lehmann, robust_std, sample_std};
+use infergate_core::stats::{finite, hodges_lehmann, robust_std};
 use infergate_receipts::{Outcome, Shown};
 
 /// After so many blocks their spread says whether the limit can be decided.
@@ -231,7 +231,6 @@ impl<'a> Test<'a> {
             high,
             shown,
             p_adjusted: (blocks > 0).then(|| (1.0 / most).min(1.0)),
-            block_std: sample_std(seen),
             mean: None,
         }
     }
