@@ -24,7 +24,6 @@ const TOPICS: &[Topic] = &[
     levels::topic,
     limits::topic,
     users::topic,
-    users::ranges,
     targets::topic,
     targets::providers,
     winners::topic,

@@ -29,7 +29,7 @@ const FIGURES: [(Metric, &str); 5] = [
 const FAILED: &str = "Failed requests count as slowest in percentiles of times; means and speeds skip them.";
 /// A threshold is drawn where a median is above this part of it: it would make the lines flat.
 const NEAR: f64 = 0.2;
-/// The figures whose range over the scenarios is told.
+/// The figures whose range over the scenarios is drawn.
 const RANGES: [Metric; 2] = [Metric::DecodeSpeed, Metric::Ttft];
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
@@ -45,7 +45,8 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
     let charts =
         figures.iter().map(|(metric, _)| chart(view, *metric)).chain(together(view).filter(|_| view.has_tokens()));
     let section = Section::new("load_users", "By number of users").with([definitions]).with(example(view)).with(tables);
-    Some(section.with([findings]).with(charts))
+    let bands = RANGES.into_iter().filter_map(|metric| band(view, metric));
+    Some(section.with([findings]).with(charts).with(bands))
 }
 
 /// What the figures are, in the middle one of the requests at the lowest load.
@@ -177,52 +178,29 @@ fn together(view: &View<'_>) -> Option<Chart> {
     })
 }
 
-/// Between the best and the worst scenario at each load that all ran at. Nothing with one scenario alone, and nothing where several
-/// targets would be a second reason for a difference.
-pub fn ranges(view: &View<'_>) -> Option<Section> {
+/// The band between the best and the worst scenario at each load that all ran at. Nothing with one scenario alone, and nothing where
+/// several targets would be a second reason for a difference.
+fn band(view: &View<'_>, metric: Metric) -> Option<Chart> {
     if !view.has_scenarios() || view.has_targets() {
         return None;
     }
-    let about = "A narrow band says that the length of prompts and answers hardly matters.";
-    let section = Section::new("load_ranges", "Between scenarios").with([about]);
-    Some(section.with(RANGES.map(|metric| range(view, metric))).with(RANGES.map(|metric| band(view, metric))))
-}
-
-/// The scenarios with the smallest and the largest median at each load.
-fn extremes<'a>(view: &View<'a>, metric: Metric) -> Vec<[(&'a Point, f64); 2]> {
-    view.loads().into_iter().filter_map(|load| ends(at_load(view, load), |point| point.p50(metric))).collect()
-}
-
-/// The band between the scenarios, over the load.
-fn band(view: &View<'_>, metric: Metric) -> Chart {
-    let (unit, ranges) = (Unit::of(metric), extremes(view, metric));
+    let unit = Unit::of(metric);
+    let ranges = view.loads().into_iter().filter_map(|load| ends(at_load(view, load), |point| point.p50(metric)));
+    let ranges: Vec<[(&Point, f64); 2]> = ranges.collect();
     let line = |name: &str, end: usize| {
         let places = ranges.iter().map(|ends| view.place(ends[end].0, ends[end].1, unit)).collect();
         Layer::new(name, Look::nth(end), Marks::MarkedLine(places))
     };
     let stretch = |[(point, low), (_, high)]: &[(&Point, f64); 2]| Stretch { x: point.load(), low: *low, high: *high };
     let area = Layer::new("between scenarios", Look::head(), Marks::Area(ranges.iter().map(stretch).collect()));
-    Chart {
+    (ranges.len() > 1).then(|| Chart {
         id: format!("range-{}", metric.key().replace('_', "-")),
         title: format!("{} between scenarios", capital(metric.long())),
-        caption: "The scenarios with the smallest and the largest median at each load.".into(),
+        caption: "The scenarios with the smallest and the largest median at each load. A narrow band says that the length of prompts and \
+                  answers hardly matters."
+            .into(),
         x: view.axis(),
         y: Axis::new(metric.short(), unit).zero(),
-        layers: if ranges.len() < 2 { Vec::new() } else { vec![area, line("smallest", 0), line("largest", 1)] },
-    }
-}
-
-fn range(view: &View<'_>, metric: Metric) -> Table {
-    let median = |value: f64| Cell::of(value, Unit::of(metric));
-    let scenario = |point: &Point| Cell::foreign(&view.series_name(point.series));
-    let rows = Rows::of(metric.key(), capital(metric.long()), extremes(view, metric));
-    view.loads_of(rows, |[(point, _), _]| point.arrivals)
-        .numbers("least", "smallest P50", |[(_, least), _]| median(*least))
-        .words("least_of", "of", |[(point, _), _]| scenario(point))
-        .numbers("most", "largest P50", |[_, (_, most)]| median(*most))
-        .words("most_of", "of", |[_, (point, _)]| scenario(point))
-        .numbers("ratio", "largest / smallest", |[(_, least), (_, most)]| {
-            Cell::number(most / least, Unit::Times, Missing::Undefined)
-        })
-        .table()
+        layers: vec![area, line("smallest", 0), line("largest", 1)],
+    })
 }
