@@ -97,12 +97,16 @@ pub fn report(inputs: &Inputs) -> String {
 
 /// A decision alone on `subject`, some lines `more` before it.
 pub fn verdict(subject: &str, verdict: &Verdict, more: &str) -> String {
-    text(subject, &topics::report(&Inputs { verdict: Some(verdict.clone()), ..Inputs::default() }), more)
+    text(subject, &of_verdict(verdict), more)
 }
 
 /// What a verdict rests on, without the decision.
 pub fn evidence(verdict: &Verdict) -> String {
-    marked(&topics::report(&Inputs { verdict: Some(verdict.clone()), ..Inputs::default() }))
+    marked(&of_verdict(verdict))
+}
+
+fn of_verdict(verdict: &Verdict) -> Report {
+    topics::report(&Inputs { verdict: Some(verdict.clone()), ..Inputs::default() })
 }
 
 /// Who was measured, what came out, and the decision last.

@@ -35,7 +35,7 @@ pub fn export(_: &Inputs, report: &Report) -> Result<String> {
                     (at + 1).to_string(),
                     no_formula(&subject),
                     column.id.to_owned(),
-                    number(quantity.map(|quantity| quantity.value)),
+                    number(cell.value()),
                     number(ends.map(|(low, _)| low)),
                     number(ends.map(|(_, high)| high)),
                     quantity.map(|quantity| quantity.unit.name()).unwrap_or_default().to_owned(),

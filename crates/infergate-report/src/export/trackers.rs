@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::figures::{self, CaseFigure};
 use crate::inputs::Inputs;
 use crate::load::{Metric, Rank, View};
-use crate::model::{Cell, Report};
+use crate::model::Report;
 use infergate_receipts::to_json;
 
 /// A number of a case or a level of load, and where its samples lie.
@@ -47,8 +47,7 @@ fn figures(inputs: &Inputs) -> Vec<Figure> {
         for &metric in figures::of_phase(case.id.phase()) {
             let Some(value) = figures::summary(metric, case) else { continue };
             let spread = CaseFigure::of(metric, case);
-            let number = |cell: Cell| cell.quantity().map(|quantity| quantity.value);
-            let (low, high) = (number(spread.min()), number(spread.max()));
+            let (low, high) = (spread.min().value(), spread.max().value());
             found.push(Figure { subject: case.id.to_string(), metric, value, low, high });
         }
     }

@@ -97,8 +97,8 @@ impl Cell {
     }
 
     /// A number; blank where there is none and nobody would look for it.
-    pub fn known(value: Option<f64>, unit: Unit) -> Self {
-        value.map_or(Self::text(""), |value| Self::of(value, unit))
+    pub fn known(value: impl Amount, unit: Unit) -> Self {
+        value.amount().map_or(Self::text(""), |value| Self::of(value, unit))
     }
 
     pub fn of(value: impl Amount, unit: Unit) -> Self {
@@ -147,6 +147,10 @@ impl Cell {
         if let Self::Number(quantity, _) = self { Some(quantity) } else { None }
     }
 
+    pub fn value(&self) -> Option<f64> {
+        self.quantity().map(|quantity| quantity.value)
+    }
+
     pub fn tone(&self) -> Tone {
         match self {
             Self::Text(_, tone) | Self::Number(_, tone) => *tone,
@@ -163,7 +167,7 @@ impl Serialize for Cell {
         let interval = quantity.and_then(|quantity| quantity.interval);
         let cell = json!({
             "text": self.shown(),
-            "value": quantity.map(|quantity| quantity.value),
+            "value": self.value(),
             "low": interval.map(|(low, _)| low),
             "high": interval.map(|(_, high)| high),
             "unit": quantity.map(|quantity| quantity.unit.name()),

@@ -60,11 +60,11 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
 fn analysis(case: &CaseRecord) -> Option<String> {
     let metric = Metric::gated(case.id);
     let spread = CaseFigure::of(metric, case);
-    let [least, most] = [spread.min(), spread.max()].map(|cell| cell.quantity().map(|quantity| quantity.value));
+    let [least, most] = [spread.min(), spread.max()].map(|cell| cell.value());
     let processes = case.processes.iter();
     let within = processes.filter_map(|process| coefficient_of_variation(&process.values(metric, case.id.phase())));
     let within = median(&within.collect::<Vec<_>>())?;
-    let between = figures::variation(metric, case).quantity().map(|cv| cv.value);
+    let between = figures::variation(metric, case).value();
     let drift = drift(case)?;
     let mut parts = vec![format!("the longest sample takes {} as long as the shortest", units::times(most? / least?))];
     if drift.abs() > STEADY {
@@ -113,7 +113,7 @@ fn table(rows: Rows<CaseFigure<'_>>) -> Rows<CaseFigure<'_>> {
 fn variations(receipt: &Receipt) -> (Vec<(Case, f64)>, usize) {
     let known = receipt.cases.iter().filter_map(|case| {
         let cv = figures::variation(Metric::gated(case.id), case);
-        Some((case.id, cv.quantity()?.value))
+        Some((case.id, cv.value()?))
     });
     let mut cases: Vec<(Case, f64)> = known.collect();
     cases.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -162,7 +162,7 @@ fn share(case: &CaseRecord, receipt: &Receipt) -> Cell {
 fn middle_gap(receipt: &Receipt) -> Option<Finding> {
     let streamed = receipt.cases.iter().filter(|case| case.id.phase() != Phase::Prefill);
     let case = streamed.max_by_key(|case| case.id.prompt_tokens())?;
-    let gap_ns = CaseFigure::of(Metric::Itl, case).median().quantity()?.value;
+    let gap_ns = CaseFigure::of(Metric::Itl, case).median().value()?;
     let (gap, feels) = (Unit::Ns.show(gap_ns), feels(Metric::Itl)?.word(gap_ns));
     Some(Finding::plain(format!("{}: the median gap between tokens is {gap}: a stream feels {feels}", case.id)))
 }

@@ -47,7 +47,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
 fn varies(receipt: &Receipt) -> Option<String> {
     let all = receipt.cases.iter().filter_map(|case| {
         let figure = Metric::gated(case.id);
-        let cv = CaseFigure::of(figure, case).variation().quantity()?.value;
+        let cv = CaseFigure::of(figure, case).variation().value()?;
         Some((case.id, figure, cv))
     });
     let (case, figure, cv) = all.filter(|(.., cv)| *cv > CV_LIMIT).max_by(|a, b| a.2.total_cmp(&b.2))?;

@@ -86,7 +86,7 @@ fn growth(family: &Family<'_>) -> Option<String> {
         _ => String::new(),
     };
     let variations = [first, last].map(|case| figures::variation(family.figure, case));
-    let noise = variations.iter().filter_map(|cv| Some(cv.quantity()?.value)).fold(0.0, f64::max);
+    let noise = variations.iter().filter_map(Cell::value).fold(0.0, f64::max);
     let differ = format!("processes differ by {}", units::percent(noise));
     let how = if (growth - 1.0).abs() <= noise {
         format!(", not shown to change: {differ}")

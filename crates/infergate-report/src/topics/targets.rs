@@ -1,8 +1,9 @@
 //! Absolute limits of the team's own, met or missed.
 
+use super::verdict::{case, ended};
 use crate::inputs::Inputs;
 use crate::model::{Cell, Finding, Missing, Rows, Section, Tone, Unit};
-use crate::{units, words};
+use crate::units;
 use infergate_receipts::{Evidence, Metric, Outcome, TargetEvidence, TargetMetric, VerdictRow};
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
@@ -17,20 +18,16 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             Cell::number(value(target).map(|value| value * factor), unit, Missing::NotMeasured)
         }
     };
-    let table = Rows::of("targets", "", targets)
+    let rows = Rows::of("targets", "", targets)
         .words("target", "target", |(_, target)| Cell::foreign(&target.target.to_string()))
-        .words("case", "case", |(row, _)| row.subject.to_string())
+        .words("case", "case", case)
         .words("figure", "figure", |(row, target)| match (target.metric, row.subject.case()) {
             (TargetMetric::CvPercent, Some(case)) => Metric::gated(case).short(),
             _ => "",
         })
         .numbers("limit", "limit", value(|target| Some(target.limit)))
-        .numbers("achieved", "achieved", value(|target| target.value))
-        .words("verdict", "verdict", |(row, _)| Cell::text(words::ending(row)).toned(Tone::of(row.outcome)))
-        .notable(|(row, _)| row.outcome.exit_code() != 0)
-        .table()
-        .folding();
+        .numbers("achieved", "achieved", value(|target| target.value));
     let tone = if met == of { Tone::Good } else { Tone::Bad };
     let finding = Finding::new(tone, format!("{met} of {} met", units::many(of, "target")));
-    (of > 0).then(|| Section::new("targets", "Targets").with([table]).with([finding]))
+    (of > 0).then(|| Section::new("targets", "Targets").with([ended(rows).folding()]).with([finding]))
 }

@@ -28,12 +28,17 @@ fn notable(row: &VerdictRow) -> bool {
     shown || moved || row.outcome.exit_code() != 0
 }
 
-fn case<E>((row, _): &(&VerdictRow, E)) -> String {
+pub fn case<E>((row, _): &(&VerdictRow, E)) -> String {
     row.subject.to_string()
 }
 
 fn outcome<E>((row, _): &(&VerdictRow, E)) -> Cell {
     Cell::text(words::ending(row)).toned(Tone::of(row.outcome))
+}
+
+/// The table with how each of its rows ended.
+pub fn ended<E>(rows: Rows<(&VerdictRow, E)>) -> Table {
+    rows.words("verdict", "verdict", outcome).notable(|(row, _)| notable(row)).table()
 }
 
 /// A line a case, and one a mean that says more. Of many cases those where nothing moved fold.
@@ -48,7 +53,6 @@ fn times(verdict: &Verdict) -> Table {
     let change = |ratio: Option<f64>| Cell::known(ratio.map(|ratio| ratio - 1.0), Unit::Change);
     let ns =
         |time: &TimeEvidence, ns| Cell::known(ns, Unit::PreciseNs(units::digits_of_change(time.base_ns, time.head_ns)));
-    let count = |count: Option<usize>| Cell::known(count.map(|count| count as f64), Unit::Count);
     Rows::of("times", "Time", rows)
         .words("case", "case", case)
         .words("metric", "metric", |(_, time)| words::figure(time))
@@ -62,13 +66,13 @@ fn times(verdict: &Verdict) -> Table {
         .numbers("shows_from", "detectable from", |(_, time)| change(time.smallest_slowdown))
         .about("the smallest slowdown that a run this noisy finds 19 times out of 20")
         .detail()
-        .numbers("blocks", "blocks", |(_, time)| count(time.blocks))
+        .numbers("blocks", "blocks", |(_, time)| Cell::known(time.blocks, Unit::Count))
         .about("fresh processes or servers of each side")
         .detail()
-        .numbers("sessions", "sessions", |(_, time)| count(time.sessions))
+        .numbers("sessions", "sessions", |(_, time)| Cell::known(time.sessions, Unit::Count))
         .about("of the baseline, since its last step")
         .detail()
-        .numbers("days", "days", |(_, time)| count(time.days))
+        .numbers("days", "days", |(_, time)| Cell::known(time.days, Unit::Count))
         .detail()
         .numbers("of_hardware", "of hardware", |(_, time)| {
             time.limit_fraction.map_or("".into(), |share| of_hardware(Some(share)))
@@ -97,7 +101,7 @@ fn counters(verdict: &Verdict) -> Table {
     let value = |counter: Option<Counter>, unit| {
         counter.map_or(Cell::Missing(Missing::NotMeasured), |counter| counter_cell(counter, unit))
     };
-    Rows::of("counters", "Counters", rows)
+    let rows = Rows::of("counters", "Counters", rows)
         .words("case", "case", case)
         .words("counter", "counter", |(_, counter)| words::counter::name(&counter.name))
         .numbers("base", "base", |(_, counter)| value(counter.base, counter.unit))
@@ -106,11 +110,8 @@ fn counters(verdict: &Verdict) -> Table {
             // Blank where head is neither above all that base had nor below all of it.
             let change = words::counter::apart(counter).map(|(from, to)| to as f64 - from as f64);
             Cell::known(change, if counter.unit == Counts::Bytes { Unit::BytesMore } else { Unit::CountMore })
-        })
-        .words("verdict", "verdict", outcome)
-        .notable(|(row, _)| notable(row))
-        .table()
-        .folding()
+        });
+    ended(rows).folding()
 }
 
 /// A counter: its largest value, and its range where it does not repeat.
@@ -122,7 +123,7 @@ pub fn counter_cell(counter: Counter, unit: Counts) -> Cell {
 fn trends(verdict: &Verdict) -> Table {
     let rows = verdict.rows.iter().filter_map(|row| Some((row, row.memory()?)));
     let bytes = |value: Option<f64>, missing| Cell::number(value, Unit::BytesPerRun, missing);
-    Rows::of("trends", "Memory over many runs", rows)
+    let rows = Rows::of("trends", "Memory over many runs", rows)
         .words("case", "case", case)
         .words("measure", "seen in", |(_, memory)| memory.measure.words())
         .numbers("slope", "growth", |(_, memory)| match memory.count_per_run {
@@ -138,10 +139,8 @@ fn trends(verdict: &Verdict) -> Table {
         .about("growth below this is not distinguished from noise")
         .numbers("smallest_leak", "smallest detectable leak", |(_, memory)| {
             bytes(memory.smallest_leak_bytes, Missing::NotGiven)
-        })
-        .words("verdict", "verdict", outcome)
-        .notable(|(row, _)| notable(row))
-        .table()
+        });
+    ended(rows)
 }
 
 /// How the output of a row's case compares, in a word; what stands below the median that counts has none of its own.

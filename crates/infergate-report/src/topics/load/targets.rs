@@ -102,7 +102,7 @@ pub fn providers(view: &View<'_>) -> Option<Section> {
 
 /// From the least to the most that `cell` says of a provider's models.
 fn range(models: &[&Point], cell: impl Fn(&Point) -> Cell) -> Cell {
-    match ends(models.iter().copied(), |point| Some(cell(point).quantity()?.value)) {
+    match ends(models.iter().copied(), |point| cell(point).value()) {
         Some([(least, _), (most, _)]) => units::from_to(&cell(least).shown(), &cell(most).shown()).into(),
         None => cell(models[0]),
     }
