@@ -1,33 +1,20 @@
 //! What a calibration says, for a person.
 
-use std::fmt::Write as _;
-
 use super::model::{Cell, Rows, Unit};
 use super::terminal;
 use super::units::{self, MISSING, percent};
+use super::words;
 use infergate_receipts::{Calibration, LiveGates, Share, Summary};
 
 pub fn text(calibration: &Calibration, summary: &Summary) -> String {
     let Calibration { subject, threads, machine, .. } = calibration;
-    let mut text = format!("\n{}\n\n", crate::words::subject::engine(&subject.engine, *threads, machine));
-    text += &alarms(summary);
-    text += &noise(summary);
-    text
-}
-
-fn alarms(alarms: &Summary) -> String {
-    let mut text = format!(
-        "false failures (intervals and bounds of 95 %)\nby design, over the whole suite: at most {}\n",
-        percent(alarms.design_level)
-    );
-    for (name, live) in
-        [("one file against itself", alarms.same_file), ("two builds that do the same", alarms.separate_builds)]
-    {
-        if live.gates > 0 {
-            let _ = writeln!(text, "{}", live_line(name, &live));
-        }
-    }
-    text
+    let subject = words::subject::engine(&subject.engine, *threads, machine);
+    let kinds =
+        [("one file against itself", &summary.same_file), ("two builds that do the same", &summary.separate_builds)];
+    let measured = kinds.into_iter().filter(|(_, live)| live.gates > 0).map(|(name, live)| live_line(name, live));
+    let (design, measured) = (words::by_design(), measured.collect::<String>());
+    let noise = noise(summary);
+    format!("\n{subject}\n\nfalse failures (intervals and bounds of 95 %)\n{design}\n{measured}{noise}")
 }
 
 fn live_line(name: &str, live: &LiveGates) -> String {
@@ -38,7 +25,7 @@ fn live_line(name: &str, live: &LiveGates) -> String {
         seconds.map_or_else(String::new, |seconds| format!(", {} {name}", units::duration(seconds * 1e9)))
     };
     format!(
-        "measured, {name}: {} of {} decided gates regressed ({}), {} of {} passed ({}), {} inconclusive, median {} blocks{}{}",
+        "measured, {name}: {} of {} decided gates regressed ({}), {} of {} passed ({}), {} inconclusive, median {} blocks{}{}\n",
         live.regressed,
         live.settled,
         interval(live.regressed_share),
