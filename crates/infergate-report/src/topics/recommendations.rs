@@ -10,7 +10,7 @@ use crate::inputs::Inputs;
 use crate::load::WAITED_FOR_NS;
 use crate::model::Section;
 use crate::units::{change, duration, percent, times};
-use infergate_judge::{limit_fraction, summary_ns};
+use infergate_judge::{CV_LIMIT, limit_fraction, summary_ns};
 use infergate_receipts::{Metric, Receipt};
 
 /// A piece of advice.
@@ -21,8 +21,6 @@ const RULES: &[Rule] = &[varies, warms_up, long_prompts, keep_it_warm, slowest_b
 /// Those on how to measure.
 const OF_THE_RUN: &[Rule] = &[varies, warms_up, few_samples];
 
-/// Samples of a case that vary by more than this are not steady.
-const CV_LIMIT: f64 = 0.20;
 /// A cold start that takes this many times as long as a warm one is worth a process that stays.
 const COLD_TIMES: f64 = 1.5;
 /// Below this part of what the hardware gives there is something to gain.

@@ -11,7 +11,7 @@ use crate::units::times;
 
 /// The rules, in the order they are read. A new one is a function and a line.
 const RULES: &[fn(&View<'_>) -> Option<String>] =
-    &[comfortable, queueing, higher_loads, bottleneck, refused, price_of_speed, more_requests];
+    &[comfortable, queueing, higher_loads, bottleneck, price_of_speed, more_requests];
 
 /// Users who are twice as many and get less than this part more together stand in a queue.
 const GROWTH: f64 = 0.10;
@@ -91,17 +91,6 @@ fn bottleneck(view: &View<'_>) -> Option<String> {
     Some(format!(
         "{remedy}: scaling is {scaling} at {place}, and {bottleneck} (at the probed rates steps bound by memory take {memory} of \
          the time, by arithmetic {compute})"
-    ))
-}
-
-/// What the server's limit (429) costs at the lowest load that it shapes.
-fn refused(view: &View<'_>) -> Option<String> {
-    let point = view.points.iter().find(|point| point.summary.kept_out() > 0)?;
-    Some(format!(
-        "Raise the server's limit, or send less at once: at {} it refused {} of {} requests (429)",
-        view.place_name(point),
-        point.summary.kept_out(),
-        point.summary.ended()
     ))
 }
 
