@@ -60,18 +60,8 @@ pub struct LevelSummary {
     pub cached_share: Option<f64>,
     /// How long after its start each request was sent: in an open loop the client's own lateness, part of every latency.
     pub late_ns: Values,
-    /// Time to first token, nanoseconds.
-    pub ttft_ns: Values,
-    /// Gaps between pieces, nanoseconds.
-    pub itl_ns: Values,
-    /// Time per output token of each request, nanoseconds.
-    pub tpot_ns: Values,
-    /// End-to-end latency, nanoseconds.
-    pub e2e_ns: Values,
-    /// Decode speed of each request, 1 / TPOT.
-    pub decode_tokens_per_s: Values,
-    /// Tokens / E2E of each request.
-    pub output_tokens_per_s: Values,
+    /// The values of each metric of a request, in the order of [`Metric::OF_REQUESTS`].
+    values: [Values; Metric::OF_REQUESTS.len()],
     /// Tokens that came within the window of requests that did not fail, per second; `None` for one of several targets.
     pub system_tokens_per_s: Option<f64>,
     /// Requests in flight within the window, in the mean.
@@ -88,18 +78,9 @@ pub struct LevelSummary {
 const LITTLE_LATENCIES: f64 = 20.0;
 
 impl LevelSummary {
-    /// The values of `metric`, of which one request has some; none of any other.
+    /// The values of `metric`, one of [`Metric::OF_REQUESTS`].
     pub fn values(&self, metric: Metric) -> &Values {
-        static NONE: Values = Values::NONE;
-        match metric {
-            Metric::Ttft => &self.ttft_ns,
-            Metric::Itl => &self.itl_ns,
-            Metric::Tpot => &self.tpot_ns,
-            Metric::E2e => &self.e2e_ns,
-            Metric::DecodeSpeed => &self.decode_tokens_per_s,
-            Metric::OutputThroughput => &self.output_tokens_per_s,
-            _ => &NONE,
-        }
+        &self.values[metric as usize]
     }
 
     /// Requests that failed.
@@ -126,7 +107,7 @@ impl LevelSummary {
 
     /// What is known of the queue that its requests stood in.
     pub fn queue(&self) -> Queue {
-        if self.users.is_some() { Queue::OfUsers } else { Queue::Unbounded(self.ttft_ns.dependence()) }
+        if self.users.is_some() { Queue::OfUsers } else { Queue::Unbounded(self.values(Metric::Ttft).dependence()) }
     }
 }
 
@@ -147,7 +128,6 @@ pub fn summarise_target(level: &LevelRecord, target: Option<u32>) -> LevelSummar
         *failures.entry(class).or_default() += 1;
     }
     let (started, measured) = (counted_requests(level, target), measured(level, target));
-    let values = |metric: Metric| Values::of_metric(&started, metric);
     LevelSummary {
         users: level.arrivals.users(),
         issued: requests.len() as u64,
@@ -162,12 +142,7 @@ pub fn summarise_target(level: &LevelRecord, target: Option<u32>) -> LevelSummar
         counted: counted(&measured),
         cached_share: cached_share(&measured),
         late_ns: Values::of(&measured, |one| vec![one.sent_ns.saturating_sub(one.scheduled_ns) as f64]),
-        ttft_ns: values(Metric::Ttft),
-        itl_ns: values(Metric::Itl),
-        tpot_ns: values(Metric::Tpot),
-        e2e_ns: values(Metric::E2e),
-        decode_tokens_per_s: values(Metric::DecodeSpeed),
-        output_tokens_per_s: values(Metric::OutputThroughput),
+        values: Metric::OF_REQUESTS.map(|metric| Values::of_metric(&started, metric)),
         system_tokens_per_s: of_all.and_then(|window| system_tokens_per_s(&requests, window)),
         in_flight: window.map(|window| in_flight(&requests, window)),
         little: of_all.and_then(|window| little(level, window)),

@@ -1,6 +1,7 @@
 //! Whether a run's numbers can be used. Pure.
 
 use infergate_core::load::{RequestRecord, Window};
+use infergate_core::metric::Metric;
 use infergate_core::stats::quantile;
 
 use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt};
@@ -48,7 +49,8 @@ fn of_level(level: &LevelRecord, summary: &LevelSummary, audit: Option<&AuditRec
         reasons.push(format!("the engine was cut short: {why}"));
     }
     let many_targets = level.requests.iter().map(|record| record.target).max().unwrap_or(0);
-    let gaps = (0..=many_targets).filter_map(|target| middle_gap_ns(&summarise_target(level, Some(target)).itl_ns));
+    let gaps = (0..=many_targets)
+        .filter_map(|target| middle_gap_ns(summarise_target(level, Some(target)).values(Metric::Itl)));
     // The fastest one is the one that takes the most care.
     let fastest_itl_ns = gaps.min_by(f64::total_cmp);
     let error = audit.and_then(|audit| audit.gap_error_ns.p99.or(audit.gap_error_ns.max));

@@ -1,5 +1,6 @@
 //! Which of two targets is faster for an answer of n tokens: `TTFT + (n - 1) * TPOT` of both are lines, and lines may cross. Pure.
 
+use infergate_core::metric::Metric;
 use infergate_core::stats::quantile;
 
 use crate::summary::LevelSummary;
@@ -28,12 +29,14 @@ pub enum Faster {
 
 /// Compares the medians of both. `None` where one has none.
 pub fn compare(first: &LevelSummary, second: &LevelSummary, seed: u64) -> Option<Faster> {
-    let line = |summary: &LevelSummary| Some((summary.ttft_ns.at(0.5)?, summary.tpot_ns.at(0.5)?));
+    let p50 = |summary: &LevelSummary, metric| summary.values(metric).at(0.5);
+    let line = |summary| Some((p50(summary, Metric::Ttft)?, p50(summary, Metric::Tpot)?));
     let found = crossing(line(first)?, line(second)?);
     let Faster::UpTo { first: first_is_short, tokens, .. } = found else { return Some(found) };
     let mut random = fastrand::Rng::with_seed(seed);
     // A resample in which a median falls among requests that failed has no crossing.
-    let series = [first, second].map(|summary| [summary.ttft_ns.in_order(), summary.tpot_ns.in_order()]);
+    let both = [Metric::Ttft, Metric::Tpot];
+    let series = [first, second].map(|summary| both.map(|metric| summary.values(metric).in_order()));
     let mut drawn = |values: &[f64]| median(stretches(values, &mut random));
     let mut crossings = Vec::new();
     for _ in 0..RESAMPLES {

@@ -1,6 +1,7 @@
 //! A load run as a session of a baseline: its numbers without its requests.
 
 use infergate_core::load::{FailureClass, RequestRecord};
+use infergate_core::metric::Metric;
 
 use crate::receipt::load_baseline::{conditions, setup};
 use crate::receipt::{
@@ -46,6 +47,7 @@ impl LoadBaseline {
 impl From<&LoadReceipt> for LoadSession {
     fn from(receipt: &LoadReceipt) -> Self {
         let level = |((level, scenario, _, target), summary): (Part<'_>, LevelSummary)| {
+            let p50 = |metric| summary.values(metric).at(0.5);
             let wrong_length = summary.failures.get(&FailureClass::WrongLength).copied().unwrap_or(0);
             LoadSessionLevel {
                 target: if receipt.targets.len() > 1 { target.name().into() } else { String::new() },
@@ -55,9 +57,9 @@ impl From<&LoadReceipt> for LoadSession {
                 failed: summary.failed() - wrong_length,
                 wrong_length,
                 measured: summary.measured as u64,
-                ttft_p50_ns: summary.ttft_ns.at(0.5),
-                itl_p50_ns: summary.itl_ns.at(0.5),
-                e2e_p50_ns: summary.e2e_ns.at(0.5),
+                ttft_p50_ns: p50(Metric::Ttft),
+                itl_p50_ns: p50(Metric::Itl),
+                e2e_p50_ns: p50(Metric::E2e),
                 system_tokens_per_s: summary.system_tokens_per_s,
             }
         };

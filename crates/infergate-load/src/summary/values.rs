@@ -18,9 +18,6 @@ pub struct Values {
 }
 
 impl Values {
-    /// Of no request.
-    pub const NONE: Self = Self { values: Vec::new(), requests: 0, failed: 0, counts: Vec::new() };
-
     /// Values of `requests` in the order of their starts. Requests that completed and have none are left out.
     pub fn of(requests: &[&RequestRecord], values: impl Fn(&RequestRecord) -> Vec<f64>) -> Self {
         let mut found = Self::default();

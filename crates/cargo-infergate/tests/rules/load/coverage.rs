@@ -7,7 +7,7 @@ use infergate_core::metric::Metric;
 use infergate_core::stats::clopper_pearson;
 use infergate_core::stats::quantile;
 use infergate_load::summary::slo::goodput;
-use infergate_load::summary::{LevelSummary, summarise};
+use infergate_load::summary::summarise;
 use infergate_receipts::Limit;
 
 use crate::load::queue::{Load, Queue, Server};
@@ -78,12 +78,9 @@ fn counted(server: Server, load: Load, requests: usize) -> [[Count; 4]; 3] {
         let level = queue.level(requests);
         let summary = summarise(&level);
         let queue_of = summary.queue();
-        for (metric, of) in
-            [|s: &LevelSummary| s.ttft_ns.clone(), |s: &LevelSummary| s.e2e_ns.clone()].iter().enumerate()
-        {
-            let values = of(&summary);
+        for (at, metric) in [Metric::Ttft, Metric::E2e].into_iter().enumerate() {
             for (place, p) in PERCENTILES.iter().enumerate() {
-                counts[metric][place].add(values.within(*p, queue_of), truth[metric][place]);
+                counts[at][place].add(summary.values(metric).within(*p, queue_of), truth[at][place]);
             }
         }
         let found = goodput(&level, &summary, &[limit]).expect("a goodput");

@@ -1,6 +1,7 @@
 //! Limits: of levels, and of each request.
 
 use infergate_core::load::{Failure, FailureClass};
+use infergate_core::metric::Metric;
 use infergate_load::summary::slo::{goodput, meets};
 use infergate_load::summary::summarise;
 use infergate_receipts::{Limit, LoadReceipt};
@@ -45,9 +46,12 @@ fn failed_requests_are_infinitely_slow() {
         record.failure = Some(Failure { class: FailureClass::Timeout, status: None, detail: "why".into() });
     }
     let summary = summarise(&failed);
-    assert_eq!((summary.ttft_ns.at(0.99), summary.itl_ns.at(0.99)), (None, None));
-    assert_eq!(summary.e2e_ns.with_failures(0.99), Some(f64::INFINITY));
-    assert_eq!((summary.e2e_ns.at(0.9), summary.output_tokens_per_s.at(0.01)), (Some(160e6), Some(25.0)));
+    assert_eq!((summary.values(Metric::Ttft).at(0.99), summary.values(Metric::Itl).at(0.99)), (None, None));
+    assert_eq!(summary.values(Metric::E2e).with_failures(0.99), Some(f64::INFINITY));
+    assert_eq!(
+        (summary.values(Metric::E2e).at(0.9), summary.values(Metric::OutputThroughput).at(0.01)),
+        (Some(160e6), Some(25.0))
+    );
     assert_eq!(meets(&summary, &[limit("ttft_p99=1h")]), Some(false));
     assert_eq!(meets(&summary, &[limit("ttft_p90=100ms")]), Some(true));
 }

@@ -1,6 +1,7 @@
 //! Every number is derived from the records, and none from too few.
 
 use infergate_core::load::{Arrivals, Failure, FailureClass, RequestRecord};
+use infergate_core::metric::Metric;
 use infergate_load::summary::{Counted, Window, scaling_efficiency, steady_window, summarise};
 use infergate_load::validity;
 use infergate_receipts::{LevelRecord, LoadReceipt};
@@ -20,13 +21,13 @@ fn numbers_of_a_known_level() {
     let summary = summarise(&level(2, 30));
     assert_eq!(summary.window, Some(Window { from_ns: 160 * MS, to_ns: 4800 * MS }));
     assert_eq!((summary.issued, summary.completed, summary.measured, summary.cancelled), (60, 60, 58, 0));
-    assert_eq!(summary.ttft_ns.at(0.5), Some(100e6));
-    assert_eq!(summary.itl_ns.at(0.5), Some(20e6));
-    assert_eq!(summary.e2e_ns.at(0.9), Some(160e6));
-    assert_eq!(summary.tpot_ns.at(0.5), Some(20e6));
-    assert_eq!(summary.decode_tokens_per_s.at(0.5), Some(50.0));
-    assert_eq!(summary.output_tokens_per_s.at(0.5), Some(25.0));
-    assert_eq!(summary.ttft_ns.at(0.99), None, "58 requests have no p99");
+    assert_eq!(summary.values(Metric::Ttft).at(0.5), Some(100e6));
+    assert_eq!(summary.values(Metric::Itl).at(0.5), Some(20e6));
+    assert_eq!(summary.values(Metric::E2e).at(0.9), Some(160e6));
+    assert_eq!(summary.values(Metric::Tpot).at(0.5), Some(20e6));
+    assert_eq!(summary.values(Metric::DecodeSpeed).at(0.5), Some(50.0));
+    assert_eq!(summary.values(Metric::OutputThroughput).at(0.5), Some(25.0));
+    assert_eq!(summary.values(Metric::Ttft).at(0.99), None, "58 requests have no p99");
     assert_eq!(summary.system_tokens_per_s, Some(50.0), "2 users, 4 tokens each 160 ms");
     assert_eq!(summary.in_flight, Some(2.0));
     assert_eq!((summary.asked, summary.started), (Some(58), 58));
@@ -40,8 +41,8 @@ fn numbers_of_a_known_level() {
 /// 368 requests are needed, however many gaps they have.
 #[test]
 fn a_p99_of_gaps_needs_requests_and_not_gaps() {
-    assert_eq!(summarise(&level(1, 368)).itl_ns.at(0.99), None);
-    assert_eq!(summarise(&level(1, 369)).itl_ns.at(0.99), Some(20e6));
+    assert_eq!(summarise(&level(1, 368)).values(Metric::Itl).at(0.99), None);
+    assert_eq!(summarise(&level(1, 369)).values(Metric::Itl).at(0.99), Some(20e6));
 }
 
 /// What averages over a request would hide.
@@ -53,7 +54,7 @@ fn one_stall_in_each_request_is_seen_in_the_gaps() {
         record.chunk_ns.last_mut().into_iter().for_each(|last| *last += 500 * MS);
         record.ended_ns += 500 * MS;
     }
-    assert_eq!(summarise(&stalled).itl_ns.at(0.99), Some(520e6));
+    assert_eq!(summarise(&stalled).values(Metric::Itl).at(0.99), Some(520e6));
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn failed_and_cancelled_requests_are_counted_and_in_no_latency() {
     assert_eq!((summary.issued, summary.completed, summary.cancelled, summary.retries), (60, 56, 1, 2));
     assert_eq!(summary.failures.get(&FailureClass::Timeout), Some(&2));
     assert_eq!(summary.failures.values().sum::<u64>() + summary.completed + summary.cancelled, summary.issued);
-    assert_eq!((summary.measured, summary.ttft_ns.values.len()), (54, 54));
+    assert_eq!((summary.measured, summary.values(Metric::Ttft).values.len()), (54, 54));
 }
 
 #[test]
@@ -82,7 +83,10 @@ fn without_a_steady_window_nothing_is_said() {
     {
         assert_eq!(steady_window(&level), None);
         let summary = summarise(&level);
-        assert_eq!((summary.measured, summary.ttft_ns.at(0.5), summary.system_tokens_per_s), (0, None, None));
+        assert_eq!(
+            (summary.measured, summary.values(Metric::Ttft).at(0.5), summary.system_tokens_per_s),
+            (0, None, None)
+        );
         assert_eq!((summary.in_flight, summary.little, summary.counted), (None, None, None));
     }
 }
@@ -94,13 +98,13 @@ fn tokens_are_counted_by_what_there_is() {
         record.output_tokens = None;
     }
     let summary = summarise(&level);
-    assert_eq!((summary.counted, summary.tpot_ns.at(0.5)), (Some(Counted::Pieces), Some(20e6)));
+    assert_eq!((summary.counted, summary.values(Metric::Tpot).at(0.5)), (Some(Counted::Pieces), Some(20e6)));
     for record in &mut level.requests {
         record.chunk_tokens = vec![1, 1, 3, 3];
     }
     let summary = summarise(&level);
     assert_eq!(summary.counted, Some(Counted::Usage));
-    assert_eq!(summary.tpot_ns.at(0.5), Some(60e6 / 7.0));
+    assert_eq!(summary.values(Metric::Tpot).at(0.5), Some(60e6 / 7.0));
     assert_eq!(summary.system_tokens_per_s, Some(50.0), "8 tokens each 160 ms");
 }
 
@@ -113,10 +117,14 @@ fn one_token_has_no_gap_and_no_decode_speed() {
     }
     let summary = summarise(&level);
     assert_eq!(
-        (summary.itl_ns.at(0.5), summary.tpot_ns.at(0.5), summary.decode_tokens_per_s.at(0.5)),
+        (
+            summary.values(Metric::Itl).at(0.5),
+            summary.values(Metric::Tpot).at(0.5),
+            summary.values(Metric::DecodeSpeed).at(0.5)
+        ),
         (None, None, None)
     );
-    assert_eq!(summary.e2e_ns.at(0.5), Some(100e6));
+    assert_eq!(summary.values(Metric::E2e).at(0.5), Some(100e6));
 }
 
 fn judged(level: LevelRecord, change: impl FnOnce(&mut LoadReceipt)) -> Vec<String> {
@@ -134,7 +142,7 @@ fn a_server_that_sends_in_bursts_is_valid() {
         let (first_ns, last) = (record.chunk_ns[0], record.chunk_ns.len() - 1);
         record.chunk_ns[..last].fill(first_ns);
     }
-    assert_eq!(summarise(&bursts).itl_ns.at(0.5), Some(0.0));
+    assert_eq!(summarise(&bursts).values(Metric::Itl).at(0.5), Some(0.0));
     assert_eq!(judged(bursts, |receipt| receipt.audits[0].gap_error_ns.p99 = Some(1e6)), Vec::<String>::new());
 }
 

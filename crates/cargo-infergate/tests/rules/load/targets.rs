@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use infergate_core::load::{Arrivals, Failure, FailureClass, Spacing, Stop};
+use infergate_core::metric::Metric;
 use infergate_load::client::endpoint::Limits;
 use infergate_load::client::runner::run_level;
 use infergate_load::client::stamped::RunClock;
@@ -33,8 +34,8 @@ fn each_user_goes_from_one_to_the_other_and_both_are_busy_at_any_moment() {
     }
     let (first, second) = (summarise_target(&level, Some(0)), summarise_target(&level, Some(1)));
     assert_eq!((first.started + second.started, first.issued + second.issued), (40, level.issued));
-    assert_eq!((first.ttft_ns.at(0.5), second.ttft_ns.at(0.5)), (Some(20e6), Some(100e6)));
-    assert_eq!((first.itl_ns.at(0.5), second.itl_ns.at(0.5)), (Some(20e6), Some(10e6)));
+    assert_eq!((first.values(Metric::Ttft).at(0.5), second.values(Metric::Ttft).at(0.5)), (Some(20e6), Some(100e6)));
+    assert_eq!((first.values(Metric::Itl).at(0.5), second.values(Metric::Itl).at(0.5)), (Some(20e6), Some(10e6)));
     assert_eq!(summarise(&level).in_flight.map(f64::round), Some(2.0));
 }
 

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use infergate_core::load::{Failure, FailureClass, RequestRecord};
+use infergate_core::metric::Metric;
 use infergate_load::api::text::AnswerText;
 use infergate_load::client::endpoint::Limits;
 use infergate_load::client::stamped::RunClock;
@@ -85,7 +86,7 @@ fn a_tokenizer_counts_where_the_server_does_not() {
     });
     let summary = summarise(&receipt.levels[0]);
     assert_eq!(summary.counted, Some(Counted::Tokenizer));
-    assert_eq!(summary.tpot_ns.at(0.5), Some(10e6), "60 ms for the six tokens behind the first");
+    assert_eq!(summary.values(Metric::Tpot).at(0.5), Some(10e6), "60 ms for the six tokens behind the first");
     let shown = text(&receipt);
     assert!(
         shown.contains("No usable count of tokens came from the server; they were counted in the texts of the answers by a tokenizer"),
@@ -105,7 +106,7 @@ fn the_servers_own_count_comes_first_and_both_have_to_agree() {
     let one_end_counted = run(|_, record| record.text_tokens = Some(3));
     assert_eq!(validity::reasons(&one_end_counted), Vec::<String>::new());
     let summary = summarise(&one_end_counted.levels[0]);
-    assert_eq!((summary.counted, summary.tpot_ns.at(0.5)), (Some(Counted::Usage), Some(20e6)));
+    assert_eq!((summary.counted, summary.values(Metric::Tpot).at(0.5)), (Some(Counted::Usage), Some(20e6)));
     let shown = text(&run(|_, _| {}));
     assert!(shown.contains("the same number in 40 of 40 answers, more than one apart in 0"), "{shown}");
     let another_model = run(|number, record| record.text_tokens = Some(if number == 0 { 9 } else { 4 }));

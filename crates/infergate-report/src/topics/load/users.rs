@@ -89,11 +89,11 @@ fn gaps<'a>(rows: Rows<&'a Point>, feels: &Feels) -> Rows<&'a Point> {
         let why = if point.summary.window.is_none() { Missing::NoWindow } else { Missing::Undefined };
         Cell::number(value, unit, why)
     };
-    let mean = |point: &&Point| of(point, mean(&point.summary.itl_ns.values), Unit::Ns);
+    let mean = |point: &&Point| of(point, mean(&point.summary.values(Metric::Itl).values), Unit::Ns);
     let rows = rows.numbers("mean", "mean", mean).about("of all gaps of requests that completed").detail();
     feels.words().fold(rows, |rows, word| {
         let share = |point: &&Point| {
-            let gaps_ns = &point.summary.itl_ns.values;
+            let gaps_ns = &point.summary.values(Metric::Itl).values;
             let within = gaps_ns.iter().filter(|ns| feels.word(**ns) == word).count();
             of(point, Some(within as f64 / gaps_ns.len() as f64), Unit::Fraction)
         };
@@ -121,7 +121,8 @@ fn chart(view: &View<'_>, metric: Metric) -> Chart {
     let series = view.series();
     // Stalls count in the mean: scenarios differ by them.
     let is_mean = metric == Metric::Itl && series.len() > 1;
-    let value = |point: &Point| if is_mean { mean(&point.summary.itl_ns.values) } else { point.p50(metric) };
+    let value =
+        |point: &Point| if is_mean { mean(&point.summary.values(Metric::Itl).values) } else { point.p50(metric) };
     let lines = lines(view, Unit::of(metric), value);
     let (mut layers, mut band) = (Vec::new(), "");
     if let [series] = series[..] {
