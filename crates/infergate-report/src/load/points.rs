@@ -42,9 +42,6 @@ impl Rank {
 
 #[derive(Clone)]
 pub struct Spread {
-    pub requests: usize,
-    /// Requests beside them that failed: infinitely slow, for a percentile of a time. A speed has none.
-    pub failed: usize,
     by_rank: [Option<f64>; 4],
     /// Where the median lies, 95 %, by batch means; `None` where requests are too few for how much they depend on each other.
     pub p50_within: Option<(f64, f64)>,
@@ -55,7 +52,7 @@ impl Spread {
         let values = summary.values(metric);
         let by_rank = values.all_at([Rank::P25, Rank::P50, Rank::P75, Rank::P99].map(Rank::share));
         let within = values.within(Rank::P50.share(), queue).filter(|(_, high)| high.is_finite());
-        Self { requests: values.requests, failed: values.failed, by_rank, p50_within: within }
+        Self { by_rank, p50_within: within }
     }
 
     pub fn at(&self, rank: Rank) -> Option<f64> {

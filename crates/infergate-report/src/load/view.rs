@@ -180,19 +180,19 @@ impl<'a> View<'a> {
 
 /// A percentile of a metric, or why there is none.
 pub fn percentile_cell(point: &Point, metric: Metric, rank: Rank) -> Cell {
-    let spread = point.spread(metric);
+    let values = point.summary.values(metric);
     let needed = samples_needed(rank.share()).unwrap_or(usize::MAX);
     let why = if point.summary.window.is_none() {
         Missing::NoWindow
-    } else if spread.requests == 0 && point.summary.measured > 0 {
+    } else if values.requests == 0 && point.summary.measured > 0 {
         // Requests that have no such number: an answer of one token has no gap.
         Missing::Undefined
-    } else if spread.requests + spread.failed >= needed {
+    } else if values.requests + values.failed >= needed {
         Missing::AmongFailed
     } else {
         Missing::TooFew { what: "requests", needed }
     };
-    Cell::number(spread.at(rank), Unit::of(metric), why)
+    Cell::number(point.spread(metric).at(rank), Unit::of(metric), why)
 }
 
 /// The median with the interval it lies in.

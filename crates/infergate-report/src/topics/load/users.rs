@@ -64,7 +64,7 @@ fn table(view: &View<'_>, metric: Metric) -> Table {
     let percentile = |rank| move |point: &&Point| percentile_cell(point, metric, rank);
     let mut rows = view
         .rows(metric.key(), &capital(metric.long()))
-        .numbers("requests", "requests", |point| point.spread(metric).requests)
+        .numbers("requests", "requests", |point| point.summary.values(metric).requests)
         .detail()
         .numbers("p25", "P25", percentile(Rank::P25))
         .numbers("p50", "P50", percentile(Rank::P50))
