@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::figures::{self, CaseFigure};
 use crate::inputs::Inputs;
-use crate::load::{Metric, Rank, View};
+use crate::load::{Metric, View};
 use crate::model::Report;
 use infergate_receipts::to_json;
 
@@ -54,7 +54,7 @@ fn figures(inputs: &Inputs) -> Vec<Figure> {
     let Some(view) = View::of(inputs) else { return found };
     for point in view.points {
         for metric in [Metric::Ttft, Metric::Itl, Metric::E2e, Metric::DecodeSpeed, Metric::OutputThroughput] {
-            let [low, median, high] = [Rank::P25, Rank::P50, Rank::P75].map(|rank| point.spread(metric).at(rank));
+            let [low, median, high] = [0.25, 0.5, 0.75].map(|p| point.spread(metric).at(p));
             let subject = view.place_name(point);
             found.extend(median.map(|value| Figure { subject, metric, value, low, high }));
         }

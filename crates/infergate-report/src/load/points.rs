@@ -21,28 +21,12 @@ pub fn points(receipt: &LoadReceipt) -> Vec<Point> {
     points
 }
 
-#[derive(Clone, Copy)]
-pub enum Rank {
-    P25,
-    P50,
-    P75,
-    P99,
-}
-
-impl Rank {
-    pub fn share(self) -> f64 {
-        match self {
-            Self::P25 => 0.25,
-            Self::P50 => 0.5,
-            Self::P75 => 0.75,
-            Self::P99 => 0.99,
-        }
-    }
-}
+/// The percentiles that a report shows.
+const RANKS: [f64; 4] = [0.25, 0.5, 0.75, 0.99];
 
 #[derive(Clone)]
 pub struct Spread {
-    by_rank: [Option<f64>; 4],
+    by_rank: [Option<f64>; RANKS.len()],
     /// Where the median lies, 95 %, by batch means; `None` where requests are too few for how much they depend on each other.
     pub p50_within: Option<(f64, f64)>,
 }
@@ -50,13 +34,14 @@ pub struct Spread {
 impl Spread {
     fn of(metric: Metric, summary: &LevelSummary, queue: Queue) -> Self {
         let values = summary.values(metric);
-        let by_rank = values.all_at([Rank::P25, Rank::P50, Rank::P75, Rank::P99].map(Rank::share));
-        let within = values.within(Rank::P50.share(), queue).filter(|(_, high)| high.is_finite());
+        let by_rank = values.all_at(RANKS);
+        let within = values.within(0.5, queue).filter(|(_, high)| high.is_finite());
         Self { by_rank, p50_within: within }
     }
 
-    pub fn at(&self, rank: Rank) -> Option<f64> {
-        self.by_rank[rank as usize]
+    /// The percentile at `p`, one of those that are shown.
+    pub fn at(&self, p: f64) -> Option<f64> {
+        self.by_rank[RANKS.iter().position(|rank| *rank == p)?]
     }
 }
 
@@ -115,6 +100,6 @@ impl Point {
     }
 
     pub fn p50(&self, metric: Metric) -> Option<f64> {
-        self.spread(metric).at(Rank::P50)
+        self.spread(metric).at(0.5)
     }
 }

@@ -5,7 +5,7 @@ use infergate_core::load::{Arrivals, RequestRecord};
 use infergate_core::stats::samples_needed;
 use infergate_load::summary::scaling_efficiency;
 
-use super::points::{Point, Rank, Series};
+use super::points::{Point, Series};
 use crate::inputs::Inputs;
 use crate::model::{Axis, Cell, Missing, Place, Rows, Unit};
 use infergate_load::api::body::Api;
@@ -179,9 +179,9 @@ impl<'a> View<'a> {
 }
 
 /// A percentile of a metric, or why there is none.
-pub fn percentile_cell(point: &Point, metric: Metric, rank: Rank) -> Cell {
+pub fn percentile_cell(point: &Point, metric: Metric, p: f64) -> Cell {
     let values = point.summary.values(metric);
-    let needed = samples_needed(rank.share()).unwrap_or(usize::MAX);
+    let needed = samples_needed(p).unwrap_or(usize::MAX);
     let why = if point.summary.window.is_none() {
         Missing::NoWindow
     } else if values.requests == 0 && point.summary.measured > 0 {
@@ -192,10 +192,10 @@ pub fn percentile_cell(point: &Point, metric: Metric, rank: Rank) -> Cell {
     } else {
         Missing::TooFew { what: "requests", needed }
     };
-    Cell::number(point.spread(metric).at(rank), Unit::of(metric), why)
+    Cell::number(point.spread(metric).at(p), Unit::of(metric), why)
 }
 
 /// The median with the interval it lies in.
 pub fn median_cell(point: &Point, metric: Metric) -> Cell {
-    percentile_cell(point, metric, Rank::P50).within(point.spread(metric).p50_within)
+    percentile_cell(point, metric, 0.5).within(point.spread(metric).p50_within)
 }

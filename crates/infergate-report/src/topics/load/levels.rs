@@ -8,7 +8,7 @@ use infergate_load::summary::{Counted, is_given_up};
 
 use super::failures::classes;
 use super::{at_most_users, ends, is_one, lines, threshold};
-use crate::load::{Metric, Point, Rank, View, percentile_cell};
+use crate::load::{Metric, Point, View, percentile_cell};
 use crate::model::{Axis, Cell, Chart, Finding, Missing, Section, Tone, Unit};
 
 /// Efficiency above this is more than noise.
@@ -59,8 +59,8 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         .about("output of all users / (users x output of one alone)")
         .numbers("cached", "cached prompt", |point| Cell::known(point.summary.cached_share, Unit::Fraction))
         .about("cached prompt tokens / all, by the server's counts")
-        .numbers("ttft", "TTFT P50", |point| percentile_cell(point, Metric::Ttft, Rank::P50))
-        .numbers("decode_speed", "decode P50 of a user", |point| percentile_cell(point, Metric::DecodeSpeed, Rank::P50))
+        .numbers("ttft", "TTFT P50", |point| percentile_cell(point, Metric::Ttft, 0.5))
+        .numbers("decode_speed", "decode P50 of a user", |point| percentile_cell(point, Metric::DecodeSpeed, 0.5))
         .table()
         .on_terminal();
     let pieces = "as pieces of the stream, and a piece can hold several tokens, or a part of one";

@@ -7,7 +7,7 @@ use infergate_load::summary::measured;
 use infergate_receipts::LoadReceipt;
 
 use super::{cost, ends};
-use crate::load::{Metric, Point, Rank, Series, View, median_cell, percentile_cell};
+use crate::load::{Metric, Point, Series, View, median_cell, percentile_cell};
 use crate::model::{Cell, Missing, Rows, Section, Tone, Unit};
 use crate::units;
 
@@ -85,7 +85,7 @@ pub fn providers(view: &View<'_>) -> Option<Section> {
     if rows.values().all(|models| models.len() < 2) {
         return None;
     }
-    let medians = |metric| move |models: &Vec<&Point>| range(models, |point| percentile_cell(point, metric, Rank::P50));
+    let medians = |metric| move |models: &Vec<&Point>| range(models, |point| percentile_cell(point, metric, 0.5));
     let table = view
         .lead(Rows::of("providers", "", rows.into_values()), |models| models[0])
         .words("provider", "provider", |models| Cell::foreign(&provider(models[0]).unwrap_or_default()))

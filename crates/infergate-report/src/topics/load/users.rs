@@ -5,7 +5,7 @@ use infergate_core::stats::mean;
 
 use super::super::request::timeline;
 use super::{at_load, ends, is_one, lines, threshold};
-use crate::load::{Feels, Metric, Point, Rank, View, feels, percentile_cell};
+use crate::load::{Feels, Metric, Point, View, feels, percentile_cell};
 use crate::model::{
     Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Stretch, Table, Tone, Unit,
 };
@@ -61,17 +61,17 @@ fn example(view: &View<'_>) -> Option<Chart> {
 }
 
 fn table(view: &View<'_>, metric: Metric) -> Table {
-    let percentile = |rank| move |point: &&Point| percentile_cell(point, metric, rank);
+    let percentile = |p| move |point: &&Point| percentile_cell(point, metric, p);
     let mut rows = view
         .rows(metric.key(), &capital(metric.long()))
         .numbers("requests", "requests", |point| point.summary.values(metric).requests)
         .detail()
-        .numbers("p25", "P25", percentile(Rank::P25))
-        .numbers("p50", "P50", percentile(Rank::P50))
-        .numbers("p75", "P75", percentile(Rank::P75))
-        .numbers("p99", "P99", percentile(Rank::P99));
+        .numbers("p25", "P25", percentile(0.25))
+        .numbers("p50", "P50", percentile(0.5))
+        .numbers("p75", "P75", percentile(0.75))
+        .numbers("p99", "P99", percentile(0.99));
     if let Some(feels) = feels(metric) {
-        let word = |point: &&Point| match percentile_cell(point, metric, Rank::P50) {
+        let word = |point: &&Point| match percentile_cell(point, metric, 0.5) {
             Cell::Number(p50, _) => Cell::text(feels.word(p50.value)),
             missing => missing,
         };
@@ -128,7 +128,7 @@ fn chart(view: &View<'_>, metric: Metric) -> Chart {
     if let [series] = series[..] {
         let known = view.line(series).into_iter().filter_map(|point| {
             let spread = point.spread(metric);
-            Some(Stretch { x: point.load(), low: spread.at(Rank::P25)?, high: spread.at(Rank::P75)? })
+            Some(Stretch { x: point.load(), low: spread.at(0.25)?, high: spread.at(0.75)? })
         });
         let stretches: Vec<Stretch> = known.collect();
         if !stretches.is_empty() {
