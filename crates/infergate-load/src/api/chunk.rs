@@ -21,16 +21,14 @@ use crate::api::failures::{is_empty, is_failure};
 /// One event. Its JSON is that of chat and of completions; events of other APIs are translated. Other fields are passed over.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Chunk<'a> {
-    #[serde(borrow)]
-    choices: Option<Vec<Choice<'a>>>,
+pub struct Chunk {
+    choices: Option<Vec<Choice>>,
     /// Token counts so far, or of all.
     pub usage: Option<Usage>,
     /// The server failed after it had answered 200.
     error: Value,
     /// `error` where the whole event is one.
-    #[serde(borrow)]
-    object: Text<'a>,
+    object: Text,
     /// Nothing follows it.
     #[serde(skip)]
     pub is_last: bool,
@@ -41,11 +39,9 @@ pub struct Chunk<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Choice<'a> {
-    #[serde(borrow)]
-    delta: Text<'a>,
-    #[serde(borrow)]
-    text: Text<'a>,
+struct Choice {
+    delta: Text,
+    text: Text,
     #[serde(deserialize_with = "reason::read")]
     finish_reason: Option<Reason>,
 }
@@ -58,9 +54,9 @@ pub struct Piece<'a> {
     pub is_reasoning: bool,
 }
 
-impl<'a> Chunk<'a> {
+impl Chunk {
     /// Reads an event of `api`.
-    pub fn read(api: Api, json: &'a [u8]) -> serde_json::Result<Self> {
+    pub fn read(api: Api, json: &[u8]) -> serde_json::Result<Self> {
         let mut chunk: Self = match api {
             Api::Chat | Api::Completions | Api::Embeddings => serde_json::from_slice(json),
             Api::Responses => responses::read(json),
@@ -91,7 +87,7 @@ impl<'a> Chunk<'a> {
     }
 }
 
-impl Choice<'_> {
+impl Choice {
     fn pieces(&self) -> [Piece<'_>; 2] {
         // Beside a message its text can stand once more, as that of a plain completion.
         let answer = if self.delta.answer.is_empty() { &self.text.answer } else { &self.delta.answer };

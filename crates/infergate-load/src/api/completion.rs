@@ -208,14 +208,7 @@ impl Completion {
             self.done = true;
             return Ok(());
         }
-        let sound;
-        let chunk = match Chunk::read(self.api, data) {
-            Ok(chunk) => Ok(chunk),
-            Err(_) => {
-                sound = mended(data);
-                Chunk::read(self.api, &sound)
-            }
-        };
+        let chunk = Chunk::read(self.api, data).or_else(|_| Chunk::read(self.api, &mended(data)));
         let Ok(chunk) = chunk else {
             let error = self.server_error(data);
             // Words, or an error in a form of its own.

@@ -7,12 +7,12 @@ use super::text::Text;
 use super::{Choice, Chunk};
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct Event {
     /// A heartbeat can be without.
-    #[serde(borrow, default, rename = "type")]
-    kind: Text<'a>,
-    #[serde(borrow, default, alias = "content_block")]
-    delta: Text<'a>,
+    #[serde(default, rename = "type")]
+    kind: Text,
+    #[serde(default, alias = "content_block")]
+    delta: Text,
 }
 
 #[derive(Deserialize)]
@@ -22,7 +22,7 @@ struct Ended {
 }
 
 /// Reads one event.
-pub fn read(json: &[u8]) -> serde_json::Result<Chunk<'_>> {
+pub fn read(json: &[u8]) -> serde_json::Result<Chunk> {
     let Event { kind, delta } = serde_json::from_slice(json)?;
     let mut choice = Choice::default();
     match &*kind.answer {

@@ -8,18 +8,18 @@ use super::text::{Field, Text};
 use super::{Choice, Chunk};
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct Event {
     /// A heartbeat can be without.
-    #[serde(borrow, default, rename = "type")]
-    kind: Text<'a>,
-    #[serde(borrow, default)]
-    delta: Text<'a>,
+    #[serde(default, rename = "type")]
+    kind: Text,
+    #[serde(default)]
+    delta: Text,
     /// All of a text, when it is whole.
-    #[serde(borrow, default, alias = "arguments", alias = "refusal")]
-    text: Text<'a>,
+    #[serde(default, alias = "arguments", alias = "refusal")]
+    text: Text,
     /// The name of a tool's call comes with it, before its arguments.
-    #[serde(borrow, default)]
-    item: Text<'a>,
+    #[serde(default)]
+    item: Text,
     #[serde(default)]
     response: Response,
 }
@@ -32,7 +32,7 @@ struct Response {
 }
 
 /// Reads one event.
-pub fn read(json: &[u8]) -> serde_json::Result<Chunk<'_>> {
+pub fn read(json: &[u8]) -> serde_json::Result<Chunk> {
     let Event { kind, delta, text, item, response } = serde_json::from_slice(json)?;
     let Response { error, incomplete_details } = response;
     let is_last = matches!(&*kind.answer, "response.completed" | "response.incomplete");
