@@ -76,6 +76,12 @@ impl Chunk {
         self.choices.iter().flatten().flat_map(Choice::pieces).filter(|piece| !piece.text.is_empty())
     }
 
+    /// Text of fields that nobody knows, where no other is.
+    pub fn guess(&self) -> String {
+        let texts = self.choices.iter().flatten().map(|choice| &*choice.delta.guess);
+        if self.pieces().next().is_none() { texts.collect() } else { String::new() }
+    }
+
     /// The server failed after it had answered 200.
     pub fn is_error(&self) -> bool {
         !is_empty(&self.error) || self.object.answer == "error"

@@ -45,6 +45,8 @@ pub struct Completion {
     apart_tokens: u64,
     /// Events that brought nothing but reasoning.
     reasoning_pieces: u64,
+    /// When text came under names that nobody knows, and the text.
+    guesses: Vec<(u64, String)>,
     /// A `<think>` or a `</think>` was sent: reasoning is within the answer.
     thinks_aloud: bool,
     finish: Option<Reason>,
@@ -133,6 +135,7 @@ impl Completion {
         if !self.done && self.finish.is_none() {
             return Err(failure(FailureClass::CutStream, "the stream ended before its last event and a finish reason"));
         }
+        self.settle_guesses(record);
         if record.chunk_tokens.iter().all(|tokens| *tokens == 1) {
             record.chunk_tokens.clear();
         }
@@ -226,15 +229,16 @@ impl Completion {
         let (mut is_output, mut is_answer) = (false, false);
         let is_new = !chunk.is_repeat || record.chunk_ns.is_empty();
         for piece in chunk.pieces().filter(|_| is_new) {
-            self.hash.update(piece.text.as_bytes());
-            *record.text_bytes.get_or_insert_default() += piece.text.len() as u64;
-            self.texts.iter_mut().for_each(|texts| texts.push(piece.text.to_owned()));
-            self.thinks_aloud |= piece.text.contains("think>");
+            self.add_text(piece.text, record);
             if !piece.is_reasoning {
                 is_answer = true;
                 record.first_answer_ns.get_or_insert(read_ns);
             }
             is_output = true;
+        }
+        let guess = chunk.guess();
+        if !guess.is_empty() {
+            self.guesses.push((read_ns, guess));
         }
         let counted = chunk.usage.and_then(Usage::output_tokens);
         if is_output {
@@ -261,6 +265,29 @@ impl Completion {
         self.finish = chunk.finish_reason().or(self.finish.take());
         self.done = chunk.is_last;
         Ok(())
+    }
+
+    fn add_text(&mut self, text: &str, record: &mut RequestRecord) {
+        self.hash.update(text.as_bytes());
+        *record.text_bytes.get_or_insert_default() += text.len() as u64;
+        self.texts.iter_mut().for_each(|texts| texts.push(text.to_owned()));
+        self.thinks_aloud |= text.contains("think>");
+    }
+
+    /// Text under names that nobody knows is output where it comes again and again, or alone; what comes once is said of the output.
+    fn settle_guesses(&mut self, record: &mut RequestRecord) {
+        let guesses = std::mem::take(&mut self.guesses);
+        if guesses.len() == 1 && !record.chunk_ns.is_empty() {
+            return;
+        }
+        for (read_ns, text) in guesses {
+            self.add_text(&text, record);
+            record.chunk_tokens.clear();
+            let at = record.chunk_ns.partition_point(|known_ns| *known_ns <= read_ns);
+            record.chunk_ns.insert(at, read_ns);
+            record.first_answer_ns =
+                record.first_answer_ns.map_or(Some(read_ns), |known_ns| Some(known_ns.min(read_ns)));
+        }
     }
 
     /// The failure that an error within the stream is.

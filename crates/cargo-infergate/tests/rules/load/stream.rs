@@ -91,6 +91,12 @@ fn what_is_said_of_the_output_is_none() {
     let (record, _) =
         whole(&(chat(&format!("{{{labels}}}")) + &chat("{\"content\":\"a\",\"html\":\"<b>a</b>\"}") + DONE));
     assert_eq!((record.chunk_ns.len(), record.text_bytes), (1, Some(1)));
+    // Once it is said of the output; again and again it is output.
+    let (intent, text) = (chat("{\"content\":\"\",\"intent\":\"search\"}"), chat("{\"content\":\"a\"}"));
+    for (times, pieces) in [(1, 1), (2, 3)] {
+        let (record, outcome) = whole(&(intent.repeat(times) + &text + DONE));
+        assert_eq!((record.chunk_ns.len(), outcome), (pieces, Ok(())));
+    }
 }
 
 #[test]

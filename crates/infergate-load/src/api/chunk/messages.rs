@@ -26,7 +26,9 @@ pub fn read(json: &[u8]) -> serde_json::Result<Chunk> {
     let Event { kind, delta } = serde_json::from_slice(json)?;
     let mut choice = Choice::default();
     match &*kind.answer {
-        "content_block_start" | "content_block_delta" => choice.delta = delta,
+        "content_block_delta" => choice.delta = delta,
+        // It names what is to come.
+        "content_block_start" => choice.delta = Text { guess: String::new(), ..delta },
         "message_delta" => choice.finish_reason = serde_json::from_slice::<Ended>(json)?.delta.reason,
         _ => {}
     }

@@ -41,7 +41,7 @@ pub fn read(json: &[u8]) -> serde_json::Result<Chunk> {
     let field = if kind.answer.contains("reasoning") { Field::Thinking } else { Field::Text };
     let is_repeat = kind.answer.ends_with(".done");
     let part = match &*kind.answer {
-        "response.output_item.added" => item,
+        "response.output_item.added" => Text { guess: String::new(), ..item },
         _ if is_repeat => text,
         _ => delta,
     };

@@ -3,14 +3,15 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// All text of a value, whatever form it has: a text itself, a number, a list of parts, or an object whose fields hold it. Null is empty. Text
-/// of a field that is not known is output where no other is.
+/// All text of a value, whatever form it has: a text itself, a number, a list of parts, or an object whose fields hold it. Null is empty.
 #[derive(Debug, Default, Deserialize)]
 #[serde(from = "Value")]
 pub struct Text {
     pub answer: String,
     /// What is no part of the answer itself.
     pub thought: String,
+    /// Of fields that nobody knows: output, or said of it.
+    pub guess: String,
 }
 
 /// A field by what it holds.
@@ -20,7 +21,6 @@ pub enum Field {
     Name,
     /// What is said of the output.
     Label,
-    /// Output, where nothing else is.
     Unknown,
 }
 
@@ -84,12 +84,15 @@ impl Text {
 
     fn of_fields(fields: Map<String, Value>) -> Self {
         let has_role = fields.contains_key("role");
-        let (mut name, mut text, mut unknown) = (Self::default(), Self::default(), Self::default());
+        let (mut name, mut text) = (Self::default(), Self::default());
         for (field, value) in fields {
             match Field::of(&field) {
                 Field::Name => name = Self::of(value, true),
                 Field::Label => {}
-                Field::Unknown => unknown.add(&Self::of(value, false)),
+                Field::Unknown => {
+                    let Self { answer, thought, guess } = Self::of(value, false);
+                    text.guess += &[answer, thought, guess].concat();
+                }
                 field => text.add_field(field, Self::of(value, true)),
             }
         }
@@ -98,18 +101,19 @@ impl Text {
             name.add(&text);
             text = name;
         }
-        if text.answer.is_empty() && text.thought.is_empty() { unknown } else { text }
+        text
     }
 
     fn add(&mut self, part: &Self) {
         self.answer += &part.answer;
         self.thought += &part.thought;
+        self.guess += &part.guess;
     }
 
     /// Its part behind `field`. Some servers send one text under two names: it is added once.
     pub fn add_field(&mut self, field: Field, mut part: Self) {
         if let Field::Thinking = field {
-            part = Self { answer: String::new(), thought: part.thought + &part.answer };
+            part = Self { answer: String::new(), thought: part.thought + &part.answer, ..part };
         }
         if part.answer != self.answer {
             self.answer += &part.answer;
@@ -117,6 +121,7 @@ impl Text {
         if part.thought != self.thought {
             self.thought += &part.thought;
         }
+        self.guess += &part.guess;
     }
 }
 
