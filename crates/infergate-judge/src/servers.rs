@@ -5,9 +5,9 @@
 //! one value, the mean of its blocks, and a t test over the pairs has the same level. Fewer than [`LEAST_SERVERS`] could not show
 //! a change of some percent whatever it was; then time is shown and decides nothing.
 
-use super::paired::{LEVEL, PASS_LEVEL, Series};
+use super::paired::{LEVEL, PASS_LEVEL, Series, interval};
 use infergate_core::stats::{mean, sample_std, student_interval};
-use infergate_receipts::{Evidence, Interval, Outcome, Reason, Statistic, VerdictRow};
+use infergate_receipts::{Evidence, Outcome, Reason, Statistic, VerdictRow};
 
 /// Servers of each side from which on time is judged.
 pub const LEAST_SERVERS: usize = 4;
@@ -45,7 +45,7 @@ pub fn weigh(servers: Option<usize>, series: &Series, tests: usize, mut row: Ver
     // An interval over blocks would not know how much the pairs differ.
     if let Evidence::Time(time) = &mut row.evidence {
         time.ratio = Some(centre.exp());
-        time.interval = shown.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL));
+        time.interval = shown.and_then(interval);
         time.smallest_slowdown = None;
     }
     let reason = Reason::ServersDiffer { servers: pairs.len(), std, limit: series.limit.exp() - 1.0 };

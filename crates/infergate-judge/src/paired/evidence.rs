@@ -10,6 +10,7 @@
 //! can expect far too much, and costs a few blocks instead of the verdict.
 
 use infergate_core::stats::{finite, robust_std};
+use infergate_receipts::Interval;
 
 /// The chance that a suite of unchanged cases shows any of them slower: 1 %, over all looks together.
 pub const LEVEL: f64 = 0.01;
@@ -113,6 +114,11 @@ impl Bet {
         let mirrored: Vec<f64> = differences.iter().map(|d| -d).collect();
         self.lower_bound(&mirrored, evidence).map(|bound| -bound)
     }
+}
+
+/// Of a ratio, by the logarithms of its ends, each a bound at [`PASS_LEVEL`].
+pub fn interval((low, high): (f64, f64)) -> Option<Interval> {
+    Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)
 }
 
 /// The fewest blocks that can give a wealth of `evidence`: each wins at most the whole stake.

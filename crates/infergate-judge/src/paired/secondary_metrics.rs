@@ -3,12 +3,12 @@
 
 use infergate_core::case::{Case, Phase};
 
-use super::evidence::PASS_LEVEL;
+use super::evidence::{PASS_LEVEL, interval};
 use super::times::{by_ratio, middle_ns};
 use infergate_core::stats::{hodges_lehmann, log_ratio, median, student_interval};
 use infergate_core::trace::Times;
 use infergate_receipts::{
-    Against, BlockCase, Evidence, Interval, Metric, Outcome, PairedReceipt, TimeEvidence, VerdictRow, blocks_of,
+    Against, BlockCase, Evidence, Metric, Outcome, PairedReceipt, TimeEvidence, VerdictRow, blocks_of,
 };
 
 /// TTFT and ITL of a generation whose tokens were timed one by one, over its first `blocks` blocks.
@@ -39,7 +39,7 @@ fn row(case: Case, metric: Metric, blocks: &[&BlockCase]) -> Option<VerdictRow> 
         base_ns,
         head_ns: by_ratio(base_ns, ratio),
         ratio,
-        interval: ends.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)),
+        interval: ends.and_then(interval),
         blocks: Some(differences.len()),
         ..TimeEvidence::new(metric, Against::Base)
     };

@@ -54,11 +54,9 @@ pub struct CaseState {
     pub slower_at: Option<(usize, usize)>,
     /// Hodges-Lehmann estimate of ln(head / base); `None` without blocks.
     pub theta: Option<f64>,
-    /// Lower end of an interval of 95 % that holds wherever the looking stopped, and that holds the estimate and what was shown;
+    /// The ends of an interval of 95 % that holds wherever the looking stopped, and that holds the estimate and what was shown;
     /// `None` below the blocks it takes (6).
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
+    pub ends: Option<(f64, f64)>,
     /// Whether head was shown to be slower or faster at the suite's level, at whatever limit.
     pub shown: Option<Shown>,
     /// Adjusted p of "slower", valid wherever the looking stopped; of "faster" where that was shown. `None` without blocks.

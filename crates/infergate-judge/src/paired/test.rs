@@ -210,7 +210,6 @@ impl<'a> Test<'a> {
         let all = series.differences.len();
         let blocks = self.settled.map_or(all, |settled| settled.blocks).min(all);
         let seen = &series.differences[..blocks];
-        let (low, high) = self.interval(blocks).unzip();
         let (shown, most) = match (self.slower, self.faster) {
             (true, _) => (Some(Shown::Slower), self.most_slower),
             (false, true) => (Some(Shown::Faster), self.most_faster),
@@ -227,8 +226,7 @@ impl<'a> Test<'a> {
             limit: self.settled.map_or(series.limit, |settled| settled.limit),
             slower_at: (outcome == Some(Outcome::Layout)).then(slower_at),
             theta: hodges_lehmann(seen),
-            low,
-            high,
+            ends: self.interval(blocks),
             shown,
             p_adjusted: (blocks > 0).then(|| (1.0 / most).min(1.0)),
             mean: None,

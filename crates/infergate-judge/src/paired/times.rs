@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 
-use super::evidence::PASS_LEVEL;
+use super::evidence::interval;
 use super::load;
 use super::power::smallest_slowdown_of;
 use super::series::{CaseState, MAX_BLOCKS, Series};
 use infergate_core::case::Case;
 use infergate_core::stats::{coefficient_of_variation, floats, hodges_lehmann, mean, median};
 use infergate_receipts::{
-    Against, BlockCase, BlockRecord, Evidence, Interval, Means, Metric, Outcome, PairedCase, PairedReceipt, Reason,
-    Remedy, Statistic, TimeEvidence, VerdictRow, blocks_of,
+    Against, BlockCase, BlockRecord, Evidence, Means, Metric, Outcome, PairedCase, PairedReceipt, Reason, Remedy,
+    Statistic, TimeEvidence, VerdictRow, blocks_of,
 };
 
 /// Those of one case, as its blocks have it; with the smallest slowdown that would have shown in a suite of so many `cases`, where that is
@@ -75,7 +75,6 @@ fn evidence(receipt: &PairedReceipt, id: Case, state: &CaseState, statistic: Sta
     };
     let base = of_processes(|block| &block.base_ns, |means| means.base_ns);
     let head = of_processes(|block| &block.head_ns, |means| means.head_ns);
-    let interval = state.low.zip(state.high);
     let (base_ns, ratio) = (middle_ns(&base), state.theta.map(f64::exp));
     TimeEvidence {
         statistic,
@@ -83,8 +82,7 @@ fn evidence(receipt: &PairedReceipt, id: Case, state: &CaseState, statistic: Sta
         head_ns: by_ratio(base_ns, ratio),
         cv: coefficient_of_variation(&head),
         ratio,
-        // Each end is a one-sided bound at PASS_LEVEL.
-        interval: interval.and_then(|(low, high)| Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)),
+        interval: state.ends.and_then(interval),
         shown: state.shown,
         p_adjusted: state.p_adjusted,
         threshold: Some(state.limit.exp()),

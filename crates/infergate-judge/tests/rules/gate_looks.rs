@@ -44,8 +44,12 @@ fn settled(state: &CaseState) -> (Option<Outcome>, usize) {
     (state.outcome, state.blocks)
 }
 
+fn ends(state: &CaseState) -> (f64, f64) {
+    state.ends.expect("an interval")
+}
+
 fn half_width(state: &CaseState) -> f64 {
-    (state.high.expect("a bound") - state.low.expect("a bound")) / 2.0
+    (ends(state).1 - ends(state).0) / 2.0
 }
 
 #[test]
@@ -58,7 +62,7 @@ fn a_big_slowdown_is_called_after_ten_blocks_and_not_before() {
     for blocks in [10, 11, 40] {
         let state = among_quiet(&slow[..blocks], 5);
         assert_eq!(settled(&state), (Some(Outcome::Regressed), 10));
-        assert!(state.shown == Some(Shown::Slower) && state.low.expect("a bound") > 0.0);
+        assert!(state.shown == Some(Shown::Slower) && ends(&state).0 > 0.0);
         // Each block won the whole stake; the four others stay in the suite with the little they have.
         let p = state.p_adjusted.expect("a p value");
         assert!(p <= LEVEL && p > 1.0 / 1.9_f64.powi(10), "{p}");
@@ -86,7 +90,7 @@ fn an_improvement_is_the_mirror_image() {
     let p = |state: &CaseState| state.p_adjusted.expect("a p");
     assert!(p(&faster) <= 0.01 && (p(&faster) - p(&slower)).abs() < 1e-3, "{faster:?} {slower:?}");
     assert_eq!(faster.theta, slower.theta.map(|theta| -theta));
-    assert_eq!((faster.low, faster.high), (slower.high.map(|high| -high), slower.low.map(|low| -low)));
+    assert_eq!(ends(&faster), (-ends(&slower).1, -ends(&slower).0));
     // Looks faster, and is not shown to be: it passes in the end.
     let noisy = Series { expected_std: Some(0.06), ..series(&spread(-0.021, 0.1, MAX_BLOCKS)) };
     assert_eq!(settled(&case_states(&[noisy], 0)[0]), (Some(Outcome::WithinLimit), MAX_BLOCKS));
@@ -115,7 +119,7 @@ fn a_slowdown_below_the_limit_is_never_regressed() {
     // Certainly slower, and neither shown to be above the limit nor below it.
     let state = among_quiet(&spread(0.95 * limit(), 0.4 * limit(), MAX_BLOCKS), 5);
     assert!(state.shown == Some(Shown::Slower) && state.p_adjusted.is_some_and(|p| p <= LEVEL));
-    assert!(state.high.expect("a bound") > limit() && state.low.expect("a bound") > 0.0);
+    assert!(ends(&state).1 > limit() && ends(&state).0 > 0.0);
     assert_eq!(settled(&state), (Some(Outcome::Inconclusive), MAX_BLOCKS));
     let half = among_quiet(&spread(0.5 * limit(), 0.004, MAX_BLOCKS), 5);
     assert_eq!(half.outcome, Some(Outcome::WithinLimit));
@@ -140,7 +144,7 @@ fn the_end_is_unstable_or_inconclusive_by_the_width_of_the_interval() {
     let mut broken = quiet(MAX_BLOCKS);
     broken[3] = f64::NAN;
     let broken = among_quiet(&broken, 5);
-    assert_eq!((settled(&broken), broken.high), ((Some(Unstable), MAX_BLOCKS), None), "no number never passes");
+    assert_eq!((settled(&broken), broken.ends), ((Some(Unstable), MAX_BLOCKS), None), "no number never passes");
 }
 
 #[test]
