@@ -98,18 +98,15 @@ impl RequestTemplate {
             Api::Embeddings => return json!({ "model": self.model, "input": prompt }),
         };
         let mut body = json!({ "model": self.model, "stream": true, "temperature": 0.0 });
-        let mut set = |field: &str, value: Value| {
-            body[field] = value;
-        };
-        set(field, value);
-        set(limit_field, output_tokens.into());
+        body[field] = value;
+        body[limit_field] = output_tokens.into();
         // Others count tokens unasked.
         if matches!(self.api, Api::Chat | Api::Completions) {
-            set("stream_options", json!({ "include_usage": true }));
+            body["stream_options"] = json!({ "include_usage": true });
         }
         if self.ignore_eos {
-            set("ignore_eos", true.into());
-            set("min_tokens", output_tokens.into());
+            body["ignore_eos"] = true.into();
+            body["min_tokens"] = output_tokens.into();
         }
         body
     }

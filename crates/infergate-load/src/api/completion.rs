@@ -106,7 +106,7 @@ impl Completion {
         }
         if let Some(first) = bytes.trim_ascii_start().first().filter(|_| !self.has_begun) {
             self.has_begun = true;
-            if let Err(failure) = ensure_events(*first) {
+            if let Some(failure) = no_stream(*first) {
                 let error = self.server_error(bytes);
                 let is_error = Chunk::read(Api::Chat, bytes).is_ok_and(|chunk| chunk.is_error());
                 return Err(if is_error { error } else { failure });
@@ -333,12 +333,12 @@ struct Embeddings {
     usage: Option<Usage>,
 }
 
-/// Whether what begins so can be an event stream, whatever its headers say.
-fn ensure_events(first: u8) -> Result<(), Failure> {
+/// Why what begins so is no event stream, whatever its headers say.
+fn no_stream(first: u8) -> Option<Failure> {
     let detail = match first {
         b'{' | b'[' => "the server answered with one JSON text and no event stream; it ignores \"stream\": true",
         b'<' => "the server answered with a page and no event stream; check the URL, and which API it has",
-        _ => return Ok(()),
+        _ => return None,
     };
-    Err(failure(FailureClass::MalformedStream, detail))
+    Some(failure(FailureClass::MalformedStream, detail))
 }

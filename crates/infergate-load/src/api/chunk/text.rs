@@ -69,7 +69,7 @@ impl Field {
 }
 
 impl Text {
-    /// Of a value that `is_known` to hold output or is not: only of one that is a number is a text, too.
+    /// Of a value. Where it `is_known` to hold output, a number is a text, too.
     fn of(value: Value, is_known: bool) -> Self {
         let mut text = Self::default();
         match value {
