@@ -26,11 +26,6 @@ pub fn samples(case: &CaseRecord) -> usize {
     case.processes.iter().map(|process| process.samples_ns.len()).sum()
 }
 
-/// Every value of `case`, process by process; none where the figure is undefined.
-pub fn values(metric: Metric, case: &CaseRecord) -> Vec<f64> {
-    case.processes.iter().flat_map(|process| process.values(metric, case.id.phase())).collect()
-}
-
 /// The number a case is compared by: the median over processes of each one's median.
 pub fn summary(metric: Metric, case: &CaseRecord) -> Option<f64> {
     median(&medians(metric, case))
@@ -50,12 +45,14 @@ pub fn variation(metric: Metric, case: &CaseRecord) -> Cell {
 pub struct CaseFigure<'a> {
     pub case: &'a CaseRecord,
     pub metric: Metric,
+    /// Process by process; none where the figure is undefined.
     pub values: Vec<f64>,
 }
 
 impl<'a> CaseFigure<'a> {
     pub fn of(metric: Metric, case: &'a CaseRecord) -> Self {
-        Self { case, metric, values: values(metric, case) }
+        let values = case.processes.iter().flat_map(|process| process.values(metric, case.id.phase()));
+        Self { case, metric, values: values.collect() }
     }
 
     /// Independent samples: the gaps of one answer are one.

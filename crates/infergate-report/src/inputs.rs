@@ -57,17 +57,14 @@ impl Inputs {
 
     /// Who was measured: head, where two sides were. `None` for a verdict alone, which does not say, and for servers under load.
     pub fn subject(&self) -> Option<Subject<'_>> {
-        if let Some(run) = &self.head {
-            let Receipt { engine, machine, build, threads, seed, created, tool, .. } = run;
+        if let Some(Receipt { engine, machine, build, threads, seed, created, tool, .. }) = &self.head {
             return Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool });
         }
-        if let Some(run) = &self.paired {
-            let PairedReceipt { machine, threads, seed, created, tool, head, .. } = run;
+        if let Some(PairedReceipt { machine, threads, seed, created, tool, head, .. }) = &self.paired {
             let (engine, build) = (&head.engine, &head.build);
             return Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool });
         }
-        if let Some(run) = &self.memory {
-            let MemoryReceipt { engine, machine, build, threads, seed, created, tool, .. } = run;
+        if let Some(MemoryReceipt { engine, machine, build, threads, seed, created, tool, .. }) = &self.memory {
             return Some(Subject { engine, machine, build, threads: *threads, seed: *seed, created, tool });
         }
         let LoadReceipt { targets, machine, seed, created, tool, .. } = self.load.as_ref()?;

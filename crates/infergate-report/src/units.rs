@@ -72,7 +72,12 @@ pub fn percent(fraction: f64) -> String {
     let percent = fraction * 100.0;
     let digits = if percent > 0.0 && percent < 1.0 { (1.0 - percent.log10().floor()) as usize } else { 1 };
     let text = format!("{percent:.digits$}");
-    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+    format!("{} %", trimmed(&text))
+}
+
+/// Without digits behind the point that say nothing.
+pub fn trimmed(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
 /// Four digits, and all of those before the point; three of what is below 1.
@@ -83,8 +88,7 @@ pub fn number(value: f64) -> String {
         value if value >= 10.0 => 2,
         value => (2.0 - value.log10().floor()).clamp(3.0, 12.0) as usize,
     };
-    let text = format!("{value:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+    trimmed(&format!("{value:.digits$}")).into()
 }
 
 /// A count of things: `1 day`, `2 days`.

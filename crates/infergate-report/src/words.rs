@@ -101,11 +101,15 @@ pub fn remarks(verdict: &Verdict, is_wanted: impl Fn(&Note) -> bool) -> Vec<Stri
     // That there is no baseline is a note; no row says it again.
     let has_none = verdict.notes.iter().any(|note| matches!(note, Note::NoBaseline { .. }));
     let is_of_none = |reason: &Reason| matches!(reason, Reason::NoBaseline | Reason::NoReference);
-    let is_met = |row: &VerdictRow| matches!(row.evidence, Evidence::Target(_)) && row.outcome == Outcome::Pass;
     let rows = verdict.rows.iter().filter(|row| !is_met(row) && (!has_none || !row.reasons.iter().all(is_of_none)));
     let mut remarks = grouped(rows);
     remarks.extend(verdict.notes.iter().filter(|note| is_wanted(note)).map(note));
     remarks
+}
+
+/// Whether a row is of a target that is met.
+fn is_met(row: &VerdictRow) -> bool {
+    matches!(row.evidence, Evidence::Target(_)) && row.outcome == Outcome::Pass
 }
 
 /// The sentences of rows, each once with the subjects that it is of.
@@ -203,7 +207,8 @@ fn message(row: &VerdictRow, reason: &Reason) -> String {
         Reason::OtherPlatform { what, base, head } => format!("other {what} ({head}, baseline {base})"),
         Reason::TooFewSessions { sessions, days, needed } => {
             let (sessions, of) = (units::many(*sessions, "session"), units::many(*days, "day"));
-            format!("{sessions} of {of}: time is advisory, {}", days_needed(*days, *needed))
+            let more = units::many(needed.saturating_sub(*days), "more day");
+            format!("{sessions} of {of}: time is advisory, {more} needed")
         }
         Reason::Noisy { cv, limit } => {
             format!("CV {:.0} % is above the limit of {:.0} %", cv * 100.0, limit * 100.0)
@@ -287,11 +292,6 @@ fn runs(functions: usize, changed: usize, named: &[String]) -> String {
 /// `: engine::decode, engine::step`; nothing where there are more functions than names, since nobody knows which of them matter.
 fn names(functions: usize, named: &[String]) -> String {
     if named.is_empty() || functions > named.len() { String::new() } else { format!(": {}", named.join(", ")) }
-}
-
-/// `6 more days needed`, where `days` of the `needed` have a session.
-fn days_needed(days: usize, needed: usize) -> String {
-    format!("{} needed", units::many(needed.saturating_sub(days), "more day"))
 }
 
 fn remedy(remedy: &Remedy) -> &'static str {

@@ -2,6 +2,7 @@
 
 use super::{MARGIN, WIDTH, cut, path, px, text, width_of};
 use crate::model::{Axis, Chart, Marks, Unit};
+use crate::units::trimmed;
 
 /// Height of the part with data, px, where the axis up has numbers.
 const PLOT_HEIGHT: f64 = 250.0;
@@ -197,7 +198,6 @@ fn round_numbers(unit: Unit, from: f64, to: f64) -> Vec<f64> {
 /// As few digits as tell it apart from its neighbours.
 fn short(value: f64, unit: Unit) -> String {
     let digits = if value.abs() >= 100.0 { 0 } else { 6 };
-    let text = format!("{value:.digits$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    if unit == Unit::Change && value > 0.0 { format!("+{text}") } else { text.to_owned() }
+    let sign = if unit == Unit::Change && value > 0.0 { "+" } else { "" };
+    format!("{sign}{}", trimmed(&format!("{value:.digits$}")))
 }

@@ -36,8 +36,9 @@ fn bytes(value: Option<u64>) -> Cell {
     Cell::number(value, Unit::Bytes, Missing::SystemSilent)
 }
 
-fn grown(from: Option<u64>, to: Option<u64>) -> Option<f64> {
-    Some(to? as f64 - from? as f64)
+fn growth(from: Option<u64>, to: Option<u64>) -> Cell {
+    let growth = from.zip(to).map(|(from, to)| to as f64 - from as f64);
+    Cell::number(growth, Unit::Bytes, Missing::SystemSilent)
 }
 
 fn loading(record: &MemoryRecord) -> Table {
@@ -52,9 +53,7 @@ fn loading(record: &MemoryRecord) -> Table {
         .numbers("before", "before", |(_, before, ..)| bytes(*before))
         .numbers("peak", "at most", |(_, _, peak, _)| Cell::of(*peak, Unit::Bytes))
         .numbers("after", "after", |(.., after)| bytes(*after))
-        .numbers("growth", "growth", |(_, before, _, after)| {
-            Cell::number(grown(*before, *after), Unit::Bytes, Missing::SystemSilent)
-        })
+        .numbers("growth", "growth", |(_, before, _, after)| growth(*before, *after))
         .table()
 }
 
@@ -75,16 +74,12 @@ fn one_run(record: &MemoryRecord) -> Option<Table> {
 
 fn series(record: &MemoryRecord) -> Table {
     let of = [("live heap", &record.runs.live_bytes), ("resident set", &record.runs.rss_bytes)];
-    let ends = |runs: &[u64]| (runs.first().copied(), runs.last().copied());
     Rows::of("series", "Many runs in one process", of)
         .words("what", "what", |(what, _)| *what)
         .numbers("runs", "runs", |(_, runs)| runs.len())
-        .numbers("first", "after the first", |(_, runs)| bytes(ends(runs).0))
-        .numbers("last", "after the last", |(_, runs)| bytes(ends(runs).1))
-        .numbers("growth", "growth", |(_, runs)| {
-            let (first, last) = ends(runs);
-            Cell::number(grown(first, last), Unit::Bytes, Missing::SystemSilent)
-        })
+        .numbers("first", "after the first", |(_, runs)| bytes(runs.first().copied()))
+        .numbers("last", "after the last", |(_, runs)| bytes(runs.last().copied()))
+        .numbers("growth", "growth", |(_, runs)| growth(runs.first().copied(), runs.last().copied()))
         .table()
         .noted(format!(
             "{} again and again in one process, after {} runs to warm up.",
