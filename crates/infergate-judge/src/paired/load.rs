@@ -181,7 +181,9 @@ impl Count {
             tolerance: if self.is_length() { OTHER_LENGTH } else { 0.0 },
         });
         let row = |outcome| VerdictRow::new(self.subject.clone(), outcome, evidence);
-        let (blocks, share) = (self.blocks_worse(), |(hits, issued): (u64, u64)| hits as f64 / issued.max(1) as f64);
+        let worse = |blocks: &[(u64, u64)]| blocks.iter().filter(|block| block.0 > 0).count();
+        let blocks = BlocksWorse { base: worse(&self.base), head: worse(&self.head), of: self.head.len() };
+        let share = |(hits, issued): (u64, u64)| hits as f64 / issued.max(1) as f64;
         let (is_more, is_other, reason) = if self.is_length() {
             let is_other = length_ratio(in_base, in_head).is_some_and(|ratio| ratio.abs() > OTHER_LENGTH);
             (self.is_called(), is_other, Reason::OtherLengths { answers: in_head.1 })
@@ -201,11 +203,6 @@ impl Count {
             (false, true) => row(Outcome::Advisory).because(reason),
             (false, false) => row(Outcome::Pass),
         }
-    }
-
-    fn blocks_worse(&self) -> BlocksWorse {
-        let worse = |blocks: &[(u64, u64)]| blocks.iter().filter(|block| block.0 > 0).count();
-        BlocksWorse { base: worse(&self.base), head: worse(&self.head), of: self.head.len() }
     }
 }
 
