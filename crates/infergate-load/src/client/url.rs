@@ -41,13 +41,8 @@ impl Url {
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
         ensure!(!host.is_empty(), "the URL has no host");
         let port = match authority.as_str().strip_prefix(authority.host()).unwrap_or_default() {
-            "" => {
-                if is_tls {
-                    443
-                } else {
-                    80
-                }
-            }
+            "" if is_tls => 443,
+            "" => 80,
             _ => authority.port_u16().filter(|port| *port > 0).context("a port is a number from 1 to 65535")?,
         };
         let path = uri.path().trim_end_matches('/');

@@ -47,6 +47,6 @@ pub fn roofline(level: &LevelRecord, cost: &Cost, probes: &Probes) -> Option<Roo
         }
     }
     let window_s = (window.to_ns - window.from_ns) as f64 / 1e9;
-    let roofline = Roofline { memory: memory_s / window_s, compute: compute_s / window_s };
-    Some(roofline).filter(|Roofline { memory, compute }| memory + compute <= 1.0)
+    let (memory, compute) = (memory_s / window_s, compute_s / window_s);
+    (memory + compute <= 1.0).then_some(Roofline { memory, compute })
 }

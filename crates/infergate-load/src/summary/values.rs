@@ -22,13 +22,17 @@ impl Values {
     pub fn of(requests: &[&RequestRecord], values: impl Fn(&RequestRecord) -> Vec<f64>) -> Self {
         let mut found = Self::default();
         for record in requests {
-            let some = if record.failure.is_some() { Vec::new() } else { values(record) };
-            if record.failure.is_none() && some.is_empty() {
+            if record.failure.is_some() {
+                found.failed += 1;
+                found.counts.push(0);
                 continue;
             }
-            found.counts.push(some.len());
-            *(if record.failure.is_some() { &mut found.failed } else { &mut found.requests }) += 1;
-            found.values.extend(some);
+            let its = values(record);
+            if !its.is_empty() {
+                found.requests += 1;
+                found.counts.push(its.len());
+                found.values.extend(its);
+            }
         }
         found
     }
