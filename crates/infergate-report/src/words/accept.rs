@@ -26,7 +26,7 @@ pub fn why_not(verdict: &Verdict) -> Option<&'static str> {
         Outcome::TargetMissed => Some("A missed target cannot be accepted: reach it, or merge another one first."),
         // Counts under load have no size.
         Outcome::CounterRegressed if matches!(row.subject, Subject::Load(_)) => {
-            Some("Failures under load cannot be accepted: fix them.")
+            Some("A count under load cannot be accepted: fix what changed it.")
         }
         _ => None,
     };

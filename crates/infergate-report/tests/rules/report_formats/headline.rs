@@ -187,6 +187,15 @@ fn a_program_finds_in_the_file_what_a_person_finds_in_the_comment() {
     assert_eq!((read.verdict, read.rows.len()), (verdict.verdict, verdict.rows.len()));
 }
 
+/// Longer answers are no failures.
+#[test]
+fn what_is_counted_under_load_cannot_be_accepted_whatever_it_is() {
+    let longer = counter("load:chat/2 users", "answer_bytes", 900, 1800);
+    let inputs = Inputs { verdict: Some(Verdict::of(vec![longer], vec![])), ..Inputs::new("cargo infergate") };
+    let comment = file(&inputs, "comment.md");
+    assert!(comment.contains("\nA count under load cannot be accepted: "), "{comment}");
+}
+
 fn any_row() -> impl Strategy<Value = VerdictRow> {
     use Outcome::{
         Accepted, Advisory, CounterRegressed, Improved, Inconclusive, Invalid, Leak, NotComparable, Pass, Regressed,
