@@ -45,6 +45,7 @@ pub fn weigh(servers: Option<usize>, series: &Series, tests: usize, mut row: Ver
     // An interval over blocks would not know how much the pairs differ.
     if let Evidence::Time(time) = &mut row.evidence {
         time.ratio = Some(centre.exp());
+        time.head_ns = time.base_ns.map(|base_ns| base_ns * centre.exp());
         time.interval = shown.and_then(interval);
         time.smallest_slowdown = None;
     }

@@ -127,6 +127,10 @@ fn servers_that_agree_are_judged_and_those_that_do_not_say_so() {
     assert!(note(found).contains("4 pairs of servers differ by"), "{}", note(found));
     let ends = time(found).interval.expect("an interval of the pairs");
     assert!(ends.low < 1.0 && ends.high > 1.05, "{ends:?}");
+    let TimeEvidence { base_ns: Some(base_ns), head_ns: Some(head_ns), ratio: Some(ratio), .. } = *time(found) else {
+        panic!("no change: {found:?}")
+    };
+    assert!((head_ns / base_ns - ratio).abs() < 1e-9, "the change follows from the times beside it: {found:?}");
     // A changed output fails whatever servers there are.
     let mut changed = measured("decode/p8", 10_000_000, &[0.0; 12]);
     changed.servers = Some(1);
