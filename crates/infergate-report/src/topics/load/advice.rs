@@ -13,7 +13,7 @@ use crate::units::times;
 const RULES: &[fn(&View<'_>) -> Option<String>] =
     &[comfortable, queueing, higher_loads, bottleneck, price_of_speed, more_requests];
 
-/// Users who are twice as many and get less than this part more together stand in a queue.
+/// Less output than this part more is hardly more.
 const GROWTH: f64 = 0.10;
 /// Of the output that users would get alone, and of the time: less than this part is not most of it.
 const MOST: f64 = 0.5;
@@ -39,35 +39,36 @@ fn comfortable(view: &View<'_>) -> Option<String> {
     ))
 }
 
-/// Where more users get hardly more output and wait longer.
+/// The load from which on more users wait longer, and however many of them get hardly more output.
 fn queueing(view: &View<'_>) -> Option<String> {
-    let begins = |pair: &[&Point]| {
-        let &[few, more] = pair else { return None };
-        let grows = |value: fn(&Point) -> Option<f64>| Some(value(more)? / value(few)?);
-        let users = grows(|point| point.users().map(f64::from))?;
-        let output = grows(|point| point.summary.system_tokens_per_s)?;
-        let wait = grows(|point| point.p50(Metric::Ttft))?;
-        let is_queue = users > 1.0 && output - 1.0 < GROWTH * (users - 1.0) && wait > 1.0 + GROWTH;
+    let begins = |line: &[&Point]| {
+        let &[few, more, ..] = line else { return None };
+        few.users()?;
+        let output_of = |later: &Point| Some(later.summary.system_tokens_per_s? / few.summary.system_tokens_per_s?);
+        let (output, wait) = (output_of(more)?, more.p50(Metric::Ttft)? / few.p50(Metric::Ttft)?);
+        let is_most = line.iter().all(|later| output_of(later).is_none_or(|output| output <= 1.0 + GROWTH));
         let (few, more) = (view.place_name(few), more.arrivals.name());
-        let [output, wait] = [output, wait].map(times);
-        is_queue.then(|| {
+        (is_most && wait > 1.0 + GROWTH).then(|| {
+            let [output, wait] = [output, wait].map(times);
             format!("Where only throughput counts, stop at {few}: {more} get {output} the output and {wait} the TTFT")
         })
     };
-    view.series().into_iter().find_map(|series| view.line(series).windows(2).find_map(begins))
+    view.series().into_iter().find_map(|series| {
+        let line = view.line(series);
+        (0..line.len()).find_map(|at| begins(&line[at..]))
+    })
 }
 
 /// Where the highest load still gets more output: the run ended before the server was full.
 fn higher_loads(view: &View<'_>) -> Option<String> {
-    let grows = |line: Vec<&Point>| {
-        let &[.., few, more] = &line[..] else { return None };
+    view.series().into_iter().find_map(|series| {
+        let &[.., few, more] = &view.line(series)[..] else { return None };
         let output = more.summary.system_tokens_per_s? / few.summary.system_tokens_per_s?;
         (output > 1.0 + GROWTH).then(|| {
-            let (place, few, output) = (view.place_name(more), few.arrivals.name(), times(output));
-            format!("Measure higher loads, too: {place} still get {output} the output of {few}")
+            let (more, few) = (view.place_name(more), few.arrivals.name());
+            format!("Measure higher loads, too: {more} still get {} the output of {few}", times(output))
         })
-    };
-    view.series().into_iter().find_map(|series| grows(view.line(series)))
+    })
 }
 
 /// What takes most of the time where the most users get less than half of what each would get alone.

@@ -94,6 +94,16 @@ fn efficiency_above_100_percent_is_explained() {
     assert!(said.tone == Tone::Warn && said.said.contains("alone"), "{said:?}");
 }
 
+/// Of 2 users, who wait in turn, nobody stops at one where 8 of them get nearly three times as much.
+#[test]
+fn throughput_ends_where_no_higher_load_gets_more() {
+    let levels = [(1, 100), (2, 300), (8, 400)]
+        .map(|(users, ttft_ms)| level(0, users, 30, move |_| Answers::new(ttft_ms, 20, 4)));
+    let said = |levels: &[LevelRecord]| advice(LoadReceipt { levels: levels.to_vec(), ..even() }, "only throughput");
+    assert!(said(&levels[..2]).is_some_and(|said| said.contains("stop at 1 user: 2 users get")));
+    assert_eq!(said(&levels), None);
+}
+
 /// Two users who get 20 % of what each gets alone from an engine whose step reads `step_bytes` and whose prompts take
 /// `prompt_flops` a token, on hardware that does 1e9 of each a second.
 fn crowded(step_bytes: f64, prompt_flops: f64) -> LoadReceipt {
