@@ -285,8 +285,7 @@ impl Completion {
             record.chunk_tokens.clear();
             let at = record.chunk_ns.partition_point(|known_ns| *known_ns <= read_ns);
             record.chunk_ns.insert(at, read_ns);
-            record.first_answer_ns =
-                record.first_answer_ns.map_or(Some(read_ns), |known_ns| Some(known_ns.min(read_ns)));
+            record.first_answer_ns = record.first_answer_ns.into_iter().chain([read_ns]).min();
         }
     }
 
