@@ -58,11 +58,12 @@ impl Field {
             // A call of a tool is output, too: its name and its arguments.
             "text" | "content" | "refusal" | "tool_calls" | "function" | "function_call" | "arguments"
             | "partial_json" | "audio" | "transcript" => Self::Text,
+            "reasoning" | "reasoning_content" | "reasoning_text" | "reasoning_details" | "thinking" | "summary" => {
+                Self::Thinking
+            }
             "name" => Self::Name,
             "role" => Self::Label,
             _ if LABELS.iter().any(|label| name.ends_with(label)) => Self::Label,
-            "summary" => Self::Thinking,
-            _ if ["reasoning", "thinking", "thought"].iter().any(|kind| name.starts_with(kind)) => Self::Thinking,
             _ => Self::Unknown,
         }
     }
