@@ -13,7 +13,7 @@ use infergate_receipts::{LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadReceipt, read, r
 use infergate_report::inputs::Inputs;
 use infergate_report::{terminal, topics, words};
 
-/// Compare two receipts or baselines and decide
+/// Compare a receipt with another one or a baseline, and decide
 #[derive(Args)]
 #[command(args = flags::some(&["require_baseline", "drift_tolerance", "counter_tolerance", "targets"]))]
 #[command(after_help = "Examples:\n  cargo xtask compare before.json after.json\n  \
