@@ -118,8 +118,8 @@ fn inputs(files: &[PathBuf], config: &Config, pull_request: bool, commits: [&Opt
             VERDICT_SCHEMA => once(path, &mut inputs.verdict, read(path)?)?,
             LOAD_SCHEMA => once(path, &mut inputs.load, read(path)?)?,
             schema => bail!(
-                "{}: its schema is {schema}; a report takes receipts, paired receipts, memory receipts, load receipts, verdicts \
-                 and baselines; give another file, update infergate, or measure again",
+                "{}: its schema is {schema}; a report takes receipts, verdicts and baselines of a suite; give another file, \
+                 update infergate, or measure again",
                 path.display()
             ),
         }
