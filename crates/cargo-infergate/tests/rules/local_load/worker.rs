@@ -80,7 +80,7 @@ fn a_run_is_judged_by_the_baseline_at_the_usual_place_in_the_usual_folder_or_ano
     let faster = folder.join("faster").join(LoadBaseline::file_name(&session));
     write_json(&faster, &baseline).expect("a file");
     let slower = run(&["--baselines=faster", "--json=verdict.json"]).code(1);
-    let expected = "verdict: regressed (exit 1): load:plain/4 users TTFT +100.0 % (";
+    let expected = "verdict: regressed (exit 1): load:plain/4 users TTFT +100 % (";
     assert!(last(&slower).starts_with(expected), "{}", last(&slower));
     assert_eq!(verdict("verdict.json").exit_code, 1);
 }
