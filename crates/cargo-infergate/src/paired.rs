@@ -74,6 +74,11 @@ impl PairedRun<'_> {
         (self.builds, self.start_files, self.receipt.alike) = (vec![(base, head)], None, None);
     }
 
+    /// Base and head as blocks start them, once for each placement or pair of servers, and how many pairs a block starts.
+    pub fn builds(&self) -> (Vec<(WorkerFile, WorkerFile)>, usize) {
+        (self.builds.clone(), self.builds_of(0).len())
+    }
+
     /// What is known so far.
     pub fn receipt(&self) -> &PairedReceipt {
         &self.receipt

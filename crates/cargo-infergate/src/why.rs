@@ -14,6 +14,7 @@ mod tally;
 
 use std::collections::HashMap;
 use std::fs;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -37,9 +38,9 @@ const MOST_BLOCKS: usize = 20;
 /// So many blocks whose differences vary as much as the change is.
 const BLOCKS_BY_NOISE: f64 = 20.0;
 /// A turn of one side, nanoseconds: both sides see the same swings of the machine.
-const TURN_NS: f64 = 1e8;
+const TURN_NS: f64 = 2e7;
 const FEWEST_TURNS: usize = 2;
-const MOST_TURNS: usize = 64;
+const MOST_TURNS: usize = 320;
 /// Kernels look at timers of processor time so often, nanoseconds: 250 times a second.
 const TICK_NS: f64 = 4e6;
 /// Samples of a side that find a change of all its time, in one function that has half of it: by 11 / change^2, in 95 of 100 at a
@@ -93,8 +94,10 @@ impl Difference {
 }
 
 pub struct Sides<'a> {
-    pub base: &'a WorkerFile,
-    pub head: &'a WorkerFile,
+    /// Base and head as they were timed, once for each placement.
+    pub builds: &'a [(WorkerFile, WorkerFile)],
+    /// How many of these pairs a block looks at.
+    pub each: usize,
     /// What both load.
     pub request: &'a PairedRequest,
     /// Functions whose machine code differs, where that is known.
@@ -117,13 +120,9 @@ pub fn explain(
     let folder = tempfile::tempdir().context("a folder for what is seen cannot be made")?;
     let begun_at = Instant::now();
     let most_ns = most.map_or(f64::INFINITY, |most| most.as_nanos() as f64);
-    let block_ns = difference.looked_ns().min(most_ns * LOOKED_SHARE) / difference.blocks() as f64;
-    let turns = ((block_ns / TURN_NS).round() as usize).clamp(FEWEST_TURNS, MOST_TURNS).next_multiple_of(2);
-    let turn_ns = block_ns / turns as f64;
-    let own = [path(sides.base), path(sides.head)];
-    let read = |path: &String, is_head| (path.clone(), Image::read(path, starts(sides, is_head)));
-    let images = Images::from([read(&own[0], false), read(&own[1], true)]);
-    let mut seen = Seen { images, file: folder.path().join("stacks") };
+    let pair_ns = difference.looked_ns().min(most_ns * LOOKED_SHARE) / (difference.blocks() * sides.each) as f64;
+    let mut seen = Seen { images: Images::new(), changed: changed(sides).into(), file: folder.path().join("stacks") };
+    let mut builds = sides.builds.iter().cycle();
     let mut blocks: Vec<(Tally, Tally)> = Vec::new();
     for block in 0..difference.blocks() {
         let with_this_ns = begun_at.elapsed().as_nanos() as f64 * (block + 1) as f64 / block as f64;
@@ -131,28 +130,15 @@ pub fn explain(
             break;
         }
         begun(block);
-        let mut base = start(case, sides.base, sides).map_err(|error| error.context("base"))?;
-        let mut head = start(case, sides.head, sides).map_err(|error| error.context("head"))?;
-        let in_base = iterations_in(case, turn_ns, &mut base)?;
-        let in_head = iterations_in(case, turn_ns, &mut head)?;
-        // As many of both, but where that would take head much longer.
-        let in_head = if in_head < in_base / 2.0 { in_head } else { in_base };
-        let mut pair = (Tally::default(), Tally::default());
-        for turn in 0..2 * turns {
-            // A B B A, and the other way round in every second block.
-            let is_head = (turn % 4 == 1 || turn % 4 == 2) != (block % 2 == 1);
-            let (client, tally, iterations) =
-                if is_head { (&mut head, &mut pair.1, in_head) } else { (&mut base, &mut pair.0, in_base) };
-            let each = case.iterations_per_sample.max(1);
-            let count = ((iterations / each as f64).round() as usize).clamp(1, 1_000_000);
-            let profile = client.profile(case.id, count, each, &seen.file)?;
-            tally.turn(&profile, (count * each) as u64);
-            seen.count(&profile, tally)?;
+        let mut tallies = (Tally::default(), Tally::default());
+        for pair in builds.by_ref().take(sides.each) {
+            look(case, pair, pair_ns, block % 2 == 1, sides, &mut seen, &mut tallies)?;
         }
-        blocks.push(pair);
+        blocks.push(tallies);
     }
+    let has_names = |(_, head): &(WorkerFile, WorkerFile)| seen.images.get(&path(head))?.as_ref().map(Image::has_names);
     ensure!(
-        own.iter().filter_map(|path| seen.images.get(path)?.as_ref()).any(Image::has_names),
+        sides.builds.iter().any(|pair| has_names(pair) == Some(true)),
         "its program has no symbols (strip), so functions have no names"
     );
     let knows_changed = sides.changed.is_some_and(|changed| changed.is_all);
@@ -165,6 +151,38 @@ pub fn explain(
     let seen = found.base_samples.max(found.head_samples);
     ensure!(seen >= FEWEST_SAMPLES, "its threads ran too briefly for a profile ({seen} of {FEWEST_SAMPLES} samples)");
     Ok(found)
+}
+
+/// Looks for so long at fresh processes of both builds, in turn.
+fn look(
+    case: &PairedCase,
+    (base, head): &(WorkerFile, WorkerFile),
+    pair_ns: f64,
+    head_first: bool,
+    sides: &Sides,
+    seen: &mut Seen,
+    tallies: &mut (Tally, Tally),
+) -> Result<()> {
+    let mut base = start(case, base, sides).map_err(|error| error.context("base"))?;
+    let mut head = start(case, head, sides).map_err(|error| error.context("head"))?;
+    let turns = ((pair_ns / TURN_NS).round() as usize).clamp(FEWEST_TURNS, MOST_TURNS).next_multiple_of(2);
+    let turn_ns = pair_ns / turns as f64;
+    let in_base = iterations_in(case, turn_ns, &mut base)?;
+    let in_head = iterations_in(case, turn_ns, &mut head)?;
+    // As many of both, but where that would take head much longer.
+    let in_head = if in_head < in_base / 2.0 { in_head } else { in_base };
+    for turn in 0..2 * turns {
+        // A B B A, or the other way round.
+        let is_head = (turn % 4 == 1 || turn % 4 == 2) != head_first;
+        let (client, tally, iterations) =
+            if is_head { (&mut head, &mut tallies.1, in_head) } else { (&mut base, &mut tallies.0, in_base) };
+        let each = case.iterations_per_sample.max(1);
+        let count = ((iterations / each as f64).round() as usize).clamp(1, 1_000_000);
+        let profile = client.profile(case.id, count, each, &seen.file)?;
+        tally.turn(&profile, (count * each) as u64);
+        seen.count(&profile, tally)?;
+    }
+    Ok(())
 }
 
 fn start(case: &PairedCase, file: &WorkerFile, sides: &Sides) -> Result<Client<'static>> {
@@ -189,9 +207,10 @@ fn iterations_in(case: &PairedCase, turn_ns: f64, client: &mut Client) -> Result
     Ok(iterations as f64 * (turn_ns / timed_ns.max(1.0)).min(turn_ns * MOST_SET_UP / passed_ns.max(1.0)))
 }
 
-/// The images that were read, and where the next stacks are.
+/// The images that were read, what changed in them, and where the next stacks are.
 struct Seen {
     images: Images,
+    changed: Rc<HashMap<String, Change>>,
     file: std::path::PathBuf,
 }
 
@@ -199,7 +218,7 @@ impl Seen {
     /// Counts the stacks of a turn.
     fn count(&mut self, profile: &Profile, tally: &mut Tally) -> Result<()> {
         for module in &profile.modules {
-            let read = || Image::read(&module.path, HashMap::new());
+            let read = || Image::read(&module.path, self.changed.clone());
             self.images.entry(module.path.clone()).or_insert_with(read);
         }
         let bytes = read_bytes(&self.file, MAX_STACKS_BYTES).context("what was seen cannot be read")?;
@@ -213,14 +232,13 @@ fn path(file: &WorkerFile) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Where functions of a side begin that may have changed, and how.
-fn starts(sides: &Sides, is_head: bool) -> HashMap<u64, Change> {
-    let at = |function: &ChangedFunction| if is_head { function.head } else { function.base };
+/// Functions that may have changed, by name, and how.
+fn changed(sides: &Sides) -> HashMap<String, Change> {
     let how = |function: &ChangedFunction| match function.has_other_instructions {
         false => Change::Refers,
         true if (sides.edited)(&function.name) => Change::Edited,
         true => Change::Instructions,
     };
     let functions = sides.changed.iter().flat_map(|changed| &changed.functions);
-    functions.filter_map(|function| Some((at(function)?, how(function)))).collect()
+    functions.map(|function| (function.name.clone(), how(function))).collect()
 }

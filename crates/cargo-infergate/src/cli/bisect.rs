@@ -173,7 +173,7 @@ impl Search<'_> {
         stand(&mut self.checkout, &self.points[at], self.config)?;
         let head = self.checkout.build(&self.config.wanted(), false)?;
         let request = self.request(good.clone(), head, None)?;
-        let receipt = paired_gate::measure(&request, self.config, None, None, None)?;
+        let (receipt, _) = paired_gate::measure(&request, self.config, None, None, None)?;
         // Of a run that broke nothing is known.
         if let Some(why) = receipt.invalid.iter().chain(&receipt.broken).next() {
             bail!("{why}");
@@ -207,12 +207,12 @@ impl Search<'_> {
         let code_difference = same_code::of_checkouts((&base, &head), &sources, commit, &found.folder()?);
         let request = self.request(base, head, code_difference.code)?;
         let changed = code_difference.changed.as_ref();
-        let mut receipt = paired_gate::measure(&request, self.config, Some(&sources), changed, None)?;
+        let (mut receipt, builds) = paired_gate::measure(&request, self.config, Some(&sources), changed, None)?;
         if !self.flags.no_explain {
             // A swapped dependency edits nothing.
             let edited = commit.and_then(|commit| Edited::between(&found.files, commit, Some(&found.commit)).ok());
             let explaining = Explaining { named: Vec::new(), edited };
-            explain::attach(&mut receipt, &policy(), &request, changed, &explaining);
+            explain::attach(&mut receipt, &policy(), (&request, &builds), changed, &explaining);
         }
         Ok(receipt)
     }

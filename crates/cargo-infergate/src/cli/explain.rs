@@ -6,6 +6,7 @@ use infergate_build::{output, progress};
 use infergate_core::case::{Case, choose_benches};
 use infergate_core::progress::Progress;
 
+use super::paired_gate::TimedBuilds;
 use crate::paired::PairedRequest;
 use crate::why::names::last_part;
 use crate::why::{self, Difference, Sides};
@@ -28,11 +29,11 @@ pub struct Explaining {
     pub edited: Option<Edited>,
 }
 
-/// Explains the cases that regressed, or those that were named, and writes into the receipt what was found.
+/// Explains the cases that regressed, or those that were named, by the builds that were timed, and writes into the receipt what was found.
 pub fn attach(
     receipt: &mut PairedReceipt,
     policy: &Policy,
-    request: &PairedRequest,
+    (request, builds): (&PairedRequest, &TimedBuilds),
     changed: Option<&Changed>,
     options: &Explaining,
 ) {
@@ -43,14 +44,8 @@ pub fn attach(
     if chosen.is_empty() {
         return;
     }
-    let opened = request.base.open().and_then(|base| Ok((base, request.head.open()?)));
-    let (base, head) = match opened {
-        Ok(opened) => opened,
-        // The verdict is known, and needs no program that somebody removed meanwhile.
-        Err(error) => return output::say_why("no functions are named", &error.into()),
-    };
     let edited = |name: &str| options.edited.as_ref().is_some_and(|edited| edited.has(last_part(name)));
-    let sides = Sides { base: &base, head: &head, request, changed, edited: &edited };
+    let sides = Sides { builds: &builds.0, each: builds.1, request, changed, edited: &edited };
     let line = progress::Line::default();
     let total_steps = chosen.iter().map(|(_, difference)| difference.blocks()).sum();
     let mut before = 0;

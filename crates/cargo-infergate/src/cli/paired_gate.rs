@@ -29,7 +29,7 @@ use infergate_report::paired;
 use infergate_report::words;
 
 use built_bench::Lost;
-pub use measuring::{find_calibration, measure};
+pub use measuring::{TimedBuilds, find_calibration, measure};
 
 /// Builds both, measures, judges, prints. What cannot be compared is a verdict, not a failure.
 pub fn run(options: &Gate, config: &Config) -> Result<i32> {

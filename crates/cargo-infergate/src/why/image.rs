@@ -25,8 +25,8 @@ pub struct Image {
     functions: Vec<(u64, u64, Rc<str>)>,
     /// What a function without a name is called.
     unnamed: Rc<str>,
-    /// Where functions begin that may have changed, and how.
-    changed: HashMap<u64, Change>,
+    /// Functions that may have changed, by name, and how.
+    changed: Rc<HashMap<String, Change>>,
     lines: Option<Lines>,
     known: RefCell<HashMap<u64, Frame>>,
 }
@@ -56,8 +56,8 @@ pub struct Frame {
 const UNWOUND_BY: [&str; 5] = [".text", ".eh_frame", ".eh_frame_hdr", ".got", ".debug_frame"];
 
 impl Image {
-    /// Reads a file. `changed` are the places where functions begin that may have changed, and how. `None` for what is no program.
-    pub fn read(path: &str, changed: HashMap<u64, Change>) -> Option<Self> {
+    /// Reads a file. `changed` are functions that may have changed, by name, and how. `None` for what is no program.
+    pub fn read(path: &str, changed: Rc<HashMap<String, Change>>) -> Option<Self> {
         let bytes = code::read(Path::new(path)).ok()?;
         let file = code::parse(&bytes).ok()?;
         let section = |name: &'static str| {
@@ -123,7 +123,7 @@ impl Image {
         let function = self.functions[..at].last().filter(holds);
         let name = function.map_or(&self.unnamed, |(_, _, name)| name).clone();
         let frame = Frame {
-            change: function.and_then(|(begin, ..)| self.changed.get(begin).copied()),
+            change: function.and_then(|(.., name)| self.changed.get(&**name).copied()),
             place: self.lines.as_ref().and_then(|lines| lines.place(address, &name)),
             name,
         };

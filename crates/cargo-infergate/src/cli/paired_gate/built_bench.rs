@@ -261,7 +261,7 @@ impl BuiltBench {
         request.budget = budget;
         let kept = Kept::at(place);
         let measured = super::measure(&request, &config, Some(&sources), changed.as_ref(), Some(&kept));
-        let mut receipt = measured.inspect_err(|_| kept.say_where())?;
+        let (mut receipt, builds) = measured.inspect_err(|_| kept.say_where())?;
         if request.quick {
             return Ok(receipt);
         }
@@ -295,7 +295,7 @@ impl BuiltBench {
             if let Some((base, head)) = programs.filter(|_| !receipt.partial) {
                 allocated::attach(&mut receipt, &config.policy, &request, (&base, &head));
             }
-            explain::attach(&mut receipt, &config.policy, &request, changed.as_ref(), explaining);
+            explain::attach(&mut receipt, &config.policy, (&request, &builds), changed.as_ref(), explaining);
         }
         receipt.took.explaining_ns = begun.elapsed().as_nanos() as u64;
         Ok(receipt)

@@ -13,19 +13,24 @@ use infergate_build::code::Changed;
 use infergate_build::sources::Sources;
 use infergate_build::{output, progress};
 use infergate_core::progress::Progress;
+use infergate_core::worker::WorkerFile;
 use infergate_judge::paired::{QUICK_BLOCKS, block_noise, of_another_setup, open_cases, own_errors};
 use infergate_receipts::{Calibration, Note, PairedReceipt, Took};
 use infergate_report::words;
 
+/// Base and head, once for each placement, and how many pairs a block starts.
+pub type TimedBuilds = (Vec<(WorkerFile, WorkerFile)>, usize);
+
 /// Measures what can run something of `changed` until every case is settled, and keeps each block in `kept` as soon as it is measured. Both
-/// sides are laid out alike where there are `sources`. What this gate knows of its own errors here is in the notes.
+/// sides are laid out alike where there are `sources`. What this gate knows of its own errors here is in the notes. Beside the receipt stand
+/// the builds that were timed, and how many pairs a block started.
 pub fn measure(
     request: &PairedRequest,
     config: &Config,
     sources: Option<&Sources>,
     changed: Option<&Changed>,
     kept: Option<&Kept<'_>>,
-) -> Result<PairedReceipt> {
+) -> Result<(PairedReceipt, TimedBuilds)> {
     let begun = Instant::now();
     let line = progress::Line::default();
     let mut show = |step: &Progress| line.show(step);
@@ -33,7 +38,8 @@ pub fn measure(
     // Of a shard of which nothing is left, the notes say why.
     if request.is_same_code() || run.receipt().cases.is_empty() {
         let pilot_ns = begun.elapsed().as_nanos() as u64;
-        return Ok(PairedReceipt { took: Took { pilot_ns, ..Took::default() }, ..run.run(&open_cases, &mut show)? });
+        let took = Took { pilot_ns, ..Took::default() };
+        return Ok((PairedReceipt { took, ..run.run(&open_cases, &mut show)? }, TimedBuilds::default()));
     }
     let calibration = find_calibration(config, run.receipt())?;
     if let Some(calibration) = calibration.as_ref().filter(|it| of_another_setup(it, run.receipt()).is_none()) {
@@ -78,13 +84,14 @@ pub fn measure(
         }
         open_cases(receipt)
     };
+    let builds = run.builds();
     let mut receipt = run.run(&look, &mut show)?;
     receipt.took = took();
     if !request.quick {
         receipt.notes.extend(not_alike.map(Note::from));
         receipt.notes.push(own_errors(calibration.as_ref(), &receipt));
     }
-    Ok(receipt)
+    Ok((receipt, builds))
 }
 
 /// This machine class's calibration of this model, of whatever threads, where there is one. One that cannot be read is an error, not a silence.
