@@ -60,6 +60,9 @@ fn data_beside_the_same_code_is_timed_and_so_is_a_target_of_time() {
         assert!(cfg!(not(target_os = "linux")) || stdout(&said).contains(&why), "{}", stdout(&said));
         fs::remove_file(written).expect("the file");
     }
+    sandbox.write("Changelog.md", "one");
+    let said = gate(&sandbox, "HEAD", OUT).success();
+    assert!(cfg!(not(target_os = "linux")) || sandbox.receipt().blocks.is_empty(), "{}", stdout(&said));
     let said = gate(&sandbox, "HEAD", &[OUT, &["--targets=* itl_ms < 50"]].concat()).success();
     assert!(stdout(&said).contains("1 of 1 target met"), "{}", stdout(&said));
 }

@@ -121,6 +121,7 @@ fn is_notice(name: &str) -> bool {
     const NOTICES: [&str; 7] =
         ["README", "CHANGELOG", "CHANGES", "RELEASES", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT"];
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
-    let is_named = NOTICES.contains(&stem) || stem.starts_with("LICENSE") || stem.starts_with("COPYING");
+    let stem = stem.to_uppercase();
+    let is_named = NOTICES.contains(&&*stem) || stem.starts_with("LICENSE") || stem.starts_with("COPYING");
     is_named && ["", "md", "txt", "rst"].contains(&ending)
 }
