@@ -27,7 +27,8 @@ const LEAST_BLOCK_NS: f64 = 1.5e9;
 const ENOUGH_PAIRS: usize = 48;
 const MOST_PAIRS: usize = 128;
 
-/// The median of fewer is no shield against a burst; of a case that takes seconds there is not the time for more.
+/// The median of fewer is no shield against a burst; of a case that takes seconds there is not the time for more. A generation in turns of
+/// tokens is many pairs in one: on GPT-2 blocks of one or two varied by 0.7 %.
 const LEAST_PAIRS: usize = 4;
 
 /// Samples of several iterations may vary little: then fewer show as much, and a suite has many such benches.
@@ -133,9 +134,10 @@ impl Pairs {
         let std = seen.log_ratios().and_then(|ratios| robust_std(&ratios)).unwrap_or(AIM);
         let pilot = SeenPair { ns: pair_ns(seen) * cost, std, ratio: 0.0 };
         self.seen.insert(plan.id, Seen { cost, pilot, blocks: Vec::new() });
-        let within = |ns: f64, most: usize| ((ns / pilot.ns) as usize).clamp(2, most);
+        let within = |ns: f64, most: usize| ((ns / pilot.ns) as usize).clamp(symmetric(plan, 1), most);
         let is_request = cost > 1.0 && !stepwise && plan.id.phase() != Phase::Bench;
-        let for_stalls = if plan.id.phase() == Phase::Decode && !is_request { STALL_PAIRS } else { LEAST_PAIRS };
+        let fewest = if plan.turn_tokens.is_some() { 1 } else { LEAST_PAIRS };
+        let for_stalls = if plan.id.phase() == Phase::Decode && !is_request { STALL_PAIRS } else { fewest };
         let least = match plan.iterations_per_sample {
             1 => within(LEAST_BLOCK_NS, ENOUGH_PAIRS).max(for_stalls),
             _ => LEAST_PAIRS_OF_MANY,
@@ -143,10 +145,9 @@ impl Pairs {
         let most = if is_request {
             within(CASE_OF_REQUESTS_NS, MOST_PAIRS)
         } else {
-            within(most_ns(cases, self.share), MOST_PAIRS).max(LEAST_PAIRS.min(within(CASE_NS, MOST_PAIRS)))
+            within(most_ns(cases, self.share), MOST_PAIRS).max(fewest.min(within(CASE_NS, MOST_PAIRS)))
         };
-        // An even number: each side runs first equally often.
-        plan.pairs = wanted(std, AIM).max(least).min(most).next_multiple_of(2);
+        plan.pairs = symmetric(plan, wanted(std, AIM).max(least).min(most));
         let process_std = process_std(plan.id);
         let mean_std = mean_error(&seen.base_ns, plan.pairs).map(|error| process_std.hypot(error));
         limits.expect(plan, Some(process_std.hypot(median_error(std, plan.pairs))), mean_std);
@@ -221,10 +222,15 @@ impl Pairs {
                     enough.min(fitting).max(case.pairs)
                 }
             });
-            (case.id, pairs.next_multiple_of(2))
+            (case.id, symmetric(case, pairs))
         };
         all.iter().filter(|case| open.contains(&case.id)).map(of_case).collect()
     }
+}
+
+/// So many pairs, or one more: each side runs first equally often. In turns of tokens it does so within each pair.
+fn symmetric(case: &PairedCase, pairs: usize) -> usize {
+    if case.turn_tokens.is_some() { pairs } else { pairs.next_multiple_of(2) }
 }
 
 /// The pairs of such ratios whose median has the error `aim`.
