@@ -129,12 +129,10 @@ fn work(engine: &dyn Engine, case: Case) -> Result<Option<Work>> {
         Case::Generate { output_tokens, .. } => (true, output_tokens.saturating_sub(1)),
         Case::Bench(_) => return Ok(None),
     };
-    let (flops, prompt_bytes) = if reads_prompt { (cost.prefill_flops(p), cost.decode_bytes(p)) } else { (0.0, 0.0) };
+    let flops = if reads_prompt { cost.prefill_flops(p) } else { 0.0 };
     // `sum` of no step is -0.0, which a file would show.
-    let add = |sum: f64, of_step: f64| sum + of_step;
-    let bytes = (p..p + steps).map(|context| cost.decode_bytes(context)).fold(0.0, add);
-    let decode_flops = (p..p + steps).map(|context| cost.decode_flops(context)).fold(0.0, add);
-    let work = Work { bytes, flops, all_bytes: Some(bytes + prompt_bytes), all_flops: Some(flops + decode_flops) };
+    let bytes = (p..p + steps).map(|context| cost.decode_bytes(context)).fold(0.0, |sum, of_step| sum + of_step);
+    let work = Work { bytes, flops };
     // One that is no number could not even be answered.
     work.unsound().map_or(Ok(Some(work)), |what| bail!("{case}: the work's {what}; fix what Engine::cost says"))
 }

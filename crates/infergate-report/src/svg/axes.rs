@@ -169,7 +169,6 @@ fn written_in(unit: Unit, reach: f64) -> (f64, &'static str) {
             of(&[(1.0, "B"), (1024.0, "KiB"), (1_048_576.0, "MiB"), (1_073_741_824.0, "GiB")])
         }
         Unit::Change | Unit::Fraction => (0.01, "%"),
-        Unit::FlopsPerS => (1e9, "GFLOP/s"),
         Unit::TokensPerS | Unit::Tokens | Unit::Times | Unit::RequestsPerS => (1.0, unit.name()),
         _ => (1.0, ""),
     }

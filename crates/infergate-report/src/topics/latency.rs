@@ -4,7 +4,7 @@ use super::verdict::of_hardware;
 use crate::figures::{self, CaseFigure};
 use crate::inputs::Inputs;
 use crate::load::feels;
-use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Tone, Unit};
+use crate::model::{Cell, Finding, Missing, Rows, Section, Table, Tone, Unit};
 use crate::units;
 use infergate_core::case::{Case, Phase};
 use infergate_core::stats::{coefficient_of_variation, median};
@@ -16,8 +16,6 @@ const PERCENTILES: &str = "The median is over processes, the rest over all sampl
      for a 95 % interval; the gaps of one answer count as one.";
 /// Up to this a case is steady: as much as a gate calls a change.
 pub const STEADY: f64 = 0.02;
-/// How far the roof goes on beyond the outermost case, as a factor.
-const BEYOND: f64 = 2.0;
 
 /// A line a figure of a case: times, and rates, of which less is worse.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
@@ -53,7 +51,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         broken.push(Finding::new(Tone::Good, format!("{cases} completed, each in {runs}")));
     }
     let section = section.with([broken]).with(steadiness(receipt)).with(middle_gap(receipt));
-    Some(section.with([receipt.cases.iter().filter_map(analysis).collect::<Vec<_>>()]).with(roofline(receipt)))
+    Some(section.with([receipt.cases.iter().filter_map(analysis).collect::<Vec<_>>()]))
 }
 
 /// How the samples of a case spread and drift, in a sentence; `None` where they are too few.
@@ -165,43 +163,4 @@ fn middle_gap(receipt: &Receipt) -> Option<Finding> {
     let gap_ns = CaseFigure::of(Metric::Itl, case).median().value()?;
     let (gap, feels) = (Unit::Ns.show(gap_ns), feels(Metric::Itl)?.word(gap_ns));
     Some(Finding::plain(format!("{}: the median gap between tokens is {gap}: a stream feels {feels}", case.id)))
-}
-
-/// The roofline: how many operations a second each case reaches, against what it has to do for each byte it reads. Left of the
-/// bend memory is the limit, right of it arithmetic. The roof is what the probes measured on this machine.
-/// After S. Williams, A. Waterman and D. Patterson, "Roofline: an insightful visual performance model", CACM 52(4), 2009.
-fn roofline(receipt: &Receipt) -> Option<Chart> {
-    let probes = receipt.probes.as_ref()?.best();
-    let cases: Vec<Place> = receipt.cases.iter().filter_map(|case| under_the_roof(receipt, case)).collect();
-    let bend = probes.fma_flops_per_s / probes.memory_read_bytes_per_s;
-    if cases.is_empty() || !(bend.is_finite() && bend > 0.0) {
-        return None;
-    }
-    let intensities = || cases.iter().map(|place| place.x).chain([bend]);
-    let from = intensities().fold(f64::INFINITY, f64::min) / BEYOND;
-    let to = intensities().fold(0.0, f64::max) * BEYOND;
-    let most = |intensity: f64| (intensity * probes.memory_read_bytes_per_s).min(probes.fma_flops_per_s);
-    let roof = [from, bend, to].map(|intensity| Place::new(intensity, most(intensity), ""));
-    Some(Chart {
-        id: "roofline".into(),
-        title: "Roofline: operations a second against operations a byte".into(),
-        caption: "Minimum work / measured time. The sloped roof is the memory's bandwidth, the level one arithmetic."
-            .into(),
-        x: Axis::new("operations a byte", Unit::Plain).logarithmic(),
-        y: Axis::new("speed", Unit::FlopsPerS).logarithmic(),
-        layers: vec![
-            Layer::new("hardware limit", Look::ink(), Marks::Line(roof.into())),
-            Layer::new("a case", Look::head(), Marks::Points(cases)),
-        ],
-    })
-}
-
-/// A case in the chart. `None` without its work or time, or above the roof, where the probes saw less than the hardware gives.
-fn under_the_roof(receipt: &Receipt, case: &CaseRecord) -> Option<Place> {
-    let (work, time_ns) = (case.work?, summary_ns(&case.processes)?);
-    let share = limit_fraction(Some(&work), receipt.probes.as_ref(), Some(time_ns)).filter(|share| *share <= 1.0)?;
-    let (x, y) = (work.intensity_flops_per_byte()?, work.all_flops? / time_ns * 1e9);
-    let (speed, share) = (Unit::FlopsPerS.show(y), Unit::Fraction.show(share));
-    let hover = format!("{}: {speed} at {x:.1} operations a byte, {share} of the hardware's limit", case.id);
-    (y.is_finite() && y > 0.0).then(|| Place::new(x, y, hover))
 }

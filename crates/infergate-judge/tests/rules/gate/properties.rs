@@ -26,7 +26,7 @@ fn any_run() -> impl Strategy<Value = Receipt> {
                     .map(|samples_ns| ProcessSamples { samples_ns, ..ProcessSamples::default() })
                     .collect();
                 record.output = output(ids);
-                record.work = work.map(|(bytes, flops)| Work { bytes, flops, ..Work::default() });
+                record.work = work.map(|(bytes, flops)| Work { bytes, flops });
                 record.counters.insert("heap".into(), Counter { min, max });
             }
             receipt.probes = rates.map(|(memory, matrix)| probes(memory, matrix));
@@ -121,7 +121,7 @@ proptest! {
     ) {
         let mut pair = probes(memory, matrix);
         pair.after = Some(Probes { memory_read_bytes_per_s: matrix, ..pair.before });
-        let fraction = infergate_judge::limit_fraction(Some(&Work { bytes, flops, ..Work::default() }), Some(&pair), Some(ns));
+        let fraction = infergate_judge::limit_fraction(Some(&Work { bytes, flops }), Some(&pair), Some(ns));
         prop_assert!(fraction.is_none_or(|fraction| fraction > 0.0 && fraction.is_finite()));
     }
 }

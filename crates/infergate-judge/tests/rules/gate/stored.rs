@@ -129,8 +129,7 @@ fn probes_do_not_move_a_limit_and_their_drift_is_named() {
 #[test]
 fn the_fraction_of_the_hardware_limit_uses_the_best_probe_and_is_not_clamped() {
     let mut head = run(&[("decode/p128", &[1_000_000; 3])]);
-    head.cases[0].work =
-        Some(infergate_receipts::Work { bytes: 20_000_000.0, flops: 100_000_000.0, ..Default::default() });
+    head.cases[0].work = Some(infergate_receipts::Work { bytes: 20_000_000.0, flops: 100_000_000.0 });
     let fraction = |head: &infergate_receipts::Receipt| {
         let verdict = judge(head, None, &Policy::default()).expect("a verdict");
         row(&verdict, "decode/p128", "itl_ns").time().expect("a time").limit_fraction

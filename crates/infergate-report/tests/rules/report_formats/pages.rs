@@ -1,11 +1,9 @@
 //! What pages and comments have, whatever they are made of.
 
-use infergate_receipts::{
-    Against, Evidence, Metric, Note, Outcome, ProbePair, Probes, Subject, TimeEvidence, Verdict, VerdictRow, Work,
-};
+use infergate_receipts::{Against, Evidence, Metric, Note, Outcome, Subject, TimeEvidence, Verdict, VerdictRow};
 use infergate_report::inputs::{Inputs, Links};
 
-use crate::report_formats::support::{file, files, paired, run, two_runs};
+use crate::report_formats::support::{file, files, paired, two_runs};
 
 /// Many cases with names as long as a name may be, of characters that take more room when they are escaped, and many notes.
 #[test]
@@ -60,25 +58,4 @@ fn of_what_passes_there_is_no_picture() {
         row.outcome = if matches!(row.evidence, Evidence::Memory(_)) { Outcome::Pass } else { Outcome::WithinLimit };
     }
     assert_eq!(pictures(&inputs), ["pictures/changes.svg"]);
-}
-
-#[test]
-fn a_roofline_has_the_cases_below_the_roof() {
-    let mut inputs = run();
-    assert!(files(&inputs).iter().all(|file| file.name != "pictures/roofline.svg"), "not without the work");
-    let receipt = inputs.head.as_mut().expect("a run");
-    let rates = Probes { memory_read_bytes_per_s: 1e10, fma_flops_per_s: 1e11, scalar_ops_per_s: 1e9 };
-    receipt.probes = Some(ProbePair { before: rates, after: None, best: None });
-    let known = |bytes: f64| Work { bytes, flops: 0.0, all_bytes: Some(bytes), all_flops: Some(bytes / 2.0) };
-    let (last, others) = receipt.cases.split_last_mut().expect("cases");
-    others.iter_mut().for_each(|case| case.work = Some(known(1e3)));
-    // More than the probes saw.
-    last.work = Some(known(1e12));
-    let (beyond, below): (String, Vec<String>) =
-        (last.id.to_string(), others.iter().map(|c| c.id.to_string()).collect());
-    let svg = file(&inputs, "pictures/roofline.svg");
-    assert!(svg.contains("hardware limit") && !svg.contains(&beyond), "{svg}");
-    for id in below {
-        assert!(svg.contains(&format!("{id}: ")) && svg.contains("at 0.5 operations a byte"), "{svg}");
-    }
 }
