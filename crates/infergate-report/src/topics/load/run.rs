@@ -2,6 +2,7 @@
 
 use infergate_receipts::{Price, TargetRecord};
 
+use super::cost::is_priced;
 use crate::load::View;
 use crate::model::{Cell, Missing, Rows, Section, Table, Unit};
 
@@ -29,10 +30,11 @@ pub fn scenarios(view: &View<'_>) -> Option<Section> {
     Some(section.with([remarks]))
 }
 
-/// Facts, targets, and what a local engine did.
+/// Which servers were asked, and what a local engine did: what that one is stands in the configuration.
 pub fn topic(view: &View<'_>) -> Option<Section> {
-    let tables = [facts(view), targets(view), batches(view)];
-    Some(Section::new("load", "Load run").with(tables).folded())
+    let servers = servers(view);
+    let run = (!servers.rows.is_empty()).then(|| facts(view));
+    Some(Section::new("load", "Load run").with(run).with([servers, batches(view)]).folded())
 }
 
 fn facts(view: &View<'_>) -> Table {
@@ -46,35 +48,25 @@ fn facts(view: &View<'_>) -> Table {
     Table::facts("run", "Run", facts)
 }
 
-fn targets(view: &View<'_>) -> Table {
-    let price = |target: &TargetRecord, of: fn(Price) -> f64| {
-        Cell::number(target.price().map(of), Unit::Price, Missing::NoPrice)
-    };
-    let table = Rows::of("targets", "Targets", (0..).zip(&view.receipt.targets))
-        .words("target", "target", |(index, _)| Cell::foreign(&view.target(*index)))
-        .words("model", "model", |(_, target)| match target {
-            TargetRecord::Endpoint { model, .. } => Cell::foreign(model),
-            TargetRecord::Local { engine, .. } => Cell::foreign(&engine.model),
-        })
-        .words("where", "where", |(_, target)| match target {
-            TargetRecord::Endpoint { url, .. } => Cell::foreign(url),
-            TargetRecord::Local { engine, threads, .. } => {
-                Cell::foreign(&format!("{} {}, {threads} threads", engine.name, engine.version))
-            }
-        })
-        .words("api", "API", |(_, target)| match target {
-            TargetRecord::Endpoint { api, .. } => Cell::foreign(api),
-            TargetRecord::Local { .. } => "none".into(),
-        })
-        .words("extensions", "extensions", |(_, target)| match target {
-            TargetRecord::Endpoint { extensions, .. } if !extensions.is_empty() => {
-                Cell::foreign(&extensions.join(", "))
-            }
-            _ => "none".into(),
+fn servers(view: &View<'_>) -> Table {
+    let servers = (0..).zip(&view.receipt.targets).filter_map(|(index, target)| {
+        let TargetRecord::Endpoint { model, url, api, extensions, price, .. } = target else { return None };
+        Some((view.target(index), model, url, api, extensions, *price))
+    });
+    let cost = |price: &Option<Price>, of: fn(Price) -> f64| Cell::number(price.map(of), Unit::Price, Missing::NoPrice);
+    let table = Rows::of("targets", "Targets", servers)
+        .words("target", "target", |(name, ..)| Cell::foreign(name))
+        .words("model", "model", |(_, model, ..)| Cell::foreign(model))
+        .words("where", "where", |(_, _, url, ..)| Cell::foreign(url))
+        .words("api", "API", |(_, _, _, api, ..)| Cell::foreign(api))
+        .words("extensions", "extensions", |(.., extensions, _)| {
+            if extensions.is_empty() { Cell::text("none") } else { Cell::foreign(&extensions.join(", ")) }
         })
         .about("fields that not every server knows, sent with each request")
-        .numbers("input_price", "price per million in", |(_, target)| price(target, |price| price.input_per_million))
-        .numbers("output_price", "price per million out", |(_, target)| price(target, |price| price.output_per_million))
+        .with_if(is_priced(view), |rows| {
+            rows.numbers("input_price", "price per million in", |(.., price)| cost(price, |it| it.input_per_million))
+                .numbers("output_price", "price per million out", |(.., price)| cost(price, |it| it.output_per_million))
+        })
         .table();
     // The first line of a terminal names the only one.
     if view.has_targets() { table.on_terminal() } else { table }
