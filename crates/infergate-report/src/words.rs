@@ -21,8 +21,8 @@ pub use output::{differs, output};
 use super::model::{Cell, Unit};
 use super::units;
 use infergate_receipts::{
-    Accept, Against, BlocksWorse, CounterEvidence, Evidence, Metric, NoEffect, Note, Outcome, Reason, Remedy,
-    SYSTEM_COUNTERS, Shown, Statistic, TargetEvidence, TimeEvidence, Verdict, VerdictRow,
+    Accept, Against, BlocksWorse, CounterEvidence, Evidence, Metric, NoEffect, Note, Outcome, Reason, Remedy, Shown,
+    Statistic, TargetEvidence, TimeEvidence, Verdict, VerdictRow,
 };
 
 /// Subjects that one line names.
@@ -157,18 +157,14 @@ pub fn changed(row: &VerdictRow) -> Option<String> {
     Some(format!("{}{metric} {}{times}", row.subject, units::change(change)))
 }
 
+/// Nothing of a counter that passes: its numbers say it.
 fn counted(row: &VerdictRow, counter: &CounterEvidence) -> Option<String> {
     match (counter.base, counter.head) {
-        (Some(_), Some(_)) => {}
-        (Some(_), None) => return Some(format!("base counts '{}' and head does not", counter::name(&counter.name))),
-        (None, _) => return row.reasons.is_empty().then(|| "counters are new".into()),
+        (Some(_), Some(_)) if row.outcome == Outcome::Pass => None,
+        (Some(_), Some(_)) => counter::moved(counter),
+        (Some(_), None) => Some(format!("base counts '{}' and head does not", counter::name(&counter.name))),
+        (None, _) => row.reasons.is_empty().then(|| "counters are new".into()),
     }
-    // How many pages a process takes varies by itself.
-    if row.outcome == Outcome::Pass && SYSTEM_COUNTERS.contains(&counter.name.as_str()) {
-        return None;
-    }
-    let within = if row.outcome == Outcome::Pass { ", within tolerance" } else { "" };
-    Some(counter::moved(counter)? + within)
 }
 
 /// What a target's metric is, in the unit of reports.
