@@ -15,17 +15,14 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
     if is_well && !view.has_targets() {
         return None;
     }
-    let tone = |point: &Point| Tone::bad_if(point.summary.failed() > 0);
     let table = view
         .rows("failures", "")
-        .numbers("ended", "requests", |point| point.summary.ended())
-        .about("that were not given up when the run ended")
-        .numbers("failed", "failed", |point| Cell::count(point.summary.failed()).toned(tone(point)))
         .numbers("rate", "error rate", |point| {
             let share = Cell::of(point.summary.failed_share(), Unit::Fraction);
-            share.within(share_interval(&failed(view, point), point.summary.queue())).toned(tone(point))
+            let within = share_interval(&failed(view, point), point.summary.queue());
+            share.within(within).toned(Tone::bad_if(point.summary.failed() > 0))
         })
-        .about("with its 95 % interval by batch means")
+        .about("of requests that were not given up when the run ended, with its 95 % interval by batch means")
         .numbers("retries", "retries", |point| point.summary.retries)
         .about("attempts that ended in 429, 5xx or a closed connection")
         .numbers("down", "down", |point| match uptime(view, point) {
@@ -67,7 +64,7 @@ fn failed(view: &View<'_>, point: &Point) -> Vec<bool> {
 }
 
 /// What became of requests that failed: `3 by timeout, 1 in the engine`.
-pub fn classes(point: &Point) -> String {
+fn classes(point: &Point) -> String {
     let failures = point.summary.failures.iter();
     failures.map(|(class, count)| format!("{count} {}", words(*class))).collect::<Vec<_>>().join(", ")
 }

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use infergate_load::summary::token_counts::{TokenCounts, compare};
 use infergate_load::summary::{Counted, is_given_up};
 
-use super::failures::classes;
 use super::{at_most_users, ends, is_one, lines, threshold};
 use crate::load::{Metric, Point, View, percentile_cell};
 use crate::model::{Axis, Cell, Chart, Finding, Missing, Section, Tone, Unit};
@@ -148,7 +147,7 @@ fn few(point: &Point) -> Option<String> {
     }
 }
 
-/// How requests failed, and what most of them say.
+/// What requests that failed say most often.
 fn failed(view: &View<'_>, point: &Point) -> Option<String> {
     let mut details: BTreeMap<&str, usize> = BTreeMap::new();
     let ended = view.requests(point).filter(|record| !is_given_up(record));
@@ -156,7 +155,7 @@ fn failed(view: &View<'_>, point: &Point) -> Option<String> {
         *details.entry(&failure.detail).or_default() += 1;
     }
     let (most, _) = details.into_iter().max_by_key(|(_, count)| *count)?;
-    Some(format!("failed: {} (most: {most})", classes(point)))
+    Some(format!("failures say most often: {most}"))
 }
 
 /// The answers whose tokens no server counted, and what was done in its place.

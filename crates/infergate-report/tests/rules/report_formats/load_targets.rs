@@ -119,7 +119,7 @@ fn a_target_that_answers_nobody_is_down() {
         }
         let report = of(receipt);
         let table = table(&report, "load_failures", "failures");
-        assert_eq!(["failed", "down", "uptime"].map(|id| number(table, 0, id)), [Some(10.0), Some(1600e6), Some(0.75)]);
+        assert_eq!(["rate", "down", "uptime"].map(|id| number(table, 0, id)), [Some(0.25), Some(1600e6), Some(0.75)]);
         assert_eq!(cell(table, 0, "classes").shown(), "10 with status 429");
     }
 }
