@@ -85,6 +85,8 @@ pub fn change(time: &TimeEvidence) -> Cell {
 /// What a row says in addition to its numbers, without its subject; `None` where that is nothing.
 pub fn sentence(row: &VerdictRow) -> Option<String> {
     let found = match &row.evidence {
+        // The numbers of what passes say it.
+        _ if row.outcome == Outcome::Pass => None,
         Evidence::Output(output) => differs(row, output),
         Evidence::Counter(counter) => counted(row, counter),
         Evidence::Target(target) => Some(aimed(row, target)),
@@ -101,15 +103,10 @@ pub fn remarks(verdict: &Verdict, is_wanted: impl Fn(&Note) -> bool) -> Vec<Stri
     // That there is no baseline is a note; no row says it again.
     let has_none = verdict.notes.iter().any(|note| matches!(note, Note::NoBaseline { .. }));
     let is_of_none = |reason: &Reason| matches!(reason, Reason::NoBaseline | Reason::NoReference);
-    let rows = verdict.rows.iter().filter(|row| !is_met(row) && (!has_none || !row.reasons.iter().all(is_of_none)));
+    let rows = verdict.rows.iter().filter(|row| !has_none || !row.reasons.iter().all(is_of_none));
     let mut remarks = grouped(rows);
     remarks.extend(verdict.notes.iter().filter(|note| is_wanted(note)).map(note));
     remarks
-}
-
-/// Whether a row is of a target that is met.
-fn is_met(row: &VerdictRow) -> bool {
-    matches!(row.evidence, Evidence::Target(_)) && row.outcome == Outcome::Pass
 }
 
 /// The sentences of rows, each once with the subjects that it is of.
@@ -157,29 +154,19 @@ pub fn changed(row: &VerdictRow) -> Option<String> {
     Some(format!("{}{metric} {}{times}", row.subject, units::change(change)))
 }
 
-/// Nothing of a counter that passes: its numbers say it.
 fn counted(row: &VerdictRow, counter: &CounterEvidence) -> Option<String> {
     match (counter.base, counter.head) {
-        (Some(_), Some(_)) if row.outcome == Outcome::Pass => None,
         (Some(_), Some(_)) => counter::moved(counter),
         (Some(_), None) => Some(format!("base counts '{}' and head does not", counter::name(&counter.name))),
         (None, _) => row.reasons.is_empty().then(|| "counters are new".into()),
     }
 }
 
-/// What a target's metric is, in the unit of reports.
-pub fn achieved(target: &TargetEvidence) -> Option<String> {
-    let (unit, factor) = Unit::of_target(target.metric);
-    target.value.map(|value| unit.show(value * factor))
-}
-
 fn aimed(row: &VerdictRow, target: &TargetEvidence) -> String {
-    let target_text = &target.target;
-    match (row.outcome, achieved(target)) {
-        (Outcome::Pass, Some(value)) => format!("target {target_text} is met with {value}"),
-        (Outcome::TargetMissed, Some(value)) => format!("target {target_text} is missed with {value}"),
-        _ => format!("target {target_text}"),
-    }
+    let (unit, factor) = Unit::of_target(target.metric);
+    let value = target.value.filter(|_| row.outcome == Outcome::TargetMissed);
+    let missed = value.map_or_else(String::new, |value| format!(" is missed with {}", unit.show(value * factor)));
+    format!("target {}{missed}", target.target)
 }
 
 /// Why a row ended as it did: one message for each reason.

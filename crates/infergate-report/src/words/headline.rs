@@ -146,7 +146,8 @@ fn rests_on(verdict: &Verdict) -> Option<String> {
     let noun = if is_load { "load level" } else { "case" };
     let cases = (count > 0).then(|| units::many(count, noun) + &outputs(verdict));
     let mut parts: Vec<String> = cases.into_iter().chain(times(verdict)).chain(memory(verdict)).collect();
-    let met = verdict.rows.iter().filter(|row| words::is_met(row)).count();
+    let is_met = |row: &&VerdictRow| matches!(row.evidence, Evidence::Target(_)) && row.outcome == Outcome::Pass;
+    let met = verdict.rows.iter().filter(is_met).count();
     parts.extend((met > 0).then(|| format!("{} met", units::many(met, "target"))));
     (!parts.is_empty()).then(|| parts.join(", "))
 }
