@@ -11,7 +11,7 @@ use crate::units::times;
 
 /// The rules, in the order they are read. A new one is a function and a line.
 const RULES: &[fn(&View<'_>) -> Option<String>] =
-    &[comfortable, queueing, higher_loads, bottleneck, price_of_speed, more_requests];
+    &[rate_limit, comfortable, queueing, higher_loads, bottleneck, price_of_speed, more_requests];
 
 /// Less output than this part more is hardly more.
 const GROWTH: f64 = 0.10;
@@ -23,6 +23,14 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
     let rules = RULES.iter().filter(|_| view.has_tokens() && unusable(view.receipt).is_none());
     let advice: Vec<String> = rules.filter_map(|rule| rule(view)).collect();
     Some(Section::new("load_advice", "What to do").on_terminal().with([advice]))
+}
+
+/// Where a server refused most.
+fn rate_limit(view: &View<'_>) -> Option<String> {
+    let refused = |point: &Point| Some(point.summary.kept_out() as f64).filter(|count| *count > 0.0);
+    let [_, (point, count)] = ends(view.points, refused)?;
+    let place = view.place_name(point);
+    Some(format!("Raise the rate limit, or send less at once: {count:.0} requests were refused (429) at {place}"))
 }
 
 /// The highest load up to which nobody who reads along waits, by the slowest median of a series.

@@ -118,9 +118,7 @@ fn remarks(view: &View<'_>) -> Vec<String> {
         });
         let (count, ended) = (point.summary.kept_out(), point.summary.ended());
         let limited = (count > 0).then(|| {
-            format!(
-                "the server refused {count} of {ended} requests (429), so its times are of a smaller load; raise its limit, or send less at once"
-            )
+            format!("the server refused {count} of {ended} requests (429), so its times are of a smaller load")
         });
         let failed = failed(view, point).filter(|_| count < point.summary.failed());
         let all = [failed, limited, late, few(point)];

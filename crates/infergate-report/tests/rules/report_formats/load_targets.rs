@@ -121,6 +121,8 @@ fn a_target_that_answers_nobody_is_down() {
         let table = table(&report, "load_failures", "failures");
         assert_eq!(["rate", "down", "uptime"].map(|id| number(table, 0, id)), [Some(0.25), Some(1600e6), Some(0.75)]);
         assert_eq!(cell(table, 0, "classes").shown(), "10 with status 429");
+        let advice = listed(&report, "load_advice");
+        assert!(advice[0].ends_with("10 requests were refused (429) at 1 user"), "{advice:?}");
     }
 }
 
