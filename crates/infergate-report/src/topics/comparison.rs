@@ -47,7 +47,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         let how = if expected.contains(&grows) { "consistent" } else { "the lengths alone do not explain it" };
         let output = output.map_or_else(String::new, |output| format!(", the output {} as long", units::times(output)));
         let (figure, [prompt, grows]) = (figures::name(*metric), [prompt, grows].map(units::times));
-        Some(format!("{id} beside {beside}: the prompt is {prompt} as long{output}, and {figure} {grows}: {how}"))
+        Some(format!("{id} against {beside}: the prompt is {prompt} as long{output}, and {figure} {grows}: {how}"))
     });
     let lengths: Vec<String> = lengths.collect();
     let table = Rows::of("comparison", "", rows)

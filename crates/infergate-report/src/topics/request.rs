@@ -151,7 +151,7 @@ fn starts(receipt: &Receipt) -> Table {
         .about("fresh processes; TTFT and its parts are of the middle one")
         .table()
         .noted(
-            "Cold: the first token of a fresh process, with the model's load. Warm: the next request. \
+            "Cold: the first token of a fresh process, with the model's load, as after a restart. Warm: the next request. \
                 The parts add up to the TTFT.",
         )
 }
