@@ -11,7 +11,7 @@ pub const QUICK_BLOCKS: usize = 6;
 /// The chance that any of the intervals leaves out the truth, if blocks are normal.
 const LEVEL: f64 = 0.05;
 
-/// One case at a estimate, as ratios head / base.
+/// The estimate of one case, as ratios head / base.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QuickEstimate {
     /// Which case.

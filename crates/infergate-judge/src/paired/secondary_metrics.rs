@@ -3,25 +3,28 @@
 
 use infergate_core::case::{Case, Phase};
 
-use super::evidence::{PASS_LEVEL, interval};
+use super::evidence::{Bet, PASS_LEVEL, interval};
+use super::series::Series;
 use super::times::{by_ratio, middle_ns};
-use infergate_core::stats::{hodges_lehmann, log_ratio, median, student_interval};
+use infergate_core::stats::{hodges_lehmann, log_ratio, median};
 use infergate_core::trace::Times;
 use infergate_receipts::{
     Against, BlockCase, Evidence, Metric, Outcome, PairedReceipt, TimeEvidence, VerdictRow, blocks_of,
 };
 
-/// TTFT and ITL of a generation whose tokens were timed one by one, over its first `blocks` blocks.
-pub(super) fn rows(receipt: &PairedReceipt, case: Case, blocks: usize) -> Vec<VerdictRow> {
+/// TTFT and ITL of a generation whose tokens were timed one by one, over its first `blocks` blocks. These ended when the `series` of the
+/// whole was settled, so the intervals are those that hold wherever the looking stopped.
+pub(super) fn rows(receipt: &PairedReceipt, case: Case, series: &Series, blocks: usize) -> Vec<VerdictRow> {
     if case.phase() != Phase::Generate {
         return Vec::new();
     }
     let timed: Vec<&BlockCase> = blocks_of(&receipt.blocks, case).take(blocks).collect();
-    [Metric::Ttft, Metric::Itl].into_iter().filter_map(|metric| row(case, metric, &timed)).collect()
+    let bet = Bet::new(series.limit, series.expected_std);
+    [Metric::Ttft, Metric::Itl].into_iter().filter_map(|metric| row(case, metric, bet, &timed)).collect()
 }
 
 /// One metric; `None` where any block lacks its tokens.
-fn row(case: Case, metric: Metric, blocks: &[&BlockCase]) -> Option<VerdictRow> {
+fn row(case: Case, metric: Metric, bet: Bet, blocks: &[&BlockCase]) -> Option<VerdictRow> {
     let sides =
         |block: &&BlockCase| Some((values(metric, &block.base_tokens_ns)?, values(metric, &block.head_tokens_ns)?));
     let sides: Vec<(Vec<f64>, Vec<f64>)> = blocks.iter().map(sides).collect::<Option<_>>()?;
@@ -31,7 +34,9 @@ fn row(case: Case, metric: Metric, blocks: &[&BlockCase]) -> Option<VerdictRow> 
     };
     let differences: Vec<f64> = sides.iter().map(difference).collect::<Option<_>>()?;
     let theta = hodges_lehmann(&differences)?;
-    let ends = student_interval(&differences, PASS_LEVEL).map(|(low, high)| (low.min(theta), high.max(theta)));
+    let least = 1.0 / PASS_LEVEL;
+    let (low, high) = (bet.lower_bound(&differences, least), bet.upper_bound(&differences, least));
+    let ends = low.zip(high).map(|(low, high)| (low.min(theta), high.max(theta)));
     let base_ns = middle_ns(&sides.iter().map(|(base, _)| median(base)).collect::<Option<Vec<f64>>>()?);
     let ratio = Some(theta.exp());
     let evidence = TimeEvidence {

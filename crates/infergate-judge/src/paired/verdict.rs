@@ -77,7 +77,7 @@ fn judged(receipt: &PairedReceipt, policy: &Policy, with_power: bool) -> Verdict
         let times = times::rows(receipt, *id, series, &state, with_power.then_some(cases));
         let weighed = times.into_iter().map(|row| servers::weigh(receipt.servers, series, cases, row));
         rows.extend(weighed.map(|row| coverage::explain(receipt, row)));
-        rows.extend(secondary_metrics::rows(receipt, *id, state.blocks));
+        rows.extend(secondary_metrics::rows(receipt, *id, series, state.blocks));
     }
     rows.extend(load::rows(receipt));
     rows.extend(exact::counted_by_both(&base.counted, &head.counted, policy.counter_tolerance));
