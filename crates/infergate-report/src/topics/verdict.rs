@@ -8,8 +8,8 @@ use crate::model::{Cell, Missing, Rows, Section, Table, Tone, Unit};
 use crate::words::provenance;
 use crate::{units, words};
 use infergate_receipts::{
-    Counter, Evidence, MemoryMeasure, Metric, Outcome, OutputComparison, Statistic, Throughput, ThroughputUnit,
-    TimeEvidence, Unit as Counts, Verdict, VerdictRow,
+    Counter, Evidence, Metric, Outcome, OutputComparison, Statistic, Throughput, ThroughputUnit, TimeEvidence,
+    Unit as Counts, Verdict, VerdictRow,
 };
 
 pub fn topic(inputs: &Inputs) -> Option<Section> {
@@ -122,24 +122,17 @@ pub fn counter_cell(counter: Counter, unit: Counts) -> Cell {
 
 fn trends(verdict: &Verdict) -> Table {
     let rows = verdict.rows.iter().filter_map(|row| Some((row, row.memory()?)));
-    let bytes = |value: Option<f64>, missing| Cell::number(value, Unit::BytesPerRun, missing);
+    let bytes = |value: Option<f64>| Cell::known(value, Unit::BytesPerRun);
     let rows = Rows::of("trends", "Memory over many runs", rows)
         .words("case", "case", case)
         .words("measure", "seen in", |(_, memory)| memory.measure.words())
         .numbers("slope", "growth", |(_, memory)| match memory.count_per_run {
             Some(count) => Cell::of(count, Unit::Plain),
-            None => bytes(memory.slope_bytes, Missing::NotMeasured),
+            None => bytes(memory.slope_bytes),
         })
-        .numbers("counts_from", "noise floor", |(_, memory)| {
-            bytes(
-                memory.floor_bytes,
-                if memory.measure == MemoryMeasure::Heap { Missing::Exact } else { Missing::NotGiven },
-            )
-        })
-        .about("growth below this is not distinguished from noise")
-        .numbers("smallest_leak", "smallest detectable leak", |(_, memory)| {
-            bytes(memory.smallest_leak_bytes, Missing::NotGiven)
-        });
+        .numbers("counts_from", "noise floor", |(_, memory)| bytes(memory.floor_bytes))
+        .about("growth below this is not distinguished from noise; what is counted has none")
+        .numbers("smallest_leak", "smallest detectable leak", |(_, memory)| bytes(memory.smallest_leak_bytes));
     ended(rows)
 }
 

@@ -27,9 +27,7 @@ fn audits(view: &View<'_>) -> Table {
     let has_shards = audits.iter().any(|audit| audit.shard.is_some());
     view.loads_of(Rows::of("audits", "Self-audit before the run", audits), |audit| audit.arrivals)
         .with_if(has_shards, |rows| {
-            let number =
-                |shard: Option<u32>| Cell::number(shard.map(|shard| shard + 1), Unit::Count, Missing::NotGiven);
-            rows.numbers("shard", "shard", |audit| number(audit.shard))
+            rows.numbers("shard", "shard", |audit| Cell::known(audit.shard.map(|shard| shard + 1), Unit::Count))
         })
         .numbers("requests", "requests", |audit| audit.requests)
         .detail()
