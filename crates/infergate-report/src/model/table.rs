@@ -27,15 +27,12 @@ pub enum Missing {
     NoProbes,
     BeyondHardware,
     NoTokenizer,
-    AlreadyLoaded,
     NotKept,
     NoWindow,
     NoSingleUser,
     Shared,
     NoUsage,
     NoPrice,
-    NoCrossing,
-    NotAgreed,
 }
 
 impl Missing {
@@ -52,15 +49,12 @@ impl Missing {
             Self::NoProbes => "the hardware was not probed, or the engine does not say what work it does",
             Self::BeyondHardware => "faster than the probes, which ran in a slower moment",
             Self::NoTokenizer => "the prompt was given as tokens, without a tokenizer",
-            Self::AlreadyLoaded => "the model was loaded already",
             Self::NotKept => "not kept: `bench --keep-text` keeps it, of an engine with a tokenizer",
             Self::NoWindow => "no request ran at full load to its end; give a longer --duration",
             Self::NoSingleUser => "takes a level of one user, and there is none",
             Self::Shared => "known for all targets together, which share the users",
             Self::NoUsage => "the server sends no token counts",
             Self::NoPrice => "no price was given",
-            Self::NoCrossing => "one of the two is faster for every length",
-            Self::NotAgreed => "it is not shown that the two cross",
         };
         reason.into()
     }

@@ -139,7 +139,7 @@ fn starts(receipt: &Receipt) -> Table {
         .numbers("ttft_min", "shortest", |starts| of_all(starts, u64::min))
         .about("TTFT of all starts")
         .numbers("ttft_max", "longest", |starts| of_all(starts, u64::max))
-        .numbers("load", "load", |starts| ns(starts.middle.load_ns, Missing::AlreadyLoaded))
+        .numbers("load", "load", |starts| Cell::known(starts.middle.load_ns, Unit::Ns))
         .about("reading the model")
         .numbers("tokenize", "tokenize", |starts| ns(starts.middle.tokenize_ns, Missing::NoTokenizer))
         .about("text to tokens")

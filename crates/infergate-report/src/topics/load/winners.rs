@@ -3,7 +3,7 @@
 use infergate_load::summary::crossing::{Faster, compare};
 
 use crate::load::{Metric, Point, Series, View};
-use crate::model::{Cell, Missing, Rows, Section, Unit};
+use crate::model::{Cell, Rows, Section, Unit};
 
 const ABOUT: &str = "An answer of n tokens takes TTFT + (n - 1) x TPOT.";
 /// No target is shown to be faster.
@@ -114,12 +114,10 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         })
         .words("short", "faster for short answers", |pair| winner(pair, pair.short))
         .numbers("tokens", "up to", |pair| {
-            let is_same = pair.short.is_ok() && pair.short == pair.long;
-            let why = if is_same { Missing::NoCrossing } else { Missing::NotAgreed };
-            let tokens = Cell::number(pair.crossing.map(|(tokens, _)| tokens), Unit::Tokens, why);
+            let tokens = Cell::known(pair.crossing.map(|(tokens, _)| tokens), Unit::Tokens);
             tokens.within(pair.crossing.map(|(_, ends)| ends))
         })
-        .about("output tokens, with the 95 % interval by resampling stretches of the run")
+        .about("output tokens, with the 95 % interval by resampling stretches of the run; blank where the two are not shown to cross")
         .words("long", "faster beyond", |pair| winner(pair, pair.long))
         .numbers("head_start", "tokens ahead", |pair| Cell::known(pair.head_start(), Unit::Tokens))
         .about("the earlier one's lead when the other's first token comes")
