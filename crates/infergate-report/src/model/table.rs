@@ -30,7 +30,6 @@ pub enum Missing {
     NotKept,
     NoWindow,
     NoSingleUser,
-    Shared,
     NoUsage,
     NoPrice,
 }
@@ -52,7 +51,6 @@ impl Missing {
             Self::NotKept => "not kept: `bench --keep-text` keeps it, of an engine with a tokenizer",
             Self::NoWindow => "no request ran at full load to its end; give a longer --duration",
             Self::NoSingleUser => "takes a level of one user, and there is none",
-            Self::Shared => "known for all targets together, which share the users",
             Self::NoUsage => "the server sends no token counts",
             Self::NoPrice => "no price was given",
         };

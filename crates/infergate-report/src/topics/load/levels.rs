@@ -14,7 +14,6 @@ use crate::model::{Axis, Cell, Chart, Finding, Missing, Section, Tone, Unit};
 const ABOVE: f64 = 1.05;
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
-    let no_output = |point: &Point| if point.series.target.is_some() { Missing::Shared } else { Missing::NoWindow };
     let table = view
         .rows("levels", "")
         .numbers("issued", "sent", |point| point.summary.issued)
@@ -41,21 +40,24 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
             Cell::number(point.summary.in_flight, Unit::Plain, Missing::NoWindow)
         })
         .about("requests at once within the window, in the mean")
-        .numbers("system", "output of all", |point| {
-            let unit = if view.has_tokens() { Unit::TokensPerS } else { Unit::RequestsPerS };
-            Cell::number(point.summary.system_tokens_per_s, unit, no_output(point))
+        // Several targets share the users.
+        .with_if(!view.has_targets(), |rows| {
+            rows.numbers("system", "output of all", |point| {
+                let unit = if view.has_tokens() { Unit::TokensPerS } else { Unit::RequestsPerS };
+                Cell::number(point.summary.system_tokens_per_s, unit, Missing::NoWindow)
+            })
+            .about("output tokens within the window / its length")
+            .numbers("scaling", "scaling", |point| {
+                let why = match point.summary.system_tokens_per_s {
+                    // A remark says how many were in flight.
+                    Some(_) if point.summary.kept_out() > 0 => return Cell::text(""),
+                    Some(_) => Missing::NoSingleUser,
+                    None => Missing::NoWindow,
+                };
+                Cell::number(view.scaling(point), Unit::Fraction, why)
+            })
+            .about("output of all users / (users x output of one alone)")
         })
-        .about("output tokens within the window / its length")
-        .numbers("scaling", "scaling", |point| {
-            let why = match point.summary.system_tokens_per_s {
-                // A remark says how many were in flight.
-                Some(_) if point.summary.kept_out() > 0 => return Cell::text(""),
-                Some(_) => Missing::NoSingleUser,
-                None => no_output(point),
-            };
-            Cell::number(view.scaling(point), Unit::Fraction, why)
-        })
-        .about("output of all users / (users x output of one alone)")
         .numbers("cached", "cached prompt", |point| Cell::known(point.summary.cached_share, Unit::Fraction))
         .about("cached prompt tokens / all, by the server's counts")
         .numbers("ttft", "TTFT P50", |point| percentile_cell(point, Metric::Ttft, 0.5))

@@ -57,7 +57,7 @@ fn what_a_dearer_target_costs_and_gains_is_advice() {
 fn the_output_of_all_is_not_one_targets_own() {
     let report = of(runs::targets());
     let levels = table(&report, "load_levels", "levels");
-    assert_eq!([0, 1].map(|at| ["system", "scaling"].map(|id| number(levels, at, id))), [[None; 2]; 2]);
+    assert!(levels.columns.iter().all(|column| !["system", "scaling"].contains(&column.id)));
     let failures = table(&report, "load_failures", "failures");
     assert!(number(failures, 1, "uptime").is_some_and(|uptime| 0.9 < uptime && uptime < 1.0), "by its own requests");
     let in_flight = [0, 1].map(|at| number(levels, at, "in_flight").expect("a number"));
