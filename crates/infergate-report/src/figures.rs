@@ -3,8 +3,8 @@
 use super::model::{Cell, Missing, Unit};
 use infergate_core::case::Phase;
 use infergate_core::stats::{coefficient_of_variation, mean, median, percentile, sample_std, samples_needed};
-use infergate_judge::{MIN_PROCESSES_FOR_CV, process_medians};
-use infergate_receipts::{CaseRecord, Metric};
+use infergate_judge::{MIN_PROCESSES_FOR_CV, limit_fraction, process_medians, summary_ns};
+use infergate_receipts::{CaseRecord, Metric, Receipt};
 
 /// The figures that a case of this phase has.
 pub fn of_phase(phase: Phase) -> &'static [Metric] {
@@ -39,6 +39,11 @@ fn medians(metric: Metric, case: &CaseRecord) -> Vec<f64> {
 pub fn variation(metric: Metric, case: &CaseRecord) -> Cell {
     let cv = infergate_judge::variation(&medians(metric, case));
     Cell::number(cv, Unit::Fraction, Missing::TooFew { what: "processes", needed: MIN_PROCESSES_FOR_CV })
+}
+
+/// The part of the hardware's limit that a case reaches.
+pub fn share_of_hardware(case: &CaseRecord, receipt: &Receipt) -> Option<f64> {
+    limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), summary_ns(&case.processes))
 }
 
 /// What a table says of one figure of one case, from all samples of all processes.

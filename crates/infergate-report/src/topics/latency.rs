@@ -4,11 +4,11 @@ use super::verdict::of_hardware;
 use crate::figures::{self, CaseFigure};
 use crate::inputs::Inputs;
 use crate::load::feels;
-use crate::model::{Cell, Finding, Missing, Rows, Section, Table, Tone, Unit};
+use crate::model::{Finding, Rows, Section, Table, Tone, Unit};
 use crate::units;
 use infergate_core::case::{Case, Phase};
 use infergate_core::stats::{coefficient_of_variation, median};
-use infergate_judge::{CV_LIMIT, limit_fraction, summary_ns};
+use infergate_judge::CV_LIMIT;
 use infergate_receipts::{CaseRecord, Metric, Receipt};
 
 /// How figures of cases are made.
@@ -30,7 +30,8 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         .numbers("p99", "P99", |spread| spread.percentile(0.99))
         .detail()
         .numbers("of_hardware", "of hardware", |spread| {
-            if spread.metric == Metric::gated(spread.case.id) { share(spread.case, receipt) } else { "".into() }
+            let is_gated = spread.metric == Metric::gated(spread.case.id);
+            if is_gated { of_hardware(figures::share_of_hardware(spread.case, receipt)) } else { "".into() }
         })
         .about("the least possible time on this hardware / median")
         .table()
@@ -145,15 +146,6 @@ pub fn too_unsteady(inputs: &Inputs) -> Option<String> {
     let which = if above == all { "these times".into() } else { format!("the times of {above} of {all} cases") };
     let cv = units::percent(*cv);
     (above > 0).then(|| format!("Do not use {which}: between processes they vary by up to {cv}"))
-}
-
-/// Of the hardware's limit; what is missing is what the engine or the probes do not say.
-fn share(case: &CaseRecord, receipt: &Receipt) -> Cell {
-    let fraction = limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), summary_ns(&case.processes));
-    match of_hardware(fraction) {
-        Cell::Missing(Missing::NoProbes) if receipt.probes.is_some() => Cell::Missing(Missing::EngineSilent),
-        other => other,
-    }
 }
 
 /// By the middle gap of the case with the longest context, as a stream would show it.

@@ -10,7 +10,7 @@ use crate::inputs::Inputs;
 use crate::load::WAITED_FOR_NS;
 use crate::model::Section;
 use crate::units::{change, duration, percent, times};
-use infergate_judge::{CV_LIMIT, limit_fraction, summary_ns};
+use infergate_judge::CV_LIMIT;
 use infergate_receipts::{Metric, Receipt};
 
 /// A piece of advice.
@@ -105,7 +105,7 @@ fn keep_it_warm(receipt: &Receipt) -> Option<String> {
 /// Where the hardware gives most that is not taken.
 fn slowest_by_hardware(receipt: &Receipt) -> Option<String> {
     let shares = receipt.cases.iter().filter_map(|case| {
-        let share = limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), summary_ns(&case.processes))?;
+        let share = figures::share_of_hardware(case, receipt)?;
         (share < ROOM).then_some((case.id, share))
     });
     let (case, share) = shares.min_by(|a, b| a.1.total_cmp(&b.1))?;
