@@ -39,6 +39,11 @@ impl Spread {
         Self { by_rank, p50_within: within }
     }
 
+    /// Whether there are requests enough for any percentile.
+    pub fn is_known(&self) -> bool {
+        self.by_rank.iter().any(Option::is_some)
+    }
+
     /// The percentile at `p`, one of those that are shown.
     pub fn at(&self, p: f64) -> Option<f64> {
         self.by_rank[RANKS.iter().position(|rank| *rank == p)?]

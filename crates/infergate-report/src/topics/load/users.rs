@@ -40,7 +40,8 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
     };
     let mut definitions: Vec<String> = figures.iter().map(define).collect();
     definitions.extend(view.points.iter().any(|point| point.summary.failed() > 0).then(|| FAILED.to_owned()));
-    let tables = figures.iter().map(|(metric, _)| table(view, *metric));
+    let is_known = |(metric, _): &&(Metric, &str)| view.points.iter().any(|point| point.spread(*metric).is_known());
+    let tables = figures.iter().filter(is_known).map(|(metric, _)| table(view, *metric));
     let findings: Vec<Finding> = figures.iter().filter_map(|(metric, _)| finding(view, *metric)).collect();
     let charts =
         figures.iter().map(|(metric, _)| chart(view, *metric)).chain(together(view).filter(|_| view.has_tokens()));
@@ -64,8 +65,6 @@ fn table(view: &View<'_>, metric: Metric) -> Table {
     let percentile = |p| move |point: &&Point| percentile_cell(point, metric, p);
     let mut rows = view
         .rows(metric.key(), &capital(metric.long()))
-        .numbers("requests", "requests", |point| point.summary.values(metric).requests)
-        .detail()
         .numbers("p25", "P25", percentile(0.25))
         .numbers("p50", "P50", percentile(0.5))
         .numbers("p75", "P75", percentile(0.75))
