@@ -14,8 +14,6 @@ const LABEL_SIZE: f64 = 15.0;
 const MOST_NAMES: f64 = 0.42;
 /// About this many round numbers fit.
 const ABOUT: f64 = 6.0;
-/// A logarithmic axis with ends that are farther apart than this factor has powers of ten alone.
-const MOST_BETWEEN_POWERS: f64 = 1e3;
 
 pub struct Frame {
     /// Height of the picture, px.
@@ -129,7 +127,7 @@ impl Scale {
         let label = parts.collect::<Vec<_>>().join(", ");
         let places = match (axis.marks.is_empty(), axis.logarithmic) {
             (false, _) => axis.marks.iter().map(|at| at / size).collect(),
-            (_, true) => powers(from / size, to / size),
+            (_, true) => powers(),
             (_, false) => round_numbers(axis.unit, from / size, to / size),
         };
         let ticks = places.into_iter().map(|at| (at * size, short(at, axis.unit)));
@@ -174,10 +172,9 @@ fn written_in(unit: Unit, reach: f64) -> (f64, &'static str) {
     }
 }
 
-/// Powers of ten, and what stands between them where there is room.
-fn powers(from: f64, to: f64) -> Vec<f64> {
-    let steps: &[f64] = if to / from > MOST_BETWEEN_POWERS { &[1.0] } else { &[1.0, 2.0, 5.0] };
-    (-15..=18).flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power))).collect()
+/// 1, 2 and 5 times the powers of ten.
+fn powers() -> Vec<f64> {
+    (-15..=18).flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10_f64.powi(power))).collect()
 }
 
 /// Multiples of 1, 2 or 5 times a power of ten.

@@ -10,10 +10,8 @@ use infergate_core::stats::floats;
 use infergate_core::trace::Times;
 use infergate_receipts::{CaseRecord, Metric, Receipt, TtftParts};
 
-/// Gaps that are drawn, the first of them; more run into each other.
-const MOST_TOKENS: usize = 400;
-/// More points than this hide each other, and make a file slow.
-const MOST_POINTS: usize = 600;
+/// Gaps that are drawn, the first of them; more run into each other, and make a file slow.
+const MOST_GAPS: usize = 400;
 /// Characters of a text for each token of a prompt; tokens have fewer in the mean, so the prompt ends before.
 const MOST_TOKEN_CHARS: usize = 8;
 
@@ -169,7 +167,7 @@ pub fn timeline(what: &str, token_ns: &[u64]) -> Option<Chart> {
         span("generation time", (first, last), 1.0, 1),
         span("TTFT", (0.0, first), 3.0, 0),
     ];
-    for (at, gap) in times.windows(2).enumerate().take(MOST_TOKENS) {
+    for (at, gap) in times.windows(2).enumerate().take(MOST_GAPS) {
         // Two shades in turn, so that neighbours are told apart.
         layers.push(span(&format!("ITL of token {}", at + 2), (gap[0], gap[1]), 2.0, 2 * (at % 2)));
     }
@@ -187,7 +185,7 @@ pub fn timeline(what: &str, token_ns: &[u64]) -> Option<Chart> {
 
 /// Every gap between tokens over the number of the token: pauses, drift and growth with the context.
 fn gaps_chart(request: &Request<'_>) -> Chart {
-    let gaps = request.times().gaps_ns().enumerate().take(MOST_POINTS);
+    let gaps = request.times().gaps_ns().enumerate().take(MOST_GAPS);
     let place = |(at, ns): (usize, f64)| {
         let token = at + 2;
         Place::new(token as f64, ns, format!("token {token}: {}", Unit::Ns.show(ns)))
