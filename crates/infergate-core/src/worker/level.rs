@@ -10,8 +10,7 @@ use crate::load::{LevelPlan, LoadLevel, LoadWindow, MOST_ANSWER_BYTES, RequestRe
 const _: () = assert!(MOST_ANSWER_BYTES < MOST_LINE_BYTES);
 
 impl Client<'_> {
-    /// Serves the requests of `plan` on the loaded engine. The limit of this answer follows earlier levels: begin with a short
-    /// one.
+    /// Serves the requests of `plan` on the loaded engine.
     ///
     /// # Errors
     /// As [`load`](Self::load), a worker that cannot, [`WorkerError::Invalid`] where a request did not get the output that its

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use infergate_core::engine::LoadRequest;
-use infergate_core::load::{Arrivals, LevelPlan, LoadLevel, RequestRecord, RequestShape, Stop};
+use infergate_core::load::{LevelPlan, LoadLevel, RequestRecord, RequestShape};
 use infergate_core::worker::{Capability, Client, Program, Timeouts, WorkerError};
 
 use crate::plan::{LoadPlan, Prompts};
@@ -25,7 +25,6 @@ pub struct LocalTarget<'a> {
     /// Requests at once in an open loop; a closed one has room for each user.
     open_slots: u32,
     begun: Instant,
-    is_warm: bool,
 }
 
 impl<'a> LocalTarget<'a> {
@@ -53,27 +52,7 @@ impl<'a> LocalTarget<'a> {
             load_ns: loaded.load_ns,
             cost: loaded.cost,
         };
-        Ok(Self { client, record, context_tokens, open_slots, begun: Instant::now(), is_warm: false })
-    }
-
-    /// One request alone. How long it takes bounds the wait for the levels.
-    fn warm_up(&mut self, plan: &LevelPlan) -> Result<(), WorkerError> {
-        if self.is_warm {
-            return Ok(());
-        }
-        let alone = LevelPlan {
-            arrivals: Arrivals::Closed { users: 1 },
-            stop: Stop::Requests { count: 1 },
-            warm_up_requests: 0,
-            slots: 1,
-            // No level's prompts.
-            seed: !plan.seed,
-            compared: 0,
-            ..plan.clone()
-        };
-        self.client.load_level(&alone)?;
-        self.is_warm = true;
-        Ok(())
+        Ok(Self { client, record, context_tokens, open_slots, begun: Instant::now() })
     }
 
     fn plan(&self, plan: &LoadPlan) -> LevelPlan {
@@ -116,8 +95,7 @@ impl Target for LocalTarget<'_> {
     fn run_level(&mut self, plan: &LoadPlan, live: &Arc<Live>) -> Result<Outcome> {
         let wanted = self.plan(plan);
         let began_ns = u64::try_from(self.begun.elapsed().as_nanos())?;
-        let level = self.warm_up(&wanted).and_then(|()| self.client.load_level(&wanted));
-        let level = match level {
+        let level = match self.client.load_level(&wanted) {
             // Who ends the run wants what there was before.
             Err(WorkerError::Interrupted(_)) if live.is_cancelled() => LoadLevel::default(),
             level => level?,
