@@ -50,8 +50,8 @@ def counted(place, completes):
     failed = [each["failure"]["class"] for each in requests if each.get("failure")]
     whole = [each for each in requests if not each.get("failure") and len(each["chunk_ns"]) == TOKENS]
     cancelled = failed.count("cancelled")
-    if level["issued"] != len(whole) + len(failed):
-        lost.append(f"{level['issued']} issued, {len(whole)} completed, {len(failed) - cancelled} failed, {cancelled} cancelled")
+    if len(requests) != len(whole) + len(failed):
+        lost.append(f"{len(requests)} sent, {len(whole)} completed, {len(failed) - cancelled} failed, {cancelled} cancelled")
     if (len(whole) > 0) != completes:
         lost.append(f"{len(whole)} completed")
     if sum(each.get("measured", False) for each in requests) != REQUESTS:

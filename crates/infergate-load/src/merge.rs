@@ -149,7 +149,6 @@ fn merge_level(parts: &[Part], index: usize) -> LevelRecord {
         received: levels()
             .filter_map(|(_, level)| level.received)
             .max_by(|one, other| worst(one).total_cmp(&worst(other))),
-        issued: requests.len() as u64,
         requests,
         batch: None,
     };

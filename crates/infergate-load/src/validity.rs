@@ -42,7 +42,7 @@ pub fn reasons(receipt: &LoadReceipt) -> Vec<String> {
 
 fn of_level(level: &LevelRecord, summary: &LevelSummary, audit: Option<&AuditRecord>) -> Vec<String> {
     let mut reasons = Vec::new();
-    if summary.completed == 0 && level.issued > summary.cancelled {
+    if summary.completed == 0 && summary.ended() > 0 {
         reasons.push("no request completed; the failures are listed".into());
     }
     if let Some(why) = level.batch.as_ref().and_then(|batch| batch.cut_short.as_ref()) {

@@ -136,8 +136,8 @@ fn show(inputs: &Inputs, is_decided: bool) {
 }
 
 fn begin(settings: &Settings, target: &dyn Target) -> Result<LoadReceipt> {
-    let (machine, targets) = (machine::detect(), target.records());
-    let shard = settings.shard_record(&targets, &machine.class)?;
+    let targets = target.records();
+    let shard = settings.shard_record(&targets)?;
     let own = shard.iter().map(note);
     Ok(LoadReceipt {
         schema: LOAD_SCHEMA.into(),
@@ -145,7 +145,7 @@ fn begin(settings: &Settings, target: &dyn Target) -> Result<LoadReceipt> {
         partial: true,
         notes: own.chain(settings.notes.iter().cloned()).collect(),
         tool: env!("CARGO_PKG_VERSION").into(),
-        machine,
+        machine: machine::detect(),
         targets,
         seed: settings.seed,
         prompt_seed: settings.prompt_seed,

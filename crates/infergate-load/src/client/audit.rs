@@ -99,9 +99,6 @@ pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i64) -
     AuditRecord {
         shard: None,
         arrivals: level.arrivals,
-        ttft_ns: script.ttft_ns,
-        itl_ns: script.itl_ns,
-        output_tokens: script.output_tokens,
         requests: requests.len() as u64,
         wrong_requests,
         tokens: stamps.len() as u64,

@@ -97,7 +97,6 @@ pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LoadPlan, clock: RunCloc
         wall_ns: clock.now_ns() - level.began_ns,
         client_cpu_ns: None,
         received: None,
-        issued: requests.len() as u64,
         requests,
         batch: None,
     };

@@ -75,12 +75,8 @@ pub struct ShardRecord {
     pub count: u32,
     /// The name of the run, which its shards have in common and no other run has: a hash of everything that was asked for.
     pub run: String,
-    /// When all of them were to begin, nanoseconds since 1970 in UTC.
-    pub start_unix_ns: u64,
     /// The moment that times of its receipt count from, nanoseconds since 1970 in UTC, by its machine's clock.
     pub clock_unix_ns: u64,
-    /// The machine class of its client.
-    pub machine: String,
 }
 
 /// Prices of a million tokens, in whatever currency: all prices of a run in the same one.
@@ -164,9 +160,7 @@ pub struct LevelRecord {
     /// What the system says of when it received what the client read, of several shards the worst; `null` where it says
     /// nothing.
     pub received: Option<ReceiveRecord>,
-    /// Requests that were sent: completed, failed and cancelled ones together.
-    pub issued: u64,
-    /// Each of them, in the order of their starts.
+    /// Each request that was sent, completed, failed and cancelled ones together, in the order of their starts.
     pub requests: Vec<RequestRecord>,
     /// What a local engine did with them; `null` for a server.
     pub batch: Option<BatchRecord>,
@@ -188,12 +182,6 @@ pub struct AuditRecord {
     pub shard: Option<u32>,
     /// The load it was driven with.
     pub arrivals: Arrivals,
-    /// Scripted time to the first token.
-    pub ttft_ns: u64,
-    /// Scripted gap between tokens.
-    pub itl_ns: u64,
-    /// Scripted tokens of an answer.
-    pub output_tokens: u32,
     /// Requests.
     pub requests: u64,
     /// Of these, the ones that failed, or whose tokens are not those the server wrote.

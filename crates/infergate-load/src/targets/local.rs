@@ -123,7 +123,6 @@ impl Target for LocalTarget<'_> {
             wall_ns,
             client_cpu_ns: None,
             received: None,
-            issued: requests.len() as u64,
             requests,
             batch: Some(level.batch),
         };

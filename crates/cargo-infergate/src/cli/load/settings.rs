@@ -116,13 +116,12 @@ impl Settings {
     }
 
     /// What the receipt of a shard says of it; `None` where this client does all of the load.
-    pub fn shard_record(&self, targets: &[TargetRecord], machine: &str) -> Result<Option<ShardRecord>> {
+    pub fn shard_record(&self, targets: &[TargetRecord]) -> Result<Option<ShardRecord>> {
         let Some(start_unix_ns) = self.start_unix_ns.filter(|_| !self.shard.is_whole()) else { return Ok(None) };
         let dataset = self.dataset().map(|dataset| &dataset.sha256);
         let Shard { index, count } = self.shard;
         let run = sha256::of(serde_json::to_vec(&(self, targets, dataset, count))?)[..16].to_owned();
-        let machine = machine.to_owned();
-        Ok(Some(ShardRecord { index, count, run, start_unix_ns, clock_unix_ns: start_unix_ns, machine }))
+        Ok(Some(ShardRecord { index, count, run, clock_unix_ns: start_unix_ns }))
     }
 
     /// Where prompts come from, if from a file.

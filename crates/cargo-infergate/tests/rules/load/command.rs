@@ -86,7 +86,7 @@ fn a_run_keeps_a_receipt_shows_its_tables_and_says_what_it_cannot_know() {
     assert_eq!((receipt.levels.len(), receipt.audits.len(), receipt.seed), (2, 2, 3));
     for level in &receipt.levels {
         assert_eq!(level.requests.iter().filter(|record| record.measured).count(), 40);
-        assert!(level.issued > 40, "warm-up");
+        assert!(level.requests.len() > 40, "warm-up");
         assert!(level.requests.iter().all(|record| record.failure.is_none() && record.chunk_ns.len() == 4));
     }
     for words in ["Time to first token", "Self-audit before the run", "verdict: invalid (exit 3)"] {
@@ -214,7 +214,7 @@ fn ctrl_c_keeps_a_partial_receipt_and_never_passes() {
     let receipt = place.receipt("target/infergate/load.json");
     assert!(receipt.partial);
     let level = &receipt.levels[0];
-    assert_eq!((level.issued, level.requests.len()), (20, 20));
+    assert_eq!(level.requests.len(), 20);
     let cancelled = |class: FailureClass| class == FailureClass::Cancelled;
     assert!(level.requests.iter().all(|r| r.failure.as_ref().is_some_and(|failure| cancelled(failure.class))));
 }

@@ -129,14 +129,8 @@ fn split(receipt: &LoadReceipt, count: u32, clocks_ms: &[u64]) -> Vec<(String, L
             let shard = Shard { index, count };
             let offset_ns = clocks_ms.get(index as usize).copied().unwrap_or(0) * MS;
             let mut own = receipt.clone();
-            own.shards = vec![ShardRecord {
-                index,
-                count,
-                run: "00ff00ff00ff00ff".into(),
-                start_unix_ns: EPOCH_NS,
-                clock_unix_ns: EPOCH_NS + offset_ns,
-                machine: "linux".into(),
-            }];
+            own.shards =
+                vec![ShardRecord { index, count, run: "00ff00ff00ff00ff".into(), clock_unix_ns: EPOCH_NS + offset_ns }];
             for level in &mut own.levels {
                 level.whole = Some(level.arrivals);
                 level.arrivals = shard.arrivals(level.arrivals);
@@ -151,7 +145,6 @@ fn split(receipt: &LoadReceipt, count: u32, clocks_ms: &[u64]) -> Vec<(String, L
                 });
                 level.requests.retain(|record| shard.has(record.request));
                 level.requests.iter_mut().for_each(|record| earlier(record, offset_ns));
-                level.issued = level.requests.len() as u64;
                 let end_ns = level.requests.iter().map(|record| record.ended_ns).max().unwrap_or(level.began_ns);
                 level.wall_ns = end_ns - level.began_ns;
             }

@@ -13,15 +13,13 @@ use crate::load::receipt::sound;
 fn shard(index: u32) -> LoadReceipt {
     let mut receipt = sound();
     let shard = Shard { index, count: 2 };
-    let record =
-        ShardRecord { index, count: 2, run: "ab".into(), start_unix_ns: 1, clock_unix_ns: 1, machine: "linux".into() };
+    let record = ShardRecord { index, count: 2, run: "ab".into(), clock_unix_ns: 1 };
     receipt.shards = vec![record];
     let level = &mut receipt.levels[0];
     level.whole = Some(level.arrivals);
     level.arrivals = shard.arrivals(level.arrivals);
     level.stop = shard.stop(level.stop);
     level.requests.retain(|record| shard.has(record.request));
-    level.issued = level.requests.len() as u64;
     receipt
 }
 

@@ -72,7 +72,6 @@ impl Queue {
         let mut level = crate::load::summary::level(1, 1);
         level.arrivals = arrivals;
         level.steady = Some(infergate_load::summary::Window { from_ns: window.0, to_ns: window.1 });
-        level.issued = requests as u64;
         level.wall_ns = window.1;
         level.requests = records;
         level

@@ -294,14 +294,7 @@ fn each_of_several_targets_is_judged() {
 #[test]
 fn a_part_of_a_load_is_refused() {
     let mut part = run(1, 100);
-    part.shards = vec![ShardRecord {
-        index: 0,
-        count: 2,
-        run: "ab".into(),
-        start_unix_ns: 1,
-        clock_unix_ns: 1,
-        machine: "linux".into(),
-    }];
+    part.shards = vec![ShardRecord { index: 0, count: 2, run: "ab".into(), clock_unix_ns: 1 }];
     let error = judge(&part, None, &Policy::default()).expect_err("a shard").to_string();
     assert!(error.contains("one shard of a load"), "{error}");
     assert!(baseline(1).ensure_accepts(&part).is_err());

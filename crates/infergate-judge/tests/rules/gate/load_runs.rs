@@ -37,9 +37,6 @@ pub fn run(day: u32, percent: u64) -> LoadReceipt {
         audits: vec![AuditRecord {
             shard: None,
             arrivals: Arrivals::Closed { users: 2 },
-            ttft_ns: 20 * MS,
-            itl_ns: 5 * MS,
-            output_tokens: 32,
             requests: 12,
             wrong_requests: 0,
             tokens: 384,
@@ -95,7 +92,6 @@ pub fn of(arrivals: Arrivals, requests: Vec<RequestRecord>) -> LevelRecord {
         wall_ns: requests.iter().map(|record| record.ended_ns).max().unwrap_or(0),
         client_cpu_ns: Some(MS),
         received: None,
-        issued: requests.len() as u64,
         requests,
     }
 }
