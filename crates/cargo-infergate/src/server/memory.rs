@@ -27,7 +27,6 @@ pub fn of_started(parent: u32) -> MemorySample {
 fn add(sum: &mut MemorySample, one: &MemorySample) {
     let fields = [
         (&mut sum.rss_bytes, one.rss_bytes),
-        (&mut sum.pss_bytes, one.pss_bytes),
         (&mut sum.anonymous_bytes, one.anonymous_bytes),
         (&mut sum.mapped_bytes, one.mapped_bytes),
         (&mut sum.open_files, one.open_files),

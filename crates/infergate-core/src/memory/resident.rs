@@ -18,7 +18,6 @@ pub fn of_process(proc: &Path) -> MemorySample {
         live_bytes: None,
         live_blocks: None,
         rss_bytes: resident_set_bytes(proc, &rollup),
-        pss_bytes: kib_field(&rollup, "Pss:"),
         anonymous_bytes,
         mapped_bytes: rss_bytes.zip(anonymous_bytes).map(|(all, anonymous)| all.saturating_sub(anonymous)),
         open_files: entries(&proc.join("fd")),
@@ -35,7 +34,7 @@ pub fn missing(sample: &MemorySample, peak_rss_bytes: Option<u64>) -> Vec<String
     let wanted = [
         (sample.live_bytes, "the heap is not counted: the worker has no CountingAllocator"),
         (sample.rss_bytes, "the resident set is not known on this system"),
-        (sample.pss_bytes, "shared and anonymous pages are not told apart: there is no /proc/self/smaps_rollup"),
+        (sample.anonymous_bytes, "shared and anonymous pages are not told apart: there is no /proc/self/smaps_rollup"),
         (peak_rss_bytes, "the peak of the resident set is not known: there is no /proc/self/status"),
     ];
     wanted.into_iter().filter(|(value, _)| value.is_none()).map(|(_, text)| text.to_owned()).collect()

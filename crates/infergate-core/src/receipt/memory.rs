@@ -84,8 +84,6 @@ pub struct MemorySample {
     pub live_blocks: Option<u64>,
     /// Resident set, what was moved to swap included where the system says it.
     pub rss_bytes: Option<u64>,
-    /// Resident set with shared pages divided among those who share them. Linux only.
-    pub pss_bytes: Option<u64>,
     /// Resident and backed by no file: heaps, stacks, anonymous maps. Linux only.
     pub anonymous_bytes: Option<u64>,
     /// Resident and backed by a file: mapped weights, the program itself. Linux only.
@@ -125,7 +123,7 @@ pub struct InferenceMemory {
     pub decode_growth_bytes: Option<i64>,
 }
 
-/// One column per kind of memory, and of what else a process holds, one entry per run. A column is empty where the system does not say.
+/// What the leak rule looks at, a column each, one entry per run. A column is empty where the system does not say.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MemorySeries {
@@ -135,10 +133,6 @@ pub struct MemorySeries {
     pub live_blocks: Vec<u64>,
     /// As in [`MemorySample`].
     pub rss_bytes: Vec<u64>,
-    /// As in [`MemorySample`].
-    pub pss_bytes: Vec<u64>,
-    /// As in [`MemorySample`].
-    pub anonymous_bytes: Vec<u64>,
     /// As in [`MemorySample`].
     pub open_files: Vec<u64>,
     /// As in [`MemorySample`].
@@ -157,8 +151,6 @@ impl MemorySeries {
             ("bytes of the heap", &mut self.live_bytes, sample.live_bytes),
             ("allocations", &mut self.live_blocks, sample.live_blocks),
             ("resident bytes", &mut self.rss_bytes, sample.rss_bytes),
-            ("proportional bytes", &mut self.pss_bytes, sample.pss_bytes),
-            ("anonymous bytes", &mut self.anonymous_bytes, sample.anonymous_bytes),
             ("open files", &mut self.open_files, sample.open_files),
             ("threads", &mut self.threads, sample.threads),
         ];
@@ -178,8 +170,8 @@ impl MemorySeries {
 
     /// Runs in it.
     pub fn len(&self) -> usize {
-        let Self { live_bytes, live_blocks, rss_bytes, pss_bytes, anonymous_bytes, open_files, threads } = self;
-        let columns = [live_bytes, live_blocks, rss_bytes, pss_bytes, anonymous_bytes, open_files, threads];
+        let Self { live_bytes, live_blocks, rss_bytes, open_files, threads } = self;
+        let columns = [live_bytes, live_blocks, rss_bytes, open_files, threads];
         columns.map(Vec::len).into_iter().max().unwrap_or(0)
     }
 
