@@ -194,7 +194,6 @@ impl PairedRun<'_> {
         let mut show = |what: &str, at: usize| progress(&step(done, last, cases.len(), what, at));
         show("loading", 0);
         let mut record = BlockRecord {
-            started_first,
             ran_first,
             base_idle: Some(Idle::default()),
             head_idle: Some(Idle::default()),

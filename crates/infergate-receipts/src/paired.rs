@@ -246,16 +246,12 @@ impl Took {
 }
 
 /// What was timed: each side linked once for each placement of what changed.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct AlikeRecord {
     /// Functions of base that lie at the same address in head, with the same code.
     pub same: usize,
     /// Functions of base.
     pub functions: usize,
-    /// SHA-256 of base's build for each placement, in hexadecimal digits.
-    pub base: Vec<String>,
-    /// The same of head's.
-    pub head: Vec<String>,
 }
 
 impl AlikeRecord {
@@ -263,8 +259,6 @@ impl AlikeRecord {
     pub fn extend(&mut self, other: Self) {
         self.same = self.same.saturating_add(other.same);
         self.functions = self.functions.saturating_add(other.functions);
-        self.base.extend(other.base);
-        self.head.extend(other.head);
     }
 }
 
@@ -351,8 +345,6 @@ pub struct SideRecord {
 /// One fresh process of each side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BlockRecord {
-    /// The side whose process was started first.
-    pub started_first: Side,
     /// The side that ran first in the first pair of each case; they take turns from pair to pair.
     pub ran_first: Side,
     /// What base's processes computed between their calls, while head had its turn; `null` where one does not say.

@@ -173,7 +173,7 @@ impl<'a> Session<'a> {
         let base = other.map_or(head, |(base, _)| base);
         self.run.replace_builds(base.clone(), head.clone());
         self.run.lay_out(|| Ok(other.and_then(|(_, alike)| alike.clone())))?;
-        let alike = self.run.receipt().alike.clone();
+        let alike = self.run.receipt().alike;
         let begun = Instant::now();
         let mut blocks = Vec::new();
         let mut show = |step: &Progress| {

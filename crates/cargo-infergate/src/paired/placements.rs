@@ -21,9 +21,7 @@ impl PairedRun<'_> {
         let alike = link()?;
         self.unbudgeted_ns += self.clock.now_ns() - begun_ns;
         if let Some(Alike { programs, start_files, same, functions }) = alike {
-            let hashes = programs.iter().map(|(base, head)| (base.sha256().to_owned(), head.sha256().to_owned()));
-            let (base, head) = hashes.unzip();
-            self.receipt.alike = Some(AlikeRecord { same, functions, base, head });
+            self.receipt.alike = Some(AlikeRecord { same, functions });
             (self.builds, self.start_files) = (programs, Some(start_files));
             let (one_ns, timed, count) = (self.block_ns, self.timed(), self.builds.len());
             let more_ns = self.pairs.block_ns(&timed, count) - self.pairs.block_ns(&timed, 1);

@@ -28,7 +28,7 @@ fn calibration(gates: &[(bool, f64)]) -> Calibration {
             let mut cases = vec![times("prefill/p128", difference + noise), times("decode/p128", noise)];
             // What has passed is not measured any more.
             cases.truncate(if at < 8 { 2 } else { 1 });
-            json!({ "started_first": "base", "ran_first": "head", "cases": cases })
+            json!({ "ran_first": "head", "cases": cases })
         };
         let blocks: Vec<Value> = noise.into_iter().enumerate().map(block).collect();
         let head = hash(if separate_builds { 'b' } else { 'a' });

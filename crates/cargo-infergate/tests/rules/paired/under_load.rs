@@ -58,14 +58,7 @@ fn planned(metric: Metric, threshold: f64, expected_std: f64) -> PairedCase {
 fn block(cases: &[PairedCase], servers: [Server; 2], random: &mut fastrand::Rng) -> BlockRecord {
     let ran_first = if random.bool() { Side::Base } else { Side::Head };
     let other = ran_first.other();
-    let mut block = BlockRecord {
-        started_first: other,
-        ran_first,
-        base_idle: None,
-        head_idle: None,
-        cases: Vec::new(),
-        windows: Vec::new(),
-    };
+    let mut block = BlockRecord { ran_first, base_idle: None, head_idle: None, cases: Vec::new(), windows: Vec::new() };
     // Both were started some seconds before.
     let mut since_ms = 5000.0 * random.f64();
     let order = [ran_first, other, other, ran_first];
@@ -270,7 +263,6 @@ fn failing(base: u64, head: u64) -> BlockRecord {
         answers: WindowAnswers::default(),
     };
     BlockRecord {
-        started_first: Side::Base,
         ran_first: Side::Base,
         base_idle: None,
         head_idle: None,

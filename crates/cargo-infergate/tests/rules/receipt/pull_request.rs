@@ -49,7 +49,7 @@ fn whatever_it_holds_the_command_stays_small() {
         swollen("\"notes\":[{}]", "\"\""),
         swollen("\"notes\":[{\"x\":[{}],\"kind\":\"broken\"}]", "0"),
         swollen("\"notes\":[{\"x\":[{}],\"kind\":\"broken\"}]", "{}"),
-        swollen("\"blocks\":[{}]", "{\"started_first\":\"base\",\"cases\":[]}"),
+        swollen("\"blocks\":[{}]", "{\"ran_first\":\"base\",\"cases\":[]}"),
         swollen("\"other_lengths\":[{}]", "[]"),
         swollen("\"resumed\":[{}]", "0"),
         swollen("\"explained\":[{}]", "{\"id\":\"decode/p8\"}"),

@@ -176,7 +176,6 @@ pub fn measured(id: &str, base_ns: u64, slower: &[f64]) -> PairedReceipt {
         load: None,
     };
     let block = |slower: &f64| BlockRecord {
-        started_first: Side::Base,
         ran_first: Side::Base,
         base_idle: None,
         head_idle: None,
