@@ -17,8 +17,6 @@ use infergate_core::receipt::{Output, TtftParts, Work, output_sha256};
 
 pub use prompt::{ensure_reads, fixed_prompt};
 pub use reread::reread;
-#[cfg(feature = "bench")]
-pub(crate) use sampler::ensure_same_output;
 pub use sampler::{Sampler, iterations_per_sample};
 #[cfg(feature = "bench")]
 pub(crate) use untimed::is_untimed;
@@ -38,6 +36,13 @@ pub struct Prepared {
     pub output: Output,
     /// The least work of one sample, where the engine knows it.
     pub work: Option<Work>,
+}
+
+impl Prepared {
+    /// Refuses an output that is not this one.
+    pub(crate) fn ensure_same(&self, ids: &[TokenId]) -> Result<()> {
+        ensure_same(self.case, &self.output.ids, ids)
+    }
 }
 
 /// Computes the greedy output of `case` twice, which also warms up, and refuses an engine that does not repeat itself.

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail, ensure};
 
-use super::{Prepared, first_difference, unrepeatable, untimed};
+use super::{Prepared, ensure_same, unrepeatable, untimed};
 use crate::engine::{Engine, Pacing, TokenId};
 use infergate_core::case::{Case, Phase};
 use infergate_core::clock::Clock;
@@ -110,7 +110,7 @@ impl Sampler {
         }
         if self.tokens.len() == all {
             let output = std::mem::take(&mut self.tokens);
-            ensure_same_output(prepared, &output)?;
+            prepared.ensure_same(&output)?;
         }
         Ok(step_ns)
     }
@@ -135,7 +135,7 @@ impl Sampler {
             self.tokens.push(engine.start(&prepared.prompt)?);
         }
         let took_ns = clock.now_ns() - start_ns;
-        self.tokens.drain(..).try_for_each(|token| ensure_same_output(prepared, &[token]))?;
+        self.tokens.drain(..).try_for_each(|token| prepared.ensure_same(&[token]))?;
         Ok(vec![took_ns])
     }
 
@@ -219,7 +219,7 @@ impl Sampler {
             }
         }
         let first = engine.start(&prepared.prompt)?;
-        ensure_first(prepared, first)?;
+        ensure_same(prepared.case, &prepared.output.ids[..1], &[first])?;
         Ok(0)
     }
 }
@@ -228,16 +228,4 @@ impl Sampler {
 fn most_drift(engine: &dyn Engine, prepared: &Prepared) -> usize {
     let room = engine.info().context_tokens.saturating_sub(prepared.prompt.len() + 2);
     MAX_DRIFT_TOKENS.min(room)
-}
-
-fn ensure_first(prepared: &Prepared, first: TokenId) -> Result<()> {
-    if prepared.output.ids.first() == Some(&first) { Ok(()) } else { Err(unrepeatable(prepared.case, 0)) }
-}
-
-/// Refuses an output that differs from the prepared one.
-pub(crate) fn ensure_same_output(prepared: &Prepared, tokens: &[TokenId]) -> Result<()> {
-    match first_difference(&prepared.output.ids, tokens) {
-        Some(at) => Err(unrepeatable(prepared.case, at)),
-        None => Ok(()),
-    }
 }

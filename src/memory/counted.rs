@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use super::allocator::{Heap, heap, own_peak_bytes, reset_peak, uncounted_so_far};
 use super::{sample, sites};
 use crate::engine::{Engine, TokenId};
-use crate::measure::{Prepared, ensure_same_output};
+use crate::measure::{Prepared, output_ids};
 use infergate_core::case::{Case, Phase};
 use infergate_core::memory::resident;
 use infergate_core::receipt::{AllocationSite, CountedCase, InferenceMemory, LeakSite};
@@ -29,12 +29,9 @@ const RUNS_BETWEEN_KNOWN: u64 = 10;
 /// When the engine fails, or says something else than when it was prepared.
 pub fn run_once(engine: &mut dyn Engine, prepared: &Prepared, run: u64) -> Result<()> {
     let new = (run % RUNS_BETWEEN_KNOWN != 0).then(|| new_prompt(&prepared.prompt, run));
-    let mut ids = Vec::with_capacity(prepared.case.output_tokens());
-    ids.push(engine.start(new.as_deref().unwrap_or(&prepared.prompt))?);
-    while ids.len() < prepared.case.output_tokens() {
-        ids.push(engine.next()?);
-    }
-    if new.is_none() { ensure_same_output(prepared, &ids) } else { Ok(()) }
+    let prompt = new.as_deref().unwrap_or(&prepared.prompt);
+    let ids = output_ids(engine, prompt, prepared.case.output_tokens())?;
+    if new.is_none() { prepared.ensure_same(&ids) } else { Ok(()) }
 }
 
 /// `prompt` with its first tokens exchanged for others that are in it, so that none is a special one: `run` in digits of as many
@@ -99,7 +96,7 @@ fn count_once(engine: &mut dyn Engine, prepared: &Prepared) -> Result<Vec<(&'sta
         ids.push(engine.next()?);
     }
     let end = counted_heap()?;
-    ensure_same_output(prepared, &ids)?;
+    prepared.ensure_same(&ids)?;
     let allocations = |from: &Heap, to: &Heap| to.allocations - from.allocations;
     let bytes = |from: &Heap, to: &Heap| to.allocated_bytes - from.allocated_bytes;
     let per_token = |total: u64| total.div_ceil(steps.max(1) as u64);
@@ -203,7 +200,7 @@ pub fn inference(engine: &mut dyn Engine, prepared: &Prepared) -> Result<Inferen
         ids.push(engine.next()?);
     }
     let end = live();
-    ensure_same_output(prepared, &ids)?;
+    prepared.ensure_same(&ids)?;
     let grown = |from: Option<u64>, to: Option<u64>| Some(to? as i64 - from? as i64);
     Ok(InferenceMemory {
         cache_expected_bytes,
@@ -252,6 +249,6 @@ pub fn allocations(engine: &mut dyn Engine, prepared: &Prepared) -> Result<Vec<A
     });
     let found = sites::finish_counting(if is_prefill { 1 } else { steps.max(1) });
     ran?;
-    ensure_same_output(prepared, &ids)?;
+    prepared.ensure_same(&ids)?;
     Ok(found)
 }
