@@ -26,7 +26,7 @@ pub fn case_name(scenario: &str, users: u32, metric: Metric) -> Option<String> {
 /// The scenario and the metric of a case of this name.
 pub fn of_case_name(name: &str, users: u32) -> Option<(&str, Metric)> {
     let (level, word) = name.rsplit_once('/')?;
-    let (_, (metric, _)) = (word, METRICS.into_iter().find(|(_, known)| *known == word)?);
+    let (metric, _) = METRICS.into_iter().find(|(_, known)| *known == word)?;
     Some((level.strip_suffix(&format!("/{users}-users"))?, metric))
 }
 
