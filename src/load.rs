@@ -4,6 +4,6 @@
 mod drive;
 mod level;
 
-pub use drive::{Ask, Driven, Load, drive};
+pub use drive::{Ask, Driven, drive};
 pub(crate) use infergate_core::load::*;
 pub use level::run_level;

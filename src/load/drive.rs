@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{Arrivals, Failure, FailureClass, Phases, RequestRecord, Starts, Stop, Window, unmark};
+use super::{Arrivals, Failure, FailureClass, LevelPlan, Phases, RequestRecord, Starts, Window, unmark};
 use crate::engine::{Event, RequestId, Scheduler, TokenId};
 use infergate_core::clock::Clock;
 use infergate_core::printable::printable_within;
@@ -22,21 +22,6 @@ pub struct Ask {
     pub output_tokens: usize,
     /// Index of its scenario.
     pub scenario: u32,
-}
-
-/// What to put on a scheduler.
-pub struct Load<'a> {
-    /// When requests start.
-    pub arrivals: Arrivals,
-    /// Requests that end before measured ones start: of each user, or of the schedule.
-    pub warm_up_requests: u64,
-    /// Which requests are measured. Further ones follow until all of these have ended, and are given up then.
-    pub stop: Stop,
-    /// Of an open loop's schedule.
-    pub seed: u64,
-    /// The request of this number, from 0. It is drawn at its start, which takes microseconds and counts as its own time.
-    /// `None`: there is none any more, whatever the stop rule says.
-    pub ask: &'a mut dyn FnMut(u64) -> Option<Ask>,
 }
 
 /// What became of a load. Every request that was issued has a record: completed, failed or cancelled.
@@ -57,17 +42,26 @@ pub struct Driven {
 /// Drives `scheduler` until every measured request ended, or the engine failed. Requests are taken first come
 /// first served; those without a free slot wait, and their latency goes on from the scheduled start.
 ///
+/// `ask` gives the request of a number, from 0; `None`: there is none any more, whatever the stop rule says. It is asked at the
+/// request's start, which takes microseconds and counts as its own time.
+///
 /// # Errors
 /// For a scheduler without room; an engine that fails is a part of the answer.
-pub fn drive(scheduler: &mut dyn Scheduler, clock: &dyn Clock, load: Load) -> Result<Driven> {
+pub fn drive(
+    scheduler: &mut dyn Scheduler,
+    clock: &dyn Clock,
+    plan: &LevelPlan,
+    ask: &mut dyn FnMut(u64) -> Option<Ask>,
+) -> Result<Driven> {
     ensure!(scheduler.capacity() > 0, "the scheduler has no room for any request; make it for at least one");
-    let starts = load.arrivals.starts(load.seed);
-    let phases = Phases::new(load.arrivals, load.stop, load.warm_up_requests, 0);
+    let starts = plan.arrivals.starts(plan.seed);
+    let phases = Phases::new(plan.arrivals, plan.stop, plan.warm_up_requests, 0);
     let origin_ns = clock.now_ns();
     let mut driver = Driver {
         scheduler,
         clock,
-        load,
+        plan,
+        ask,
         origin_ns,
         next_start_ns: None,
         starts,
@@ -85,7 +79,8 @@ pub fn drive(scheduler: &mut dyn Scheduler, clock: &dyn Clock, load: Load) -> Re
 struct Driver<'a, 'b> {
     scheduler: &'a mut dyn Scheduler,
     clock: &'a dyn Clock,
-    load: Load<'b>,
+    plan: &'a LevelPlan,
+    ask: &'b mut dyn FnMut(u64) -> Option<Ask>,
     origin_ns: u64,
     starts: Option<Starts>,
     phases: Phases,
@@ -108,7 +103,7 @@ struct Running {
 
 impl Driver<'_, '_> {
     fn run(&mut self) -> Result<()> {
-        match self.load.arrivals {
+        match self.plan.arrivals {
             Arrivals::Closed { users } => {
                 for user in 0..users {
                     self.issue(user, 0);
@@ -142,7 +137,7 @@ impl Driver<'_, '_> {
             self.over = true;
             return;
         }
-        let Some(ask) = (self.load.ask)(request) else {
+        let Some(ask) = (self.ask)(request) else {
             self.phases.stop(scheduled_ns);
             self.over = true;
             return;
@@ -221,7 +216,7 @@ impl Driver<'_, '_> {
             let record = &self.driven.records[*place];
             self.phases.ended(record, record.ended_ns);
         }
-        if let Arrivals::Closed { .. } = self.load.arrivals {
+        if let Arrivals::Closed { .. } = self.plan.arrivals {
             for place in freed {
                 let record = &self.driven.records[place];
                 self.issue(record.user, record.ended_ns);

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Ask, Driven, Load, drive};
+use super::{Ask, Driven, drive};
 use crate::engine::{Engine, TokenId};
 use crate::measure::{InvariantBroken, first_difference, output_ids};
 use infergate_core::clock::Clock;
@@ -34,14 +34,7 @@ pub fn run_level(engine: &mut dyn Engine, clock: &dyn Clock, plan: &LevelPlan) -
         let scenario = u32::try_from(plan.scenario(request)).unwrap_or(u32::MAX);
         Some(Ask { prompt: plan.prompt(request, info.vocab_tokens), output_tokens: shape.output_tokens, scenario })
     };
-    let load = Load {
-        arrivals: plan.arrivals,
-        warm_up_requests: plan.warm_up_requests,
-        stop: plan.stop,
-        seed: plan.seed,
-        ask: &mut ask,
-    };
-    let driven = drive(scheduler.as_mut(), clock, load)?;
+    let driven = drive(scheduler.as_mut(), clock, plan, &mut ask)?;
     let (batches, kv_bytes_per_request) = (scheduler.batches(), scheduler.kv_bytes_per_request());
     // Its caches may be needed for what is computed alone.
     drop(scheduler);

@@ -4,11 +4,11 @@ use anyhow::{Result, ensure};
 use infergate::clock::VirtualClock;
 use infergate::engine::fake::FakeScript;
 use infergate::engine::{Engine, Event, FakeEngine, RequestId, Scheduler};
-use infergate::load::{Ask, Driven, Load, drive};
+use infergate::load::{Ask, Driven, drive};
 use infergate_core::load::{Arrivals, FailureClass, RequestRecord, Spacing, Stop};
 use infergate_core::receipt::output_sha256;
 
-use crate::local_load::engines::{Batch, MS, ask, script};
+use crate::local_load::engines::{Batch, MS, ask, plan, script};
 
 fn closed(users: u32) -> Arrivals {
     Arrivals::Closed { users }
@@ -18,10 +18,6 @@ fn constant(requests_per_s: f64) -> Arrivals {
     Arrivals::Open { requests_per_s, spacing: Spacing::Constant }
 }
 
-fn load(arrivals: Arrivals, stop: Stop, ask: &mut dyn FnMut(u64) -> Option<Ask>) -> Load<'_> {
-    Load { arrivals, warm_up_requests: 0, stop, seed: 1, ask }
-}
-
 /// Sequences of one fake engine that take turns.
 fn turns(script: FakeScript, slots: usize, arrivals: Arrivals, stop: Stop) -> Driven {
     let clock = VirtualClock::default();
@@ -29,7 +25,7 @@ fn turns(script: FakeScript, slots: usize, arrivals: Arrivals, stop: Stop) -> Dr
     clock.advance_ns(12_345);
     let engine = FakeEngine::new(script, clock.clone());
     let mut scheduler = engine.scheduler(slots).expect("forks");
-    drive(scheduler.as_mut(), &clock, load(arrivals, stop, &mut ask)).expect("runs")
+    drive(scheduler.as_mut(), &clock, &plan(arrivals, stop, 1), &mut ask).expect("runs")
 }
 
 fn requests(count: u64) -> Stop {
@@ -87,7 +83,7 @@ fn a_closed_loop_keeps_exactly_its_users_in_flight() {
     let mut batch = Batch::new(clock.clone(), 8);
     // Outputs of 1 to 7 tokens: users end at different times.
     let mut ask = |request: u64| Some(Ask { output_tokens: 1 + (request % 7) as usize, ..ask(request)? });
-    let driven = drive(&mut batch, &clock, load(closed(5), requests(200), &mut ask)).expect("runs");
+    let driven = drive(&mut batch, &clock, &plan(closed(5), requests(200), 8), &mut ask).expect("runs");
     assert_eq!(driven.records.iter().filter(|record| record.measured).count(), 200);
     assert_eq!(driven.largest_batch, 5);
     assert!(batch.steps.iter().all(|in_flight| *in_flight == 5), "to the end: {:?}", batch.steps);
@@ -173,7 +169,7 @@ impl Scheduler for Changed {
 fn changed(count: u64, change: fn(Event) -> Option<Event>) -> Driven {
     let clock = VirtualClock::default();
     let mut batch = Changed(Batch::new(clock.clone(), 1), change, 0);
-    drive(&mut batch, &clock, load(closed(1), requests(count), &mut ask)).expect("runs")
+    drive(&mut batch, &clock, &plan(closed(1), requests(count), 1), &mut ask).expect("runs")
 }
 
 #[test]

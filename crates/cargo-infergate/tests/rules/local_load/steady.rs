@@ -2,11 +2,11 @@
 //! that a token takes as long as there are others, the truth is known.
 
 use infergate::clock::VirtualClock;
-use infergate::load::{Ask, Driven, Load, drive};
-use infergate_core::load::{Arrivals, RequestRecord, Stop};
+use infergate::load::{Ask, Driven, drive};
+use infergate_core::load::{Arrivals, LevelPlan, RequestRecord, Stop};
 use infergate_core::stats::median;
 
-use crate::local_load::engines::{Batch, MS, ask};
+use crate::local_load::engines::{Batch, MS, ask, plan};
 
 /// A request's token takes 4 ms for each request in flight.
 const SHARE_MS: u64 = 4;
@@ -17,8 +17,8 @@ fn run(arrivals: Arrivals, stop: Stop, warm_up_requests: u64, output_tokens: fn(
     let mut sharing = Batch::new(clock.clone(), 64);
     sharing.step_ns = |in_flight| SHARE_MS * MS * in_flight as u64;
     let mut ask = |request| Some(Ask { output_tokens: output_tokens(request), ..ask(request)? });
-    let load = Load { arrivals, warm_up_requests, stop, seed: 1, ask: &mut ask };
-    drive(&mut sharing, &clock, load).expect("runs")
+    let plan = LevelPlan { warm_up_requests, ..plan(arrivals, stop, 64) };
+    drive(&mut sharing, &clock, &plan, &mut ask).expect("runs")
 }
 
 fn measured(driven: &Driven) -> Vec<&RequestRecord> {
