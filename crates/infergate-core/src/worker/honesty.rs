@@ -16,8 +16,6 @@ const CLOCK_NS: f64 = 1e6;
 const OVERHEAD_NS: f64 = 1e8;
 /// Requests of a case before its process is judged: the median of fewer could be a burst.
 const LEAST_REQUESTS: usize = 8;
-/// Requests that are remembered of a case; a block of one process has fewer.
-const MOST_REQUESTS: usize = 4096;
 
 /// Refuses times whose sum is longer than the wait for them.
 ///
@@ -38,8 +36,8 @@ pub fn ensure_waited_for(reported_ns: u128, waited: Duration) -> Result<(), Stri
 /// The waits of one process that its answers do not explain.
 #[derive(Debug, Clone, Default)]
 pub struct Honesty {
-    /// For each request of a case: whether more than half of the wait is unexplained.
-    unexplained: BTreeMap<Case, Vec<bool>>,
+    /// Of each case: requests that leave more than half of the wait unexplained, and all.
+    unexplained: BTreeMap<Case, (usize, usize)>,
 }
 
 impl Honesty {
@@ -50,17 +48,14 @@ impl Honesty {
     pub fn note(&mut self, case: Case, reported_ns: u128, waited: Duration, set_up: Duration) -> Result<(), String> {
         let explained_ns = reported_ns as f64 + set_up.as_nanos() as f64 + OVERHEAD_NS;
         let unexplained_ns = waited.as_nanos() as f64 - explained_ns;
-        let seen = self.unexplained.entry(case).or_default();
-        if seen.len() < MOST_REQUESTS {
-            seen.push(unexplained_ns > reported_ns as f64);
-        }
-        let odd = seen.iter().filter(|odd| **odd).count();
-        if seen.len() < LEAST_REQUESTS || odd * 2 <= seen.len() {
+        let (odd, seen) = self.unexplained.entry(case).or_default();
+        *odd += usize::from(unexplained_ns > reported_ns as f64);
+        *seen += 1;
+        if *seen < LEAST_REQUESTS || *odd * 2 <= *seen {
             return Ok(());
         }
         Err(format!(
-            "{case}: in {odd} of {} requests it reports less than half of the time they took here; fix the worker's clock",
-            seen.len()
+            "{case}: in {odd} of {seen} requests it reports less than half of the time they took here; fix the worker's clock"
         ))
     }
 }
