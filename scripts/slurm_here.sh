@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs deploy/slurm-array.sbatch for real on one machine: a Slurm controller and a Slurm daemon on loopback, an array of two tasks
-# against the scripted server, and the merge of their receipts. Needs root, Debian's slurm-wlm and munge
+# against a server of known times, and the merge of their receipts. Needs root, Debian's slurm-wlm and munge
 # (`apt-get install --no-install-recommends slurm-wlm munge`), and `cargo-infergate` or its path as the first argument.
 # Everything is in a folder of its own, and every process ends with the script.
 set -euo pipefail
@@ -71,11 +71,50 @@ slurmd -D -N "$host" > slurmd.out 2>&1 &
 started+=($!)
 wait_for sh -c 'sinfo --noheader --format=%t | grep -qx idle'
 
-# The server of the self-audit: 50 ms to the first of 16 tokens, 20 ms between them. It serves until its input ends.
-mkfifo hold
-"$program" load-script-server 50000000 20000000 16 < hold > port.txt &
+# 50 ms to the first of 16 tokens, 20 ms between them.
+cat > server.py <<'SERVER'
+import http.server
+import time
+
+PIECE = b'data: {"choices":[{"index":0,"text":" token"}]}\n\n'
+END = b"""data: {"choices":[{"index":0,"text":"","finish_reason":"length"}]}
+
+data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":16}}
+
+data: [DONE]
+
+"""
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for token in range(16):
+            time.sleep(0.02 if token else 0.05)
+            self.send(PIECE)
+        self.send(END)
+        self.send(b"")
+
+    def send(self, text):
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(text), text))
+
+    def log_message(self, *words):
+        pass
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+print(server.server_port, flush=True)
+server.serve_forever()
+SERVER
+python3 server.py > port.txt &
 started+=($!)
-exec 3> hold
 wait_for test -s port.txt
 
 START_AT=$(date -u -d '+20 sec' +%FT%TZ)

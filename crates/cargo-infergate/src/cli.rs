@@ -42,7 +42,6 @@ use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser
 use crate::config::{Layer, one_line};
 use crate::machine::probes;
 use infergate_build::{output, watcher};
-use infergate_load::client::script_server::{self, Script};
 use infergate_receipts::Outcome;
 
 /// Set for the gate's own tests alone: times of a worker that says its clock is virtual are not checked. It is no key, for the
@@ -89,12 +88,6 @@ enum Request {
     Watch {
         #[arg(last = true, required = true)]
         program: Vec<OsString>,
-    },
-    #[command(name = script_server::COMMAND, hide = true)]
-    ScriptServer {
-        ttft_ns: u64,
-        itl_ns: u64,
-        output_tokens: u32,
     },
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     #[command(name = crate::coverage::COMMAND, hide = true)]
@@ -166,9 +159,6 @@ fn run(request: Request, mut command: &Command, mut matches: &ArgMatches) -> Res
         Request::Worker(options) => launched_workers::serve(&options),
         Request::Probe { threads } => probe(threads),
         Request::Watch { program } => watcher::watch(&program),
-        Request::ScriptServer { ttft_ns, itl_ns, output_tokens } => {
-            script_server::run(Script { ttft_ns, itl_ns, output_tokens }).map(|()| 0)
-        }
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Request::Coverage(options) => crate::coverage::serve(&options),
     }

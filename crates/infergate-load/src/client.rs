@@ -5,7 +5,6 @@
 
 pub mod audit;
 pub mod connection;
-pub mod cpu;
 pub mod dial;
 pub mod endpoint;
 mod kernel_time;
@@ -21,6 +20,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
+use infergate_core::process::clock_ns;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
@@ -29,7 +29,6 @@ use crate::plan::LoadPlan;
 use crate::receipt::{ErrorNs, ReceiveRecord};
 use crate::targets::Outcome;
 use crate::targets::live::Live;
-use cpu::thread_cpu_ns;
 use endpoint::Endpoint;
 use kernel_time::ReceiveDelays;
 use runner::run_level;
@@ -62,12 +61,13 @@ impl Client {
 
     /// Runs one level. Each level opens its own connections.
     pub fn run_level(&self, plan: &LoadPlan, live: &Arc<Live>) -> Outcome {
-        let cpu_before = thread_cpu_ns();
+        let thread_ns = || clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
+        let before_ns = thread_ns();
         let _ = self.receive_delays();
         let work = run_level(self.endpoints.clone(), plan.clone(), self.clock, live.clone());
         let mut outcome = LocalSet::new().block_on(&self.runtime, work);
-        let cpu = cpu_before.zip(thread_cpu_ns());
-        outcome.level.client_cpu_ns = cpu.map(|(before, after)| after.saturating_sub(before));
+        let cpu_ns = before_ns.zip(thread_ns());
+        outcome.level.client_cpu_ns = cpu_ns.map(|(before, after)| after.saturating_sub(before));
         outcome.level.received = self.receive_delays();
         outcome
     }

@@ -23,7 +23,7 @@ use crate::config::{Config, Layer};
 use crate::machine::{self, probes};
 use infergate_judge::load::judge_with;
 use infergate_load::client::audit::audit;
-use infergate_load::client::cpu::raise_connection_limit;
+use infergate_load::client::dial::raise_connection_limit;
 use infergate_load::merge::merge;
 use infergate_load::plan::search::{Step, next_step};
 use infergate_load::plan::shard::note;
@@ -223,9 +223,9 @@ impl Run<'_> {
         let own = self.settings.shard.arrivals(arrivals);
         let is_known = self.receipt.audits.iter().any(|audit| audit.arrivals == own);
         if self.target.has_client() && !is_known && !progress::is_cancelled() {
-            let (program, seed) = (this_program()?, self.settings.seed);
+            let seed = self.settings.seed;
             let (stage, live) = self.stage(format!("self-audit, {}", own.name()), None);
-            let found = drawn(&mut self.line, &stage, &live, || audit(&program, own, seed, &live))?;
+            let found = drawn(&mut self.line, &stage, &live, || audit(own, seed, &live))?;
             self.receipt.audits.extend(found);
         }
         Ok(())

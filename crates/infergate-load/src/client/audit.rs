@@ -1,19 +1,15 @@
 //! The client's own accuracy: before a run it is driven against a server whose token times are known, as it will be in the run.
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::Path;
-use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::Result;
 use infergate_core::load::{Arrivals, RequestRecord, Stop};
-use infergate_core::process::Group;
 
 use crate::api::body::{Api, RequestTemplate};
 use crate::client::Client;
-use crate::client::cpu::shared_clock_ns;
 use crate::client::endpoint::{Endpoint, Limits};
-use crate::client::script_server::{COMMAND, Log, Script};
+use crate::client::script_server::{Log, Script, Server};
+use crate::client::stamped::RunClock;
 use crate::client::url::Url;
 use crate::plan::shard::Shard;
 use crate::plan::{LoadPlan, Prompts};
@@ -29,15 +25,16 @@ const MANY_USERS: f64 = 50.0;
 /// The fewest requests: with 32 tokens each enough for a p99.
 const LEAST_REQUESTS: u64 = 12;
 
-/// Drives a scripted server, which `program` (this command itself) is too, with `arrivals`. `None` where the run was asked to end.
-pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) -> Result<Option<AuditRecord>> {
+/// Drives a scripted server with `arrivals`. `None` where the run was asked to end.
+pub fn audit(arrivals: Arrivals, seed: u64, live: &Arc<Live>) -> Result<Option<AuditRecord>> {
     // At a lower rate the fewest requests would take hours, and say nothing else.
     let mut driven = arrivals;
     if let Arrivals::Open { requests_per_s, .. } = &mut driven {
         *requests_per_s = requests_per_s.max(1.0);
     }
     let (script, requests) = script_for(driven);
-    let server = Server::start(program, script)?;
+    let clock = RunClock::start();
+    let server = Server::start(script, clock)?;
     let url = Url::parse(&format!("http://127.0.0.1:{}", server.port), Api::Completions)?;
     let template = RequestTemplate {
         api: Api::Completions,
@@ -46,9 +43,7 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
         ..RequestTemplate::default()
     };
     let endpoint = Endpoint::over_network(&url, None, template, Limits::default())?;
-    let client = Client::new(vec![endpoint])?;
-    // Both clocks at once: what lies between the two calls is far below a microsecond.
-    let offset_ns = shared_clock_ns() as i64 - client.now_ns() as i64;
+    let client = Client { clock, ..Client::new(vec![endpoint])? };
     let plan = LoadPlan {
         scenario: 0,
         shape: Scenario::plain("audit", 1, script.output_tokens),
@@ -62,7 +57,7 @@ pub fn audit(program: &Path, arrivals: Arrivals, seed: u64, live: &Arc<Live>) ->
         max_kept: u64::MAX,
     };
     let level = client.run_level(&plan, live).level;
-    let record = AuditRecord { arrivals, ..compare(&level, script, &server.finish()?, offset_ns) };
+    let record = AuditRecord { arrivals, ..compare(&level, script, &server.finish()?) };
     Ok((!live.is_cancelled()).then_some(record))
 }
 
@@ -76,8 +71,8 @@ fn script_for(arrivals: Arrivals) -> (Script, u64) {
     (script, ((2.0 * users).ceil() as u64).clamp(LEAST_REQUESTS, 20_000))
 }
 
-/// What the client recorded against what the server wrote down; `offset_ns` makes the client's time the server's.
-pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i64) -> AuditRecord {
+/// What the client recorded against what the server wrote down.
+pub fn compare(level: &LevelRecord, script: Script, log: &Log) -> AuditRecord {
     let (mut stamps, mut gaps, mut wrong_requests) = (Vec::new(), Vec::new(), 0);
     // Those that were given up when the level was over have no end that could be compared.
     let requests: Vec<&RequestRecord> = level.requests.iter().filter(|record| !is_given_up(record)).collect();
@@ -85,12 +80,8 @@ pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i64) -
         match log.get(&record.request).filter(|written| is_same(record, written, script)) {
             None => wrong_requests += 1,
             Some(written) => {
-                let errors: Vec<f64> = record
-                    .chunk_ns
-                    .iter()
-                    .zip(written)
-                    .map(|(seen, written)| (*seen as i64 + offset_ns - *written as i64) as f64)
-                    .collect();
+                let pairs = record.chunk_ns.iter().zip(written);
+                let errors: Vec<f64> = pairs.map(|(seen, written)| *seen as f64 - *written as f64).collect();
                 gaps.extend(errors.windows(2).map(|pair| (pair[1] - pair[0]).abs()));
                 stamps.extend(errors);
             }
@@ -111,40 +102,4 @@ pub fn compare(level: &LevelRecord, script: Script, log: &Log, offset_ns: i64) -
 fn is_same(record: &RequestRecord, written: &[u64], script: Script) -> bool {
     let all = script.output_tokens as usize;
     record.failure.is_none() && record.chunk_ns.len() == all && written.len() == all
-}
-
-/// The scripted server's process. It ends with its input, so also with this process.
-struct Server {
-    process: Group,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-    port: u16,
-}
-
-impl Server {
-    fn start(program: &Path, script: Script) -> Result<Self> {
-        let arguments = [script.ttft_ns, script.itl_ns, script.output_tokens.into()].map(|number| number.to_string());
-        let place = program.display();
-        let mut command = Command::new(program);
-        command.arg(COMMAND).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-        // In a group of its own, so that Ctrl-C ends it by its input alone: its log is read first.
-        let mut process =
-            Group::spawn(&mut command).with_context(|| format!("{place}: cannot be started for the self-audit"))?;
-        let (input, output, _) = process.take_pipes();
-        let mut output = BufReader::new(output.context("the self-audit's server has no output")?);
-        let mut line = String::new();
-        output.read_line(&mut line)?;
-        let port = line.trim().parse().ok().context("the self-audit's server did not start; its output is above")?;
-        Ok(Self { process, input, output, port })
-    }
-
-    fn finish(mut self) -> Result<Log> {
-        drop(self.input);
-        let mut text = String::new();
-        self.output.read_to_string(&mut text)?;
-        self.process.wait();
-        let status = self.process.end()?;
-        ensure!(status.success(), "the self-audit's server failed ({status}); its output is above");
-        serde_json::from_str(&text).context("the self-audit's server gave no log")
-    }
 }
