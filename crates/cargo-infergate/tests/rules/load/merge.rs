@@ -264,6 +264,15 @@ fn a_shard_that_ended_early_ends_the_window_of_a_schedule() {
     assert!(counted.iter().all(|record| record.scheduled_ns < next.scheduled_ns), "chosen by their starts");
 }
 
+#[test]
+fn a_level_that_a_shard_left_out_is_no_level_of_the_whole_and_neither_are_those_behind_it() {
+    let users = vec![vec![(100, 20, false); 20]; 4];
+    let receipt = whole(vec![closed(&users, 2, 1, 0), open(&[(100, 20, false); 40], 2), closed(&users, 2, 1, 0)]);
+    let mut shards = split(&receipt, 2, &[]);
+    shards[1].1.levels.remove(1);
+    assert_eq!(merge(shards).expect("they fit").levels, receipt.levels[..1]);
+}
+
 #[track_caller]
 fn refused(change: impl FnOnce(&mut Vec<(String, LoadReceipt)>)) -> String {
     let users = vec![vec![(100, 20, false); 5]; 6];
