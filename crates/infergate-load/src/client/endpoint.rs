@@ -29,8 +29,8 @@ use crate::client::stamped::{ReadTimes, RunClock};
 use crate::client::url::Url;
 use crate::targets::live::Live;
 
-/// Bytes of an error's body that are read, for its words and to use the connection again.
-const MAX_ERROR_BYTES: usize = 64 << 10;
+/// Bytes of a body that are read for a server's words, or only to use the connection again.
+const MAX_REST_BYTES: usize = 64 << 10;
 /// Characters of a server's words that are shown.
 const MOST_WORDS: usize = 200;
 /// Bytes of the shortest secret: shorter parts of headers stand in every text.
@@ -256,9 +256,8 @@ impl Endpoint {
             let after = text_of(response.headers(), RETRY_AFTER).and_then(|text| text.parse().ok());
             let after = after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
             // Read to its end, so that the connection can be used again.
-            let rest = Limited::new(response.into_body(), MAX_ERROR_BYTES).collect();
-            if let Ok(Ok(rest)) = timeout(AFTER_STATUS, rest).await {
-                self.note(&error_of(&rest.to_bytes()).1, live);
+            if let Some(rest) = rest_of(response.into_body(), AFTER_STATUS).await {
+                self.note(&error_of(&rest).1, live);
                 *connection = Some(open);
             }
             return Err(if may_again { Miss::Again(failed, after) } else { Miss::Final(failed) });
@@ -315,7 +314,7 @@ impl Endpoint {
     async fn cleared(&self, body: Incoming, open: Connection) -> Option<Connection> {
         let ends_late = self.ends_late.clone();
         let cleared = async move {
-            let is_over = ends_soon(body).await;
+            let is_over = rest_of(body, AFTER_DONE).await.is_some();
             ends_late.set(!is_over);
             is_over.then_some(open)
         };
@@ -350,27 +349,11 @@ async fn read_body(
     Ok(false)
 }
 
-/// Whether a body ends soon behind `[DONE]`. What comes after the end of the answer takes nothing away from it; empty lines, comments
-/// and trailers may belong to it.
-async fn ends_soon(mut body: Incoming) -> bool {
-    let end = Instant::now() + AFTER_DONE;
-    loop {
-        match timeout_at(end, body.frame()).await {
-            Ok(None) => return true,
-            // What is there already is given even behind the end.
-            Ok(Some(Ok(frame))) if Instant::now() < end => {
-                if frame.into_data().is_ok_and(|bytes| !is_idle(&bytes)) {
-                    return false;
-                }
-            }
-            _ => return false,
-        }
-    }
-}
-
-/// Empty lines and comments.
-fn is_idle(bytes: &[u8]) -> bool {
-    bytes.split(|byte| *byte == b'\n').all(|line| line.starts_with(b":") || line.trim_ascii().is_empty())
+/// What is left of a body, if it ends soon. Behind `[DONE]` it takes nothing away from the answer: empty lines, comments and trailers may
+/// belong to it.
+async fn rest_of(body: Incoming, within: Duration) -> Option<Bytes> {
+    let rest = Limited::new(body, MAX_REST_BYTES).collect();
+    Some(timeout(within, rest).await.ok()?.ok()?.to_bytes())
 }
 
 /// Refuses what is no stream any more. Which content type it says does not matter: servers say many before the same events.
