@@ -16,7 +16,7 @@ use crate::client::endpoint::Endpoint;
 use crate::client::stamped::RunClock;
 use crate::plan::ramp::{ramped_ns, user_start_ns};
 use crate::plan::{LoadPlan, REQUEST_WEIGHT, Turn};
-use crate::receipt::{LevelRecord, MAX_REQUESTS};
+use crate::receipt::LevelRecord;
 use crate::targets::Outcome;
 use crate::targets::live::Live;
 
@@ -192,7 +192,7 @@ impl Level {
     fn next_request(&self, start_ns: u64) -> Option<bool> {
         let own = self.issued.get();
         let kept = self.live.seen().pieces + REQUEST_WEIGHT * own;
-        let is_full = own >= MAX_REQUESTS as u64 || kept >= self.plan.max_kept;
+        let is_full = kept >= self.plan.max_kept;
         if *self.cancelled.borrow() {
             return None;
         }

@@ -14,8 +14,6 @@ use infergate_core::receipt::{Build, Format, Machine, Probes};
 
 /// Schema name of a [`LoadReceipt`].
 pub const LOAD_SCHEMA: &str = "infergate.load/1";
-/// Requests of a level.
-pub const MAX_REQUESTS: usize = 1_000_000;
 /// Targets of a run.
 pub const MAX_TARGETS: usize = 100;
 /// Users of a level.
