@@ -44,8 +44,9 @@ const AFTER_STATUS: Duration = Duration::from_secs(1);
 const CONNECT: Duration = Duration::from_secs(10);
 /// Codings that change the bytes of a stream.
 const CODINGS: [&str; 5] = ["gzip", "deflate", "compress", "br", "zstd"];
-/// A server that closes an old connection, since nobody used it, can meet a request that is on its way. This is over as soon.
-const STALE: Duration = Duration::from_millis(100);
+/// A server that closes an old connection, since nobody used it, can meet a request that is on its way. What it then says is here as soon,
+/// over the farthest network, too.
+const STALE: Duration = Duration::from_secs(1);
 
 /// How long things may take, and how often they are tried.
 #[derive(Clone, Copy)]

@@ -107,7 +107,10 @@ fn a_connection_that_is_closed_as_it_is_used_again_is_no_failure() {
     assert!(all.iter().all(|(_, outcome)| outcome.is_ok()), "{all:?}");
     let retries: Vec<u32> = all.iter().map(|(record, _)| record.retries).collect();
     assert_eq!((retries, script.dials.get()), (vec![0, 1], 2), "it is made again, and said");
-    let late = vec![wait_ms(100), Act::Close];
+    let far = vec![wait_ms(300), Act::Close];
+    let script = Script::new([answer(1, 1, 2), far, answer(1, 1, 2)]);
+    assert_eq!(requests(&script, 2, Limits::default()).remove(1).0.retries, 1, "over a long way, too");
+    let late = vec![wait_ms(1_000), Act::Close];
     let script = Script::new([answer(1, 1, 2), late, answer(1, 1, 2)]);
     let (record, outcome) = requests(&script, 2, Limits::default()).remove(1);
     let class = outcome.expect_err("the server had begun to work on it").class;
