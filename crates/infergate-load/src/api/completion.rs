@@ -55,6 +55,8 @@ pub struct Completion {
     words: String,
     /// What it begins with was seen.
     has_begun: bool,
+    /// Why it is no stream, if it is not.
+    no_stream: Option<&'static str>,
     /// All of an answer that is no stream.
     whole: Vec<u8>,
 }
@@ -106,11 +108,15 @@ impl Completion {
         }
         if let Some(first) = bytes.trim_ascii_start().first().filter(|_| !self.has_begun) {
             self.has_begun = true;
-            if let Some(failure) = no_stream(*first) {
-                let error = self.server_error(bytes);
-                let is_error = Chunk::read(Api::Chat, bytes).is_ok_and(|chunk| chunk.is_error());
-                return Err(if is_error { error } else { failure });
-            }
+            self.no_stream = no_stream(*first);
+        }
+        if let Some(detail) = self.no_stream {
+            self.whole.extend_from_slice(bytes);
+            return match Chunk::read(Api::Chat, &self.whole) {
+                // The rest of it follows.
+                Err(error) if error.is_eof() => Ok(0),
+                _ => Err(self.whole_error(detail)),
+            };
         }
         let before = record.chunk_ns.len();
         let mut events = std::mem::take(&mut self.events);
@@ -124,6 +130,9 @@ impl Completion {
     pub fn finish(&mut self, last_ns: u64, exact: bool, record: &mut RequestRecord) -> Result<(), Failure> {
         if self.api == Api::Embeddings {
             return self.finish_embeddings(last_ns, record);
+        }
+        if let Some(detail) = self.no_stream {
+            return Err(self.whole_error(detail));
         }
         let mut events = std::mem::take(&mut self.events);
         match events.finish(|event| self.take(last_ns, event, record)) {
@@ -297,6 +306,14 @@ impl Completion {
         Failure { class, status, detail: "the server sent an error after status 200".into() }
     }
 
+    /// The failure that a text in place of a stream is.
+    fn whole_error(&mut self, detail: &str) -> Failure {
+        let text = std::mem::take(&mut self.whole);
+        let error = self.server_error(&text);
+        let is_error = Chunk::read(Api::Chat, &text).is_ok_and(|chunk| chunk.is_error());
+        if is_error { error } else { failure(FailureClass::MalformedStream, detail) }
+    }
+
     /// Some servers count along: the difference of two counts is what the piece holds.
     fn count_piece(&mut self, counted: Option<u64>, record: &mut RequestRecord) {
         let tokens = counted.and_then(|now| now.checked_sub(self.counted.unwrap_or(0)));
@@ -333,11 +350,10 @@ struct Embeddings {
 }
 
 /// Why what begins so is no event stream, whatever its headers say.
-fn no_stream(first: u8) -> Option<Failure> {
-    let detail = match first {
-        b'{' | b'[' => "the server answered with one JSON text and no event stream; it ignores \"stream\": true",
-        b'<' => "the server answered with a page and no event stream; check the URL, and which API it has",
-        _ => return None,
-    };
-    Some(failure(FailureClass::MalformedStream, detail))
+fn no_stream(first: u8) -> Option<&'static str> {
+    match first {
+        b'{' | b'[' => Some("the server answered with one JSON text and no event stream; it ignores \"stream\": true"),
+        b'<' => Some("the server answered with a page and no event stream; check the URL, and which API it has"),
+        _ => None,
+    }
 }

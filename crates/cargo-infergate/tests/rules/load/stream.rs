@@ -115,6 +115,9 @@ fn what_is_no_stream_of_events_is_known_by_its_beginning() {
     for text in ["{\"choices\":[]}", "\n[1]", "<html></html>"] {
         assert_eq!(whole(text).1, Err(FailureClass::MalformedStream), "{text}");
     }
+    let error: [&[u8]; 2] = [b"{\"error\":{\"message\":\"SECRET\",", b"\"code\":429}}"];
+    assert_eq!(read(&error).1, Err(FailureClass::Status429), "an error, in two reads");
+    assert_eq!(read(&error[..1]).1, Err(FailureClass::MalformedStream), "half of one");
 }
 
 #[test]
