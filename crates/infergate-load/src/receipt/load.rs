@@ -112,9 +112,6 @@ pub enum TargetRecord {
     },
     /// The engine of a bench target, in a process of its own.
     Local {
-        /// Its name among several; empty where it is the only one.
-        #[serde(default)]
-        name: String,
         /// Engine and model.
         engine: Box<EngineInfo>,
         /// How the bench target was compiled.
@@ -251,10 +248,9 @@ impl ShardRecord {
 }
 
 impl TargetRecord {
-    /// Its name among several; empty where it is the only one.
+    /// Its name among several; empty where it is the only one, as an engine always is.
     pub fn name(&self) -> &str {
-        let (Self::Endpoint { name, .. } | Self::Local { name, .. }) = self;
-        name
+        if let Self::Endpoint { name, .. } = self { name } else { "" }
     }
 
     /// What its tokens cost, where somebody said so.

@@ -45,7 +45,6 @@ impl<'a> LocalTarget<'a> {
         let loaded = client.load(request, None)?;
         let context_tokens = loaded.engine.context_tokens;
         let record = TargetRecord::Local {
-            name: String::new(),
             engine: Box::new(loaded.engine),
             build: Box::new(hello.build),
             threads: request.threads,

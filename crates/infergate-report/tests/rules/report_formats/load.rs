@@ -114,7 +114,6 @@ fn crowded(step_bytes: f64, prompt_flops: f64) -> LoadReceipt {
         prefill_flops_per_pair: 0.0,
     };
     let target = TargetRecord::Local {
-        name: String::new(),
         engine: Box::new(EngineInfo::default()),
         build: Box::new(Build::default()),
         threads: 1,
