@@ -20,6 +20,7 @@ mod init;
 mod launched_workers;
 mod load;
 mod machine_lock;
+mod measuring;
 mod memory;
 mod outputs;
 mod pages;

@@ -42,6 +42,9 @@ pub use request::{PairedRequest, of_shard, run_seed};
 pub use started::{Started, start};
 pub use windows::UnderLoad;
 
+/// Base and head, once for each placement or pair of servers, and how many pairs a block starts.
+pub type TimedBuilds = (Vec<(WorkerFile, WorkerFile)>, usize);
+
 /// A paired run that is under way.
 pub struct PairedRun<'a> {
     request: &'a PairedRequest,
@@ -74,8 +77,8 @@ impl PairedRun<'_> {
         (self.builds, self.start_files, self.receipt.alike) = (vec![(base, head)], None, None);
     }
 
-    /// Base and head as blocks start them, once for each placement or pair of servers, and how many pairs a block starts.
-    pub fn builds(&self) -> (Vec<(WorkerFile, WorkerFile)>, usize) {
+    /// The builds that blocks start.
+    pub fn builds(&self) -> TimedBuilds {
         (self.builds.clone(), self.builds_of(0).len())
     }
 

@@ -12,7 +12,7 @@ use clap::{ArgAction, Args};
 
 use super::explain::{self, Explaining};
 use super::machine_lock::{self, Wait};
-use super::{flags, outputs, paired_gate, preflight, same_code};
+use super::{flags, measuring, outputs, preflight, same_code};
 use crate::config::{self, Config, Layer};
 use crate::paired::{PairedRequest, Program};
 use infergate_build::checkout::{Checkout, Slot};
@@ -173,7 +173,7 @@ impl Search<'_> {
         stand(&mut self.checkout, &self.points[at], self.config)?;
         let head = self.checkout.build(&self.config.wanted(), false)?;
         let request = self.request(good.clone(), head, None)?;
-        let (receipt, _) = paired_gate::measure(&request, self.config, None, None, None)?;
+        let (receipt, _) = measuring::measure(&request, self.config, None, None, None)?;
         // Of a run that broke nothing is known.
         if let Some(why) = receipt.invalid.iter().chain(&receipt.broken).next() {
             bail!("{why}");
@@ -207,7 +207,7 @@ impl Search<'_> {
         let code_difference = same_code::of_checkouts((&base, &head), &sources, commit, &found.folder()?);
         let request = self.request(base, head, code_difference.code)?;
         let changed = code_difference.changed.as_ref();
-        let (mut receipt, builds) = paired_gate::measure(&request, self.config, Some(&sources), changed, None)?;
+        let (mut receipt, builds) = measuring::measure(&request, self.config, Some(&sources), changed, None)?;
         if !self.flags.no_explain {
             // A swapped dependency edits nothing.
             let edited = commit.and_then(|commit| Edited::between(&found.files, commit, Some(&found.commit)).ok());
@@ -224,7 +224,7 @@ impl Search<'_> {
             allow_output_change: true,
             other_outputs: false,
             code,
-            ..paired_gate::request(self.config, base, head)?
+            ..measuring::request(self.config, base, head)?
         })
     }
 }

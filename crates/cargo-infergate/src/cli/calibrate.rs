@@ -7,7 +7,7 @@ use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueHint};
 
 use super::machine_lock::{self, Wait};
-use super::{flags, outputs, paired_gate, preflight};
+use super::{flags, measuring, outputs, preflight};
 use crate::config::{Config, Layer, up_to};
 use crate::machine;
 use crate::paired::{Alike, PairedRequest, PairedRun, Program};
@@ -65,7 +65,7 @@ pub fn run(options: &Calibrate, keys: &Layer) -> Result<i32> {
     let builds = Builds::of(&config, options)?;
     let program = builds.head.program().clone();
     // Builds that do the same are what it measures: their code is not compared.
-    let request = paired_gate::request(&config, program.clone(), program)?;
+    let request = measuring::request(&config, program.clone(), program)?;
     let line = progress::Line::default();
     let mut session = Session::begin(&request, &builds, &line)?;
     let cases = session.calibration.cases.len();

@@ -6,8 +6,7 @@ use infergate_build::{output, progress};
 use infergate_core::case::{Case, choose_benches};
 use infergate_core::progress::Progress;
 
-use super::paired_gate::TimedBuilds;
-use crate::paired::PairedRequest;
+use crate::paired::{PairedRequest, TimedBuilds};
 use crate::why::names::last_part;
 use crate::why::{self, Difference, Sides};
 use infergate_build::code::Changed;

@@ -1,7 +1,6 @@
 //! `gate --against REV`: base and head in turn, and a verdict that may block a merge.
 
 mod built_bench;
-mod measuring;
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +12,7 @@ use super::gate_options::Gate;
 use super::settings_policy::GateSettings;
 use super::{explain, launched_workers, outputs, pages, preflight};
 use crate::config::{BenchTarget, Config};
-use crate::paired::{PairedRequest, Program, run_seed};
+use crate::paired::run_seed;
 use infergate_build::bench_choice::Chosen;
 use infergate_build::checkout::Slot;
 use infergate_build::checkouts::Checkouts;
@@ -29,7 +28,6 @@ use infergate_report::paired;
 use infergate_report::words;
 
 use built_bench::Lost;
-pub use measuring::{TimedBuilds, find_calibration, measure};
 
 /// Builds both, measures, judges, prints. What cannot be compared is a verdict, not a failure.
 pub fn run(options: &Gate, config: &Config) -> Result<i32> {
@@ -169,19 +167,4 @@ fn conclude(gate: &Gate, receipt: PairedReceipt, policy: &Policy, out: Option<&P
     }
     let inputs = Inputs { paired: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
     Ok(pages::conclude(&inputs, gate.json.as_deref(), gate.report.as_deref()))
-}
-
-/// What `config` says of a comparison of these two.
-///
-/// # Errors
-/// When the prompt's file cannot be read.
-pub fn request(config: &Config, base: Program, head: Program) -> Result<PairedRequest> {
-    Ok(PairedRequest {
-        cases: config.measured.cases.clone(),
-        prompt_text: config.measured.own_prompt_text()?,
-        limits: config.limits(),
-        drift_tolerance: config.policy.drift_tolerance,
-        built_with: config.bench.built_with(),
-        ..PairedRequest::new(base, head, config.measured.load_request())
-    })
 }

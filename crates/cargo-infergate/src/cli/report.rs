@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, ValueHint};
 
-use super::paired_gate::find_calibration;
+use super::measuring::find_calibration;
 use super::{flags, outputs, pages};
 use crate::config::{Config, Layer};
 use infergate_core::config::Config as Measured;

@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::super::explain::Explaining;
-use super::super::gate_options::Gate;
-use super::super::outputs::Kept;
-use super::super::settings_policy::GateSettings;
-use super::super::sides::{self, BuiltPair};
-use super::super::{allocated, bench_counters, explain, memory, same_code};
-use super::request;
+use crate::cli::explain::Explaining;
+use crate::cli::gate_options::Gate;
+use crate::cli::outputs::Kept;
+use crate::cli::settings_policy::GateSettings;
+use crate::cli::sides::{self, BuiltPair};
+use crate::cli::{allocated, bench_counters, explain, measuring, memory, same_code};
 use crate::config::{BenchTarget, Config, ServerConfig};
 use crate::paired::{PairedRequest, Started, UnderLoad, of_shard, start};
 use infergate_build::checkouts::Checkouts;
@@ -232,7 +231,7 @@ impl BuiltBench {
             new_prompts: is_server,
             ready_within: is_server.then(|| config.server.least_load()),
             notes: [&settings.notes[..], &built.notes, &code_difference.notes].concat(),
-            ..request(config, built.base.clone(), built.head.clone())?
+            ..measuring::request(config, built.base.clone(), built.head.clone())?
         };
         Ok(Self {
             config: config.clone(),
@@ -248,7 +247,7 @@ impl BuiltBench {
     /// Measures it until every case is settled or `budget` ends, and counts what it counts. What there is so far is kept at `place`.
     ///
     /// # Errors
-    /// As [`measure`].
+    /// As [`measuring::measure`].
     pub fn measure(
         self,
         place: &Path,
@@ -260,7 +259,7 @@ impl BuiltBench {
         let BuiltPair { mut base_memory, mut head_memory, sources, .. } = built;
         request.budget = budget;
         let kept = Kept::at(place);
-        let measured = super::measure(&request, &config, Some(&sources), changed.as_ref(), Some(&kept));
+        let measured = measuring::measure(&request, &config, Some(&sources), changed.as_ref(), Some(&kept));
         let (mut receipt, builds) = measured.inspect_err(|_| kept.say_where())?;
         if request.quick {
             return Ok(receipt);

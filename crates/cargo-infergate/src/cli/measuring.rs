@@ -5,21 +5,32 @@ use std::time::Instant;
 
 use anyhow::Result;
 
-use super::super::outputs::Kept;
-use super::super::{coverage, files, preflight};
+use super::outputs::Kept;
+use super::{coverage, files, preflight};
 use crate::config::Config;
-use crate::paired::{PairedRequest, PairedRun};
+use crate::paired::{PairedRequest, PairedRun, Program, TimedBuilds};
 use infergate_build::code::Changed;
 use infergate_build::sources::Sources;
 use infergate_build::{output, progress};
 use infergate_core::progress::Progress;
-use infergate_core::worker::WorkerFile;
 use infergate_judge::paired::{QUICK_BLOCKS, block_noise, of_another_setup, open_cases, own_errors};
 use infergate_receipts::{Calibration, Note, PairedReceipt, Took};
 use infergate_report::words;
 
-/// Base and head, once for each placement, and how many pairs a block starts.
-pub type TimedBuilds = (Vec<(WorkerFile, WorkerFile)>, usize);
+/// What `config` says of a comparison of these two.
+///
+/// # Errors
+/// When the prompt's file cannot be read.
+pub fn request(config: &Config, base: Program, head: Program) -> Result<PairedRequest> {
+    Ok(PairedRequest {
+        cases: config.measured.cases.clone(),
+        prompt_text: config.measured.own_prompt_text()?,
+        limits: config.limits(),
+        drift_tolerance: config.policy.drift_tolerance,
+        built_with: config.bench.built_with(),
+        ..PairedRequest::new(base, head, config.measured.load_request())
+    })
+}
 
 /// Measures what can run something of `changed` until every case is settled, and keeps each block in `kept` as soon as it is measured. Both
 /// sides are laid out alike where there are `sources`. What this gate knows of its own errors here is in the notes. Beside the receipt stand
