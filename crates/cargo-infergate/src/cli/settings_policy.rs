@@ -101,14 +101,8 @@ fn read(text: &str) -> Result<(Layer, Tables)> {
 
 /// The file that holds in the folder `prefix` of `commit`: its own, or the nearest above it.
 fn of_commit(here: &Path, commit: &str, prefix: &str) -> Result<Option<String>> {
-    let folder = Path::new(prefix.trim_end_matches('/'));
-    for folder in folder.ancestors() {
-        let path = folder.join(FILE_NAME).to_string_lossy().into_owned();
-        if let Some(text) = file_of(here, commit, &path)? {
-            return Ok(Some(text));
-        }
-    }
-    Ok(None)
+    let text = |folder: &Path| file_of(here, commit, &folder.join(FILE_NAME).to_string_lossy()).transpose();
+    Path::new(prefix.trim_end_matches('/')).ancestors().find_map(text).transpose()
 }
 
 /// The keys whose values differ between both files; defaults count as given.
@@ -126,15 +120,11 @@ fn changes(was: &Layer, is: &Layer, after_merge: impl Fn(&str) -> bool) -> Vec<N
     KEYS.iter().filter_map(change).collect()
 }
 
-/// A value as a receipt may hold it: a text can be a key to a server, or a folder. Of an option its name is shown, of a program or
-/// file the file's name, and nothing of a program's arguments.
+/// A value as a receipt may hold it: a text can be a key to a server, or a folder. Of a path, and of a list's first, the last part is
+/// shown.
 fn shown(key: &str, words: &[String]) -> String {
     let shown = match words {
         [] => "not set".to_owned(),
-        _ if key == "options" => {
-            let name = |word: &String| word.split_once('=').map_or("...".into(), |(name, _)| format!("{name}=..."));
-            words.iter().map(name).collect::<Vec<_>>().join(", ")
-        }
         [spec] if key == "model" && ["hf:", "synthetic:"].iter().any(|start| spec.starts_with(start)) => spec.clone(),
         _ if SHOWN_TEXTS.contains(&key) || !flags::is_text(key) => words.join(", "),
         [only] => file_name(only).to_owned(),

@@ -53,7 +53,7 @@ fn no_note_has_a_key_or_a_folder() {
     for change in [
         "model tiny.gguf -> synthetic:gpt2",
         "prompt a.txt -> not set",
-        "options api_key=..., ... -> not set",
+        "options ..., ... -> not set",
         "bench.carry data -> not set",
         "server.command serve, ... -> not set",
         "worker.build ... -> not set",
