@@ -7,7 +7,7 @@ mod manifest;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use super::files;
@@ -38,14 +38,11 @@ pub struct Init {
     #[arg(long)]
     dry_run: bool,
     /// Write the CI's files alone [default where the benches are criterion's or divan's]
-    #[arg(long, conflicts_with_all = ["from", "engine"])]
+    #[arg(long, conflicts_with = "engine")]
     ci_only: bool,
     /// Add bench targets for an engine, also beside criterion's or divan's benches
     #[arg(long)]
     engine: bool,
-    /// Where Cargo.toml takes infergate from [default: where this command was built from]
-    #[arg(long, value_name = "PATH|URL|VERSION")]
-    from: Option<String>,
     /// The CI that runs the gate on each pull request
     #[arg(
         long, value_name = "NAME", default_value = "github",
@@ -66,31 +63,6 @@ pub fn run(options: &Init) -> Result<i32> {
         changed.into_iter().try_for_each(|file| write_text(&file.place, &file.text))?;
     }
     Ok(0)
-}
-
-/// The value of the dependency on infergate (`"0.1.0"`, `{ git = "..." }`), and what to know of it.
-fn source(given: Option<&str>) -> Result<(String, Option<String>)> {
-    // A string of JSON is one of TOML.
-    let text = |text: &str| serde_json::Value::from(text).to_string();
-    let value = match given {
-        Some(url) if url.contains("://") => format!("{{ git = {} }}", text(url)),
-        Some(path) if Path::new(path).is_dir() => format!("{{ path = {} }}", text(path)),
-        Some(version) if version.starts_with(|c: char| c.is_ascii_digit() || "=^~".contains(c)) => text(version),
-        Some(other) => bail!("--from '{other}': is no folder, URL or version; give one, for example 0.1.0"),
-        None => {
-            let origin = origin().context("give --from PATH, URL or VERSION")?;
-            let note = match &origin {
-                Origin::Folder(root) => Some(format!(
-                    "Cargo.toml takes infergate from your clone {}; before you push: cargo infergate init --from {}",
-                    root.display(),
-                    env!("CARGO_PKG_REPOSITORY")
-                )),
-                _ => None,
-            };
-            return Ok((origin.dependency(), note));
-        }
-    };
-    Ok((value, None))
 }
 
 /// A file that is asked for.
@@ -150,14 +122,14 @@ fn plan(folder: &Path, options: &Init) -> Result<Plan> {
     let was = read(&path)?.context("there is no Cargo.toml in this folder; run init in the folder of your package")?;
     let manifest = Manifest::parse(&was)?;
     let has_benches = BENCH_CRATES.iter().any(|name| manifest.depends_on(name)) && !manifest.depends_on("infergate");
-    let ci_only = options.ci_only || (has_benches && !options.engine && options.from.is_none());
+    let ci_only = options.ci_only || (has_benches && !options.engine);
     let mut plan = Plan::default();
     if !ci_only {
         ensure!(
             manifest.is_package(),
             "Cargo.toml: has no package; run init in the folder of the engine's package, or give --ci-only"
         );
-        add_engine(folder, (path, &was, &manifest), options.from.as_deref(), &mut plan)?;
+        add_engine(folder, (path, &was, &manifest), &mut plan)?;
     }
     let mut branch = "main".to_owned();
     match git(folder, &["rev-parse", "--show-toplevel"]) {
@@ -183,20 +155,22 @@ fn plan(folder: &Path, options: &Init) -> Result<Plan> {
 }
 
 /// Cargo.toml, the bench targets, an engine to fill in, and the settings.
-fn add_engine(
-    folder: &Path,
-    (path, was, manifest): (PathBuf, &str, &Manifest),
-    from: Option<&str>,
-    plan: &mut Plan,
-) -> Result<()> {
-    let (value, note) = source(from)?;
-    // Where infergate is named already, the value is not used.
-    plan.notes.extend(note.filter(|_| !manifest.depends_on("infergate")));
+fn add_engine(folder: &Path, (path, was, manifest): (PathBuf, &str, &Manifest), plan: &mut Plan) -> Result<()> {
+    let origin = origin()?;
+    if let Origin::Folder(root) = &origin
+        && !manifest.depends_on("infergate")
+    {
+        plan.notes.push(format!(
+            "Cargo.toml takes infergate from your clone {}; before you push, write infergate = {{ git = \"{}\" }}",
+            root.display(),
+            env!("CARGO_PKG_REPOSITORY")
+        ));
+    }
     let benches = [
         ("inference", "benches/inference.rs", include_str!("../../templates/init/inference.rs")),
         ("memory", "benches/memory.rs", include_str!("../../templates/init/memory.rs")),
     ];
-    let text = manifest.with_engine(&value, from.is_some(), &benches.map(|(name, ..)| name))?;
+    let text = manifest.with_engine(&origin.dependency(), &benches.map(|(name, ..)| name))?;
     plan.files.push(File { path: "Cargo.toml", place: path, added: new_lines(was, &text), text });
     let whole = |path: &'static str, text: &str| File::whole(path, folder.join(path), text.to_owned());
     // Whoever declared a bench target has its file, and an engine.

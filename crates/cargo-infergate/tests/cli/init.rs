@@ -31,13 +31,14 @@ fn a_package_gets_what_is_missing_and_keeps_what_it_has() {
     sandbox.run(&["init", "--dry-run"]).success();
     assert_eq!(files(&sandbox), before);
 
-    sandbox.run(&["init", "--from", "9.8.7"]).success();
+    let shown = stdout(&sandbox.run(&["init"]).success());
+    assert!(shown.contains("before you push, write infergate = { git ="), "a clone's path is of this machine: {shown}");
     let manifest = &files(&sandbox)["Cargo.toml"];
     // Every line that was there is still there, in its order.
     let mut lines = manifest.lines();
     assert!(MANIFEST.lines().all(|line| lines.any(|kept| kept == line)), "{manifest}");
     let read: toml_edit::DocumentMut = manifest.parse().expect("TOML");
-    assert_eq!(read["dev-dependencies"]["infergate"].as_str(), Some("9.8.7"));
+    assert!(read["dev-dependencies"]["infergate"]["path"].is_str(), "{manifest}");
     let benches = read["bench"].as_array_of_tables().expect("benches");
     let names: Vec<_> = benches.iter().filter_map(|bench| bench["name"].as_str()).collect();
     assert_eq!(names, ["sorting", "inference", "memory"]);
@@ -57,26 +58,11 @@ fn the_address_and_commit_of_an_installed_command_are_written() {
     let mut process = std::process::Command::new(command);
     process.args(["infergate", "init"]).current_dir(sandbox.path(""));
     let shown = stdout(&ran(process).success());
-    assert!(!shown.contains("--from"), "{shown}");
+    assert!(!shown.contains("before you push"), "{shown}");
     let made = files(&sandbox);
     let line = format!("infergate = {{ git = \"https://example.com/it\", rev = \"{commit}\" }}\n");
     assert!(made["Cargo.toml"].contains(&line), "{}", made["Cargo.toml"]);
     for workflow in WORKFLOWS {
         assert!(made[workflow].contains(&format!(".yml@{commit}\n")), "{}", made[workflow]);
     }
-}
-
-/// What a command that was built in a clone wrote is of this machine alone.
-#[test]
-fn a_clones_path_gives_way_to_what_from_says() {
-    let sandbox = package(MANIFEST);
-    let shown = stdout(&sandbox.run(&["init", "--ci=none"]).success());
-    assert!(shown.contains("cargo infergate init --from https://github.com/infergate/infergate"), "{shown}");
-    let mut expected = files(&sandbox);
-    let line = |text: &str| text.lines().find(|line| line.starts_with("infergate =")).expect("a line").to_owned();
-    let manifest = expected.get_mut("Cargo.toml").expect("a manifest");
-    assert!(line(manifest).starts_with("infergate = { path = \""), "{manifest}");
-    *manifest = manifest.replace(&line(manifest), "infergate = { git = \"https://example.com/it\" }");
-    sandbox.run(&["init", "--ci=none", "--from=https://example.com/it"]).success();
-    assert_eq!(files(&sandbox), expected);
 }

@@ -137,7 +137,7 @@ fn a_killed_gate_leaves_a_partial_receipt() {
 fn init_on_a_full_disk_leaves_no_empty_file_and_once_more_completes_it() {
     let manifest = "[package]\nname = \"engine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
     let (sandbox, whole) = (crate::repositories::empty_repository(), crate::repositories::empty_repository());
-    let init = ["init", "--from=0.1.0"];
+    let init = ["init"];
     for sandbox in [&sandbox, &whole] {
         sandbox.write("Cargo.toml", manifest);
     }

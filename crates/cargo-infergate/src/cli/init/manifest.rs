@@ -27,9 +27,8 @@ impl Manifest {
         benches.any(|bench| bench.get("name").and_then(Item::as_str) == Some(name))
     }
 
-    /// Its text with these bench targets, anyhow and infergate. What is there stays, but `infergate` replaces a dependency on infergate
-    /// where `replaces` says so.
-    pub fn with_engine(&self, infergate: &str, replaces: bool, benches: &[&str]) -> Result<String> {
+    /// Its text with these bench targets, anyhow and infergate. What is there stays.
+    pub fn with_engine(&self, infergate: &str, benches: &[&str]) -> Result<String> {
         let infergate: Value = infergate.parse().with_context(|| format!("infergate = {infergate}"))?;
         let mut document = self.0.clone();
         let known = document
@@ -40,7 +39,7 @@ impl Manifest {
         if !self.depends_on("anyhow") {
             known.insert("anyhow", value("1"));
         }
-        if !self.depends_on("infergate") || (replaces && known.contains_key("infergate")) {
+        if !self.depends_on("infergate") {
             known.insert("infergate", Item::Value(infergate));
         }
         for name in benches.iter().filter(|name| !self.has_bench(name)) {
@@ -55,17 +54,9 @@ impl Manifest {
     }
 }
 
-/// The lines of `after` that `before` has not, each of which came or was changed.
+/// The lines of `after` that came to `before`.
 pub fn new_lines(before: &str, after: &str) -> String {
     let mut known = before.lines().peekable();
-    let mut lines = after.lines();
-    let mut new = String::new();
-    while let Some(line) = lines.next() {
-        while known.next_if(|known| *known != line && !lines.clone().any(|later| later == *known)).is_some() {}
-        if known.next_if_eq(&line).is_none() {
-            new += line;
-            new.push('\n');
-        }
-    }
-    new
+    let new = after.lines().filter(|line| known.next_if_eq(line).is_none());
+    new.map(|line| format!("{line}\n")).collect()
 }
