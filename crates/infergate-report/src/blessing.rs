@@ -7,12 +7,11 @@ use super::units;
 use infergate_judge::newest_of_each_day;
 use infergate_receipts::{Outcome, Verdict, VerdictRow};
 
-/// How many sessions there were and are, and how the new one compares with those before; `None` for the first. `created` are the times
-/// of all that there are now.
-pub fn changes(compared: Option<&Verdict>, created: &[&str], is_step: bool, path: &Path) -> String {
+/// How many sessions there were (`before`) and are, and how the new one compares with those before; `None` for the first. `created` are
+/// the times of all that there are now.
+pub fn changes(compared: Option<&Verdict>, before: usize, created: &[&str], is_step: bool, path: &Path) -> String {
     let (path, after) = (path.display(), created.len());
     let days = newest_of_each_day(created.iter().map(|created| (*created, ()))).len();
-    let before = if compared.is_some() { after - 1 } else { 0 };
     let mut text = format!("\n{path}\nsessions: {before} -> {after}, of {}\n", units::many(days, "day"));
     let Some(compared) = compared else { return text };
     text += &terminal::evidence(compared);

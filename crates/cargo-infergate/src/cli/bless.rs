@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 
@@ -93,11 +93,12 @@ macro_rules! blessable {
             fn added_to(&self, known: Option<$baseline>, step: bool) -> Result<$baseline> {
                 self.ensure_blessable()?;
                 let Some(mut baseline) = known else { return Ok(<$baseline>::from_receipt(self)) };
-                let steps = baseline.sessions.iter_mut().map(|session| (&*session.created, &mut session.step));
-                if !(step && is_marked(steps, &self.created)?) {
-                    baseline.ensure_accepts(self)?;
-                    baseline.add(self, step);
+                if step {
+                    // One that is there already is added again, with its step.
+                    baseline.sessions.retain(|session| session.created != self.created);
                 }
+                baseline.ensure_accepts(self)?;
+                baseline.add(self, step);
                 Ok(baseline)
             }
 
@@ -120,10 +121,11 @@ fn add<R: Blessable>(options: &Bless, config: &Config, receipt: &R) -> Result<i3
     let _alone = alone(options, &config.baselines)?;
     let path = config.baselines.join(receipt.file_name());
     let before: Option<R::Baseline> = files::read_if_there(&path)?;
+    let known = before.as_ref().map_or(0, |before| R::sessions(before).len());
     let after = receipt.added_to(before.clone(), options.step);
     let after = after.with_context(|| format!("{}: not blessed", path.display()))?;
     let compared = before.map(|before| receipt.compared(&before, &config.policy)).transpose()?;
-    output::report(&blessing::changes(compared.as_ref(), &R::sessions(&after), options.step, &path));
+    output::report(&blessing::changes(compared.as_ref(), known, &R::sessions(&after), options.step, &path));
     if options.dry_run {
         output::say("dry run: no baseline was written");
     } else {
@@ -144,23 +146,4 @@ fn alone(options: &Bless, folder: &Path) -> Result<Option<File>> {
     let message = format!("waiting: another command writes baselines in {}", folder.display());
     machine_lock::wait_for(&file, File::try_lock, &message)?;
     Ok(Some(file))
-}
-
-/// Marks the session that was `created` then as the first behind a step, where it is there; whether it is. Each of `sessions` comes
-/// with its mark.
-///
-/// # Errors
-/// A mark that is there, or sessions that are newer than one that is not: they would be taken for ones behind the step.
-fn is_marked<'a>(sessions: impl Iterator<Item = (&'a str, &'a mut bool)>, created: &str) -> Result<bool> {
-    let mut is_newest = true;
-    for (known, step) in sessions {
-        if known == created {
-            ensure!(!*step, "--step: the session of {created} has its step already; leave it as it is");
-            *step = true;
-            return Ok(true);
-        }
-        is_newest &= known < created;
-    }
-    ensure!(is_newest, "--step: it has newer sessions than that of {created}, maybe without the change; measure again");
-    Ok(false)
 }
