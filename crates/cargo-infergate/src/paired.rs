@@ -72,11 +72,6 @@ pub struct PairedRun<'a> {
 }
 
 impl PairedRun<'_> {
-    /// Replaces both builds. Cases, limits and sizes stay.
-    pub fn replace_builds(&mut self, base: WorkerFile, head: WorkerFile) {
-        (self.builds, self.start_files, self.receipt.alike) = (vec![(base, head)], None, None);
-    }
-
     /// The builds that blocks start.
     pub fn builds(&self) -> TimedBuilds {
         (self.builds.clone(), self.builds_of(0).len())

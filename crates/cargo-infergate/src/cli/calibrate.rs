@@ -7,10 +7,10 @@ use anyhow::{Result, bail, ensure};
 use clap::{Args, ValueHint};
 
 use super::machine_lock::{self, Wait};
-use super::{flags, measuring, outputs, preflight};
+use super::{files, flags, measuring, outputs, preflight};
 use crate::config::{Config, Layer, up_to};
 use crate::machine;
-use crate::paired::{Alike, PairedRequest, PairedRun, Program};
+use crate::paired::{Alike, PairedRun, Program};
 use infergate_build::bench_target::Source;
 use infergate_build::checkouts::Checkouts;
 use infergate_build::sources::Sources;
@@ -21,7 +21,8 @@ use infergate_core::receipt::limits::MAX_CALIBRATED_CASES;
 use infergate_core::worker::WorkerFile;
 use infergate_judge::paired::{of_another_setup, summarise, unsettled};
 use infergate_receipts::{
-    CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, ensure_writable, read, timestamp, write_json,
+    BlockRecord, CALIBRATION_SCHEMA, Calibration, CalibrationGate, Outcome, PairedCase, PairedReceipt, ensure_writable,
+    timestamp, write_json,
 };
 use infergate_report::calibration;
 
@@ -33,7 +34,7 @@ pub struct Calibrate {
     /// Gates between builds that do the same, beside those that were measured before: hours differ, so spread them over some
     #[arg(long, default_value = "3", value_parser = up_to(10_000))]
     gates: u32,
-    /// A revision that does the same work by other code: every second gate compares with it, laid out alike
+    /// A revision that does the same work by other code: gates compare with it, laid out alike, and not one file with itself
     #[arg(long, value_name = "REV", conflicts_with = "worker")]
     against: Option<String>,
     /// Where it is kept [default: baselines/CLASS/calibration/ENGINE-MODEL.json, which later gates quote]
@@ -48,12 +49,12 @@ pub struct Calibrate {
     /// Bench binary that was built already
     #[arg(long, help_heading = "What to measure")]
     worker: Option<PathBuf>,
-    /// Another build of the same: every second gate compares with it
+    /// Another build of the same to compare with
     #[arg(long, help_heading = "What to measure", requires = "worker")]
     other_worker: Option<PathBuf>,
 }
 
-/// Measures, keeps what there is after every step, prints what it says.
+/// Measures, keeps what there is after every gate, prints what it says.
 pub fn run(options: &Calibrate, keys: &Layer) -> Result<i32> {
     let config = Config::here(keys)?;
     preflight::check(&config)?;
@@ -62,136 +63,121 @@ pub fn run(options: &Calibrate, keys: &Layer) -> Result<i32> {
     // The file's name comes from the model, which is not loaded yet.
     ensure_writable(options.out.as_ref().unwrap_or(&folder.join("calibration.json")))?;
     let _lock = machine_lock::take(&options.wait)?;
-    let builds = Builds::of(&config, options)?;
-    let program = builds.head.program().clone();
+    let Builds { base, head, alike } = Builds::of(&config, options)?;
     // Builds that do the same are what it measures: their code is not compared.
-    let request = measuring::request(&config, program.clone(), program)?;
+    let request = measuring::request(&config, base.program().clone(), head.program().clone())?;
     let line = progress::Line::default();
-    let mut session = Session::begin(&request, &builds, &line)?;
-    let cases = session.calibration.cases.len();
-    ensure!(
-        cases <= MAX_CALIBRATED_CASES,
-        "{cases} cases are more than the {MAX_CALIBRATED_CASES} that one calibration holds; name some with --cases"
-    );
-    let Calibration { machine, subject, .. } = &session.calibration;
-    let usual = || preflight::calibration_file(&config, &machine.class, &subject.engine);
+    let mut run = PairedRun::begin(&request, &mut |step: &Progress| line.show(step))?;
+    run.lay_out(|| Ok(alike))?;
+    let mut calibration = begin(run.receipt())?;
+    let usual = || preflight::calibration_file(&config, &calibration.machine.class, &calibration.subject.engine);
     let out = options.out.clone().unwrap_or_else(usual);
-    if out.is_file() {
-        session.take_up(read(&out)?, &out)?;
+    if let Some(earlier) = files::read_if_there(&out)? {
+        ensure_same(&earlier, &calibration, run.receipt(), &out)?;
+        calibration = earlier;
     }
     let outcome = (1..=options.gates).try_for_each(|at| {
-        let gate = session.gate(&format!("gate {at} of {}", options.gates), &line)?;
-        session.calibration.gates.push(gate);
+        let begun = Instant::now();
+        let mut show = |step: &Progress| {
+            line.show(&Progress { label: format!("gate {at} of {}, {}", options.gates, step.label), ..step.clone() });
+        };
+        let blocks = gate(&mut run, &calibration.cases, &mut show)?;
+        calibration.gates.push(CalibrationGate {
+            base_sha256: base.sha256().to_owned(),
+            head_sha256: head.sha256().to_owned(),
+            alike: run.receipt().alike.clone(),
+            took_ns: begun.elapsed().as_nanos() as u64,
+            blocks,
+        });
         // The file holds each gate as soon as it is there.
-        write_json(&out, &session.calibration)
+        write_json(&out, &calibration)
     });
     line.finish();
     let code = match outcome {
         Err(_) if progress::is_cancelled() => Outcome::Partial.exit_code(),
         outcome => outcome.map(|()| 0)?,
     };
-    let summary = summarise(&session.calibration);
-    output::report(&calibration::text(&session.calibration, &summary));
+    let summary = summarise(&calibration);
+    output::report(&calibration::text(&calibration, &summary));
     output::line(&format!("calibration: {}", out.display()));
     outputs::json(options.json.as_deref(), &summary);
     Ok(code)
 }
 
-/// What is measured against itself, and against another build of the same.
+/// What is compared: one file with itself, or with another build of the same.
 struct Builds {
+    base: WorkerFile,
     head: WorkerFile,
-    /// The other build, and both laid out alike where they were built here.
-    other: Option<(WorkerFile, Option<Alike>)>,
+    /// Both laid out alike, where they were built here.
+    alike: Option<Alike>,
 }
 
 impl Builds {
     fn of(config: &Config, options: &Calibrate) -> Result<Self> {
         let wanted = &config.wanted();
         if let Some(worker) = &options.worker {
-            let other = options.other_worker.as_deref().map(WorkerFile::open).transpose()?;
-            return Ok(Self { head: WorkerFile::open(worker)?, other: other.map(|other| (other, None)) });
+            let base = WorkerFile::open(options.other_worker.as_ref().unwrap_or(worker))?;
+            return Ok(Self { base, head: WorkerFile::open(worker)?, alike: None });
         }
-        let head = Source::here(wanted)?;
-        let built = Program { commit: None, dirty: None, ..head.build()? };
-        let Some(revision) = &options.against else { return Ok(Self { head: built.open()?, other: None }) };
+        let source = Source::here(wanted)?;
+        let built = Program { commit: None, dirty: None, ..source.build()? };
+        let head = built.open()?;
+        let Some(revision) = &options.against else { return Ok(Self { base: head.clone(), head, alike: None }) };
         let (checkout, _) = Checkouts::default().base(revision, wanted)?;
         let base = checkout.build(wanted, false)?;
-        let sources = Sources { base: Some(checkout.source(wanted)?), head: Some(head) };
+        let sources = Sources { base: Some(checkout.source(wanted)?), head: Some(source) };
         let alike = sources.alike((&base, &built), config.measured.seed)?;
         let alike = alike.map_err(|why| output::line(&why)).ok();
-        Ok(Self { head: built.open()?, other: Some((base.open()?, alike)) })
+        Ok(Self { base: base.open()?, head, alike })
     }
 }
 
-struct Session<'a> {
-    run: PairedRun<'a>,
-    builds: &'a Builds,
-    calibration: Calibration,
+/// A calibration without a gate, of the suite that the pilot planned.
+fn begin(pilot: &PairedReceipt) -> Result<Calibration> {
+    if let Some(changed) = pilot.cases.iter().find(|case| !case.timed) {
+        bail!("{}: its output differs between two processes; make the engine deterministic", changed.id);
+    }
+    let cases = pilot.cases.len();
+    ensure!(
+        cases <= MAX_CALIBRATED_CASES,
+        "{cases} cases are more than the {MAX_CALIBRATED_CASES} that one calibration holds; name some with --cases"
+    );
+    Ok(Calibration {
+        schema: CALIBRATION_SCHEMA.into(),
+        created: timestamp(),
+        tool: pilot.tool.clone(),
+        machine: pilot.machine.clone(),
+        subject: pilot.head.clone(),
+        threads: pilot.threads,
+        seed: pilot.seed,
+        cases: pilot.cases.clone(),
+        gates: Vec::new(),
+    })
 }
 
-impl<'a> Session<'a> {
-    fn begin(request: &'a PairedRequest, builds: &'a Builds, line: &progress::Line) -> Result<Self> {
-        let run = PairedRun::begin(request, &mut |step: &Progress| line.show(step))?;
-        let receipt = run.receipt();
-        if let Some(changed) = receipt.cases.iter().find(|case| !case.timed) {
-            bail!("{}: its output differs between two processes; make the engine deterministic", changed.id);
-        }
-        let calibration = Calibration {
-            schema: CALIBRATION_SCHEMA.into(),
-            created: timestamp(),
-            tool: receipt.tool.clone(),
-            machine: receipt.machine.clone(),
-            subject: receipt.head.clone(),
-            threads: receipt.threads,
-            seed: receipt.seed,
-            cases: receipt.cases.clone(),
-            gates: Vec::new(),
-        };
-        Ok(Self { run, builds, calibration })
+/// Refuses gates of something else than those of the file at `path`.
+fn ensure_same(earlier: &Calibration, now: &Calibration, pilot: &PairedReceipt, path: &Path) -> Result<()> {
+    let suite = |calibration: &Calibration| -> Vec<(Case, f64)> {
+        calibration.cases.iter().map(|case| (case.id, case.threshold)).collect()
+    };
+    let is_same = suite(earlier) == suite(now) && earlier.tool == now.tool;
+    let other = "the calibration is of another suite, threshold or version of infergate";
+    let why = of_another_setup(earlier, pilot).or_else(|| (!is_same).then(|| other.to_owned()));
+    if let Some(why) = why {
+        bail!("{}: {why}; keep this one elsewhere by --out, or delete that file first", path.display());
     }
+    Ok(())
+}
 
-    /// Adds to an earlier calibration of the same thing.
-    fn take_up(&mut self, earlier: Calibration, path: &Path) -> Result<()> {
-        let now = &self.calibration;
-        let suite = |calibration: &Calibration| -> Vec<(Case, f64)> {
-            calibration.cases.iter().map(|case| (case.id, case.threshold)).collect()
-        };
-        let is_same = suite(&earlier) == suite(now) && earlier.tool == now.tool;
-        let other = "the calibration is of another suite, threshold or version of infergate";
-        let why = of_another_setup(&earlier, self.run.receipt()).or_else(|| (!is_same).then(|| other.to_owned()));
-        if let Some(why) = why {
-            bail!("{}: {why}; keep this one elsewhere by --out, or delete that file first", path.display());
+/// The blocks of one gate: until every case is settled.
+fn gate(run: &mut PairedRun<'_>, cases: &[PairedCase], show: &mut dyn FnMut(&Progress)) -> Result<Vec<BlockRecord>> {
+    let mut blocks = Vec::new();
+    loop {
+        let open = unsettled(cases, &blocks, false, 0);
+        if open.is_empty() {
+            return Ok(blocks);
         }
-        self.calibration = earlier;
-        Ok(())
-    }
-
-    fn gate(&mut self, name: &str, line: &progress::Line) -> Result<CalibrationGate> {
-        let head = &self.builds.head;
-        // One file against itself, and two builds, in turn.
-        let other = self.builds.other.as_ref().filter(|_| self.calibration.gates.len() % 2 == 1);
-        let base = other.map_or(head, |(base, _)| base);
-        self.run.replace_builds(base.clone(), head.clone());
-        self.run.lay_out(|| Ok(other.and_then(|(_, alike)| alike.clone())))?;
-        let alike = self.run.receipt().alike;
-        let begun = Instant::now();
-        let mut blocks = Vec::new();
-        let mut show = |step: &Progress| {
-            line.show(&Progress { label: format!("{name}, {}", step.label), ..step.clone() });
-        };
-        loop {
-            let cases = unsettled(&self.calibration.cases, &blocks, false, 0);
-            if cases.is_empty() {
-                return Ok(CalibrationGate {
-                    base_sha256: base.sha256().to_owned(),
-                    head_sha256: head.sha256().to_owned(),
-                    alike,
-                    took_ns: begun.elapsed().as_nanos() as u64,
-                    blocks,
-                });
-            }
-            progress::ensure_not_cancelled()?;
-            blocks.push(self.run.block(&cases, blocks.len(), &mut show)?);
-        }
+        progress::ensure_not_cancelled()?;
+        blocks.push(run.block(&open, blocks.len(), show)?);
     }
 }
