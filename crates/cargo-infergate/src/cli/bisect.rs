@@ -68,7 +68,6 @@ pub fn run(flags: &Bisect, keys: &Layer) -> Result<i32> {
     let case = Subject::named(&flags.case)?.case().context("--case: name a case")?;
     config.measured.cases = vec![case.id()];
     preflight::check(&config)?;
-    preflight::calibrations(&config)?;
     let _lock = machine_lock::take(&flags.wait)?;
     let wanted = &config.wanted();
     ensure!(flags.versions.len() != 1, "--versions: name at least two, from a fast one to a slow one");

@@ -58,7 +58,6 @@ pub struct Calibrate {
 pub fn run(options: &Calibrate, keys: &Layer) -> Result<i32> {
     let config = Config::here(keys)?;
     preflight::check(&config)?;
-    preflight::calibrations(&config)?;
     let folder = preflight::calibration_folder(&config, &machine::detect().class);
     // The file's name comes from the model, which is not loaded yet.
     ensure_writable(options.out.as_ref().unwrap_or(&folder.join("calibration.json")))?;

@@ -73,7 +73,6 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
         let text = "targets are not judged: criterion and divan benches have none of their metrics";
         settings.notes.push(Note::from(text.to_owned()));
     }
-    preflight::calibrations(config)?;
     let checkouts = Checkouts::default();
     if let (Some(head), Some(revision)) = (&workspace, revision) {
         let base = checkouts.of(revision, Slot::Base, &config.wanted())?.workspace();

@@ -9,9 +9,8 @@ use infergate_core::receipt::file_word;
 
 use super::files::entries;
 use crate::config::{BenchTarget, Config};
-use crate::machine;
 use infergate_judge::ensure_targets_name;
-use infergate_receipts::{Baseline, Calibration, Format, Subject, read};
+use infergate_receipts::{Baseline, Subject, read};
 
 /// Refuses a model file that is not there, and a prompt that cannot be read.
 pub fn check(config: &Config) -> Result<()> {
@@ -50,21 +49,11 @@ fn possible_cases(patterns: &[String]) -> Result<Vec<Case>> {
 
 /// Reads every baseline: a run should not end at one that cannot be read.
 pub fn baselines(config: &Config) -> Result<()> {
-    entries(&config.baselines)?
-        .iter()
-        .filter(|class| class.is_dir())
-        .try_for_each(|class| ensure_all::<Baseline>(class))
-}
-
-/// As [`baselines`], of the calibrations.
-pub fn calibrations(config: &Config) -> Result<()> {
-    ensure_all::<Calibration>(&calibration_folder(config, &machine::detect().class))
-}
-
-/// Refuses a `.json` file straight in `folder` that holds something else.
-fn ensure_all<T: Format>(folder: &Path) -> Result<()> {
     let is_json = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "json");
-    entries(folder)?.iter().filter(is_json).try_for_each(|path| read::<T>(path).map(drop))
+    for class in entries(&config.baselines)?.iter().filter(|class| class.is_dir()) {
+        entries(class)?.iter().filter(is_json).try_for_each(|path| read::<Baseline>(path).map(drop))?;
+    }
+    Ok(())
 }
 
 /// Where the calibration of a machine class and a model is kept.
