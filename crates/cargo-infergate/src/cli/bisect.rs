@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use clap::{ArgAction, Args};
+use clap::Args;
 
 use super::explain::{self, Explaining};
 use super::machine_lock::{self, Wait};
@@ -44,7 +44,7 @@ pub struct Bisect {
     #[arg(long, value_name = "CRATE", requires = "versions", conflicts_with_all = ["good", "bad"])]
     swap: Vec<String>,
     /// Its versions from a fast one to a slow one
-    #[arg(long, value_name = "V,V,V", requires = "swap", value_delimiter = ',', action = ArgAction::Set)]
+    #[arg(long, value_name = "V,V,V", requires = "swap", value_delimiter = ',')]
     versions: Vec<String>,
     /// Do not look for the functions that take the time of what is found
     #[arg(long)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use clap::{Arg, ArgAction, Args, Subcommand, value_parser};
+use clap::{Arg, Args, Subcommand, value_parser};
 
 use crate::cli::flags;
 use crate::cli::machine_lock::Wait;
@@ -121,13 +121,13 @@ pub struct Target {
 pub struct Levels {
     /// Closed loop: so many users, each with one request in flight, one level after the other
     #[arg(
-        long, value_name = "N,N,...", value_delimiter = ',', action = ArgAction::Set, default_value = "1,2,4,8,16,32",
+        long, value_name = "N,N,...", value_delimiter = ',', default_value = "1,2,4,8,16,32",
         value_parser = up_to(MAX_USERS),
     )]
     pub users: Vec<u32>,
     /// Open loop in place of users: so many requests a second; latency counts from the scheduled start
     #[arg(
-        long, value_name = "R,R,...", value_delimiter = ',', action = ArgAction::Set, conflicts_with = "users",
+        long, value_name = "R,R,...", value_delimiter = ',', conflicts_with = "users",
         value_parser = within(1e-6..=1e6),
     )]
     pub rate: Vec<f64>,
@@ -137,7 +137,7 @@ pub struct Levels {
     /// Search for the most users that are shown to meet these limits, by the upper ends of their 95 % intervals, and run them once more;
     /// for example ttft_p95=500ms,itl_p95=70ms
     #[arg(
-        long, value_name = "LIMIT,...", value_delimiter = ',', action = ArgAction::Set, conflicts_with_all = ["users", "rate"],
+        long, value_name = "LIMIT,...", value_delimiter = ',', conflicts_with_all = ["users", "rate"],
         value_parser = percentile_limit,
     )]
     pub until_slo: Vec<Limit>,
@@ -147,7 +147,7 @@ pub struct Levels {
     )]
     pub max_users: u32,
     /// Goodput: requests a second that meet all of these, for example ttft=500ms,tpot=50ms,e2e=10s
-    #[arg(long, value_name = "LIMIT,...", value_delimiter = ',', action = ArgAction::Set, value_parser = request_limit)]
+    #[arg(long, value_name = "LIMIT,...", value_delimiter = ',', value_parser = request_limit)]
     pub slo: Vec<Limit>,
     /// Measured requests of a level; ramp and warm-up are sent before them, and behind them about one of each user, until the last
     /// measured one has ended [default: 8 for each user, at least 40; with --until-slo at least 4 times what its percentile takes, 288
