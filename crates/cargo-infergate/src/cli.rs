@@ -7,7 +7,6 @@ mod bisect;
 mod bless;
 mod calibrate;
 mod compare;
-mod coverage;
 mod demo;
 mod doctor;
 mod explain;

@@ -1,4 +1,5 @@
-//! Which functions a case runs: its worker is started under a tracer of the system's, which stops it where one of them begins.
+//! What a case runs of what changed, before anything is timed: its worker is started under a tracer of the system's, which stops it
+//! where one of those functions begins.
 //!
 //! The tracer stops the process the first time a function begins in a case, then removes the breakpoint. So a watched
 //! process runs at about full speed. The tracer sees every thread and every copy of the process. A program that it
@@ -18,11 +19,13 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::config::current_folder;
 use crate::paired::PairedRequest;
+use crate::why::names::shown_names;
+use infergate_build::code::{Changed, ChangedFunction};
 use infergate_build::progress;
 use infergate_core::case::Case;
 use infergate_core::process::this_program;
 use infergate_core::worker::{Launcher, Program, Sampling, Timeouts};
-use infergate_receipts::PairedCase;
+use infergate_receipts::{CodeRuns, PairedCase, clause};
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub use tracer::{Coverage, serve};
@@ -44,13 +47,43 @@ const AGAIN: &str = "again";
 /// The word of a line that says that another program was started, with its name.
 const STARTED: &str = "started";
 
+/// What each of `cases` runs of what changed, in either build. Nothing where not all that changed is known.
+///
+/// # Errors
+/// When it was cancelled.
+pub fn functions_run(cases: &[PairedCase], request: &PairedRequest, changed: &Changed) -> Result<Vec<CodeRuns>> {
+    let side = |program, of_side: fn(&ChangedFunction) -> Option<u64>| {
+        ensure!(changed.is_all, "something differs that is in no function of a name");
+        let functions: BTreeSet<u64> = changed.functions.iter().filter_map(of_side).collect();
+        watch(program, request, &functions, cases)
+    };
+    let base = side(&request.base, |function| function.base).context("base");
+    let seen = base.and_then(|base| Ok((base, side(&request.head, |function| function.head).context("head")?)));
+    progress::ensure_not_cancelled()?;
+    let of_case = |case: &PairedCase| {
+        let (functions, named, why) = match &seen {
+            Ok((base, head)) => {
+                let is_in = |side: &BTreeMap<Case, BTreeSet<u64>>, at: Option<u64>| {
+                    side.get(&case.id).zip(at).is_some_and(|(seen, at)| seen.contains(&at))
+                };
+                let runs = |function: &&ChangedFunction| is_in(base, function.base) || is_in(head, function.head);
+                let functions: Vec<&ChangedFunction> = changed.functions.iter().filter(runs).collect();
+                (Some(functions.len()), shown_names(&functions), None)
+            }
+            Err(error) => (None, Vec::new(), Some(clause(error))),
+        };
+        CodeRuns { id: case.id, functions, changed: None, named, why }
+    };
+    Ok(cases.iter().map(of_case).collect())
+}
+
 /// For each case: which of `functions` run while a process loads, prepares and runs it. A function is its address in
 /// `program` loaded at zero. Two processes run the cases, the second in reverse order: what a case does in one of them
 /// alone is done once, whichever case comes first, so it counts for all.
 ///
 /// # Errors
 /// A clause that says why that is not known.
-pub fn watch(
+fn watch(
     program: &Program,
     request: &PairedRequest,
     functions: &BTreeSet<u64>,

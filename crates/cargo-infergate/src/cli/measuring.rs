@@ -6,8 +6,9 @@ use std::time::Instant;
 use anyhow::Result;
 
 use super::outputs::Kept;
-use super::{coverage, files, preflight};
+use super::{files, preflight};
 use crate::config::Config;
+use crate::coverage;
 use crate::paired::{PairedRequest, PairedRun, Program, TimedBuilds};
 use infergate_build::code::Changed;
 use infergate_build::sources::Sources;

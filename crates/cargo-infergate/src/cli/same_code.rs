@@ -8,12 +8,11 @@ use super::gate_options::Paired;
 use super::sides::BuiltPair;
 use crate::config::Config;
 use crate::paired::Program;
-use crate::why::names::last_part;
-use infergate_build::code::{Changed, ChangedFunction, Comparison};
+use crate::why::names::{last_part, shown_names};
+use infergate_build::code::{Changed, Comparison};
 use infergate_build::edited::Edited;
 use infergate_build::output;
 use infergate_build::sources::Sources;
-use infergate_core::printable::printable_within;
 use infergate_receipts::{CodeRecord, Note};
 
 #[derive(Default)]
@@ -89,19 +88,6 @@ fn differ(changed: Option<Changed>, times_all: bool) -> CodeDifference {
         changed: changed.filter(|_| !times_all),
         ..CodeDifference::default()
     }
-}
-
-/// As many names of functions as a line has room for.
-pub fn shown_names(functions: &[&ChangedFunction]) -> Vec<String> {
-    const MOST: usize = 4;
-    const MOST_CHARACTERS: usize = 60;
-    let name = |function: &&ChangedFunction| printable_within(&function.name, MOST_CHARACTERS).into_owned();
-    // What calls a bench changes with what is inlined into it, and nobody edited it.
-    let is_own = |name: &String| name.starts_with("infergate::");
-    let mut names: Vec<String> = functions.iter().map(name).filter(|name| !is_own(name)).collect();
-    names.dedup();
-    names.truncate(MOST);
-    names
 }
 
 /// Whether what is followed for leaks is the same program in base. Where there is no program for that, the timed one is followed.

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use infergate_build::code;
+use infergate_build::code::{self, ChangedFunction};
+use infergate_core::printable::printable_within;
 use infergate_report::words::explained::parts;
 
 /// Without hashes, and without what glibc puts behind a name and LLVM behind copies of a function.
@@ -19,6 +20,19 @@ pub fn is_std(name: &str) -> bool {
 /// `attend` of `<engine::Gpt2 as Engine>::attend::<f32>::{{closure}}`.
 pub fn last_part(name: &str) -> &str {
     parts(name).pop().and_then(|last| last.split('<').next()).unwrap_or(name)
+}
+
+/// As many as a line has room for.
+pub fn shown_names(functions: &[&ChangedFunction]) -> Vec<String> {
+    const MOST: usize = 4;
+    const MOST_CHARACTERS: usize = 60;
+    let name = |function: &&ChangedFunction| printable_within(&function.name, MOST_CHARACTERS).into_owned();
+    // What calls a bench changes with what is inlined into it, and nobody edited it.
+    let is_own = |name: &String| name.starts_with("infergate::");
+    let mut names: Vec<String> = functions.iter().map(name).filter(|name| !is_own(name)).collect();
+    names.dedup();
+    names.truncate(MOST);
+    names
 }
 
 #[cfg(test)]
