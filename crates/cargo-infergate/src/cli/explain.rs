@@ -40,14 +40,9 @@ pub fn attach(
         return;
     }
     let chosen = chosen(receipt, policy, &options.named);
-    if chosen.is_empty() {
-        return;
-    }
     let edited = |name: &str| options.edited.as_ref().is_some_and(|edited| edited.has(last_part(name)));
     let sides = Sides { builds: &builds.0, each: builds.1, request, changed, edited: &edited };
     let line = progress::Line::default();
-    let total_steps = chosen.iter().map(|(_, difference)| difference.blocks()).sum();
-    let mut before = 0;
     let until = Instant::now() + receipt.took.measured().max(AT_MOST);
     for (at, (case, difference)) in chosen.iter().enumerate() {
         // What is left is shared by the cases that are left.
@@ -58,7 +53,7 @@ pub fn attach(
         } else {
             let mut show = |block: usize| {
                 let label = format!("where {} takes its time, block {}", case.id, block + 1);
-                line.show(&Progress { label, done_steps: before + block, total_steps });
+                line.show(&Progress { label, done_steps: block, total_steps: difference.blocks() });
             };
             match why::explain(case, *difference, most, &sides, &mut show) {
                 Ok(explained) => with_edited(explained, options.edited.as_ref()),
@@ -68,7 +63,6 @@ pub fn attach(
             }
         };
         receipt.explained.push(explained);
-        before += difference.blocks();
     }
 }
 
