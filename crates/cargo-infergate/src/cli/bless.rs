@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use serde::Serialize;
 
 use super::flags::{self, Workers};
 use super::machine_lock::{self, Wait};
@@ -13,15 +12,14 @@ use super::{bench, compare, files, outputs, preflight};
 use crate::config::{Config, Layer};
 use crate::machine;
 use infergate_build::output;
-use infergate_judge::Policy;
-use infergate_receipts::{Baseline, Format, LoadBaseline, LoadReceipt, Receipt, Verdict, ensure_writable, read};
+use infergate_receipts::{Baseline, LoadBaseline, LoadReceipt, Receipt, ensure_writable, read};
 use infergate_report::blessing;
 
 /// Add a session to this machine class's baseline
 #[derive(Args)]
 #[command(args = flags::of_suite(), args = flags::some(&["baselines"]))]
 #[command(
-    after_help = "Examples:\n  cargo xtask bless\n  cargo xtask bless --receipt target/infergate/receipt.json --dry-run\n\n\
+    after_help = "Examples:\n  cargo xtask bless\n  cargo xtask bless --receipt target/infergate/receipt.json\n\n\
     Time is judged from sessions of 8 days on: those of one day share its luck and count once"
 )]
 pub struct Bless {
@@ -34,9 +32,6 @@ pub struct Bless {
     /// A change moved the times on purpose: later runs are compared with this session and newer ones alone
     #[arg(long)]
     step: bool,
-    /// Show what would change, write nothing
-    #[arg(long)]
-    dry_run: bool,
     #[command(flatten)]
     wait: Wait,
     #[command(flatten)]
@@ -48,102 +43,61 @@ pub fn run(options: &Bless, keys: &Layer) -> Result<i32> {
     let config = Config::here(keys)?;
     if let Some(path) = &options.receipt {
         return if compare::is_load(path)? {
-            add(options, &config, &read::<LoadReceipt>(path)?)
+            add_load(options, &config, &read(path)?)
         } else {
-            add(options, &config, &read::<Receipt>(path)?)
+            add_suite(options, &config, &read(path)?)
         };
     }
     preflight::baselines(&config)?;
-    if !options.dry_run {
-        ensure_writable(&config.baselines.join(machine::detect().class).join("baseline.json"))?;
-    }
+    ensure_writable(&config.baselines.join(machine::detect().class).join("baseline.json"))?;
     let out = options.out.as_deref();
     let (receipt, out) = bench::run_suite(&config, out, &options.workers, &options.wait, false, 0)?;
     outputs::receipt(&out, &receipt, receipt.partial);
-    add(options, &config, &receipt)
-}
-
-/// A run that can become a session of a baseline.
-trait Blessable {
-    type Baseline: Clone + Format + Serialize;
-
-    /// The name of the file of its baseline.
-    fn file_name(&self) -> String;
-
-    /// Its baseline with it; `known` is what that was before. With `step` it is the first session behind a step.
-    fn added_to(&self, known: Option<Self::Baseline>, step: bool) -> Result<Self::Baseline>;
-
-    /// The run by the sessions that were there.
-    fn compared(&self, before: &Self::Baseline, policy: &Policy) -> Result<Verdict>;
-
-    /// When the sessions began.
-    fn sessions(baseline: &Self::Baseline) -> Vec<&str>;
+    add_suite(options, &config, &receipt)
 }
 
 /// Both kinds of runs have the same fields and functions under the same names, and no trait in common.
-macro_rules! blessable {
-    ($run:ty, $baseline:ty, $judge:path) => {
-        impl Blessable for $run {
-            type Baseline = $baseline;
-
-            fn file_name(&self) -> String {
-                <$baseline>::file_name(self)
-            }
-
-            fn added_to(&self, known: Option<$baseline>, step: bool) -> Result<$baseline> {
-                self.ensure_blessable()?;
-                let Some(mut baseline) = known else { return Ok(<$baseline>::from_receipt(self)) };
-                if step {
-                    // One that is there already is added again, with its step.
-                    baseline.sessions.retain(|session| session.created != self.created);
+macro_rules! adding {
+    ($name:ident, $run:ty, $baseline:ty, $judge:path) => {
+        /// Adds a run to its baseline, shows what that changes, and writes the baseline.
+        fn $name(options: &Bless, config: &Config, run: &$run) -> Result<i32> {
+            let _alone = alone(&config.baselines)?;
+            let path = config.baselines.join(<$baseline>::file_name(run));
+            let not_blessed = || format!("{}: not blessed", path.display());
+            run.ensure_blessable().with_context(not_blessed)?;
+            let before: Option<$baseline> = files::read_if_there(&path)?;
+            let after = match before.clone() {
+                None => <$baseline>::from_receipt(run),
+                Some(mut baseline) => {
+                    if options.step {
+                        // One that is there already is added again, with its step.
+                        baseline.sessions.retain(|session| session.created != run.created);
+                    }
+                    baseline.ensure_accepts(run).with_context(not_blessed)?;
+                    baseline.add(run, options.step);
+                    baseline
                 }
-                baseline.ensure_accepts(self)?;
-                baseline.add(self, step);
-                Ok(baseline)
-            }
-
-            fn compared(&self, before: &$baseline, policy: &Policy) -> Result<Verdict> {
-                $judge(self, Some(before), policy)
-            }
-
-            fn sessions(baseline: &$baseline) -> Vec<&str> {
-                baseline.sessions.iter().map(|session| session.created.as_str()).collect()
-            }
+            };
+            let known = before.as_ref().map_or(0, |before| before.sessions.len());
+            let compared = before.map(|before| $judge(run, Some(&before), &config.policy)).transpose()?;
+            let created: Vec<&str> = after.sessions.iter().map(|session| &*session.created).collect();
+            output::report(&blessing::changes(compared.as_ref(), known, &created, options.step, &path));
+            outputs::json(Some(&path), &after);
+            Ok(0)
         }
     };
 }
 
-blessable!(Receipt, Baseline, infergate_judge::judge);
-blessable!(LoadReceipt, LoadBaseline, infergate_judge::load::judge);
-
-/// Adds a run to its baseline and shows what that changes; then writes the baseline, unless this is a dry run.
-fn add<R: Blessable>(options: &Bless, config: &Config, receipt: &R) -> Result<i32> {
-    let _alone = alone(options, &config.baselines)?;
-    let path = config.baselines.join(receipt.file_name());
-    let before: Option<R::Baseline> = files::read_if_there(&path)?;
-    let known = before.as_ref().map_or(0, |before| R::sessions(before).len());
-    let after = receipt.added_to(before.clone(), options.step);
-    let after = after.with_context(|| format!("{}: not blessed", path.display()))?;
-    let compared = before.map(|before| receipt.compared(&before, &config.policy)).transpose()?;
-    output::report(&blessing::changes(compared.as_ref(), known, &R::sessions(&after), options.step, &path));
-    if options.dry_run {
-        output::say("dry run: no baseline was written");
-    } else {
-        outputs::json(Some(&path), &after);
-    }
-    Ok(0)
-}
+adding!(add_suite, Receipt, Baseline, infergate_judge::judge);
+adding!(add_load, LoadReceipt, LoadBaseline, infergate_judge::load::judge);
 
 /// From before the baselines are read until they are written no other command may do the same, or one of two sessions would be
 /// lost. It is the folder that is locked, so that no file comes beside those that are committed.
-fn alone(options: &Bless, folder: &Path) -> Result<Option<File>> {
-    if options.dry_run {
-        return Ok(None);
-    }
+fn alone(folder: &Path) -> Result<File> {
     let cannot = || format!("{}: cannot be written", folder.display());
     fs::create_dir_all(folder).with_context(cannot)?;
     let file = File::open(folder).with_context(cannot)?;
     let message = format!("waiting: another command writes baselines in {}", folder.display());
     machine_lock::wait_for(&file, File::try_lock, &message)?;
-    Ok(Some(file))
+    Ok(file)
 }
