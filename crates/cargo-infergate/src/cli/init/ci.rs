@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cli::outputs;
 use infergate_build::git::{commit_of, git};
 use infergate_build::origin::{Origin, origin};
 
@@ -51,9 +50,9 @@ fn commit() -> Result<String> {
         Origin::Registry => return Ok(concat!("v", env!("CARGO_PKG_VERSION")).into()),
         Origin::Folder(root) => root,
     };
-    let top = git(&root, &["rev-parse", "--show-toplevel"]);
+    let below = git(&root, &["rev-parse", "--show-prefix"]);
     ensure!(
-        top.is_ok_and(|top| outputs::same_file(top.as_ref(), &root)),
+        below.is_ok_and(|below| below.is_empty()),
         "{}: is no clone with a commit to pin in the CI's files; build infergate in one, or give --ci none",
         root.display()
     );
