@@ -136,11 +136,8 @@ pub struct PairedKeys {
     pub widest: Option<f64>,
     /// Against a revision, what a run that ends inconclusive or unstable does: fail; or warn, which passes what noise left open and
     /// says so
-    #[arg(
-        long, default_value = "fail", value_name = "fail|warn", action = ArgAction::Set,
-        value_parser = one_of([("fail", false), ("warn", true)]),
-    )]
-    inconclusive: bool,
+    #[arg(long, default_value = "fail", value_name = "fail|warn", value_parser = ["fail", "warn"])]
+    inconclusive: String,
     /// Folder, outside the repository, that keeps the checkout and build of a base revision; default: the user's cache
     #[arg(long)]
     pub base_folder: Option<PathBuf>,
@@ -452,7 +449,7 @@ impl Layer {
                 counter_tolerance: judging.counter_tolerance,
                 drift_tolerance: judging.drift_tolerance,
                 targets: judging.targets,
-                undecided_passes: paired.inconclusive,
+                undecided_passes: paired.inconclusive == "warn",
                 ..Policy::default()
             },
             baselines: judging.baselines,
