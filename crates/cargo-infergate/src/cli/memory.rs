@@ -153,8 +153,10 @@ pub fn attach_to_pair(
     if cases.is_empty() {
         return Ok(());
     }
-    if let Some(base) = base.clone() {
-        match follow(config, base, &names(&cases), 0, None) {
+    let names = names(&cases);
+    let count = |program: &Program| follow(config, program.clone(), &names, 0, None);
+    if let Some(base) = &base {
+        match count(base) {
             Ok(phase) => {
                 add_faults(receipt, Side::Base, &phase);
                 ensure_same_output(receipt, Side::Base, &phase.counted);
@@ -177,7 +179,7 @@ pub fn attach_to_pair(
     let Some(base) = base else { return Ok(()) };
     look_again(receipt, config.policy.counter_tolerance, |receipt, side| {
         let program = if side == Side::Base { &base } else { &head_program };
-        let again = match follow(config, program.clone(), &names(&cases), 0, None) {
+        let again = match count(program) {
             Ok(again) => again,
             // What was measured stays. A rise that is not looked into does not pass.
             Err(error) => {
