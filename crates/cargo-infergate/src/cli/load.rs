@@ -20,20 +20,19 @@ use infergate_core::progress::Progress;
 use super::outputs::{Kept, code_of};
 use super::{files, machine_lock, outputs, pages};
 use crate::config::{Config, Layer};
-use crate::machine::{self, probes};
+use crate::machine::probes;
 use infergate_judge::load::judge_with;
 use infergate_load::client::audit::audit;
 use infergate_load::client::dial::raise_connection_limit;
 use infergate_load::merge::merge;
 use infergate_load::plan::search::{Step, next_step};
-use infergate_load::plan::shard::note;
 use infergate_load::plan::{MAX_KEPT, REQUEST_WEIGHT};
 use infergate_load::summary::slo::meets;
 use infergate_load::summary::{repeats, summarise};
 use infergate_load::targets::Target;
 use infergate_load::targets::live::Live;
 use infergate_load::validity;
-use infergate_receipts::{LOAD_SCHEMA, Limit, LoadBaseline, LoadReceipt, TargetRecord, read, timestamp, write_json};
+use infergate_receipts::{Limit, LoadBaseline, LoadReceipt, TargetRecord, read, write_json};
 use infergate_report::inputs::Inputs;
 use infergate_report::terminal;
 use settings::{Settings, unix_ns};
@@ -61,11 +60,10 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     let lock = if options.shards.start_at.is_some() { File::try_lock_shared } else { File::try_lock };
     let _lock = machine_lock::take_by(&options.wait, lock)?;
     let mut target = target::open(options, &config, &named)?;
-    let settings = Settings::from(options, &config, named.len(), target.as_ref())?;
+    let (settings, mut receipt) = Settings::from(options, &config, named.len(), target.as_ref())?;
     let out = options.out.clone().unwrap_or_else(|| config.measured.target_folder().join("load.json"));
     outputs::fresh(&out)?;
     raise_connection_limit();
-    let mut receipt = begin(&settings, target.as_ref())?;
     let is_whole = receipt.shards.is_empty();
     ensure!(
         is_whole || !wants_verdict,
@@ -76,6 +74,7 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     let baseline = if is_whole { files::read_if_there(&baseline)? } else { None };
     let levels = settings.search_up_to.map_or(settings.loads.len(), |most| most.ilog2() as usize + 1);
     let kept = Kept::at(&out);
+    let total = levels * receipt.scenarios.len();
     let mut run = Run {
         settings: &settings,
         target: target.as_mut(),
@@ -84,7 +83,7 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
         line: progress::Line::default(),
         words: String::new(),
         room: MAX_KEPT,
-        total: levels * settings.scenarios.len(),
+        total,
     };
     let outcome = run.measure();
     run.line.finish();
@@ -135,28 +134,6 @@ fn show(inputs: &Inputs, is_decided: bool) {
     if is_decided { output::print_verdict(&text) } else { output::report(&text) }
 }
 
-fn begin(settings: &Settings, target: &dyn Target) -> Result<LoadReceipt> {
-    let targets = target.records();
-    let shard = settings.shard_record(&targets)?;
-    let own = shard.iter().map(note);
-    Ok(LoadReceipt {
-        schema: LOAD_SCHEMA.into(),
-        created: timestamp(),
-        partial: true,
-        notes: own.chain(settings.notes.iter().cloned()).collect(),
-        tool: env!("CARGO_PKG_VERSION").into(),
-        machine: machine::detect(),
-        targets,
-        seed: settings.seed,
-        prompt_seed: settings.prompt_seed,
-        limits: settings.limits.clone(),
-        scenarios: settings.scenarios.clone(),
-        dataset_prompts: settings.dataset().map(|dataset| dataset.entries.len() as u64),
-        shards: shard.into_iter().collect(),
-        ..LoadReceipt::default()
-    })
-}
-
 /// A run that is going on.
 struct Run<'a> {
     settings: &'a Settings,
@@ -177,10 +154,10 @@ impl Run<'_> {
         if let Some(start_unix_ns) = self.settings.start_unix_ns {
             self.begin_at(start_unix_ns)?;
         }
-        for scenario in 0..self.settings.scenarios.len() {
+        for scenario in 0..self.receipt.scenarios.len() {
             for arrivals in &self.settings.loads {
                 if !self.level(scenario, *arrivals)? {
-                    let (name, load) = (&self.settings.scenarios[scenario].name, arrivals.name());
+                    let (name, load) = (&self.receipt.scenarios[scenario].name, arrivals.name());
                     let note = format!("{name}: no request completed at {load}, so no further level ran");
                     self.receipt.notes.push(note);
                     break;
@@ -223,7 +200,7 @@ impl Run<'_> {
         let own = self.settings.shard.arrivals(arrivals);
         let is_known = self.receipt.audits.iter().any(|audit| audit.arrivals == own);
         if self.target.has_client() && !is_known && !progress::is_cancelled() {
-            let seed = self.settings.seed;
+            let seed = self.receipt.seed;
             let (stage, live) = self.stage(format!("self-audit, {}", own.name()), None);
             let found = drawn(&mut self.line, &stage, &live, || audit(own, seed, &live))?;
             self.receipt.audits.extend(found);
@@ -235,7 +212,7 @@ impl Run<'_> {
     /// once more.
     fn search(&mut self, scenario: usize, most: u32) -> Result<()> {
         let limits: Vec<Limit> =
-            self.settings.limits.iter().copied().filter(|limit| limit.percentile.is_some()).collect();
+            self.receipt.limits.iter().copied().filter(|limit| limit.percentile.is_some()).collect();
         let (mut tried, mut unknown) = (Vec::new(), Vec::new());
         while let Step::Run(users) = next_step(&tried, most) {
             self.level(scenario, Arrivals::Closed { users })?;
@@ -265,7 +242,7 @@ impl Run<'_> {
         if progress::is_cancelled() {
             return Ok(true);
         }
-        let plan = self.settings.level(scenario, arrivals, self.receipt.levels.len(), self.room);
+        let plan = self.settings.level(self.receipt, scenario, arrivals, self.room);
         let label = format!("{}, {}", plan.shape.name, arrivals.name());
         let (stage, live) = self.stage(label.clone(), Some(plan.progress_stop()));
         let outcome = drawn(&mut self.line, &stage, &live, || self.target.run_level(&plan, &live))?;

@@ -11,11 +11,12 @@ use serde::Serialize;
 
 use super::flags::{self, Load, Shards};
 use crate::config::Config;
+use crate::machine;
 use infergate_load::plan::dataset::Dataset;
-use infergate_load::plan::shard::Shard;
+use infergate_load::plan::shard::{Shard, note};
 use infergate_load::plan::{LoadPlan, Prompts};
 use infergate_load::targets::Target;
-use infergate_receipts::{Limit, Scenario, ShardRecord, TargetRecord};
+use infergate_receipts::{LOAD_SCHEMA, Limit, LoadReceipt, Scenario, ShardRecord, timestamp};
 
 /// Measured requests of a level that nobody gave a number for: of each user, and at least.
 const REQUESTS_PER_USER: u64 = 8;
@@ -23,23 +24,13 @@ const LEAST_REQUESTS: u64 = 40;
 /// Requests for an interval of a percentile, over those for the percentile itself.
 const DEPENDENT: u64 = 4;
 
-/// What all shards of a run have in common is serialised: its hash names the run.
+/// What a run does beside what its receipt says. What all its shards have in common is serialised: its hash names the run.
 #[derive(Serialize)]
 pub struct Settings {
-    /// Seed of arrivals.
-    pub seed: u64,
-    pub prompt_seed: u64,
-    /// The scenarios, as they are run.
-    pub scenarios: Vec<Scenario>,
     /// The levels of each scenario; none where users are searched for.
     pub loads: Vec<Arrivals>,
     /// Users are searched for, up to so many.
     pub search_up_to: Option<u32>,
-    /// Limits of each request, and of percentiles.
-    pub limits: Vec<Limit>,
-    /// What the receipt says of the scenarios that were made smaller.
-    #[serde(skip)]
-    pub notes: Vec<String>,
     /// Which part of the load is this client's.
     #[serde(skip)]
     pub shard: Shard,
@@ -53,8 +44,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The settings of a run on `target`; `targets` is how many are asked in turn.
-    pub fn from(options: &Load, config: &Config, targets: usize, target: &dyn Target) -> Result<Self> {
+    /// Those of a run on `target`, of which `count` are asked in turn, and its receipt before the first level.
+    pub fn from(options: &Load, config: &Config, count: usize, target: &dyn Target) -> Result<(Self, LoadReceipt)> {
         let seed = config.measured.seed;
         let Load { levels, prompts: prompt_flags, .. } = options;
         // Without a common start there are no shards.
@@ -72,13 +63,13 @@ impl Settings {
                 notes.extend(note);
             }
         }
-        let prompts = match &prompt_flags.dataset {
-            Some(path) => Prompts::File(Arc::new(Dataset::read(path)?)),
+        let dataset = prompt_flags.dataset.as_deref().map(Dataset::read).transpose()?.map(Arc::new);
+        let prompts = match &dataset {
+            Some(dataset) => Prompts::File(dataset.clone()),
             None => Prompts::Words { seed: prompt_seed, shared: prompt_flags.shared_prefix },
         };
-        let ramp_ns = levels.ramp.map_or(0, |time| time.as_nanos() as u64);
         let duration = levels.duration.map(|time| Stop::Duration { ns: time.as_nanos() as u64 });
-        let count = levels.requests.map(|count| Stop::Requests { count });
+        let requests = levels.requests.map(|count| Stop::Requests { count });
         let search_up_to = (!levels.until_slo.is_empty()).then_some(levels.max_users);
         let closed = levels.users.iter().map(|users| Arrivals::Closed { users: *users });
         let open = levels.rate.iter().map(|rate| Arrivals::Open { requests_per_s: *rate, spacing: levels.arrivals });
@@ -98,60 +89,72 @@ impl Settings {
                 shard.count
             );
         }
-        Ok(Self {
-            seed,
-            prompt_seed,
-            scenarios,
+        let settings = Self {
             loads,
             search_up_to,
-            limits: [&levels.slo[..], &levels.until_slo].concat(),
-            notes,
-            prompts,
-            stop: duration.or(count),
-            warm_up_requests: levels.warm_up.unwrap_or(targets as u64),
-            ramp_ns,
             shard,
             start_unix_ns,
-        })
+            prompts,
+            stop: duration.or(requests),
+            warm_up_requests: levels.warm_up.unwrap_or(count as u64),
+            ramp_ns: levels.ramp.map_or(0, |time| time.as_nanos() as u64),
+        };
+        let mut receipt = LoadReceipt {
+            schema: LOAD_SCHEMA.into(),
+            created: timestamp(),
+            partial: true,
+            notes,
+            tool: env!("CARGO_PKG_VERSION").into(),
+            machine: machine::detect(),
+            targets: target.records(),
+            seed,
+            prompt_seed,
+            limits: [&levels.slo[..], &levels.until_slo].concat(),
+            scenarios,
+            dataset_prompts: dataset.as_ref().map(|dataset| dataset.entries.len() as u64),
+            ..LoadReceipt::default()
+        };
+        if let Some(record) = settings.shard_record(&receipt, dataset.as_deref())? {
+            receipt.notes.insert(0, note(&record));
+            receipt.shards.push(record);
+        }
+        Ok((settings, receipt))
     }
 
     /// What the receipt of a shard says of it; `None` where this client does all of the load.
-    pub fn shard_record(&self, targets: &[TargetRecord]) -> Result<Option<ShardRecord>> {
+    fn shard_record(&self, receipt: &LoadReceipt, dataset: Option<&Dataset>) -> Result<Option<ShardRecord>> {
         let Some(start_unix_ns) = self.start_unix_ns.filter(|_| !self.shard.is_whole()) else { return Ok(None) };
-        let dataset = self.dataset().map(|dataset| &dataset.sha256);
         let Shard { index, count } = self.shard;
-        let run = sha256::of(serde_json::to_vec(&(self, targets, dataset, count))?)[..16].to_owned();
+        let LoadReceipt { seed, prompt_seed, limits, scenarios, targets, .. } = receipt;
+        let common =
+            (self, seed, prompt_seed, limits, scenarios, targets, dataset.map(|dataset| &dataset.sha256), count);
+        let run = sha256::of(serde_json::to_vec(&common)?)[..16].to_owned();
         Ok(Some(ShardRecord { index, count, run, clock_unix_ns: start_unix_ns }))
     }
 
-    /// Where prompts come from, if from a file.
-    pub fn dataset(&self) -> Option<&Dataset> {
-        if let Prompts::File(dataset) = &self.prompts { Some(dataset) } else { None }
-    }
-
-    /// The level number `number` of the run: the scenario `scenario` under `arrivals`, which may keep `max_kept`.
-    pub fn level(&self, scenario: usize, arrivals: Arrivals, number: usize, max_kept: u64) -> LoadPlan {
+    /// The next level of the run: the scenario `scenario` under `arrivals`, which may keep `max_kept`.
+    pub fn level(&self, receipt: &LoadReceipt, scenario: usize, arrivals: Arrivals, max_kept: u64) -> LoadPlan {
         LoadPlan {
             scenario: scenario as u32,
-            shape: self.scenarios[scenario].clone(),
+            shape: receipt.scenarios[scenario].clone(),
             arrivals,
-            stop: self.stop.unwrap_or_else(|| self.usual_stop(arrivals)),
+            stop: self.stop.unwrap_or_else(|| usual_stop(arrivals, &receipt.limits)),
             warm_up_requests: self.warm_up_requests,
             ramp_ns: self.ramp_ns,
             shard: self.shard,
-            seed: self.seed.wrapping_add(number as u64),
+            seed: receipt.seed.wrapping_add(receipt.levels.len() as u64),
             prompts: self.prompts.clone(),
             max_kept,
         }
     }
+}
 
-    fn usual_stop(&self, arrivals: Arrivals) -> Stop {
-        let users = u64::from(arrivals.users().unwrap_or(0));
-        let needed = self.limits.iter().filter_map(|limit| samples_needed(limit.percentile?)).max().unwrap_or(0) as u64;
-        // And its interval takes more, the more requests depend on each other.
-        let needed = DEPENDENT * needed;
-        Stop::Requests { count: (REQUESTS_PER_USER * users).max(LEAST_REQUESTS).max(needed) }
-    }
+fn usual_stop(arrivals: Arrivals, limits: &[Limit]) -> Stop {
+    let users = u64::from(arrivals.users().unwrap_or(0));
+    let needed = limits.iter().filter_map(|limit| samples_needed(limit.percentile?)).max().unwrap_or(0) as u64;
+    // And its interval takes more, the more requests depend on each other.
+    let needed = DEPENDENT * needed;
+    Stop::Requests { count: (REQUESTS_PER_USER * users).max(LEAST_REQUESTS).max(needed) }
 }
 
 /// The time, nanoseconds since 1970.
