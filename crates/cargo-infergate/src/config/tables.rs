@@ -21,7 +21,7 @@ pub struct Tables {
 #[derive(Deserialize)]
 struct File {
     #[serde(default)]
-    accept: Vec<toml::Spanned<AcceptTable>>,
+    accept: Vec<AcceptTable>,
     #[serde(default)]
     scenario: Vec<ScenarioTable>,
 }
@@ -53,36 +53,29 @@ fn one() -> u32 {
     1
 }
 
-fn place(path: &Path, text: &str, offset: usize) -> String {
-    let line = text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1;
-    format!("{}:{line}", path.display())
-}
-
 impl Tables {
     /// Those in `text`, which stands in the file `path`.
     ///
     /// # Errors
-    /// A table that is not sound, by its line or its name.
+    /// A table that is not sound, by its line or its names.
     pub fn of_file(path: &Path, text: &str) -> Result<Self> {
         let file: File = toml::from_str(text).map_err(|error| {
-            let place = place(path, text, error.span().map_or(0, |span| span.start));
-            anyhow::anyhow!("{place}: {}", error.message().lines().next().unwrap_or_default())
+            let before = text.bytes().take(error.span().map_or(0, |span| span.start));
+            let (path, line) = (path.display(), before.filter(|byte| *byte == b'\n').count() + 1);
+            anyhow::anyhow!("{path}:{line}: {}", error.message().lines().next().unwrap_or_default())
         })?;
-        Ok(Self { accept: accepts(path, text, file.accept)?, scenarios: scenarios(path, file.scenario)? })
+        let accept = accepts(file.accept).with_context(|| format!("{}: accept", path.display()))?;
+        Ok(Self { accept, scenarios: scenarios(path, file.scenario)? })
     }
 }
 
-fn accepts(path: &Path, text: &str, tables: Vec<toml::Spanned<AcceptTable>>) -> Result<Vec<Accept>> {
-    let accept = |table: toml::Spanned<AcceptTable>| {
-        let offset = table.span().start;
-        let AcceptTable { case, metric, up_to, reason } = table.into_inner();
-        let case = Subject::named(&case).with_context(|| format!("case '{case}'"));
-        let accept = case.map(|case| Accept { case, metric, up_to, reason: reason.trim().to_owned() });
-        let place = || format!("{}: accept", place(path, text, offset));
-        accept.and_then(|accept| accept.validate().map(|()| accept)).with_context(place)
+fn accepts(tables: Vec<AcceptTable>) -> Result<Vec<Accept>> {
+    let accept = |AcceptTable { case, metric, up_to, reason }| -> Result<Accept> {
+        let case = Subject::named(&case).with_context(|| format!("case '{case}'"))?;
+        Ok(Accept { case, metric, up_to, reason: reason.trim().to_owned() })
     };
     let accepts = tables.into_iter().map(accept).collect::<Result<Vec<Accept>>>()?;
-    validate_accepts(&accepts).with_context(|| format!("{}: accept", path.display()))?;
+    validate_accepts(&accepts)?;
     Ok(accepts)
 }
 
