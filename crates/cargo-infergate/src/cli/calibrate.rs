@@ -1,6 +1,7 @@
 //! `calibrate`: how often the gate is wrong on this machine.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Instant;
 
 use anyhow::{Result, bail, ensure};
@@ -12,6 +13,7 @@ use crate::config::{Config, Layer, up_to};
 use crate::machine;
 use crate::paired::{Alike, PairedRun, Program};
 use infergate_build::bench_target::Source;
+use infergate_build::checkout::Checkout;
 use infergate_build::checkouts::Checkouts;
 use infergate_build::sources::Sources;
 use infergate_build::{output, progress};
@@ -62,7 +64,7 @@ pub fn run(options: &Calibrate, keys: &Layer) -> Result<i32> {
     // The file's name comes from the model, which is not loaded yet.
     ensure_writable(options.out.as_ref().unwrap_or(&folder.join("calibration.json")))?;
     let _lock = machine_lock::take(&options.wait)?;
-    let Builds { base, head, alike } = Builds::of(&config, options)?;
+    let Builds { base, head, alike, _checkout } = Builds::of(&config, options)?;
     // Builds that do the same are what it measures: their code is not compared.
     let request = measuring::request(&config, base.program().clone(), head.program().clone())?;
     let line = progress::Line::default();
@@ -109,6 +111,8 @@ struct Builds {
     head: WorkerFile,
     /// Both laid out alike, where they were built here.
     alike: Option<Alike>,
+    /// Base's checkout: no other gate builds in it until all is measured.
+    _checkout: Option<Rc<Checkout>>,
 }
 
 impl Builds {
@@ -116,18 +120,20 @@ impl Builds {
         let wanted = &config.wanted();
         if let Some(worker) = &options.worker {
             let base = WorkerFile::open(options.other_worker.as_ref().unwrap_or(worker))?;
-            return Ok(Self { base, head: WorkerFile::open(worker)?, alike: None });
+            return Ok(Self { base, head: WorkerFile::open(worker)?, alike: None, _checkout: None });
         }
         let source = Source::here(wanted)?;
         let built = Program { commit: None, dirty: None, ..source.build()? };
         let head = built.open()?;
-        let Some(revision) = &options.against else { return Ok(Self { base: head.clone(), head, alike: None }) };
+        let Some(revision) = &options.against else {
+            return Ok(Self { base: head.clone(), head, alike: None, _checkout: None });
+        };
         let (checkout, _) = Checkouts::default().base(revision, wanted)?;
         let base = checkout.build(wanted, false)?;
         let sources = Sources { base: Some(checkout.source(wanted)?), head: Some(source) };
         let alike = sources.alike((&base, &built), config.measured.seed)?;
         let alike = alike.map_err(|why| output::line(&why)).ok();
-        Ok(Self { base: base.open()?, head, alike })
+        Ok(Self { base: base.open()?, head, alike, _checkout: Some(checkout) })
     }
 }
 
