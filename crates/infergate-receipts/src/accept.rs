@@ -175,9 +175,11 @@ pub fn validate_accepts(accepts: &[Accept]) -> Result<()> {
     Ok(())
 }
 
-/// What head of a `gate --against` declares as intended.
+/// By whose settings `gate --against` judged, and what head declares as intended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
+    /// Head's infergate.toml said limits, targets and cases, and not base's.
+    pub by_head: bool,
     /// Head's `[[accept]]` tables.
     pub accept: Vec<Accept>,
     /// Base's own, which have no effect in head any more.

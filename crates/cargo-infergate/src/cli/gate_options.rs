@@ -9,6 +9,7 @@ use super::flags::{self, Workers};
 use super::machine_lock::Wait;
 use crate::config::{self, JudgingKeys};
 use infergate_load::plan::shard::Shard;
+use infergate_receipts::Side;
 
 /// Measure, compare with a baseline or revision, decide
 #[derive(Args)]
@@ -86,6 +87,12 @@ pub struct Paired {
     /// Measure this share of the cases: 2/8 is the second of eight; `gate --receipt` judges the receipts of all
     #[arg(long, value_name = "K/N", requires = PAIRED)]
     pub shard: Option<Shard>,
+    /// Whose infergate.toml says limits, targets and cases: base's, or head's [default: base]
+    #[arg(
+        long, value_name = "SIDE", requires = "against",
+        value_parser = config::one_of([("base", Side::Base), ("head", Side::Head)]),
+    )]
+    pub settings: Option<Side>,
     /// Time also what the machine code says is the same: to see how this machine's noise is judged
     #[arg(long, requires = PAIRED)]
     pub time_same_code: bool,

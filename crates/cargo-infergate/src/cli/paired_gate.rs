@@ -136,14 +136,16 @@ fn joined((receipts, is_cut): (Vec<PairedReceipt>, bool), lost: Lost, chosen: Ch
     Ok(receipt)
 }
 
-/// `gate --receipt`: judges what was measured before, the shards of one suite together, by the settings that it was measured by: base's.
+/// `gate --receipt`: judges what was measured before, the shards of one suite together, by the settings that it was measured by:
+/// base's, unless head's were asked for.
 ///
 /// # Errors
 /// Receipts that cannot be read, or are not the shards of one gate; a folder whose repository does not have base.
 fn judge_receipts(gate: &Gate, config: &Config) -> Result<i32> {
     let receipts = gate.receipt.iter().map(|path| read::<PairedReceipt>(path)).collect::<Result<Vec<_>>>()?;
     let receipt = if receipts.len() == 1 { join(receipts) } else { merge(receipts) }?;
-    let base = receipt.base.build.commit.as_deref().filter(|_| receipt.terms.is_some());
+    let by_base = receipt.terms.as_ref().is_some_and(|terms| !terms.by_head);
+    let base = receipt.base.build.commit.as_deref().filter(|_| by_base);
     let settings = GateSettings::against(base, gate, config)
         .context("base's settings judge this receipt; judge it in a clone of the repository that has base's commit")?;
     let allow_output_change = gate.paired.allow_output_change;

@@ -2,14 +2,15 @@
 //!
 //! A pull request may change that file, and must not loosen by it the gate that it has to pass. So limits, targets and which cases
 //! there are come from the file as base has it. What head changes is named in the verdict and takes effect after the merge.
-//! Flags and variables are the caller's and stay above both.
+//! `--settings head` lets head's file count at once, for whoever calls the gate and trusts head. Flags and variables are
+//! the caller's and stay above both.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use infergate_core::printable::printable_within;
 use infergate_core::text_file::read_text;
-use infergate_receipts::{Note, Terms};
+use infergate_receipts::{Note, Side, Terms};
 
 use super::flags;
 use super::gate_options::Gate;
@@ -65,19 +66,30 @@ impl GateSettings {
         let is_of_base = |key: &str| OF_BASE.contains(&key) || (base.is_some() && OF_BASE_IF_THERE.contains(&key));
         let head = find_file(&here);
         let head_text = head.as_deref().map_or(Ok(String::new()), |path| read_text(path, MAX_FILE_BYTES))?;
-        let (of_base, was) = read(base.as_deref().unwrap_or_default())
-            .context("base's settings cannot be understood; fix them there")?;
+        let by_head = gate.paired.settings == Some(Side::Head);
+        let terms = |accepted_before| Some(Terms { by_head, accept: config.tables.accept.clone(), accepted_before });
+        let (of_base, was) = match read(base.as_deref().unwrap_or_default()) {
+            Err(_) if by_head => {
+                let text = "base's infergate.toml cannot be understood, and head's counts";
+                return Ok(Self { terms: terms(Vec::new()), notes: vec![Note::from(text.to_owned())], ..as_they_are });
+            }
+            found => found.context(
+                "base's settings cannot be understood; fix them there, or let head's file count with --settings head",
+            )?,
+        };
         let (of_head, is) = read(&head_text)?;
-        let mut notes = changes(&of_base, &of_head, is_of_base);
+        let mut notes = changes(&of_base, &of_head, |key| !by_head && is_of_base(key));
         if was.scenarios != is.scenarios {
             let text = "head changes the gate: the tables [[scenario]], which say what users do (head's hold here)";
             notes.push(Note::from(text.to_owned()));
         }
+        if by_head {
+            return Ok(Self { terms: terms(was.accept), notes, ..as_they_are });
+        }
         let of_head = Layer::of_file(&head.unwrap_or(FILE_NAME.into()), &head_text)?.only(|key| !is_of_base(key));
         let file = of_base.only(is_of_base).over(of_head);
         let config = Config::of(&config.flags, file, config.tables.clone())?;
-        let terms = Terms { accept: config.tables.accept.clone(), accepted_before: was.accept };
-        Ok(Self { config, terms: Some(terms), notes })
+        Ok(Self { config, terms: terms(was.accept), notes })
     }
 }
 

@@ -190,7 +190,7 @@ fn answers_that_end_early_under_load_are_called() {
     let up_to = Some(UpTo::Percent(1.0));
     let (case, metric, reason) = (row.subject.clone(), "answer_bytes".to_owned(), "shorter answers".to_owned());
     let accept = vec![Accept { case, metric, up_to, reason }];
-    let terms = Some(Terms { accept, accepted_before: Vec::new() });
+    let terms = Some(Terms { by_head: false, accept, accepted_before: Vec::new() });
     let declared = PairedReceipt { terms, ..receipt.clone() };
     let verdict = judge(&declared, &Policy::default());
     assert_eq!(answer_row(&verdict, "answer_bytes").outcome, Outcome::CounterRegressed, "{:?}", verdict.rows);

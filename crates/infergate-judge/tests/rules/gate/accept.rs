@@ -21,7 +21,7 @@ fn percent(percent: f64) -> Option<UpTo> {
 }
 
 fn declaring(receipt: PairedReceipt, accept: Vec<Accept>) -> PairedReceipt {
-    let terms = Terms { accept, accepted_before: Vec::new() };
+    let terms = Terms { by_head: false, accept, accepted_before: Vec::new() };
     PairedReceipt { terms: Some(terms), ..receipt }
 }
 

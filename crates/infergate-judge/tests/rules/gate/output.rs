@@ -249,7 +249,7 @@ fn outputs_at_other_lengths_are_judged_as_those_of_cases() {
     assert_eq!(rows(&judge_pair(&other, &Policy::default())), []);
     let accept =
         Accept { case: case("prefill/p2").into(), metric: "output".into(), up_to: None, reason: "another mask".into() };
-    pair.terms = Some(Terms { accept: vec![accept], accepted_before: Vec::new() });
+    pair.terms = Some(Terms { by_head: false, accept: vec![accept], accepted_before: Vec::new() });
     let verdict = judge_pair(&pair, &Policy::default());
     assert_eq!((rows(&verdict)[0].1, rows(&verdict)[1].1), (Outcome::Accepted, Outcome::OutputChanged));
     assert_eq!(verdict.exit_code, 1, "what is accepted of one is not of another");

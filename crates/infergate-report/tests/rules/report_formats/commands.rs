@@ -108,7 +108,8 @@ fn commands_for_servers_and_programs_measure_these() {
 fn a_name_is_one_value_of_a_table() {
     for name in NAMES.into_iter().chain(["\"\"\"\\"]) {
         let mut inputs = bench(name);
-        inputs.paired.as_mut().expect("a pair").terms = Some(Terms { accept: Vec::new(), accepted_before: Vec::new() });
+        inputs.paired.as_mut().expect("a pair").terms =
+            Some(Terms { by_head: false, accept: Vec::new(), accepted_before: Vec::new() });
         let verdict = inputs.verdict.as_mut().expect("judged");
         verdict.exit_code = 1;
         // No table would let these pass.

@@ -156,7 +156,7 @@ fn what_is_open_and_passes_is_no_failure_and_nothing_is_no_pass() {
 #[test]
 fn a_program_finds_in_the_file_what_a_person_finds_in_the_comment() {
     let mut inputs: Inputs = bench("fib/20");
-    let terms = Terms { accept: Vec::new(), accepted_before: Vec::new() };
+    let terms = Terms { by_head: false, accept: Vec::new(), accepted_before: Vec::new() };
     inputs.paired.as_mut().expect("a pair").terms = Some(terms);
     let with_all = file(&inputs, "comment.md");
     assert!(with_all.contains("\nA leak cannot be accepted: ") && !with_all.contains("[[accept]]"), "{with_all}");
