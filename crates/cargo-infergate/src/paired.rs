@@ -213,7 +213,7 @@ impl PairedRun<'_> {
             for (nth, case) in planned.iter().filter(|case| case.load.is_none()).enumerate() {
                 show(&case.id.to_string(), nth);
                 let all_pairs = pairs_of.get(&case.id).copied().unwrap_or(case.pairs);
-                let pairs = pairs::of_each_build(all_pairs, builds.len());
+                let pairs = pairs::of_each_build(case, all_pairs, builds.len());
                 let mut measured = pair
                     .measure(&PairedCase { pairs, ..case.clone() }, side_in_this_pair(ran_first))
                     .map_err(|error| error.about(case.id))?;

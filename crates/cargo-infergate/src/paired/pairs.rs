@@ -61,9 +61,9 @@ pub fn most_ns(open: usize, share: f64) -> f64 {
     CASE_NS.min(BLOCK_NS * share / open.max(1) as f64)
 }
 
-/// The pairs that each of so many builds takes, of `pairs` in all: an even number, so that each side runs first equally often.
-pub fn of_each_build(pairs: usize, builds: usize) -> usize {
-    pairs.div_ceil(builds).next_multiple_of(2)
+/// The pairs of `case` that each of so many builds takes, of `pairs` in all.
+pub fn of_each_build(case: &PairedCase, pairs: usize, builds: usize) -> usize {
+    symmetric(case, pairs.div_ceil(builds))
 }
 
 /// What the pairs of each case were like.
@@ -177,7 +177,7 @@ impl Pairs {
     /// The time that a block of `cases` takes which starts so many builds, nanoseconds, by what the pilot saw; starting them comes on top.
     pub fn block_ns(&self, cases: &[PairedCase], builds: usize) -> f64 {
         let of_case = |case: &PairedCase| {
-            let pairs = of_each_build(case.pairs, builds) as f64;
+            let pairs = of_each_build(case, case.pairs, builds) as f64;
             let prepare_ns = self.prepares_ns.get(&case.id).copied().unwrap_or_default();
             Some(builds as f64 * (prepare_ns + pairs * self.seen.get(&case.id)?.pilot.ns))
         };
