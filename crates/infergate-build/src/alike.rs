@@ -9,8 +9,8 @@ mod layout;
 mod symbols;
 
 use std::collections::HashMap;
+use std::fs;
 use std::path::PathBuf;
-use std::{fs, thread};
 
 use anyhow::{Context, Result, ensure};
 use object::write::{Object, Symbol, SymbolSection};
@@ -21,7 +21,7 @@ use object::{
 
 use super::checkout_folder;
 use super::relink::{Inputs, Linker};
-use crate::code::sides::Linked;
+use crate::code::sides::{Linked, both};
 use crate::code::{parse, read, sides};
 use layout::{Layout, Order, Pad, Section, symbol};
 use symbols::with_symbols;
@@ -87,16 +87,6 @@ pub fn link(base: &LinkJob, head: &LinkJob, seed: u64) -> Result<(usize, usize)>
 fn all_symbols(program: &[u8]) -> Result<HashMap<&[u8], u64>> {
     let file = parse(program)?;
     Ok(file.symbols().map(|symbol| Ok((symbol.name_bytes()?, symbol.address()))).collect::<object::Result<_>>()?)
-}
-
-/// Does both at once.
-pub fn both<T: Send>(base: impl FnOnce() -> Result<T>, head: impl FnOnce() -> Result<T> + Send) -> Result<[T; 2]> {
-    thread::scope(|scope| {
-        let of_head = scope.spawn(head);
-        let of_base = base();
-        let of_head = of_head.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Ok([of_base?, of_head?])
-    })
 }
 
 /// Addresses at which both sides' constants and code can start.

@@ -9,28 +9,17 @@ mod names;
 pub mod sides;
 pub mod units;
 
-use std::path::Path;
-
 use anyhow::{Context, Result, ensure};
-use infergate_core::text_file::read_bytes;
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectKind, ObjectSection, SectionFlags, elf};
 
-use crate::alike::both;
+pub use crate::relink::read;
 use crate::relink::{Inputs, Linker};
 pub use changed::{Changed, ChangedFunction};
 use moved_lines::MovedLines;
 pub use names::readable;
-use sides::{Sides, addresses};
+use sides::{Sides, addresses, both};
 use units::Units;
-
-/// Larger files are refused: one without contents on its disk can claim any size.
-const MAX_PROGRAM_BYTES: u64 = 2 << 30;
-
-/// The bytes of an executable.
-pub fn read(program: &Path) -> Result<Vec<u8>> {
-    read_bytes(program, MAX_PROGRAM_BYTES)
-}
 
 /// An executable, a library or an object file.
 ///

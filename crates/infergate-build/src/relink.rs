@@ -14,12 +14,21 @@ use object::read::archive::ArchiveFile;
 use super::bench_target::{PRINTED, Source, to_relink};
 use super::checkout_folder;
 use super::run_captured::run_captured;
-use crate::code;
-use infergate_core::text_file::read_text;
+use infergate_core::text_file::{read_bytes, read_text};
 use infergate_core::worker::Program;
 
 /// No linker's command is longer.
 const MAX_COMMAND_BYTES: u64 = 16 << 20;
+/// Larger files are refused: one without contents on its disk can claim any size.
+const MAX_CODE_BYTES: u64 = 2 << 30;
+
+/// The bytes of a program, a library or an object file.
+///
+/// # Errors
+/// A file that cannot be read, or is larger.
+pub fn read(file: &Path) -> Result<Vec<u8>> {
+    read_bytes(file, MAX_CODE_BYTES)
+}
 
 /// Object files of a bench target, and the linker's command, as the compiler prints it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +121,7 @@ impl Linker {
     /// # Errors
     /// A file that cannot be read.
     pub fn built(&self) -> Result<Vec<u8>> {
-        code::read(&self.built)
+        read(&self.built)
     }
 
     /// Links `words` into `to`; false where the linker refuses. `folder` takes the list of words, which may be too long for a command.
@@ -162,7 +171,7 @@ impl Inputs {
 
 /// The object files in a file: itself, or those of an archive.
 fn objects(path: &Path) -> Result<Vec<Vec<u8>>> {
-    let bytes = code::read(path)?;
+    let bytes = read(path)?;
     let Ok(archive) = ArchiveFile::parse(&*bytes) else { return Ok(vec![bytes]) };
     let members = archive.members().map(|member| Ok(member?.data(&*bytes)?.to_vec()));
     members.collect::<object::Result<_>>().with_context(|| format!("{}: cannot be read", path.display()))

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 
-use super::alike::{self, PLACEMENTS, both};
+use super::alike::{self, PLACEMENTS};
 use super::bench_target::Source;
 use super::relink::Linker;
 use super::start_files::StartFiles;
 use super::{progress, replacement};
+use crate::code::sides::both;
 use crate::code::{self, Comparison};
 use infergate_core::printable::printable_within;
 use infergate_core::sha256;

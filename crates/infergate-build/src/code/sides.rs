@@ -7,6 +7,7 @@
 //! units of both sides are told apart, units of the same hash are the same (partition refinement, as Hopcroft minimises automata by).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::thread;
 
 use anyhow::{Result, ensure};
 use object::{Object, ObjectSymbol, SymbolKind};
@@ -14,6 +15,16 @@ use object::{Object, ObjectSymbol, SymbolKind};
 use super::names::{shared_name, stem};
 use super::parse;
 use super::units::{Kind, Target, Unit, Units, hash};
+
+/// Does both at once.
+pub fn both<T: Send>(base: impl FnOnce() -> Result<T>, head: impl FnOnce() -> Result<T> + Send) -> Result<[T; 2]> {
+    thread::scope(|scope| {
+        let of_head = scope.spawn(head);
+        let of_base = base();
+        let of_head = of_head.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok([of_base?, of_head?])
+    })
+}
 
 /// Where the functions of a program begin, by symbol. Several functions can have one.
 pub type Addresses<'data> = HashMap<&'data [u8], Vec<u64>>;
