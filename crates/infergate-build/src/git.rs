@@ -1,14 +1,14 @@
 //! git: one command, one answer.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::progress;
 use super::run_captured::run_captured;
-use super::{checkout_folder, progress};
 use infergate_core::build_info::{commit_by, git_command};
+use infergate_receipts::write_text;
 
 /// Runs `git -C folder ARGUMENTS` and gives its stdout without its last line's end. A folder's name can end in a space.
 pub fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
@@ -81,13 +81,9 @@ pub fn make_ignored(folder: &Path) -> Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
-    checkout_folder::make(folder)?;
-    let mark = folder.join(".gitignore");
+    let made = write_text(&folder.join(".gitignore"), "*\n");
     // A full disk costs no verdict.
-    if fs::write(&mark, "*\n").is_err() {
-        let _ = fs::remove_file(&mark);
-    }
-    Ok(())
+    if folder.is_dir() { Ok(()) } else { made }
 }
 
 /// The files that differ from HEAD, staged or not, and those that git does not know and does not ignore, counted from the root.
