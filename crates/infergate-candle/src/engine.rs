@@ -30,7 +30,7 @@ pub trait Tokenize: Send + Sync {
 pub struct CandleEngine {
     decoder: Box<dyn Decoder>,
     text: Option<Arc<dyn Tokenize>>,
-    info: EngineInfo,
+    pub(crate) info: EngineInfo,
     digest: Arc<Digest>,
     prompt_tokens: usize,
     first: Option<Step>,

@@ -18,37 +18,36 @@ use crate::heap::make_room;
 use crate::hub::{Files, Hub};
 use crate::local::{self, ModelFiles};
 use crate::safetensors::SafeTensorFiles;
-use crate::source::{Model, gpt2_info, only_f32};
 use crate::spec::ModelSpec;
 use crate::tokenizer::Text;
 use crate::weights::{self, Weight};
-use crate::{synthetic, transformers};
+use crate::{CandleEngine, synthetic, transformers};
 use infergate::engine::{EngineInfo, LoadRequest};
 
 /// Opens what `spec` names.
-pub fn open(spec: &ModelSpec, request: &LoadRequest) -> Result<Model> {
+pub fn open(spec: &ModelSpec, request: &LoadRequest) -> Result<CandleEngine> {
     match spec {
         ModelSpec::Gguf(path) => gguf(path, request),
         ModelSpec::Directory(path) => safetensors(&ModelFiles::in_directory(path)?, request),
         ModelSpec::Hub(hub) => {
             let fetched = Hub::from_env()?.fetch(hub)?;
-            let mut model = match &fetched.files {
+            let mut engine = match &fetched.files {
                 Files::Gguf(path) => gguf(path, request)?,
                 Files::Directory(files) => safetensors(files, request)?,
             };
-            model.info.revision = Some(fetched.revision);
-            Ok(model)
+            engine.info.revision = Some(fetched.revision);
+            Ok(engine)
         }
         ModelSpec::Synthetic(_) => synthetic_smollm2(request),
     }
 }
 
-fn gguf(path: &Path, request: &LoadRequest) -> Result<Model> {
+fn gguf(path: &Path, request: &LoadRequest) -> Result<CandleEngine> {
     let file = Gguf::open(path)?;
     read_gguf(file, path, request).with_context(|| format!("cannot use {}", path.display()))
 }
 
-fn read_gguf(mut file: Gguf, path: &Path, request: &LoadRequest) -> Result<Model> {
+fn read_gguf(mut file: Gguf, path: &Path, request: &LoadRequest) -> Result<CandleEngine> {
     let stored = file.dtype();
     let dtype = request.dtype.clone().unwrap_or_else(|| stored.clone());
     let config = file.config()?;
@@ -65,11 +64,10 @@ fn read_gguf(mut file: Gguf, path: &Path, request: &LoadRequest) -> Result<Model
     let computes_in = file.computes_in().filter(|_| as_stored);
     let decoder = if as_stored { file.quantized(&config)? } else { f32_decoder(&config, file.dequantized(&config)?)? };
     let info = EngineInfo { context_tokens, computes_in, ..llama_info(&config, dtype) };
-    Ok(Model { decoder, info, text, digest: Digest::of_files(vec![path.to_owned()]) })
+    Ok(CandleEngine::new(decoder, info, text, Digest::of_files(vec![path.to_owned()])))
 }
 
-fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
-    only_f32(request)?;
+fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<CandleEngine> {
     let json = local::read_json(&files.config)?;
     let in_config = || format!("cannot use {}", files.config.display());
     let architecture = local::architecture(&json).with_context(in_config)?;
@@ -93,20 +91,19 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<Model> {
             config.validate().with_context(in_config)?;
             make_room(&request.model, f32_bytes(config.parameters()))?;
             let decoder = Gpt2::load(&config, weights.weights(), request.threads).with_context(do_not_fit)?;
-            (Box::new(decoder) as Box<dyn Decoder>, gpt2_info(&config))
+            (Box::new(decoder) as Box<dyn Decoder>, config.info())
         }
     };
-    Ok(Model { decoder, info, text, digest: Digest::of_files(files.weights.clone()) })
+    Ok(CandleEngine::new(decoder, info, text, Digest::of_files(files.weights.clone())))
 }
 
 /// SmolLM2's architecture with seeded weights.
-fn synthetic_smollm2(request: &LoadRequest) -> Result<Model> {
-    only_f32(request)?;
+fn synthetic_smollm2(request: &LoadRequest) -> Result<CandleEngine> {
     let config = LlamaConfig::smollm2_135m();
     make_room(&request.model, f32_bytes(weights::parameters(&config)))?;
     let decoder = f32_decoder(&config, synthetic::var_builder(request.seed, DType::F32))?;
     let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
-    Ok(Model { decoder, info: llama_info(&config, "f32".into()), text: None, digest })
+    Ok(CandleEngine::new(decoder, llama_info(&config, "f32".into()), None, digest))
 }
 
 fn llama_info(config: &LlamaConfig, dtype: String) -> EngineInfo {

@@ -16,7 +16,7 @@ pub mod hub;
 pub mod local;
 pub mod parallel;
 pub mod safetensors;
-pub mod source;
+mod source;
 pub mod spec;
 pub mod synthetic;
 #[cfg(feature = "models")]

@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use serde::Deserialize;
 
-use infergate::engine::Cost;
+use infergate::engine::{Cost, EngineInfo};
 
 /// The nonlinearity between the two halves of the MLP.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -91,6 +91,17 @@ impl Gpt2Config {
     /// A model for tests: 2 blocks, 32 wide, 2 heads, 512 tokens, the context of GPT-2.
     pub fn tiny() -> Self {
         Self { vocab_size: 512, n_embd: 32, n_layer: 2, n_head: 2, ..Self::gpt2() }
+    }
+
+    /// What an engine says of it.
+    pub fn info(&self) -> EngineInfo {
+        EngineInfo {
+            architecture: Some("gpt2".into()),
+            dtype: "f32".into(),
+            context_tokens: self.n_positions,
+            vocab_tokens: self.vocab_size,
+            ..EngineInfo::default()
+        }
     }
 
     /// Width of the MLP.

@@ -2,7 +2,7 @@
 
 use crate::common::{copy_of, fixture, ids, json, request};
 use infergate::engine::{EngineFactory, check_contract};
-use infergate_candle::{Candle, source};
+use infergate_candle::Candle;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -12,15 +12,20 @@ const Q8_TOLERANCE: f32 = 0.5;
 
 /// The largest difference between the logits of `model` and the expected ones, over prefill and the steps after it.
 fn logits_difference(model: &Path, dtype: Option<&str>, expected: &Value) -> f32 {
-    let mut decoder = source::open(&request(model, dtype)).unwrap().decoder;
-    let (mut tokens, output) = (ids(&expected["prompt_ids"]), ids(&expected["output_ids"]));
-    let mut largest = 0_f32;
+    let mut engine = Candle.load(&request(model, dtype)).unwrap();
+    let output = ids(&expected["output_ids"]);
+    let (mut largest, mut found) = (0_f32, Vec::new());
     for (step, row) in expected["logits"].as_array().unwrap().iter().enumerate() {
         let wanted: Vec<f32> = serde_json::from_value(row.clone()).unwrap();
-        let found = decoder.forward(&tokens).unwrap().to_vec1::<f32>().unwrap();
+        if step == 0 {
+            engine.start(&ids(&expected["prompt_ids"])).unwrap();
+        } else {
+            assert!(engine.force(output[step - 1]).unwrap());
+            engine.next().unwrap();
+        }
+        assert!(engine.logits(&mut found));
         assert_eq!(found.len(), wanted.len());
         largest = found.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(largest, f32::max);
-        tokens = vec![output[step]];
     }
     largest
 }
