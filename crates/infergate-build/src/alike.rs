@@ -163,7 +163,8 @@ impl LinkJob<'_> {
             fs::write(&pads, object_of(&order.pads)?).context("the pads cannot be written")?;
             let more = [
                 pads.to_string_lossy().into_owned(),
-                format!("-Wl,--symbol-ordering-file={}", list.display()),
+                "-Xlinker".to_owned(),
+                format!("--symbol-ordering-file={}", list.display()),
                 "-Wl,--no-warn-symbol-ordering,-z,separate-loadable-segments".to_owned(),
                 format!("-Wl,--section-start=.rodata={rodata:#x},--section-start=.text={text:#x}"),
             ];

@@ -41,7 +41,7 @@ pub struct Source {
     pub folder: PathBuf,
     /// A checkout's own target folder.
     pub target: Option<PathBuf>,
-    /// Folder that keeps what linking again needs.
+    /// Folder that keeps what linking again needs; absolute.
     pub links: PathBuf,
     /// Build with exactly what its Cargo.lock says, and fail if that does not fit its manifests.
     pub locked: bool,
@@ -85,7 +85,7 @@ impl Source {
             bench: wanted.bench.clone(),
             name: None,
             target: None,
-            links: links(&wanted.target_folder, &wanted.bench),
+            links: links(&std::path::absolute(&wanted.target_folder)?, &wanted.bench),
             locked: false,
             toolchain: None,
             commit: checked_out(&folder),
@@ -291,7 +291,7 @@ fn first_error(stderr: &str) -> String {
 /// A folder that cannot be made.
 pub fn to_relink(folder: &Path) -> Result<Vec<String>> {
     checkout_folder::make(folder)?;
-    let print = format!("--print=link-args={}", std::path::absolute(folder)?.join(PRINTED).display());
+    let print = format!("--print=link-args={}", folder.join(PRINTED).display());
     Ok(vec!["-Csave-temps".to_owned(), "-Cstrip=none".to_owned(), print])
 }
 

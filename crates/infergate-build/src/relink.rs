@@ -101,14 +101,17 @@ impl Linker {
         let words =
             [1..output, output + 2..self.words.len()].map(|range| self.words.get(range).unwrap_or_default()).concat();
         let folders: Vec<PathBuf> =
-            words.windows(2).filter(|pair| pair[0] == "-L").map(|pair| PathBuf::from(&pair[1])).collect();
+            words.windows(2).filter(|pair| pair[0] == "-L").map(|pair| self.root.join(&pair[1])).collect();
         let read = |word: String| {
             // A static library that a build script made is asked for by name. The linker takes a shared one beside it, such as the system's.
             let library = word.strip_prefix("-l").map(|name| format!("lib{name}.a"));
             let is_taken = |path: &PathBuf| path.is_file() && !path.with_extension("so").exists();
             let found = library.and_then(|library| folders.iter().map(|folder| folder.join(&library)).find(is_taken));
             let is_file = |path: &PathBuf| path.is_absolute() && !path.is_dir() && !folders.contains(path);
-            let files = word.split(',').map(PathBuf::from).filter(is_file).chain(found);
+            // Only an option is a list: a path can have a comma in it.
+            let is_option = word.starts_with('-');
+            let parts = word.split(|letter: char| is_option && letter == ',').map(PathBuf::from);
+            let files = parts.filter(is_file).chain(found);
             let objects = files.map(|path| objects(&path)).collect::<Result<Vec<_>>>()?.concat();
             Ok((word, objects))
         };
@@ -124,7 +127,8 @@ impl Linker {
         read(&self.built)
     }
 
-    /// Links `words` into `to`; false where the linker refuses. `folder` takes the list of words, which may be too long for a command.
+    /// Links `words` into `to`, in the folder where the compiler ran; false where the linker refuses. The absolute `folder` takes the list of
+    /// words, which may be too long for a command.
     ///
     /// # Errors
     /// A list that cannot be written; when it was cancelled.
@@ -134,7 +138,7 @@ impl Linker {
         fs::write(&list, words.iter().map(quoted).collect::<String>())
             .context("the linker's words cannot be written")?;
         let mut command = Command::new(&self.words[0]);
-        command.arg(format!("@{}", list.display())).arg("-o").arg(to);
+        command.arg(format!("@{}", list.display())).arg("-o").arg(to).current_dir(&self.root);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         Ok(run_captured(command)?.status.success() && to.is_file())
     }
@@ -165,7 +169,7 @@ impl Inputs {
     pub fn hides_code(&self) -> bool {
         const STRIPPED: [&str; 5] = ["-s", "-x", "-X", "--strip-all", "--discard-all"];
         let mut parts = self.words.iter().flat_map(|(word, _)| word.split(','));
-        parts.any(|part| STRIPPED.contains(&part) || part.contains("-rpath"))
+        parts.any(|part| STRIPPED.contains(&part) || part.starts_with("-rpath") || part.starts_with("--rpath"))
     }
 }
 
@@ -198,16 +202,17 @@ mod tests {
     #[test]
     fn libraries_by_name_are_read_where_no_shared_one_is_and_folders_may_be_missing() {
         let place = tempfile::tempdir().expect("a folder");
-        for file in ["libm.a", "libm.so", "libown.a"] {
+        fs::create_dir(place.path().join("own")).expect("a folder");
+        for file in ["own/libm.a", "own/libm.so", "own/libown.a", "a,b.o"] {
             fs::write(place.path().join(file), "GROUP ( libm-2.36.a )").expect("a file");
         }
-        let said =
-            format!(r#""cc" "-L" "{}" "-L" "/no/such/folder" "-lm" "-lown" "-o" "/t/bench-1""#, place.path().display());
-        let command = Linker::of(&said, "/t/bench-1".into(), "/t".into()).expect("a command");
+        let object = place.path().join("a,b.o").to_string_lossy().into_owned();
+        let said = format!(r#""cc" "{object}" "-L" "own" "-L" "/no/such/folder" "-lm" "-lown" "-o" "/t/bench-1""#);
+        let command = Linker::of(&said, "/t/bench-1".into(), place.path().to_owned()).expect("a command");
         let words = command.inputs().expect("files").words;
         let read: Vec<&str> =
             words.iter().filter(|(_, objects)| !objects.is_empty()).map(|(word, _)| word.as_str()).collect();
-        assert_eq!(read, ["-lown"]);
+        assert_eq!(read, [&*object, "-lown"]);
     }
 
     #[test]
