@@ -53,9 +53,10 @@ impl Lines {
     }
 }
 
-/// Whether a file is the standard library's.
+/// Whether a file is the standard library's, which each distribution keeps elsewhere. A repository can have a folder `library`, too.
 fn is_of_std(file: &str) -> bool {
-    file.contains("/library/") || file.starts_with("/rustc/")
+    let of_std = ["core", "alloc", "std", "stdarch", "portable-simd"].map(|name| format!("/library/{name}/"));
+    of_std.iter().any(|folder| file.contains(folder)) || file.starts_with("/rustc/")
 }
 
 /// A file as people know it: from its repository on, or from the registry's name of its package, or its last three parts. What lies above

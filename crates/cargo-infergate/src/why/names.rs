@@ -12,9 +12,11 @@ pub fn readable(symbol: &str) -> Rc<str> {
     code::readable(plain.as_bytes()).into()
 }
 
-/// Whether it is the standard library's own, which says little of who does the work.
+/// Whether it is the standard library's own, which says little of who does the work. A trait of somebody else's is not, whatever it is for.
 pub fn is_std(name: &str) -> bool {
-    ["core::", "alloc::", "std::", "<core::", "<alloc::", "<std::"].iter().any(|start| name.starts_with(start))
+    let is_own = |path: &str| ["core::", "alloc::", "std::"].iter().any(|start| path.starts_with(start));
+    let of_trait = parts(name).first().and_then(|part| Some(part.rsplit_once(" as ")?.1));
+    is_own(name.trim_start_matches('<')) && of_trait.is_none_or(is_own)
 }
 
 /// `attend` of `<engine::Gpt2 as Engine>::attend::<f32>::{{closure}}`.
@@ -37,7 +39,7 @@ pub fn shown_names(functions: &[&ChangedFunction]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::last_part;
+    use super::{is_std, last_part};
 
     #[test]
     fn a_symbol_is_known_by_its_last_part() {
@@ -50,6 +52,24 @@ mod tests {
             ("engine::dot::<core::slice::Iter<'_, f32>, fn(u8) -> u8>", "dot"),
         ] {
             assert_eq!(last_part(symbol), name, "{symbol}");
+        }
+    }
+
+    #[test]
+    fn a_trait_of_somebody_elses_is_not_the_standard_librarys() {
+        for symbol in [
+            "core::ptr::drop_in_place::<<engine::Gpt2 as engine::Model>::Cache>",
+            "<alloc::vec::Vec<engine::Token>>::push",
+            "<alloc::vec::Vec<u8> as core::clone::Clone>::clone",
+        ] {
+            assert!(is_std(symbol), "{symbol}");
+        }
+        for symbol in [
+            "engine::step::attend",
+            "<engine::Gpt2 as core::fmt::Debug>::fmt",
+            "<alloc::vec::Vec<f32> as engine::Tensor>::dot",
+        ] {
+            assert!(!is_std(symbol), "{symbol}");
         }
     }
 }
