@@ -173,15 +173,20 @@ impl Workspace {
     /// Whether a package depends on what `is_taken` names: itself, or through a package of the workspace, as through one with macros that write
     /// benches.
     pub fn package_takes(&self, package: &Package, is_taken: &dyn Fn(&str) -> bool) -> bool {
-        package.dependencies.iter().any(|one| self.gives(one, is_taken))
-    }
-
-    /// Whether whoever has `dependency` can use what `is_taken` names.
-    fn gives(&self, dependency: &Dependency, is_taken: &dyn Fn(&str) -> bool) -> bool {
-        let is_it = |package: &&Package| dependency.path.is_some() && package.name == dependency.name;
-        let member = self.packages.iter().find(is_it);
-        let mut normal = member.into_iter().flat_map(|member| &member.dependencies).filter(|one| one.kind.is_none());
-        is_taken(&dependency.name) || normal.any(|one| self.gives(one, is_taken))
+        let mut looked_at = BTreeSet::new();
+        let mut dependencies: Vec<&Dependency> = package.dependencies.iter().collect();
+        while let Some(one) = dependencies.pop() {
+            if is_taken(&one.name) {
+                return true;
+            }
+            // Each member once: a large workspace has millions of ways from one to another.
+            if one.path.is_some() && looked_at.insert(&one.name) {
+                let member = self.packages.iter().find(|member| member.name == one.name);
+                let of_member = member.into_iter().flat_map(|member| &member.dependencies);
+                dependencies.extend(of_member.filter(|of_member| of_member.kind.is_none()));
+            }
+        }
+        false
     }
 }
 
@@ -226,5 +231,33 @@ impl Package {
 impl Target {
     pub fn is(&self, kind: &str) -> bool {
         self.kind.first().is_some_and(|first| first == kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Workspace;
+
+    /// Of 64 members each uses all before it.
+    #[test]
+    fn a_framework_is_found_through_other_members_however_many_ways_lead_there() {
+        let dependency = |name: &str, path: Option<&str>| -> Value {
+            json!({ "name": name, "path": path, "features": [], "uses_default_features": true })
+        };
+        let package = |number: usize| {
+            let before = (0..number).map(|before| dependency(&format!("p{before}"), Some("/")));
+            let own = (number == 0).then(|| dependency("criterion", None));
+            let dependencies: Vec<Value> = before.chain(own).collect();
+            let name = format!("p{number}");
+            json!({ "id": name, "name": name, "manifest_path": "/Cargo.toml", "targets": [], "dependencies": dependencies })
+        };
+        let packages: Vec<Value> = (0..64).map(package).collect();
+        let metadata = json!({ "workspace_root": "/", "target_directory": "/target", "packages": packages });
+        let workspace: Workspace = serde_json::from_value(metadata).expect("a workspace");
+        let last = workspace.packages.last().expect("a package");
+        assert!(workspace.package_takes(last, &|name| name == "criterion"));
+        assert!(!workspace.package_takes(last, &|name| name == "divan"));
     }
 }
