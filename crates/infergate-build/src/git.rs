@@ -96,10 +96,10 @@ pub fn uncommitted(folder: &Path) -> Result<Vec<String>> {
 }
 
 /// A submodule whose files were changed, or that is at another commit than the one that is committed: its checkout elsewhere would not
-/// have them.
+/// have them. Files that it does not know, as builds leave them, are no change of it.
 pub fn dirty_submodule(folder: &Path) -> Result<Option<String>> {
     // One that is missing is missing in a checkout, too.
-    let changed = git(folder, &["diff-index", "--diff-filter=d", "--ignore-submodules=none", "HEAD"])?;
+    let changed = git(folder, &["diff-index", "--diff-filter=d", "--ignore-submodules=untracked", "HEAD"])?;
     // `:160000 160000 ID ID M<tab>PATH`, where 160000 is a submodule's mode.
     let is_submodule = |line: &&str| line.get(..14).is_some_and(|modes| modes.contains("160000"));
     let dirty = changed.lines().find(is_submodule).and_then(|line| line.split_once('\t'));

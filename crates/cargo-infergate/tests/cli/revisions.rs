@@ -32,6 +32,7 @@ fn a_submodule_is_taken_from_the_working_tree() {
     git(&sandbox, &["submodule", "--quiet", "add", &other.path("").to_string_lossy(), "vendored"]);
     git(&sandbox, &["commit", "--quiet", "-m", "vendored"]);
     commit(&other, "engine.rs", "pub const MORE: u64 = 1;\n", "more");
+    sandbox.write("vendored/made.o", "what a build left");
     // Whatever git is told to do with submodules by itself.
     git(&sandbox, &["config", "submodule.recurse", "true"]);
     gate(&sandbox, "HEAD", &[]).success();
