@@ -14,23 +14,18 @@ use serde_json::Value;
 
 use super::checkout_folder::{self, real};
 
-/// In a target folder and in no folder below it.
-const TOP: &str = ".rustc_info.json";
 /// Where cargo keeps what it builds for a profile, each in a file or a folder that ends in its hash.
 const KEPT: [&str; 3] = [".fingerprint", "build", "deps"];
 const HASH_DIGITS: usize = 16;
 
-/// Copies what `messages` of cargo name of packages outside `repository` into the target folder `into`: all of a profile whose folder is not
-/// there yet.
+/// Copies what `messages` of cargo name of packages outside `repository` from one target folder into another: all of a profile whose folder is
+/// not there yet.
 ///
 /// # Errors
 /// What cannot be read or written. The profile's folder is then still missing.
-pub fn copy(messages: &[Value], repository: &Path, into: &Path) -> Result<()> {
-    let built = hashes(messages, repository);
-    let mut above = built.keys().flat_map(|profile| profile.ancestors());
-    let Some(top) = above.find(|folder| folder.join(TOP).is_file()) else { return Ok(()) };
-    for (profile, hashes) in &built {
-        let Ok(below) = profile.strip_prefix(top) else { continue };
+pub fn copy(messages: &[Value], repository: &Path, from: &Path, into: &Path) -> Result<()> {
+    for (profile, hashes) in hashes(messages, repository) {
+        let Ok(below) = profile.strip_prefix(from) else { continue };
         let (partial, to) = (into.join("infergate.partial"), into.join(below));
         if to.exists() {
             continue;

@@ -210,7 +210,8 @@ impl Checkout {
             return;
         }
         let messages = self.source(wanted).and_then(|source| source.messages());
-        if let Err(error) = messages.and_then(|messages| built_packages::copy(&messages, &self.files, into)) {
+        let copied = messages.and_then(|all| built_packages::copy(&all, &self.files, &self.target, into));
+        if let Err(error) = copied {
             output::say_why("packages are built again", &error);
         }
     }
