@@ -11,6 +11,8 @@ mod tracer;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -46,6 +48,8 @@ const WATCHED: &str = "watched";
 const AGAIN: &str = "again";
 /// The word of a line that says that another program was started, with its name.
 const STARTED: &str = "started";
+
+const UNREADABLE: &str = "what was seen cannot be read";
 
 /// What each of `cases` runs of what changed, in either build. Nothing where not all that changed is known.
 ///
@@ -101,16 +105,23 @@ fn watch(
     words.extend(["--".into(), std::path::absolute(&program.path)?.into()]);
     let launcher = Launcher { program: this_program()?, arguments: words, folder: current_folder()? };
     let file = program.open()?.behind(launcher);
-    let text = || fs::read_to_string(&seen).context("what was seen cannot be read");
     let (mut found, mut once): (BTreeMap<Case, BTreeSet<u64>>, BTreeSet<u64>) = <_>::default();
     let forwards: Vec<&PairedCase> = cases.iter().collect();
     let backwards: Vec<&PairedCase> = cases.iter().rev().collect();
     for cases in [forwards, backwards] {
         let mut client = request.start(&file, Timeouts::default())?;
-        let loading = read(&text()?)?;
-        for (at, case) in cases.into_iter().enumerate() {
+        // Read on from where it was read to: thousands of cases can run thousands of functions each.
+        let mut seen = File::open(&seen).context(UNREADABLE)?;
+        let mut new = || {
+            let mut text = String::new();
+            seen.read_to_string(&mut text).context(UNREADABLE).map(|_| text)
+        };
+        let begun = new()?;
+        let process = process(&begun)?;
+        let loading = places(process, &begun)?;
+        for case in cases {
             progress::ensure_not_cancelled()?;
-            let before = watch_again(client.process_id(), at + 1, &text)?;
+            let mut written = watch_again(client.process_id(), &mut new)?;
             client.prepare(case.id, None)?;
             // With the untimed warm-up iteration before it, the timed one also shows what a bench does only from its
             // second iteration on.
@@ -118,10 +129,8 @@ fn watch(
             for _ in 0..case.pairs.div_ceil(PAIRS_DIVISOR).max(1) {
                 client.sample_as(case.id, sampling)?;
             }
-            let all = text()?;
-            read(&all)?;
-            let ran = places(all.get(before..).unwrap_or_default())?;
-            let ran: BTreeSet<u64> = loading.iter().copied().chain(ran).collect();
+            written += &new()?;
+            let ran: BTreeSet<u64> = loading.iter().copied().chain(places(process, &written)?).collect();
             if let Some(before) = found.get(&case.id) {
                 once.extend(before.symmetric_difference(&ran));
             }
@@ -132,45 +141,42 @@ fn watch(
     Ok(found)
 }
 
-/// Has the tracer watch all functions again, for the `nth` time; gives how much was seen until then, bytes.
-fn watch_again(tracer: u32, nth: usize, text: &dyn Fn() -> Result<String>) -> Result<usize> {
+/// Has the tracer watch all functions again. Gives what it has written when it does.
+fn watch_again(tracer: u32, new: &mut dyn FnMut() -> Result<String>) -> Result<String> {
     // SAFETY: a signal to a child of this process, which handles it.
     unsafe {
         libc::kill(libc::pid_t::try_from(tracer).context("its number is none of this system's")?, libc::SIGUSR1);
     }
-    let begun = Instant::now();
+    let (begun, mut written) = (Instant::now(), String::new());
     loop {
-        let seen = text()?;
-        if seen.lines().filter(|line| *line == AGAIN).count() >= nth {
-            return Ok(seen.len());
+        written += &new()?;
+        if written.contains(AGAIN) {
+            return Ok(written);
         }
         ensure!(begun.elapsed() < READY_WITHIN, "the tracer does not answer");
         thread::sleep(LOOK);
     }
 }
 
-/// What the tracer wrote, of a process that lives.
-fn read(seen: &str) -> Result<Vec<u64>> {
-    // The first is the worker: divan's starts itself once more to list its benches.
-    let process = seen
-        .lines()
-        .find_map(|line| line.strip_prefix(WATCHED)?.strip_prefix(' '))
-        .context("its process could not be traced; allow ptrace (seccomp, kernel.yama.ptrace_scope)")?;
-    let started = seen.lines().find_map(|line| line.strip_prefix(STARTED)?.strip_prefix(' '));
+/// The number of the watched process. The first is the worker: divan's starts itself once more to list its benches.
+fn process(written: &str) -> Result<&Path> {
+    let number = written.lines().find_map(|line| line.strip_prefix(WATCHED)?.strip_prefix(' '));
+    let why = "its process could not be traced; allow ptrace (seccomp, kernel.yama.ptrace_scope)";
+    number.map(Path::new).context(why)
+}
+
+/// The places that a process ran since all functions are watched, of what the tracer wrote. The process still lives.
+fn places(process: &Path, written: &str) -> Result<Vec<u64>> {
+    let started = written.lines().find_map(|line| line.strip_prefix(STARTED)?.strip_prefix(' '));
     if let Some(program) = started {
         bail!("it starts another program, '{}'", program.escape_debug());
     }
-    if let Some(library) = own_library(Path::new(process))? {
+    if let Some(library) = own_library(process)? {
         bail!("it runs code of '{}', which was not compared", library.escape_debug());
     }
-    places(seen)
-}
-
-/// The places among lines that the tracer wrote.
-fn places(seen: &str) -> Result<Vec<u64>> {
-    let is_place = |line: &&str| !line.contains(' ') && *line != AGAIN;
+    let since = written.rsplit(AGAIN).next().unwrap_or(written);
     let place = |line| u64::from_str_radix(line, 16).context("the tracer wrote something else than a place");
-    seen.lines().filter(is_place).map(place).collect()
+    since.lines().filter(|line| !line.is_empty() && !line.contains(' ')).map(place).collect()
 }
 
 /// A file that code is loaded from, and that is neither the program nor the system's.
@@ -197,13 +203,18 @@ fn is_of_the_system(file: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_of_the_system, read};
+    use std::path::Path;
+
+    use super::{is_of_the_system, places, process};
 
     /// As divan's benches do, to list themselves.
     #[test]
     fn a_process_that_starts_its_own_program_is_the_first_one() {
-        let seen = format!("watched {}\n4d2\nwatched 0\n", std::process::id());
-        assert_eq!(read(&seen).expect("it is there"), [1234]);
+        let own = std::process::id().to_string();
+        let written = format!("watched {own}\n4d2\nwatched 0\n");
+        assert_eq!(process(&written).expect("it is watched"), Path::new(&own));
+        assert_eq!(places(Path::new(&own), &written).expect("it lives"), [1234]);
+        assert_eq!(places(Path::new(&own), &format!("{written}again\n4d3\n")).expect("it lives"), [1235]);
     }
 
     #[test]

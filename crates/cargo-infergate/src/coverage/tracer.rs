@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{LineWriter, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ pub fn serve(coverage: &Coverage) -> Result<i32> {
         functions: &functions,
         stops: HashMap::new(),
         threads: HashSet::from([process]),
-        seen: File::create(&coverage.seen)?,
+        seen: LineWriter::new(File::create(&coverage.seen)?),
     };
     tracer.watch(process)?;
     ptrace::cont(process, None)?;
@@ -107,7 +107,8 @@ struct Tracer<'a> {
     stops: HashMap<u64, (u64, u8)>,
     /// Threads that stopped before.
     threads: HashSet<Pid>,
-    seen: File,
+    /// Each line is written at once: it is read meanwhile.
+    seen: LineWriter<File>,
 }
 
 impl Tracer<'_> {
@@ -157,7 +158,7 @@ impl Tracer<'_> {
         let at = registers.rip.wrapping_sub(1);
         let Some(&(function, byte)) = self.stops.get(&at) else { return Ok(false) };
         writeln!(self.seen, "{function:x}")?;
-        put(thread, at, byte)?;
+        put(&memory(thread)?, at, byte)?;
         registers.rip = at;
         ptrace::setregs(thread, registers)?;
         Ok(true)
@@ -166,8 +167,9 @@ impl Tracer<'_> {
     /// Puts all stops back into the first process, where that was asked for. It may be running.
     fn watch_again(&mut self) -> Result<()> {
         if IS_ASKED_AGAIN.swap(false, Ordering::Relaxed) {
+            let memory = memory(self.process)?;
             for function in self.functions {
-                put(self.process, function.wrapping_add(self.moved), BREAKPOINT)?;
+                put(&memory, function.wrapping_add(self.moved), BREAKPOINT)?;
             }
             writeln!(self.seen, "{AGAIN}")?;
         }
@@ -180,13 +182,13 @@ impl Tracer<'_> {
         if process == self.process {
             self.moved = moved;
         }
-        let memory = File::open(file(process, "mem"))?;
+        let memory = memory(process)?;
         for &function in self.functions {
             let at = function.wrapping_add(moved);
             let mut byte = [0];
             memory.read_exact_at(&mut byte, at).context("a function's code cannot be read")?;
             self.stops.insert(at, (function, byte[0]));
-            put(process, at, BREAKPOINT)?;
+            put(&memory, at, BREAKPOINT)?;
         }
         writeln!(self.seen, "{WATCHED} {process}")?;
         Ok(())
@@ -214,9 +216,13 @@ fn start_of(process: Pid) -> Result<u64> {
     found.map(|(_, value)| u64::from_ne_bytes(*value)).context("the system does not say where it was loaded")
 }
 
-/// Writes one byte of a traced process's code.
-fn put(process: Pid, at: u64, byte: u8) -> Result<()> {
-    let memory = File::options().write(true).open(file(process, "mem")).context("code cannot be written")?;
+/// The memory of a traced process.
+fn memory(process: Pid) -> Result<File> {
+    File::options().read(true).write(true).open(file(process, "mem")).context("code cannot be written")
+}
+
+/// Writes one byte of its code.
+fn put(memory: &File, at: u64, byte: u8) -> Result<()> {
     memory.write_all_at(&[byte], at).context("code cannot be written")
 }
 
