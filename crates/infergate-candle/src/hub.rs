@@ -24,6 +24,9 @@ pub use client::Limits;
 use crate::local::ModelFiles;
 use crate::spec::HubSpec;
 
+/// The largest file that describes a model: config.json, tokenizer.json, the list of shards.
+const DESCRIPTION_BYTES: u64 = 256 << 20;
+
 /// No token and no name of a commit is longer, whatever stands in their files.
 const MAX_WORD_BYTES: u64 = 4 << 10;
 
@@ -197,7 +200,7 @@ impl Snapshot<'_> {
 
 fn limit_bytes(limits: &Limits, name: &str) -> u64 {
     let weights = [".safetensors", ".gguf"].iter().any(|end| name.to_ascii_lowercase().ends_with(end));
-    if weights { limits.weights_bytes } else { limits.description_bytes }
+    if weights { limits.weights_bytes } else { DESCRIPTION_BYTES }
 }
 
 fn is_hex(text: &str, digits: usize) -> bool {

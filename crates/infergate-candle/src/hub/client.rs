@@ -10,33 +10,25 @@ use ureq::http::header::{ACCEPT_ENCODING, AUTHORIZATION, LOCATION, RANGE, USER_A
 use ureq::http::{HeaderMap, Uri};
 use ureq::{Agent, Body};
 
-/// How long and how much the hub may make us wait, follow and store.
+/// The longest wait for a connection.
+const CONNECT: Duration = Duration::from_secs(20);
+/// Redirects followed for one request.
+const REDIRECTS: usize = 5;
+/// The largest answer about a repository.
+const ANSWER_BYTES: u64 = 32 << 20;
+
+/// How long the hub may make us wait, and how much it may make us store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
-    /// The longest wait for a connection.
-    pub connect: Duration,
     /// The longest wait for the next byte of an answer.
     pub silence: Duration,
-    /// Redirects followed for one request.
-    pub redirects: usize,
-    /// The largest answer about a repository.
-    pub answer_bytes: u64,
-    /// The largest file that describes a model: config.json, tokenizer.json, the list of shards.
-    pub description_bytes: u64,
     /// The largest file of weights.
     pub weights_bytes: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(20),
-            silence: Duration::from_secs(30),
-            redirects: 5,
-            answer_bytes: 32 << 20,
-            description_bytes: 256 << 20,
-            weights_bytes: 512 << 30,
-        }
+        Self { silence: Duration::from_secs(30), weights_bytes: 512 << 30 }
     }
 }
 
@@ -114,8 +106,8 @@ impl Client {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .http_status_as_error(false)
-            .timeout_resolve(Some(limits.connect))
-            .timeout_connect(Some(limits.connect))
+            .timeout_resolve(Some(CONNECT))
+            .timeout_connect(Some(CONNECT))
             .timeout_recv_response(Some(limits.silence))
             .timeout_per_read(Some(limits.silence))
             .timeout_per_write(Some(limits.silence));
@@ -129,7 +121,7 @@ impl Client {
         let home = origin(&uri);
         let mut from_endpoint = HeaderMap::new();
         let mut at_home = true;
-        for _ in 0..=self.limits.redirects {
+        for _ in 0..=REDIRECTS {
             let mut request = self.agent.get(&uri).header(ACCEPT_ENCODING, "identity");
             request = request.header(USER_AGENT, concat!("infergate/", env!("CARGO_PKG_VERSION")));
             if let Some(part) = part {
@@ -151,16 +143,15 @@ impl Client {
             // Another server may send us back to any address of the endpoint: what that says is no longer about `path`.
             at_home = at_home && origin(&uri) == home;
         }
-        Err(anyhow!("the hub redirects more than {} times; given up", self.limits.redirects).into())
+        Err(anyhow!("the hub redirects more than {REDIRECTS} times; given up").into())
     }
 
     /// The JSON at `path`.
     pub fn json<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        let limit = self.limits.answer_bytes;
         let mut bytes = Vec::new();
-        self.get(path, None)?.body.into_reader().take(limit + 1).read_to_end(&mut bytes).map_err(broken)?;
-        if bytes.len() as u64 > limit {
-            return Err(anyhow!("the hub's answer is longer than {limit} bytes; given up").into());
+        self.get(path, None)?.body.into_reader().take(ANSWER_BYTES + 1).read_to_end(&mut bytes).map_err(broken)?;
+        if bytes.len() as u64 > ANSWER_BYTES {
+            return Err(anyhow!("the hub's answer is longer than {ANSWER_BYTES} bytes; given up").into());
         }
         serde_json::from_slice(&bytes).map_err(|_| anyhow!("the hub's answer cannot be understood").into())
     }
