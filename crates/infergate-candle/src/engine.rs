@@ -6,9 +6,9 @@ use std::time::Instant;
 use anyhow::{Result, bail, ensure};
 use candle_core::{CpuStorage, Storage, Tensor};
 
-use crate::OneLine as _;
 use crate::decoder::Decoder;
 use crate::digest::Digest;
+use crate::first_line;
 use infergate::engine::{Cost, Engine, EngineInfo, RoundRobin, Scheduler, Step, TokenId, ensure_fits};
 
 /// Text to tokens and back, without special tokens.
@@ -74,9 +74,9 @@ impl CandleEngine {
     fn step(&mut self, tokens: &[TokenId]) -> Result<Step> {
         (self.last, self.pending) = (None, None);
         self.logits.clear();
-        let logits = self.decoder.forward(tokens)?;
+        let logits = self.decoder.forward(tokens).map_err(first_line)?;
         let sampling = Instant::now();
-        copy(&logits, &mut self.logits).one_line()?;
+        copy(&logits, &mut self.logits)?;
         let (token, margin) = greedy(&self.logits)?;
         let step = Step { token, margin, sample_ns: Some(u64::try_from(sampling.elapsed().as_nanos())?) };
         (self.last, self.pending) = (Some(step), Some(token));

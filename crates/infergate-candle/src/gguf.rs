@@ -13,8 +13,8 @@ use candle_nn::VarBuilder;
 
 use crate::config::{Family, LlamaConfig};
 use crate::decoder::{Decoder, Facts};
+use crate::transformers;
 use crate::weights::{self, Weight};
-use crate::{OneLine as _, transformers};
 
 /// candle looks for a file's alignment in its metadata and divides by it. Here it is looked for in so many first bytes.
 const ALIGNMENT_WITHIN_BYTES: u64 = 64 << 10;
@@ -40,9 +40,8 @@ impl Gguf {
         ensure!(start.starts_with(b"GGUF"), "{what} is not a GGUF file: it does not start with the bytes GGUF");
         ensure!(!is_aligned_to_zero(&start), "{what}: its general.alignment is 0; download it again");
         file.rewind()?;
-        let content = Content::read(&mut file).one_line();
-        let content =
-            content.with_context(|| format!("the GGUF file {what} is truncated or damaged; download it again"))?;
+        let content = Content::read(&mut file)
+            .with_context(|| format!("the GGUF file {what} is truncated or damaged; download it again"))?;
         Ok(Self { content, file })
     }
 
@@ -148,10 +147,10 @@ impl Gguf {
     pub fn dequantized(mut self, config: &LlamaConfig) -> Result<VarBuilder<'static>> {
         let mut tensors = HashMap::new();
         for weight in weights::weights(config) {
-            let stored = self.content.tensor(&mut self.file, &weight.gguf, &Device::Cpu).one_line()?;
-            let mut tensor = stored.dequantize(&Device::Cpu).one_line()?;
+            let stored = self.content.tensor(&mut self.file, &weight.gguf, &Device::Cpu)?;
+            let mut tensor = stored.dequantize(&Device::Cpu)?;
             if let Some(heads) = weight.interleaved_heads {
-                tensor = halves_apart(&tensor, heads).one_line()?;
+                tensor = halves_apart(&tensor, heads)?;
             }
             tensors.insert(weight.hf, tensor);
         }

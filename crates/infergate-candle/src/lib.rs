@@ -26,7 +26,7 @@ mod transformers;
 #[cfg(feature = "models")]
 pub mod weights;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Error, Result, anyhow};
 
 pub use engine::CandleEngine;
 pub use spec::ModelSpec;
@@ -50,15 +50,7 @@ impl EngineFactory for Candle {
     }
 }
 
-/// candle's errors as ours, in one line: behind its first line candle prints backtraces.
-trait OneLine<T> {
-    fn one_line(self) -> Result<T>;
-}
-
-impl<T> OneLine<T> for candle_core::Result<T> {
-    fn one_line(self) -> Result<T> {
-        self.map_err(|error| {
-            anyhow!("{}", error.to_string().lines().next().unwrap_or("candle failed without saying why"))
-        })
-    }
+/// An error and its causes in one line: behind its first line candle prints backtraces.
+fn first_line(error: Error) -> Error {
+    anyhow!("{}", format!("{error:#}").lines().next().unwrap_or_default())
 }

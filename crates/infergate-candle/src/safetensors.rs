@@ -9,8 +9,6 @@ use candle_core::{DType, Device};
 use candle_nn::VarBuilder;
 use safetensors::tensor::Dtype;
 
-use crate::OneLine as _;
-
 /// Open safetensors files.
 pub struct SafeTensorFiles {
     files: MmapedSafetensors,
@@ -25,7 +23,7 @@ impl SafeTensorFiles {
     /// When a file is missing, no safetensors, damaged or truncated.
     pub fn open(files: &[PathBuf]) -> Result<Self> {
         // SAFETY: as of every mapped file, nobody may change it meanwhile. The files are the user's own.
-        let files = unsafe { MmapedSafetensors::multi(files) }.one_line()?;
+        let files = unsafe { MmapedSafetensors::multi(files) }?;
         // Masks and position tables of old checkpoints come as integers; no weight asked for is one.
         let is_float = |dtype| matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::BF16);
         let weights = files.tensors().into_iter().filter(|(_, view)| is_float(view.dtype()));

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use candle_core::DType;
 
 use crate::digest::Digest;
@@ -10,7 +10,7 @@ use crate::gpt2::{Gpt2, Gpt2Config};
 use crate::heap::make_room;
 use crate::local::{self, ModelFiles};
 use crate::spec::{HubSpec, ModelSpec};
-use crate::{CANDLE_VERSION, CandleEngine, synthetic};
+use crate::{CANDLE_VERSION, CandleEngine, first_line, synthetic};
 use infergate::engine::LoadRequest;
 
 /// Loads the model that `request` names.
@@ -22,8 +22,7 @@ pub fn load(request: &LoadRequest) -> Result<CandleEngine> {
         let why = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref().copied());
         bail!("{}: a library panicked over it ({}); is it damaged?", request.model, why.unwrap_or("without a message"))
     });
-    // Below its first line candle prints backtraces.
-    opened.map_err(|error| anyhow!("{}", format!("{error:#}").lines().next().unwrap_or_default()))
+    opened.map_err(first_line)
 }
 
 /// Whether `request` names a model that computes in a [`Team`](crate::parallel::Team), as far as can be told before anything

@@ -9,7 +9,6 @@ use candle_core::{DType, Device, Tensor};
 use candle_nn::{Activation, VarBuilder};
 use candle_transformers::models::{llama, quantized_llama, quantized_qwen2, quantized_qwen3, qwen2, qwen3};
 
-use crate::OneLine as _;
 use crate::config::{Family, LlamaConfig};
 use crate::decoder::{Decoder, Facts};
 use infergate::engine::TokenId;
@@ -51,7 +50,7 @@ pub fn quantized(
 }
 
 fn decoder<M: Stateful>(model: candle_core::Result<M>, facts: Facts) -> Result<Box<dyn Decoder>> {
-    Ok(Box::new(Adapter { model: model.one_line()?, facts, cached_tokens: 0, after_prompt: None }))
+    Ok(Box::new(Adapter { model: model?, facts, cached_tokens: 0, after_prompt: None }))
 }
 
 /// What is said of these models in a receipt. `kind` stands before the family's name there.
@@ -102,14 +101,14 @@ impl<M: Stateful> Decoder for Adapter<M> {
     }
 
     fn forward(&mut self, tokens: &[TokenId]) -> Result<Tensor> {
-        let ids = Tensor::new(tokens, &Device::Cpu).and_then(|ids| ids.unsqueeze(0)).one_line()?;
-        let logits = self.model.run(&ids, self.cached_tokens).one_line()?;
+        let ids = Tensor::new(tokens, &Device::Cpu)?.unsqueeze(0)?;
+        let logits = self.model.run(&ids, self.cached_tokens)?;
         let first = self.cached_tokens == 0;
         self.cached_tokens += tokens.len();
         if first {
             self.after_prompt = self.model.snapshot().map(|model| (self.cached_tokens, model));
         }
-        logits.flatten_all().and_then(|l| l.to_dtype(DType::F32)).one_line()
+        Ok(logits.flatten_all()?.to_dtype(DType::F32)?)
     }
 
     fn cached_tokens(&self) -> usize {

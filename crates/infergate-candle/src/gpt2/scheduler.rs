@@ -10,8 +10,8 @@ use infergate::engine::{Event, RequestId, Scheduler, TokenId};
 use super::shard::LayerCache;
 use super::together::{self, Part};
 use super::{Weights, caches};
-use crate::OneLine as _;
 use crate::engine::{copy, ensure_in_vocabulary, greedy};
+use crate::first_line;
 use crate::heap::ensure_fits;
 
 /// Prompt tokens that one step reads; more only where a single prompt has more. Everybody's next token waits for them.
@@ -95,7 +95,7 @@ impl Gpt2Scheduler {
             slot.logits.clear();
             for rank in &by_rank {
                 let part: &Tensor = &rank[place];
-                copy(part, &mut slot.logits).one_line()?;
+                copy(part, &mut slot.logits)?;
             }
         }
         Ok(())
@@ -151,7 +151,7 @@ impl Scheduler for Gpt2Scheduler {
             return Ok(Vec::new());
         }
         let chosen = self.choose();
-        let events = self.pass(&chosen).and_then(|()| self.events(&chosen));
+        let events = self.pass(&chosen).and_then(|()| self.events(&chosen)).map_err(first_line);
         if events.is_err() {
             for slot in &mut self.slots {
                 slot.running = None;
