@@ -74,9 +74,11 @@ impl Linker {
             && self.words.iter().all(is_there)
     }
 
-    /// Of `NAME="value" "program" "argument"`, quoted as in JSON as far as paths need it, and the program that it made. `None` for other text.
+    /// Of `NAME="value" "program" "argument"` and the program that it made. It is quoted as in JSON as far as paths need it, but that apostrophes
+    /// are escaped, too. `None` for other text.
     pub fn of(printed: &str, built: PathBuf, root: PathBuf) -> Option<Self> {
         let mut command = Self { environment: Vec::new(), words: Vec::new(), built, root };
+        let printed = printed.replace("\\'", "'");
         let mut rest = printed.trim();
         while !rest.is_empty() {
             let (name, quoted) = rest.split_at(rest.find('"')?);
@@ -189,13 +191,14 @@ mod tests {
 
     #[test]
     fn what_the_compiler_prints_is_read() {
-        let said = r#"LC_ALL="C" PATH="/a b:/usr/bin" "cc" "-m64" "a \\ \"b\"\n.o" "" "-o" "/t/bench-1" "-Wl,--gc""#;
+        let said =
+            r#"LC_ALL="C" PATH="/a b:/usr/bin" "cc" "-m64" "a \\ \"b\"\n\'c\'.o" "" "-o" "/t/bench-1" "-Wl,--gc""#;
         let command = Linker::of(said, "/t/bench-1".into(), "/t".into()).expect("a command");
         let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(command.environment, [variable("LC_ALL", "C"), variable("PATH", "/a b:/usr/bin")]);
-        assert_eq!(command.words, ["cc", "-m64", "a \\ \"b\"\n.o", "", "-o", "/t/bench-1", "-Wl,--gc"]);
+        assert_eq!(command.words, ["cc", "-m64", "a \\ \"b\"\n'c'.o", "", "-o", "/t/bench-1", "-Wl,--gc"]);
         let words: Vec<String> = command.inputs().expect("no file").words.into_iter().map(|(word, _)| word).collect();
-        assert_eq!(words, ["-m64", "a \\ \"b\"\n.o", "", "-Wl,--gc"], "without the output");
+        assert_eq!(words, ["-m64", "a \\ \"b\"\n'c'.o", "", "-Wl,--gc"], "without the output");
     }
 
     /// The C library's `libm.a` is a text that names others.
