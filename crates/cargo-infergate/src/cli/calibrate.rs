@@ -86,7 +86,7 @@ pub fn run(options: &Calibrate, keys: &Layer) -> Result<i32> {
         calibration.gates.push(CalibrationGate {
             base_sha256: base.sha256().to_owned(),
             head_sha256: head.sha256().to_owned(),
-            alike: run.receipt().alike.clone(),
+            alike: run.receipt().alike,
             took_ns: begun.elapsed().as_nanos() as u64,
             blocks,
         });

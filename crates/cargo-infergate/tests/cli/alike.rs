@@ -13,10 +13,6 @@ const OUT: &str = "--out=paired.json";
 const ALIKE: &str = "base and head are laid out alike";
 const AS_LINKED: &str = "base and head are not laid out alike";
 
-fn is_distinct(hashes: &[String]) -> bool {
-    hashes.iter().enumerate().all(|(at, hash)| !hashes[..at].contains(hash))
-}
-
 /// Programs lie where the plain build lies: above them, `assert_cmd` finds a program of the package.
 #[test]
 fn each_block_times_all_placements() {
@@ -30,8 +26,6 @@ fn each_block_times_all_placements() {
     let receipt = sandbox.receipt();
     let alike = receipt.alike.expect("laid out alike");
     assert!(alike.same > 0 && alike.same <= alike.functions, "{alike:?}");
-    assert!(alike.base.len() == 4 && is_distinct(&alike.base), "{alike:?}");
-    assert!(alike.head.len() == 4 && is_distinct(&alike.head), "{alike:?}");
     let built = fs::read_dir(sandbox.path("cache/base/target/release/deps")).expect("a folder");
     let names: Vec<_> = built.map(|file| file.expect("a file").file_name().into_string().expect("UTF-8")).collect();
     assert!(
@@ -87,7 +81,7 @@ fn a_calibration_compares_with_a_revision_laid_out_alike() {
     run(&sandbox, &[&["calibrate"], &asked[..]].concat()).success();
     let calibration = read::<Calibration>(&sandbox.path("c.json")).expect("kept");
     let [gate] = &calibration.gates[..] else { panic!("one gate") };
-    assert!(gate.alike.as_ref().is_some_and(|alike| alike.base.len() == 4), "{:?}", gate.alike);
+    assert!(gate.alike.is_some_and(|alike| alike.same > 0), "{:?}", gate.alike);
     assert_ne!(gate.base_sha256, gate.head_sha256);
 }
 
