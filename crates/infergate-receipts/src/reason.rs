@@ -315,6 +315,13 @@ pub enum Note {
         /// The names of some of them.
         named: Vec<String>,
     },
+    /// Base and head were laid out alike.
+    LaidAlike {
+        /// Functions of base that lie at the same address in head, with the same code.
+        same: usize,
+        /// Functions of base.
+        functions: usize,
+    },
     /// Base's allocations were not counted.
     BaseNotCounted,
     /// How often gates like this one were wrong on this machine class, by its calibration.

@@ -346,6 +346,9 @@ pub fn note(note: &Note) -> String {
         Note::CodeChanged { functions, named } => {
             format!("at most {} changed{}", units::many(*functions, "function"), names(*functions, named))
         }
+        Note::LaidAlike { same, functions } => {
+            format!("base and head are laid out alike ({same} of {functions} functions at the same address)")
+        }
         Note::BaseNotCounted => "base was not counted: allocations are not compared".into(),
         Note::OwnErrors { calibrated, gates, regressed, inconclusive } => {
             let most = clopper_pearson(*regressed, *gates, 0.90).map(|(_, most)| most);

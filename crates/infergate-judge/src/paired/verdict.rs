@@ -136,6 +136,8 @@ fn notes(receipt: &PairedReceipt) -> Vec<Note> {
         (true, _) => Some(Note::SameCode),
         (false, functions) => Some(Note::CodeChanged { functions: functions?, named: code.named.clone() }),
     }));
+    let alike = receipt.alike.as_ref();
+    notes.extend(alike.map(|alike| Note::LaidAlike { same: alike.same, functions: alike.functions }));
     notes.extend(not_compared(receipt));
     notes.extend(differences::of_builds(receipt));
     notes
