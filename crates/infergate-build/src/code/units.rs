@@ -102,8 +102,11 @@ pub fn hash(what: &(impl Hash + ?Sized)) -> u64 {
 pub struct Units<'data> {
     pub all: Vec<Unit<'data>>,
     sections: HashMap<SectionId, SectionUnits>,
-    /// What other object files find by name: the sections that have it, and where there. Which one the linker takes is not known.
+    /// What other object files find by name: the sections that have it, and where there.
     exported: HashMap<&'data [u8], Vec<(SectionId, u64)>>,
+    /// Names that several object files export, such as C++'s templates. Which copy the linker takes is not known: by name one unit that refers
+    /// to all of them.
+    copied: HashMap<&'data [u8], usize>,
     /// Sections that are called like something in C, for which the linker makes symbols `__start_NAME` and `__stop_NAME`: by name one unit
     /// that refers to all their units.
     linker_sets: HashMap<&'data [u8], usize>,
@@ -120,6 +123,7 @@ impl<'data> Units<'data> {
         for (number, file) in files.iter().enumerate() {
             units.add(number, file)?;
         }
+        units.gather_copies();
         for (number, file) in files.iter().enumerate() {
             for section in file.sections() {
                 units.connect((number, section.index().0), file, &section)?;
@@ -219,6 +223,34 @@ impl<'data> Units<'data> {
         Ok(())
     }
 
+    fn gather_copies(&mut self) {
+        let several = self.exported.iter().filter(|(_, places)| places.len() > 1);
+        let of_copy = |(id, at): &(SectionId, u64)| {
+            let section = self.sections.get(id)?;
+            let unit = section.as_one_unit.unwrap_or_else(|| self.unit_at(&section.units, *at));
+            let addend = *at as i64 - self.all[unit].start as i64;
+            Some(Reference { offset: 0, relocation: 0, addend, to: Target::Unit(unit) })
+        };
+        let of_all = |(name, places): (&&'data [u8], &Vec<(SectionId, u64)>)| {
+            let unit = Unit {
+                symbols: Vec::new(),
+                kind: Kind::Constant { is_merged: true },
+                bytes: 0,
+                align: 1,
+                own_hash: 0,
+                references: places.iter().filter_map(of_copy).collect(),
+                section: places[0].0,
+                start: 0,
+                data: &[],
+            };
+            (*name, unit)
+        };
+        for (name, unit) in several.map(of_all).collect::<Vec<_>>() {
+            self.copied.insert(name, self.all.len());
+            self.all.push(unit);
+        }
+    }
+
     /// Gives the units of a section what they refer to.
     fn connect(&mut self, id: SectionId, file: &File<'data>, section: &impl ObjectSection<'data>) -> Result<()> {
         let Some(units) = self.sections.get(&id).map(|section| section.units.clone()) else { return Ok(()) };
@@ -247,8 +279,7 @@ impl<'data> Units<'data> {
         units.start + before.saturating_sub(1)
     }
 
-    /// What a symbol points to, and how far behind its beginning: all that have the symbol's name, as it is not known which one the linker
-    /// takes.
+    /// What a symbol points to, and how far behind its beginning.
     fn targets(
         &self,
         object: usize,
@@ -261,6 +292,9 @@ impl<'data> Units<'data> {
             .section_index()
             .filter(|_| symbol.is_local())
             .map(|section| vec![((object, section.0), symbol.address())]);
+        if let Some(copies) = self.copied.get(name).filter(|_| own.is_none()) {
+            return Ok(vec![(Target::Unit(*copies), relocation.addend())]);
+        }
         let Some(places) = own.as_ref().or_else(|| self.exported.get(name)) else {
             let names = [&b"__start_"[..], b"__stop_"].map(|start| name.strip_prefix(start));
             let set = names.into_iter().flatten().find_map(|name| self.linker_sets.get(name));

@@ -95,7 +95,7 @@ pub struct Target {
     /// JSON object that is merged into each request: '{"temperature":1}'; null removes a key: '{"stream_options":null}'
     #[arg(long, value_name = "JSON", value_parser = object)]
     pub extra_body: Option<Map<String, Value>>,
-    /// Header that is sent with each request; its value is in no file
+    /// Header that is sent with each request, to every target; its value is in no file
     #[arg(long, value_name = "NAME: VALUE")]
     pub header: Vec<String>,
     /// Count the tokens of answers by this model's tokenizer, in the engine of the bench target, behind each level: for a server that
