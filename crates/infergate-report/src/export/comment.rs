@@ -114,11 +114,15 @@ fn fitting(lines: impl Iterator<Item = String>, room: usize) -> (Vec<String>, Op
     (shown, (left > 0).then(|| format!("and {left} more, in the report")))
 }
 
+/// Whether it keeps the verdict from passing.
+fn is_bad(row: &&Row) -> bool {
+    row.cells.last().is_some_and(|cell| matches!(cell.tone(), Tone::Bad | Tone::Warn))
+}
+
 /// The verdict's tables: the worst rows of those with something to look at, without details, and the others.
 fn tables(report: &Report) -> (Vec<Table>, Vec<Table>) {
     let judged = report.sections.iter().filter(|section| ["verdict", "targets"].contains(&section.id));
     let judged: Vec<&Table> = judged.flat_map(Section::tables).collect();
-    let is_bad = |row: &&Row| row.cells.last().is_some_and(|cell| matches!(cell.tone(), Tone::Bad | Tone::Warn));
     let mut bad: usize = judged.iter().flat_map(|table| &table.rows).filter(is_bad).count();
     let mut left = MOST_ROWS;
     let split = |table: &Table| {
@@ -159,5 +163,9 @@ fn rest(report: &Report, folded: &[Table], above: &[String], room: usize) -> Str
     if tables.is_empty() && lines.is_empty() {
         return String::new();
     }
-    format!("\n<details><summary>Everything else that was compared</summary>\n{tables}\n{lines}{more}\n</details>\n")
+    let summary = match folded.iter().flat_map(|table| &table.rows).filter(is_bad).count() {
+        0 => "Everything else that was compared".to_owned(),
+        bad => format!("{bad} more that did not pass, and everything else"),
+    };
+    format!("\n<details><summary>{summary}</summary>\n{tables}\n{lines}{more}\n</details>\n")
 }
