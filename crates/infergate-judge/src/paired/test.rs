@@ -11,6 +11,10 @@ const TELLING_BLOCKS: usize = 8;
 /// Blocks that vary by more than so many times the limit decide it in none of the blocks that a gate has.
 const TOO_NOISY: f64 = 1.5;
 
+/// d from which on no luck explains a mean over the placements: of 70 changes that do no more work none moved it by more than 0.06
+/// (docs/evidence/code-placement.md).
+const MOST_LUCK: f64 = 0.1;
+
 /// The chance that a placement at which head is not slower seems so at a look.
 const PLACEMENT_LEVEL: f64 = 0.1;
 
@@ -99,7 +103,7 @@ impl<'a> Test<'a> {
         let outcome = match self.estimate(blocks) {
             Some(theta) if self.slower && !self.within && theta >= limit => {
                 let is_stall = median.is_some_and(|median| self.is_stall(theta, median.series, blocks));
-                if is_stall { Some(Outcome::Regressed) } else { self.above_limit(blocks) }
+                if is_stall || theta >= MOST_LUCK { Some(Outcome::Regressed) } else { self.above_limit(blocks) }
             }
             Some(theta) if self.faster && theta <= -limit && (self.within || !is_mean) => Some(Outcome::Improved),
             // A median looks improved, and more blocks may show it.
