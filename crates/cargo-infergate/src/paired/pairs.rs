@@ -28,7 +28,7 @@ const ENOUGH_PAIRS: usize = 48;
 const MOST_PAIRS: usize = 128;
 
 /// The median of fewer is no shield against a burst; of a case that takes seconds there is not the time for more. A generation in turns of
-/// tokens is many pairs in one: on GPT-2 blocks of one or two varied by 0.7 %.
+/// tokens is many pairs in one: on GPT-2 blocks of one varied by 0.4 %.
 const LEAST_PAIRS: usize = 4;
 
 /// Samples of several iterations may vary little: then fewer show as much, and a suite has many such benches.
