@@ -291,7 +291,7 @@ impl Table {
     }
 }
 
-/// Which columns of `tables` lack numbers, each reason once: `Missing (—): P99 (takes 368 requests).`
+/// Which columns of `tables` lack numbers, each reason once: `Not shown: P99 (takes 368 requests).`
 pub fn not_shown<'a>(tables: impl IntoIterator<Item = &'a Table>) -> Option<String> {
     let mut missing: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for table in tables {
@@ -305,7 +305,7 @@ pub fn not_shown<'a>(tables: impl IntoIterator<Item = &'a Table>) -> Option<Stri
         format!("{} ({why})", titles.into_iter().collect::<Vec<_>>().join(", "))
     };
     let parts: Vec<String> = missing.into_iter().map(part).collect();
-    (!parts.is_empty()).then(|| format!("Missing (—): {}.", parts.join("; ")))
+    (!parts.is_empty()).then(|| format!("Not shown: {}.", parts.join("; ")))
 }
 
 /// What cells of one column say: from the least to the most of one unit, or each word once.
