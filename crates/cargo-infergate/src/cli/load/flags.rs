@@ -256,6 +256,10 @@ fn percentile_limit(text: &str) -> Result<Limit> {
 /// Nanoseconds since 1970 of `2026-01-31T12:00:00Z`.
 fn start_unix_ns(text: &str) -> Result<u64> {
     let time = humantime::parse_rfc3339(text).context("write a time in UTC such as 2026-01-31T12:00:00Z")?;
+    if let Ok(late) = time.elapsed() {
+        let late = humantime::format_duration(Duration::from_secs(late.as_secs().max(1)));
+        bail!("that was {late} ago; give a time that every shard can reach, for example in two minutes");
+    }
     u64::try_from(time.duration_since(SystemTime::UNIX_EPOCH)?.as_nanos()).context("is beyond the year 2554")
 }
 
