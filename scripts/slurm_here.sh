@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs deploy/slurm-array.sbatch for real on one machine: a Slurm controller and a Slurm daemon on loopback, an array of two tasks
-# against a server of known times, and the merge of their receipts. Needs root, Debian's slurm-wlm and munge
+# against a server of known times, and the merge of their receipts. Needs root, python3, Debian's slurm-wlm and munge
 # (`apt-get install --no-install-recommends slurm-wlm munge`), and `cargo-infergate` or its path as the first argument.
 # Everything is in a folder of its own, and every process ends with the script.
 set -euo pipefail

@@ -21,7 +21,7 @@ pub struct Calibration {
     pub tool: String,
     /// Where it ran.
     pub machine: Machine,
-    /// What was measured against itself.
+    /// Head of its gates.
     pub subject: SideRecord,
     /// Threads asked for.
     pub threads: usize,
@@ -40,7 +40,7 @@ pub struct CalibrationGate {
     pub base_sha256: String,
     /// SHA-256 of head's worker.
     pub head_sha256: String,
-    /// The builds that were timed where both were laid out alike.
+    /// How alike both were laid out, where they were.
     pub alike: Option<AlikeRecord>,
     /// The whole time of its blocks, nanoseconds.
     pub took_ns: u64,

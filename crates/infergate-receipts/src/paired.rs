@@ -245,7 +245,7 @@ impl Took {
     }
 }
 
-/// What was timed: each side linked once for each placement of what changed.
+/// How alike both sides were laid out: each is linked once for each placement of what changed.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct AlikeRecord {
     /// Functions of base that lie at the same address in head, with the same code.

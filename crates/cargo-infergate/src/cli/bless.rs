@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use super::flags::{self, Workers};
@@ -70,6 +70,12 @@ macro_rules! adding {
                 None => <$baseline>::from_receipt(run),
                 Some(mut baseline) => {
                     if options.step {
+                        let times = || baseline.sessions.iter().map(|session| &session.created);
+                        ensure!(
+                            times().any(|known| *known == run.created) || times().all(|known| *known < run.created),
+                            "--step: it has newer sessions than that of {}, maybe without the change; measure again",
+                            run.created
+                        );
                         // One that is there already is added again, with its step.
                         baseline.sessions.retain(|session| session.created != run.created);
                     }

@@ -140,7 +140,7 @@ impl Builds {
 /// A calibration without a gate, of the suite that the pilot planned.
 fn begin(pilot: &PairedReceipt) -> Result<Calibration> {
     if let Some(changed) = pilot.cases.iter().find(|case| !case.timed) {
-        bail!("{}: its output differs between two processes; make the engine deterministic", changed.id);
+        bail!("{}: its output differs; take builds that do the same, of a deterministic engine", changed.id);
     }
     let cases = pilot.cases.len();
     ensure!(

@@ -194,7 +194,9 @@ impl Pairs {
         let (Some(known), Some(ratios)) = (self.seen.get_mut(&block.id), block.log_ratios()) else { return };
         let sum_ns = block.base_ns.iter().chain(&block.head_ns).map(|ns| *ns as f64).sum::<f64>();
         let ns = sum_ns / ratios.len().max(1) as f64 * known.cost;
-        let seen = robust_std(&ratios).zip(median(&ratios)).map(|(std, ratio)| SeenPair { ns, std, ratio });
+        // One pair alone varies by nothing.
+        let std = robust_std(&ratios).filter(|_| ratios.len() > 1);
+        let seen = std.zip(median(&ratios)).map(|(std, ratio)| SeenPair { ns, std, ratio });
         known.blocks.extend(seen);
     }
 
@@ -228,7 +230,8 @@ impl Pairs {
     }
 }
 
-/// So many pairs, or one more: each side runs first equally often. In turns of tokens it does so within each pair.
+/// So many pairs, or one more: each side runs first equally often. In turns of tokens it does so in each pair, but for the first turn, and
+/// from block to block.
 fn symmetric(case: &PairedCase, pairs: usize) -> usize {
     if case.turn_tokens.is_some() { pairs } else { pairs.next_multiple_of(2) }
 }

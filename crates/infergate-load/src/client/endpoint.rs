@@ -46,7 +46,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 const CODINGS: [&str; 5] = ["gzip", "deflate", "compress", "br", "zstd"];
 /// A server that closes an old connection, since nobody used it, can meet a request that is on its way. What it then says is here as soon,
 /// over the farthest network, too.
-const STALE: Duration = Duration::from_secs(1);
+const STALE: Duration = Duration::from_millis(400);
 
 /// How long things may take, and how often they are tried.
 #[derive(Clone, Copy)]

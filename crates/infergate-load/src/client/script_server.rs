@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::task::{LocalSet, spawn_local};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::client::stamped::RunClock;
 
@@ -67,8 +67,12 @@ fn serve_until(end: oneshot::Receiver<()>, listener: net::TcpListener, script: S
     LocalSet::new().block_on(&runtime, async move {
         let listener = TcpListener::from_std(listener)?;
         spawn_local(async move {
-            while let Ok((connection, _)) = listener.accept().await {
-                spawn_local(serve(connection, script, clock, served.clone()));
+            loop {
+                match listener.accept().await {
+                    Ok((connection, _)) => drop(spawn_local(serve(connection, script, clock, served.clone()))),
+                    // There are too many at this moment.
+                    Err(_) => sleep(Duration::from_millis(10)).await,
+                }
             }
         });
         let _ = end.await;

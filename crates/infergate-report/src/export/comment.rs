@@ -114,7 +114,7 @@ fn fitting(lines: impl Iterator<Item = String>, room: usize) -> (Vec<String>, Op
     (shown, (left > 0).then(|| format!("and {left} more, in the report")))
 }
 
-/// Whether it keeps the verdict from passing.
+/// Whether somebody should look at it.
 fn is_bad(row: &&Row) -> bool {
     row.cells.last().is_some_and(|cell| matches!(cell.tone(), Tone::Bad | Tone::Warn))
 }
@@ -165,7 +165,7 @@ fn rest(report: &Report, folded: &[Table], above: &[String], room: usize) -> Str
     }
     let summary = match folded.iter().flat_map(|table| &table.rows).filter(is_bad).count() {
         0 => "Everything else that was compared".to_owned(),
-        bad => format!("{bad} more that did not pass, and everything else"),
+        bad => format!("{bad} more to look at, and everything else that was compared"),
     };
     format!("\n<details><summary>{summary}</summary>\n{tables}\n{lines}{more}\n</details>\n")
 }

@@ -110,7 +110,7 @@ fn a_connection_that_is_closed_as_it_is_used_again_is_no_failure() {
     let far = vec![wait_ms(300), Act::Close];
     let script = Script::new([answer(1, 1, 2), far, answer(1, 1, 2)]);
     assert_eq!(requests(&script, 2, Limits::default()).remove(1).0.retries, 1, "over a long way, too");
-    let late = vec![wait_ms(1_000), Act::Close];
+    let late = vec![wait_ms(400), Act::Close];
     let script = Script::new([answer(1, 1, 2), late, answer(1, 1, 2)]);
     let (record, outcome) = requests(&script, 2, Limits::default()).remove(1);
     let class = outcome.expect_err("the server had begun to work on it").class;
