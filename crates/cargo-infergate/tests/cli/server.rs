@@ -173,8 +173,10 @@ fn equal_servers_that_run_already_say_the_same_under_load() {
     let sandbox = Sandbox::new();
     let (base, head) = (that_says_the_prompt(false), that_says_the_prompt(false));
     let urls = [format!("--base-url={base}"), format!("--head-url={head}")];
-    let said = sandbox.run(&[&["gate", &urls[0], &urls[1], "--budget=15s", "--out=paired.json"], UNDER_LOAD].concat());
+    let load = ["--users=3", "--server-window-s=1", "--memory-runs=20", "--budget=15s", "--out=paired.json"];
+    let said = sandbox.run(&[&["gate", &urls[0], &urls[1]], &load[..]].concat());
     assert!(!stdout(&said).contains("output changed"), "{}", stdout(&said));
+    assert!(sandbox.path("paired.json").is_file(), "{}", stderr(&said));
     let receipt = sandbox.receipt();
     assert!(!receipt.blocks.is_empty(), "{}", stdout(&said));
     let mut answers = receipt.blocks.iter().flat_map(|block| &block.windows).map(|window| window.answers);
