@@ -41,6 +41,7 @@ use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser
 
 use crate::config::{Layer, one_line};
 use crate::machine::probes;
+use infergate_build::keep_objects::{compile, is_wrapper};
 use infergate_build::{output, watcher};
 use infergate_receipts::Outcome;
 
@@ -96,7 +97,14 @@ enum Request {
 
 /// Runs the command line and gives the process's exit code. Errors go to stderr as one line.
 pub fn main(args: ArgsOs) -> i32 {
-    let (program, args) = program_and_args(args.collect());
+    let args: Vec<OsString> = args.collect();
+    if args.first().is_some_and(|program| is_wrapper(program)) {
+        return compile(&args).unwrap_or_else(|error| {
+            output::error(&error);
+            Outcome::Failed.exit_code()
+        });
+    }
+    let (program, args) = program_and_args(args);
     output::set_program_name(program);
     infergate_core::process::outlive_file_limits();
     if std::env::var_os(VIRTUAL_CLOCK).is_some() {

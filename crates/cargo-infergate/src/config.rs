@@ -460,6 +460,7 @@ impl Layer {
                 features: bench.features,
                 default_features: bench.default_features,
                 profile: bench.profile,
+                together: Vec::new(),
                 carry: paired.carry.clone(),
             },
             session,

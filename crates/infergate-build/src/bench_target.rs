@@ -7,18 +7,15 @@ use std::sync::Arc;
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
-use infergate_core::receipt::file_word;
 use infergate_core::relay::missing_file;
 use infergate_core::worker::{Program, WorkerError};
 use serde_json::Value;
 
 use super::git::checked_out;
+use super::keep_objects::keep_objects;
 use super::run_captured::{self, Shown};
 use super::workspace::{BenchTarget, CRITERION, MEMORY_TARGET, Package, Workspace, is_infergate, is_plain};
-use super::{bench_choice, cargo_settings, checkout_folder, output, toolchain};
-
-/// The file of the linker's command, in the folder for what links need.
-pub const PRINTED: &str = "link-args";
+use super::{bench_choice, cargo_settings, output, toolchain};
 
 /// What is built of both sides.
 #[derive(Debug, Clone)]
@@ -57,7 +54,7 @@ pub struct Source {
 pub fn worker(wanted: &Wanted, given: Option<PathBuf>) -> Result<Program> {
     match given {
         Some(path) => Ok(Program::new(path)),
-        None => Source::here(wanted)?.build_with(&[]),
+        None => Source::here(wanted)?.build_as(Kept::Program),
     }
 }
 
@@ -70,8 +67,16 @@ pub fn memory_worker(wanted: &Wanted, given: Option<PathBuf>) -> Result<Option<P
 }
 
 /// The folder below a target folder that keeps what linking again needs.
-pub fn links(target: &Path, bench: &BenchTarget) -> PathBuf {
-    target.join("alike").join(file_word(&bench.name()))
+pub fn links(target: &Path) -> PathBuf {
+    target.join("alike")
+}
+
+/// What stays of a build.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kept {
+    Program,
+    /// What linking it again needs, too.
+    Objects,
 }
 
 impl Source {
@@ -85,7 +90,7 @@ impl Source {
             bench: wanted.bench.clone(),
             name: None,
             target: None,
-            links: links(&std::path::absolute(&wanted.target_folder)?, &wanted.bench),
+            links: links(&std::path::absolute(&wanted.target_folder)?),
             locked: false,
             toolchain: None,
             commit: checked_out(&folder),
@@ -99,7 +104,7 @@ impl Source {
     /// # Errors
     /// If it does not build, with the compiler's first error; [`WorkerError::NotComparable`] if a checkout has no such target.
     pub fn build(&self) -> Result<Program> {
-        self.build_with(&to_relink(&self.links)?)
+        self.build_as(Kept::Objects)
     }
 
     /// Builds the bench target that counts its heap; `None` if there is none.
@@ -113,17 +118,22 @@ impl Source {
 
     /// The bench target that counts its heap, whether there is one or not.
     pub fn memory(&self) -> Self {
-        let bench = BenchTarget { target: MEMORY_TARGET.to_owned(), ..self.bench.clone() };
-        Self { links: self.links.with_file_name(file_word(&bench.name())), bench, ..self.clone() }
+        let bench = BenchTarget { target: MEMORY_TARGET.to_owned(), together: Vec::new(), ..self.bench.clone() };
+        Self { bench, ..self.clone() }
     }
 
-    /// Builds it; `last` are more arguments for the last call of the compiler. Cargo's stderr is shown as it comes.
-    fn build_with(&self, last: &[String]) -> Result<Program> {
+    /// Builds it. Cargo's stderr is shown as it comes.
+    fn build_as(&self, kept: Kept) -> Result<Program> {
         self.ensure_there()?;
         let target = format!("bench target '{}'", self.bench.name());
+        let others = self.together();
+        let all = match others[..] {
+            [] => target.clone(),
+            _ => format!("bench targets '{}', '{}'", self.bench.name(), others.join("', '")),
+        };
         let of_it = self.name.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
-        output::line(&format!("building {target}{of_it} (some minutes the first time)"));
-        let (built, stderr) = self.finish(self.command(&[], last), Shown::Stderr)?;
+        output::line(&format!("building {all}{of_it} (some minutes the first time)"));
+        let (built, stderr) = self.call_cargo(&[], kept, Shown::Stderr)?;
         if let Some(built) = built {
             let (commit, dirty) = self.commit.clone();
             return Ok(Program { commit, dirty, ..built });
@@ -131,6 +141,14 @@ impl Source {
         let (what, error) = (self.name.as_ref().unwrap_or(&target), first_error(&stderr));
         let hint = stderr.lines().find_map(missing_file).map(|hint| format!("; {hint}")).unwrap_or_default();
         bail!("{what} does not build: {error}; the compiler's last lines are above{hint}")
+    }
+
+    /// Those that one call builds with it: its package has them, and they ask for the same features.
+    fn together(&self) -> Vec<&str> {
+        let [only] = self.packages()[..] else { return Vec::new() };
+        let features = |name: &str| only.bench(name).map(|bench| &bench.required_features);
+        let own = features(&self.bench.target);
+        self.bench.together.iter().map(String::as_str).filter(|other| features(other) == own).collect()
     }
 
     /// The packages that it may be of.
@@ -166,17 +184,26 @@ impl Source {
     /// # Errors
     /// When cargo does not start.
     pub fn messages(&self) -> Result<Vec<Value>> {
-        Ok(parsed(&run_captured::run(self.command(&[], &to_relink(&self.links)?), Shown::Nothing)?.stdout))
+        Ok(parsed(&run_captured::run(self.command(&[], &[], Kept::Objects)?, Shown::Nothing)?.stdout))
     }
 
-    /// Builds it once more with more arguments for the last call of the compiler, which is all that is done again. If that fails: the
-    /// compiler's first error.
-    pub fn rebuild(&self, last: &[String]) -> Result<Result<Program, String>> {
-        let (built, stderr) = self.finish(self.command(&["--quiet"], last), Shown::Nothing)?;
+    /// Builds it once more. If that fails: the compiler's first error.
+    pub fn rebuild(&self, kept: Kept) -> Result<Result<Program, String>> {
+        let (built, stderr) = self.call_cargo(&["--quiet"], kept, Shown::Nothing)?;
         Ok(built.ok_or_else(|| first_error(&stderr)))
     }
 
-    /// The executable, `None` if the build failed, and cargo's stderr.
+    /// The executable, `None` if the build failed, and cargo's stderr. Another target of the same call that fails is no fault of this one.
+    fn call_cargo(&self, more: &[&str], kept: Kept, shown: Shown) -> Result<(Option<Program>, String)> {
+        let together = self.together();
+        if !together.is_empty()
+            && let (Some(built), stderr) = self.finish(self.command(more, &together, kept)?, shown)?
+        {
+            return Ok((Some(built), stderr));
+        }
+        self.finish(self.command(more, &[], kept)?, shown)
+    }
+
     fn finish(&self, cargo: Command, shown: Shown) -> Result<(Option<Program>, String)> {
         let variables = cargo_settings::variables(&self.folder);
         let output = run_captured::run(cargo, shown)?;
@@ -191,18 +218,17 @@ impl Source {
         Ok((Some(Program { features: self.bench.cargo_features().join(" "), variables, ..built }), stderr))
     }
 
-    /// cargo, which builds it, with more arguments for the last call of the compiler.
-    fn command(&self, more: &[&str], last: &[String]) -> Command {
+    /// cargo, which builds it and `together`.
+    fn command(&self, more: &[&str], together: &[&str], kept: Kept) -> Result<Command> {
         let Self { bench, target, .. } = self;
         let mut cargo = match &self.toolchain {
             Some(name) => toolchain::named(name),
             None => toolchain::cargo(target.as_ref().map(|_| self.folder.as_path())),
         };
-        cargo.args(if last.is_empty() { &["bench", "--no-run"][..] } else { &["rustc"] }).args(more);
-        cargo.args(["--message-format=json-render-diagnostics", "--bench", &bench.target]);
+        cargo.args(["bench", "--no-run", "--message-format=json-render-diagnostics"]).args(more);
+        cargo.args([bench.target.as_str()].iter().chain(together).flat_map(|target| ["--bench", target]));
         self.add_selection(&mut cargo);
-        let profile = bench.profile.as_deref().or((!last.is_empty()).then_some("bench"));
-        cargo.args(profile.into_iter().flat_map(|profile| ["--profile", profile]));
+        cargo.args(bench.profile.iter().flat_map(|profile| ["--profile", profile]));
         // Variables cargo set for this process describe this process, and would make cargo build anew.
         for (name, _) in env::vars_os() {
             let text = name.to_string_lossy();
@@ -220,10 +246,10 @@ impl Source {
         // What cargo shows holds what macros and build scripts write.
         let colour = std::io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none();
         cargo.args(["--color", if colour { "always" } else { "never" }]);
-        if !last.is_empty() {
-            cargo.arg("--").args(last);
+        if kept == Kept::Objects {
+            keep_objects(&mut cargo, &self.links, &self.folder)?;
         }
-        cargo
+        Ok(cargo)
     }
 
     /// Tells cargo whose bench target it is, and with which features: those that are wanted and those that it does not build without. Cargo
@@ -282,17 +308,6 @@ fn own_folders(script: &Value) -> impl Iterator<Item = PathBuf> {
 fn first_error(stderr: &str) -> String {
     let first = stderr.lines().find(|line| line.starts_with("error")).or(stderr.lines().last());
     first.unwrap_or("no reason given").to_owned()
-}
-
-/// Arguments for the last call of the compiler, so that its program can be linked again: object files and the names of functions are kept,
-/// and the linker's command is written into `folder`, which is made.
-///
-/// # Errors
-/// A folder that cannot be made.
-pub fn to_relink(folder: &Path) -> Result<Vec<String>> {
-    checkout_folder::make(folder)?;
-    let print = format!("--print=link-args={}", folder.join(PRINTED).display());
-    Ok(vec!["-Csave-temps".to_owned(), "-Cstrip=none".to_owned(), print])
 }
 
 /// Removes what the compiler keeps of a program in addition to its object files, which nobody reads: of a large one that is optimised as a

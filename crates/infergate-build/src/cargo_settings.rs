@@ -71,6 +71,16 @@ pub fn keep_build_folder(cargo: &mut Command, place: &Path, folder: impl AsRef<O
     }
 }
 
+/// The program that cargo, run in `folder`, starts in the compiler's place.
+pub fn rustc_wrapper(folder: &Path) -> Option<OsString> {
+    let variables = ["RUSTC_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER"].into_iter().filter_map(env::var_os);
+    let settings = all(folder).filter_map(|(place, settings)| {
+        let wrapper = settings.get("build")?.get("rustc-wrapper")?.as_str()?;
+        Some(if wrapper.contains('/') { place.join(wrapper).into() } else { wrapper.into() })
+    });
+    variables.chain(settings).next().filter(|wrapper| !wrapper.is_empty())
+}
+
 /// The table `[env]`: variables that cargo, run in `folder`, gives to a bench.
 pub fn variables(folder: &Path) -> Vec<(OsString, OsString)> {
     let mut found = BTreeMap::new();

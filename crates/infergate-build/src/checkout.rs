@@ -285,7 +285,7 @@ impl Checkout {
             bench: wanted.bench.clone(),
             name: Some(name),
             folder,
-            links: bench_target::links(self.files.parent().unwrap_or(&self.files), &wanted.bench),
+            links: bench_target::links(self.files.parent().unwrap_or(&self.files)),
             target: Some(self.target.clone()),
             locked: self.has_lock_file()?,
             toolchain: self.toolchain.clone(),

@@ -18,6 +18,7 @@ pub mod code;
 pub mod edited;
 pub mod git;
 mod heads_benches;
+pub mod keep_objects;
 pub mod lock_file;
 mod manifest;
 pub mod origin;

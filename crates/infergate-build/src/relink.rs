@@ -1,8 +1,7 @@
 //! The last link of a bench target, done again with its functions and constants in another order.
 //!
 //! A side is built so that the object files of its last crate stay and the compiler prints the linker's command; after that a layout costs
-//! one link, without cargo and without a compiler. The next gate of the same commit finds both. What `cargo bench` builds stays what it is:
-//! cargo keeps builds with other arguments for the last call of the compiler under another name.
+//! one link, without cargo and without a compiler. The next gate of the same commit finds both.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +10,9 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use object::read::archive::ArchiveFile;
 
-use super::bench_target::{PRINTED, Source, to_relink};
+use super::bench_target::{Kept, Source};
 use super::checkout_folder;
+use super::keep_objects::command_file;
 use super::run_captured::run_captured;
 use infergate_core::text_file::{read_bytes, read_text};
 use infergate_core::worker::Program;
@@ -44,34 +44,28 @@ pub struct Linker {
 }
 
 impl Linker {
-    /// Of `built`, which was made of a bench target with the arguments that [`to_relink`] gives, or is made so now.
+    /// Of `built`, which was built so that its objects stay, or is built so now.
     ///
     /// # Errors
     /// When it does not build so, or cargo does not start, or a file cannot be read or written.
     pub fn capture(source: &Source, built: &Program) -> Result<Self> {
         let command = || {
-            let text = read_text(&source.links.join(PRINTED), MAX_COMMAND_BYTES).unwrap_or_default();
-            Self::of(&text, built.path.clone(), source.workspace.root.clone()).filter(Self::is_of_its_program)
+            let text = read_text(&command_file(&source.links, &built.path)?, MAX_COMMAND_BYTES).ok()?;
+            Self::of(&text, built.path.clone(), source.workspace.root.clone()).filter(Self::has_its_objects)
         };
         if let Some(command) = command() {
             return Ok(command);
         }
-        // Cargo may find this build done, though the command is that of another one, or it or what it names is gone.
-        let arguments = to_relink(&source.links)?;
-        if let Ok(done) = source.rebuild(&arguments)? {
-            checkout_folder::remove(&done.path)?;
-            drop(source.rebuild(&arguments)?);
-        }
+        // `cargo bench` built it, or what the command names is gone.
+        checkout_folder::remove(&built.path)?;
+        drop(source.rebuild(Kept::Objects)?);
         command().context("the last crate does not build with its object files kept")
     }
 
-    /// Whether the command makes the program that cargo names, to which cargo gives a second name, of object files that are still there:
-    /// before Rust 1.94 one lies where temporary files do.
-    fn is_of_its_program(&self) -> bool {
-        let output = self.words.iter().skip_while(|word| *word != "-o").nth(1);
+    /// Whether the object files that it links are still there: before Rust 1.94 one lies where temporary files do.
+    fn has_its_objects(&self) -> bool {
         let is_there = |word: &String| !(word.starts_with('/') && word.ends_with(".o")) || Path::new(word).exists();
-        output.is_some_and(|output| Path::new(output).file_name() == self.built.file_name())
-            && self.words.iter().all(is_there)
+        self.words.iter().all(is_there)
     }
 
     /// Of `NAME="value" "program" "argument"` and the program that it made. It is quoted as in JSON as far as paths need it, but that apostrophes

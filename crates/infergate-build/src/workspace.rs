@@ -44,6 +44,8 @@ pub struct BenchTarget {
     pub default_features: bool,
     /// Profile to build both with; `None`: cargo's own for benches.
     pub profile: Option<String>,
+    /// Other bench targets of its package that one call of cargo builds with it.
+    pub together: Vec<String>,
     /// What it reads and git ignores, linked into each checkout: paths below the current folder.
     pub carry: Vec<String>,
 }
@@ -57,6 +59,7 @@ impl Default for BenchTarget {
             features: Vec::new(),
             default_features: true,
             profile: None,
+            together: Vec::new(),
             carry: Vec::new(),
         }
     }

@@ -6,7 +6,7 @@ use infergate_receipts::{Calibration, PairedReceipt, read};
 
 use crate::interrupt::{INTERRUPTS, signal};
 use crate::paired;
-use crate::repositories::{commit, gate, gate_in, repository, run};
+use crate::repositories::{cargo, commit, gate, gate_in, repository, run};
 use crate::sandbox::{Sandbox, ran, stderr, stdout};
 
 const OUT: &str = "--out=paired.json";
@@ -45,12 +45,29 @@ fn object_files_that_are_gone_are_made_again() {
     let sandbox = repository();
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
     gate(&sandbox, "HEAD", &[]).success();
-    let linked = fs::read_to_string(sandbox.path("cache/base/alike/inference/link-args")).expect("a command");
+    let mut kept = fs::read_dir(sandbox.path("cache/base/alike")).expect("a folder").map(|file| file.expect("a file"));
+    let of_bench = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("inference-");
+    let command = kept.find(|file| of_bench(&file.file_name())).expect("the linker's command");
+    let linked = fs::read_to_string(command.path()).expect("a command");
     let object = linked.split('"').find(|word| word.ends_with(".o")).expect("an object file");
     fs::remove_file(object).expect("it was kept");
     let said = gate(&sandbox, "HEAD", &[]).success();
     assert!(stdout(&said).contains(ALIKE), "{}", stdout(&said));
     assert!(!stderr(&said).contains("was not compared"), "{}", stderr(&said));
+}
+
+/// As when `cargo bench` ran before, or another program stands in the compiler's place, such as sccache.
+#[test]
+fn what_cargo_built_before_and_what_a_wrapper_compiles_is_laid_out_alike() {
+    let sandbox = repository();
+    sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
+    cargo(&sandbox, &sandbox.path("target/home"), &["bench", "--no-run", "--offline"]);
+    let called = sandbox.path("target/called");
+    let wrapper = sandbox.program("target/wrapper", &format!("#!/bin/sh\ntouch '{}'\nexec \"$@\"\n", called.display()));
+    let mut process = gate_in(&sandbox, sandbox.path("cache"));
+    process.arg(OUT).env("RUSTC_WRAPPER", wrapper);
+    let said = ran(process).success();
+    assert!(stdout(&said).contains(ALIKE) && called.exists(), "{said}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::repositories::{MANIFEST, commit, gate_in, repository, repository_of_a_bench, run};
-use crate::sandbox::{Sandbox, ran, stdout};
+use crate::sandbox::{Sandbox, ran, stderr, stdout};
 
 /// A package whose benches are workers, each of the targets with more lines in Cargo.toml; not committed.
 pub fn with_benches(targets: &[(&str, &str)]) -> (Sandbox, Sandbox) {
@@ -51,6 +51,19 @@ fn bench_targets_that_are_not_gated_are_named() {
     assert!(verdict.contains("not gated: off"), "{verdict}");
     let said = stdout(&run(&sandbox, &["gate", "--against=HEAD", "--bench-target=first,off"]).success());
     assert!(said.contains("off/long") && !said.contains("not gated"), "{said}");
+}
+
+/// One that does not compile is no fault of the others.
+#[test]
+fn bench_targets_of_a_package_are_built_in_one_call() {
+    let (sandbox, _infergate) = with_benches(&[("first", ""), ("second", ""), ("third", "")]);
+    commit(&sandbox, "notes.txt", "", "benches");
+    let said = run(&sandbox, &["gate", "--against=HEAD"]).success();
+    assert!(stderr(&said).contains("building bench targets 'first', 'second', 'third' of HEAD"), "{said}");
+    sandbox.write("benches/second.rs", "fn main() { wrong }\n");
+    let said = stdout(&run(&sandbox, &["gate", "--against=HEAD"]).failure());
+    assert!(said.contains("first/long") && said.contains("third/long"), "{said}");
+    assert!(said.contains("bench target 'second' is not compared, it fails in head alone: "), "{said}");
 }
 
 /// Of one that only head has, too: base is built with them as far as it has them.

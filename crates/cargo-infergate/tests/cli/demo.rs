@@ -10,7 +10,7 @@ use crate::sandbox::{Sandbox, error, ran, stderr};
 /// `demo` with a cargo that does `instead` of a build, and its folder in the sandbox's `cache`.
 fn demo(sandbox: &Sandbox, instead: &str) -> Process {
     let real = env!("CARGO");
-    let script = format!("#!/bin/sh\ncase $1 in rustc) ;; *) exec '{real}' \"$@\" ;; esac\n{instead}\n");
+    let script = format!("#!/bin/sh\ncase $1 in bench) ;; *) exec '{real}' \"$@\" ;; esac\n{instead}\n");
     let mut demo = sandbox.process(&["demo"]);
     demo.env("CARGO", sandbox.program("cargo", &script)).env("XDG_CACHE_HOME", sandbox.path("cache"));
     demo

@@ -84,7 +84,8 @@ pub fn of_benches(
 ) -> Result<Vec<BuiltBench>> {
     let mut built_benches = Vec::new();
     for (at, bench) in benches.iter().enumerate() {
-        let config = Config { bench: bench.clone(), ..settings.config.clone() };
+        let together = together(benches, at);
+        let config = Config { bench: BenchTarget { together, ..bench.clone() }, ..settings.config.clone() };
         match BuiltBench::build(gate, &config, checkouts, settings) {
             Ok(built_bench) => built_benches.push(built_bench),
             Err(error) if progress::is_cancelled() || built_benches.is_empty() && at + 1 == benches.len() => {
@@ -106,6 +107,13 @@ pub fn of_benches(
         progress::ensure_not_cancelled()?;
     }
     Ok(built_benches)
+}
+
+/// The first of a package is built together with all others of it.
+fn together(benches: &[BenchTarget], at: usize) -> Vec<String> {
+    let mut of_package = benches.iter().enumerate().filter(|(_, other)| other.package == benches[at].package);
+    let is_first = of_package.next().is_some_and(|(first, _)| first == at);
+    of_package.filter(|_| is_first).map(|(_, other)| other.target.clone()).collect()
 }
 
 /// Measures them in turn until all are measured, or one is cut short; what is kept meanwhile lies at its `place`. Each has its part of

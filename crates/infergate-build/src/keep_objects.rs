@@ -1,0 +1,86 @@
+//! This program as cargo's wrapper of the compiler, so that bench targets can be linked again: their object files and the names of functions
+//! stay, and the linker's command is written down.
+//!
+//! Cargo passes arguments for the compiler to one target at a time, but it calls a wrapper for all that it builds in one call. A wrapper is in
+//! none of cargo's fingerprints: what `cargo bench` built before is used, and `cargo bench` uses what is built so.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use infergate_core::process::this_program;
+
+use super::{cargo_settings, checkout_folder};
+
+/// A link to this program, in the folder that keeps the linkers' commands.
+const NAME: &str = "infergate-rustc";
+/// Names the wrapper that the user's own settings ask for.
+const USERS_WRAPPER: &str = "INFERGATE_USERS_RUSTC_WRAPPER";
+
+/// Makes `cargo`, which is run in `place`, keep what linking again needs. The linkers' commands go into `folder`, which is made.
+///
+/// # Errors
+/// A folder or link that cannot be made.
+pub fn keep_objects(cargo: &mut Command, folder: &Path, place: &Path) -> Result<()> {
+    checkout_folder::make(folder)?;
+    let (link, program) = (folder.join(NAME), this_program()?);
+    if fs::read_link(&link).ok().as_ref() != Some(&program) {
+        checkout_folder::remove(&link)?;
+        symlink(program, &link).with_context(|| format!("{}: cannot be made", link.display()))?;
+    }
+    if let Some(wrapper) = cargo_settings::rustc_wrapper(place) {
+        cargo.env(USERS_WRAPPER, wrapper);
+    }
+    cargo.env("RUSTC_WRAPPER", link);
+    Ok(())
+}
+
+/// The linker's command of `program`, as the compiler printed it into `folder`; `None` if there is none, or the program was built anew since.
+pub fn command_file(folder: &Path, program: &Path) -> Option<PathBuf> {
+    let file = folder.join(program.file_name()?);
+    let modified = |path: &Path| path.metadata()?.modified();
+    (modified(&file).ok()? == modified(program).ok()?).then_some(file)
+}
+
+/// Whether cargo started this process in the compiler's place, by the first word of its command line.
+pub fn is_wrapper(program: &OsStr) -> bool {
+    Path::new(program).file_name() == Some(OsStr::new(NAME))
+}
+
+/// Compiles what cargo's command line asks for, and gives the compiler's exit code.
+///
+/// # Errors
+/// A compiler that cannot be started.
+pub fn compile(words: &[OsString]) -> Result<i32> {
+    let (link, asked) = words.split_first().context("a wrapper is called by its name")?;
+    let compiler: Vec<OsString> = env::var_os(USERS_WRAPPER).into_iter().chain(asked.iter().cloned()).collect();
+    let (program, arguments) = compiler.split_first().context("cargo names no compiler")?;
+    let mut command = Command::new(program);
+    command.args(arguments).env_remove(USERS_WRAPPER);
+    let bench = bench(asked).and_then(|bench| Some((Path::new(link).with_file_name(bench.file_name()?), bench)));
+    if let Some((file, _)) = &bench {
+        command.args(["-Csave-temps", "-Cstrip=none"]).arg(format!("--print=link-args={}", file.display()));
+    }
+    let status = command.status().with_context(|| format!("{}: cannot be started", program.display()))?;
+    if let Some((file, bench)) = bench.filter(|_| status.success()) {
+        // Equal times say that the command is of this build.
+        File::options().write(true).open(file)?.set_modified(bench.metadata()?.modified()?)?;
+    }
+    Ok(status.code().unwrap_or(1))
+}
+
+/// The program of a bench target, if the compiler is called for one.
+fn bench(arguments: &[OsString]) -> Option<PathBuf> {
+    let arguments: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
+    let value = |name: &str| arguments.windows(2).find(|pair| pair[0] == name).map(|pair| pair[1]);
+    let is_of_package = env::var_os("CARGO_PRIMARY_PACKAGE").is_some() && env::var_os("CARGO_BIN_NAME").is_none();
+    // Cargo names no crate type for programs that test or measure.
+    let is_program = value("--crate-type").is_none_or(|kind| kind == "bin");
+    let hash = arguments.iter().find_map(|argument| argument.strip_prefix("extra-filename="))?;
+    let program = Path::new(value("--out-dir")?).join(format!("{}{hash}", value("--crate-name")?));
+    (is_of_package && is_program).then_some(program)
+}
