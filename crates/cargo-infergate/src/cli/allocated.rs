@@ -8,7 +8,7 @@ use infergate_core::case::Case;
 use infergate_core::worker::Timeouts;
 
 use crate::paired::{PairedRequest, Program};
-use infergate_judge::paired::{Policy, decide};
+use infergate_judge::paired::{Policy, judge_without_power};
 use infergate_receipts::{Allocated, AllocatedPlace, AllocationSite, MOST_PLACES, Outcome, PairedReceipt};
 
 /// Cases that are looked at.
@@ -22,7 +22,7 @@ pub fn attach(
     request: &PairedRequest,
     (base, head): (&Program, &Program),
 ) {
-    let verdict = decide(receipt, policy);
+    let verdict = judge_without_power(receipt, policy);
     let rose = verdict.rows.iter().filter(|row| row.outcome == Outcome::CounterRegressed);
     let mut cases: Vec<Case> = rose.filter_map(|row| row.subject.case()).collect();
     cases.dedup();

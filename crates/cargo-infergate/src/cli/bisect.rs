@@ -20,7 +20,7 @@ use infergate_build::edited::Edited;
 use infergate_build::sources::Sources;
 use infergate_build::{output, progress};
 use infergate_core::worker::WorkerError;
-use infergate_judge::paired::{Policy, decide};
+use infergate_judge::paired::{Policy, judge_without_power};
 use infergate_receipts::{
     BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, CodeRecord, Explained, Outcome, PairedReceipt, Subject,
     clause,
@@ -236,7 +236,7 @@ fn policy() -> Policy {
 /// What was measured as a step: of median and mean the worse, the median where they are alike.
 fn judged(name: String, measured: &Result<PairedReceipt>) -> BisectionStep {
     let row = |receipt| {
-        let rows = decide(receipt, &policy()).rows.into_iter();
+        let rows = judge_without_power(receipt, &policy()).rows.into_iter();
         let counted = rows.filter(|row| row.time().is_some_and(|time| time.counted));
         counted.rev().max_by_key(|row| row.outcome.severity())
     };

@@ -12,7 +12,7 @@ use crate::why::{self, Difference, Sides};
 use infergate_build::code::Changed;
 use infergate_build::edited::Edited;
 use infergate_core::stats::sample_std;
-use infergate_judge::paired::{Policy, block_difference, decide};
+use infergate_judge::paired::{Policy, block_difference, judge_without_power};
 use infergate_receipts::{Against, Explained, Outcome, PairedCase, PairedReceipt, blocks_of, clause};
 
 /// Cases of a bench target that are explained without being named: those that got slower most.
@@ -94,7 +94,7 @@ pub fn say_unknown(receipt: &PairedReceipt, named: &[String]) {
 fn chosen(receipt: &PairedReceipt, policy: &Policy, named: &[String]) -> Vec<(PairedCase, Difference)> {
     let ids: Vec<Case> = receipt.timed().map(|case| case.id).collect();
     let wanted: Vec<Case> = named.chunks(1).flat_map(|one| choose_benches(one, &ids).unwrap_or_default()).collect();
-    let verdict = decide(receipt, policy);
+    let verdict = judge_without_power(receipt, policy);
     let mut found = Vec::new();
     for case in receipt.timed() {
         let rows = verdict.rows.iter().filter(|row| {

@@ -12,7 +12,7 @@ use crate::config::{Config, Layer};
 use infergate_core::config::Config as Measured;
 use infergate_core::sha256;
 use infergate_judge::memory;
-use infergate_judge::paired::{Policy, judge, missing, own_errors};
+use infergate_judge::paired::{Policy, judge, missing_cases, own_errors};
 use infergate_receipts::{
     BASELINE_SCHEMA, Evidence, LOAD_SCHEMA, MEMORY_SCHEMA, Outcome, PAIRED_SCHEMA, PairedReceipt, RECEIPT_SCHEMA,
     Receipt, ReceiptOrBaseline, VERDICT_SCHEMA, Verdict, read, read_receipt_or_baseline, read_uploaded, schema_of,
@@ -179,7 +179,7 @@ fn judged(runs: &[ReceiptOrBaseline], inputs: &Inputs, config: &Config) -> Resul
 /// change that is declared here already, and how often the gate is wrong by the calibration here. What the settings ask for and the run has not passes
 /// nothing.
 fn again(receipt: &PairedReceipt, config: &Config) -> Result<Verdict> {
-    let missing = missing(receipt, &config.measured.cases);
+    let missing = missing_cases(receipt, &config.measured.cases);
     // Noise lets nothing pass beside what is missing.
     let undecided_passes = config.policy.undecided_passes && missing.is_none();
     let policy = Policy { accepted_before: config.tables.accept.clone(), undecided_passes, ..config.policy.clone() };

@@ -77,7 +77,7 @@ impl Limits {
 }
 
 /// The patterns of the settings' `cases` that name none of the receipt's.
-pub fn missing(receipt: &PairedReceipt, cases: &[String]) -> Option<Note> {
+pub fn missing_cases(receipt: &PairedReceipt, cases: &[String]) -> Option<Note> {
     let known: Vec<_> = receipt.cases.iter().map(|case| case.id).collect();
     let is_there = |pattern: &str| {
         select(&[pattern.to_owned()], &known).is_ok_and(|found| found.iter().all(|case| known.contains(case)))

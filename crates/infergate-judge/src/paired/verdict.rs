@@ -37,7 +37,7 @@ pub fn unsettled(cases: &[PairedCase], blocks: &[BlockRecord], is_last: bool, el
 }
 
 /// Judges a paired run: outputs first, then time. The worst row decides; a run that broke an invariant or was cut short
-/// never passes. Each time says the smallest slowdown that would have shown, which is simulated.
+/// never passes. Each time has the smallest slowdown that the run would have reported, which is simulated.
 pub fn judge(receipt: &PairedReceipt, policy: &Policy) -> Verdict {
     let mut verdict = judged(receipt, policy, true);
     let warning = if policy.undecided_passes { warning(&verdict) } else { None };
@@ -58,8 +58,8 @@ fn warning(verdict: &Verdict) -> Option<Note> {
     Some(Note::from(format!("inconclusive: {open}; inconclusive = \"warn\" allows that, and nothing else")))
 }
 
-/// The same verdict without what is simulated, which takes most of the time.
-pub fn decide(receipt: &PairedReceipt, policy: &Policy) -> Verdict {
+/// As [`judge`], without the simulated smallest slowdowns, which take most of its time, and without the note of `inconclusive = "warn"`.
+pub fn judge_without_power(receipt: &PairedReceipt, policy: &Policy) -> Verdict {
     judged(receipt, policy, false)
 }
 

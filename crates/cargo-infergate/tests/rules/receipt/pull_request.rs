@@ -8,7 +8,7 @@ use cargo_infergate::paired::run_seed;
 use infergate_core::config::SEEDS;
 use infergate_core::receipt::limits::MAX_MEMORY_RUNS;
 use infergate_core::stats::normal;
-use infergate_judge::paired::{Policy, decide, fit_to_upload, mean_test};
+use infergate_judge::paired::{Policy, fit_to_upload, judge_without_power, mean_test};
 use infergate_receipts::{BlockCase, MOST_UPLOADED_BYTES, MemorySeries, PairedReceipt, parse_uploaded, to_json};
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -117,7 +117,7 @@ proptest! {
         let of_pairs = |case: &BlockCase| (case.base_ns.len(), case.means.len()) == (slower.len(), slower.len());
         prop_assert!(reduced.blocks.iter().flat_map(|block| &block.cases).all(of_pairs));
         let outcomes = |receipt| {
-            let verdict = decide(receipt, &Policy::default());
+            let verdict = judge_without_power(receipt, &Policy::default());
             verdict.rows.iter().map(|row| (row.subject.clone(), row.outcome)).collect::<Vec<_>>()
         };
         prop_assert_eq!(outcomes(&reduced), outcomes(&whole));

@@ -1,7 +1,7 @@
 //! A receipt judged again: no limit that it holds counts.
 
 use infergate_core::case::{BenchName, Case};
-use infergate_judge::paired::{Limits, Policy, judge, missing};
+use infergate_judge::paired::{Limits, Policy, judge, missing_cases};
 use infergate_receipts::{LoadCase, MeanTest, Metric, Outcome, PairedReceipt, WindowTimes};
 use proptest::prelude::*;
 
@@ -54,7 +54,7 @@ fn what_the_settings_ask_for_and_the_run_has_not_is_named() {
     let receipt = slower(0.0);
     let said = |cases: &[&str]| {
         let cases: Vec<String> = cases.iter().map(|case| (*case).to_owned()).collect();
-        missing(&receipt, &cases).as_ref().map(infergate_report::words::note)
+        missing_cases(&receipt, &cases).as_ref().map(infergate_report::words::note)
     };
     assert_eq!(said(&[]), None);
     assert_eq!(said(&["decode/*", "decode/p8"]), None);

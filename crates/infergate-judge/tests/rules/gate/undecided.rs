@@ -1,6 +1,6 @@
 //! What may pass although it is undecided: what noise left open, and nothing that is missing or cannot be compared.
 
-use infergate_judge::paired::{Policy, decide, judge};
+use infergate_judge::paired::{Policy, judge, judge_without_power};
 use infergate_receipts::{Evidence, Outcome, PairedReceipt, Subject, Verdict, VerdictRow};
 
 use crate::gate::support::{allocations, measured, row};
@@ -73,7 +73,7 @@ fn a_run_that_was_cut_short_or_broke_an_invariant_does_not_pass() {
     // What fails in head alone is no noise, whatever else is open.
     let mut receipt = undecided();
     receipt.broken.push("bench:fib: panicked".into());
-    let verdict = decide(&receipt, &policy());
+    let verdict = judge_without_power(&receipt, &policy());
     assert_is(&verdict, Outcome::Invalid, 3);
     assert!(row(&verdict, "decode/p8", "itl_ns").is_undecided());
     // Open after the last block, and then cut short: nothing but the receipt says so.
