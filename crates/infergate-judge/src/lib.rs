@@ -22,10 +22,9 @@
 //! Each module is one rule. A time is judged by one of two channels, each with its formula and its source: [`paired`] compares blocks of a
 //! revision with those of another one in the same run, and [`judge`](judge()) one run with the days of a committed baseline. [`output`] is
 //! compared before any time: a faster wrong answer is a failure. The exact channel compares what has no noise: counters and the weights'
-//! bytes. [`memory`] asks one process for leaks, and [`load`] has the medians of load runs judged as those of a suite.
+//! bytes. [`memory`] judges whether one process leaks, and [`load`] judges the medians of load runs like those of a suite.
 //!
-//! Every case of the run appears on both channels. What cannot be judged carries a reason, and never passes for judged:
-//! [`Outcome::Advisory`] shows a number without deciding on it.
+//! Every case of a run has its rows. A row that is not judged says why: [`Outcome::Advisory`] shows a number without deciding on it.
 
 // Only the command links it.
 #![allow(missing_docs)]
@@ -73,8 +72,8 @@ pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result
     Ok(decide((&head.invalid, head.partial), head.cases.is_empty(), policy, rows, notes))
 }
 
-/// Compares a run with a file. A baseline as `base` is judged against as [`judge`] does; a receipt as `base` is one session, so
-/// that time is advisory and the exact channel decides where the platforms match.
+/// Compares a run with a file. Against a baseline it judges as [`judge`] does. A receipt counts as a baseline of one session: time is
+/// advisory, and the exact channel decides where the platforms match.
 pub fn compare(base: &ReceiptOrBaseline, head: &Receipt, policy: &Policy) -> Result<Verdict> {
     let verdict = match base {
         ReceiptOrBaseline::Baseline(baseline) => judge(head, Some(baseline), policy)?,
@@ -86,7 +85,7 @@ pub fn compare(base: &ReceiptOrBaseline, head: &Receipt, policy: &Policy) -> Res
     Ok(if share_a_case(base, head) { verdict } else { verdict.at_best(Outcome::NotComparable) })
 }
 
-/// Whether there is a case in both; so it is where head has none, which is another fault.
+/// Whether both have a case in common. Also true of a head without cases, which is another fault.
 pub fn share_a_case(base: &ReceiptOrBaseline, head: &Receipt) -> bool {
     let has = |case: &CaseRecord| match base {
         ReceiptOrBaseline::Receipt(base) => base.cases.iter().any(|known| known.id == case.id),
@@ -143,8 +142,8 @@ pub fn newest_session(baseline: &Baseline) -> Result<Receipt> {
     })
 }
 
-/// The worst row decides; a run that broke an invariant, was cut short or has no cases never passes, whatever the rows
-/// say, and neither does one that lacks what a required baseline has.
+/// The worst row decides. Whatever the rows say, a run never passes that broke an invariant, was cut short, has no cases, or lacks
+/// cases of a required baseline.
 fn decide(
     (invalid, partial): (&[String], bool),
     is_empty: bool,

@@ -1,8 +1,8 @@
-//! What a case runs of what changed, beside its time.
+//! Says beside a time how much of the changed code its case runs.
 
 use infergate_receipts::{CodeRuns, Outcome, PairedReceipt, Reason, VerdictRow};
 
-/// The row of a time that differs or is not decided, with what was seen of its case before it was timed.
+/// The row, with the changed functions that its case runs as a reason where its time differs or is not decided.
 pub fn explain(receipt: &PairedReceipt, row: VerdictRow) -> VerdictRow {
     let differs = matches!(row.outcome, Outcome::Regressed | Outcome::Improved) || row.outcome.is_undecided();
     let runs = receipt.code.as_ref().zip(row.subject.case()).filter(|_| differs && row.time().is_some());

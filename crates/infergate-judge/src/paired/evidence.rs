@@ -72,8 +72,8 @@ impl Bet {
         (self.limit / std.powi(2)).min(self.most_scale)
     }
 
-    /// The wealth after a block that lay `above` what the bet is against is that before times this. What is no number ends
-    /// the bet: it shows nothing any more.
+    /// The factor of the wealth for a block that lay `above` what the bet is against. A difference that is no number ends the bet: it
+    /// shows nothing any more.
     pub fn factor(scale: f64, above: f64) -> f64 {
         if above.is_finite() { 1.0 + STAKE * (scale * above).tanh() } else { 0.0 }
     }
@@ -116,7 +116,7 @@ impl Bet {
     }
 }
 
-/// Of a ratio, by the logarithms of its ends, each a bound at [`PASS_LEVEL`].
+/// The interval of a ratio, from the logarithms of its ends, each a bound at [`PASS_LEVEL`].
 pub fn interval((low, high): (f64, f64)) -> Option<Interval> {
     Interval::of_logs(low, high, 1.0 - 2.0 * PASS_LEVEL)
 }
@@ -147,7 +147,7 @@ pub fn in_suite(evidence: &[f64], weights: &[f64]) -> Vec<f64> {
             let (sum, weight) = smallest[others];
             (sum + weights[at] * evidence[at]) / (weight + weights[at])
         };
-        // Whatever is below a mean lowers it, the smallest first, and behind the first that is not below none is.
+        // Every evidence below the mean lowers it. They are in ascending order: after the first that is not below it, none is.
         let (mut low, mut high) = (0, rank);
         while low < high {
             let middle = usize::midpoint(low, high);

@@ -1,5 +1,4 @@
-//! Counts under load: requests that fail, requests that a server lets starve, answers that are other ones than alone, and how long
-//! answers are.
+//! Counts under load: failed requests, starved requests, answers that differ from those to single requests, and the length of answers.
 //!
 //! Both servers are started anew for each block, and within one a full or broken server fails many at once: a block is one event. Of
 //! two equal servers each block in which one side alone is worse is a coin's toss, whatever fails how often. So a [bet](BET) that it
@@ -28,24 +27,25 @@ const BET: f64 = 0.96;
 /// Answers of a block to the same prompts are of another length where their text differs by more than this.
 const OTHER_LENGTH: f64 = 0.03;
 
-/// What is counted of windows, and of how many.
+/// Something that is counted in windows.
 #[derive(Clone, Copy)]
-struct What {
+struct CountKind {
     name: &'static str,
     unit: Unit,
+    /// The count of a window, and of how many requests or answers.
     count: fn(&WindowRecord) -> (u64, u64),
 }
 
 /// Two of requests and two of answers, which share the level.
-const COUNTS: [What; 4] = [
-    What { name: "failed_requests", unit: Unit::Number, count: |window| (window.failed(), window.issued) },
-    What { name: "starved_requests", unit: Unit::Number, count: |window| (window.starved, window.issued) },
-    What {
+const COUNTS: [CountKind; 4] = [
+    CountKind { name: "failed_requests", unit: Unit::Number, count: |window| (window.failed(), window.issued) },
+    CountKind { name: "starved_requests", unit: Unit::Number, count: |window| (window.starved, window.issued) },
+    CountKind {
         name: "changed_answers",
         unit: Unit::Number,
         count: |window| (window.answers.changed, window.answers.repeated),
     },
-    What {
+    CountKind {
         name: "answer_bytes",
         unit: Unit::Bytes,
         count: |window| (window.answers.compared_bytes, window.answers.compared),
@@ -60,7 +60,7 @@ pub(super) fn rows(receipt: &PairedReceipt) -> Vec<VerdictRow> {
 /// What is counted of a level, in each block: hits and requests, or bytes and answers.
 struct Count {
     subject: Subject,
-    what: What,
+    what: CountKind,
     base: Vec<(u64, u64)>,
     head: Vec<(u64, u64)>,
     /// These are pairs of servers, and no blocks.
@@ -84,14 +84,14 @@ fn counts(receipt: &PairedReceipt) -> Vec<Count> {
         }
     }
     let level = LEVEL / (levels.len() * COUNTS.len()).max(1) as f64;
-    let of_level = |(scenario, users): (&str, u32), what: What| {
+    let of_level = |(scenario, users): (&str, u32), what: CountKind| {
         let subject = Subject::Load(format!("{scenario}/{}", Arrivals::Closed { users }.name()));
         let of_side = |side| {
             let is_its =
                 |window: &&WindowRecord| window.side == side && window.scenario == scenario && window.users == users;
             let of_block = |block: &BlockRecord| block.windows.iter().filter(is_its).map(what.count).reduce(add);
             let of_blocks: Vec<(u64, u64)> = receipt.blocks.iter().filter_map(of_block).collect();
-            // Blocks of each pair of servers, which take turns, are one.
+            // Pairs of servers that run already take turns: the blocks of each pair are one batch.
             receipt.servers.map_or(of_blocks.clone(), |pairs| {
                 let of_pair = |pair: usize| of_blocks.iter().skip(pair).step_by(pairs.max(1)).copied().reduce(add);
                 (0..pairs).map_while(of_pair).collect()
@@ -101,7 +101,7 @@ fn counts(receipt: &PairedReceipt) -> Vec<Count> {
         Count { subject, what, base: of_side(Side::Base), head: of_side(Side::Head), is_of_pairs, level }
     };
     let all = levels.into_iter().flat_map(|level| COUNTS.map(|what| (level.0, of_level(level, what))));
-    // Servers that need not repeat their answers have none that are compared.
+    // Where servers need not repeat their answers, none are compared.
     let is_compared = |(scenario, count): &(&str, Count)| {
         total(&count.head).1 > 0 && (!count.is_length() || are_comparable(receipt, scenario))
     };
@@ -117,7 +117,7 @@ fn are_comparable(receipt: &PairedReceipt, scenario: &str) -> bool {
 }
 
 impl Count {
-    /// No hits but bytes, of which either side can have too few.
+    /// Whether it counts bytes, of which either side can have too few, and no hits.
     fn is_length(&self) -> bool {
         self.what.unit == Unit::Bytes
     }
@@ -135,7 +135,7 @@ impl Count {
         }
     }
 
-    /// That head is worse; of lengths also that it is longer.
+    /// The bet that head is worse; for lengths also the bet that base is, whose answers are shorter then.
     fn bets(&self) -> Vec<Bet> {
         let worse: Vec<Side> = self.base.iter().zip(&self.head).filter_map(|pair| self.worse(pair)).collect();
         let sides = if self.is_length() { &[Side::Head, Side::Base][..] } else { &[Side::Head] };
@@ -161,7 +161,7 @@ impl Count {
         self.bets().iter().any(|bet| bet.most >= self.needed())
     }
 
-    /// Head alone was worse in so many blocks more than base that they are half of all, and the rest may call it.
+    /// Whether more blocks may call it: one side leads by half of all blocks or more, and the blocks left are enough.
     fn is_pending(&self) -> bool {
         let (blocks, left) = (self.head.len(), MAX_BLOCKS.saturating_sub(self.head.len()));
         let reach = |bet: &Bet| bet.now * (1.0 + BET).powi(i32::try_from(left).unwrap_or(i32::MAX)) >= self.needed();
@@ -216,7 +216,7 @@ fn total(blocks: &[(u64, u64)]) -> (u64, u64) {
     blocks.iter().copied().fold((0, 0), add)
 }
 
-/// Whether more blocks may show that head alone is worse, or pairs of servers that run already are left, each of which is asked.
+/// Whether more blocks may show that one side alone is worse; of servers that run already, whether a pair was not measured yet.
 pub(super) fn is_pending(receipt: &PairedReceipt) -> bool {
     let done = receipt.blocks.len();
     done < MAX_BLOCKS

@@ -1,4 +1,4 @@
-//! Several runs that measured shards of one suite: as one run, judged as one suite.
+//! Joins runs that measured shards of one suite, to be judged as one.
 
 use std::collections::BTreeMap;
 
@@ -85,7 +85,7 @@ fn joined(runs: Vec<PairedReceipt>, functions: fn(usize, usize) -> usize) -> Res
     if let Some(held) = of_several {
         [joined.base.held, joined.head.held] = held;
     }
-    // Where base was counted in another run, nothing else says it.
+    // Base has another run's counts then, so that judging would not say that those of this one are missing.
     if uncounted && !joined.base.counted.is_empty() && !joined.notes.contains(&Note::BaseNotCounted) {
         joined.notes.push(Note::BaseNotCounted);
     }
@@ -120,7 +120,7 @@ fn ensure_alike(first: &PairedReceipt, share: &PairedReceipt) -> Result<()> {
     }
 }
 
-/// `None` of a server, of which each run has one of its own.
+/// The seed; `None` for servers, since each run of them draws its own.
 fn seed(receipt: &PairedReceipt) -> Option<u64> {
     (receipt.head.engine.name != "server").then_some(receipt.seed)
 }

@@ -4,7 +4,7 @@ use super::sequential::is_called_beside;
 use super::series::{MAX_BLOCKS, Series};
 use infergate_core::stats::{median, normal, robust_std, sample_std};
 
-/// A slowdown counts as one that a run can show when it is called in this share of runs.
+/// A run can show a slowdown that this share of runs calls regressed.
 const POWER_ASKED: f64 = 0.95;
 
 /// Simulated runs. The share called has a standard error of 1 % where it matters.
@@ -16,7 +16,7 @@ const LARGEST: f64 = 2.0;
 /// A slowdown beyond the limit by so many deviations shows in most runs.
 const NEAR: f64 = 2.0;
 
-/// Blocks that vary by so many times more than most of them do have a wild one among them.
+/// Blocks have a wild one among them where they vary by so many times as much as most of them do.
 const WILD: f64 = 3.0;
 
 /// The same draws for every question, so that a larger slowdown never has the smaller share.
@@ -43,20 +43,20 @@ fn smallest(limit: f64, noise: Blocks, blocks: usize, cases: usize) -> Option<f6
     if !(block_std.is_finite() && block_std >= 0.0) {
         return None;
     }
-    // A verdict asks for each of its cases, hundreds perhaps, so a share is known as soon as enough runs are missed.
+    // A verdict simulates each of its cases, hundreds perhaps: so counting ends at the first missed run too many.
     let runs = noise.runs(blocks);
     let most_missed = ((1.0 - POWER_ASKED) * runs.len() as f64).floor() as usize;
-    let enough = |ln: f64| {
+    let is_called_often = |ln: f64| {
         let missed = runs.iter().filter(|run| !is_called(run, ln, limit, block_std, cases));
         missed.take(most_missed + 1).count() <= most_missed
     };
     let (mut low, mut high) = (0.0, LARGEST.ln());
     // Near the answer: most halvings lie on one side of it, or below the limit, where the estimate decides.
     let near = (limit + NEAR * block_std).min(high);
-    let is_near_enough = enough(near);
+    let is_near_enough = is_called_often(near);
     let enough = |ln: f64| match is_near_enough {
-        true => ln >= near || (ln >= limit * (1.0 - 1e-9) && enough(ln)),
-        false => ln > near && enough(ln),
+        true => ln >= near || (ln >= limit * (1.0 - 1e-9) && is_called_often(ln)),
+        false => ln > near && is_called_often(ln),
     };
     if !enough(high) {
         return None;

@@ -5,7 +5,7 @@ use infergate_core::case::Case;
 use infergate_core::stats::{mean, student_interval};
 use infergate_receipts::PairedReceipt;
 
-/// Blocks of a quick look. With four, Student's t has three degrees of freedom: of dozens of cases each interval would hold everything.
+/// Blocks of a quick look. Four would leave Student's t three degrees of freedom: with dozens of cases every interval would hold everything.
 pub const QUICK_BLOCKS: usize = 6;
 
 /// The chance that any of the intervals leaves out the truth, if blocks are normal.

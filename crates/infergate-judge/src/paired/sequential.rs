@@ -1,4 +1,4 @@
-//! The looks, and what settles a case. A look is the test after a block.
+//! When a case is settled. A look is the test after a block.
 
 use super::evidence::{Bet, LEVEL, PASS_LEVEL, fewest_blocks, in_suite};
 use super::mean::{MEAN_WEIGHT, MEDIAN_WEIGHT};
@@ -11,8 +11,8 @@ pub fn fewest_to_pass() -> usize {
     fewest_blocks(1.0 / PASS_LEVEL)
 }
 
-/// The fewest blocks after which a single slow case of a suite of `cases`, each with a test of its means, can be called: 10 of
-/// five.
+/// The fewest blocks after which a single slow case of a suite of `cases`, each with a test of its means, can fail: 10 for five
+/// cases.
 pub fn fewest_to_fail(cases: usize) -> usize {
     fewest_blocks(cases.max(1) as f64 * (MEDIAN_WEIGHT + MEAN_WEIGHT) / MEDIAN_WEIGHT / LEVEL)
 }
@@ -41,35 +41,35 @@ pub fn case_states(suite: &[Series], elsewhere: usize) -> Vec<CaseState> {
     replay(suite, elsewhere).into_iter().map(of_case).collect()
 }
 
-/// How each case ends, its median and its mean together: what a simulation of many suites asks for.
+/// How each case ends, its median and its mean together; `None` while it is open. Faster than [`case_states`].
 pub fn outcomes(suite: &[Series], elsewhere: usize) -> Vec<Option<Outcome>> {
     replay(suite, elsewhere).iter().map(|case| Some(case.settled()?.0)).collect()
 }
 
-/// The outcome of each case and the blocks it took, without the numbers of [`case_states`].
+/// As [`outcomes`], with the number of blocks that each case took.
 pub fn settled(suite: &[Series]) -> Vec<Option<(Outcome, usize)>> {
     replay(suite, 0).iter().map(CaseTests::settled).collect()
 }
 
-/// Whether `first` regresses in a suite whose other cases, so many, are all like `other`. It takes the time of two: cases that are alike have
-/// the same evidence at each look, and the smallest mean over groups holds all of them or none.
+/// Whether `first` regresses in a suite with `others` further cases, each like `other`. It takes the time of two cases: those that are alike
+/// have the same evidence at each look, and the smallest mean over groups holds all of them or none.
 pub fn is_called_beside(first: &Series, other: &Series, others: usize) -> bool {
     let (suite, copies) = ([first.clone(), other.clone()], [1.0, others as f64]);
     let with = if others == 0 { 1 } else { 2 };
-    let mut cases = replay_times(&suite[..with], &copies[..with], 0);
-    // A mean can be called although its median is open to the end.
+    let mut cases = replay_looks(&suite[..with], &copies[..with], 0);
+    // A mean can regress although its median is open to the end.
     cases.iter_mut().take(1).filter(|_| first.has_ended()).for_each(CaseTests::close);
     cases.first().and_then(CaseTests::settled).is_some_and(|(outcome, _)| outcome == Outcome::Regressed)
 }
 
 fn replay(suite: &[Series], elsewhere: usize) -> Vec<CaseTests<'_>> {
-    let mut cases = replay_times(suite, &vec![1.0; suite.len()], elsewhere);
+    let mut cases = replay_looks(suite, &vec![1.0; suite.len()], elsewhere);
     cases.iter_mut().filter(|case| case.median.series.has_ended()).for_each(CaseTests::close);
     cases
 }
 
-/// Each case counts as many times as `copies` says. What the last block leaves open is left so.
-fn replay_times<'a>(suite: &'a [Series], copies: &[f64], elsewhere: usize) -> Vec<CaseTests<'a>> {
+/// Replays the looks only: a test that the last block leaves open stays open. Each case counts as many times as `copies` says.
+fn replay_looks<'a>(suite: &'a [Series], copies: &[f64], elsewhere: usize) -> Vec<CaseTests<'a>> {
     let mut cases: Vec<CaseTests> =
         suite.iter().zip(copies).map(|(series, copies)| CaseTests::new(series, *copies)).collect();
     for blocks in 1..=MAX_BLOCKS {
@@ -82,19 +82,18 @@ fn replay_times<'a>(suite: &'a [Series], copies: &[f64], elsewhere: usize) -> Ve
         for &at in &open {
             cases[at].add_block(blocks);
         }
-        // What was settled before stays in the suite with what it had.
-        let evidence_in_suite = |of: fn(&Test) -> f64| {
+        // A settled test stays in the suite with the evidence that it had.
+        let worth = |of: fn(&Test) -> f64| {
             let tests = || cases.iter().flat_map(CaseTests::tests);
             let unseen = (elsewhere > 0).then_some(elsewhere as f64 * (MEDIAN_WEIGHT + MEAN_WEIGHT));
             let evidence: Vec<f64> = tests().map(of).chain(unseen.map(|_| 0.0)).collect();
             let weights: Vec<f64> = tests().map(|test| test.weight).chain(unseen).collect();
             in_suite(&evidence, &weights)
         };
-        let (above, below) = (evidence_in_suite(|test| test.above), evidence_in_suite(|test| test.below));
-        let mut evidence_in_suite = above.into_iter().zip(below);
+        let mut worths = worth(|test| test.above).into_iter().zip(worth(|test| test.below));
         for (at, case) in cases.iter_mut().enumerate() {
             let is_open = open.contains(&at);
-            case.tests_mut().zip(&mut evidence_in_suite).for_each(|(test, evidence)| test.note(evidence));
+            case.tests_mut().zip(&mut worths).for_each(|(test, worth)| test.note_worth(worth));
             if is_open {
                 case.try_to_settle(blocks);
             }
@@ -126,7 +125,7 @@ impl<'a> CaseTests<'a> {
         std::iter::once(&mut self.median).chain(&mut self.mean)
     }
 
-    /// The block of this number, for whatever is not settled.
+    /// Takes the last of `blocks` blocks into each test that is not settled.
     fn add_block(&mut self, blocks: usize) {
         self.tests_mut().filter(|test| test.settled.is_none()).for_each(|test| test.add_block(blocks));
     }
@@ -136,7 +135,7 @@ impl<'a> CaseTests<'a> {
         self.mean.iter_mut().for_each(|mean| mean.try_to_settle(blocks, Some(&self.median)));
     }
 
-    /// What the last block left open.
+    /// Ends the tests that the last block left open.
     fn close(&mut self) {
         self.median.close(false);
         self.mean.iter_mut().for_each(|mean| mean.close(true));

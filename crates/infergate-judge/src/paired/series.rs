@@ -14,7 +14,8 @@ pub const MAX_BLOCKS: usize = 40;
 pub struct Series {
     /// ln of the ratio from which on a slowdown fails: ln 1.02.
     pub limit: f64,
-    /// ln of the ratio that has to be excluded for a case to pass whose blocks vary too much for `limit`; no more than that: none.
+    /// ln of a wider ratio: a case whose blocks vary too much for `limit` passes if a slowdown by this is excluded. None is set where it is
+    /// no more than `limit`.
     pub widest: f64,
     /// Standard deviation of a block, as it was expected before the first one.
     pub expected_std: Option<f64>,
@@ -54,15 +55,15 @@ pub struct CaseState {
     pub slower_at: Option<(usize, usize)>,
     /// Hodges-Lehmann estimate of ln(head / base); `None` without blocks.
     pub theta: Option<f64>,
-    /// The ends of an interval of 95 % that holds wherever the looking stopped, and that holds the estimate and what was shown;
-    /// `None` below the blocks it takes (6).
+    /// The ends of a 95 % interval that is valid wherever the looking stopped, and that includes the estimate and agrees with what was
+    /// shown; `None` of fewer than 6 blocks.
     pub ends: Option<(f64, f64)>,
     /// Whether head was shown to be slower or faster at the suite's level, at whatever limit.
     pub shown: Option<Shown>,
     /// Adjusted p of "slower", valid wherever the looking stopped; of "faster" where that was shown. `None` without blocks.
     pub p_adjusted: Option<f64>,
-    /// Where its means stand, which have a verdict of their own. *Advisory* there is what decides nothing: the median failed
-    /// before the mean was decided, or the last block came and means vary too much.
+    /// The same of its means. They are *advisory* where the median failed before they were decided, or where they vary too much after the
+    /// last block.
     pub mean: Option<Box<Self>>,
 }
 

@@ -11,14 +11,14 @@ const TELLING_BLOCKS: usize = 8;
 /// Blocks that vary by more than so many times the limit decide it in none of the blocks that a gate has.
 const TOO_NOISY: f64 = 1.5;
 
-/// d, which is ln 1.1, from which on no luck explains a mean over the placements: of 70 changes that do no more work none moved it by more than 0.06
-/// (docs/evidence/code-placement.md).
+/// ln 1.1: from here on no code placement explains a mean over the placements. Of 70 changes that do no more work none moved it by more than
+/// 0.06 (docs/evidence/code-placement.md).
 const MOST_LUCK: f64 = 0.0953;
 
 /// The chance that a placement at which head is not slower seems so at a look.
 const PLACEMENT_LEVEL: f64 = 0.1;
 
-/// What is known of it so far.
+/// What is known after the blocks so far.
 #[derive(Debug)]
 pub struct Test<'a> {
     /// The blocks that it looks at.
@@ -33,6 +33,7 @@ pub struct Test<'a> {
     pub above: f64,
     pub below: f64,
     under_limit: f64,
+    /// Whether a look has shown "slower", "faster", or "below the limit".
     slower: bool,
     faster: bool,
     within: bool,
@@ -72,7 +73,7 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// The last of `blocks` blocks.
+    /// Takes the last of `blocks` blocks.
     pub fn add_block(&mut self, blocks: usize) {
         let series = self.series;
         let Some((&difference, before)) = series.differences.get(..blocks).and_then(<[f64]>::split_last) else {
@@ -86,8 +87,8 @@ impl<'a> Test<'a> {
         self.within |= self.under_limit >= 1.0 / PASS_LEVEL;
     }
 
-    /// What its evidence of "slower" and of "faster" is worth in the suite at this look.
-    pub fn note(&mut self, (above, below): (f64, f64)) {
+    /// Notes what its evidence of "slower" and of "faster" is worth in the suite at this look.
+    pub fn note_worth(&mut self, (above, below): (f64, f64)) {
         if self.settled.is_none() {
             self.most_slower = self.most_slower.max(above);
             self.most_faster = self.most_faster.max(below);
@@ -96,8 +97,8 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// The look after `blocks` blocks: at a case's median, or at its mean beside its `median`. A mean ends with a median that regressed, since
-    /// the case has failed, and waits for no improvement, which the median is there to show.
+    /// The look after `blocks` blocks. `median` is given to the test of a mean: that of the same case's median. A mean ends with a median that
+    /// regressed, since the case has failed, and waits for no improvement, since the median shows it.
     pub fn try_to_settle(&mut self, blocks: usize, median: Option<&Self>) {
         let (limit, is_mean, is_last) = (self.series.limit, median.is_some(), self.series.ends_with(blocks));
         let outcome = match self.estimate(blocks) {
@@ -106,7 +107,7 @@ impl<'a> Test<'a> {
                 if is_stall || theta >= MOST_LUCK { Some(Outcome::Regressed) } else { self.above_limit(blocks) }
             }
             Some(theta) if self.faster && theta <= -limit && (self.within || !is_mean) => Some(Outcome::Improved),
-            // A median looks improved, and more blocks may show it.
+            // But for a median that looks improved: more blocks may show it.
             Some(theta) if self.within && (theta > -limit || is_mean || is_last) => Some(Outcome::WithinLimit),
             _ => None,
         };
@@ -114,7 +115,7 @@ impl<'a> Test<'a> {
         self.settle_as(outcome.or(has_failed.then_some(Outcome::Advisory)), blocks);
     }
 
-    /// Luck moves all samples, and so the median as much. What the mean rose by beyond it is a stall, wherever the linker put what.
+    /// Whether the mean rose beyond the median by as much as their limits differ. Code placement moves all samples, and both alike.
     fn is_stall(&self, theta: f64, median: &Series, blocks: usize) -> bool {
         let of_median = median.differences.get(..blocks).and_then(hodges_lehmann);
         of_median.is_some_and(|of_median| theta - of_median >= self.series.limit - median.limit)
@@ -124,7 +125,7 @@ impl<'a> Test<'a> {
         match (self.settled, outcome) {
             (Some(_), _) => {}
             (None, Some(outcome)) => self.settled = Some(Settled { outcome, blocks, limit: self.series.limit }),
-            // More blocks show what is faster than all this noise.
+            // One that looks improved goes on: more blocks may show it.
             (None, None) if is_too_noisy(self.series, blocks) && !self.looks_improved(blocks) => {
                 self.settle_by_widest(blocks)
             }
@@ -149,13 +150,14 @@ impl<'a> Test<'a> {
             (Some((low, high)), false) if is_narrow(low, high) => Outcome::Inconclusive,
             (_, false) => Outcome::Unstable,
             (Some((low, high)), true) if low <= 0.0 && !is_narrow(low, high) => Outcome::Advisory,
-            // No number is no noise.
+            // Without an interval nothing shows that it is noise.
             (_, true) => Outcome::Inconclusive,
         };
         self.settled = Some(Settled { outcome, blocks, limit: series.limit });
     }
 
-    /// Passes what cannot be decided at its limit, where a slowdown by the wider one is excluded; and what is below its limit and seemed improved.
+    /// Passes a test that its limit left open, where a slowdown by the wider limit is excluded. One that was below its limit and seemed
+    /// improved passes by its own limit.
     fn settle_by_widest(&mut self, blocks: usize) {
         let series = self.series;
         if self.settled.is_some() || series.widest <= series.limit {
@@ -173,9 +175,9 @@ impl<'a> Test<'a> {
         self.interval(blocks).is_some_and(|(_, high)| high <= -self.series.limit)
     }
 
-    /// Work is slower wherever the linker puts it; luck is not. `None` while it is open which of both it is.
+    /// More work is slower at every placement, layout noise is not. `None` while it can be either.
     fn above_limit(&self, blocks: usize) -> Option<Outcome> {
-        let placements = at_placements(self.series, blocks);
+        let placements = differences_at_placements(self.series, blocks);
         if placements.iter().all(|seen| is_slower(seen)) {
             return Some(Outcome::Regressed);
         }
@@ -183,7 +185,7 @@ impl<'a> Test<'a> {
         placements.iter().any(excludes).then_some(Outcome::Layout)
     }
 
-    /// The estimate, once it is needed: it takes most of the time of a look.
+    /// The estimate, which takes most of the time of a look; `None` while nothing is shown, since it is not needed then.
     fn estimate(&self, blocks: usize) -> Option<f64> {
         let shown = self.slower || self.faster || self.within;
         shown.then(|| hodges_lehmann(self.series.differences.get(..blocks)?)).flatten()
@@ -208,7 +210,7 @@ impl<'a> Test<'a> {
         Some((low.min(theta), high.max(theta)))
     }
 
-    /// The numbers beside its outcome.
+    /// Its outcome and its numbers.
     pub fn state(&self) -> CaseState {
         let series = self.series;
         let all = series.differences.len();
@@ -221,7 +223,7 @@ impl<'a> Test<'a> {
         };
         let outcome = self.settled.map(|settled| settled.outcome);
         let slower_at = || {
-            let placements = at_placements(series, blocks);
+            let placements = differences_at_placements(series, blocks);
             (placements.iter().filter(|seen| is_slower(seen)).count(), placements.len())
         };
         CaseState {
@@ -245,7 +247,7 @@ fn is_too_noisy(series: &Series, blocks: usize) -> bool {
 }
 
 /// d at each placement that the first `blocks` blocks visited.
-fn at_placements(series: &Series, blocks: usize) -> Vec<Vec<f64>> {
+fn differences_at_placements(series: &Series, blocks: usize) -> Vec<Vec<f64>> {
     let seen = |of: &Vec<(usize, f64)>| of.iter().filter(|(block, _)| *block < blocks).map(|(_, d)| *d).collect();
     series.placements.iter().map(seen).filter(|seen: &Vec<f64>| !seen.is_empty()).collect()
 }
@@ -256,7 +258,7 @@ fn is_slower(seen: &[f64]) -> bool {
     median_at_most(&mirrored, PLACEMENT_LEVEL).is_some_and(|most| most < 0.0)
 }
 
-/// What a median is at most, but for a chance of `level`, by order statistics; `None` of so few values that nothing can be said.
+/// The upper bound of the median at this `level`, by order statistics; `None` where the values are too few for one.
 fn median_at_most(values: &[f64], level: f64) -> Option<f64> {
     let mut values = finite(values)?.to_vec();
     values.sort_by(f64::total_cmp);

@@ -13,8 +13,7 @@ use infergate_receipts::{
     Statistic, TimeEvidence, VerdictRow, blocks_of,
 };
 
-/// Those of one case, as its blocks have it; with the smallest slowdown that would have shown in a suite of so many `cases`, where that is
-/// asked for.
+/// The rows of one case. Given `cases`, the number of cases of the suite, with the smallest slowdown that the run would have called.
 pub fn rows(
     receipt: &PairedReceipt,
     id: Case,
@@ -23,7 +22,7 @@ pub fn rows(
     cases: Option<usize>,
 ) -> Vec<VerdictRow> {
     let case = receipt.case(id);
-    // A budget that ended it would end the next one, too.
+    // A budget that ended this run would end the next one, too.
     let blocks = || if receipt.out_of_time { blocks_beside(receipt, id).min(MAX_BLOCKS) } else { MAX_BLOCKS };
     let seen = &series.differences[..state.blocks.min(series.differences.len())];
     let smallest = || smallest_slowdown_of(series.limit, seen, blocks(), cases?);
@@ -40,7 +39,7 @@ pub fn rows(
     rows
 }
 
-/// The blocks of the run that measured a case: of several bench targets or shards, which have no block in common, those of its own.
+/// The number of blocks of the run that measured a case: bench targets and shards have no block in common.
 fn blocks_beside(receipt: &PairedReceipt, id: Case) -> usize {
     let has = |block: &&BlockRecord| block.cases.iter().any(|case| case.id == id);
     let first = receipt.blocks.iter().find(has);
@@ -48,16 +47,20 @@ fn blocks_beside(receipt: &PairedReceipt, id: Case) -> usize {
     receipt.blocks.iter().filter(|block| block.cases.iter().any(|case| beside.contains(&case.id))).count()
 }
 
-/// Why the row of a mean ended so, where its numbers do not say it.
-fn explained(row: VerdictRow, median: (&Series, &CaseState), mean: (&Series, &CaseState)) -> VerdictRow {
-    let beyond = mean.1.theta.zip(median.1.theta).map(|(mean, median)| mean - median);
+/// The row of a mean with the reason for its outcome, where its numbers do not say it.
+fn explained(
+    row: VerdictRow,
+    (medians, median): (&Series, &CaseState),
+    (means, mean): (&Series, &CaseState),
+) -> VerdictRow {
+    let beyond = mean.theta.zip(median.theta).map(|(mean, median)| mean - median);
     match row.outcome {
         // All samples alike would move the median as much.
-        Outcome::Regressed if beyond.is_some_and(|beyond| beyond >= mean.0.limit - median.0.limit) => {
+        Outcome::Regressed if beyond.is_some_and(|beyond| beyond >= means.limit - medians.limit) => {
             row.because(Reason::SomeSlower)
         }
-        Outcome::Advisory if median.1.outcome == Some(Outcome::Regressed) => row.because(Reason::MedianRegressed),
-        Outcome::Advisory => row.because(Reason::TooNoisy { blocks: mean.1.blocks }),
+        Outcome::Advisory if median.outcome == Some(Outcome::Regressed) => row.because(Reason::MedianRegressed),
+        Outcome::Advisory => row.because(Reason::TooNoisy { blocks: mean.blocks }),
         _ => row,
     }
 }
@@ -91,9 +94,10 @@ fn evidence(receipt: &PairedReceipt, id: Case, state: &CaseState, statistic: Sta
     }
 }
 
-/// Of blocks, by the estimate that the change beside it has: where some blocks have a stall, a median of their means has none.
+/// The Hodges-Lehmann location of block times, nanoseconds, the same estimator as for the change: a median of means would hide the stalls
+/// of a few blocks.
 pub(super) fn middle_ns(of_blocks: &[f64]) -> Option<f64> {
-    // Beside the first one, so that equal times stay what they are.
+    // Relative to the first block, so that equal times give exactly that time.
     let first = of_blocks.first()?;
     hodges_lehmann(&of_blocks.iter().map(|ns| (ns / first).ln()).collect::<Vec<_>>()).map(|ln| first * ln.exp())
 }

@@ -11,8 +11,8 @@ use infergate_receipts::{BlockRecord, Idle, Note, PairedCase, PairedReceipt, Sid
 /// Cores that a side may use between its calls: threads that wait a moment before they sleep, memory that is given back.
 const MOST_CORES: f64 = 0.1;
 
-/// The invariant that head breaks, where its engine uses more than base's between its calls, in every block. A bench may have threads of
-/// its own, and cannot declare them.
+/// The invariant that head breaks: its engine computes more than base's between its calls, in every block. Benches are exempt, since one may
+/// have threads of its own and cannot declare them.
 pub fn head_computes_between(receipt: &PairedReceipt) -> Option<String> {
     let is_streaming = |side: &SideRecord| side.engine.pacing == Pacing::Streaming;
     let is_bench = |case: &PairedCase| case.id.phase() == Phase::Bench;
@@ -26,7 +26,7 @@ pub fn head_computes_between(receipt: &PairedReceipt) -> Option<String> {
     ))
 }
 
-/// What has to be known where a side computes between its calls in every block, and no invariant is broken by it: also of a streaming one.
+/// A note where a side computes between its calls in every block without breaking an invariant, as a streaming engine does.
 pub fn computes_between(receipt: &PairedReceipt) -> Option<Note> {
     let (base, head) = percent_where(&receipt.blocks, |base, head| base.max(head) > MOST_CORES)?;
     Some(Note::from(format!(

@@ -14,7 +14,8 @@ use infergate_receipts::{
     TimeEvidence, Verdict, VerdictRow,
 };
 
-/// The cases that more blocks may settle. None once a load has shown that head is worse: a block of it takes most of a minute.
+/// The cases that more blocks may settle. None once head is worse under load, where a block takes most of a minute. All of them while
+/// only counts under load are open.
 pub fn open_cases(receipt: &PairedReceipt) -> Vec<Case> {
     if load::is_decided(receipt) {
         return Vec::new();
@@ -26,7 +27,7 @@ pub fn open_cases(receipt: &PairedReceipt) -> Vec<Case> {
     open
 }
 
-/// The timed cases that are not settled after these blocks, in a suite of which so many cases are measured elsewhere.
+/// The timed cases that are not settled after these blocks. Other runs measure `elsewhere` further cases of the suite.
 pub fn unsettled(cases: &[PairedCase], blocks: &[BlockRecord], is_last: bool, elsewhere: usize) -> Vec<Case> {
     let (ids, suite): (Vec<Case>, Vec<Series>) = series(cases, blocks, is_last).into_iter().unzip();
     ids.into_iter()
@@ -45,11 +46,11 @@ pub fn judge(receipt: &PairedReceipt, policy: &Policy) -> Verdict {
     verdict
 }
 
-/// What `inconclusive = "warn"` let pass, whether or not the whole verdict passes by it.
+/// Names the rows that `inconclusive = "warn"` let pass, also where others keep the verdict from passing.
 fn warning(verdict: &Verdict) -> Option<Note> {
     let open = verdict.rows.iter().filter(|row| row.passes_undecided());
     let open: Vec<String> = open.map(|row| row.subject.to_string()).collect();
-    // Beside a regression, say, or in a run that broke, it changes nothing.
+    // Nothing to warn of where it changes nothing: beside a regression, or in a run that broke.
     let is_of_run = matches!(verdict.verdict, Outcome::Invalid | Outcome::Partial);
     if open.is_empty() || is_of_run || !(verdict.passes_undecided() || matches!(verdict.exit_code, 3 | 4)) {
         return None;
@@ -82,13 +83,7 @@ fn judged(receipt: &PairedReceipt, policy: &Policy, with_power: bool) -> Verdict
     rows.extend(load::rows(receipt));
     rows.extend(exact::counted_by_both(&base.counted, &head.counted, policy.counter_tolerance));
     rows.extend(exact::held_by_both(&base.held, &head.held, policy.counter_tolerance));
-    let faster = faster(&rows);
-    for row in rows.iter_mut().filter(|row| row.outcome == Outcome::CounterRegressed) {
-        if row.subject.case().is_some_and(|case| faster.contains(&case)) {
-            row.outcome = Outcome::Advisory;
-            row.reasons.push(Reason::TimeIsBetter);
-        }
-    }
+    excuse_counts_of_faster_cases(&mut rows);
     rows.extend(target::judge_pair(receipt, &policy.targets));
     if let Some(record) = &receipt.memory {
         rows.extend(memory::judge(record));
@@ -107,16 +102,22 @@ fn judged(receipt: &PairedReceipt, policy: &Policy, with_power: bool) -> Verdict
     }
 }
 
-/// Cases shown to be faster. A higher count in them fails nothing.
-fn faster(rows: &[VerdictRow]) -> Vec<Case> {
+/// A higher count fails nothing in a case that is shown to be faster.
+fn excuse_counts_of_faster_cases(rows: &mut [VerdictRow]) {
     let is_faster = |row: &&VerdictRow| {
         row.time().is_some_and(|time| time.statistic == Statistic::Median && time.shown == Some(Shown::Faster))
     };
-    rows.iter().filter(is_faster).filter_map(|row| row.subject.case()).collect()
+    let faster: Vec<Case> = rows.iter().filter(is_faster).filter_map(|row| row.subject.case()).collect();
+    for row in rows.iter_mut().filter(|row| row.outcome == Outcome::CounterRegressed) {
+        if row.subject.case().is_some_and(|case| faster.contains(&case)) {
+            row.outcome = Outcome::Advisory;
+            row.reasons.push(Reason::TimeIsBetter);
+        }
+    }
 }
 
 fn notes(receipt: &PairedReceipt) -> Vec<Note> {
-    // First what the command found: whoever reads only one should read these.
+    // The command's own notes first: whoever reads only one note should read one of them.
     let mut notes = receipt.notes.clone();
     let broken = receipt.invalid.iter().chain(&receipt.broken);
     notes.extend(broken.map(|what| Note::Broken { what: what.clone() }));
