@@ -136,8 +136,8 @@ impl PairedRun<'_> {
         all - taken.len()
     }
 
-    /// Measures until `open`, asked after each block, names no case any more. A run that ends before says so in its receipt:
-    /// `partial` when it was cancelled, `out_of_time` when the budget ended.
+    /// Measures blocks until `open` names no case any more. A run that ends before says so in its receipt: `partial` when it was
+    /// cancelled, `out_of_time` when the budget ended.
     pub fn run(
         mut self,
         open: &dyn Fn(&PairedReceipt) -> Vec<Case>,
@@ -160,7 +160,7 @@ impl PairedRun<'_> {
             let done = self.receipt.blocks.len();
             match self.block(&cases, done, progress) {
                 Ok(block) => self.receipt.blocks.push(block),
-                // What was measured is shown.
+                // The receipt keeps the blocks that were measured.
                 Err(error) if matches!(error, WorkerError::Invalid(_)) || self.has_stopped_working(&error) => {
                     self.receipt.invalid.push(error.to_string());
                     return Ok(self.receipt);
@@ -202,7 +202,7 @@ impl PairedRun<'_> {
             self.pairs.forget_blocks();
         }
         let all: Vec<PairedCase> = self.timed().into_iter().filter(|case| case.load.is_none()).collect();
-        let pairs_of = self.pairs.next(&all, cases);
+        let pairs_of = self.pairs.in_next_block(&all, cases);
         let planned = self.planned(cases);
         let builds = self.builds_of(done);
         for (at, build) in builds.iter().enumerate() {
@@ -229,9 +229,9 @@ impl PairedRun<'_> {
                     wall_ns: sum.wall_ns.saturating_add(own.wall_ns),
                 });
             }
-            for (at, level) in windows::by_level(&planned).into_iter().enumerate() {
+            for (number, level) in windows::by_level(&planned).into_iter().enumerate() {
                 show(&format!("{} and the like", level[0].id), record.cases.len());
-                windows::measure(&mut pair, &level, at as u64, done, &mut record)?;
+                windows::measure(&mut pair, &level, number as u64, done, &mut record)?;
             }
             self.note_ends(pair);
         }
@@ -282,8 +282,8 @@ impl PairedRun<'_> {
         self.receipt.cases.iter().filter(|case| cases.contains(&case.id)).cloned().collect()
     }
 
-    /// Fresh processes of a build, loaded and warm: the pair `number` of the run, in `block`. They load side by side: that takes less time, and
-    /// treats all alike.
+    /// Fresh processes of a build, loaded and warm: the pair `number` of the run, in `block`. Both load at the same time, which is faster and
+    /// treats them alike.
     fn start_pair(
         &self,
         first: Side,
@@ -294,7 +294,7 @@ impl PairedRun<'_> {
         let (base, head) = &self.builds[build];
         let files_to_start = self.start_files.as_ref().and_then(|files| files.next(base, head).ok());
         let (base, head) = files_to_start.unwrap_or_else(|| (base.clone(), head.clone()));
-        // Another one in each pair, and one that nobody can know: an engine may draw keys from it.
+        // Other in each pair, and never to be guessed: an engine may draw keys from it.
         let seed = format!("{:016x}", fastrand::u64(..));
         let alike = |file: WorkerFile| {
             let file = file.with_variable(stack::VARIABLE, stack::offset_bytes(number).to_string());
@@ -344,7 +344,7 @@ impl PairedRun<'_> {
 /// faster on decode (standard error 0.06 %, 312 blocks); prefill and generation showed nothing.
 struct StartOrder {
     random: fastrand::Rng,
-    /// Of the group of four under way, those to come; the next one is last.
+    /// Those left of the group of four; the next one is last.
     waiting: Vec<(Side, Side)>,
 }
 
@@ -370,8 +370,8 @@ impl StartOrder {
 /// Steps of one block on a progress bar.
 const STEPS_OF_BLOCK: usize = 1000;
 
-/// `block 3 of 8, 5 cases open: decode/p128`, which is case number `at` of this many. Steps are fractions of a block, so that the time left
-/// is told by the blocks so far, however many cases they had.
+/// `block 3 of 8, 5 cases open: decode/p128`, which is case number `at` of `cases`. Steps are fractions of a block, so that the time left
+/// follows from the blocks so far, however many cases they had.
 fn step(done: usize, last: usize, cases: usize, what: &str, at: usize) -> Progress {
     let open = if cases == 1 { "1 case open".into() } else { format!("{cases} cases open") };
     let most = if done < fewest_to_pass() { "" } else { "at most " };

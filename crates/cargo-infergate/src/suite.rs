@@ -20,7 +20,7 @@ use infergate_receipts::{CaseRecord, ProbePair, ProcessSamples, RECEIPT_SCHEMA, 
 const LEAST_SAMPLES: usize = 3;
 const MOST_SAMPLES: usize = 200;
 
-/// A worker is asked for at most this long at a time: what an interruption ends is the answer that is waited for.
+/// The longest that one request to a worker samples: an interruption loses the samples of the request that it ends.
 const CHUNK_NS: f64 = 1e9;
 
 /// What to measure, with what.
@@ -44,8 +44,10 @@ pub struct SuiteRequest {
     pub keep_text: bool,
 }
 
-/// The cases that [`choose`] finds; the one that a memory phase repeats has to fit, too: minutes of measuring do not end at one
-/// that does not. A worker of criterion benches has only its own, `benches`.
+/// The cases that [`choose`] finds. A worker of criterion benches has only its own, `benches`.
+///
+/// # Errors
+/// Also a case of the memory phase that does not fit the context, so that it does not fail after minutes of measuring.
 pub fn fitting(
     patterns: &[String],
     memory_case: Option<Case>,
@@ -63,8 +65,8 @@ pub fn fitting(
     Ok(cases)
 }
 
-/// Runs the suite. `keep` gets what there is after each process, and before an error, as a partial receipt. When `cancelled`
-/// becomes true, or a worker is interrupted with it, what was measured so far comes back as one.
+/// Runs the suite. `keep` gets a partial receipt after each process, and before an error. When `cancelled` becomes true, or a worker is
+/// interrupted with it, a partial receipt of what was measured so far comes back.
 pub fn run(
     request: &SuiteRequest,
     keep: &mut dyn FnMut(&Receipt),
@@ -90,7 +92,7 @@ struct Suite<'a> {
     request: &'a SuiteRequest,
     cancelled: &'a AtomicBool,
     worker: WorkerFile,
-    /// What the processes so far took to answer.
+    /// By how long the processes so far took to answer.
     timeouts: Timeouts,
     clock: MonotonicClock,
     /// Whether a process loaded; before that the receipt says nothing.
@@ -175,7 +177,7 @@ impl<'a> Suite<'a> {
         Ok(())
     }
 
-    /// The cold start's load time stays in the worker until its first `ttft`.
+    /// Starts a worker and has it load. The load time of the cold start is part of its first `ttft`.
     fn start_worker(&mut self) -> Result<Client<'a>, WorkerError> {
         let (mut client, hello) =
             Client::spawn(&self.worker, &self.request.load, self.timeouts.clone(), self.cancelled)?;
@@ -205,7 +207,7 @@ impl<'a> Suite<'a> {
     }
 
     fn measure_case(&mut self, client: &mut Client, case: Case) -> Result<(), WorkerError> {
-        // Every sample is compared with what the first process said: to say it all again takes as long as some samples.
+        // With the first process's output the worker compares each sample, and need not compute the whole output again.
         let known = self.receipt.cases.iter().find(|known| known.id == case).map(|known| known.output.ids.clone());
         let outcome = client.prepare(case, known).and_then(|prepared| {
             let text = if self.request.keep_text { client.text(&prepared.output.ids)? } else { None };
@@ -230,8 +232,8 @@ impl<'a> Suite<'a> {
         Ok(())
     }
 
-    /// One iteration says how long one takes, and how many make a sample; the samples fill the time asked for. An engine that
-    /// has to read the prompt anew between samples is given up to three times as long. An interruption keeps what there is.
+    /// Samples a case: a first iteration says how long one takes and how many make a sample, and samples fill the time asked for. An engine
+    /// that reads the prompt again between samples gets up to three times as long. An interruption keeps what there is.
     fn sample(&self, client: &mut Client, case: Case) -> Result<ProcessSamples, WorkerError> {
         let start_ns = self.clock.now_ns();
         let mut samples = sample(client, case, 1, 1)?;
@@ -271,7 +273,7 @@ impl<'a> Suite<'a> {
         }
         let mut each_ns = first_ns(first);
         if (LEAST_SAMPLE_NS..SURELY_SLOW_NS).contains(&each_ns) {
-            // One that is interrupted looks slow.
+            // A single iteration that the system interrupted looks slow.
             each_ns = sample(client, case, LOOKS, 1)?.times_ns().into_iter().fold(each_ns, f64::min);
         }
         if each_ns >= LEAST_SAMPLE_NS {

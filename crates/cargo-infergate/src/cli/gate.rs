@@ -10,7 +10,7 @@ use infergate_receipts::{Baseline, PAIRED_SCHEMA, Receipt, read, schema_of};
 use infergate_report::inputs::Inputs;
 use infergate_report::{terminal, words};
 
-/// Measures or reads, judges, prints.
+/// Measures, or reads receipts; judges, prints, and gives the exit code. A paired gate goes to `paired_gate`.
 pub fn run(options: &Gate, keys: &Layer) -> Result<i32> {
     pages::begin(options.report.as_deref())?;
     let config = Config::here(keys)?;

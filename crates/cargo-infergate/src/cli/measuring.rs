@@ -1,5 +1,4 @@
-//! A paired run as the command line starts it: what is known of this machine, what the cases run of what changed, the layout, and the time
-//! there is.
+//! A paired run as the command line starts it: with this machine's calibration, the cases that run changed code, the layout and the budget.
 
 use std::time::Instant;
 
@@ -33,9 +32,9 @@ pub fn request(config: &Config, base: Program, head: Program) -> Result<PairedRe
     })
 }
 
-/// Measures what can run something of `changed` until every case is settled, and keeps each block in `kept` as soon as it is measured. Both
-/// sides are laid out alike where there are `sources`. What this gate knows of its own errors here is in the notes. Beside the receipt stand
-/// the builds that were timed, and how many pairs a block started.
+/// Measures until every case is settled, and keeps each block in `kept` as soon as it is measured. With `changed`, times only the cases that
+/// run something of it. With `sources`, lays both sides out alike. Gives the receipt, whose notes have this gate's false-failure rate, and
+/// the builds that were timed.
 pub fn measure(
     request: &PairedRequest,
     config: &Config,
@@ -47,7 +46,7 @@ pub fn measure(
     let line = progress::Line::default();
     let mut show = |step: &Progress| line.show(step);
     let mut run = PairedRun::begin(request, &mut show)?;
-    // Of a shard of which nothing is left, the notes say why.
+    // Nothing to time: the same code, or a shard without cases, whose notes say why.
     if request.is_same_code() || run.receipt().cases.is_empty() {
         let pilot_ns = begun.elapsed().as_nanos() as u64;
         let took = Took { pilot_ns, ..Took::default() };
@@ -101,7 +100,7 @@ pub fn measure(
     receipt.took = took();
     if !request.quick {
         receipt.notes.extend(not_alike.map(Note::from));
-        // It is of times: outputs and counts are exact.
+        // Outputs and counts are exact: only times can fail falsely.
         if !receipt.blocks.is_empty() {
             receipt.notes.push(own_errors(calibration.as_ref(), &receipt));
         }

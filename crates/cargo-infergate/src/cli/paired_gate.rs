@@ -29,7 +29,7 @@ use infergate_report::words;
 
 use built_bench::Lost;
 
-/// Builds both, measures, judges, prints. What cannot be compared is a verdict, not a failure.
+/// Builds both sides, measures, judges, prints, and gives the exit code of the verdict. What cannot be compared is a verdict, not a failure.
 pub fn run(options: &Gate, config: &Config) -> Result<i32> {
     let outcome = if options.receipt.is_empty() { compare(options, config) } else { judge_receipts(options, config) };
     let Err(error) = outcome else { return outcome };
@@ -46,7 +46,7 @@ pub fn run(options: &Gate, config: &Config) -> Result<i32> {
 fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let flags = &gate.paired;
     let out = gate.out.clone().unwrap_or_else(|| config.measured.target_folder().join("paired.json"));
-    // A quick look writes nothing.
+    // `--quick` writes nothing.
     if !flags.quick {
         outputs::fresh(&out)?;
     }
@@ -106,7 +106,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     Ok(exit_code)
 }
 
-/// What the gate goes by; of servers, what their scenarios say, too. What head changes of it is said at once.
+/// The settings of this gate; for servers also those of their scenarios. Prints at once what head changes of them.
 fn settings(gate: &Gate, config: &Config) -> Result<GateSettings> {
     let mut settings = GateSettings::against(gate.paired.against.as_deref(), gate, config)?;
     settings.notes.iter().for_each(|note| output::line(&words::note(note)));
@@ -119,7 +119,7 @@ fn settings(gate: &Gate, config: &Config) -> Result<GateSettings> {
     Ok(settings)
 }
 
-/// All bench targets as one suite, with what is missing of it: what was lost or skipped, and what was not begun (`is_cut`).
+/// The receipts of all bench targets as one suite, with the targets that were lost, skipped or, with `is_cut`, not begun.
 fn joined((receipts, is_cut): (Vec<PairedReceipt>, bool), lost: Lost, chosen: Chosen) -> Result<PairedReceipt> {
     let mut receipt = join(receipts)?;
     receipt.partial |= is_cut;

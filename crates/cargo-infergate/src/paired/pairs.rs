@@ -1,9 +1,9 @@
 //! How many pairs of samples a case takes of a block, and what noise is expected of it.
 //!
-//! The pilot has seen few pairs of a long iteration, and cannot know how much they vary; and where it fell into a slow moment
-//! of the machine it planned for long iterations. So blocks that were measured correct the plan: an open case whose pairs vary
-//! so much that more of them help gets them, within the time that the pilot may give a case, and what settled cases leave of
-//! a block's. The number rests on earlier blocks alone, so a block is as symmetric about the change as before.
+//! The pilot sees few pairs of a long iteration, and cannot know how much they vary; in a slow moment of the machine it plans for
+//! iterations that are too long. So measured blocks correct the plan: an open case gets more pairs where more help, within the time that
+//! the pilot may give a case and the time that settled cases leave of a block. The number rests on earlier blocks alone, so a block is as
+//! symmetric about the change as before.
 
 use std::collections::BTreeMap;
 
@@ -13,55 +13,54 @@ use infergate_core::stats::{log_ratio, median, median_error, robust_std, sample_
 use infergate_judge::paired::Limits;
 use infergate_receipts::{BlockCase, PairedCase};
 
-/// A case takes at most this long of a block while all are open, and all of them, of several bench targets together, no longer than the
-/// second.
+/// The longest that a case takes of a block while all are open, and that all cases take together, those of other bench targets included.
 const CASE_NS: f64 = 5e9;
 const BLOCK_NS: f64 = 25e9;
 
-/// The same where a pair costs more than is measured of it: a server's start takes seconds of each block, and is to be worth it.
+/// The longest of a case whose pairs are requests: a server's start takes seconds of each block, and should be worth it.
 const CASE_OF_REQUESTS_NS: f64 = 4.0 * CASE_NS;
 
-/// Within that a case takes at least this long of a block, or so many pairs: a pilot can be lucky, and beyond more blocks help more than
-/// more pairs. On decode blocks of 16 pairs varied by 1.9 %, of 48 by 1.1 to 1.3, of 60 to 96 by .9 to 1.1.
+/// Within that a case takes at least this long of a block, or enough pairs, since a pilot can be lucky. Beyond, more blocks help more than
+/// more pairs: on decode, blocks of 16 pairs varied by 1.9 %, of 48 by 1.1 to 1.3 %, of 60 to 96 by 0.9 to 1.1 %.
 const LEAST_BLOCK_NS: f64 = 1.5e9;
 const ENOUGH_PAIRS: usize = 48;
 const MOST_PAIRS: usize = 128;
 
-/// The median of fewer is no shield against a burst; of a case that takes seconds there is not the time for more. A generation in turns of
-/// tokens is many pairs in one: on GPT-2 blocks of one varied by 0.4 %.
+/// The median of fewer is no shield against a burst, and a case that takes seconds has no time for more. A generation in turns of tokens is
+/// many pairs in one: on GPT-2, blocks of one varied by 0.4 %.
 const LEAST_PAIRS: usize = 4;
 
-/// Samples of several iterations may vary little: then fewer show as much, and a suite has many such benches.
+/// The same for samples of several iterations, which may vary little: then fewer show as much, and a suite has many such benches.
 const LEAST_PAIRS_OF_MANY: usize = 8;
 
-/// Of steps six times as slow, each fiftieth, six blocks of so many have one 98 times out of 100; of twelve pairs 77 times, and a gate
-/// that sees none passes. More than this, and longer than [`most_ns`], nobody would wait for.
+/// Where each fiftieth step stalls, six blocks of so many pairs have a stall in 98 of 100 gates; with twelve pairs in 77, and a gate that
+/// sees none passes. Nobody would wait for more pairs, or for longer than [`most_ns`].
 const STALL_PAIRS: usize = 32;
 
-/// A block's median should not add more than this to what its two processes differ by: beyond, more blocks help more.
+/// The error of a block's median should not be larger than this: beyond, more blocks help more than more pairs.
 const AIM: f64 = 0.01;
 
 /// Nor more than this share of what blocks vary by, where that is known from so many of them.
 const SHARE_OF_BLOCKS: f64 = 1.0 / 3.0;
 const TELLING_BLOCKS: usize = 4;
 
-/// What a fresh pair of processes varies by however long it is measured, where no calibration says. Reading a prompt varies
-/// more (0.0083 to 0.0104 measured).
+/// What a fresh pair of processes varies by however long it is measured, where no calibration says; for prefill it is more (0.0083 to
+/// 0.0104 measured).
 const PROCESS_STD: f64 = 0.005;
 const PREFILL_STD: f64 = 0.01;
 
-/// The pilot takes so many pairs of a case, or as many as fit the time there is, but never fewer than the least: two say nothing of how much pairs vary.
+/// The pilot takes at most so many pairs of a case, as the time allows, and at least the second: two say nothing of how much pairs vary.
 const MOST_FIRST_PAIRS: usize = 64;
 const LEAST_FIRST_PAIRS: usize = 4;
-/// The same of a case whose samples hold several iterations: each is a mean already, and later blocks correct the plan.
+/// The most of a case whose samples hold several iterations: each is a mean already, and later blocks correct the plan.
 const MOST_FIRST_PAIRS_OF_MANY: usize = 8;
 
-/// The most that each of so many open cases takes of a block, of which they have this share, nanoseconds.
+/// The longest that each of `open` cases takes of a block, nanoseconds; `share` is the part of a block's time that is for them.
 pub fn most_ns(open: usize, share: f64) -> f64 {
     CASE_NS.min(BLOCK_NS * share / open.max(1) as f64)
 }
 
-/// The pairs of `case` that each of so many builds takes, of `pairs` in all.
+/// How many of `pairs` of a case each of `builds` builds takes.
 pub fn of_each_build(case: &PairedCase, pairs: usize, builds: usize) -> usize {
     symmetric(case, pairs.div_ceil(builds))
 }
@@ -74,7 +73,7 @@ pub struct Pairs {
     /// The time until a process can measure a case, nanoseconds.
     prepares_ns: BTreeMap<Case, f64>,
     seen: BTreeMap<Case, Seen>,
-    /// The time of a block that there is for all pairs, nanoseconds, where a budget has to hold so many blocks.
+    /// The time of a block that is for all pairs, nanoseconds; `None` without a budget.
     room_ns: Option<f64>,
 }
 
@@ -85,7 +84,7 @@ struct Seen {
     blocks: Vec<SeenPair>,
 }
 
-/// One pair, by those that were seen together.
+/// A typical pair of the pilot or of a block.
 #[derive(Clone, Copy)]
 struct SeenPair {
     /// The time that it takes, nanoseconds.
@@ -101,7 +100,7 @@ impl Seen {
         median(&self.blocks.iter().map(of).collect::<Vec<f64>>())
     }
 
-    /// What the pairs of a block may add to it.
+    /// How large the error of a block's median may be.
     fn aim(&self) -> f64 {
         let ratios: Vec<f64> = self.blocks.iter().map(|block| block.ratio).collect();
         let spread = sample_std(&ratios).filter(|_| ratios.len() >= TELLING_BLOCKS);
@@ -110,21 +109,21 @@ impl Seen {
 }
 
 impl Pairs {
-    /// Of cases for which there is this share of a block's time.
+    /// For cases that have this share of a block's time.
     pub fn new(share: f64) -> Self {
         Self { share, ..Self::default() }
     }
 
-    /// A process can measure `case` after this time, nanoseconds.
-    pub fn prepares(&mut self, case: Case, ns: f64) {
+    /// Notes the time until a process can measure `case`, nanoseconds.
+    pub fn note_preparation(&mut self, case: Case, ns: f64) {
         self.prepares_ns.insert(case, ns);
     }
 
-    /// Plans one of so many `cases` by what the pilot saw of it: its pairs of a block, the noise to expect of it and, where none were given,
-    /// its limits. A pair takes `cost` times as long as what is measured of it.
+    /// Plans a case, one of `cases`, by what the pilot saw of it: its pairs of a block, its expected noise and, where none were given, its
+    /// limits. A pair takes `cost` times as long as what is measured of it.
     pub fn plan(
         &mut self,
-        plan: &mut PairedCase,
+        case: &mut PairedCase,
         seen: &BlockCase,
         cost: f64,
         stepwise: bool,
@@ -133,12 +132,12 @@ impl Pairs {
     ) {
         let std = seen.log_ratios().and_then(|ratios| robust_std(&ratios)).unwrap_or(AIM);
         let pilot = SeenPair { ns: pair_ns(seen) * cost, std, ratio: 0.0 };
-        self.seen.insert(plan.id, Seen { cost, pilot, blocks: Vec::new() });
-        let within = |ns: f64, most: usize| ((ns / pilot.ns) as usize).clamp(symmetric(plan, 1), most);
-        let is_request = cost > 1.0 && !stepwise && plan.id.phase() != Phase::Bench;
-        let fewest = if plan.turn_tokens.is_some() { 1 } else { LEAST_PAIRS };
-        let for_stalls = if plan.id.phase() == Phase::Decode && !is_request { STALL_PAIRS } else { fewest };
-        let least = match plan.iterations_per_sample {
+        self.seen.insert(case.id, Seen { cost, pilot, blocks: Vec::new() });
+        let within = |ns: f64, most: usize| ((ns / pilot.ns) as usize).clamp(symmetric(case, 1), most);
+        let is_request = cost > 1.0 && !stepwise && case.id.phase() != Phase::Bench;
+        let fewest = if case.turn_tokens.is_some() { 1 } else { LEAST_PAIRS };
+        let for_stalls = if case.id.phase() == Phase::Decode && !is_request { STALL_PAIRS } else { fewest };
+        let least = match case.iterations_per_sample {
             1 => within(LEAST_BLOCK_NS, ENOUGH_PAIRS).max(for_stalls),
             _ => LEAST_PAIRS_OF_MANY,
         };
@@ -147,14 +146,13 @@ impl Pairs {
         } else {
             within(most_ns(cases, self.share), MOST_PAIRS).max(fewest.min(within(CASE_NS, MOST_PAIRS)))
         };
-        plan.pairs = symmetric(plan, wanted(std, AIM).max(least).min(most));
-        let process_std = process_std(plan.id);
-        let mean_std = mean_error(&seen.base_ns, plan.pairs).map(|error| process_std.hypot(error));
-        limits.expect(plan, Some(process_std.hypot(median_error(std, plan.pairs))), mean_std);
+        case.pairs = symmetric(case, wanted(std, AIM).max(least).min(most));
+        let process_std = process_std(case.id);
+        let mean_std = mean_error(&seen.base_ns, case.pairs).map(|error| process_std.hypot(error));
+        limits.expect(case, Some(process_std.hypot(median_error(std, case.pairs))), mean_std);
     }
 
-    /// Takes fewer pairs of each case, so that they take `room_ns` of a block together, but no fewer than there have to be, and expects the
-    /// noise that so many have.
+    /// Reduces the pairs of each case, down to the least, so that all take `room_ns` of a block together, and expects the noise of so many.
     pub fn fit(&mut self, cases: &mut [PairedCase], room_ns: f64, limits: &Limits) {
         let prepare_ns: f64 = cases.iter().filter_map(|case| self.prepares_ns.get(&case.id)).sum();
         let room_ns = room_ns - prepare_ns;
@@ -169,12 +167,12 @@ impl Pairs {
             let scaled = (case.pairs as f64 * room_ns.max(0.0) / all_ns) as usize / 2 * 2;
             case.pairs = scaled.max(least).min(case.pairs);
             let std = process_std(case.id).hypot(median_error(seen.pilot.std, case.pairs));
-            // What the pilot saw of single times holds as it is.
+            // The noise of means rests on single times, and not on the number of pairs.
             limits.expect(case, Some(std), case.mean.and_then(|mean| mean.expected_std));
         }
     }
 
-    /// The time that a block of `cases` takes which starts so many builds, nanoseconds, by what the pilot saw; starting them comes on top.
+    /// The time of a block of `cases` with `builds` builds, nanoseconds, by what the pilot saw; without the start of their processes.
     pub fn block_ns(&self, cases: &[PairedCase], builds: usize) -> f64 {
         let of_case = |case: &PairedCase| {
             let pairs = of_each_build(case, case.pairs, builds) as f64;
@@ -200,10 +198,10 @@ impl Pairs {
         known.blocks.extend(seen);
     }
 
-    /// The pairs of each case of `open` in the next block, of a suite planned as `all`: as planned, or more where they vary
-    /// so much, up to [`most_ns`] or an equal share of the time that the whole suite takes of a block; with a budget up to an equal
-    /// share of the time that a block may take. Fewer where blocks vary by more than what pairs add to them.
-    pub fn next(&self, all: &[PairedCase], open: &[Case]) -> BTreeMap<Case, usize> {
+    /// The pairs of each open case in the next block; `all` is the suite as planned. As many as planned; or more where they vary much, up to
+    /// [`most_ns`] or an equal share of the time that the suite takes of a block (with a budget: may take); or fewer where blocks vary much
+    /// more than the error of their medians.
+    pub fn in_next_block(&self, all: &[PairedCase], open: &[Case]) -> BTreeMap<Case, usize> {
         let known = |case: &PairedCase| {
             let seen = self.seen.get(&case.id)?;
             Some((seen.median(|pair| pair.ns)?.max(1.0), seen.median(|pair| pair.std)?, seen.aim()))
@@ -217,7 +215,7 @@ impl Pairs {
         let of_case = |case: &PairedCase| {
             let pairs = known(case).map_or(case.pairs, |(pair_ns, std, aim)| {
                 let (enough, fitting) = (wanted(std, aim), (share_ns / pair_ns) as usize);
-                // Single iterations are all there is to see stalls by.
+                // Samples of one iteration stay: only they show a stall.
                 if enough < case.pairs && aim > AIM && case.iterations_per_sample > 1 {
                     enough.max(LEAST_PAIRS_OF_MANY)
                 } else {
@@ -230,13 +228,12 @@ impl Pairs {
     }
 }
 
-/// So many pairs, or one more: each side runs first equally often. In turns of tokens it does so in each pair, but for the first turn, and
-/// from block to block.
+/// So many pairs, or one more, so that each side runs first equally often. In turns of tokens the sides alternate within each pair.
 fn symmetric(case: &PairedCase, pairs: usize) -> usize {
     if case.turn_tokens.is_some() { pairs } else { pairs.next_multiple_of(2) }
 }
 
-/// The pairs of such ratios whose median has the error `aim`.
+/// The number of pairs whose median has the error `aim`, where single ratios vary by `single_std`.
 fn wanted(single_std: f64, aim: f64) -> usize {
     (median_error(single_std, 1) / aim).powi(2).ceil() as usize
 }
@@ -246,9 +243,9 @@ fn process_std(case: Case) -> f64 {
     if case.phase() == Phase::Prefill { PREFILL_STD } else { PROCESS_STD }
 }
 
-/// The error of a block's ln ratio of means, of so many pairs: by how much base's times differ from one to the next, which
-/// slow swings of the machine move little. Head's are left out: what stalls in head must not widen the limit it is held to.
-/// `None` of fewer than three times.
+/// The error of a block's ln ratio of means, of so many pairs, from how much base's times differ from one to the next, which slow
+/// swings of the machine move little. Head's times are left out: a stall of head must not widen the limit that judges it. `None` for fewer
+/// than three times.
 fn mean_error(base_ns: &[u64], pairs: usize) -> Option<f64> {
     let steps = base_ns.windows(2).map(|two| log_ratio(two[0] as f64, two[1] as f64));
     Some(sample_std(&steps.collect::<Option<Vec<f64>>>()?)? / (pairs as f64).sqrt())
@@ -260,19 +257,19 @@ fn pair_ns(seen: &BlockCase) -> f64 {
     median(&pairs.collect::<Vec<_>>()).unwrap_or(1.0).max(1.0)
 }
 
-/// A few pairs of `plan`, which `measure` takes, within about `room_ns`, and what a pair costs: the time it takes by the time that is
-/// measured of it. A bench sets up what it does not time, an engine that cannot go back reads the prompt between two steps of a decode
-/// case, and of one that is not `stepwise` a gap between tokens is a small part of a whole request.
+/// Takes a few pairs of `case` by `measure`, within about `room_ns`. Gives them, and what a pair costs: the time that it takes / the time
+/// that is measured of it. The cost is above 1 for a bench with a set-up that is not timed, for an engine that reads the prompt again
+/// between two steps of a decode case, and for one that is not `stepwise`, where a gap between tokens is a small part of a request.
 pub fn first_pairs<E>(
-    plan: &PairedCase,
+    case: &PairedCase,
     stepwise: bool,
     room_ns: f64,
     clock: &dyn Clock,
     mut measure: impl FnMut(usize) -> Result<BlockCase, E>,
 ) -> Result<(BlockCase, f64), E> {
-    let sets_up = matches!(plan.id.phase(), Phase::Bench | Phase::Decode);
+    let sets_up = matches!(case.id.phase(), Phase::Bench | Phase::Decode);
     let looked = 2;
-    // What stands before a bench is run for it, and a prompt read for the first step: no part of a pair.
+    // The first look runs what stands before a bench, and reads the prompt of a decode case: no part of a pair.
     let before = if sets_up { Some(measure(looked)?) } else { None };
     let begun_ns = clock.now_ns();
     let cost = |seen: &BlockCase| {
@@ -282,7 +279,7 @@ pub fn first_pairs<E>(
     };
     let mut seen = measure(looked)?;
     let pair_ns = pair_ns(&seen) * cost(&seen);
-    let most = if plan.iterations_per_sample > 1 { MOST_FIRST_PAIRS_OF_MANY } else { MOST_FIRST_PAIRS };
+    let most = if case.iterations_per_sample > 1 { MOST_FIRST_PAIRS_OF_MANY } else { MOST_FIRST_PAIRS };
     let had = looked * if sets_up { 2 } else { 1 };
     let more = ((room_ns / pair_ns) as usize).clamp(LEAST_FIRST_PAIRS, most).saturating_sub(had);
     if more > 0 {

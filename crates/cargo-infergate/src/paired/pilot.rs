@@ -28,14 +28,14 @@ use infergate_receipts::{
     BlockCase, PAIRED_SCHEMA, PairedCase, PairedReceipt, ShareRecord, Side, SideRecord, timestamp,
 };
 
-/// The pilot samples a case for so long at the most.
+/// The longest that the pilot samples a case.
 const PILOT_NS: f64 = 3e9;
-/// It samples all cases for so long at the most.
+/// The longest that it samples all cases.
 const PILOT_OF_ALL_NS: f64 = 3e10;
-/// It samples all cases for this part of a budget at the most.
+/// The largest part of a budget that it samples all cases for.
 const PILOT_OF_BUDGET: f64 = 0.2;
 
-/// A budget holds so many blocks more than the fewest that can call a slow case: the evidence of a block is seldom whole.
+/// A budget is planned with so many blocks more than the fewest that can call a slow case: few blocks give all the evidence they can.
 const BLOCKS_TO_SPARE: usize = 4;
 
 impl<'a> PairedRun<'a> {
@@ -57,7 +57,7 @@ impl<'a> PairedRun<'a> {
     }
 }
 
-/// `None` where one more bench was excluded, and the processes have to be started again.
+/// One start of the pilot. `None` where one more bench was excluded, and the processes have to be started again.
 fn attempt<'a>(
     request: &'a PairedRequest,
     clock: &MonotonicClock,
@@ -85,12 +85,12 @@ fn attempt<'a>(
     if cases.is_empty() && share.is_none_or(|share| share.of == 1) {
         excluded.nothing_left(request)?;
     }
-    // First: samples are sized by the faster side, and one that only looks a prompt up would have the other read it for minutes.
+    // Before samples are sized, by the faster side: where that one looks its answers up, the other side would compute for minutes.
     show("pilot: reading new prompts");
     let of_cache = check_prefix_cache(&mut pilot.pair, cases.iter().filter(|case| case.timed).map(|case| case.id))?;
     let Some(levels_ns) = pilot.take_samples(&mut cases, excluded, show)? else { return Ok(None) };
     let Pilot { mut pair, mut pairs, .. } = pilot;
-    // Twice the whole output was computed here: nothing a block asks for takes longer.
+    // The pilot computed each whole output twice: nothing in a block takes longer.
     let timeouts = (pair.base.timeouts.clone(), pair.head.timeouts.clone());
     let mut builds = Vec::new();
     for (of_base, of_head) in request.base.servers.iter().zip(&request.head.servers) {
@@ -121,11 +121,12 @@ fn attempt<'a>(
     let starts_ns = 2 * base.start_ns.min(head.start_ns);
     let left = request.budget.map(|budget| budget.saturating_sub(Duration::from_nanos(clock.now_ns())));
     let suite = share.map_or(receipt.cases.len(), |share| share.suite_cases);
-    let room_ns = |left: Duration| {
+    let room_of = |left: Duration| {
         let block_ns = left.as_nanos() as f64 / (fewest_to_fail(suite) + BLOCKS_TO_SPARE) as f64;
         block_ns - levels_ns - starts_ns as f64
     };
-    if let Some(room_ns) = if request.quick { Some(0.0) } else { left.map(room_ns) } {
+    let room_ns = if request.quick { Some(0.0) } else { left.map(room_of) };
+    if let Some(room_ns) = room_ns {
         pairs.fit(&mut receipt.cases, room_ns, &request.limits);
     }
     let block_ns = (levels_ns + pairs.block_ns(&receipt.cases, 1)) as u64 + starts_ns;
@@ -162,8 +163,8 @@ struct Pilot<'a> {
 }
 
 impl Pilot<'_> {
-    /// The cases that both sides run, not sized yet; those whose output changed are not timed. `None` where a bench was excluded by which
-    /// a process may have ended.
+    /// The cases that both sides run, not sized yet; those whose output changed are not timed. `None` where a bench was excluded that may
+    /// have ended its process.
     fn compare_outputs(
         &mut self,
         chosen: Vec<Case>,
@@ -178,7 +179,7 @@ impl Pilot<'_> {
             match self.pair.outputs(case) {
                 Ok((in_base, in_head)) => {
                     // Both sides of a block prepare at the same time.
-                    self.pairs.prepares(case, (self.clock.now_ns() - begun_ns) as f64 / 2.0);
+                    self.pairs.note_preparation(case, (self.clock.now_ns() - begun_ns) as f64 / 2.0);
                     ensure_counted_alike(case, &in_base, &in_head)?;
                     cases.push(self.compared(case, in_base, in_head));
                 }
@@ -291,7 +292,7 @@ fn choose(
     let cases = fitting(&request.cases, request.memory_case, context_tokens, &head.benches);
     let mut cases = cases.map_err(|error| only_in_base(request, &head.benches, &base.benches, error))?;
     let suite_cases = request.only.as_ref().map_or(cases.len(), Vec::len) + request.elsewhere;
-    // Of several bench targets it is given which cases.
+    // Several bench targets are divided before, as one suite.
     match &request.only {
         Some(only) => cases.retain(|case| only.contains(case)),
         None => {
@@ -305,7 +306,7 @@ fn choose(
     let share = (of > 1 || request.elsewhere > 0).then_some(ShareRecord { number, of, suite_cases });
     let all = cases.len() + head.record.unmatched.len() + base.record.unmatched.len();
     let all = share.map_or(all, |_| suite_cases);
-    // A paired run looks at its cases together: with each further one, each has to show more.
+    // The cases of a run share one level of evidence: with each further case, every case needs more.
     ensure!(
         all <= MAX_PAIRED_CASES,
         "{all} benches are more than the {MAX_PAIRED_CASES} that one gate compares; name those that matter with --cases"
@@ -313,7 +314,8 @@ fn choose(
     Ok((cases, share))
 }
 
-/// Another model is another question, however fast it is answered. Benches have none: theirs is the name of their program.
+/// Refuses other models or weights: times of two models are no comparison. The model of benches is the name of their program, which may
+/// differ.
 fn ensure_same_model(base: &SideRecord, head: &SideRecord) -> Result<(), WorkerError> {
     let (was, is) = (&base.engine, &head.engine);
     let weights = was.weights_sha256.as_ref().zip(is.weights_sha256.as_ref());
@@ -328,8 +330,7 @@ fn ensure_same_model(base: &SideRecord, head: &SideRecord) -> Result<(), WorkerE
     Err(WorkerError::NotComparable(format!("{reason}; compare like with like, or name one model with --model")))
 }
 
-/// Times per token are no comparison where one side counts more tokens in the same text, or where one says how many an answer has and the
-/// other does not.
+/// Refuses sides whose times per token cannot be compared: one counts more tokens in the same text, or only one says how many an answer has.
 fn ensure_counted_alike(case: Case, was: &PreparedReply, is: &PreparedReply) -> Result<(), WorkerError> {
     let is_same_text = !was.output.ids.is_empty() && was.output.ids == is.output.ids;
     match (was.counted_tokens, is.counted_tokens) {

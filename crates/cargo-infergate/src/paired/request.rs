@@ -30,13 +30,13 @@ pub struct PairedRequest {
     pub cases: Vec<String>,
     /// The case that a memory phase will repeat afterwards: it has to fit the model's context, too.
     pub memory_case: Option<Case>,
-    /// Which of the cases: those of one of several machines that measure a suite together.
+    /// This machine's part of the cases, where several machines measure a suite together.
     pub shard: Shard,
-    /// Of the cases, these alone; `None` takes all.
+    /// The only cases to measure; `None`: all.
     pub only: Option<Vec<Case>>,
     /// Cases of the same suite that other runs of this gate measure.
     pub elsewhere: usize,
-    /// Of the time of a block and of the pilot, so much: the rest is for other bench targets of the same gate.
+    /// The share of a block's and of the pilot's time that is for this bench target; the rest is for others of the same gate.
     pub share_of_time: f64,
     /// A quick look: as few pairs as there can be.
     pub quick: bool,
@@ -60,12 +60,11 @@ pub struct PairedRequest {
     pub budget: Option<Duration>,
     /// Users that both sides, servers then, are measured under.
     pub under_load: Option<UnderLoad>,
-    /// Of servers, whose seed no other run has: each block has prompts of its own, so that one that keeps answers, or what it read, in a
-    /// file say, is asked nothing twice.
+    /// For servers: each block has prompts of its own, so that a server that keeps answers, or what it read, gets no prompt twice.
     pub new_prompts: bool,
-    /// Of servers, how long the worker that starts one may take.
+    /// For servers: how long the worker that starts one may take.
     pub ready_within: Option<Duration>,
-    /// What is known of both sides before anything is measured, and has to be said.
+    /// Notes of the verdict that are known before anything is measured.
     pub notes: Vec<Note>,
 }
 
@@ -82,7 +81,7 @@ pub fn of_shard(shard: Shard, suite: &[Case]) -> Result<Vec<Case>> {
 }
 
 impl PairedRequest {
-    /// The gate's suite of these two, and nothing else.
+    /// A comparison of these two on the gate's suite, with defaults for the rest.
     pub fn new(base: Program, head: Program, load: LoadRequest) -> Self {
         Self { base, head, load, share_of_time: 1.0, other_outputs: true, ..Self::default() }
     }

@@ -38,7 +38,7 @@ fn noisy() -> BlockCase {
 fn next_of(cost: Option<f64>, share: f64) -> usize {
     let (mut pairs, plan) = piloted(share, cost.unwrap_or(1.0));
     pairs.note(&noisy());
-    pairs.next(&[PairedCase { pairs: 4, ..plan.clone() }], &[plan.id])[&plan.id]
+    pairs.in_next_block(&[PairedCase { pairs: 4, ..plan.clone() }], &[plan.id])[&plan.id]
 }
 
 /// Twelve pairs a block, as of any case of 60 ms, have none of such stalls in six blocks in 23 of 100 gates (0.98^72), which pass then.
@@ -81,7 +81,7 @@ fn bench_targets_of_one_gate_share_the_time_of_a_block() {
 fn what_a_pair_costs_stays_known_when_another_gate_begins() {
     let (mut pairs, plan) = piloted(1.0, 100.0);
     let plan = PairedCase { pairs: 4, ..plan };
-    let next = |pairs: &Pairs| pairs.next(std::slice::from_ref(&plan), &[plan.id])[&plan.id];
+    let next = |pairs: &Pairs| pairs.in_next_block(std::slice::from_ref(&plan), &[plan.id])[&plan.id];
     pairs.note(&noisy());
     let before = next(&pairs);
     pairs.forget_blocks();
@@ -104,7 +104,7 @@ fn a_block_that_a_budget_was_planned_with_grows_no_longer_than_it() {
             cases[0].pairs
         );
         pairs.note(&noisy());
-        let next = pairs.next(&cases, &[plan.id])[&plan.id];
+        let next = pairs.in_next_block(&cases, &[plan.id])[&plan.id];
         assert!(next >= cases[0].pairs && next <= most.max(cases[0].pairs), "{room_ns}: {next} pairs");
     }
 }
