@@ -92,13 +92,17 @@ fn judged(receipt: &PairedReceipt, policy: &Policy, with_power: bool) -> Verdict
     let mut notes = [without_effect, notes(receipt)].concat();
     notes.extend(of_lengths);
     let judged = Verdict::of(rows, notes);
-    match (receipt.invalid.is_empty() && receipt.broken.is_empty(), receipt.partial) {
-        (false, _) => judged.at_best(Outcome::Invalid),
-        (true, true) => judged.at_best(Outcome::Partial),
+    if !receipt.invalid.is_empty() || !receipt.broken.is_empty() {
+        judged.at_best(Outcome::Invalid)
+    } else if receipt.partial {
+        judged.at_best(Outcome::Partial)
+    } else if receipt.cases.is_empty() {
         // This shard has no case to judge.
-        (true, false) if receipt.cases.is_empty() => judged.at_best(Outcome::NotComparable),
-        (true, false) if policy.undecided_passes => judged.passing_undecided(),
-        (true, false) => judged,
+        judged.at_best(Outcome::NotComparable)
+    } else if policy.undecided_passes {
+        judged.passing_undecided()
+    } else {
+        judged
     }
 }
 
