@@ -14,15 +14,15 @@ const PAGE_BYTES: u64 = 4096;
 #[derive(Debug, Clone)]
 pub struct Section<'s> {
     pub id: SectionId,
-    /// Of the functions in it, as both sides know them; none of a constant.
+    /// Names of its functions, as both sides know them; empty for constants.
     names: Vec<&'s str>,
-    /// Of what is in it.
+    /// Hashes of its units.
     hashes: Vec<u64>,
     bytes: u64,
     align: u64,
 }
 
-/// Those of a side that the linker neither merges nor sorts.
+/// The sections of a side that the linker neither merges nor sorts.
 pub fn sections<'s>(side: &'s Linked) -> Vec<Section<'s>> {
     let mut found = BTreeMap::<SectionId, Section>::new();
     for ((unit, name), hash) in side.units.all.iter().zip(&side.names).zip(&side.hashes) {
@@ -41,7 +41,7 @@ pub fn sections<'s>(side: &'s Linked) -> Vec<Section<'s>> {
     found
 }
 
-/// Pairs of what has the same key on both sides, in the order of base, and what is left of each.
+/// Pairs of sections with the same key, in the order of base, and what is left of each side.
 fn pair_up<'s, K: Ord>(
     [base, head]: [Vec<Section<'s>>; 2],
     key: impl Fn(&Section<'s>) -> K,
@@ -71,7 +71,7 @@ pub struct Layout<'s> {
 }
 
 impl<'s> Layout<'s> {
-    /// Of what is in base and in head.
+    /// From the sections of base and of head.
     pub fn of(sides: [Vec<Section<'s>>; 2]) -> Self {
         let (same, left) = pair_up(sides, |section| (section.names.clone(), section.hashes.clone()));
         let (constants, same) = same.into_iter().partition(|[base, _]| base.names.is_empty());
@@ -120,7 +120,7 @@ impl<'s> Layout<'s> {
     }
 }
 
-/// What a section is placed by. It needs no name of its own: functions share names, and constants have none.
+/// The symbol that the linker places a section by. Names would not do: functions share them, and constants have none.
 pub fn symbol((object, section): SectionId) -> String {
     format!("infergate_{object}_{section}")
 }

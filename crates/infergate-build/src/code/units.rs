@@ -67,7 +67,7 @@ pub enum Target<'data> {
     Name(&'data [u8]),
 }
 
-/// Where in its section a symbol is, whether it says what it is of, and its name.
+/// The offset of a symbol in its section, whether it has a type, and its name.
 type SectionSymbol<'data> = (u64, bool, &'data [u8]);
 
 type File<'data> = ElfFile64<'data, LittleEndian>;
@@ -97,7 +97,7 @@ pub fn hash(what: &(impl Hash + ?Sized)) -> u64 {
     hasher.finish()
 }
 
-/// Those of all object files of a program.
+/// The units of all object files of a program.
 #[derive(Debug, Default)]
 pub struct Units<'data> {
     pub all: Vec<Unit<'data>>,
@@ -121,7 +121,7 @@ impl<'data> Units<'data> {
         let mut units = Self::default();
         let files = objects.iter().copied().map(parse).collect::<Result<Vec<_>>>()?;
         for (number, file) in files.iter().enumerate() {
-            units.add(number, file)?;
+            units.add_file(number, file)?;
         }
         units.gather_copies();
         for (number, file) in files.iter().enumerate() {
@@ -139,7 +139,7 @@ impl<'data> Units<'data> {
         Ok(units)
     }
 
-    fn add(&mut self, number: usize, file: &File<'data>) -> Result<()> {
+    fn add_file(&mut self, number: usize, file: &File<'data>) -> Result<()> {
         let mut symbols: HashMap<usize, Vec<SectionSymbol>> = HashMap::new();
         for symbol in file.symbols() {
             let SymbolSection::Section(section) = symbol.section() else { continue };
@@ -196,7 +196,7 @@ impl<'data> Units<'data> {
             references: Vec::new(),
             section: id,
             start,
-            // A call within a section is none of what the linker fills in, so functions of one section change together.
+            // A call within a section has no relocation to follow, so functions of one section count as changed together.
             data: if kind == Kind::Code { data } else { data.get(start as usize..end as usize).unwrap_or_default() },
         };
         let first = self.all.len();
@@ -223,6 +223,7 @@ impl<'data> Units<'data> {
         Ok(())
     }
 
+    /// Makes one unit of each name that several object files export.
     fn gather_copies(&mut self) {
         let several = self.exported.iter().filter(|(_, places)| places.len() > 1);
         let of_copy = |(id, at): &(SectionId, u64)| {
@@ -251,7 +252,7 @@ impl<'data> Units<'data> {
         }
     }
 
-    /// Gives the units of a section what they refer to.
+    /// Adds to the units of a section what they refer to.
     fn connect(&mut self, id: SectionId, file: &File<'data>, section: &impl ObjectSection<'data>) -> Result<()> {
         let Some(units) = self.sections.get(&id).map(|section| section.units.clone()) else { return Ok(()) };
         let mut relocations: Vec<(u64, Relocation)> = section.relocations().collect();
@@ -306,8 +307,8 @@ impl<'data> Units<'data> {
         Ok(places.iter().flat_map(of_place).collect())
     }
 
-    /// What is at a place in a section. An address within a merged constant is of that one or of the next, since an instruction with a number
-    /// behind its address counts from the number's end.
+    /// What is at a place in a section. An address within a merged constant can also mean the next one: an instruction with an operand behind
+    /// its address counts from the operand's end.
     fn targets_at(
         &self,
         id: SectionId,
@@ -319,12 +320,12 @@ impl<'data> Units<'data> {
         let addend = relocation.addend();
         let Some(section) = self.sections.get(&id) else { return vec![(Target::Name(b""), addend)] };
         let is_absolute = relocation.kind() == RelocationKind::Absolute;
-        // An instruction counts from its end.
+        // Without an operand behind it, an address counts from the end of its own four bytes.
         let counted = [elf::R_X86_64_PC32, elf::R_X86_64_PLT32];
         let is_counted = matches!(relocation.flags(), RelocationFlags::Elf { r_type } if counted.contains(&r_type));
         let from_end = if is_counted { 4 } else { 0 };
         let unit = match section.as_one_unit {
-            // How far a table's entry lies behind the table's beginning is in the addend.
+            // An entry of a table has its own distance from the table's beginning in the addend: the constant is not known.
             Some(whole) if !is_code && !is_absolute => whole,
             _ if is_of_section => self.unit_at(&section.units, at.saturating_add_signed(addend + from_end)),
             _ => self.unit_at(&section.units, at),
@@ -335,8 +336,8 @@ impl<'data> Units<'data> {
         (unit..=last).map(|unit| (Target::Unit(unit), behind)).collect()
     }
 
-    /// The source, the line in head and the column, if this is a panic's location, which the compiler makes: where the path of a source is,
-    /// its length, line and column. Of an absolute path the name counts: another checkout has another path.
+    /// The source, the line in head and the column, if this is the location of a panic, which the compiler makes of a pointer to the source's
+    /// path, its length, line and column. Of an absolute path only the file's name counts: another checkout has another path.
     fn location(
         &self,
         unit: &Unit,
@@ -361,7 +362,7 @@ const LOCATION: usize = 24;
 const LINE: usize = 16;
 const COLUMN: usize = 20;
 
-/// Tables that a panic unwinds by, and notes. What runs then is in the functions, too.
+/// Unwinding tables and notes. The code that a panic runs is in the functions, too.
 fn is_of_unwinding(section: &[u8]) -> bool {
     [&b".eh_frame"[..], b".gcc_except_table", b".note"].iter().any(|name| section.starts_with(name))
 }
@@ -379,7 +380,7 @@ fn kind(section: &[u8], sh_type: u32, sh_flags: u64) -> Kind {
     }
 }
 
-/// Where constants begin in a section of such that the linker merges: texts that end with a zero, or numbers of `size` bytes.
+/// Where the constants of a section begin that the linker merges: texts that end with a zero, or numbers of `size` bytes.
 fn constants(data: &[u8], size: u64, sh_flags: u64) -> Vec<u64> {
     let bytes = data.len() as u64;
     if sh_flags & elf::SHF_STRINGS.0 == 0 {
