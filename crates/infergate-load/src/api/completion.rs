@@ -11,18 +11,18 @@ use crate::api::chunk::{Chunk, Reason, Usage, mended};
 use crate::api::events::{Event, Events};
 use crate::api::failures::{error_of, failure, of_status};
 
-/// Bytes that an answer may have beside its tokens.
+/// Bytes that an answer may have in addition to its tokens.
 const MAX_SPARE_BYTES: u64 = 4 << 20;
 /// Bytes that the events of one token may have.
 const MAX_TOKEN_BYTES: u64 = 64 << 10;
 /// Pieces that a token may come in: some servers send an event a character.
 const TOKEN_PIECES: u64 = 16;
-/// Pieces that may come beside those of the tokens.
+/// Pieces that may come in addition to those of the tokens.
 const SPARE_PIECES: u64 = 64;
 /// Tokens by which a server may count more than were asked for, or otherwise than there are pieces: the beginning of a sequence, its
 /// end, the name of a tool.
 const COUNTED_MARKS: u64 = 2;
-/// A piece of reasoning that stands for more than so many times the tokens of a piece of the answer is a summary.
+/// Reasoning is a summary if, by the server's count, one piece of it holds more than so many times the tokens of a piece of the answer.
 const SUMMARY: u64 = 4;
 
 /// Reads one answer. Times and counts go into the record at once, so that an answer that is cut short keeps what came.
@@ -35,7 +35,7 @@ pub struct Completion {
     texts: Option<Vec<String>>,
     asked_tokens: u64,
     read_bytes: u64,
-    /// Tokens of the output by the usage of the last event that said it beside a piece.
+    /// Tokens of the output so far, by the usage beside the last piece; `None` where it had none.
     counted: Option<u64>,
     /// A piece did not say how many tokens there are.
     is_uncounted: bool,
@@ -53,11 +53,11 @@ pub struct Completion {
     done: bool,
     /// What the server said of its error.
     words: String,
-    /// What it begins with was seen.
+    /// Its first byte came, which tells whether it is a stream.
     has_begun: bool,
     /// Why it is no stream, if it is not.
     no_stream: Option<&'static str>,
-    /// All of an answer that is no stream.
+    /// The answer so far, where it is no stream.
     whole: Vec<u8>,
 }
 
@@ -67,7 +67,7 @@ impl Completion {
         Self { api, asked_tokens: asked_tokens.into(), ..Self::default() }
     }
 
-    /// From now on the texts of the output's pieces are kept, reasoning included.
+    /// Keeps the texts of the output's pieces from now on, reasoning included.
     pub fn keep_texts(&mut self) {
         self.texts = Some(Vec::new());
     }
@@ -120,7 +120,7 @@ impl Completion {
         }
         let before = record.chunk_ns.len();
         let mut events = std::mem::take(&mut self.events);
-        let outcome = events.push(bytes, |event| self.take(read_ns, event, record));
+        let outcome = events.push(bytes, |event| self.take_event(read_ns, event, record));
         self.events = events;
         outcome?;
         Ok((record.chunk_ns.len() - before) as u64)
@@ -135,9 +135,9 @@ impl Completion {
             return Err(self.whole_error(detail));
         }
         let mut events = std::mem::take(&mut self.events);
-        match events.finish(|event| self.take(last_ns, event, record)) {
+        match events.finish(|event| self.take_event(last_ns, event, record)) {
             Err(failure) if failure.class != FailureClass::MalformedStream => return Err(failure),
-            // The half of an event says nothing; whether the answer is whole is asked below.
+            // Half of an event says nothing; whether the answer is whole is checked below.
             Err(_) => self.words.clear(),
             Ok(()) => {}
         }
@@ -148,7 +148,7 @@ impl Completion {
         if record.chunk_tokens.iter().all(|tokens| *tokens == 1) {
             record.chunk_tokens.clear();
         }
-        // Some gateways send a count of none with every answer.
+        // Some gateways send a count of 0 with every answer.
         record.output_tokens = record.output_tokens.filter(|tokens| *tokens > 0 || record.chunk_ns.is_empty());
         let came = record.output_tokens.unwrap_or(record.chunk_ns.len() as u64);
         if let Some(Reason::Other(name)) = &self.finish
@@ -163,7 +163,7 @@ impl Completion {
         self.judge_length(exact, record)
     }
 
-    /// They come at once: one piece, which counts as one token.
+    /// Embeddings come at once: one piece, which counts as one token.
     fn finish_embeddings(&mut self, last_ns: u64, record: &mut RequestRecord) -> Result<(), Failure> {
         let Ok(Embeddings { data, usage }) = serde_json::from_slice::<Embeddings>(&self.whole) else {
             self.words = error_of(&self.whole).1;
@@ -190,7 +190,7 @@ impl Completion {
             ));
         }
         let pieces = record.chunk_ns.len() as u64;
-        // By the server's own count to all of it: where these differ, which of them the limit is of is not known.
+        // The count without and with reasoning that the server counts apart: nobody knows which of both the limit is for.
         let counted = record.output_tokens.map(|tokens| (tokens.saturating_sub(self.apart_tokens), tokens));
         match counted {
             Some((answer, tokens)) if answer > asked + COUNTED_MARKS => Err(wrong(tokens)),
@@ -208,7 +208,7 @@ impl Completion {
         }
     }
 
-    fn take(&mut self, read_ns: u64, event: Event<'_>, record: &mut RequestRecord) -> Result<(), Failure> {
+    fn take_event(&mut self, read_ns: u64, event: Event<'_>, record: &mut RequestRecord) -> Result<(), Failure> {
         let data = event.data.trim_ascii();
         if event.is_error {
             return Err(self.server_error(data));
@@ -261,7 +261,7 @@ impl Completion {
             }
         }
         if is_output && counted.is_none() {
-            // A count of before this piece is none of the answer.
+            // A count from before this piece is not that of the whole answer.
             record.output_tokens = None;
         }
         if let Some(usage) = chunk.usage {
@@ -283,7 +283,7 @@ impl Completion {
         self.thinks_aloud |= text.contains("think>");
     }
 
-    /// Text under names that nobody knows is output where it comes again and again, or alone; what comes once is said of the output.
+    /// Text under unknown names is output if it comes several times or alone. If it comes once beside output, it is about the output.
     fn settle_guesses(&mut self, record: &mut RequestRecord) {
         let guesses = std::mem::take(&mut self.guesses);
         if guesses.len() == 1 && !record.chunk_ns.is_empty() {
@@ -298,7 +298,7 @@ impl Completion {
         }
     }
 
-    /// The failure that an error within the stream is.
+    /// The failure for an error within the stream.
     fn server_error(&mut self, text: &[u8]) -> Failure {
         let (status, words) = error_of(text);
         self.words = words;
@@ -306,7 +306,7 @@ impl Completion {
         Failure { class, status, detail: "the server sent an error after status 200".into() }
     }
 
-    /// The failure that a text in place of a stream is.
+    /// The failure for a text in place of a stream.
     fn whole_error(&mut self, detail: &str) -> Failure {
         let text = std::mem::take(&mut self.whole);
         let error = self.server_error(&text);
@@ -328,8 +328,8 @@ impl Completion {
         self.counted = counted;
     }
 
-    /// Reasoning that the server counts and keeps for itself, or sends a summary of. It is sent where its pieces hold about as many
-    /// tokens as those of the answer; or within the answer, which says so or has more pieces than tokens beside it.
+    /// Tokens of reasoning that the server counts and does not send, or sends a summary of. It was sent if its pieces hold about as many
+    /// tokens each as those of the answer; or within the answer, if that has `<think>` or more pieces than tokens of its own.
     fn unsent_tokens(&self, record: &RequestRecord) -> Option<u64> {
         let reasoning = self.reasoning_tokens.filter(|tokens| *tokens > 0)?;
         let answer = record.output_tokens?.checked_sub(reasoning)?;
@@ -349,7 +349,7 @@ struct Embeddings {
     usage: Option<Usage>,
 }
 
-/// Why what begins so is no event stream, whatever its headers say.
+/// Why an answer with this first byte is no event stream, whatever its headers say.
 fn no_stream(first: u8) -> Option<&'static str> {
     match first {
         b'{' | b'[' => Some("the server answered with one JSON text and no event stream; it ignores \"stream\": true"),

@@ -1,5 +1,4 @@
-//! A server, and one request to it over HTTP: connect, send, read the stream; attempts and time limits. All of it is written into a
-//! record.
+//! A server, and one request to it over HTTP: connect, send, read the stream, with attempts and time limits. A record gets all of it.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -29,26 +28,26 @@ use crate::client::stamped::{ReadTimes, RunClock};
 use crate::client::url::Url;
 use crate::targets::live::Live;
 
-/// Bytes of a body that are read for a server's words, or only to use the connection again.
+/// Bytes of a body that are read for an error's text, or only to use the connection again.
 const MAX_REST_BYTES: usize = 64 << 10;
-/// Characters of a server's words that are shown.
-const MOST_WORDS: usize = 200;
-/// Bytes of the shortest secret: shorter parts of headers stand in every text.
+/// Characters of an error's text that are shown.
+const SHOWN_CHARS: usize = 200;
+/// Bytes of the shortest secret: shorter parts of headers occur in any text.
 const LEAST_SECRET: usize = 4;
-/// After `[DONE]` an answer should end at once. One that does not within this, whatever comes yet, keeps its connection for itself.
-/// Its user waits as long, and nothing is in flight then: so behind one that did not, nobody waits until one does.
+/// The longest that a user waits after `[DONE]` for the end of the answer, to use its connection again. Nothing is in flight meanwhile: so
+/// after an answer that did not end in time nobody waits, until one does again.
 const AFTER_DONE: Duration = Duration::from_millis(20);
-/// The same for the text behind a status that is an error.
+/// The same for the text of an answer whose status is an error.
 const AFTER_STATUS: Duration = Duration::from_secs(1);
 /// A connection that takes longer is not made.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Codings that change the bytes of a stream.
 const CODINGS: [&str; 5] = ["gzip", "deflate", "compress", "br", "zstd"];
-/// A server that closes an old connection, since nobody used it, can meet a request that is on its way. What it then says is here as soon,
-/// over the farthest network, too.
+/// A server may close an idle connection while a request is on its way. The request fails within this time then, over the farthest
+/// network, too.
 const STALE: Duration = Duration::from_millis(400);
 
-/// How long things may take, and how often they are tried.
+/// The time limit of a request, and its attempts.
 #[derive(Clone, Copy)]
 pub struct Limits {
     /// For a whole request, every attempt and wait included.
@@ -74,7 +73,7 @@ pub struct Endpoint {
     limits: Limits,
     /// It completed a request.
     pub answered: Cell<bool>,
-    /// The last answer that was looked at did not end soon [after `[DONE]`](AFTER_DONE).
+    /// The last answer that was watched did not end soon [after `[DONE]`](AFTER_DONE).
     ends_late: Rc<Cell<bool>>,
     /// The texts of the answers so far, where they are kept.
     texts: Option<Texts>,
@@ -97,7 +96,7 @@ impl From<Failure> for Miss {
 }
 
 impl Endpoint {
-    /// The server behind `dial`; requests go to `url`. `key` is sent in a header, and is never seen again.
+    /// The server behind `dial`; requests go to `url`. `key` is sent in a header, and shown nowhere.
     pub fn new(
         dial: Box<dyn Dial>,
         url: &Url,
@@ -163,18 +162,18 @@ impl Endpoint {
         Ok(())
     }
 
-    /// From now on the texts of answers are kept until [`take_texts`](Self::take_texts), as far as there is room.
+    /// Keeps the texts of answers from now on until [`take_texts`](Self::take_texts), as far as there is room.
     pub fn keep_texts(&mut self) {
         self.texts = Some(Texts::default());
     }
 
-    /// The texts of the answers since this was last asked, in the order of their ends; none where they are not kept.
+    /// The texts of the answers since the last call, in the order of their ends; none where they are not kept.
     pub fn take_texts(&self) -> Vec<AnswerText> {
         self.texts.as_ref().map(Texts::take).unwrap_or_default()
     }
 
-    /// Sends one request and reads its answer. What happens is in `record` as soon as it does, so that it is there also where
-    /// this is dropped. `connection` is used where it is open, and left there where it can be used again.
+    /// Sends one request and reads its answer. `record` gets everything as it happens, so that it is there also if this is dropped. An open
+    /// `connection` is used, and left there if it can be used again.
     pub async fn request(
         &self,
         body: impl Into<Bytes>,
@@ -195,7 +194,7 @@ impl Endpoint {
                         refused += 1;
                         // Without a word from the server: half a second, one, two...
                         let wait = after.unwrap_or(Duration::from_millis(250) * 2u32.pow(refused.min(8)));
-                        // A wait beyond the time limit is for nothing.
+                        // No wait that the time limit would end.
                         if wait >= give_up.saturating_duration_since(Instant::now()) {
                             return Err(failure);
                         }
@@ -225,7 +224,7 @@ impl Endpoint {
     ) -> Result<(), Miss> {
         let (clock, live) = run;
         record.first_byte_ns = None;
-        // Left empty by every way out that does not end an answer.
+        // `connection` stays empty unless the answer ends.
         let open = match connection.take() {
             Some(mut open) => open.is_ready().await.then_some(open),
             None => None,
@@ -253,12 +252,12 @@ impl Endpoint {
         record.first_byte_ns = open.times.first_ns.get();
         if let Some(failed) = of_status(response.status().as_u16()) {
             let may_again = matches!(failed.class, FailureClass::Status429 | FailureClass::Status5xx);
-            // Where it is in seconds.
+            // In seconds; a date is ignored.
             let after = text_of(response.headers(), RETRY_AFTER).and_then(|text| text.parse().ok());
             let after = after.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
             // Read to its end, so that the connection can be used again.
             if let Some(rest) = rest_of(response.into_body(), AFTER_STATUS).await {
-                self.note(&error_of(&rest).1, live);
+                self.note_words(&error_of(&rest).1, live);
                 *connection = Some(open);
             }
             return Err(if may_again { Miss::Again(failed, after) } else { Miss::Final(failed) });
@@ -269,14 +268,14 @@ impl Endpoint {
             completion.keep_texts();
         }
         let mut body = response.into_body();
-        let is_over = read_body(&mut body, &open.times, &mut completion, record, live).await;
-        let is_over = is_over.and_then(|is_over| {
+        let read = read_body(&mut body, &open.times, &mut completion, record, live).await;
+        let finished = read.and_then(|is_over| {
             record.ended_ns = open.times.last_ns.get();
             completion.finish(open.times.last_ns.get(), self.template.ignore_eos, record)?;
             Ok(is_over)
         });
-        self.note(completion.words(), live);
-        let is_over = is_over?;
+        self.note_words(completion.words(), live);
+        let is_over = finished?;
         if let Some((texts, pieces)) = self.texts.as_ref().zip(completion.take_texts()) {
             texts.add(AnswerText { request: record.request, pieces, limit_tokens: completion.limit_tokens() });
         }
@@ -287,9 +286,9 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Gives the level what the server said of an error. Servers repeat what they were sent, so each part of a header that can be secret,
-    /// and of the query, is hidden.
-    fn note(&self, words: &str, live: &Live) {
+    /// Notes for the level the server's first words about an error. Servers repeat what they were sent, so each part of the query and of
+    /// headers that can be secret is hidden.
+    fn note_words(&self, words: &str, live: &Live) {
         if words.trim().is_empty() {
             return;
         }
@@ -307,11 +306,11 @@ impl Endpoint {
                     words = words.replace(secret, "[hidden]");
                 }
             }
-            printable_within(&words, MOST_WORDS).into_owned()
+            printable_within(&words, SHOWN_CHARS).into_owned()
         });
     }
 
-    /// The connection, where the rest of its answer ends soon and that is waited for. Else it is only looked at, beside the next request.
+    /// The connection, if the rest of its answer ends soon. After an answer that did not, nobody waits: a task only watches whether it ends.
     async fn cleared(&self, body: Incoming, open: Connection) -> Option<Connection> {
         let ends_late = self.ends_late.clone();
         let cleared = async move {
@@ -333,7 +332,7 @@ impl Endpoint {
     }
 }
 
-/// Reads an answer up to `[DONE]`, or its end. Gives whether it ended.
+/// Reads an answer up to `[DONE]` or its end. Gives whether it ended.
 async fn read_body(
     body: &mut Incoming,
     times: &ReadTimes,
@@ -350,17 +349,16 @@ async fn read_body(
     Ok(false)
 }
 
-/// What is left of a body, if it ends soon. Behind `[DONE]` it takes nothing away from the answer: empty lines, comments and trailers may
-/// belong to it.
+/// The rest of a body, if it ends soon. After `[DONE]` it can be empty lines, comments and trailers, which change no answer.
 async fn rest_of(body: Incoming, within: Duration) -> Option<Bytes> {
     let rest = Limited::new(body, MAX_REST_BYTES).collect();
     Some(timeout(within, rest).await.ok()?.ok()?.to_bytes())
 }
 
-/// Refuses what is no stream any more. Which content type it says does not matter: servers say many before the same events.
+/// Refuses a compressed stream. The content type does not matter: servers name many for the same events.
 fn ensure_stream(headers: &HeaderMap) -> Result<(), Failure> {
     let coding = text_of(headers, CONTENT_ENCODING).unwrap_or_default().to_ascii_lowercase();
-    // Some servers say `none` or `utf-8` here, which change no byte. The server's words are in no receipt.
+    // Some servers write `none` or `utf-8` here, which change no byte. A name of our own: a server's words are in no receipt.
     if let Some(name) = CODINGS.into_iter().find(|name| coding.contains(name)) {
         return Err(failure(
             FailureClass::MalformedStream,

@@ -20,20 +20,22 @@ use crate::receipt::LevelRecord;
 use crate::targets::Outcome;
 use crate::targets::live::Live;
 
-/// A user whose request failed starts the next one no earlier than this after it: a server that refuses everything would be asked without pause.
+/// The least time from the start of a request that failed to its user's next one: else a server that refuses everything would get requests
+/// without pause.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 /// How often the level looks whether it was asked to end.
 const LOOK: Duration = Duration::from_millis(50);
-/// A timer wakes up to two milliseconds late, which would be in the latency of each request of a schedule: what is nearer is waited
-/// for awake.
+/// A timer wakes up to two milliseconds late, which would be in the latency of each request of a schedule: the last stretch before a start
+/// is spent awake.
 const AWAKE: Duration = Duration::from_millis(2);
 /// Starts that are closer to the one before are left to the timer: the client would be awake for more than a tenth of the time, and
 /// is judged by how much it computes.
 const AWAKE_FROM_NS: u64 = 20_000_000;
-/// When all measured requests have ended, those behind them are awaited for as long as the longest measured one took, and this
+/// When all measured requests have ended, those after them are awaited for as long as the longest measured one took, and this
 /// much more: a server that does not notice the end of a connection would carry them into the next level.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
+/// A level while it runs.
 struct Level {
     endpoints: Rc<[Endpoint]>,
     plan: LoadPlan,
@@ -48,11 +50,12 @@ struct Level {
     ended: Notify,
     /// What is in flight is given up then, on the run's clock.
     give_up_ns: Cell<u64>,
+    /// It ended early, since no more records can be kept.
     is_full: Cell<bool>,
 }
 
-/// Runs `plan` against `endpoints`, which conversations go to in turn, within a `LocalSet`. Asked to end by `live`, it gives up what is in flight.
-/// What the client itself took is not in the record.
+/// Runs `plan` against `endpoints`, which conversations go to in turn, within a `LocalSet`. When `live` is cancelled, it gives up what is in
+/// flight. The client's own processor time is not in the record.
 pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LoadPlan, clock: RunClock, live: Arc<Live>) -> Outcome {
     let level = Rc::new(Level {
         endpoints,
@@ -103,6 +106,7 @@ pub async fn run_level(endpoints: Rc<[Endpoint]>, plan: LoadPlan, clock: RunCloc
     Outcome { level: record, is_full: level.is_full.get() }
 }
 
+/// Users, each of whom waits for the answer to a request before the next.
 async fn closed(level: &Rc<Level>) -> Vec<RequestRecord> {
     let LoadPlan { arrivals, shard, ramp_ns, .. } = level.plan;
     let users = arrivals.users().unwrap_or(0);
@@ -133,7 +137,7 @@ async fn one_user(level: Rc<Level>, user: u32, start_ns: u64) -> Vec<RequestReco
         let order = level.order(Turn { request, conversation, turn }, target);
         let start_ns = level.clock.now_ns();
         let Some(measured) = level.next_request(start_ns) else { return records };
-        let record = level.one(order, measured, user, start_ns, &mut connections[target]).await;
+        let record = level.run_request(order, measured, user, start_ns, &mut connections[target]).await;
         let failed = record.failure.is_some();
         records.push(record);
         turn = if failed { 0 } else { (turn + 1) % level.plan.shape.turns.max(1) };
@@ -157,7 +161,7 @@ async fn open(level: &Rc<Level>, starts: Starts) -> Vec<RequestRecord> {
     for (request, start_ns) in (0..).zip(starts).filter(|(number, _)| shard.has(*number)) {
         let scheduled_ns = level.began_ns.saturating_add(ramped_ns(start_ns, level.plan.ramp_ns));
         let turn = (request % turns) as u32;
-        // Made before its time comes: making it takes some.
+        // Made before it starts: making it takes some time.
         let target = (request / turns % targets) as usize;
         let order = level.order(Turn { request, conversation: request - u64::from(turn), turn }, target);
         level.wait_for_start(scheduled_ns, scheduled_ns - last_ns >= AWAKE_FROM_NS).await;
@@ -166,7 +170,7 @@ async fn open(level: &Rc<Level>, starts: Starts) -> Vec<RequestRecord> {
         let (level, idle) = (level.clone(), idle.clone());
         running.spawn_local(async move {
             let mut connection = idle[target].borrow_mut().pop();
-            let record = level.one(order, measured, 0, scheduled_ns, &mut connection).await;
+            let record = level.run_request(order, measured, 0, scheduled_ns, &mut connection).await;
             idle[target].borrow_mut().extend(connection);
             record
         });
@@ -188,7 +192,7 @@ impl Level {
         self.plan.shard.number(self.issued.get())
     }
 
-    /// Whether the next request is measured, if one may start at `start_ns`.
+    /// Counts the next request, and gives whether it is measured; `None` if none may start at `start_ns`.
     fn next_request(&self, start_ns: u64) -> Option<bool> {
         let own = self.issued.get();
         let kept = self.live.seen().pieces + REQUEST_WEIGHT * own;
@@ -224,7 +228,7 @@ impl Level {
         }
     }
 
-    /// Nobody keeps the load any longer.
+    /// Ends the load before its time.
     fn stop(&self) {
         self.phases.borrow_mut().stop(self.since_begin(self.clock.now_ns()));
     }
@@ -233,8 +237,8 @@ impl Level {
         ns.saturating_sub(self.began_ns)
     }
 
-    /// Notes the end of a request, how long those behind the last measured one are awaited, and whether its target refuses what it is
-    /// asked.
+    /// Notes the end of a request. After the last measured one also notes how long the others are awaited; and of a target that never
+    /// answered, that it refuses requests.
     fn note_end(&self, record: &RequestRecord) {
         let now_ns = self.clock.now_ns();
         let mut phases = self.phases.borrow_mut();
@@ -260,7 +264,7 @@ impl Level {
         Order { request: turn.request, target, body, output_tokens }
     }
 
-    async fn one(
+    async fn run_request(
         &self,
         order: Order,
         measured: bool,
