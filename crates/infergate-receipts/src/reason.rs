@@ -1,4 +1,4 @@
-//! Why a row ended as it did where its numbers do not say it, what mends it, and what holds for the whole run.
+//! Why a row ended as it did where its numbers do not say it, what fixes it, and what holds for the whole run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Subject;
 use super::accept::{Accept, NoEffect, UpTo};
 
-/// Why, with the numbers of each why.
+/// Why a row ended as it did, with the numbers of each reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Reason {
@@ -133,7 +133,7 @@ pub enum Reason {
     },
     /// The case takes less time, so a higher count is shown and fails nothing.
     TimeIsBetter,
-    /// Noise left the limit inconclusive, and a slowdown by the ratio beside it is excluded.
+    /// Noise left this limit inconclusive, and a slowdown by the row's wider `threshold` is excluded.
     TooNoisyFor {
         /// The ratio from which on a slowdown fails.
         limit: f64,
