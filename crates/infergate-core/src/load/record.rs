@@ -17,8 +17,7 @@ pub struct RequestRecord {
     /// Index of its target among the run's; 0 where there is one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub target: u32,
-    /// It counts: it started when the load was what was asked for, and the load was kept until it had ended. No request of a
-    /// receipt that was written before there was this mark has it.
+    /// It counts: it started at full load, which was kept until it had ended.
     #[serde(default, skip_serializing_if = "is_false")]
     pub measured: bool,
     /// `t_0`: when it was to start. In a closed loop the moment its user was free.
