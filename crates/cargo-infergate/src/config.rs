@@ -523,7 +523,7 @@ impl Config {
     /// As [`load`](Self::load), in the current folder.
     ///
     /// # Errors
-    /// As there.
+    /// As [`load`](Self::load), or when the current folder cannot be read.
     pub fn here(flags: &Layer) -> Result<Self> {
         Self::load(&current_folder()?, flags)
     }

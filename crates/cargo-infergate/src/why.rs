@@ -50,7 +50,7 @@ const LEAST_SAMPLES: f64 = 3_000.0;
 const MOST_SAMPLES: f64 = 13_000.0;
 /// A smaller change of the time would need many more samples than that, so it is looked at as shortly as the largest.
 const LEAST_CHANGE: f64 = 0.01;
-/// Of the time that there is, how much each side is looked at; starting processes takes the rest.
+/// The part of the available time that each side is profiled; starting processes takes the rest.
 const LOOKED_SHARE: f64 = 1.0 / 3.0;
 /// A turn lasts at most so many times as long as its timed regions should.
 const MOST_SET_UP: f64 = 3.0;
@@ -62,7 +62,7 @@ const FEWEST_SAMPLES: u64 = 100;
 /// A difference that a verdict is about.
 #[derive(Clone, Copy)]
 pub struct Difference {
-    /// Of the time, as a fraction.
+    /// The change of the time, as a fraction.
     pub change: f64,
     /// Standard deviation of blocks, as a fraction, where it is known.
     pub block_std: Option<f64>,

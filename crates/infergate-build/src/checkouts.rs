@@ -37,7 +37,7 @@ impl Checkouts {
     /// [`Checkout::of`] of a slot.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Checkout::of`].
     pub fn of(&self, revision: &str, slot: Slot, wanted: &Wanted) -> Result<Rc<Checkout>> {
         self.get(slot, wanted, || Checkout::of(revision, slot, wanted))
     }

@@ -36,7 +36,7 @@ fn stdout(mut git: Command, arguments: &[&str]) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// Of git's stderr, its first error, which is the reason, and its last line, which is what came of it or what to do.
+/// The first error of git's stderr, which is the reason, and its last line, which is what came of it or what to do.
 fn reason(stderr: &str) -> String {
     let is_error = |line: &&str| line.starts_with("fatal: ") || line.starts_with("error: ");
     let plain = |line: &str| {

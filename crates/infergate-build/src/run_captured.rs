@@ -20,7 +20,7 @@ const MOST_LINES: usize = 10_000;
 /// The time of a program that compiles nothing, such as git, which may fetch a large submodule.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
-/// What of a program is shown as it comes.
+/// Which output of a program is shown as it comes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     Nothing,
@@ -33,7 +33,7 @@ pub enum Shown {
 /// [`run`] for a program that compiles nothing: nothing is shown, and it is ended after an hour.
 ///
 /// # Errors
-/// As there, and after that hour.
+/// As [`run`], and after that hour.
 pub fn run_captured(command: Command) -> Result<Output> {
     run_within(LIMIT, command, Shown::Nothing)
 }

@@ -86,7 +86,7 @@ impl Sources {
         }
     }
 
-    /// Of the bench targets that count their heap.
+    /// The same for the bench targets that count their heap.
     pub fn of_memory(&self) -> Self {
         let memory = |source: &Option<Source>| source.as_ref().map(Source::memory);
         Self { base: memory(&self.base), head: memory(&self.head) }

@@ -19,7 +19,7 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String> {
 /// As [`read_text`], of a file that need not be text.
 ///
 /// # Errors
-/// As there.
+/// As [`read_text`], but for UTF-8.
 pub fn read_bytes(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let place = path.display();
     let cannot = || format!("{place}: cannot be read");

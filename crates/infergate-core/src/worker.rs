@@ -110,19 +110,19 @@ pub enum Request {
     Hello,
     /// Load a model.
     Load {
-        /// Which.
+        /// The model, and how.
         request: LoadRequest,
         /// The text prompts are cut from; `null` is the built-in one.
         prompt_text: Option<String>,
     },
     /// Time to first token in parts.
     Ttft {
-        /// P
+        /// Tokens of the prompt.
         prompt_tokens: usize,
     },
     /// Verify a case's output and warm it up.
     Prepare {
-        /// Which.
+        /// The case.
         case: Case,
         /// The output it must have, from an earlier process.
         known: Option<Vec<TokenId>>,
@@ -131,7 +131,7 @@ pub enum Request {
     },
     /// Take samples of a prepared case.
     Sample {
-        /// Which.
+        /// The case.
         case: Case,
         /// How many and how.
         #[serde(flatten)]
@@ -139,7 +139,7 @@ pub enum Request {
     },
     /// Advance one generation of a prepared case.
     Turn {
-        /// Which.
+        /// The case.
         case: Case,
         /// By at most so many tokens.
         tokens: usize,
@@ -151,12 +151,12 @@ pub enum Request {
     },
     /// What does one generation take?
     Inference {
-        /// Which, prepared.
+        /// The prepared case.
         case: Case,
     },
     /// Count allocations of a prepared case.
     Count {
-        /// Which.
+        /// The case.
         case: Case,
         /// How often.
         repeats: usize,
@@ -170,12 +170,12 @@ pub enum Request {
     },
     /// Find where a prepared case allocates.
     Sites {
-        /// Which.
+        /// The case.
         case: Case,
     },
     /// Take samples of a prepared case, and look meanwhile where its threads are.
     Profile {
-        /// Which.
+        /// The case.
         case: Case,
         /// How many.
         count: usize,
@@ -186,7 +186,7 @@ pub enum Request {
     },
     /// How long does a prompt take that was just read, and a new one?
     Reread {
-        /// Of a prepared case.
+        /// The prepared case.
         case: Case,
         /// How often.
         count: usize,
@@ -286,7 +286,7 @@ pub struct PreparedReply {
 }
 
 impl PreparedReply {
-    /// Of an output that is `ids` and nothing else.
+    /// The reply with an output that is `ids` and nothing else.
     pub fn of_ids(ids: Vec<TokenId>) -> Self {
         let sha256 = output_sha256(&ids);
         let output = Output { sha256, ids, ..Output::default() };

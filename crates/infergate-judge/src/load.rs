@@ -26,7 +26,7 @@ pub fn judge(head: &LoadReceipt, base: Option<&LoadBaseline>, policy: &Policy) -
     judge_with(head, base, policy, &[])
 }
 
-/// The same, and by targets of its levels.
+/// As [`judge`], and by targets of the run's levels.
 pub fn judge_with(
     head: &LoadReceipt,
     base: Option<&LoadBaseline>,

@@ -68,7 +68,7 @@ fn ensure_one_run(files: &[(String, LoadReceipt)]) -> Result<()> {
     Ok(())
 }
 
-/// Of parts in the order of their numbers.
+/// Refuses parts, in the order of their numbers, of which one is missing or there twice.
 fn ensure_complete(parts: &[LoadReceipt]) -> Result<()> {
     let count = shard(&parts[0]).count;
     let given = parts.iter().map(|part| shard(part).index);

@@ -66,7 +66,7 @@ pub struct LevelSummary {
     pub system_tokens_per_s: Option<f64>,
     /// Requests in flight within the window, in the mean.
     pub in_flight: Option<f64>,
-    /// Of an open loop's completed requests their start rate times their mean latency, as a share of how many of them were in
+    /// For an open loop: the start rate of completed requests times their mean latency, as a share of how many of them were in
     /// flight: 1 by Little's law. `None` where the window is so short that its ends decide.
     pub little: Option<f64>,
     /// Processor time of the client per time.
@@ -245,9 +245,8 @@ fn in_flight(requests: &[&RequestRecord], window: Window) -> f64 {
     requests.iter().map(within).sum::<f64>() / (window.to_ns - window.from_ns) as f64
 }
 
-/// Of all that completed, measured or not, rate, latency and requests in flight: of these alone the law holds, too, and one that
-/// hangs reaches over the window's ends. In a closed loop the requests in flight are known to be the users or not, and the law
-/// says nothing more.
+/// Little's law over all completed requests, measured or not. It holds for these alone, too, while a request that hangs would reach over
+/// the window's ends. In a closed loop the law says nothing more than how many users there are.
 fn little(level: &LevelRecord, window: Window) -> Option<f64> {
     let Arrivals::Open { .. } = level.arrivals else { return None };
     let completed: Vec<&RequestRecord> = level.requests.iter().filter(|record| record.failure.is_none()).collect();

@@ -289,7 +289,7 @@ pub struct CodeRecord {
     /// The names of some of them.
     #[serde(default)]
     pub named: Vec<String>,
-    /// Of each case, looked at before it was timed: how much of it it runs.
+    /// How much of the changed code each case runs, found before it was timed.
     #[serde(default)]
     pub runs: Vec<CodeRuns>,
 }
@@ -299,9 +299,9 @@ pub struct CodeRecord {
 pub struct CodeRuns {
     /// The case.
     pub id: Case,
-    /// So many; `null` where that could not be watched.
+    /// How many of them run; `null` where that could not be watched.
     pub functions: Option<usize>,
-    /// Of at most so many that changed in its bench target; `null`: as many as of the whole run.
+    /// At most so many changed in its bench target; `null`: as many as of the whole run.
     pub changed: Option<usize>,
     /// The names of some of them.
     #[serde(default)]
@@ -377,8 +377,8 @@ pub struct BlockCase {
     /// The same of head's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub head_tokens_ns: Vec<Vec<u64>>,
-    /// Of each pair of processes whose samples were dropped for one pair of medians, since they are too many to upload: what their means
-    /// were. Empty where all samples are here.
+    /// The means of each pair of processes whose samples were dropped for one pair of medians, since they are too many to upload. Empty
+    /// where all samples are here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub means: Vec<Means>,
     /// The placements of what changed that were timed: times of as many fresh pairs of processes, each with an equal number of times, stand

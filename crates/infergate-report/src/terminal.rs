@@ -67,7 +67,7 @@ pub fn block(block: &Block) -> String {
     }
 }
 
-/// Of a report, what its topics mark for a terminal. What is missing in its tables stands once, below them.
+/// The blocks of a report that its topics mark for a terminal. Below the tables stands once what is missing in them.
 fn marked(report: &Report) -> String {
     let (mut text, mut tables) = (String::new(), Vec::new());
     for (section, part) in report.sections.iter().flat_map(|found| found.blocks.iter().map(move |part| (found, part))) {

@@ -1,5 +1,5 @@
-//! The tables of infergate.toml that are no keys: `[[accept]]`, the changes that head declares as intended, and `[[scenario]]`, what
-//! users of a server do.
+//! The tables of infergate.toml that no flag can set: `[[accept]]`, the changes that head declares as intended, and `[[scenario]]`, what
+//! users of a server do. Keys are in `config.rs`.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use infergate_receipts::{Accept, MAX_TOKENS, MAX_TURNS, Scenario, Subject, UpTo, validate_accepts};
 
-/// Both.
+/// The tables of one file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tables {
     /// The changes that are declared as intended.

@@ -6,7 +6,7 @@ use super::started::Started;
 use infergate_core::case::{Case, choose_benches};
 use infergate_core::worker::WorkerError;
 
-/// Of head's `cases` those that base has, too; what one side alone has is written into its record. A bench that is asked for by its whole
+/// The cases of head that base has, too. Those that one side alone has are written into its record. A bench that is asked for by its whole
 /// name stays: base then says that it has none.
 ///
 /// # Errors

@@ -35,7 +35,7 @@ mod system {
     use nix::time::clock_getcpuclockid;
     use nix::unistd::Pid;
 
-    /// Of all threads, and of the first.
+    /// Processor time of all threads, and of the first, nanoseconds.
     pub fn spent_ns(process: u32) -> Option<(u64, u64)> {
         let first = std::fs::read_to_string(format!("/proc/{process}/schedstat")).ok()?;
         let all = std::time::Duration::from(clock_getcpuclockid(id(process)).and_then(|clock| clock.now()).ok()?);

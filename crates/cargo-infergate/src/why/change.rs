@@ -15,9 +15,9 @@ use infergate_receipts::{
 const LEVEL: f64 = 0.05;
 /// A function, or a frame, with less of the time is not looked at.
 const LEAST_SHARE: f64 = 0.005;
-/// Of a function's change, what one that it calls has to have to be named.
+/// The least part of a function's change for which one that it calls is named.
 const LEAST_OF_CHANGE: f64 = 0.2;
-/// Of all time, what everything below one frame has to have for the frames around it to be left out.
+/// The part of all time below one frame from which the frames around it are left out.
 const NEARLY_ALL: f64 = 0.999;
 /// Threads work side by side where they take more processor time than passes, by this factor.
 const SIDE_BY_SIDE: f64 = 1.05;
@@ -73,8 +73,8 @@ pub fn explained(id: Case, blocks: &[Pair], knows_changed: bool) -> Explained {
     }
 }
 
-/// Of functions that changed about as much, the largest one first, those that the change edits come first: where a function is inlined in
-/// part, its caller's time rises with it.
+/// Moves the functions that the change edits to the front, among those that changed at least half as much as the first: where a function is
+/// inlined in part, its caller's time rises with it.
 pub fn edited_first(functions: &mut [ExplainedFunction]) {
     let size = |function: &ExplainedFunction| function.time.change_ns().abs();
     let largest_ns = functions.first().map_or(0.0, size);

@@ -29,7 +29,7 @@ pub fn both<T: Send>(base: impl FnOnce() -> Result<T>, head: impl FnOnce() -> Re
 /// Where the functions of a program begin, by symbol. Several functions can have one.
 pub type Addresses<'data> = HashMap<&'data [u8], Vec<u64>>;
 
-/// Of an executable, by its bytes.
+/// The addresses of the functions of an executable, given its bytes.
 ///
 /// # Errors
 /// Another format than ELF of 64 bits, or no symbols.
@@ -72,7 +72,7 @@ impl<'data> Linked<'data> {
         Self { units, names, hashes, functions, addresses }
     }
 
-    /// Of the name of each function that is known by it.
+    /// A hash of the name of each unit that is a function known by its name; `None` for the others.
     fn name_hashes(&self, ambiguous: &HashSet<String>) -> Vec<Option<u64>> {
         let is_known =
             |unit: &Unit, name: &String| unit.kind == Kind::Code && !name.is_empty() && !ambiguous.contains(name);

@@ -60,7 +60,7 @@ impl MemoryMeasure {
 /// What one measure shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Which.
+    /// The measure.
     pub measure: MemoryMeasure,
     /// Its decision.
     pub outcome: Outcome,

@@ -32,12 +32,11 @@ pub struct Fingerprint {
     /// The numbers, by position; none where the engine gives no logits.
     #[serde(default)]
     pub steps: Vec<StepLogits>,
-    /// Finite logits at each position of `steps`, the fewest where they are not as many; `null` where the engine gives none, and in an
-    /// older file.
+    /// Finite logits at each position of `steps`, the fewest where they are not as many; `null` where the engine gives none.
     pub logits: Option<usize>,
     /// For each of `steps` the sum of all its finite logits, about half of them with a minus: at one position always the same ones. On
-    /// average the square of how far two such sums lie apart is the sum of the squares of how far their logits do. Empty in an
-    /// older file.
+    /// average the square of how far two such sums lie apart is the sum of the squares of how far their logits do. Empty
+    /// where the engine gives none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signed_sums: Vec<f64>,
 }

@@ -51,7 +51,7 @@ pub fn read<T: Format>(path: &Path) -> Result<T> {
 /// As [`read`], of the file's text.
 ///
 /// # Errors
-/// As there.
+/// As [`read`].
 pub fn parse<T: Format>(text: &str) -> Result<T> {
     let schema = schema(text)?;
     ensure!(

@@ -36,7 +36,7 @@ pub fn ensure_waited_for(reported_ns: u128, waited: Duration) -> Result<(), Stri
 /// The waits of one process that its answers do not explain.
 #[derive(Debug, Clone, Default)]
 pub struct Honesty {
-    /// Of each case: requests that leave more than half of the wait unexplained, and all.
+    /// For each case: requests that leave more than half of the wait unexplained, and all requests.
     unexplained: BTreeMap<Case, (usize, usize)>,
 }
 

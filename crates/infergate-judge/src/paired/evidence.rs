@@ -63,7 +63,7 @@ impl Bet {
         self.scale_by(robust_std(before), before.len())
     }
 
-    /// The same by what so many blocks varied by.
+    /// The same, given what `blocks` blocks before varied by.
     pub fn scale_by(self, seen: Option<f64>, blocks: usize) -> f64 {
         let std = seen.filter(|_| blocks >= TELLING_BLOCKS).map_or(self.expected_std, |seen| {
             let (seen, blocks) = (seen.max(self.limit / 10.0), blocks as f64);

@@ -32,7 +32,8 @@ pub(super) fn judge(receipt: &PairedReceipt, policy: &Policy) -> (Vec<VerdictRow
     (rows, note)
 }
 
-/// Of other lengths each that neither passes nor drifted, so that it can be accepted by itself, or else the one that drifted furthest.
+/// The other lengths that decide: each that neither passes nor drifted, so that it can be accepted by itself, or else the one that drifted
+/// furthest.
 fn deciding(lengths: Vec<VerdictRow>) -> Vec<VerdictRow> {
     let differ = lengths.into_iter().filter(|row| row.outcome != Outcome::Pass);
     let (drifted, others): (Vec<_>, Vec<_>) = differ.partition(|row| row.outcome == Outcome::Drifted);

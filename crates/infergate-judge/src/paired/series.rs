@@ -100,7 +100,7 @@ pub(super) fn means(block: &BlockCase) -> Option<Vec<f64>> {
     block.means_of_each_pair()?.iter().map(|means| log_ratio(means.base_ns, means.head_ns)).collect()
 }
 
-/// Of blocks that visit several placements. Where each visits one, drawn, a placement is noise of the block.
+/// The differences at each placement, of blocks that visit several. Where each block visits one, drawn, its placement is noise of the block.
 fn at_placements(blocks: &[&BlockCase]) -> Vec<Vec<(usize, f64)>> {
     let mut found: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
     for (at, block) in blocks.iter().enumerate().filter(|(_, block)| block.placements.len() > 1) {

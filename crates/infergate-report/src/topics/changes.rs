@@ -6,7 +6,7 @@ use crate::words;
 use infergate_judge::paired::block_difference;
 use infergate_receipts::{Against, Outcome, PairedCase, PairedReceipt, Statistic, TimeEvidence, Verdict, VerdictRow};
 
-/// Of more subjects those where nothing moved fold, and those that changed least are not drawn.
+/// With more subjects, those where nothing moved are folded, and those that changed least are not drawn.
 pub const MOST_SUBJECTS: usize = 30;
 
 /// Blocks of a case that are drawn; no gate takes so many.

@@ -10,7 +10,7 @@ use infergate_receipts::{Explained, ExplainedFunction, Moved};
 const MOST_NAMED: usize = 4;
 /// Characters of a function's name.
 const MOST_CHARACTERS: usize = 100;
-/// Of the whole change, what has to wait, or be left over, to be said.
+/// The least part of the whole change for which a sentence says that it waits, or is left over.
 const LEAST_SHARE: f64 = 0.1;
 
 /// `where fib takes its time (8 more blocks with a profiler: +28.6 µs an iteration (+24.5 to +32.6 µs))`.

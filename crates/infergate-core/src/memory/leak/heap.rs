@@ -5,10 +5,10 @@ use super::MIN_RUNS;
 use super::tail::{goes_on, keeps_its_pace, slows_down};
 use crate::stats::median;
 
-/// Of the seven steps between the eight quarters, so many have to rise: fewer are steps of a table, or a late buffer.
+/// So many of the seven steps between the eight quarters have to rise: fewer are steps of a table, or a late buffer.
 const LEAST_RISING_STEPS: usize = 5;
-/// Of the first three of them, so many: growth that begins later is a leak only above all that was there before it. A cache that is
-/// flushed falls, and fills again.
+/// So many of the first three of them have to rise: growth that begins later is a leak only above all that was there before it, since a
+/// cache that is flushed falls and fills again.
 const LEAST_EARLY_STEPS: usize = 2;
 /// Low points that rise in so many runs of the last quarter, above all before it, are followed further.
 const LEAST_LATE_RISES: usize = 5;

@@ -13,9 +13,9 @@ use crate::units::times;
 const RULES: &[fn(&View<'_>) -> Option<String>] =
     &[rate_limit, comfortable, queueing, higher_loads, bottleneck, price_of_speed, more_requests];
 
-/// Less output than this part more is hardly more.
+/// An output that is higher by less than this is hardly higher.
 const GROWTH: f64 = 0.10;
-/// Of the output that users would get alone, and of the time: less than this part is not most of it.
+/// Less than this part of the output that users would get alone, or of the time, is not most of it.
 const MOST: f64 = 0.5;
 
 /// Nothing of a run that is not to be used, or without tokens.
