@@ -117,6 +117,7 @@ impl PairedRun<'_> {
     /// the number of cases dropped.
     pub fn fit_to_budget(&mut self) -> usize {
         let Some(blocks) = self.blocks_in_budget().filter(|blocks| *blocks < fewest_to_pass()) else { return 0 };
+        // Of a block: the time left, in whole blocks and rounded up, is for the fewest blocks that pass.
         let room_ns = (blocks as f64 + 1.0) * self.block_ns as f64 / fewest_to_pass() as f64;
         let mut timed = self.timed();
         let builds = self.builds_of(0).len();

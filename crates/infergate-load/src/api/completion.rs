@@ -259,10 +259,10 @@ impl Completion {
                 let detail = format!("{pieces} pieces of output came where {asked} tokens were requested, and no end");
                 return Err(failure(FailureClass::WrongLength, detail));
             }
-        }
-        if is_output && counted.is_none() {
-            // A count from before this piece is not that of the whole answer.
-            record.output_tokens = None;
+            if counted.is_none() {
+                // A count from before this piece is not that of the whole answer.
+                record.output_tokens = None;
+            }
         }
         if let Some(usage) = chunk.usage {
             record.input_tokens = usage.input_tokens().filter(|tokens| *tokens > 0).or(record.input_tokens);
