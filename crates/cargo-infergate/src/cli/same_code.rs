@@ -1,4 +1,4 @@
-//! What is looked at before anything is timed: whether base and head are the same program, and else what changed.
+//! Before anything is timed: whether base and head are the same program, and if not, what changed.
 
 mod other_inputs;
 
@@ -27,7 +27,7 @@ pub struct CodeDifference {
     pub notes: Vec<Note>,
 }
 
-/// Compares what both sides were linked of. What cannot be compared is timed, as what differs is.
+/// Compares the object files that both sides were linked of. Code that cannot be compared is timed like code that differs.
 pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeDifference {
     let is_program = sides.base.launcher.is_none() && sides.head.launcher.is_none();
     if !is_program || flags.time_same_code {
@@ -40,7 +40,7 @@ pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeD
             return CodeDifference::default();
         }
     };
-    // What can make the same code take another time, or asks for its time.
+    // Why the same code is timed: something else can change its time, or a target asks for it.
     let target = config.policy.targets.iter().find(|target| !target.metric.is_counted());
     let commit = sides.base.commit.as_deref().filter(|_| flags.against.is_some());
     let why = target
@@ -54,7 +54,7 @@ pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeD
         let notes = why.iter().map(|why| Note::from(format!("every case is timed, whatever it runs, because {why}")));
         return CodeDifference { notes: notes.collect(), ..differ(changed, why.is_some()) };
     }
-    // What runs changed code is asked of traced processes otherwise, which tell that they start a program.
+    // Where code differs, tracing notices that a case starts another program; the same code is not traced.
     let other = || other_inputs::other_program(&sides.base.programs, &sides.head.programs);
     if let Some(why) = why.or_else(other) {
         let note = Note::from(format!("base and head are the same machine code, and timed because {why}"));

@@ -48,7 +48,7 @@ impl BuiltPair {
     }
 }
 
-/// Takes or builds all of them, as the flags ask. `checkouts` are shared with the other bench targets of the gate.
+/// Takes or builds the programs of both sides, as the flags ask. `checkouts` are shared with the other bench targets of the gate.
 ///
 /// # Errors
 /// What cannot be checked out, changed or built.
@@ -101,8 +101,8 @@ pub fn fails_in_base(gate: &Gate, config: &Config, checkouts: &Checkouts) -> Opt
     (fails || head.is_err()).then_some(fails)
 }
 
-/// Base's worker, and whether criterion is replaced: plain criterion is no worker. If a package has both criterion and infergate, its bench
-/// target itself says which it is.
+/// Builds base's worker. Also gives whether criterion is replaced: plain criterion is no worker. If a package has both criterion and
+/// infergate, its built bench target shows which it is.
 fn base(checkout: &Checkout, here: &Source, config: &Config) -> Result<(Program, bool)> {
     let wanted = &config.wanted();
     let (replace, takes_plain) = (here.needs_replacement(), here.workspace.takes(&config.bench, &is_plain));
@@ -116,7 +116,7 @@ fn base(checkout: &Checkout, here: &Source, config: &Config) -> Result<(Program,
     Ok((checkout.build(wanted, true)?, true))
 }
 
-/// Head's worker. Where criterion is replaced it is built in a checkout, which is given, too.
+/// Builds head's worker; where criterion is replaced in a checkout, which it gives, too.
 fn head(
     here: &Source,
     config: &Config,
@@ -159,7 +159,7 @@ fn ahead(revision: &str, commit: &str) -> Option<Note> {
     (count != "0").then(|| Note::from(text))
 }
 
-/// The working tree, and a revision.
+/// Builds the working tree, and a revision.
 fn against(revision: &str, gate: &Gate, config: &Config, checkouts: &Checkouts) -> Result<BuiltPair> {
     let wanted = &config.wanted();
     // What cannot be built at all should not cost the other build first: the revision is checked before anything is compiled.
@@ -198,7 +198,7 @@ fn against(revision: &str, gate: &Gate, config: &Config, checkouts: &Checkouts) 
     Ok(BuiltPair { base, head, base_memory, head_memory, sources, notes, _checkouts: checkouts })
 }
 
-/// What differs in how both are built, where cargo does it: dependencies, profiles, settings.
+/// Notes of what differs in how cargo builds both: dependencies, profiles, settings.
 fn build_notes(base: &Checkout, head: &Source, left_behind: Option<bool>) -> Result<Vec<Note>> {
     let (was, is) = (base.workspace()?, &head.workspace);
     let found = [
@@ -209,7 +209,7 @@ fn build_notes(base: &Checkout, head: &Source, left_behind: Option<bool>) -> Res
     Ok(found.into_iter().flatten().map(Note::from).collect())
 }
 
-/// A program of the working tree, and of a revision, which the user's own command makes.
+/// Builds the working tree and a revision by the user's own command.
 fn by_command(revision: &str, config: &Config, is_server: bool) -> Result<BuiltPair> {
     let checkout = Checkout::of(revision, Slot::Base, &config.wanted())?;
     let commit = (Some(checkout.commit.clone()), Some(false));
@@ -221,7 +221,7 @@ fn by_command(revision: &str, config: &Config, is_server: bool) -> Result<BuiltP
     Ok(BuiltPair { _checkouts: vec![Rc::new(checkout)], ..BuiltPair::of(base, head) })
 }
 
-/// HEAD twice: as it is, and on other dependencies or built by another toolchain.
+/// Builds HEAD twice: as it is, and on other dependencies or by another toolchain.
 fn two_builds_of_head(flags: &Paired, config: &Config, checkouts: &Checkouts) -> Result<BuiltPair> {
     let wanted = &config.wanted();
     let swaps = flags.swap.iter().map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;

@@ -36,17 +36,17 @@ pub struct BuiltBench {
     builds_ns: u64,
 }
 
-/// What is wrong with bench targets, in sentences.
+/// Bench targets that are not compared, each as a sentence with the reason.
 #[derive(Default)]
 pub struct Lost {
-    /// They work in base, or nobody knows.
+    /// Head's fault: they work in base, or nobody knows.
     pub in_head: Vec<String>,
-    /// Nothing in base works that they could be compared with.
+    /// They do not work in base, so there is nothing to compare with.
     pub in_base: Vec<String>,
 }
 
 impl Lost {
-    /// Says what is wrong with a bench target. What fails in base alone, or in both, is `in_base`; `None` where that is not known.
+    /// Adds a bench target and prints why it is not compared. `in_base`: it fails in base, and maybe in head too; `None` if not known.
     fn add(&mut self, bench: &BenchTarget, error: &anyhow::Error, in_base: Option<bool>) {
         let is_not_comparable = matches!(WorkerError::find(error), Some(WorkerError::NotComparable(_)));
         let (list, whose) = match in_base {
@@ -60,18 +60,18 @@ impl Lost {
         list.push(why(clause(error)));
     }
 
-    /// As [`add`](Self::add), of one that was not measured to its end.
+    /// As [`add`](Self::add), for one that was not measured to its end.
     fn add_unmeasured(&mut self, bench: &BenchTarget, error: &anyhow::Error) {
         let is_bases = match WorkerError::find(error) {
             None | Some(WorkerError::Failed(_) | WorkerError::NotComparable(_)) => false,
-            // A case can stand before the side, and a worker's own words behind it.
+            // The error names the side, maybe after a case and before a worker's own text.
             Some(error) => error.to_string().split(": ").find(|word| ["base", "head"].contains(word)) == Some("base"),
         };
         self.add(bench, error, is_bases.then_some(true));
     }
 }
 
-/// Builds all of them. If there are several, a target that fails or has no cases is dropped. The failure goes to
+/// Builds both sides of each bench target. If there are several, a target that fails or has no cases is dropped. The failure goes to
 /// `lost`.
 ///
 /// # Errors
@@ -116,8 +116,8 @@ fn together(benches: &[BenchTarget], at: usize) -> Vec<String> {
     of_package.filter(|_| is_first).map(|(_, other)| other.target.clone()).collect()
 }
 
-/// Measures them in turn until all are measured, or one is cut short; what is kept meanwhile lies at its `place`. Each has its part of
-/// the budget, and what it leaves is for those behind it. Gives what was measured, and whether something was not begun.
+/// Measures bench targets one after the other until one is cut short, and keeps the blocks of each at its `place`. Each has its share of the
+/// budget; what it does not use goes to the next ones. Gives the receipts, and whether a target was not begun.
 ///
 /// # Errors
 /// What cannot be measured, where nothing else is.
@@ -156,8 +156,7 @@ pub fn measure_all(
     Ok((receipts, false))
 }
 
-/// Several bench targets are one suite: each says how many cases the others have, takes its part of the time, and has names of its
-/// own.
+/// Makes one suite of several bench targets: each knows how many cases the others have, gets its share of the time, and prefixes its names.
 fn share_out(built_benches: Vec<BuiltBench>, benches: &[BenchTarget], lost: &mut Lost) -> Result<Vec<BuiltBench>> {
     let mut with_cases = Vec::new();
     for mut built_bench in built_benches {
@@ -178,7 +177,7 @@ fn share_out(built_benches: Vec<BuiltBench>, benches: &[BenchTarget], lost: &mut
     let (first, _) = with_cases.first().with_context(all_lost)?;
     let all: Vec<Case> = with_cases.iter().flat_map(|(_, cases)| cases).copied().collect();
     let (shard, chosen) = (first.request.shard, choose_benches(&first.request.cases, &all)?);
-    // As one suite: which shard takes a case does not depend on how benches are divided into targets.
+    // By the whole suite: which shard takes a case does not depend on how benches are divided into targets.
     let mine = of_shard(shard, &chosen)?;
     let mut shared = Vec::new();
     for (mut built_bench, cases) in with_cases {
@@ -252,7 +251,8 @@ impl BuiltBench {
         })
     }
 
-    /// Measures it until every case is settled or `budget` ends, and counts what it counts. What there is so far is kept at `place`.
+    /// Measures until every case is settled or `budget` ends; then follows memory, counts allocations and explains what regressed. Keeps
+    /// what there is so far at `place`.
     ///
     /// # Errors
     /// As [`measuring::measure`].
