@@ -90,15 +90,16 @@ fn counts(receipt: &PairedReceipt) -> Vec<Count> {
             let is_its =
                 |window: &&WindowRecord| window.side == side && window.scenario == scenario && window.users == users;
             let of_block = |block: &BlockRecord| block.windows.iter().filter(is_its).map(what.count).reduce(add);
-            let of_blocks: Vec<(u64, u64)> = receipt.blocks.iter().filter_map(of_block).collect();
-            // Pairs of servers that run already take turns: the blocks of each pair are one batch.
-            receipt.servers.map_or(of_blocks.clone(), |pairs| {
-                let of_pair = |pair: usize| of_blocks.iter().skip(pair).step_by(pairs.max(1)).copied().reduce(add);
-                (0..pairs).map_while(of_pair).collect()
-            })
+            by_batch(receipt.blocks.iter().filter_map(of_block).collect(), receipt.servers)
         };
-        let is_of_pairs = receipt.servers.is_some();
-        Count { subject, what, base: of_side(Side::Base), head: of_side(Side::Head), is_of_pairs, level }
+        Count {
+            subject,
+            what,
+            base: of_side(Side::Base),
+            head: of_side(Side::Head),
+            is_of_pairs: receipt.servers.is_some(),
+            level,
+        }
     };
     let all = levels.into_iter().flat_map(|level| COUNTS.map(|what| (level.0, of_level(level, what))));
     // Where servers need not repeat their answers, none are compared.
@@ -106,6 +107,13 @@ fn counts(receipt: &PairedReceipt) -> Vec<Count> {
         total(&count.head).1 > 0 && (!count.is_length() || are_comparable(receipt, scenario))
     };
     all.filter(is_compared).map(|(_, count)| count).collect()
+}
+
+/// The counts of blocks; of servers that run already, whose pairs take turns, those of each pair as one batch.
+fn by_batch(of_blocks: Vec<(u64, u64)>, pairs: Option<usize>) -> Vec<(u64, u64)> {
+    let Some(pairs) = pairs else { return of_blocks };
+    let of_pair = |pair: usize| of_blocks.iter().skip(pair).step_by(pairs.max(1)).copied().reduce(add);
+    (0..pairs).map_while(of_pair).collect()
 }
 
 /// Whether answers should be of one length: another output that was allowed may have another, and of servers that run already the
