@@ -55,7 +55,6 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     let named = target::named(&options.target.target)?;
     let config = Config::here(keys)?;
     let has_targets = keys.get("targets").is_some();
-    let wants_verdict = has_targets || keys.get("require_baseline").is_some() || options.json.is_some();
     // Shards of one load may run on one machine.
     let lock = if options.shards.start_at.is_some() { File::try_lock_shared } else { File::try_lock };
     let _lock = machine_lock::take_by(&options.wait, lock)?;
@@ -65,11 +64,6 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     outputs::fresh(&out)?;
     raise_connection_limit();
     let is_whole = receipt.shards.is_empty();
-    ensure!(
-        is_whole || !wants_verdict,
-        "one shard of a load gets no verdict; leave out --require-baseline, --targets and --json, put the shards together with \
-         `cargo xtask load merge`, and compare that receipt"
-    );
     let baseline = config.baselines.join(LoadBaseline::file_name(&receipt));
     let baseline = if is_whole { files::read_if_there(&baseline)? } else { None };
     let levels = settings.search_up_to.map_or(settings.loads.len(), |most| most.ilog2() as usize + 1);
@@ -104,7 +98,7 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
         Vec::new()
     };
     let is_required = is_whole && config.policy.require_baseline;
-    let is_judged = wants_verdict || is_required || baseline.is_some() || !targets.is_empty();
+    let is_judged = is_required || options.json.is_some() || baseline.is_some() || !targets.is_empty();
     let judged = || judge_with(&receipt, baseline.as_ref(), &config.policy, &targets);
     let verdict = is_judged.then(judged).transpose()?;
     let inputs = Inputs { load: Some(receipt), verdict, ..pages::inputs() };

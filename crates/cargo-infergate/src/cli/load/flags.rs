@@ -202,7 +202,11 @@ pub struct Prompts {
 #[group(skip)]
 pub struct Shards {
     /// This client does part K of N; load merge puts the receipts together
-    #[arg(long, value_name = "K/N", requires = "start_at")]
+    // The merged receipt gets the verdict. A search runs on one machine.
+    #[arg(
+        long, value_name = "K/N", requires = "start_at",
+        conflicts_with_all = ["until_slo", "json", "require_baseline", "targets"],
+    )]
     pub shard: Option<Shard>,
     /// When all shards begin: 2026-01-31T12:00:00Z, with enough time for the self-audit
     #[arg(long, value_name = "TIME", value_parser = start_unix_ns)]

@@ -78,10 +78,6 @@ impl Settings {
             None if levels.rate.is_empty() => closed.collect(),
             None => open.collect(),
         };
-        ensure!(
-            search_up_to.is_none() || shard.is_whole(),
-            "--until-slo: each shard would search by itself; give --users"
-        );
         for users in loads.iter().filter_map(Arrivals::users) {
             ensure!(
                 users >= shard.count,
