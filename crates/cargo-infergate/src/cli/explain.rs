@@ -36,7 +36,8 @@ pub fn attach(
     changed: Option<&Changed>,
     options: &Explaining,
 ) {
-    if receipt.partial || receipt.blocks.is_empty() || receipt.servers.is_some() {
+    // Nobody samples the threads of a server or a command.
+    if receipt.partial || receipt.blocks.is_empty() || !request.is_of_bench_target() {
         return;
     }
     let chosen = chosen(receipt, policy, &options.named);
@@ -48,21 +49,16 @@ pub fn attach(
         // What is left is shared by the cases that are left.
         let share = until.saturating_duration_since(Instant::now()) / (chosen.len() - at) as u32;
         let most = options.named.is_empty().then_some(share);
-        let explained = if case.load.is_some() {
-            Explained::not(case.id, "a server's threads are not looked at".into())
-        } else {
-            let mut show = |block: usize| {
-                let label = format!("where {} takes its time, block {}", case.id, block + 1);
-                line.show(&Progress { label, done_steps: block, total_steps: difference.blocks() });
-            };
-            match why::explain(case, *difference, most, &sides, &mut show) {
-                Ok(explained) => with_edited(explained, options.edited.as_ref()),
-                // Who ends it has a verdict, and wants that.
-                Err(_) if progress::is_cancelled() => break,
-                Err(error) => Explained::not(case.id, clause(&error)),
-            }
+        let mut show = |block: usize| {
+            let label = format!("where {} takes its time, block {}", case.id, block + 1);
+            line.show(&Progress { label, done_steps: block, total_steps: difference.blocks() });
         };
-        receipt.explained.push(explained);
+        receipt.explained.push(match why::explain(case, *difference, most, &sides, &mut show) {
+            Ok(explained) => with_edited(explained, options.edited.as_ref()),
+            // Who ends it has a verdict, and wants that.
+            Err(_) if progress::is_cancelled() => break,
+            Err(error) => Explained::not(case.id, clause(&error)),
+        });
     }
 }
 
