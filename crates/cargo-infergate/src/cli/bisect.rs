@@ -1,10 +1,8 @@
 //! `bisect`: the first commit, or the first version of a dependency, that made a case slower, by the paired test against the
 //! good one.
 
-mod points;
-
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -15,9 +13,11 @@ use super::machine_lock::{self, Wait};
 use super::{flags, measuring, outputs, preflight, same_code};
 use crate::config::{self, Config, Layer};
 use crate::paired::{PairedRequest, Program};
-use infergate_build::checkout::{Checkout, Slot};
+use infergate_build::checkout::{Checkout, Slot, short};
 use infergate_build::edited::Edited;
+use infergate_build::git::git;
 use infergate_build::sources::Sources;
+use infergate_build::swap::{self, Swap};
 use infergate_build::{output, progress};
 use infergate_core::worker::WorkerError;
 use infergate_judge::paired::{Policy, judge_without_power};
@@ -26,7 +26,6 @@ use infergate_receipts::{
     clause,
 };
 use infergate_report::paired::bisection;
-use points::{Point, commits, stand, versions};
 
 /// Find the commit that made a case slower
 #[derive(Args)]
@@ -252,6 +251,54 @@ fn halfway((good, bad): (usize, usize), skipped: &BTreeSet<usize>) -> Option<usi
     let skips = skipped.range(good..bad).count();
     let away = (skips * skips).min(open.len() / 2);
     open.get(away).copied()
+}
+
+/// One commit, or one version of a dependency.
+struct Point {
+    /// Commit and subject, or the versions: how a person knows it.
+    name: String,
+    commit: String,
+    /// The dependencies that have another version there.
+    swaps: Vec<Swap>,
+}
+
+/// The commits of the branch that `bad` is on, behind the last one that `good` has, too; that one is the first of them. They are those of
+/// the branch itself: a commit that came by a merge is found as that merge.
+fn commits(files: &Path, good: &str, bad: &str) -> Result<Vec<Point>> {
+    ensure!(good != bad, "--good and --bad are the same commit, {}; name two", short(good));
+    let fork = git(files, &["merge-base", good, bad])
+        .context("--good and --bad have no commit in common; name an ancestor of --bad as --good")?;
+    let not_good = format!("^{good}");
+    let listed = git(files, &["log", "--first-parent", "--reverse", "--format=%H %h %s", bad, &not_good])?;
+    let first = git(files, &["log", "-1", "--format=%H %h %s", &fork])?;
+    let point = |line: &str| {
+        let (commit, name) = line.split_once(' ')?;
+        Some(Point { name: name.trim_end().to_owned(), commit: commit.to_owned(), swaps: Vec::new() })
+    };
+    let points: Vec<Point> = first.lines().chain(listed.lines()).filter_map(point).collect();
+    ensure!(points.len() > 1, "--good has every commit of --bad; name an ancestor of --bad as --good");
+    Ok(points)
+}
+
+/// HEAD, which is `commit`, with each version in turn.
+fn versions(names: &[String], versions: &[String], commit: &str) -> Result<Vec<Point>> {
+    let point = |version: &String| {
+        let swaps = names.iter().map(|name| Swap::parse(&format!("{name}={version}"))).collect::<Result<_>>()?;
+        Ok(Point { name: format!("{} {version}", names.join(" and ")), commit: commit.to_owned(), swaps })
+    };
+    versions.iter().map(point).collect()
+}
+
+/// Turns a checkout to a point.
+fn stand(checkout: &mut Checkout, point: &Point, config: &Config) -> Result<()> {
+    if checkout.commit != point.commit || !point.swaps.is_empty() {
+        checkout.turn_to(&point.commit, &config.wanted())?;
+    }
+    if !point.swaps.is_empty() {
+        checkout.change = Some(point.name.clone());
+        swap::apply(&point.swaps, checkout, true)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
