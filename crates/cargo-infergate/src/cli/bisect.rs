@@ -115,9 +115,8 @@ struct Search<'a> {
 impl Search<'_> {
     fn run(&mut self) -> Result<BisectionEnd> {
         let wanted = &self.config.wanted();
-        stand(&mut self.base, &self.points[0], self.config)?;
         output::line(&format!("good: {}", self.points[0].name));
-        let good = self.base.build(wanted, false)?;
+        let good = build_at(&self.points[0], &mut self.base, self.config)?;
         if let Ok(step) = self.checkout.source(wanted) {
             self.base.give_packages(wanted, &step);
         }
@@ -168,8 +167,7 @@ impl Search<'_> {
     }
 
     fn measure_step(&mut self, at: usize, good: &Program) -> Result<PairedReceipt> {
-        stand(&mut self.checkout, &self.points[at], self.config)?;
-        let head = self.checkout.build(&self.config.wanted(), false)?;
+        let head = build_at(&self.points[at], &mut self.checkout, self.config)?;
         let request = self.request(good.clone(), head, None)?;
         let (receipt, _) = measuring::measure(&request, self.config, None, None, None)?;
         // Of a run that broke nothing is known.
@@ -196,10 +194,9 @@ impl Search<'_> {
     }
 
     fn measure_as_gate(&mut self, before: usize, found: usize) -> Result<PairedReceipt> {
-        stand(&mut self.base, &self.points[before], self.config)?;
-        stand(&mut self.checkout, &self.points[found], self.config)?;
+        let base = build_at(&self.points[before], &mut self.base, self.config)?;
+        let head = build_at(&self.points[found], &mut self.checkout, self.config)?;
         let (wanted, before, found) = (&self.config.wanted(), &self.base, &self.checkout);
-        let (base, head) = (before.build(wanted, false)?, found.build(wanted, false)?);
         let sources = Sources { base: Some(before.source(wanted)?), head: Some(found.source(wanted)?) };
         let commit = (before.commit != found.commit).then_some(before.commit.as_str());
         let code_difference = same_code::of_checkouts((&base, &head), &sources, commit, &found.folder()?);
@@ -289,16 +286,17 @@ fn versions(names: &[String], versions: &[String], commit: &str) -> Result<Vec<P
     versions.iter().map(point).collect()
 }
 
-/// Turns a checkout to a point.
-fn stand(checkout: &mut Checkout, point: &Point, config: &Config) -> Result<()> {
+/// Turns `checkout` to a point, and builds it there.
+fn build_at(point: &Point, checkout: &mut Checkout, config: &Config) -> Result<Program> {
+    let wanted = &config.wanted();
     if checkout.commit != point.commit || !point.swaps.is_empty() {
-        checkout.turn_to(&point.commit, &config.wanted())?;
+        checkout.turn_to(&point.commit, wanted)?;
     }
     if !point.swaps.is_empty() {
         checkout.change = Some(point.name.clone());
         swap::apply(&point.swaps, checkout, true)?;
     }
-    Ok(())
+    checkout.build(wanted, false)
 }
 
 #[cfg(test)]
