@@ -10,7 +10,7 @@ use clap::Args;
 
 use super::explain::{self, Explaining};
 use super::machine_lock::{self, Wait};
-use super::{flags, measuring, outputs, preflight, same_code};
+use super::{flags, measuring, outputs, paired_gate, preflight, same_code};
 use crate::config::{self, Config, Layer};
 use crate::paired::{PairedRequest, Program};
 use infergate_build::checkout::{Checkout, Slot, short};
@@ -19,7 +19,6 @@ use infergate_build::git::git;
 use infergate_build::sources::Sources;
 use infergate_build::swap::{self, Swap};
 use infergate_build::{output, progress};
-use infergate_core::worker::WorkerError;
 use infergate_judge::paired::{Policy, judge_without_power};
 use infergate_receipts::{
     BISECTION_SCHEMA, Bisection, BisectionEnd, BisectionStep, CodeRecord, Explained, Outcome, PairedReceipt, Subject,
@@ -82,11 +81,7 @@ pub fn run(flags: &Bisect, keys: &Layer) -> Result<i32> {
         Search { flags, config: &config, points, base, checkout, steps: Vec::new(), confirmed: None, explained: None };
     let end = match search.run() {
         Ok(end) => end,
-        Err(error) if matches!(WorkerError::find(&error), Some(WorkerError::NotComparable(_))) => {
-            output::error(&error);
-            return Ok(Outcome::NotComparable.exit_code());
-        }
-        Err(error) => return Err(error),
+        Err(error) => return paired_gate::exit_code_of(error),
     };
     let code = if matches!(end, BisectionEnd::First { .. }) { 0 } else { Outcome::Inconclusive.exit_code() };
     let searched = if flags.swap.is_empty() { "commit" } else { "version" };

@@ -29,10 +29,14 @@ use infergate_report::words;
 
 use built_bench::Lost;
 
-/// Builds both sides, measures, judges, prints, and gives the exit code of the verdict. What cannot be compared is a verdict, not a failure.
+/// Builds both sides, measures, judges, prints, and gives the exit code of the verdict.
 pub fn run(options: &Gate, config: &Config) -> Result<i32> {
     let outcome = if options.receipt.is_empty() { compare(options, config) } else { judge_receipts(options, config) };
-    let Err(error) = outcome else { return outcome };
+    outcome.or_else(exit_code_of)
+}
+
+/// What cannot be compared is a verdict, not a failure.
+pub fn exit_code_of(error: anyhow::Error) -> Result<i32> {
     let outcome = match WorkerError::find(&error) {
         Some(WorkerError::NotComparable(_)) => Outcome::NotComparable,
         Some(WorkerError::Invalid(_)) => Outcome::Invalid,
