@@ -2,14 +2,14 @@
 
 mod flags;
 mod settings;
-mod stage;
 mod target;
 
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use infergate_build::{output, progress};
@@ -35,8 +35,8 @@ use infergate_load::validity;
 use infergate_receipts::{Limit, LoadBaseline, LoadReceipt, TargetRecord, read, write_json};
 use infergate_report::inputs::Inputs;
 use infergate_report::terminal;
+use infergate_report::units::many;
 use settings::{Settings, unix_ns};
-use stage::{Stage, drawn};
 
 pub use flags::Load;
 use flags::{Commands, Merge};
@@ -46,6 +46,10 @@ const MANY_FAIL: f64 = 0.01;
 const FEW_FAIL: &str = "* failed_percent < 1";
 /// How often a wait for the common start looks whether it was given up.
 const LOOK: Duration = Duration::from_millis(50);
+/// How often the line is drawn.
+const EVERY: Duration = Duration::from_millis(250);
+/// Steps of a level.
+const STEPS: usize = 1_000;
 
 /// Measures, keeps what there is after every level, prints what it says.
 pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
@@ -282,5 +286,51 @@ impl Run<'_> {
         let mut live = Live::new(progress::cancelled().clone());
         live.until_refused = true;
         (Stage { label, stop, done: self.receipt.levels.len(), total: self.total }, Arc::new(live))
+    }
+}
+
+/// Step `done` of `total`.
+struct Stage {
+    label: String,
+    /// `None`: how long it takes is not known.
+    stop: Option<Stop>,
+    done: usize,
+    total: usize,
+}
+
+/// Does `work`, of which `live` tells how far it is, and draws the line meanwhile in a thread of its own: the client's has tokens to stamp.
+fn drawn<T>(line: &mut progress::Line, stage: &Stage, live: &Live, work: impl FnOnce() -> T) -> T {
+    let (end, ended) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let began = Instant::now();
+            loop {
+                line.show(&stage.progress(live, began.elapsed()));
+                if ended.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
+                    break;
+                }
+            }
+        });
+        let outcome = work();
+        drop(end);
+        outcome
+    })
+}
+
+impl Stage {
+    fn progress(&self, live: &Live, took: Duration) -> Progress {
+        let seen = live.seen();
+        let tokens_per_s = seen.pieces as f64 / took.as_secs_f64().max(1e-3);
+        let share = match self.stop {
+            Some(Stop::Requests { count }) => seen.ended as f64 / count.max(1) as f64,
+            Some(Stop::Duration { ns }) => took.as_nanos() as f64 / ns.max(1) as f64,
+            None => 0.0,
+        };
+        let within = (share.clamp(0.0, 1.0) * STEPS as f64) as usize;
+        Progress {
+            label: format!("{}: {tokens_per_s:.0} tokens/s, {}", self.label, many(seen.failed as usize, "error")),
+            done_steps: self.done * STEPS + within,
+            total_steps: self.total * STEPS,
+        }
     }
 }
