@@ -39,7 +39,7 @@ use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::config::{Layer, one_line};
+use crate::config::{Config, Layer, one_line};
 use crate::machine::probes;
 use infergate_build::keep_objects::{compile, is_wrapper};
 use infergate_build::{output, watcher};
@@ -147,16 +147,17 @@ fn run(request: Request, mut command: &Command, mut matches: &ArgMatches) -> Res
         _ => None,
     };
     outputs::begin(command, matches)?;
+    let config = || Config::here(keys);
     match request {
         Request::Gate(options) => gate::run(&options, keys),
-        Request::Bench(options) => bench::run(&options, keys),
-        Request::Compare(options) => compare::run(&options, keys),
-        Request::Memory(options) => memory::run(&options, keys),
+        Request::Bench(options) => bench::run(&options, &config()?),
+        Request::Compare(options) => compare::run(&options, &config()?),
+        Request::Memory(options) => memory::run(&options, &config()?),
         Request::Load(options) => load::run(&options, keys),
-        Request::Bless(options) => bless::run(&options, keys),
-        Request::Bisect(options) => bisect::run(&options, keys),
-        Request::Calibrate(options) => calibrate::run(&options, keys),
-        Request::Report(options) => report::run(&options, keys),
+        Request::Bless(options) => bless::run(&options, &config()?),
+        Request::Bisect(options) => bisect::run(&options, config()?),
+        Request::Calibrate(options) => calibrate::run(&options, &config()?),
+        Request::Report(options) => report::run(&options, &config()?),
         Request::Demo(options) => demo::run(&options),
         Request::Init(options) => init::run(&options),
         Request::Doctor(options) => doctor::run(&options),

@@ -9,7 +9,7 @@ use super::flags::{self, Workers};
 use super::machine_lock::{self, Wait};
 use super::outputs::{Kept, code_of};
 use super::{memory, outputs, pages, preflight};
-use crate::config::{Config, Layer};
+use crate::config::Config;
 use crate::suite::{self, SuiteRequest};
 use infergate_build::{bench_target, output, progress};
 use infergate_receipts::Receipt;
@@ -37,9 +37,9 @@ pub struct Bench {
 }
 
 /// Measures, writes the receipt, prints it.
-pub fn run(options: &Bench, keys: &Layer) -> Result<i32> {
-    let (out, config) = (options.out.as_deref(), Config::here(keys)?);
-    let (receipt, out) = run_suite(&config, out, &options.workers, &options.wait, options.keep_text, 0)?;
+pub fn run(options: &Bench, config: &Config) -> Result<i32> {
+    let out = options.out.as_deref();
+    let (receipt, out) = run_suite(config, out, &options.workers, &options.wait, options.keep_text, 0)?;
     output::report(&terminal::report(&Inputs { head: Some(receipt.clone()), ..pages::inputs() }));
     outputs::receipt(&out, &receipt, receipt.partial);
     Ok(code_of(receipt.partial, &receipt.invalid))

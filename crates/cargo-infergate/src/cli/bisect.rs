@@ -11,7 +11,7 @@ use clap::Args;
 use super::explain::{self, Explaining};
 use super::machine_lock::{self, Wait};
 use super::{flags, measuring, outputs, paired_gate, preflight, same_code};
-use crate::config::{self, Config, Layer};
+use crate::config::{self, Config};
 use crate::paired::{PairedRequest, Program};
 use infergate_build::checkout::{Checkout, Slot, short};
 use infergate_build::edited::Edited;
@@ -61,8 +61,7 @@ pub struct Bisect {
 }
 
 /// Builds, measures and halves until one is left.
-pub fn run(flags: &Bisect, keys: &Layer) -> Result<i32> {
-    let mut config = Config::here(keys)?;
+pub fn run(flags: &Bisect, mut config: Config) -> Result<i32> {
     let case = Subject::named(&flags.case)?.case().context("--case: name a case")?;
     config.measured.cases = vec![case.id()];
     preflight::check(&config)?;

@@ -9,7 +9,7 @@ use clap::Args;
 use super::flags::{self, Workers};
 use super::machine_lock::{self, Wait};
 use super::{bench, compare, files, outputs, preflight};
-use crate::config::{Config, Layer};
+use crate::config::Config;
 use crate::machine;
 use infergate_build::output;
 use infergate_receipts::{Baseline, LoadBaseline, LoadReceipt, Receipt, ensure_writable, read};
@@ -39,21 +39,20 @@ pub struct Bless {
 }
 
 /// Measures or reads, shows, and writes only what is good.
-pub fn run(options: &Bless, keys: &Layer) -> Result<i32> {
-    let config = Config::here(keys)?;
+pub fn run(options: &Bless, config: &Config) -> Result<i32> {
     if let Some(path) = &options.receipt {
         return if compare::is_load(path)? {
-            add_load(options, &config, &read(path)?)
+            add_load(options, config, &read(path)?)
         } else {
-            add_suite(options, &config, &read(path)?)
+            add_suite(options, config, &read(path)?)
         };
     }
-    preflight::baselines(&config)?;
+    preflight::baselines(config)?;
     ensure_writable(&config.baselines.join(machine::detect().class).join("baseline.json"))?;
     let out = options.out.as_deref();
-    let (receipt, out) = bench::run_suite(&config, out, &options.workers, &options.wait, false, 0)?;
+    let (receipt, out) = bench::run_suite(config, out, &options.workers, &options.wait, false, 0)?;
     outputs::receipt(&out, &receipt, receipt.partial);
-    add_suite(options, &config, &receipt)
+    add_suite(options, config, &receipt)
 }
 
 /// Both kinds of runs have the same fields and functions under the same names, and no trait in common.

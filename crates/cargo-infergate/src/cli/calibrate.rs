@@ -9,7 +9,7 @@ use clap::{Args, ValueHint};
 
 use super::machine_lock::{self, Wait};
 use super::{files, flags, measuring, outputs, preflight};
-use crate::config::{Config, Layer, up_to};
+use crate::config::{Config, up_to};
 use crate::machine;
 use crate::paired::{Alike, PairedRun, Program};
 use infergate_build::bench_target::Source;
@@ -57,21 +57,20 @@ pub struct Calibrate {
 }
 
 /// Measures, keeps what there is after every gate, prints what it says.
-pub fn run(options: &Calibrate, keys: &Layer) -> Result<i32> {
-    let config = Config::here(keys)?;
-    preflight::check(&config)?;
-    let folder = preflight::calibration_folder(&config, &machine::detect().class);
+pub fn run(options: &Calibrate, config: &Config) -> Result<i32> {
+    preflight::check(config)?;
+    let folder = preflight::calibration_folder(config, &machine::detect().class);
     // The file's name comes from the model, which is not loaded yet.
     ensure_writable(options.out.as_ref().unwrap_or(&folder.join("calibration.json")))?;
     let _lock = machine_lock::take(&options.wait)?;
-    let Builds { base, head, alike, _checkout } = Builds::of(&config, options)?;
+    let Builds { base, head, alike, _checkout } = Builds::of(config, options)?;
     // Builds that do the same are what it measures: their code is not compared.
-    let request = measuring::request(&config, base.program().clone(), head.program().clone())?;
+    let request = measuring::request(config, base.program().clone(), head.program().clone())?;
     let line = progress::Line::default();
     let mut run = PairedRun::begin(&request, &mut |step: &Progress| line.show(step))?;
     run.lay_out(|| Ok(alike))?;
     let mut calibration = begin(run.receipt())?;
-    let usual = || preflight::calibration_file(&config, &calibration.machine.class, &calibration.subject.engine);
+    let usual = || preflight::calibration_file(config, &calibration.machine.class, &calibration.subject.engine);
     let out = options.out.clone().unwrap_or_else(usual);
     if let Some(earlier) = files::read_if_there(&out)? {
         ensure_same(&earlier, &calibration, run.receipt(), &out)?;

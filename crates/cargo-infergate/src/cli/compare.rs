@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use clap::Args;
 
 use super::{flags, pages};
-use crate::config::{Config, Layer};
+use crate::config::Config;
 use infergate_build::output;
 use infergate_judge::{compare, load};
 use infergate_receipts::{LOAD_BASELINE_SCHEMA, LOAD_SCHEMA, LoadReceipt, read, read_receipt_or_baseline, schema_of};
@@ -29,12 +29,11 @@ pub struct Compare {
     json: Option<PathBuf>,
 }
 
-pub fn run(options: &Compare, keys: &Layer) -> Result<i32> {
+pub fn run(options: &Compare, config: &Config) -> Result<i32> {
     let Compare { base, head, json } = options;
-    let config = Config::here(keys)?;
     let (subject, verdict, measured) = if is_load(base)? || is_load(head)? {
         ensure!(
-            keys.get("targets").is_none(),
+            config.flags.get("targets").is_none(),
             "--targets: they limit the cases of a suite; limits of a load run are --targets, --slo and --until-slo of `cargo xtask load`"
         );
         let head: LoadReceipt = read(head)?;

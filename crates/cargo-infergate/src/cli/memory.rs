@@ -16,7 +16,7 @@ use super::flags::{self, Workers};
 use super::machine_lock::{self, Wait};
 use super::outputs::Kept;
 use super::{outputs, pages, preflight};
-use crate::config::{self, Config, Layer};
+use crate::config::{self, Config};
 use crate::paired::Program;
 use infergate_judge::memory::judge;
 use infergate_receipts::{
@@ -54,18 +54,17 @@ fn keys() -> impl Iterator<Item = Arg> {
 }
 
 /// Follows, judges, prints.
-pub fn run(options: &Memory, keys: &Layer) -> Result<i32> {
-    let config = Config::here(keys)?;
+pub fn run(options: &Memory, config: &Config) -> Result<i32> {
     let out = options.out.clone().unwrap_or_else(|| config.measured.target_folder().join("memory.json"));
     outputs::fresh(&out)?;
-    preflight::check(&config)?;
+    preflight::check(config)?;
     let _lock = machine_lock::take(&options.wait)?;
     let worker = match bench_target::memory_worker(&config.wanted(), options.worker.clone())? {
         Some(worker) => worker,
         // A timed worker is not counted, and its resident set shows all the same.
         None => bench_target::worker(&config.wanted(), None)?,
     };
-    let receipt = follow(&config, worker, &config.measured.cases, config.measured.memory.runs, Some(&out))?;
+    let receipt = follow(config, worker, &config.measured.cases, config.measured.memory.runs, Some(&out))?;
     let verdict = Verdict::of(judge(&receipt.memory), Vec::new());
     let inputs = Inputs { memory: Some(receipt.clone()), verdict: Some(verdict), ..pages::inputs() };
     output::print_verdict(&terminal::report(&inputs));

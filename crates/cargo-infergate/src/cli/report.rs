@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 
 use super::measuring::find_calibration;
 use super::{flags, outputs, pages};
-use crate::config::{Config, Layer};
+use crate::config::Config;
 use infergate_core::config::Config as Measured;
 use infergate_core::sha256;
 use infergate_judge::memory;
@@ -62,10 +62,9 @@ fn below() -> String {
     )
 }
 
-pub fn run(options: &Report, keys: &Layer) -> Result<i32> {
+pub fn run(options: &Report, config: &Config) -> Result<i32> {
     let Report { files, out, format, pull_request, head, base, show_prompt } = options;
-    let config = Config::here(keys)?;
-    let mut inputs = inputs(files, &config, *pull_request, [base, head])?;
+    let mut inputs = inputs(files, config, *pull_request, [base, head])?;
     if *show_prompt {
         inputs.prompt_text = Some(prompt_text(&inputs, &config.measured)?);
     }
