@@ -82,10 +82,7 @@ fn follow(config: &Config, test: bool) -> Result<i32> {
         }
     };
     // A disk that is full ends no run: what is measured is in memory, too.
-    let mut keep = |partial: &MemoryReceipt| {
-        let _ = write_json(&path, partial);
-        Ok(())
-    };
+    let mut keep = |partial: &MemoryReceipt| drop(write_json(&path, partial));
     let receipt = run(&request, &mut keep, &mut say, &AtomicBool::new(false))?;
     if test {
         return Ok(match (receipt.memory.invalid.first(), receipt.memory.partial) {

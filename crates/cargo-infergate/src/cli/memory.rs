@@ -269,13 +269,8 @@ fn follow(
     };
     let line = progress::Line::default();
     let kept = out.map(Kept::at);
-    let mut keep = |so_far: &MemoryReceipt| {
-        kept.iter().for_each(|kept| kept.keep(so_far));
-        Ok(())
-    };
+    let mut keep = |so_far: &MemoryReceipt| kept.iter().for_each(|kept| kept.keep(so_far));
     let receipt = memory::run(&request, &mut keep, &mut |step| line.show(step), progress::cancelled());
     line.finish();
-    let receipt = receipt?;
-    keep(&receipt)?;
-    Ok(receipt)
+    Ok(receipt?)
 }

@@ -93,7 +93,7 @@ fn a_memory_that_is_no_longer_known_ends_the_phase() {
         prompt_text: None,
         timeouts: Timeouts::default(),
     };
-    let phase = memory::run(&request, &mut |_| Ok(()), &mut |_| {}, &AtomicBool::new(false));
+    let phase = memory::run(&request, &mut |_| {}, &mut |_| {}, &AtomicBool::new(false));
     let record = phase.expect("what was seen").memory;
     record.validate().expect("a record that can be judged");
     assert_eq!((record.partial, record.runs.rss_bytes.len()), (true, 10));

@@ -55,7 +55,7 @@ pub struct MemoryRequest {
 #[inline]
 pub fn run(
     request: &MemoryRequest,
-    keep: &mut dyn FnMut(&MemoryReceipt) -> Result<()>,
+    keep: &mut dyn FnMut(&MemoryReceipt),
     progress: &mut dyn FnMut(&Progress),
     cancelled: &AtomicBool,
 ) -> Result<MemoryReceipt, WorkerError> {
@@ -179,7 +179,7 @@ fn follow(
     request: &MemoryRequest,
     client: &mut Client,
     receipt: &mut MemoryReceipt,
-    keep: &mut dyn FnMut(&MemoryReceipt) -> Result<()>,
+    keep: &mut dyn FnMut(&MemoryReceipt),
     show: &mut dyn FnMut(&str, usize),
     cancelled: &AtomicBool,
 ) -> Result<(), WorkerError> {
@@ -211,7 +211,7 @@ fn follow(
                 )));
             }
             if (run + 1) % RUNS_BETWEEN_KEEPS == 0 {
-                keep(receipt)?;
+                keep(receipt);
             }
         }
         if wanted > request.runs || !needs_confirmation(&receipt.memory) {
