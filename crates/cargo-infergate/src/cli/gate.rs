@@ -15,16 +15,13 @@ pub fn run(options: &Gate, keys: &Layer) -> Result<i32> {
     pages::begin(options.report.as_deref())?;
     let config = Config::here(keys)?;
     let schema = options.receipt.first().map(|path| schema_of(path)).transpose()?.unwrap_or_default();
-    if options.paired.is_asked() || schema.starts_with(PAIRED_SCHEMA.trim_end_matches(char::is_numeric)) {
+    let is_paired = schema.starts_with(PAIRED_SCHEMA.trim_end_matches(char::is_numeric));
+    if options.paired.is_asked() || is_paired || options.receipt.len() > 1 {
         return paired_gate::run(options, &config);
     }
     ensure!(
         !options.paired.allow_output_change,
         "--allow-output-change is for a comparison with another revision; give --against, or bless the new output"
-    );
-    ensure!(
-        options.receipt.len() <= 1,
-        "--receipt: only the shards of a paired gate are judged together; give one file"
     );
     let (receipt, out) = match options.receipt.first() {
         Some(path) => (read::<Receipt>(path)?, None),
