@@ -73,10 +73,6 @@ pub fn measure(
         })?;
     }
     let builds_ns = begun.elapsed().as_nanos() as u64 - pilot_ns;
-    let took = || {
-        let timing_ns = begun.elapsed().as_nanos() as u64 - pilot_ns - builds_ns;
-        Took { builds_ns, pilot_ns, timing_ns, ..Took::default() }
-    };
     let (broken, found) = (&run.receipt().broken, &run.receipt().notes[request.notes.len()..]);
     for message in broken.iter().cloned().chain(found.iter().map(words::note)) {
         line.above(|| output::line(&message));
@@ -97,7 +93,8 @@ pub fn measure(
     };
     let builds = run.builds();
     let mut receipt = run.run(&look, &mut show)?;
-    receipt.took = took();
+    let timing_ns = begun.elapsed().as_nanos() as u64 - pilot_ns - builds_ns;
+    receipt.took = Took { builds_ns, pilot_ns, timing_ns, ..Took::default() };
     if !request.quick {
         receipt.notes.extend(not_alike.map(Note::from));
         // Outputs and counts are exact: only times can fail falsely.

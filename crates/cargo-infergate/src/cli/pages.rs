@@ -44,9 +44,7 @@ fn links() -> Option<Links> {
 /// Gives the exit code.
 pub fn conclude(inputs: &Inputs, json: Option<&Path>, folder: Option<&Path>) -> i32 {
     let Some(verdict) = &inputs.verdict else { return 0 };
-    if json.is_some() {
-        outputs::json(json, &verdict_file(verdict, inputs));
-    }
+    outputs::json(json, &verdict_file(verdict, inputs));
     if let Some(folder) = folder {
         outputs::is_written(write(folder, inputs, &[], &[]));
     }
