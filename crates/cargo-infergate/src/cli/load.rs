@@ -60,7 +60,7 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     let config = Config::here(keys)?;
     let has_targets = keys.get("targets").is_some();
     // Shards of one load may run on one machine.
-    let lock = if options.shards.start_at.is_some() { File::try_lock_shared } else { File::try_lock };
+    let lock = if options.start_at.is_some() { File::try_lock_shared } else { File::try_lock };
     let _lock = machine_lock::take_by(&options.wait, lock)?;
     let mut target = target::open(options, &config, &named)?;
     let (settings, mut receipt) = Settings::from(options, &config, named.len(), target.as_ref())?;

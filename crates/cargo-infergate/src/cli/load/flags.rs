@@ -18,6 +18,7 @@ use infergate_receipts::{Limit, MAX_TOKENS, MAX_USERS};
 
 /// What a local engine, or that of `--tokenizer`, is built and started by.
 const LOCAL: &str = "Local engine, or tokenizer";
+const MACHINES: &str = "Many machines";
 
 /// Measure a server or engine under load
 #[derive(Args)]
@@ -43,8 +44,16 @@ pub struct Load {
     pub levels: Levels,
     #[command(flatten)]
     pub prompts: Prompts,
-    #[command(flatten)]
-    pub shards: Shards,
+    /// This client does part K of N; load merge puts the receipts together
+    // The merged receipt gets the verdict. A search runs on one machine.
+    #[arg(
+        long, value_name = "K/N", help_heading = MACHINES, requires = "start_at",
+        conflicts_with_all = ["until_slo", "json", "require_baseline", "targets"],
+    )]
+    pub shard: Option<Shard>,
+    /// When all shards begin: 2026-01-31T12:00:00Z, with enough time for the self-audit
+    #[arg(long, value_name = "TIME", help_heading = MACHINES, value_parser = start_unix_ns)]
+    pub start_at: Option<u64>,
     /// Bench binary that was built already
     #[arg(long, help_heading = LOCAL)]
     pub worker: Option<PathBuf>,
@@ -194,23 +203,6 @@ pub struct Prompts {
     /// Prompts by --seed alone: the same in each run, so that a second run may find them in a cache
     #[arg(long)]
     pub same_prompts: bool,
-}
-
-/// Which part of a load.
-#[derive(Args)]
-#[command(next_help_heading = "Many machines")]
-#[group(skip)]
-pub struct Shards {
-    /// This client does part K of N; load merge puts the receipts together
-    // The merged receipt gets the verdict. A search runs on one machine.
-    #[arg(
-        long, value_name = "K/N", requires = "start_at",
-        conflicts_with_all = ["until_slo", "json", "require_baseline", "targets"],
-    )]
-    pub shard: Option<Shard>,
-    /// When all shards begin: 2026-01-31T12:00:00Z, with enough time for the self-audit
-    #[arg(long, value_name = "TIME", value_parser = start_unix_ns)]
-    pub start_at: Option<u64>,
 }
 
 /// What `load` does beside putting on load.

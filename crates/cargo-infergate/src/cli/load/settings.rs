@@ -9,7 +9,7 @@ use infergate_core::sha256;
 use infergate_core::stats::samples_needed;
 use serde::Serialize;
 
-use super::flags::{self, Load, Shards};
+use super::flags::{self, Load};
 use crate::config::Config;
 use crate::machine;
 use infergate_load::plan::dataset::Dataset;
@@ -49,8 +49,7 @@ impl Settings {
         let seed = config.measured.seed;
         let Load { levels, prompts: prompt_flags, .. } = options;
         // Without a common start there are no shards.
-        let Shards { shard, start_at: start_unix_ns } = options.shards;
-        let shard = shard.unwrap_or_default();
+        let (shard, start_unix_ns) = (options.shard.unwrap_or_default(), options.start_at);
         // All shards have the same prompts, and each sends its own of them.
         let prompt_seed =
             if prompt_flags.same_prompts { seed } else { seed ^ start_unix_ns.map_or_else(unix_ns, Ok)? };

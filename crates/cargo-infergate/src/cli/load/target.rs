@@ -62,7 +62,7 @@ pub fn open(options: &Load, config: &Config, targets: &[Named]) -> Result<Box<dy
             ("--tokenizer", flags.tokenizer.is_some()),
             ("--price", !flags.price.is_empty()),
             ("--dataset", options.prompts.dataset.is_some()),
-            ("--start-at", options.shards.start_at.is_some()),
+            ("--start-at", options.start_at.is_some()),
             ("--ramp", options.levels.ramp.is_some()),
         ];
         for (flag, is_given) in of_servers {
