@@ -147,7 +147,7 @@ pub struct Levels {
     /// for example ttft_p95=500ms,itl_p95=70ms
     #[arg(
         long, value_name = "LIMIT,...", value_delimiter = ',', conflicts_with_all = ["users", "rate"],
-        value_parser = percentile_limit,
+        value_parser = limit(true),
     )]
     pub until_slo: Vec<Limit>,
     /// The most users to search up to
@@ -156,7 +156,7 @@ pub struct Levels {
     )]
     pub max_users: u32,
     /// Goodput: requests a second that meet all of these, for example ttft=500ms,tpot=50ms,e2e=10s
-    #[arg(long, value_name = "LIMIT,...", value_delimiter = ',', value_parser = request_limit)]
+    #[arg(long, value_name = "LIMIT,...", value_delimiter = ',', value_parser = limit(false))]
     pub slo: Vec<Limit>,
     /// Measured requests of a level; ramp and warm-up are sent before them, and behind them about one of each user, until the last
     /// measured one has ended [default: 8 for each user, at least 40; with --until-slo at least 4 times what its percentile takes, 288
@@ -232,21 +232,14 @@ fn spacing(text: &str) -> Result<Spacing> {
     }
 }
 
-/// A limit of each request: `ttft=500ms`.
-fn request_limit(text: &str) -> Result<Limit> {
-    let limit: Limit = text.parse()?;
-    ensure!(
-        limit.percentile.is_none(),
-        "each request is judged by itself; write for example ttft=500ms, or use --until-slo"
-    );
-    Ok(limit)
-}
-
-/// A limit of a level: `ttft_p95=500ms`.
-fn percentile_limit(text: &str) -> Result<Limit> {
-    let limit: Limit = text.parse()?;
-    ensure!(limit.percentile.is_some(), "a level is judged by percentiles; write for example ttft_p95=500ms");
-    Ok(limit)
+/// A limit of a level, `ttft_p95=500ms`, or of each request, `ttft=500ms`.
+fn limit(of_level: bool) -> impl Fn(&str) -> Result<Limit> + Clone {
+    move |text| {
+        let limit: Limit = text.parse()?;
+        let is_of_level = limit.percentile.is_some();
+        ensure!(is_of_level == of_level, "write ttft_p95=500ms for --until-slo, and ttft=500ms for --slo");
+        Ok(limit)
+    }
 }
 
 /// Nanoseconds since 1970 of `2026-01-31T12:00:00Z`.
