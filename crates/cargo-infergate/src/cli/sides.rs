@@ -225,17 +225,18 @@ fn by_command(revision: &str, config: &Config, is_server: bool) -> Result<BuiltP
 fn two_builds_of_head(flags: &Paired, config: &Config, checkouts: &Checkouts) -> Result<BuiltPair> {
     let wanted = &config.wanted();
     let swaps = flags.swap.iter().map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;
-    let swapped = flags.swap.iter().map(|swap| format!("--swap {swap}"));
-    let built = flags.toolchain.iter().map(|name| format!("--toolchain {name}"));
-    let change = swapped.chain(built).collect::<Vec<_>>().join(" ");
     let mut notes = Vec::new();
     if !git(Path::new("."), &["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
         notes.push(Note::from("HEAD is measured on both sides: what is not committed is not in it".to_owned()));
     }
     // Base takes minutes to build, and is not needed where head cannot be built.
-    if let Some(name) = &flags.toolchain {
-        toolchain::ensure_installed(name)?;
-    }
+    let change = match &flags.toolchain {
+        Some(name) => {
+            toolchain::ensure_installed(name)?;
+            format!("--toolchain {name}")
+        }
+        None => format!("--swap {}", flags.swap.join(" --swap ")),
+    };
     let checkout = checkouts.of("HEAD", Slot::Base, wanted)?;
     let changed = checkouts.get(Slot::Swap, wanted, || {
         let mut changed = Checkout::of("HEAD", Slot::Swap, wanted)?;
