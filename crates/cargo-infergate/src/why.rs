@@ -21,6 +21,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::paired::PairedRequest;
 use infergate_build::code::{Changed, ChangedFunction};
+use infergate_build::edited::Edited;
 use infergate_core::text_file::read_bytes;
 use infergate_core::worker::{Capability, Client, Profile, Timeouts, WorkerFile};
 use infergate_receipts::{Explained, PairedCase};
@@ -28,6 +29,7 @@ use infergate_receipts::{Explained, PairedCase};
 pub use change::{edited_first, explained};
 use image::Image;
 pub use image::{Change, Frame};
+use names::last_part;
 use process::{Images, Process};
 pub use tally::Tally;
 
@@ -102,8 +104,8 @@ pub struct Sides<'a> {
     pub request: &'a PairedRequest,
     /// Functions whose machine code differs, where that is known.
     pub changed: Option<&'a Changed>,
-    /// Whether the change edits the function that a program calls so.
-    pub edited: &'a dyn Fn(&str) -> bool,
+    /// Functions that head edits, where that is known.
+    pub edited: Option<&'a Edited>,
 }
 
 /// What `case` does differently, found in `most` at most; left out: in as long as it takes. `begun` is told of each block.
@@ -150,7 +152,21 @@ pub fn explain(
     // A side that is many times faster works little.
     let seen = found.base_samples.max(found.head_samples);
     ensure!(seen >= FEWEST_SAMPLES, "its threads ran too briefly for a profile ({seen} of {FEWEST_SAMPLES} samples)");
-    Ok(found)
+    Ok(with_edited(found, sides.edited))
+}
+
+/// Says of each function whether the change edits it.
+fn with_edited(mut explained: Explained, edited: Option<&Edited>) -> Explained {
+    for function in &mut explained.functions {
+        // One that kept its machine code has the name of another.
+        let inlined = function.place.as_deref().and_then(|place| place.split_once(" at ")).map(|(name, _)| name);
+        let has = |edited: &Edited| {
+            edited.has(last_part(&function.name)) || inlined.is_some_and(|name| edited.has(last_part(name)))
+        };
+        function.edited = edited.map(|edited| function.changed != Some(false) && has(edited));
+    }
+    edited_first(&mut explained.functions);
+    explained
 }
 
 /// Looks for so long at fresh processes of both builds, in turn.
@@ -236,7 +252,7 @@ fn path(file: &WorkerFile) -> String {
 fn changed(sides: &Sides) -> HashMap<String, Change> {
     let how = |function: &ChangedFunction| match function.has_other_instructions {
         false => Change::Refers,
-        true if (sides.edited)(&function.name) => Change::Edited,
+        true if sides.edited.is_some_and(|edited| edited.has(last_part(&function.name))) => Change::Edited,
         true => Change::Instructions,
     };
     let functions = sides.changed.iter().flat_map(|changed| &changed.functions);

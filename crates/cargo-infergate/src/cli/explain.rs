@@ -7,7 +7,6 @@ use infergate_core::case::{Case, choose_benches};
 use infergate_core::progress::Progress;
 
 use crate::paired::{PairedRequest, TimedBuilds};
-use crate::why::names::last_part;
 use crate::why::{self, Difference, Sides};
 use infergate_build::code::Changed;
 use infergate_build::edited::Edited;
@@ -41,8 +40,7 @@ pub fn attach(
         return;
     }
     let chosen = chosen(receipt, policy, &options.named);
-    let edited = |name: &str| options.edited.as_ref().is_some_and(|edited| edited.has(last_part(name)));
-    let sides = Sides { builds: &builds.0, each: builds.1, request, changed, edited: &edited };
+    let sides = Sides { builds: &builds.0, each: builds.1, request, changed, edited: options.edited.as_ref() };
     let line = progress::Line::default();
     let until = Instant::now() + receipt.took.measured().max(AT_MOST);
     for (at, (case, difference)) in chosen.iter().enumerate() {
@@ -54,26 +52,12 @@ pub fn attach(
             line.show(&Progress { label, done_steps: block, total_steps: difference.blocks() });
         };
         receipt.explained.push(match why::explain(case, *difference, most, &sides, &mut show) {
-            Ok(explained) => with_edited(explained, options.edited.as_ref()),
+            Ok(explained) => explained,
             // Who ends it has a verdict, and wants that.
             Err(_) if progress::is_cancelled() => break,
             Err(error) => Explained::not(case.id, clause(&error)),
         });
     }
-}
-
-/// Says of each function whether the change edits it.
-fn with_edited(mut explained: Explained, edited: Option<&Edited>) -> Explained {
-    for function in &mut explained.functions {
-        // One that kept its machine code has the name of another.
-        let inlined = function.place.as_deref().and_then(|place| place.split_once(" at ")).map(|(name, _)| name);
-        let has = |edited: &Edited| {
-            edited.has(last_part(&function.name)) || inlined.is_some_and(|name| edited.has(last_part(name)))
-        };
-        function.edited = edited.map(|edited| function.changed != Some(false) && has(edited));
-    }
-    why::edited_first(&mut explained.functions);
-    explained
 }
 
 /// Says what was asked for and is no case that took time.
