@@ -73,10 +73,12 @@ impl Scenario {
             turn_tokens: part(self.turn_tokens),
             ..self.clone()
         };
-        let note = format!(
-            "{}: shortened from {} tokens in and {} out to fit {context} ({context_tokens}): {} and {}",
-            self.name, self.input_tokens, self.output_tokens, scaled.input_tokens, scaled.output_tokens
-        );
+        let lengths = |of: &Self| {
+            let more = if of.turns > 1 { format!(", {} more a turn", of.turn_tokens) } else { String::new() };
+            format!("{} tokens in{more} and {} out", of.input_tokens, of.output_tokens)
+        };
+        let (was, is) = (lengths(self), lengths(&scaled));
+        let note = format!("{}: shortened from {was} to fit {context} ({context_tokens}): {is}", self.name);
         (scaled, Some(note))
     }
 }

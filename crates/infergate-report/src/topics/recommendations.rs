@@ -70,20 +70,23 @@ fn warms_up(receipt: &Receipt) -> Option<String> {
 fn long_prompts(receipt: &Receipt) -> Option<String> {
     let families = families(receipt);
     let family = families.iter().find(|family| family.figure == Metric::Ttft)?;
-    let quick = family.cases.iter().rev().find(|(_, ttft_ns)| *ttft_ns <= WAITED_FOR_NS);
-    let (longest, most) = family.cases.last().filter(|(_, ttft_ns)| *ttft_ns > WAITED_FOR_NS)?;
-    let (shorter, least) = quick.or(family.cases.first())?;
-    let prompt_tokens = shorter.id.prompt_tokens();
+    let points: Vec<(f64, f64)> =
+        family.cases.iter().map(|(case, ttft_ns)| (case.id.prompt_tokens() as f64, *ttft_ns)).collect();
+    let quick = points.iter().rposition(|(_, ttft_ns)| *ttft_ns <= WAITED_FOR_NS);
+    let (fewer, least_ns) = points[quick.unwrap_or(0)];
+    let (more, most_ns) = *points.get(quick.map_or(points.len() - 1, |at| at + 1))?;
     let remedy = match quick {
-        Some(_) => format!("Keep prompts near {prompt_tokens} tokens"),
+        Some(_) => {
+            let between = (WAITED_FOR_NS - least_ns) / (most_ns - least_ns);
+            format!("Keep prompts below about {:.0} tokens", fewer + (more - fewer) * between)
+        }
         None => "Use a faster prefill or a smaller model".into(),
     };
     Some(format!(
-        "{remedy} where somebody waits for the first word: TTFT is {} at {prompt_tokens} prompt tokens and {} at {}, and below {} \
-         it seems to come nearly at once",
-        duration(*least),
-        duration(*most),
-        longest.id.prompt_tokens(),
+        "{remedy} where somebody waits for the first word: TTFT is {} at {fewer} prompt tokens and {} at {more}, and below {} it \
+         seems to come nearly at once",
+        duration(least_ns),
+        duration(most_ns),
         duration(WAITED_FOR_NS)
     ))
 }

@@ -37,13 +37,16 @@ fn rate_limit(view: &View<'_>) -> Option<String> {
 fn comfortable(view: &View<'_>) -> Option<String> {
     let slowest = |load, metric| Some(ends(at_load(view, load), |point| point.p50(metric))?[1]);
     let medians = |load| slowest(load, Metric::Ttft).zip(slowest(load, Metric::Itl));
-    let known = view.loads().into_iter().map_while(medians);
-    let ((point, ttft_ns), (_, itl_ns)) =
-        known.take_while(|(ttft, itl)| ttft.1 < WAITED_FOR_NS && itl.1 < SLUGGISH_NS).last()?;
-    let [ttft, itl, waited_for, sluggish] = [ttft_ns, itl_ns, WAITED_FOR_NS, SLUGGISH_NS].map(|ns| Unit::Ns.show(ns));
+    let known: Vec<_> = view.loads().into_iter().map_while(medians).collect();
+    let within = known.iter().take_while(|(ttft, itl)| ttft.1 < WAITED_FOR_NS && itl.1 < SLUGGISH_NS).count();
+    let ((point, ttft_ns), (_, itl_ns)) = known.get(within.checked_sub(1)?)?;
+    let beyond =
+        known.get(within).map(|((next, _), _)| format!(" ({}, the next level, are too many)", next.arrivals.name()));
+    let [ttft, itl, waited_for, sluggish] = [*ttft_ns, *itl_ns, WAITED_FOR_NS, SLUGGISH_NS].map(|ns| Unit::Ns.show(ns));
     Some(format!(
-        "Where somebody reads along, serve up to {}: TTFT P50 is at most {ttft} (limit {waited_for}), ITL P50 {itl} ({sluggish})",
-        point.arrivals.name()
+        "Where somebody reads along, serve up to {}{}: TTFT P50 is at most {ttft} (limit {waited_for}), ITL P50 {itl} ({sluggish})",
+        point.arrivals.name(),
+        beyond.unwrap_or_default()
     ))
 }
 
@@ -89,11 +92,20 @@ fn bottleneck(view: &View<'_>) -> Option<String> {
     let (point, scaling, Roofline { memory, compute }) =
         known.filter(|(_, scaling, _)| *scaling < MOST).min_by(|a, b| a.1.total_cmp(&b.1))?;
     let (remedy, bottleneck) = if memory + compute < MOST {
-        ("Profile the engine", "neither memory bandwidth nor compute explains it")
+        match reading_prompts(view, point).filter(|part| (MOST..1.0).contains(part)) {
+            Some(part) => {
+                let part = Unit::Fraction.show(part);
+                (
+                    "Profile how the engine reads prompts",
+                    format!("reading one for each user takes {part} of an answer's time"),
+                )
+            }
+            None => ("Profile the engine", "neither memory bandwidth nor compute explains it".to_owned()),
+        }
     } else if memory > compute {
-        ("Use smaller weights", "memory bandwidth is the likely bottleneck")
+        ("Use smaller weights", "memory bandwidth is the likely bottleneck".to_owned())
     } else {
-        ("Use more cores or shorter prompts", "compute is the likely bottleneck")
+        ("Use more cores or shorter prompts", "compute is the likely bottleneck".to_owned())
     };
     let place = view.place_name(point);
     let [scaling, memory, compute] = [scaling, memory, compute].map(|share| Unit::Fraction.show(share));
@@ -101,6 +113,12 @@ fn bottleneck(view: &View<'_>) -> Option<String> {
         "{remedy}: scaling is {scaling} at {place}, and {bottleneck} (at the probed rates steps bound by memory take {memory} of \
          the time, by arithmetic {compute})"
     ))
+}
+
+/// While one request is answered each user's prompt is read once: what that takes of its time, if each takes as long as for one user alone.
+fn reading_prompts(view: &View<'_>, point: &Point) -> Option<f64> {
+    let alone_ns = view.alone(point)?.p50(Metric::Ttft)?;
+    Some(f64::from(point.users()?) * alone_ns / point.p50(Metric::E2e)?)
 }
 
 /// The dearest target against the cheapest one at the lowest load.

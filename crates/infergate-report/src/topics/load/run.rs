@@ -86,7 +86,7 @@ fn batches(view: &View<'_>) -> Table {
             Some(false) => "one request, in turn",
             None => "not known",
         })
-        .numbers("kv_bytes", "keys and values", |(_, batch)| {
+        .numbers("kv_bytes", "keys and values a request", |(_, batch)| {
             Cell::number(batch.kv_bytes_per_request, Unit::Bytes, Missing::EngineSilent)
         })
         .numbers("compared", "compared", |(_, batch)| batch.compared)

@@ -112,8 +112,10 @@ fn finding(view: &View<'_>, metric: Metric) -> Option<Finding> {
     };
     let is_one = is_one(Unit::of(metric), best.1, worst.1);
     let range = if is_one { show(best) } else { format!("from {} to {}", show(best), show(worst)) };
+    let lacking = view.charted().find(|point| point.p50(metric).is_none() && point.summary.failed() > 0);
+    let lacking = lacking.map(|point| format!("; {} has none, since too many requests failed", view.place_name(point)));
     let tone = if feels.word(worst.1) == feels.bad { Tone::Warn } else { Tone::Plain };
-    Some(Finding::new(tone, format!("The median {} is {range}", metric.long())))
+    Some(Finding::new(tone, format!("The median {} is {range}{}", metric.long(), lacking.unwrap_or_default())))
 }
 
 fn chart(view: &View<'_>, metric: Metric) -> Chart {
