@@ -24,6 +24,7 @@ use crate::api::failures::{is_empty, is_failure};
 pub struct Chunk {
     choices: Option<Vec<Choice>>,
     /// Token counts so far, or of all.
+    #[serde(skip)]
     pub usage: Option<Usage>,
     /// The server failed after it had answered 200.
     error: Value,
@@ -42,8 +43,7 @@ pub struct Chunk {
 struct Choice {
     delta: Text,
     text: Text,
-    #[serde(deserialize_with = "reason::read")]
-    finish_reason: Option<Reason>,
+    finish_reason: Value,
 }
 
 /// A piece of output.
@@ -57,15 +57,15 @@ pub struct Piece<'a> {
 impl Chunk {
     /// Reads an event of `api`.
     pub fn read(api: Api, json: &[u8]) -> serde_json::Result<Self> {
+        let event: Value = serde_json::from_slice(json)?;
+        let (usage, is_failure) = (Usage::within(&event), is_failure(&event));
         let mut chunk: Self = match api {
-            Api::Chat | Api::Completions | Api::Embeddings => serde_json::from_slice(json),
-            Api::Responses => responses::read(json),
-            Api::Messages => messages::read(json),
+            Api::Chat | Api::Completions | Api::Embeddings => serde_json::from_value(event),
+            Api::Responses => responses::read(event),
+            Api::Messages => messages::read(event),
         }?;
-        if chunk.usage.is_none() {
-            chunk.usage = Usage::within(json)?;
-        }
-        if chunk.pieces().next().is_none() && is_failure(&serde_json::from_slice(json)?) {
+        chunk.usage = usage;
+        if is_failure && chunk.pieces().next().is_none() {
             chunk.error = true.into();
         }
         Ok(chunk)
@@ -89,7 +89,7 @@ impl Chunk {
 
     /// Why it ended, if this event says so.
     pub fn finish_reason(&self) -> Option<Reason> {
-        self.choices.iter().flatten().find_map(|choice| choice.finish_reason.clone())
+        self.choices.iter().flatten().find_map(|choice| Reason::of(&choice.finish_reason))
     }
 }
 

@@ -173,7 +173,7 @@ impl Completion {
             return Err(failure(FailureClass::WrongLength, "the answer holds no embedding"));
         }
         record.chunk_ns.push(last_ns);
-        record.input_tokens = usage.and_then(Usage::input_tokens);
+        record.input_tokens = usage.and_then(|usage| usage.input_tokens());
         record.output_tokens = Some(1);
         Ok(())
     }
@@ -249,7 +249,7 @@ impl Completion {
         if !guess.is_empty() {
             self.guesses.push((read_ns, guess));
         }
-        let counted = chunk.usage.and_then(Usage::output_tokens);
+        let counted = chunk.usage.as_ref().and_then(Usage::output_tokens);
         if is_output {
             self.reasoning_pieces += u64::from(!is_answer);
             record.chunk_ns.push(read_ns);
@@ -264,7 +264,7 @@ impl Completion {
                 record.output_tokens = None;
             }
         }
-        if let Some(usage) = chunk.usage {
+        if let Some(usage) = &chunk.usage {
             record.input_tokens = usage.input_tokens().filter(|tokens| *tokens > 0).or(record.input_tokens);
             record.cached_tokens = usage.cached_tokens().or(record.cached_tokens);
             record.output_tokens = counted.filter(|tokens| *tokens > 0).or(record.output_tokens).or(counted);

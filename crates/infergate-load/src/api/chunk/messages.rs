@@ -1,35 +1,30 @@
 //! Events of Anthropic's Messages.
 
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::reason::End;
 use super::text::Text;
 use super::{Choice, Chunk};
 
-#[derive(Deserialize)]
+/// A heartbeat can be without any.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Event {
-    /// A heartbeat can be without.
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text,
-    #[serde(default, alias = "content_block")]
-    delta: Text,
-}
-
-#[derive(Deserialize)]
-struct Ended {
-    #[serde(default)]
-    delta: End,
+    #[serde(alias = "content_block")]
+    delta: Value,
 }
 
 /// Reads one event.
-pub fn read(json: &[u8]) -> serde_json::Result<Chunk> {
-    let Event { kind, delta } = serde_json::from_slice(json)?;
+pub fn read(event: Value) -> serde_json::Result<Chunk> {
+    let Event { kind, delta } = serde_json::from_value(event)?;
     let mut choice = Choice::default();
     match &*kind.answer {
-        "content_block_delta" => choice.delta = delta,
+        "content_block_delta" => choice.delta = Text::from(delta),
         // It names what is to come.
-        "content_block_start" => choice.delta = Text { guess: String::new(), ..delta },
-        "message_delta" => choice.finish_reason = serde_json::from_slice::<Ended>(json)?.delta.reason,
+        "content_block_start" => choice.delta = Text { guess: String::new(), ..Text::from(delta) },
+        "message_delta" => choice.finish_reason = delta["stop_reason"].clone(),
         _ => {}
     }
     let is_last = kind.answer == "message_stop";
