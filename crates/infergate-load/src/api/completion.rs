@@ -102,21 +102,13 @@ impl Completion {
                 format!("the answer has {read} bytes and no end; the server does not stop"),
             ));
         }
-        if self.api == Api::Embeddings {
-            self.whole.extend_from_slice(bytes);
-            return Ok(0);
-        }
         if let Some(first) = bytes.trim_ascii_start().first().filter(|_| !self.has_begun) {
             self.has_begun = true;
             self.no_stream = no_stream(*first);
         }
-        if let Some(detail) = self.no_stream {
+        if self.api == Api::Embeddings || self.no_stream.is_some() {
             self.whole.extend_from_slice(bytes);
-            return match Chunk::read(Api::Chat, &self.whole) {
-                // The rest of it follows.
-                Err(error) if error.is_eof() => Ok(0),
-                _ => Err(self.whole_error(detail)),
-            };
+            return Ok(0);
         }
         let before = record.chunk_ns.len();
         let mut events = std::mem::take(&mut self.events);
