@@ -30,9 +30,8 @@ pub struct Event<'a> {
 pub struct Events {
     /// The beginning of a line whose end has not come.
     line: Vec<u8>,
-    /// What the event holds so far.
+    /// What the event holds so far, a line end behind each line.
     data: Vec<u8>,
-    has_data: bool,
     is_error: bool,
     /// The last byte was CR: an LF that follows belongs to it.
     after_cr: bool,
@@ -46,33 +45,19 @@ impl Events {
     /// # Errors
     /// When an event grows beyond [`MAX_EVENT_BYTES`]; or what `found` returns. The stream cannot be gone on with then.
     pub fn push(&mut self, mut bytes: &[u8], mut found: impl FnMut(Event<'_>) -> Result<()>) -> Result<()> {
-        if self.after_cr
-            && let Some((first, rest)) = bytes.split_first()
-        {
-            self.after_cr = false;
-            bytes = if *first == b'\n' { rest } else { bytes };
-        }
         while let Some(end) = memchr2(b'\n', b'\r', bytes) {
-            let (line, rest) = (&bytes[..end], &bytes[end + 1..]);
-            let is_cr = bytes[end] == b'\r';
-            if self.line.is_empty() {
-                self.take_line(line, &mut found)?;
-            } else {
+            let (line, after_cr) = (&bytes[..end], self.after_cr);
+            self.after_cr = bytes[end] == b'\r';
+            if !(after_cr && bytes[0] == b'\n') {
                 self.keep(line)?;
                 let whole = std::mem::take(&mut self.line);
                 self.take_line(&whole, &mut found)?;
                 self.line = whole;
                 self.line.clear();
             }
-            bytes = match rest.split_first() {
-                Some((b'\n', after)) if is_cr => after,
-                None if is_cr => {
-                    self.after_cr = true;
-                    rest
-                }
-                _ => rest,
-            };
+            bytes = &bytes[end + 1..];
         }
+        self.after_cr &= bytes.is_empty();
         self.keep(bytes)
     }
 
@@ -111,11 +96,8 @@ impl Events {
             if self.data.len() + data.len() >= MAX_EVENT_BYTES {
                 return Err(too_large());
             }
-            if self.has_data {
-                self.data.push(b'\n');
-            }
             self.data.extend_from_slice(data);
-            self.has_data = true;
+            self.data.push(b'\n');
         } else if let Some(name) = field(line, b"event") {
             self.is_error |= name == b"error";
         }
@@ -123,12 +105,13 @@ impl Events {
     }
 
     fn end_event(&mut self, found: &mut impl FnMut(Event<'_>) -> Result<()>) -> Result<()> {
-        let outcome = match self.has_data || self.is_error {
-            true => found(Event { data: &self.data, is_error: self.is_error }),
+        let data = self.data.strip_suffix(b"\n");
+        let outcome = match data.is_some() || self.is_error {
+            true => found(Event { data: data.unwrap_or_default(), is_error: self.is_error }),
             false => Ok(()),
         };
         self.data.clear();
-        (self.has_data, self.is_error) = (false, false);
+        self.is_error = false;
         outcome
     }
 }
