@@ -40,7 +40,7 @@ pub fn timed(connection: tokio::net::TcpStream, _delays: &ReceiveDelays) -> Box<
 #[cfg(target_os = "linux")]
 mod linux {
     use std::io;
-    use std::mem::{MaybeUninit, size_of, size_of_val, zeroed};
+    use std::mem::{MaybeUninit, zeroed};
     use std::os::fd::{AsRawFd as _, RawFd};
     use std::ptr;
     use std::task::{Context, Poll, ready};
@@ -52,8 +52,12 @@ mod linux {
     use super::{ReceiveDelays, Stream};
     use crate::client::stream::ReadBy;
 
-    /// Room for what the kernel says beside the bytes, aligned for its headers.
-    type Control = [u64; 16];
+    /// What the kernel says beside the bytes, of a socket that was asked for times alone: three, the first by software.
+    #[repr(C)]
+    struct Control {
+        _header: libc::cmsghdr,
+        times: [libc::timespec; 3],
+    }
 
     /// `connection`, whose reads add to `delays` where the kernel says when it received them.
     pub fn timed(connection: TcpStream, delays: &ReceiveDelays) -> Box<dyn Stream> {
@@ -84,19 +88,7 @@ mod linux {
             ready!(connection.poll_read_ready(context))?;
             // SAFETY: nothing is written into it but by the read below.
             let room = unsafe { buffer.unfilled_mut() };
-            let (socket, length) = (connection.as_raw_fd(), room.len());
-            let mut read = Err(io::ErrorKind::WouldBlock.into());
-            // Bytes that leave room have emptied the socket. Saying that it would block keeps tokio from reading once more
-            // in vain, as its own streams do.
-            let _ = connection.try_io(Interest::READABLE, || {
-                read = receive(socket, room);
-                match read {
-                    Ok((0, _)) => Ok(()),
-                    Ok((bytes, _)) if bytes == length => Ok(()),
-                    _ => Err(io::ErrorKind::WouldBlock.into()),
-                }
-            });
-            match read {
+            match connection.try_io(Interest::READABLE, || receive(connection.as_raw_fd(), room)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
                 Ok((bytes, received)) => {
@@ -116,35 +108,17 @@ mod linux {
     /// Reads what there is. Gives the number of bytes, none at the end, and when the last of them was received.
     fn receive(socket: RawFd, room: &mut [MaybeUninit<u8>]) -> io::Result<(usize, Option<Duration>)> {
         let mut part = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
-        let mut control: Control = [0; _];
-        // SAFETY: a header without pointers and lengths is all zeros.
-        let mut message: libc::msghdr = unsafe { zeroed() };
+        // SAFETY: both may be all zeros: without pointers, lengths and times.
+        let (mut control, mut message): (Control, libc::msghdr) = unsafe { zeroed() };
         message.msg_iov = &raw mut part;
         message.msg_iovlen = 1;
-        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_control = (&raw mut control).cast();
         message.msg_controllen = size_of::<Control>() as _;
         // SAFETY: the header points at `part`, which points at `room`, and at `control`, with their lengths.
         let bytes = unsafe { libc::recvmsg(socket, &raw mut message, 0) };
         let bytes = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())?;
-        Ok((bytes, received(&message)))
-    }
-
-    /// The software time stamp among what the kernel said.
-    fn received(message: &libc::msghdr) -> Option<Duration> {
-        // SAFETY: the kernel filled in `msg_control`, which outlives this call, and its length.
-        let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
-        while !header.is_null() {
-            // SAFETY: not null, so a whole header lies there.
-            let (level, kind) = unsafe { ((*header).cmsg_level, (*header).cmsg_type) };
-            if (level, kind) == (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) {
-                // SAFETY: of this kind the data are three times, the first by software; they need not be aligned.
-                let time = unsafe { ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::timespec>()) };
-                let (seconds, ns) = (u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?);
-                return (seconds > 0).then(|| Duration::new(seconds, ns));
-            }
-            // SAFETY: both come from the same message.
-            header = unsafe { libc::CMSG_NXTHDR(message, header) };
-        }
-        None
+        let time = control.times[0];
+        // Where the kernel said nothing these are the zeros of before.
+        Ok((bytes, (time.tv_sec > 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))))
     }
 }
