@@ -19,7 +19,7 @@ pub mod url;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use infergate_core::process::clock_ns;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
@@ -42,9 +42,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of `endpoints`, whose clock starts now.
+    /// A client of `endpoints`, one at least, whose clock starts now.
     pub fn new(endpoints: Vec<Endpoint>) -> Result<Self> {
-        ensure!(!endpoints.is_empty(), "there is no target; name one by --target");
         let runtime = Builder::new_current_thread().enable_all().build().context("no event queue for connections")?;
         Ok(Self { runtime, endpoints: endpoints.into(), clock: RunClock::start() })
     }

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::pin::Pin;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use infergate_core::load::Failure;
 use tokio::net::TcpStream;
 
@@ -45,9 +45,8 @@ impl Network {
             .to_socket_addrs()
             .with_context(|| format!("{place}: this host is not known"))?
             .collect();
-        ensure!(!addresses.is_empty(), "{place}: this host has no address");
         #[cfg(not(feature = "tls"))]
-        ensure!(
+        anyhow::ensure!(
             !url.is_tls,
             "{place}: this build has no TLS; install cargo-infergate, or build it with --features tls"
         );

@@ -105,9 +105,7 @@ impl Endpoint {
         limits: Limits,
     ) -> anyhow::Result<Self> {
         let mut headers = HeaderMap::new();
-        let host =
-            HeaderValue::from_str(&url.authority()).ok().context("--target: this host cannot be named in a request")?;
-        headers.insert(HOST, host);
+        headers.insert(HOST, HeaderValue::from_str(&url.authority)?);
         for (name, value) in [
             (CONTENT_TYPE, "application/json"),
             (ACCEPT, "text/event-stream"),
@@ -126,10 +124,9 @@ impl Endpoint {
                 secret(&value).context("the API key holds characters that no request can carry; check its source")?;
             headers.insert(name, value);
         }
-        let path = url.path.parse().ok().context("--target: this path cannot be sent")?;
         Ok(Self {
             dial,
-            path,
+            path: url.path.parse()?,
             headers,
             template,
             limits,

@@ -11,6 +11,8 @@ use crate::api::body::Api;
 pub struct Url {
     /// `https`.
     pub is_tls: bool,
+    /// What the `Host` field says.
+    pub authority: String,
     /// Host name or address, an IPv6 address without its brackets.
     pub host: String,
     /// Port.
@@ -39,7 +41,6 @@ impl Url {
             "the URL holds credentials; take them out (load takes a key by --api-key-env NAME)"
         );
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-        ensure!(!host.is_empty(), "the URL has no host");
         let port = match authority.as_str().strip_prefix(authority.host()).unwrap_or_default() {
             "" if is_tls => 443,
             "" => 80,
@@ -59,7 +60,7 @@ impl Url {
             path => format!("{path}{end}"),
         };
         let path = uri.query().map_or_else(|| path.clone(), |query| format!("{path}?{query}"));
-        Ok(Self { is_tls, host, port, path })
+        Ok(Self { is_tls, authority: authority.to_string(), host, port, path })
     }
 
     /// Whether everybody on the way can read what is sent there.
@@ -67,21 +68,9 @@ impl Url {
         !self.is_tls && !is_this_machine(&self.host)
     }
 
-    /// What the `Host` field says.
-    pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        let usual = if self.is_tls { 443 } else { 80 };
-        if self.port == usual { host } else { format!("{host}:{}", self.port) }
-    }
-
-    /// All in front of the path.
-    pub fn origin(&self) -> String {
-        let scheme = if self.is_tls { "https" } else { "http" };
-        format!("{scheme}://{}", self.authority())
-    }
-
     /// For receipts and tables, without a query: it may hold a key.
     pub fn shown(&self) -> String {
-        self.origin() + self.path.split('?').next().unwrap_or_default()
+        let scheme = if self.is_tls { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.authority, self.path.split('?').next().unwrap_or_default())
     }
 }

@@ -34,8 +34,8 @@ fn hosts_and_ports() {
     let parse = |text| Url::parse(text, Api::Chat).expect("a URL");
     assert_eq!((parse("https://h").port, parse("http://h").port, parse("http://h:81").port), (443, 80, 81));
     let six = parse("http://[::1]:8000");
-    assert_eq!((&*six.host, &*six.authority()), ("::1", "[::1]:8000"));
-    assert_eq!(parse("https://h").authority(), "h");
+    assert_eq!((&*six.host, &*six.authority), ("::1", "[::1]:8000"));
+    assert_eq!(parse("https://h").authority, "h");
     for text in ["http://h:0", "http://h:65536", "http://h:", "http://[::1]:99999"] {
         let error = Url::parse(text, Api::Chat).expect_err(text).to_string();
         assert_eq!(error, "a port is a number from 1 to 65535", "{text}");
