@@ -5,9 +5,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::body::Incoming;
 use hyper::client::conn::http1;
-use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use infergate_core::load::{Failure, FailureClass};
 use tokio::task::spawn_local;
@@ -21,7 +19,8 @@ const MAX_HEAD_BYTES: usize = 64 << 10;
 
 /// An open connection.
 pub struct Connection {
-    sender: http1::SendRequest<Full<Bytes>>,
+    /// Sends a request, once the answer before has been read.
+    pub sender: http1::SendRequest<Full<Bytes>>,
     /// When its reads gave bytes.
     pub times: Rc<ReadTimes>,
 }
@@ -36,16 +35,6 @@ impl Connection {
         // The connection's own task ends with its sender. Whoever waits for an answer is told the same errors.
         spawn_local(async move { drop(connection.await) });
         Ok(Self { sender, times })
-    }
-
-    /// Waits until the answer before has been cleared away. `false`: the server closed the connection.
-    pub async fn is_ready(&mut self) -> bool {
-        self.sender.ready().await.is_ok()
-    }
-
-    /// Sends a request and gives the head of its answer.
-    pub async fn send(&mut self, request: Request<Full<Bytes>>) -> hyper::Result<Response<Incoming>> {
-        self.sender.send_request(request).await
     }
 }
 

@@ -57,23 +57,21 @@ impl Network {
             tls: if url.is_tls { Some(Tls::new(&url.host)?) } else { None },
         })
     }
-
-    async fn connect(&self) -> Result<Box<dyn Stream>, Failure> {
-        let connection = TcpStream::connect(&*self.addresses).await.map_err(|error| of_connect(&error))?;
-        // A request goes out when it is written, not when more follows.
-        connection.set_nodelay(true).map_err(|error| of_connect(&error))?;
-        let connection = timed(connection, &self.delays);
-        #[cfg(feature = "tls")]
-        if let Some(tls) = &self.tls {
-            return tls.over(connection).await;
-        }
-        Ok(connection)
-    }
 }
 
 impl Dial for Network {
     fn dial(&self) -> Dialling<'_> {
-        Box::pin(self.connect())
+        Box::pin(async {
+            let connection = TcpStream::connect(&*self.addresses).await.map_err(|error| of_connect(&error))?;
+            // A request goes out when it is written, not when more follows.
+            connection.set_nodelay(true).map_err(|error| of_connect(&error))?;
+            let connection = timed(connection, &self.delays);
+            #[cfg(feature = "tls")]
+            if let Some(tls) = &self.tls {
+                return tls.over(connection).await;
+            }
+            Ok(connection)
+        })
     }
 
     fn receive_delays(&self) -> Option<&ReceiveDelays> {

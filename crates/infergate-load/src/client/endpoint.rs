@@ -24,7 +24,7 @@ use crate::api::failures::{error_of, failure, of_status};
 use crate::api::text::{AnswerText, Texts};
 use crate::client::connection::{Connection, of_http};
 use crate::client::dial::{Dial, Network};
-use crate::client::stamped::{ReadTimes, RunClock};
+use crate::client::stamped::RunClock;
 use crate::client::url::Url;
 use crate::targets::live::Live;
 
@@ -85,8 +85,8 @@ enum Miss {
     Final(Failure),
     /// It may be tried again; after this, where the server says so.
     Again(Failure, Option<Duration>),
-    /// An old connection was closed just when it was used again.
-    Stale(Failure),
+    /// An old connection was closed just when it was used again. The next attempt makes a new one.
+    Stale,
 }
 
 impl From<Failure> for Miss {
@@ -183,10 +183,9 @@ impl Endpoint {
         let attempts = async {
             let mut refused = 0;
             loop {
-                let was_open = connection.is_some();
                 match self.attempt(body.clone(), output_tokens, connection, record, run).await {
                     Ok(()) => return Ok(()),
-                    Err(Miss::Stale(_)) if was_open => record.retries += 1,
+                    Err(Miss::Stale) => record.retries += 1,
                     Err(Miss::Again(failure, after)) if refused + 1 < self.limits.attempts => {
                         refused += 1;
                         // Without a word from the server: half a second, one, two...
@@ -198,7 +197,7 @@ impl Endpoint {
                         sleep(wait).await;
                         record.retries += 1;
                     }
-                    Err(Miss::Final(failure) | Miss::Again(failure, _) | Miss::Stale(failure)) => return Err(failure),
+                    Err(Miss::Final(failure) | Miss::Again(failure, _)) => return Err(failure),
                 }
             }
         };
@@ -223,14 +222,17 @@ impl Endpoint {
         record.first_byte_ns = None;
         // `connection` stays empty unless the answer ends.
         let open = match connection.take() {
-            Some(mut open) => open.is_ready().await.then_some(open),
+            // Once the answer before has been cleared away; not where the server closed the connection.
+            Some(mut open) => open.sender.ready().await.is_ok().then_some(open),
             None => None,
         };
         let reused = open.is_some();
         let mut open = match open {
             Some(open) => open,
             None => {
-                let open = self.connect(clock).await?;
+                let late = |_| failure(FailureClass::Connect, format!("no connection after {CONNECT:?}"));
+                let stream = timeout(CONNECT, self.dial.dial()).await.map_err(late)??;
+                let open = Connection::over(stream, clock).await?;
                 record.connected_ns = Some(clock.now_ns());
                 open
             }
@@ -241,10 +243,9 @@ impl Endpoint {
         *request.uri_mut() = self.path.clone();
         *request.headers_mut() = self.headers.clone();
         let sent = Instant::now();
-        let response = open.send(request).await.map_err(|error| {
-            let failure = of_http(error);
+        let response = open.sender.send_request(request).await.map_err(|error| {
             let is_stale = reused && open.times.first_ns.get().is_none() && sent.elapsed() < STALE;
-            if is_stale { Miss::Stale(failure) } else { Miss::Final(failure) }
+            if is_stale { Miss::Stale } else { Miss::Final(of_http(error)) }
         })?;
         record.first_byte_ns = open.times.first_ns.get();
         if let Some(failed) = of_status(response.status().as_u16()) {
@@ -265,18 +266,24 @@ impl Endpoint {
             completion.keep_texts();
         }
         let mut body = response.into_body();
-        let read = read_body(&mut body, &open.times, &mut completion, record, live).await;
-        let finished = read.and_then(|is_over| {
+        let read = async {
+            while !completion.is_done()
+                && let Some(frame) = body.frame().await
+            {
+                if let Some(bytes) = frame.map_err(of_http)?.data_ref() {
+                    live.pieces(completion.read(open.times.last_ns.get(), bytes, record)?);
+                }
+            }
             record.ended_ns = open.times.last_ns.get();
-            completion.finish(open.times.last_ns.get(), self.template.ignore_eos, record)?;
-            Ok(is_over)
-        });
+            completion.finish(record.ended_ns, self.template.ignore_eos, record)
+        };
+        let outcome: Result<(), Failure> = read.await;
         self.note_words(completion.words(), live);
-        let is_over = finished?;
+        outcome?;
         if let Some((texts, pieces)) = self.texts.as_ref().zip(completion.take_texts()) {
             texts.add(AnswerText { request: record.request, pieces, limit_tokens: completion.limit_tokens() });
         }
-        *connection = if is_over { Some(open) } else { self.cleared(body, open).await };
+        *connection = self.cleared(body, open).await;
         if let Some(open) = &connection {
             record.ended_ns = open.times.last_ns.get();
         }
@@ -321,29 +328,6 @@ impl Endpoint {
         }
         cleared.await
     }
-
-    async fn connect(&self, clock: RunClock) -> Result<Connection, Failure> {
-        let late = |_| failure(FailureClass::Connect, format!("no connection after {CONNECT:?}"));
-        let stream = timeout(CONNECT, self.dial.dial()).await.map_err(late)??;
-        Connection::over(stream, clock).await
-    }
-}
-
-/// Reads an answer up to `[DONE]` or its end. Gives whether it ended.
-async fn read_body(
-    body: &mut Incoming,
-    times: &ReadTimes,
-    completion: &mut Completion,
-    record: &mut RequestRecord,
-    live: &Live,
-) -> Result<bool, Failure> {
-    while !completion.is_done() {
-        let Some(frame) = body.frame().await else { return Ok(true) };
-        if let Some(bytes) = frame.map_err(of_http)?.data_ref() {
-            live.pieces(completion.read(times.last_ns.get(), bytes, record)?);
-        }
-    }
-    Ok(false)
 }
 
 /// The rest of a body, if it ends soon. After `[DONE]` it can be empty lines, comments and trailers, which change no answer.
