@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use serde_json::{Deserializer, Value};
+use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
@@ -83,28 +83,23 @@ fn serve_until(end: oneshot::Receiver<()>, listener: net::TcpListener, script: S
 
 async fn serve(mut connection: TcpStream, script: Script, clock: RunClock, log: Rc<RefCell<Log>>) {
     let _ = connection.set_nodelay(true);
-    let mut kept = Vec::new();
-    while let Some(request) = next_request(&mut connection, &mut kept).await {
+    while let Some(request) = next_request(&mut connection).await {
         let Some(times) = answer(&mut connection, script, clock).await else { return };
         log.borrow_mut().insert(request, times);
     }
 }
 
-/// Reads one request and gives its prompt, the request's number.
-async fn next_request(connection: &mut TcpStream, kept: &mut Vec<u8>) -> Option<u64> {
-    loop {
-        if let Some(head) = kept.windows(4).position(|end| end == b"\r\n\r\n") {
-            let mut bodies = Deserializer::from_slice(&kept[head + 4..]).into_iter::<Value>();
-            if let Some(Ok(request)) = bodies.next() {
-                let end = head + 4 + bodies.byte_offset();
-                kept.drain(..end);
-                return request["prompt"].as_str()?.parse().ok();
-            }
-        }
-        if connection.read_buf(kept).await.ok()? == 0 {
-            return None;
+/// Reads one request and gives its prompt, the request's number. The next one comes when this one was answered.
+async fn next_request(connection: &mut TcpStream) -> Option<u64> {
+    let mut kept: Vec<u8> = Vec::new();
+    while connection.read_buf(&mut kept).await.ok()? > 0 {
+        if let Some(head) = kept.windows(4).position(|end| end == b"\r\n\r\n")
+            && let Ok(request) = serde_json::from_slice::<Value>(&kept[head + 4..])
+        {
+            return request["prompt"].as_str()?.parse().ok();
         }
     }
+    None
 }
 
 /// Sends the script's tokens at their times. Gives when each was written.
