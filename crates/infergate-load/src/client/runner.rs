@@ -14,7 +14,7 @@ use crate::api::failures::failure;
 use crate::client::connection::Connection;
 use crate::client::endpoint::Endpoint;
 use crate::client::stamped::RunClock;
-use crate::plan::ramp::{ramped_ns, user_start_ns};
+use crate::plan::ramp::ramped_ns;
 use crate::plan::{LoadPlan, REQUEST_WEIGHT, Turn};
 use crate::receipt::LevelRecord;
 use crate::targets::Outcome;
@@ -112,7 +112,8 @@ async fn closed(level: &Rc<Level>) -> Vec<RequestRecord> {
     let users = arrivals.users().unwrap_or(0);
     let mut running = JoinSet::new();
     for user in (0..users).filter(|user| shard.has(u64::from(*user))) {
-        let start_ns = level.began_ns + user_start_ns(user.into(), users.into(), ramp_ns);
+        // One after the other, the first at once.
+        let start_ns = level.began_ns + ramp_ns / u64::from(users) * u64::from(user);
         running.spawn_local(one_user(level.clone(), user, start_ns));
     }
     running.join_all().await.concat()
