@@ -69,8 +69,6 @@ pub struct LevelSummary {
     /// For an open loop: the start rate of completed requests times their mean latency, as a share of how many of them were in
     /// flight: 1 by Little's law. `None` where the window is so short that its ends decide.
     pub little: Option<f64>,
-    /// Processor time of the client per time.
-    pub client_cpu_share: Option<f64>,
 }
 
 /// The window must hold so many mean latencies before Little's law is asked: requests that reach over its ends count less
@@ -146,7 +144,6 @@ pub fn summarise_target(level: &LevelRecord, target: Option<u32>) -> LevelSummar
         system_tokens_per_s: of_all.and_then(|window| system_tokens_per_s(&requests, window)),
         in_flight: window.map(|window| in_flight(&requests, window)),
         little: of_all.and_then(|window| little(level, window)),
-        client_cpu_share: level.client_cpu_share(),
     }
 }
 

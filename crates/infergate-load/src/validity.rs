@@ -71,7 +71,7 @@ fn of_level(level: &LevelRecord, summary: &LevelSummary, audit: Option<&AuditRec
             ));
         }
     }
-    if let Some(share) = summary.client_cpu_share.filter(|share| *share > MAX_CPU_SHARE) {
+    if let Some(share) = level.client_cpu_share().filter(|share| *share > MAX_CPU_SHARE) {
         reasons.push(format!(
             "the client used {:.0} % of its core, so requests waited for the client; give it fewer users",
             100.0 * share
