@@ -32,12 +32,8 @@ impl FromStr for Limit {
             .into_iter()
             .find(|limited| limited.key() == metric)
             .with_context(|| format!("{text}: limits are of ttft, itl, tpot or e2e"))?;
-        let percentile = match percentile {
-            Some(text) => {
-                Some(text.parse::<f64>().ok().context("a percentile is a number, for example ttft_p95")? / 100.0)
-            }
-            None => None,
-        };
+        let number = |text: &str| text.parse::<f64>().ok().context("a percentile is a number, for example ttft_p95");
+        let percentile = percentile.map(number).transpose()?.map(|number| number / 100.0);
         ensure!(percentile.is_none_or(|p| p > 0.0 && p < 1.0), "{text}: a percentile is above 0 and below 100");
         let time =
             humantime::parse_duration(time).ok().with_context(|| format!("{text}: write a time as 500ms or 2s"))?;
