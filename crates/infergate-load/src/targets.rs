@@ -27,16 +27,6 @@ pub trait Target {
     /// What the receipt says of it: an entry for each of those that requests go to in turn.
     fn records(&self) -> Vec<TargetRecord>;
 
-    /// How many tokens a request can have, where the target says it.
-    fn context_tokens(&self) -> Option<u32> {
-        None
-    }
-
-    /// Whether requests go over a network, by a client whose accuracy has to be known.
-    fn has_client(&self) -> bool {
-        true
-    }
-
     /// Nanoseconds since the moment that times of its records count from; 0 where that is the first level's begin.
     fn now_ns(&self) -> u64 {
         0

@@ -63,7 +63,7 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     let lock = if options.start_at.is_some() { File::try_lock_shared } else { File::try_lock };
     let _lock = machine_lock::take_by(&options.wait, lock)?;
     let mut target = target::open(options, &config, &named)?;
-    let (settings, mut receipt) = Settings::from(options, &config, named.len(), target.as_ref())?;
+    let (settings, mut receipt) = Settings::from(options, &config, target.records())?;
     let out = options.out.clone().unwrap_or_else(|| config.measured.target_folder().join("load.json"));
     outputs::fresh(&out)?;
     raise_connection_limit();
@@ -197,7 +197,8 @@ impl Run<'_> {
     fn audit(&mut self, arrivals: Arrivals) -> Result<()> {
         let own = self.settings.shard.arrivals(arrivals);
         let is_known = self.receipt.audits.iter().any(|audit| audit.arrivals == own);
-        if self.target.has_client() && !is_known && !progress::is_cancelled() {
+        let has_client = matches!(self.receipt.targets[0], TargetRecord::Endpoint { .. });
+        if has_client && !is_known && !progress::is_cancelled() {
             let seed = self.receipt.seed;
             let (stage, live) = self.stage(format!("self-audit, {}", own.name()), None);
             let found = drawn(&mut self.line, &stage, &live, || audit(own, seed, &live))?;

@@ -253,6 +253,11 @@ impl TargetRecord {
         if let Self::Endpoint { name, .. } = self { name } else { "" }
     }
 
+    /// How many tokens a request can have, where the target says it.
+    pub fn context_tokens(&self) -> Option<u32> {
+        if let Self::Local { engine, .. } = self { u32::try_from(engine.context_tokens).ok() } else { None }
+    }
+
     /// What its tokens cost, where somebody said so.
     pub fn price(&self) -> Option<Price> {
         if let Self::Endpoint { price, .. } = self { *price } else { None }

@@ -21,7 +21,6 @@ const COMPARED: u32 = 3;
 pub struct LocalTarget<'a> {
     client: Client<'a>,
     record: TargetRecord,
-    context_tokens: usize,
     /// Requests at once in an open loop; a closed one has room for each user.
     open_slots: u32,
     begun: Instant,
@@ -43,7 +42,6 @@ impl<'a> LocalTarget<'a> {
             )));
         }
         let loaded = client.load(request, None)?;
-        let context_tokens = loaded.engine.context_tokens;
         let record = TargetRecord::Local {
             engine: Box::new(loaded.engine),
             build: Box::new(hello.build),
@@ -51,7 +49,7 @@ impl<'a> LocalTarget<'a> {
             load_ns: loaded.load_ns,
             cost: loaded.cost,
         };
-        Ok(Self { client, record, context_tokens, open_slots, begun: Instant::now() })
+        Ok(Self { client, record, open_slots, begun: Instant::now() })
     }
 
     fn plan(&self, plan: &LoadPlan) -> LevelPlan {
@@ -81,14 +79,6 @@ impl<'a> LocalTarget<'a> {
 impl Target for LocalTarget<'_> {
     fn records(&self) -> Vec<TargetRecord> {
         vec![self.record.clone()]
-    }
-
-    fn context_tokens(&self) -> Option<u32> {
-        u32::try_from(self.context_tokens).ok()
-    }
-
-    fn has_client(&self) -> bool {
-        false
     }
 
     fn run_level(&mut self, plan: &LoadPlan, live: &Arc<Live>) -> Result<Outcome> {

@@ -15,8 +15,7 @@ use crate::machine;
 use infergate_load::plan::dataset::Dataset;
 use infergate_load::plan::shard::{Shard, note};
 use infergate_load::plan::{LoadPlan, Prompts};
-use infergate_load::targets::Target;
-use infergate_receipts::{LOAD_SCHEMA, Limit, LoadReceipt, Scenario, ShardRecord, timestamp};
+use infergate_receipts::{LOAD_SCHEMA, Limit, LoadReceipt, Scenario, ShardRecord, TargetRecord, timestamp};
 
 /// Measured requests of a level that nobody gave a number for: of each user, and at least.
 const REQUESTS_PER_USER: u64 = 8;
@@ -44,8 +43,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Those of a run on `target`, of which `count` are asked in turn, and its receipt before the first level.
-    pub fn from(options: &Load, config: &Config, count: usize, target: &dyn Target) -> Result<(Self, LoadReceipt)> {
+    /// Those of a run on `targets`, and its receipt before the first level.
+    pub fn from(options: &Load, config: &Config, targets: Vec<TargetRecord>) -> Result<(Self, LoadReceipt)> {
         let seed = config.measured.seed;
         let Load { levels, prompts: prompt_flags, .. } = options;
         // Without a common start there are no shards.
@@ -54,7 +53,7 @@ impl Settings {
         let prompt_seed =
             if prompt_flags.same_prompts { seed } else { seed ^ start_unix_ns.map_or_else(unix_ns, Ok)? };
         let (mut scenarios, mut notes) = (scenarios(prompt_flags, &config.tables.scenarios)?, Vec::new());
-        if let Some(context_tokens) = prompt_flags.context.or(target.context_tokens()) {
+        if let Some(context_tokens) = prompt_flags.context.or(targets[0].context_tokens()) {
             let context = if prompt_flags.context.is_some() { "--context" } else { "the model's context" };
             for scenario in &mut scenarios {
                 let (scaled, note) = scenario.scaled(context, context_tokens);
@@ -91,7 +90,7 @@ impl Settings {
             start_unix_ns,
             prompts,
             stop: duration.or(requests),
-            warm_up_requests: levels.warm_up.unwrap_or(count as u64),
+            warm_up_requests: levels.warm_up.unwrap_or(targets.len() as u64),
             ramp_ns: levels.ramp.map_or(0, |time| time.as_nanos() as u64),
         };
         let mut receipt = LoadReceipt {
@@ -101,7 +100,7 @@ impl Settings {
             notes,
             tool: env!("CARGO_PKG_VERSION").into(),
             machine: machine::detect(),
-            targets: target.records(),
+            targets,
             seed,
             prompt_seed,
             limits: [&levels.slo[..], &levels.until_slo].concat(),
