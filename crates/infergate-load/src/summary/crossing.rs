@@ -4,6 +4,7 @@ use infergate_core::metric::Metric;
 use infergate_core::stats::quantile;
 
 use crate::summary::LevelSummary;
+use crate::summary::values::at_place;
 
 const RESAMPLES: usize = 1_000;
 /// Stretches of a run that a resample has.
@@ -37,7 +38,10 @@ pub fn compare(first: &LevelSummary, second: &LevelSummary, seed: u64) -> Option
     // A resample in which a median falls among requests that failed has no crossing.
     let both = [Metric::Ttft, Metric::Tpot];
     let series = [first, second].map(|summary| both.map(|metric| summary.values(metric).in_order()));
-    let mut drawn = |values: &[f64]| median(stretches(values, &mut random));
+    let mut drawn = |values: &[f64]| {
+        let middle = values.len().checked_sub(1)? as f64 / 2.0;
+        Some(at_place(stretches(values, &mut random), middle)).filter(|median| median.is_finite())
+    };
     let mut crossings = Vec::new();
     for _ in 0..RESAMPLES {
         let lines = series.each_ref().map(|[ttft_ns, tpot_ns]| Some((drawn(ttft_ns)?, drawn(tpot_ns)?)));
@@ -64,15 +68,6 @@ fn stretches(values: &[f64], random: &mut fastrand::Rng) -> Vec<f64> {
     }
     drawn.truncate(values.len());
     drawn
-}
-
-/// `None` where it is not finite.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    let middle = values.len().checked_sub(1)? / 2;
-    let is_even = values.len().is_multiple_of(2);
-    let (_, low, above) = values.select_nth_unstable_by(middle, f64::total_cmp);
-    let high = above.iter().copied().filter(|_| is_even).min_by(f64::total_cmp).unwrap_or(*low);
-    Some(*low / 2.0 + high / 2.0).filter(|median| median.is_finite())
 }
 
 /// Of two lines, each its value at the first token and its slope.

@@ -49,15 +49,15 @@ impl Values {
         self.with_failures(p).filter(|value| value.is_finite())
     }
 
-    /// The percentiles at each of `shares`, as [`at`](Self::at) has them; sorted once, for all of them.
-    pub fn all_at<const N: usize>(&self, shares: [f64; N]) -> [Option<f64>; N] {
-        let sorted = self.sorted();
-        shares.map(|p| self.of_sorted(&sorted, p).filter(|value| value.is_finite()))
-    }
-
     /// As [`at`](Self::at), and infinite where it falls among those that failed.
     pub fn with_failures(&self, p: f64) -> Option<f64> {
-        self.of_sorted(&self.sorted(), p)
+        if self.requests + self.failed < samples_needed(p)? {
+            return None;
+        }
+        // As many each as the others in the mean.
+        let lost = (self.failed as f64 * self.weight_of_failed()).round() as usize;
+        let last = (self.values.len() + lost).checked_sub(1)?;
+        Some(at_place(self.values.clone(), p * last as f64))
     }
 
     /// Where the percentile at `p` lies, 95 %, by batch means over time ([`percentile_interval`]); the upper end is infinite where
@@ -76,25 +76,6 @@ impl Values {
         neighbours(&self.timed())
     }
 
-    fn sorted(&self) -> Vec<f64> {
-        let mut sorted = self.values.clone();
-        sorted.sort_unstable_by(f64::total_cmp);
-        sorted
-    }
-
-    fn of_sorted(&self, sorted: &[f64], p: f64) -> Option<f64> {
-        if self.requests + self.failed < samples_needed(p)? {
-            return None;
-        }
-        // As many each as the others in the mean.
-        let lost = (self.failed as f64 * self.weight_of_failed()).round() as usize;
-        let all = sorted.len() + lost;
-        let value = |place: usize| sorted.get(place).copied().unwrap_or(f64::INFINITY);
-        let at = p * all.checked_sub(1)? as f64;
-        let (low, high) = (value(at.floor() as usize), value(at.ceil() as usize));
-        Some(if low == high || at.fract() == 0.0 { low } else { low + at.fract() * (high - low) })
-    }
-
     fn weight_of_failed(&self) -> f64 {
         if self.requests == 0 { 1.0 } else { self.values.len() as f64 / self.requests as f64 }
     }
@@ -110,4 +91,15 @@ impl Values {
         }
         timed
     }
+}
+
+/// The value at the place `at`, from 0, of these in order, or between two of them; infinite behind the last one.
+pub fn at_place(mut values: Vec<f64>, at: f64) -> f64 {
+    let place = at.floor() as usize;
+    if place >= values.len() {
+        return f64::INFINITY;
+    }
+    let (_, low, above) = values.select_nth_unstable_by(place, f64::total_cmp);
+    let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(f64::INFINITY);
+    if *low == high || at.fract() == 0.0 { *low } else { *low + at.fract() * (high - *low) }
 }

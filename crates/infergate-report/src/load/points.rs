@@ -34,7 +34,7 @@ pub struct Spread {
 impl Spread {
     fn of(metric: Metric, summary: &LevelSummary, queue: Queue) -> Self {
         let values = summary.values(metric);
-        let by_rank = values.all_at(RANKS);
+        let by_rank = RANKS.map(|rank| values.at(rank));
         let within = values.within(0.5, queue).filter(|(_, high)| high.is_finite());
         Self { by_rank, p50_within: within }
     }
