@@ -121,16 +121,16 @@ pub fn summarise_target(level: &LevelRecord, target: Option<u32>) -> LevelSummar
     let window = steady_window(level);
     let of_all = window.filter(|_| target.is_none());
     let mut failures: BTreeMap<FailureClass, u64> = BTreeMap::new();
-    for class in requests.iter().filter_map(|record| class_of(record)).filter(|class| *class != FailureClass::Cancelled)
-    {
+    for class in requests.iter().filter_map(|record| class_of(record)) {
         *failures.entry(class).or_default() += 1;
     }
+    let cancelled = failures.remove(&FailureClass::Cancelled).unwrap_or(0);
     let (started, measured) = (counted_requests(level, target), measured(level, target));
     LevelSummary {
         users: level.arrivals.users(),
         issued: requests.len() as u64,
         completed: requests.iter().filter(|record| record.failure.is_none()).count() as u64,
-        cancelled: requests.iter().filter(|record| is_given_up(record)).count() as u64,
+        cancelled,
         failures,
         retries: requests.iter().map(|record| u64::from(record.retries)).sum(),
         window,

@@ -34,11 +34,7 @@ pub fn meets(summary: &LevelSummary, limits: &[Limit]) -> Option<bool> {
         values.within(p, queue).is_some_and(|(_, high)| high <= most).then_some(true)
     });
     let each: Vec<Option<bool>> = each.collect();
-    if each.contains(&Some(false)) {
-        Some(false)
-    } else {
-        each.into_iter().collect::<Option<Vec<bool>>>().map(|_| true)
-    }
+    if each.contains(&Some(false)) { Some(false) } else { (!each.contains(&None)).then_some(true) }
 }
 
 /// The level's goodput: the requests that ended in the window, but for those that were given up. `None` where none did.
