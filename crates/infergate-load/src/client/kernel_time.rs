@@ -20,12 +20,6 @@ impl ReceiveDelays {
     pub fn take(&self) -> Vec<u32> {
         std::mem::take(&mut self.ns.borrow_mut())
     }
-
-    #[cfg(target_os = "linux")]
-    fn add(&self, delay: std::time::Duration) {
-        // One that does not fit was a step of the system's clock.
-        self.ns.borrow_mut().extend(u32::try_from(delay.as_nanos()));
-    }
 }
 
 #[cfg(target_os = "linux")]
@@ -96,9 +90,9 @@ mod linux {
                     unsafe { buffer.assume_init(bytes) };
                     buffer.advance(bytes);
                     let delay = received.and_then(|received| UNIX_EPOCH.elapsed().ok()?.checked_sub(received));
-                    if let Some(delay) = delay {
-                        delays.add(delay);
-                    }
+                    // One that does not fit was a step of the system's clock.
+                    let delay_ns = delay.and_then(|delay| u32::try_from(delay.as_nanos()).ok());
+                    delays.ns.borrow_mut().extend(delay_ns);
                     return Poll::Ready(Ok(()));
                 }
             }
