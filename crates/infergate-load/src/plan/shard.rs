@@ -71,12 +71,6 @@ impl Shard {
     }
 }
 
-impl Default for Shard {
-    fn default() -> Self {
-        Self::WHOLE
-    }
-}
-
 impl FromStr for Shard {
     type Err = anyhow::Error;
 

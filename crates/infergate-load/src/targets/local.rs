@@ -53,10 +53,7 @@ impl<'a> LocalTarget<'a> {
     }
 
     fn plan(&self, plan: &LoadPlan) -> LevelPlan {
-        let (seed, shared) = match plan.prompts {
-            Prompts::Words { seed, shared } => (seed, shared),
-            Prompts::File(_) | Prompts::Numbers | Prompts::Repeating { .. } => (0, 0),
-        };
+        let (seed, shared) = if let Prompts::Words { seed, shared } = plan.prompts { (seed, shared) } else { (0, 0) };
         let prompt_tokens = plan.shape.input_tokens as usize;
         LevelPlan {
             arrivals: plan.arrivals,
