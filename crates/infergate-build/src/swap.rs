@@ -27,14 +27,12 @@ impl Swap {
     pub fn parse(text: &str) -> Result<Self> {
         let wrong =
             || format!("--swap '{text}': write CRATE=VERSION, CRATE=PATH or CRATE=URL, for example candle-core=0.11.1");
-        let (spec, to) = text.split_once('=').with_context(wrong)?;
-        let name_char = |c: char| c.is_ascii_alphanumeric() || ['-', '_', '@', '.', '+'].contains(&c);
-        ensure!(!spec.is_empty() && !spec.starts_with('-') && spec.chars().all(name_char) && !to.is_empty(), wrong());
+        let parts = text.split_once('=').filter(|(spec, to)| !spec.is_empty() && !to.is_empty());
+        let (spec, to) = parts.with_context(wrong)?;
         let to = if to.contains("://") {
             To::Source("git", to.to_owned())
-        } else if to.starts_with(|c: char| c.is_ascii_digit()) && to.chars().all(name_char) {
-            let numbers = to.split(['-', '+']).next().unwrap_or(to).split('.').map(str::parse::<u64>);
-            let is_whole = numbers.collect::<Result<Vec<_>, _>>().is_ok_and(|numbers| numbers.len() == 3);
+        } else if to.starts_with(|c: char| c.is_ascii_digit()) && !to.contains('/') {
+            let is_whole = to.split(['-', '+']).next().is_some_and(|numbers| numbers.split('.').count() == 3);
             ensure!(is_whole, "--swap {text}: give the whole version, for example 1.11.0");
             To::Version(to.to_owned())
         } else {
