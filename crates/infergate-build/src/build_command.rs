@@ -23,7 +23,7 @@ pub fn run(build: &[String], folder: &Path, side: &str, key: &str) -> Result<()>
     let build = of_side(build, side);
     let Some((program, arguments)) = build.split_first() else { return Ok(()) };
     output::line(&format!("{side}: {}", build.join(" ")));
-    let mut command = Command::new(find(program, folder).unwrap_or_else(|| program.into()));
+    let mut command = Command::new(program);
     // Each checkout builds into a folder of its own.
     command.args(arguments).current_dir(folder).env_remove("CARGO_TARGET_DIR");
     cargo_settings::keep_build_folder(&mut command, folder, "{workspace-root}/target");
