@@ -48,7 +48,7 @@ fn reason(stderr: &str) -> String {
     if shown.is_empty() { "no reason given".into() } else { shown.join("; ") }
 }
 
-/// The text of the file `path`, counted from the root, as `commit` has it; `None` where it has none.
+/// The text of the file `path`, counted from the root, as `commit` has it, without its last line's end; `None` where it has none.
 pub fn file_of(folder: &Path, commit: &str, path: &str) -> Result<Option<String>> {
     // `100644 blob ID<tab>PATH`; a link has another mode.
     let entry = git(folder, &["ls-tree", "--full-tree", commit, "--", &format!(":(literal){path}")])?;
@@ -56,8 +56,7 @@ pub fn file_of(folder: &Path, commit: &str, path: &str) -> Result<Option<String>
         return Ok(None);
     }
     ensure!(entry.starts_with("100"), "{path}: is no file in {commit}; put one in its place");
-    let text = String::from_utf8(stdout(git_command(folder), &["cat-file", "blob", &format!("{commit}:{path}")])?).ok();
-    text.map(Some).with_context(|| format!("{path}: cannot be read as text; is this another file?"))
+    git(folder, &["cat-file", "blob", &format!("{commit}:{path}")]).map(Some)
 }
 
 /// The commit checked out in `folder`, and whether its tracked files were changed; `None` where that is not known.
