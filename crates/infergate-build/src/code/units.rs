@@ -83,14 +83,6 @@ struct SectionUnits {
     as_one_unit: Option<usize>,
 }
 
-impl Unit<'_> {
-    fn hash_itself(&mut self) {
-        let place = (self.kind == Kind::Code).then_some(self.start);
-        let filled_in: Vec<_> = self.references.iter().map(|it| (it.offset, it.relocation)).collect();
-        self.own_hash = hash(&(self.bytes, self.align, place, self.data, filled_in));
-    }
-}
-
 pub fn hash(what: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
@@ -133,7 +125,11 @@ impl<'data> Units<'data> {
         for (unit, location) in units.all.iter_mut().zip(locations) {
             match location {
                 Some(location) => (unit.own_hash, unit.references) = (hash(&location), Vec::new()),
-                None => unit.hash_itself(),
+                None => {
+                    let place = (unit.kind == Kind::Code).then_some(unit.start);
+                    let filled_in: Vec<_> = unit.references.iter().map(|it| (it.offset, it.relocation)).collect();
+                    unit.own_hash = hash(&(unit.bytes, unit.align, place, unit.data, filled_in));
+                }
             }
         }
         Ok(units)
