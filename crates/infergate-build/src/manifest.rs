@@ -38,19 +38,17 @@ pub fn entry<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table> {
 /// The tables of a manifest that name dependencies: its own, its workspace's, and those of each platform.
 pub fn dependency_sections(manifest: &mut Table) -> Vec<&mut Table> {
     let mut sections: Vec<&mut Table> = Vec::new();
-    let mut rest: Vec<&mut Table> = Vec::new();
     for (key, value) in manifest.iter_mut() {
         let Some(inner) = value.as_table_mut() else { continue };
         match key.as_str() {
             name if SECTIONS.contains(&name) => sections.push(inner),
-            "workspace" => rest.push(inner),
-            "target" => rest.extend(inner.iter_mut().filter_map(|(_, platform)| platform.as_table_mut())),
+            "workspace" => sections.extend(dependency_sections(inner)),
+            "target" => {
+                let platforms = inner.iter_mut().filter_map(|(_, platform)| platform.as_table_mut());
+                sections.extend(platforms.flat_map(dependency_sections));
+            }
             _ => {}
         }
-    }
-    for table in rest {
-        let named = table.iter_mut().filter(|(key, _)| SECTIONS.contains(&key.as_str()));
-        sections.extend(named.filter_map(|(_, section)| section.as_table_mut()));
     }
     sections
 }
