@@ -23,7 +23,7 @@ use super::checkout_folder;
 use super::relink::{Inputs, Linker};
 use crate::code::sides::{Linked, both};
 use crate::code::{parse, read, sides};
-use layout::{Layout, Order, Pad, Section, symbol};
+use layout::{Layout, Pad, Section, symbol};
 use symbols::with_symbols;
 
 /// Starts of the changed functions within a cache line, one link of each side for each.
@@ -69,17 +69,31 @@ pub struct LinkJob<'a> {
 pub fn link(base: &LinkJob, head: &LinkJob, seed: u64) -> Result<(usize, usize)> {
     let [of_base, of_head] = both(|| base.linker.inputs(), || head.linker.inputs())?;
     let programs = [base.linker.built()?, head.linker.built()?];
-    let section_addresses = section_addresses(&programs)?;
+    let (rodata, text) = section_addresses(&programs)?;
     let sides = sides([&of_base, &of_head], &programs)?;
     let [base_code, head_code] = &sides.0;
     let [(base_words, in_base), (head_words, in_head)] =
         both(|| base.sections(&of_base, base_code), || head.sections(&of_head, head_code))?;
     let layout = Layout::of([in_base, in_head]);
-    let link_side = |side: &LinkJob, number: usize, words: &[String]| {
-        let orders = (0..side.files.len()).map(|placement| layout.order(number, seed, placement));
-        side.link_all(words, orders, section_addresses)
+    let link_all = |job: &LinkJob, side: usize, words: &[String]| -> Result<()> {
+        for (placement, to) in job.files.iter().enumerate() {
+            let order = layout.order(side, seed, placement);
+            let (list, pads) = (job.folder.join("order"), job.folder.join("pads.o"));
+            fs::write(&list, order.symbols.join("\n")).context("the order cannot be written")?;
+            fs::write(&pads, object_of(&order.pads)?).context("the pads cannot be written")?;
+            let more = [
+                pads.to_string_lossy().into_owned(),
+                "-Xlinker".to_owned(),
+                format!("--symbol-ordering-file={}", list.display()),
+                "-Wl,--no-warn-symbol-ordering,-z,separate-loadable-segments".to_owned(),
+                format!("-Wl,--section-start=.rodata={rodata:#x},--section-start=.text={text:#x}"),
+            ];
+            let is_linked = job.linker.link(&[words, &more].concat(), &job.folder, to)?;
+            ensure!(is_linked, "this linker does not order functions (lld does)");
+        }
+        Ok(())
     };
-    both(|| link_side(base, 0, &base_words), || link_side(head, 1, &head_words))?;
+    both(|| link_all(base, 0, &base_words), || link_all(head, 1, &head_words))?;
     let (base_program, head_program) = (read(&base.files[0])?, read(&head.files[0])?);
     Ok(layout.alike([&all_symbols(&base_program)?, &all_symbols(&head_program)?]))
 }
@@ -149,29 +163,6 @@ impl LinkJob<'_> {
         let taken = all_symbols(&program)?;
         sections.retain(|section| taken.contains_key(symbol(section.id).as_bytes()));
         Ok((words, sections))
-    }
-
-    fn link_all(
-        &self,
-        words: &[String],
-        orders: impl Iterator<Item = Order>,
-        (rodata, text): (u64, u64),
-    ) -> Result<()> {
-        for (order, to) in orders.zip(&self.files) {
-            let (list, pads) = (self.folder.join("order"), self.folder.join("pads.o"));
-            fs::write(&list, order.symbols.join("\n")).context("the order cannot be written")?;
-            fs::write(&pads, object_of(&order.pads)?).context("the pads cannot be written")?;
-            let more = [
-                pads.to_string_lossy().into_owned(),
-                "-Xlinker".to_owned(),
-                format!("--symbol-ordering-file={}", list.display()),
-                "-Wl,--no-warn-symbol-ordering,-z,separate-loadable-segments".to_owned(),
-                format!("-Wl,--section-start=.rodata={rodata:#x},--section-start=.text={text:#x}"),
-            ];
-            let is_linked = self.linker.link(&[words, &more].concat(), &self.folder, to)?;
-            ensure!(is_linked, "this linker does not order functions (lld does)");
-        }
-        Ok(())
     }
 }
 
