@@ -18,7 +18,10 @@ const ENDING: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQU
 /// when its parent is gone.
 pub fn watch(words: &[OsString]) -> Result<i32> {
     let (program, arguments) = words.split_first().context("the watcher was given no program")?;
-    let (signals, before) = blocked();
+    let signals = set_of(&[&ENDING[..], &[libc::SIGCHLD]].concat());
+    let mut before = signals;
+    // SAFETY: the sets outlive the call. From now on the signals come one by one.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals, &raw mut before) };
     take_over();
     // A parent that was gone before this says so by nothing: its pipes are closed, and the program ends at their end.
     if !end_with(parent(), libc::SIGTERM) {
@@ -39,27 +42,15 @@ pub fn watch(words: &[OsString]) -> Result<i32> {
     let child = child.id().cast_signed();
     leave_pipes();
     let ended = wait(child, &signals);
-    if matches!(ended, Ended::Asked(_)) {
+    if ended.is_err() {
         ask_children();
     }
     end_children()?;
-    Ok(end_as(ended))
-}
-
-/// How it ends: as its program did, by itself or by a signal, or as it was asked to.
-enum Ended {
-    Status(i32),
-    Signal(i32),
-    Asked(i32),
-}
-
-/// The signals, which come one by one from now on, and those that were blocked before.
-fn blocked() -> (libc::sigset_t, libc::sigset_t) {
-    let set = set_of(&[&ENDING[..], &[libc::SIGCHLD]].concat());
-    let mut before = set;
-    // SAFETY: the sets outlive the call.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before) };
-    (set, before)
+    Ok(match ended {
+        Ok(status) if !libc::WIFSIGNALED(status) => libc::WEXITSTATUS(status),
+        Ok(status) => end_by(libc::WTERMSIG(status)),
+        Err(signal) => end_by(signal),
+    })
 }
 
 fn set_of(signals: &[i32]) -> libc::sigset_t {
@@ -85,15 +76,16 @@ fn leave_pipes() {
     }
 }
 
-/// Until `child` has ended, or this process is asked to. Other children, which were taken over, are forgotten as they end.
-fn wait(child: i32, signals: &libc::sigset_t) -> Ended {
+/// Until `child` has ended, with which status, or this process is asked to, by which signal. Other children, which were taken over, are
+/// forgotten as they end.
+fn wait(child: i32, signals: &libc::sigset_t) -> Result<i32, i32> {
     loop {
         loop {
             let mut status = 0;
             // SAFETY: the system writes one integer.
             match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
                 // The program may have been asked, too, and have ended first.
-                found if found == child => return pending_end().map_or_else(|| ended(status), Ended::Asked),
+                found if found == child => return pending_end().map_or(Ok(status), Err),
                 found if found <= 0 => break,
                 _ => {}
             }
@@ -101,7 +93,7 @@ fn wait(child: i32, signals: &libc::sigset_t) -> Ended {
         // SAFETY: the set was filled; what is known of the signal is not asked for.
         let signal = unsafe { libc::sigwaitinfo(signals, std::ptr::null_mut()) };
         if ENDING.contains(&signal) {
-            return Ended::Asked(signal);
+            return Err(signal);
         }
     }
 }
@@ -116,20 +108,8 @@ fn pending_end() -> Option<i32> {
     }
 }
 
-fn ended(status: i32) -> Ended {
-    if libc::WIFSIGNALED(status) {
-        Ended::Signal(libc::WTERMSIG(status))
-    } else {
-        Ended::Status(libc::WEXITSTATUS(status))
-    }
-}
-
-/// The exit code; a signal is sent to this process itself, so that its parent sees how the program ended.
-fn end_as(ended: Ended) -> i32 {
-    let signal = match ended {
-        Ended::Status(code) => return code,
-        Ended::Signal(signal) | Ended::Asked(signal) => signal,
-    };
+/// Sends the signal to this process itself, so that its parent sees how the program ended. The exit code, should that not end it.
+fn end_by(signal: i32) -> i32 {
     let set = set_of(&[signal]);
     // SAFETY: flags and numbers alone; the set outlives the call. The program has left its own core file, if any.
     unsafe {
