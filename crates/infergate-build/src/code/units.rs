@@ -177,6 +177,7 @@ impl<'data> Units<'data> {
             _ => Vec::new(),
         };
         starts.insert(0, 0);
+        starts.push(bytes);
         starts.dedup();
         let names = |start: u64| {
             let first = symbols.partition_point(|(at, ..)| *at < start);
@@ -196,10 +197,8 @@ impl<'data> Units<'data> {
             data: if kind == Kind::Code { data } else { data.get(start as usize..end as usize).unwrap_or_default() },
         };
         let first = self.all.len();
-        let ends = starts[1..].iter().copied().chain([bytes]);
-        self.all.extend(
-            starts.iter().zip(ends).filter(|(start, end)| *start < end).map(|(start, end)| new_unit(*start, end)),
-        );
+        let parts = starts.windows(2).filter(|part| part[0] < part[1]);
+        self.all.extend(parts.map(|part| new_unit(part[0], part[1])));
         let units = first..self.all.len();
         let as_one_unit = (kind == Kind::Constant { is_merged: true }).then(|| {
             self.all.push(new_unit(0, bytes));
