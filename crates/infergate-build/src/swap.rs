@@ -125,9 +125,15 @@ pub fn apply(swaps: &[Swap], checkout: &Checkout, may_be_there: bool) -> Result<
     for swap in swaps {
         let name = swap.name();
         let is_chosen = match &swap.to {
-            To::Version(version) => is_locked(&now, name, version),
-            // Cargo notes a patch that nothing uses in the lock file, and says so in a warning alone.
-            To::Source(..) => !is_unused(&now, name),
+            // Behind it can be a plus, as in 2.0.16+zstd.1.5.7.
+            To::Version(version) => locked(&now, name)
+                .iter()
+                .any(|package| field(package, "version").is_some_and(|locked| locked.starts_with(version.as_str()))),
+            // Cargo notes a patch that nothing uses in the lock file, and says so in a warning alone. Others may stand there from before.
+            To::Source(..) => {
+                let unused = now.get("patch").and_then(|patch| patch.get("unused")?.as_array());
+                !unused.into_iter().flatten().any(|patch| field(patch, "name") == Some(name))
+            }
         };
         ensure!(
             is_chosen && (may_be_there || locked(&was, name) != locked(&now, name)),
@@ -138,20 +144,7 @@ pub fn apply(swaps: &[Swap], checkout: &Checkout, may_be_there: bool) -> Result<
     Ok(())
 }
 
-fn is_locked(lock: &Table, name: &str, version: &str) -> bool {
-    // What is behind a plus, as in 2.0.16+zstd.1.5.7, need not be asked for.
-    let is_it =
-        |locked: &str| locked.strip_prefix(version).is_some_and(|rest| rest.is_empty() || rest.starts_with('+'));
-    locked(lock, name).iter().any(|package| field(package, "version").is_some_and(is_it))
-}
-
 /// All that a lock file says of the packages of this name.
 fn locked<'l>(lock: &'l Table, name: &str) -> Vec<&'l Value> {
     packages(lock).iter().filter(|package| field(package, "name") == Some(name)).collect()
-}
-
-/// Whether a lock file says that nothing uses the patch of this name. Others may stand there from before.
-fn is_unused(lock: &Table, name: &str) -> bool {
-    let unused = lock.get("patch").and_then(|patch| patch.get("unused")?.as_array());
-    unused.into_iter().flatten().any(|patch| field(patch, "name") == Some(name))
 }
