@@ -9,38 +9,37 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::Value;
 
 use super::checkout_folder::{self, real};
 
-/// Where cargo keeps what it builds for a profile, each in a file or a folder that ends in its hash.
-const KEPT: [&str; 3] = [".fingerprint", "build", "deps"];
+/// Where cargo keeps what it builds for a profile, each in a file or a folder that ends in its hash. By the last one it knows what is built,
+/// so that what is copied in part is built.
+const KEPT: [&str; 3] = ["deps", "build", FINGERPRINTS];
+const FINGERPRINTS: &str = ".fingerprint";
 const HASH_DIGITS: usize = 16;
 
 /// Copies what `messages` of cargo name of packages outside `repository` from one target folder into another: all of a profile whose folder is
 /// not there yet.
 ///
 /// # Errors
-/// What cannot be read or written. The profile's folder is then still missing.
+/// What cannot be read or written.
 pub fn copy(messages: &[Value], repository: &Path, from: &Path, into: &Path) -> Result<()> {
     for (profile, hashes) in hashes(messages, repository) {
         let Ok(below) = profile.strip_prefix(from) else { continue };
-        let (partial, to) = (into.join("infergate.partial"), into.join(below));
+        let to = into.join(below);
         if to.exists() {
             continue;
         }
-        checkout_folder::remove(&partial)?;
         for kept in KEPT {
             for entry in fs::read_dir(profile.join(kept)).into_iter().flatten() {
                 let entry = entry?;
                 if hash(&entry.path()).is_some_and(|hash| hashes.contains(&hash)) {
-                    checkout_folder::copy(&entry.path(), &partial, &Path::new(kept).join(entry.file_name()), true)?;
+                    checkout_folder::copy(&entry.path(), &to, &Path::new(kept).join(entry.file_name()), true)?;
                 }
             }
         }
-        let place = fs::create_dir_all(&partial).and_then(|()| to.parent().map_or(Ok(()), fs::create_dir_all));
-        place.and_then(|()| fs::rename(&partial, &to)).with_context(|| format!("{}: cannot be made", to.display()))?;
     }
     Ok(())
 }
@@ -62,7 +61,7 @@ fn hashes(messages: &[Value], repository: &Path) -> BTreeMap<PathBuf, BTreeSet<S
         }
         let files = message["filenames"].as_array().into_iter().flatten().chain([&message["out_dir"]]);
         for file in files.filter_map(Value::as_str).map(Path::new) {
-            if let Some(profile) = file.ancestors().find(|above| above.join(KEPT[0]).is_dir()) {
+            if let Some(profile) = file.ancestors().find(|above| above.join(FINGERPRINTS).is_dir()) {
                 built.entry(profile.to_owned()).or_default().extend(file.ancestors().find_map(hash));
             }
         }
