@@ -26,10 +26,11 @@ pub fn cargo_in(folder: &Path) -> Command {
 
 /// cargo for a checkout, or this process's own for the working tree.
 pub fn cargo(checkout: Option<&Path>) -> Command {
-    let own = env::var_os("CARGO").filter(|_| !checkout.is_some_and(is_chosen));
+    let is_chosen = checkout.is_some_and(is_chosen);
+    let own = env::var_os("CARGO").filter(|_| !is_chosen);
     let mut cargo = Command::new(own.unwrap_or_else(|| "cargo".into()));
-    if let Some(folder) = checkout {
-        choose(&mut cargo, folder);
+    if is_chosen {
+        cargo.env_remove(VARIABLE);
     }
     cargo
 }
