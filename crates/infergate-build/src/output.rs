@@ -87,9 +87,8 @@ pub fn document(text: &str) {
 pub fn json(text: &str) {
     let mut safe = String::with_capacity(text.len());
     for c in text.replace("##", "\\u0023\\u0023").chars() {
-        let mut bytes = [0; 4];
-        let letter = &*c.encode_utf8(&mut bytes);
-        if c == '\n' || printable(letter) == letter {
+        let letter = c.to_string();
+        if c == '\n' || printable(&letter) == letter {
             safe.push(c);
         } else {
             c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| safe += &format!("\\u{unit:04x}"));
