@@ -71,7 +71,7 @@ pub fn link(base: &LinkJob, head: &LinkJob, seed: u64) -> Result<(usize, usize)>
     let programs = [base.linker.built()?, head.linker.built()?];
     let (rodata, text) = section_addresses(&programs)?;
     let sides = sides([&of_base, &of_head], &programs)?;
-    let [base_code, head_code] = &sides.0;
+    let [base_code, head_code] = &sides;
     let [(base_words, in_base), (head_words, in_head)] =
         both(|| base.sections(&of_base, base_code), || head.sections(&of_head, head_code))?;
     let layout = Layout::of([in_base, in_head]);

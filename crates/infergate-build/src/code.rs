@@ -18,7 +18,7 @@ use crate::relink::{Inputs, Linker};
 pub use changed::{Changed, ChangedFunction};
 use moved_lines::MovedLines;
 pub use names::readable;
-use sides::{Sides, addresses, both};
+use sides::{Linked, addresses, both, compared};
 use units::Units;
 
 /// An executable, a library or an object file.
@@ -66,13 +66,13 @@ pub fn compare(base: &Linker, head: &Linker) -> Result<Comparison> {
 pub fn sides<'data>(
     [base, head]: [&'data Inputs; 2],
     [base_program, head_program]: &'data [Vec<u8>; 2],
-) -> Result<Sides<'data>> {
+) -> Result<[Linked<'data>; 2]> {
     let mut moved = MovedLines::between([&base.root, &head.root]);
     let units = both(
         || Units::read(&base.objects(), &mut |source, line| moved.in_head(source, line)),
         || Units::read(&head.objects(), &mut |_, line| line),
     )?;
-    Ok(Sides::new(units, [addresses(base_program)?, addresses(head_program)?]))
+    Ok(compared(units, [addresses(base_program)?, addresses(head_program)?]))
 }
 
 /// Whether two executables or libraries load the same bytes at the same places; false for anything but ELF: a script's bytes do not say what it runs.

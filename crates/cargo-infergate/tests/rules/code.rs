@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use infergate_build::code::sides::{Addresses, Sides};
+use infergate_build::code::sides::{Addresses, compared};
 use infergate_build::code::units::Units;
 use infergate_build::code::{Changed, Comparison, compare, loads_same_bytes};
 use infergate_build::relink::Linker;
@@ -213,8 +213,8 @@ fn any_bit_counts() {
     let is_other = |head: &[u8]| {
         let read = |object| Units::read(&[object], &mut |_, line| line);
         let Ok(head) = read(head) else { return true };
-        let sides = Sides::new([read(base).expect("units"), head], [Addresses::new(), Addresses::new()]);
-        let [mut was, mut is] = sides.0.map(|side| side.hashes);
+        let sides = compared([read(base).expect("units"), head], [Addresses::new(), Addresses::new()]);
+        let [mut was, mut is] = sides.map(|side| side.hashes);
         was.sort_unstable();
         is.sort_unstable();
         was != is

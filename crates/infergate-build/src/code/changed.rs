@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use super::names::readable;
-use super::sides::{Linked, Sides};
+use super::sides::Linked;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedFunction {
@@ -34,8 +34,7 @@ pub struct Changed {
 
 impl Changed {
     /// What differs between both.
-    pub fn between(sides: &Sides) -> Self {
-        let Sides([base, head]) = sides;
+    pub fn between([base, head]: &[Linked; 2]) -> Self {
         let names: BTreeSet<&String> = base.functions.keys().chain(head.functions.keys()).collect();
         let mut changed = Vec::new();
         let mut is_all = base.unnamed_hashes() == head.unnamed_hashes();

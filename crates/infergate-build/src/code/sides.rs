@@ -48,7 +48,7 @@ pub struct Linked<'data> {
     pub units: Units<'data>,
     /// The name under which both sides know each unit; empty for one without.
     pub names: Vec<String>,
-    /// A hash of what each unit holds, and in [`Sides`] refers to: the same on both sides for the same unit.
+    /// A hash of what each unit holds, and, once both sides are [`compared`], of what it refers to: the same on both sides for the same unit.
     pub hashes: Vec<u64>,
     /// Its functions that the linker took, by name.
     pub functions: BTreeMap<String, Vec<usize>>,
@@ -102,46 +102,36 @@ impl<'data> Linked<'data> {
     }
 }
 
-/// Both, whose units are compared.
-pub struct Sides<'data>(pub [Linked<'data>; 2]);
-
-impl<'data> Sides<'data> {
-    pub fn new(units: [Units<'data>; 2], addresses: [Addresses<'data>; 2]) -> Self {
-        let stems = |units: &Units<'data>| -> HashSet<&'data [u8]> {
-            units.all.iter().flat_map(|unit| &unit.symbols).map(|symbol| stem(symbol)).collect()
-        };
-        let [in_base, in_head] = [stems(&units[0]), stems(&units[1])];
-        let ([base, head], [of_base, of_head]) = (units, addresses);
-        let mut sides = Self([Linked::new(base, of_base, &in_head), Linked::new(head, of_head, &in_base)]);
-        sides.refine();
-        sides
-    }
-
-    /// Hashes all units with what they refer to, until no more of both sides are told apart.
-    fn refine(&mut self) {
-        let several = self.0.iter().flat_map(|side| &side.functions).filter(|(_, units)| units.len() > 1);
-        let ambiguous: HashSet<String> = several.map(|(name, _)| name.clone()).collect();
-        let own_hashes = self.0.each_ref().map(|side| side.hashes.clone());
-        let name_hashes = self.0.each_ref().map(|side| side.name_hashes(&ambiguous));
-        let mut told_apart_before = 0;
-        loop {
-            let told_apart: HashSet<u64> = self.0.iter().flat_map(|side| &side.hashes).copied().collect();
-            if told_apart.len() == told_apart_before {
-                return;
-            }
-            told_apart_before = told_apart.len();
-            for (side, (own_hashes, name_hashes)) in self.0.iter_mut().zip(own_hashes.iter().zip(&name_hashes)) {
-                let of_target = |target: &Target| match target {
-                    Target::Unit(unit) => name_hashes[*unit].unwrap_or(side.hashes[*unit]),
-                    Target::Name(name) => hash(stem(name)),
-                };
-                let refined = side.units.all.iter().zip(own_hashes).map(|(unit, own_hash)| {
-                    let references =
-                        unit.references.iter().map(|it| (it.offset, it.relocation, it.addend, of_target(&it.to)));
-                    hash(&(own_hash, references.collect::<Vec<_>>()))
-                });
-                side.hashes = refined.collect();
-            }
+/// Both, whose units are hashed with what they refer to until no more of both sides are told apart.
+pub fn compared<'data>(units: [Units<'data>; 2], addresses: [Addresses<'data>; 2]) -> [Linked<'data>; 2] {
+    let stems = |units: &Units<'data>| -> HashSet<&'data [u8]> {
+        units.all.iter().flat_map(|unit| &unit.symbols).map(|symbol| stem(symbol)).collect()
+    };
+    let [in_base, in_head] = [stems(&units[0]), stems(&units[1])];
+    let ([base, head], [of_base, of_head]) = (units, addresses);
+    let mut sides = [Linked::new(base, of_base, &in_head), Linked::new(head, of_head, &in_base)];
+    let several = sides.iter().flat_map(|side| &side.functions).filter(|(_, units)| units.len() > 1);
+    let ambiguous: HashSet<String> = several.map(|(name, _)| name.clone()).collect();
+    let own_hashes = sides.each_ref().map(|side| side.hashes.clone());
+    let name_hashes = sides.each_ref().map(|side| side.name_hashes(&ambiguous));
+    let mut told_apart_before = 0;
+    loop {
+        let told_apart: HashSet<u64> = sides.iter().flat_map(|side| &side.hashes).copied().collect();
+        if told_apart.len() == told_apart_before {
+            return sides;
+        }
+        told_apart_before = told_apart.len();
+        for (side, (own_hashes, name_hashes)) in sides.iter_mut().zip(own_hashes.iter().zip(&name_hashes)) {
+            let of_target = |target: &Target| match target {
+                Target::Unit(unit) => name_hashes[*unit].unwrap_or(side.hashes[*unit]),
+                Target::Name(name) => hash(stem(name)),
+            };
+            let refined = side.units.all.iter().zip(own_hashes).map(|(unit, own_hash)| {
+                let references =
+                    unit.references.iter().map(|it| (it.offset, it.relocation, it.addend, of_target(&it.to)));
+                hash(&(own_hash, references.collect::<Vec<_>>()))
+            });
+            side.hashes = refined.collect();
         }
     }
 }
