@@ -7,7 +7,7 @@ use std::fs::{self, File, TryLockError};
 pub use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::git::git;
 use super::progress;
@@ -170,12 +170,11 @@ pub fn lock(folder: &Path) -> Result<File> {
     let path = folder.join("lock");
     // A base folder can come from infergate.toml, and what lies in it from the repository.
     let file = infergate_core::lock::open(&path).with_context(|| format!("{}: cannot be written", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            bail!("{}: another gate uses it now; wait, or name another with --base-folder", folder.display())
-        }
-        // A file system without locks: two gates at once would have to be told apart by their user.
-        Err(TryLockError::Error(_)) => Ok(file),
-    }
+    // On a file system without locks two gates at once would have to be told apart by their user.
+    ensure!(
+        !matches!(file.try_lock(), Err(TryLockError::WouldBlock)),
+        "{}: another gate uses it now; wait, or name another with --base-folder",
+        folder.display()
+    );
+    Ok(file)
 }
