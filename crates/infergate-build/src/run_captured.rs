@@ -105,17 +105,10 @@ pub fn cargo(cargo: Command) -> Result<Vec<u8>> {
         return Ok(output.stdout);
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
-    let mut lines = stderr.lines().skip_while(|line| !line.starts_with("error: "));
-    let mut error = lines.next().map_or("cargo gave no reason", |line| &line["error: ".len()..]).to_owned();
-    if error.ends_with(':') {
-        // It goes on up to an empty line.
-        lines.map(str::trim).take_while(|line| !line.is_empty()).for_each(|line| error.extend([" ", line]));
-    }
-    // Of a package of the repository cargo names the folder.
-    let mut packages = stderr.lines().filter_map(|line| line.split("required by package ").nth(1));
-    if let Some(package) = packages.find(|package| !package.contains('(')) {
-        bail!("{} It is required by {package}", error.trim_end());
-    }
+    // It goes on up to an empty line: who needs what.
+    let lines = stderr.lines().skip_while(|line| !line.starts_with("error: ")).map(str::trim);
+    let error = lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let error = error.strip_prefix("error: ").unwrap_or("cargo gave no reason");
     let cause = stderr.rsplit_once("Caused by:").and_then(|(_, cause)| cause.trim().lines().next());
     bail!("{error}{}", cause.map(|cause| format!(" ({cause})")).unwrap_or_default())
 }
