@@ -5,7 +5,7 @@
 //! into a section; it is split where each function begins. A section whose constants the linker merges is split into its constants.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher, Hash};
 use std::ops::Range;
 
 use anyhow::{Context, Result};
@@ -84,9 +84,7 @@ struct SectionUnits {
 }
 
 pub fn hash(what: &(impl Hash + ?Sized)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    what.hash(&mut hasher);
-    hasher.finish()
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(what)
 }
 
 /// The units of all object files of a program.
