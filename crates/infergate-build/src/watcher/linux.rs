@@ -80,31 +80,22 @@ fn leave_pipes() {
 /// forgotten as they end.
 fn wait(child: i32, signals: &libc::sigset_t) -> Result<i32, i32> {
     loop {
-        loop {
-            let mut status = 0;
-            // SAFETY: the system writes one integer.
-            match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
-                // The program may have been asked, too, and have ended first.
-                found if found == child => return pending_end().map_or(Ok(status), Err),
-                found if found <= 0 => break,
-                _ => {}
-            }
-        }
+        // The program may have been asked, too, and have ended first: of signals that wait the system gives the lowest, and SIGCHLD is the
+        // highest of these. It waits, too, for whoever ended before this.
         // SAFETY: the set was filled; what is known of the signal is not asked for.
         let signal = unsafe { libc::sigwaitinfo(signals, std::ptr::null_mut()) };
         if ENDING.contains(&signal) {
             return Err(signal);
         }
-    }
-}
-
-/// A signal that asks this process to end, and waits to be taken.
-fn pending_end() -> Option<i32> {
-    // SAFETY: the set is written before it is read, and outlives the calls.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigpending(&raw mut set);
-        ENDING.into_iter().find(|signal| libc::sigismember(&raw const set, *signal) == 1)
+        loop {
+            let mut status = 0;
+            // SAFETY: the system writes one integer.
+            match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
+                found if found == child => return Ok(status),
+                found if found <= 0 => break,
+                _ => {}
+            }
+        }
     }
 }
 
