@@ -9,6 +9,8 @@ mod names;
 pub mod sides;
 pub mod units;
 
+use std::collections::HashMap;
+
 use anyhow::{Context, Result, ensure};
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectKind, ObjectSection, SectionFlags, elf};
@@ -16,7 +18,7 @@ use object::{LittleEndian, Object, ObjectKind, ObjectSection, SectionFlags, elf}
 pub use crate::relink::read;
 use crate::relink::{Inputs, Linker};
 pub use changed::{Changed, ChangedFunction};
-use moved_lines::MovedLines;
+use moved_lines::unchanged_lines;
 pub use names::readable;
 use sides::{Linked, addresses, both, compared};
 use units::Units;
@@ -67,11 +69,14 @@ pub fn sides<'data>(
     [base, head]: [&'data Inputs; 2],
     [base_program, head_program]: &'data [Vec<u8>; 2],
 ) -> Result<[Linked<'data>; 2]> {
-    let mut moved = MovedLines::between([&base.root, &head.root]);
-    let units = both(
-        || Units::read(&base.objects(), &mut |source, line| moved.in_head(source, line)),
-        || Units::read(&head.objects(), &mut |_, line| line),
-    )?;
+    let mut sources: HashMap<String, HashMap<usize, usize>> = HashMap::new();
+    // A line that did change keeps its number.
+    let mut in_head = |source: &str, line: usize| {
+        let unchanged = || unchanged_lines([&base.root, &head.root], source).unwrap_or_default();
+        sources.entry(source.to_owned()).or_insert_with(unchanged).get(&line).copied().unwrap_or(line)
+    };
+    let units =
+        both(|| Units::read(&base.objects(), &mut in_head), || Units::read(&head.objects(), &mut |_, line| line))?;
     Ok(compared(units, [addresses(base_program)?, addresses(head_program)?]))
 }
 
