@@ -30,7 +30,6 @@ use crate::receipt::{ErrorNs, ReceiveRecord};
 use crate::targets::Outcome;
 use crate::targets::live::Live;
 use endpoint::Endpoint;
-use kernel_time::ReceiveDelays;
 use runner::run_level;
 use stamped::RunClock;
 
@@ -73,8 +72,11 @@ impl Client {
 
     /// What the system says of all reads since this was asked last; `None` where it says nothing.
     fn receive_delays(&self) -> Option<ReceiveRecord> {
-        let delays =
-            self.endpoints.iter().filter_map(|endpoint| endpoint.dial.receive_delays()).flat_map(ReceiveDelays::take);
+        let delays = self
+            .endpoints
+            .iter()
+            .filter_map(|endpoint| endpoint.dial.receive_delays())
+            .flat_map(|delays| delays.take());
         let delays_ns: Vec<f64> = delays.map(f64::from).collect();
         (!delays_ns.is_empty())
             .then(|| ReceiveRecord { reads: delays_ns.len() as u64, delay_ns: ErrorNs::of(&delays_ns) })

@@ -9,18 +9,8 @@ use std::rc::Rc;
 
 use crate::client::stream::Stream;
 
-/// The delays of one server's connections.
-#[derive(Clone, Default)]
-pub struct ReceiveDelays {
-    ns: Rc<RefCell<Vec<u32>>>,
-}
-
-impl ReceiveDelays {
-    /// All of them so far, nanoseconds, which are forgotten here.
-    pub fn take(&self) -> Vec<u32> {
-        std::mem::take(&mut self.ns.borrow_mut())
-    }
-}
+/// The delays of one server's connections, nanoseconds.
+pub type ReceiveDelays = Rc<RefCell<Vec<u32>>>;
 
 #[cfg(target_os = "linux")]
 pub use linux::timed;
@@ -92,7 +82,7 @@ mod linux {
                     let delay = received.and_then(|received| UNIX_EPOCH.elapsed().ok()?.checked_sub(received));
                     // One that does not fit was a step of the system's clock.
                     let delay_ns = delay.and_then(|delay| u32::try_from(delay.as_nanos()).ok());
-                    delays.ns.borrow_mut().extend(delay_ns);
+                    delays.borrow_mut().extend(delay_ns);
                     return Poll::Ready(Ok(()));
                 }
             }
