@@ -57,7 +57,14 @@ struct Found {
 /// # Errors
 /// A name or glob that names none, with those there are and why others are skipped.
 pub fn choose(target: &BenchTarget, folder: &Path, workspace: &Workspace) -> Result<Chosen> {
-    let found = found(target, folder, workspace)?;
+    let packages = selected(target, folder, workspace);
+    let is_of_none = |feature: &&String| {
+        !feature.contains('/') && !packages.iter().any(|package| package.features.contains_key(*feature))
+    };
+    if let Some(unknown) = target.features.iter().find(is_of_none).filter(|_| packages.len() > 1) {
+        bail!("--bench-features: '{unknown}' is a feature of no package here");
+    }
+    let found = of_packages(target, &packages, workspace);
     if target.target.contains([',', '*', '?']) {
         return listed(&target.target, &found);
     }
@@ -155,18 +162,6 @@ fn shown(mut found: Vec<&Found>) -> String {
         None => one.bench.name(),
     };
     first_of(&found.iter().map(name).collect::<Vec<_>>(), MOST_NAMES, "; ")
-}
-
-/// All bench targets of the selected packages.
-fn found(target: &BenchTarget, folder: &Path, workspace: &Workspace) -> Result<Vec<Found>> {
-    let packages = selected(target, folder, workspace);
-    let is_of_none = |feature: &&String| {
-        !feature.contains('/') && !packages.iter().any(|package| package.features.contains_key(*feature))
-    };
-    if let Some(unknown) = target.features.iter().find(is_of_none).filter(|_| packages.len() > 1) {
-        bail!("--bench-features: '{unknown}' is a feature of no package here");
-    }
-    Ok(of_packages(target, &packages, workspace))
 }
 
 /// The package that is named, else the one around this folder, else the workspace's. A root package is none that was meant if it has no
