@@ -45,18 +45,14 @@ pub fn put(files: &Path, folder: &Path, workspace: &Workspace) -> Result<()> {
     lock_file::resolve(folder).context("infergate (Rust 1.85 or newer) cannot take the place of criterion or divan")
 }
 
-/// Whether the benches of a package name CodSpeed's criterion and never criterion itself.
-fn is_of_codspeed(package: &Package) -> bool {
-    let texts = package.benches().filter_map(|bench| read_text(&bench.src_path, MAX_FILE_BYTES).ok());
-    let text: String = texts.collect();
-    text.contains("codspeed_criterion_compat")
-        && !["criterion::", "crate criterion"].iter().any(|name| text.contains(name))
-}
-
 /// The front takes the place of what it stands for. What a member inherits from its workspace is written out.
 fn rename(manifest: &mut Table, package: &Package) -> Result<()> {
     let mut fronts = REPLACEMENTS;
-    let is_of_codspeed = is_of_codspeed(package);
+    // Whether its benches name CodSpeed's criterion and never criterion itself.
+    let texts = package.benches().filter_map(|bench| read_text(&bench.src_path, MAX_FILE_BYTES).ok());
+    let text: String = texts.collect();
+    let is_of_codspeed = text.contains("codspeed_criterion_compat")
+        && !["criterion::", "crate criterion"].iter().any(|name| text.contains(name));
     fronts.sort_by_key(|(name, _)| is_of_codspeed && *name != CODSPEED);
     let has = |name: &str| package.dependencies.iter().any(|dependency| dependency.name == name);
     // Cargo takes no package under two names: only the first of those that a manifest has is replaced.
