@@ -128,7 +128,8 @@ pub fn apply(swaps: &[Swap], checkout: &Checkout, may_be_there: bool) -> Result<
             // Behind it can be a plus, as in 2.0.16+zstd.1.5.7.
             To::Version(version) => locked(&now, name)
                 .iter()
-                .any(|package| field(package, "version").is_some_and(|locked| locked.starts_with(version.as_str()))),
+                .filter_map(|package| field(package, "version"))
+                .any(|locked| locked == version || locked.split('+').next() == Some(version)),
             // Cargo notes a patch that nothing uses in the lock file, and says so in a warning alone. Others may stand there from before.
             To::Source(..) => {
                 let unused = now.get("patch").and_then(|patch| patch.get("unused")?.as_array());

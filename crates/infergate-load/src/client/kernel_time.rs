@@ -72,7 +72,19 @@ mod linux {
             ready!(connection.poll_read_ready(context))?;
             // SAFETY: nothing is written into it but by the read below.
             let room = unsafe { buffer.unfilled_mut() };
-            match connection.try_io(Interest::READABLE, || receive(connection.as_raw_fd(), room)) {
+            let (socket, length) = (connection.as_raw_fd(), room.len());
+            let mut read = Err(io::ErrorKind::WouldBlock.into());
+            // Bytes that leave room have emptied the socket. Saying that it would block keeps tokio from reading once more
+            // in vain, as its own streams do.
+            let _ = connection.try_io(Interest::READABLE, || {
+                read = receive(socket, room);
+                match read {
+                    Ok((0, _)) => Ok(()),
+                    Ok((bytes, _)) if bytes == length => Ok(()),
+                    _ => Err(io::ErrorKind::WouldBlock.into()),
+                }
+            });
+            match read {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
                 Ok((bytes, received)) => {
