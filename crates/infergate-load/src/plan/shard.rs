@@ -71,6 +71,12 @@ impl Shard {
     }
 }
 
+impl Default for Shard {
+    fn default() -> Self {
+        Self::WHOLE
+    }
+}
+
 impl FromStr for Shard {
     type Err = anyhow::Error;
 

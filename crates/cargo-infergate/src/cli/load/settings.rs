@@ -48,7 +48,7 @@ impl Settings {
         let seed = config.measured.seed;
         let Load { levels, prompts: prompt_flags, .. } = options;
         // Without a common start there are no shards.
-        let (shard, start_unix_ns) = (options.shard.unwrap_or(Shard::WHOLE), options.start_at);
+        let (shard, start_unix_ns) = (options.shard.unwrap_or_default(), options.start_at);
         // All shards have the same prompts, and each sends its own of them.
         let prompt_seed =
             if prompt_flags.same_prompts { seed } else { seed ^ start_unix_ns.map_or_else(unix_ns, Ok)? };
