@@ -73,12 +73,15 @@ pub fn keep_build_folder(cargo: &mut Command, place: &Path, folder: impl AsRef<O
 
 /// The program that cargo, run in `folder`, starts in the compiler's place.
 pub fn rustc_wrapper(folder: &Path) -> Option<OsString> {
+    let here = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let variables = ["RUSTC_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER"].into_iter().filter_map(env::var_os);
     let settings = all(folder).filter_map(|(place, settings)| {
-        let wrapper = settings.get("build")?.get("rustc-wrapper")?.as_str()?;
-        Some(if wrapper.contains('/') { place.join(wrapper).into() } else { wrapper.into() })
+        Some((place, OsString::from(settings.get("build")?.get("rustc-wrapper")?.as_str()?)))
     });
-    variables.chain(settings).next().filter(|wrapper| !wrapper.is_empty())
+    let mut found = variables.map(|wrapper| (here.clone(), wrapper)).chain(settings);
+    let (place, wrapper) = found.next().filter(|(_, wrapper)| !wrapper.is_empty())?;
+    // Cargo starts the compiler in other folders than this one.
+    Some(if wrapper.to_string_lossy().contains('/') { place.join(wrapper).into() } else { wrapper })
 }
 
 /// The table `[env]`: variables that cargo, run in `folder`, gives to a bench.
