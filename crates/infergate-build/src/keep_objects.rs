@@ -29,8 +29,11 @@ pub fn keep_objects(cargo: &mut Command, folder: &Path, place: &Path) -> Result<
     checkout_folder::make(folder)?;
     let (link, program) = (folder.join(NAME), this_program()?);
     if fs::read_link(&link).ok().as_ref() != Some(&program) {
-        checkout_folder::remove(&link)?;
-        symlink(program, &link).with_context(|| format!("{}: cannot be made", link.display()))?;
+        // In one step: another gate may build here.
+        let new = folder.join(format!("{NAME}-{}", std::process::id()));
+        symlink(program, &new)
+            .and_then(|()| fs::rename(&new, &link))
+            .with_context(|| format!("{}: cannot be made", link.display()))?;
     }
     if let Some(wrapper) = cargo_settings::rustc_wrapper(place) {
         cargo.env(USERS_WRAPPER, wrapper);
