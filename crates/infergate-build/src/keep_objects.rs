@@ -66,12 +66,15 @@ pub fn compile(words: &[OsString]) -> Result<i32> {
     command.args(arguments).env_remove(USERS_WRAPPER);
     let bench = bench(asked).and_then(|bench| Some((Path::new(link).with_file_name(bench.file_name()?), bench)));
     if let Some((file, _)) = &bench {
+        // The user's wrapper may take what it compiled before, and start no linker: this build has no command then.
+        drop(fs::remove_file(file));
         command.args(["-Csave-temps", "-Cstrip=none"]).arg(format!("--print=link-args={}", file.display()));
     }
     let status = command.status().with_context(|| format!("{}: cannot be started", program.display()))?;
-    if let Some((file, bench)) = bench.filter(|_| status.success()) {
+    if let Some((file, bench)) = bench.filter(|(file, _)| status.success() && file.exists()) {
         // Equal times say that the command is of this build.
-        File::options().write(true).open(file)?.set_modified(bench.metadata()?.modified()?)?;
+        let mark = || File::options().write(true).open(&file)?.set_modified(bench.metadata()?.modified()?);
+        mark().with_context(|| format!("{}: cannot be written", file.display()))?;
     }
     Ok(status.code().unwrap_or(1))
 }
