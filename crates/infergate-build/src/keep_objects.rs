@@ -76,7 +76,7 @@ pub fn compile(words: &[OsString]) -> Result<i32> {
         let mark = || File::options().write(true).open(&file)?.set_modified(bench.metadata()?.modified()?);
         mark().with_context(|| format!("{}: cannot be written", file.display()))?;
     }
-    Ok(status.code().unwrap_or(1))
+    status.code().with_context(|| format!("{}: {status}", program.display()))
 }
 
 /// The program of a bench target, if the compiler is called for one.
