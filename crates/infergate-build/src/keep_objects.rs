@@ -57,7 +57,7 @@ pub fn is_wrapper(program: &OsStr) -> bool {
 /// Compiles what cargo's command line asks for, and gives the compiler's exit code.
 ///
 /// # Errors
-/// A compiler that cannot be started.
+/// A compiler that cannot be started, or that a signal ended.
 pub fn compile(words: &[OsString]) -> Result<i32> {
     let (link, asked) = words.split_first().context("a wrapper is called by its name")?;
     let compiler: Vec<OsString> = env::var_os(USERS_WRAPPER).into_iter().chain(asked.iter().cloned()).collect();
@@ -79,14 +79,12 @@ pub fn compile(words: &[OsString]) -> Result<i32> {
     status.code().with_context(|| format!("{}: {status}", program.display()))
 }
 
-/// The program of a bench target, if the compiler is called for one.
+/// The program of a bench target, if the compiler is called for one: for programs that test or measure cargo names no crate type.
 fn bench(arguments: &[OsString]) -> Option<PathBuf> {
     let arguments: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     let value = |name: &str| arguments.windows(2).find(|pair| pair[0] == name).map(|pair| pair[1]);
-    let is_of_package = env::var_os("CARGO_PRIMARY_PACKAGE").is_some() && env::var_os("CARGO_BIN_NAME").is_none();
-    // Cargo names no crate type for programs that test or measure.
-    let is_program = value("--crate-type").is_none_or(|kind| kind == "bin");
+    let is_bench = env::var_os("CARGO_PRIMARY_PACKAGE").is_some() && value("--crate-type").is_none();
     let hash = arguments.iter().find_map(|argument| argument.strip_prefix("extra-filename="))?;
     let program = Path::new(value("--out-dir")?).join(format!("{}{hash}", value("--crate-name")?));
-    (is_of_package && is_program).then_some(program)
+    is_bench.then_some(program)
 }
