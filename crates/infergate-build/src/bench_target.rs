@@ -13,9 +13,10 @@ use serde_json::Value;
 
 use super::git::checked_out;
 use super::keep_objects::keep_objects;
+use super::relink::Linker;
 use super::run_captured::{self, Shown};
 use super::workspace::{BenchTarget, CRITERION, MEMORY_TARGET, Package, Workspace, is_infergate, is_plain};
-use super::{bench_choice, cargo_settings, output, toolchain};
+use super::{bench_choice, cargo_settings, checkout_folder, output, toolchain};
 
 /// What is built of both sides.
 #[derive(Debug, Clone)]
@@ -73,7 +74,7 @@ pub fn links(target: &Path) -> PathBuf {
 
 /// What stays of a build.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kept {
+enum Kept {
     Program,
     /// What linking it again needs, too.
     Objects,
@@ -104,6 +105,12 @@ impl Source {
     /// # Errors
     /// If it does not build, with the compiler's first error; [`WorkerError::NotComparable`] if a checkout has no such target.
     pub fn build(&self) -> Result<Program> {
+        let built = self.build_as(Kept::Objects)?;
+        if Linker::capture(self, &built).is_ok() {
+            return Ok(built);
+        }
+        // `cargo bench` built it, or what the linker's command names is gone. What is built anew can have other bytes: so before it is opened.
+        checkout_folder::remove(&built.path)?;
         self.build_as(Kept::Objects)
     }
 
@@ -187,9 +194,9 @@ impl Source {
         Ok(parsed(&run_captured::run(self.command(&[], &[], Kept::Objects)?, Shown::Nothing)?.stdout))
     }
 
-    /// Builds it once more. If that fails: the compiler's first error.
-    pub fn rebuild(&self, kept: Kept) -> Result<Result<Program, String>> {
-        let (built, stderr) = self.call_cargo(&["--quiet"], kept, Shown::Nothing)?;
+    /// Builds it once more, without its objects. If that fails: the compiler's first error.
+    pub fn rebuild(&self) -> Result<Result<Program, String>> {
+        let (built, stderr) = self.call_cargo(&["--quiet"], Kept::Program, Shown::Nothing)?;
         Ok(built.ok_or_else(|| first_error(&stderr)))
     }
 

@@ -10,8 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use object::read::archive::ArchiveFile;
 
-use super::bench_target::{Kept, Source};
-use super::checkout_folder;
+use super::bench_target::Source;
 use super::keep_objects::command_file;
 use super::run_captured::run_captured;
 use infergate_core::text_file::{read_bytes, read_text};
@@ -44,21 +43,15 @@ pub struct Linker {
 }
 
 impl Linker {
-    /// Of `built`, which was built so that its objects stay, or is built so now.
+    /// Of `built`, which was built so that its objects stay.
     ///
     /// # Errors
-    /// When it does not build so, or cargo does not start, or a file cannot be read or written.
+    /// When they did not, or are gone.
     pub fn capture(source: &Source, built: &Program) -> Result<Self> {
         let command = || {
             let text = read_text(&command_file(&source.links, &built.path)?, MAX_COMMAND_BYTES).ok()?;
             Self::of(&text, built.path.clone(), source.workspace.root.clone()).filter(Self::has_its_objects)
         };
-        if let Some(command) = command() {
-            return Ok(command);
-        }
-        // `cargo bench` built it, or what the command names is gone.
-        checkout_folder::remove(&built.path)?;
-        drop(source.rebuild(Kept::Objects)?);
         command().context("the last crate does not build with its object files kept")
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 
 use super::alike::{self, PLACEMENTS};
-use super::bench_target::{Kept, Source};
+use super::bench_target::Source;
 use super::relink::Linker;
 use super::start_files::StartFiles;
 use super::{progress, replacement};
@@ -28,7 +28,7 @@ impl Source {
         let feature = replacement::counting_feature(&self.bench, &self.folder)?;
         let mut counting = self.clone();
         counting.bench.features.push(feature.context("only benches on infergate-criterion are")?);
-        let built = counting.rebuild(Kept::Program)?.map_err(|why| {
+        let built = counting.rebuild()?.map_err(|why| {
             anyhow!(
                 "bench target '{}' does not build with an allocator that counts (it may have one of its own): {}",
                 self.bench.target,
