@@ -80,6 +80,8 @@ pub fn run(flags: &Bisect, mut config: Config) -> Result<i32> {
         Search { flags, config: &config, points, base, checkout, steps: Vec::new(), confirmed: None, explained: None };
     let end = match search.run() {
         Ok(end) => end,
+        // It may have measured blocks.
+        Err(error) if progress::is_cancelled() => return Err(error),
         Err(error) => return paired_gate::exit_code_of(error),
     };
     let code = if matches!(end, BisectionEnd::First { .. }) { 0 } else { Outcome::Inconclusive.exit_code() };
