@@ -174,6 +174,8 @@ fn value_for<'a>(
 /// The API key of a target. It comes from where no other user of this machine sees it, and goes to its target alone.
 fn key(flags: &flags::Target, of: (&Named, &[Named])) -> Result<Option<String>> {
     let Some(variable) = value_for("api-key-env", &flags.api_key_env, of, false)? else { return Ok(None) };
-    let key = env::var(variable).ok().map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
-    key.map(Some).with_context(|| format!("--api-key-env: {variable} is not set, or no text"))
+    let key = env::var(variable).ok().with_context(|| format!("--api-key-env: {variable} is not set, or no text"))?;
+    let key = key.trim();
+    ensure!(!key.is_empty() && !key.contains(char::is_whitespace), "{variable}: holds no API key; a key is one word");
+    Ok(Some(key.to_owned()))
 }
