@@ -1,10 +1,10 @@
 //! One side's bench target: where it is built, and its executable, from cargo's own messages.
 
+use std::env;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 use infergate_core::relay::missing_file;
@@ -221,7 +221,6 @@ impl Source {
         let target = &self.bench.target;
         let built = built(&parsed(&output.stdout), target)
             .with_context(|| format!("bench target '{target}': cargo built no executable of that name"))?;
-        remove_bitcode(&built.path);
         Ok((Some(Program { features: self.bench.cargo_features().join(" "), variables, ..built }), stderr))
     }
 
@@ -315,17 +314,4 @@ fn own_folders(script: &Value) -> impl Iterator<Item = PathBuf> {
 fn first_error(stderr: &str) -> String {
     let first = stderr.lines().find(|line| line.starts_with("error")).or(stderr.lines().last());
     first.unwrap_or("no reason given").to_owned()
-}
-
-/// Removes what the compiler keeps of a program in addition to its object files, which nobody reads: of a large one that is optimised as a
-/// whole gigabytes.
-fn remove_bitcode(program: &Path) {
-    let beside = program.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
-    let program = program.to_string_lossy();
-    for file in beside.flatten().map(|file| file.path()) {
-        let name = file.to_string_lossy();
-        if name.starts_with(&*program) && name.ends_with(".bc") {
-            drop(fs::remove_file(&file));
-        }
-    }
 }

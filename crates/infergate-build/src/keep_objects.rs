@@ -2,7 +2,8 @@
 //! stay, and the linker's command is written down.
 //!
 //! Cargo passes arguments for the compiler to one target at a time, but it calls a wrapper for all that it builds in one call. A wrapper is in
-//! none of cargo's fingerprints: what `cargo bench` built before is used, and `cargo bench` uses what is built so.
+//! none of cargo's fingerprints, but of build scripts that ask for it: what `cargo bench` built before is used, and `cargo bench` uses what is
+//! built so.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -16,12 +17,12 @@ use infergate_core::process::this_program;
 
 use super::{cargo_settings, checkout_folder};
 
-/// A link to this program, in the folder that keeps the linkers' commands.
+/// A link to this program.
 const NAME: &str = "infergate-rustc";
 /// Names the wrapper that the user's own settings ask for.
 const USERS_WRAPPER: &str = "INFERGATE_USERS_RUSTC_WRAPPER";
 
-/// Makes `cargo`, which is run in `place`, keep what linking again needs. The linkers' commands go into `folder`, which is made.
+/// Makes `cargo`, which is run in `place`, keep what linking again needs. The wrapper stands in `folder`, which is made.
 ///
 /// # Errors
 /// A folder or link that cannot be made.
@@ -42,11 +43,15 @@ pub fn keep_objects(cargo: &mut Command, folder: &Path, place: &Path) -> Result<
     Ok(())
 }
 
-/// The linker's command of `program`, as the compiler printed it into `folder`; `None` if there is none, or the program was built anew since.
-pub fn command_file(folder: &Path, program: &Path) -> Option<PathBuf> {
-    let file = folder.join(program.file_name()?);
+/// The file of the linker's command that made `program`; `None` if there is none, or the program was built anew since.
+pub fn command_file(program: &Path) -> Option<PathBuf> {
+    let file = beside(program);
     let modified = |path: &Path| path.metadata()?.modified();
     (modified(&file).ok()? == modified(program).ok()?).then_some(file)
+}
+
+fn beside(program: &Path) -> PathBuf {
+    program.with_added_extension("link-args")
 }
 
 /// Whether cargo started this process in the compiler's place, by the first word of its command line.
@@ -59,12 +64,12 @@ pub fn is_wrapper(program: &OsStr) -> bool {
 /// # Errors
 /// A compiler that cannot be started, or that a signal ended.
 pub fn compile(words: &[OsString]) -> Result<i32> {
-    let (link, asked) = words.split_first().context("a wrapper is called by its name")?;
+    let asked = words.get(1..).unwrap_or_default();
     let compiler: Vec<OsString> = env::var_os(USERS_WRAPPER).into_iter().chain(asked.iter().cloned()).collect();
     let (program, arguments) = compiler.split_first().context("cargo names no compiler")?;
     let mut command = Command::new(program);
     command.args(arguments).env_remove(USERS_WRAPPER);
-    let bench = bench(asked).and_then(|bench| Some((Path::new(link).with_file_name(bench.file_name()?), bench)));
+    let bench = bench(asked).map(|bench| (beside(&bench), bench));
     if let Some((file, _)) = &bench {
         // The user's wrapper may take what it compiled before, and start no linker: this build has no command then.
         drop(fs::remove_file(file));
@@ -72,6 +77,7 @@ pub fn compile(words: &[OsString]) -> Result<i32> {
     }
     let status = command.status().with_context(|| format!("{}: cannot be started", program.display()))?;
     if let Some((file, bench)) = bench.filter(|(file, _)| status.success() && file.exists()) {
+        remove_bitcode(&bench);
         // Equal times say that the command is of this build.
         let mark = || File::options().write(true).open(&file)?.set_modified(bench.metadata()?.modified()?);
         mark().with_context(|| format!("{}: cannot be written", file.display()))?;
@@ -87,4 +93,17 @@ fn bench(arguments: &[OsString]) -> Option<PathBuf> {
     let hash = arguments.iter().find_map(|argument| argument.strip_prefix("extra-filename="))?;
     let program = Path::new(value("--out-dir")?).join(format!("{}{hash}", value("--crate-name")?));
     is_bench.then_some(program)
+}
+
+/// Removes what the compiler keeps of a program in addition to its object files, which nobody reads: of a large one that is optimised as a
+/// whole gigabytes.
+fn remove_bitcode(program: &Path) {
+    let beside = program.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+    let program = program.to_string_lossy();
+    for file in beside.flatten().map(|file| file.path()) {
+        let name = file.to_string_lossy();
+        if name.starts_with(&*program) && name.ends_with(".bc") {
+            drop(fs::remove_file(&file));
+        }
+    }
 }

@@ -49,7 +49,7 @@ impl Linker {
     /// When they did not, or are gone.
     pub fn capture(source: &Source, built: &Program) -> Result<Self> {
         let command = || {
-            let text = read_text(&command_file(&source.links, &built.path)?, MAX_COMMAND_BYTES).ok()?;
+            let text = read_text(&command_file(&built.path)?, MAX_COMMAND_BYTES).ok()?;
             Self::of(&text, built.path.clone(), source.workspace.root.clone()).filter(Self::has_its_objects)
         };
         command().context("the last crate does not build with its object files kept")

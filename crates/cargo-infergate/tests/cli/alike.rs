@@ -45,10 +45,10 @@ fn object_files_that_are_gone_are_made_again() {
     let sandbox = repository();
     sandbox.write("engine.rs", "pub const STEP_NS: u64 = 1_000_001;\n");
     gate(&sandbox, "HEAD", &[]).success();
-    let mut kept = fs::read_dir(sandbox.path("cache/base/alike")).expect("a folder").map(|file| file.expect("a file"));
-    let of_bench = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("inference-");
-    let command = kept.find(|file| of_bench(&file.file_name())).expect("the linker's command");
-    let linked = fs::read_to_string(command.path()).expect("a command");
+    let built = fs::read_dir(sandbox.path("cache/base/target/release/deps")).expect("a folder");
+    let mut files = built.map(|file| file.expect("a file").path());
+    let command = files.find(|file| file.extension().is_some_and(|ending| ending == "link-args"));
+    let linked = fs::read_to_string(command.expect("the linker's command")).expect("a command");
     let object = linked.split('"').find(|word| word.ends_with(".o")).expect("an object file");
     fs::remove_file(object).expect("it was kept");
     let said = gate(&sandbox, "HEAD", &[]).success();

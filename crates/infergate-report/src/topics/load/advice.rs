@@ -41,7 +41,7 @@ fn comfortable(view: &View<'_>) -> Option<String> {
     let within = known.iter().take_while(|(ttft, itl)| ttft.1 < WAITED_FOR_NS && itl.1 < SLUGGISH_NS).count();
     let ((point, ttft_ns), (_, itl_ns)) = known.get(within.checked_sub(1)?)?;
     let beyond =
-        known.get(within).map(|((next, _), _)| format!(" ({}, the next level, are too many)", next.arrivals.name()));
+        known.get(within).map(|((next, _), _)| format!(" (the next level, {}, is too much)", next.arrivals.name()));
     let [ttft, itl, waited_for, sluggish] = [*ttft_ns, *itl_ns, WAITED_FOR_NS, SLUGGISH_NS].map(|ns| Unit::Ns.show(ns));
     Some(format!(
         "Where somebody reads along, serve up to {}{}: TTFT P50 is at most {ttft} (limit {waited_for}), ITL P50 {itl} ({sluggish})",
@@ -97,7 +97,7 @@ fn bottleneck(view: &View<'_>) -> Option<String> {
                 let part = Unit::Fraction.show(part);
                 (
                     "Profile how the engine reads prompts",
-                    format!("reading one for each user takes {part} of an answer's time"),
+                    format!("reading one for each user in turn would take {part} of an answer's time"),
                 )
             }
             None => ("Profile the engine", "neither memory bandwidth nor compute explains it".to_owned()),

@@ -112,8 +112,9 @@ fn finding(view: &View<'_>, metric: Metric) -> Option<Finding> {
     };
     let is_one = is_one(Unit::of(metric), best.1, worst.1);
     let range = if is_one { show(best) } else { format!("from {} to {}", show(best), show(worst)) };
-    let lacking = view.charted().find(|point| point.p50(metric).is_none() && point.summary.failed() > 0);
-    let lacking = lacking.map(|point| format!("; {} has none, since too many requests failed", view.place_name(point)));
+    let lacking = view.charted().find(|point| point.p50(metric).is_none() && point.summary.failed_share() >= Some(0.5));
+    let lacking =
+        lacking.map(|point| format!("; none at {}, where half of the requests or more failed", view.place_name(point)));
     let tone = if feels.word(worst.1) == feels.bad { Tone::Warn } else { Tone::Plain };
     Some(Finding::new(tone, format!("The median {} is {range}{}", metric.long(), lacking.unwrap_or_default())))
 }
