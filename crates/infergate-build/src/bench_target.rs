@@ -106,12 +106,20 @@ impl Source {
     /// If it does not build, with the compiler's first error; [`WorkerError::NotComparable`] if a checkout has no such target.
     pub fn build(&self) -> Result<Program> {
         let built = self.build_as(Kept::Objects)?;
-        if Linker::capture(self, &built).is_ok() {
+        if self.linker(&built).is_ok() {
             return Ok(built);
         }
         // `cargo bench` built it, or what the linker's command names is gone. What is built anew can have other bytes: so before it is opened.
         checkout_folder::remove(&built.path)?;
         self.build_as(Kept::Objects)
+    }
+
+    /// How `built`, which is of this source, is linked again.
+    ///
+    /// # Errors
+    /// As [`Linker::capture`].
+    pub fn linker(&self, built: &Program) -> Result<Linker> {
+        Linker::capture(&self.workspace.root, built)
     }
 
     /// Builds the bench target that counts its heap; `None` if there is none.

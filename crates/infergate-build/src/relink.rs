@@ -10,7 +10,6 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use object::read::archive::ArchiveFile;
 
-use super::bench_target::Source;
 use super::keep_objects::command_file;
 use super::run_captured::run_captured;
 use infergate_core::text_file::{read_bytes, read_text};
@@ -43,14 +42,14 @@ pub struct Linker {
 }
 
 impl Linker {
-    /// Of `built`, which was built so that its objects stay.
+    /// Of `built`, which was built in the workspace at `root` so that its objects stay.
     ///
     /// # Errors
     /// When they did not, or are gone.
-    pub fn capture(source: &Source, built: &Program) -> Result<Self> {
+    pub fn capture(root: &Path, built: &Program) -> Result<Self> {
         let command = || {
             let text = read_text(&command_file(&built.path)?, MAX_COMMAND_BYTES).ok()?;
-            Self::of(&text, built.path.clone(), source.workspace.root.clone()).filter(Self::has_its_objects)
+            Self::of(&text, built.path.clone(), root.to_owned()).filter(Self::has_its_objects)
         };
         command().context("the last crate does not build with its object files kept")
     }

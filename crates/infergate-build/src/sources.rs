@@ -7,7 +7,6 @@ use anyhow::{Context, Result, anyhow};
 
 use super::alike::{self, PLACEMENTS};
 use super::bench_target::Source;
-use super::relink::Linker;
 use super::start_files::StartFiles;
 use super::{progress, replacement};
 use crate::code::sides::both;
@@ -63,7 +62,7 @@ impl Sources {
     /// As [`code::compare`].
     pub fn compare(&self, base: &Program, head: &Program) -> Result<Comparison> {
         if let (Some(from), Some(to)) = (&self.base, &self.head) {
-            return code::compare(&Linker::capture(from, base)?, &Linker::capture(to, head)?);
+            return code::compare(&from.linker(base)?, &to.linker(head)?);
         }
         let is_same = code::loads_same_bytes(&code::read(&base.path)?, &code::read(&head.path)?);
         Ok(if is_same { Comparison::Same } else { Comparison::Differ(None) })
@@ -108,7 +107,7 @@ pub struct Alike {
 
 fn link((base, was): (&Source, &Program), (head, is): (&Source, &Program), seed: u64) -> Result<Alike> {
     let (was, is) = (was.open()?, is.open()?);
-    let [of_base, of_head] = both(|| Linker::capture(base, was.program()), || Linker::capture(head, is.program()))?;
+    let [of_base, of_head] = both(|| base.linker(was.program()), || head.linker(is.program()))?;
     let side = |source: &Source, plain: &WorkerFile, linker| alike::LinkJob {
         linker,
         files: (0..PLACEMENTS).map(|placement| source.path(plain.path(), &format!("alike{placement}"))).collect(),
