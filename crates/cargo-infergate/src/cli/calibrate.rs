@@ -63,7 +63,7 @@ pub fn run(options: &Calibrate, config: &Config) -> Result<i32> {
     // The file's name comes from the model, which is not loaded yet.
     ensure_writable(options.out.as_ref().unwrap_or(&folder.join("calibration.json")))?;
     let _lock = machine_lock::take(&options.wait)?;
-    let (base, head, alike, _checkout) = builds(config, options)?;
+    let Builds { base, head, alike, _checkout } = Builds::of(config, options)?;
     // Builds that do the same are what it measures: their code is not compared.
     let request = measuring::request(config, base.program().clone(), head.program().clone())?;
     let line = progress::Line::default();
@@ -104,27 +104,36 @@ pub fn run(options: &Calibrate, config: &Config) -> Result<i32> {
     Ok(code)
 }
 
-/// What is compared: one file with itself, or with another build of the same. Builds that are made here are laid out alike, and no other gate
-/// builds in base's checkout until all is measured.
-fn builds(
-    config: &Config,
-    options: &Calibrate,
-) -> Result<(WorkerFile, WorkerFile, Option<Alike>, Option<Rc<Checkout>>)> {
-    let wanted = &config.wanted();
-    if let Some(worker) = &options.worker {
-        let base = WorkerFile::open(options.other_worker.as_ref().unwrap_or(worker))?;
-        return Ok((base, WorkerFile::open(worker)?, None, None));
+/// What is compared: one file with itself, or with another build of the same.
+struct Builds {
+    base: WorkerFile,
+    head: WorkerFile,
+    /// Both laid out alike, where they were built here.
+    alike: Option<Alike>,
+    /// Base's checkout: no other gate builds in it until all is measured.
+    _checkout: Option<Rc<Checkout>>,
+}
+
+impl Builds {
+    fn of(config: &Config, options: &Calibrate) -> Result<Self> {
+        let wanted = &config.wanted();
+        if let Some(worker) = &options.worker {
+            let base = WorkerFile::open(options.other_worker.as_ref().unwrap_or(worker))?;
+            return Ok(Self { base, head: WorkerFile::open(worker)?, alike: None, _checkout: None });
+        }
+        let source = Source::here(wanted)?;
+        let built = Program { commit: None, dirty: None, ..source.build()? };
+        let head = built.open()?;
+        let Some(revision) = &options.against else {
+            return Ok(Self { base: head.clone(), head, alike: None, _checkout: None });
+        };
+        let (checkout, _) = Checkouts::default().base(revision, wanted)?;
+        let base = checkout.build(wanted, false)?;
+        let sources = Sources { base: Some(checkout.source(wanted)?), head: Some(source) };
+        let alike = sources.alike((&base, &built), config.measured.seed)?;
+        let alike = alike.map_err(|why| output::line(&why)).ok();
+        Ok(Self { base: base.open()?, head, alike, _checkout: Some(checkout) })
     }
-    let source = Source::here(wanted)?;
-    let built = Program { commit: None, dirty: None, ..source.build()? };
-    let head = built.open()?;
-    let Some(revision) = &options.against else { return Ok((head.clone(), head, None, None)) };
-    let (checkout, _) = Checkouts::default().base(revision, wanted)?;
-    let base = checkout.build(wanted, false)?;
-    let sources = Sources { base: Some(checkout.source(wanted)?), head: Some(source) };
-    let alike = sources.alike((&base, &built), config.measured.seed)?;
-    let alike = alike.map_err(|why| output::line(&why)).ok();
-    Ok((base.open()?, head, alike, Some(checkout)))
 }
 
 /// A calibration without a gate, of the suite that the pilot planned.
