@@ -39,7 +39,7 @@ pub struct Source {
     pub folder: PathBuf,
     /// A checkout's own target folder.
     pub target: Option<PathBuf>,
-    /// Folder that keeps what linking again needs; absolute.
+    /// Folder for the wrapper of the compiler, and for what a link needs while it runs; absolute.
     pub links: PathBuf,
     /// Build with exactly what its Cargo.lock says, and fail if that does not fit its manifests.
     pub locked: bool,
@@ -67,7 +67,7 @@ pub fn memory_worker(wanted: &Wanted, given: Option<PathBuf>) -> Result<Option<P
     }
 }
 
-/// The folder below a target folder that keeps what linking again needs.
+/// The folder of a target folder for [`Source::links`].
 pub fn links(target: &Path) -> PathBuf {
     target.join("alike")
 }
