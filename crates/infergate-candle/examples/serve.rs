@@ -136,14 +136,18 @@ struct App {
 }
 
 impl App {
-    /// The tokens of `text`; one a byte without a tokenizer.
+    /// The tokens of `text`; one a word without a tokenizer.
     fn encode(&self, text: &str) -> Result<Vec<TokenId>> {
         match &self.tokenizer {
             Some(engine) => {
                 let engine = engine.lock().unwrap_or_else(PoisonError::into_inner);
                 Ok(engine.tokenize(text)?.unwrap_or_default())
             }
-            None => Ok(text.bytes().map(|byte| TokenId::from(byte) % self.info.vocab_tokens as TokenId).collect()),
+            None => {
+                let vocab_tokens = self.info.vocab_tokens as TokenId;
+                let next = |id: TokenId, byte: u8| (31 * id + TokenId::from(byte)) % vocab_tokens;
+                Ok(text.split_whitespace().map(|word| word.bytes().fold(0, next)).collect())
+            }
         }
     }
 
