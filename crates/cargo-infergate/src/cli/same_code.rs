@@ -21,8 +21,8 @@ pub struct CodeDifference {
     pub code: Option<CodeRecord>,
     /// What differs, where it could be read and nothing else can change what a case does.
     pub changed: Option<Changed>,
-    /// Nothing that could leak differs either.
-    pub skip_leaks: bool,
+    /// What counts and is followed for leaks is the same, too.
+    pub is_same_memory: bool,
     /// Why the same code is timed all the same.
     pub notes: Vec<Note>,
 }
@@ -60,11 +60,11 @@ pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeD
         let note = Note::from(format!("base and head are the same machine code, and timed because {why}"));
         return CodeDifference { notes: vec![note], ..CodeDifference::default() };
     }
-    let skip_leaks = is_same_memory(sides);
-    let leaks = "no leak is looked for: the memory bench is the same machine code, too";
-    let is_followed = config.measured.memory.runs > 0 && sides.head_memory.is_some();
-    let notes = Vec::from_iter((skip_leaks && is_followed).then(|| Note::from(leaks.to_owned())));
-    CodeDifference { code: Some(CodeRecord::same()), skip_leaks, notes, ..CodeDifference::default() }
+    // A target that is left here limits a count.
+    let is_same_memory = config.policy.targets.is_empty() && is_same_memory(sides);
+    let text = "nothing is counted, and no leak is looked for: the memory bench is the same machine code, too";
+    let notes = Vec::from_iter((is_same_memory && sides.head_memory.is_some()).then(|| Note::from(text.to_owned())));
+    CodeDifference { code: Some(CodeRecord::same()), is_same_memory, notes, ..CodeDifference::default() }
 }
 
 /// What changed between two builds of checkouts; the files of `head` lie in `folder`, those of base are of `commit`, where that is another.

@@ -221,9 +221,12 @@ impl BuiltBench {
         let begun = Instant::now();
         let built = sides::build(gate, config, checkouts);
         progress::ensure_not_cancelled()?;
-        let built = built?;
+        let mut built = built?;
         let code_difference = same_code::compare_code(&gate.paired, config, &built);
-        let memory_runs = if code_difference.skip_leaks { 0 } else { config.measured.memory.runs };
+        if code_difference.is_same_memory {
+            (built.base_memory, built.head_memory) = (None, None);
+        }
+        let memory_runs = config.measured.memory.runs;
         let follows = memory_runs > 0 && built.head_memory.as_ref().is_some_and(|head| !head.is_timed);
         let (flags, is_server) = (&gate.paired, gate.paired.is_of_servers());
         let ServerConfig { users, window_s, .. } = config.server;
