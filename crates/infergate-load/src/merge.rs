@@ -8,7 +8,7 @@ use infergate_core::load::{Arrivals, RequestRecord, Stop, Window, unmark};
 
 use crate::plan::shard::note;
 use crate::receipt::{AuditRecord, LevelRecord, LoadReceipt, ReceiveRecord, ShardRecord};
-use crate::summary::{repeats, steady_window};
+use crate::summary::steady_window;
 use crate::validity;
 
 /// Puts receipts together, each given with the name of its file. Times of the result count from the earliest shard's clock.
@@ -24,7 +24,7 @@ pub fn merge(files: Vec<(String, LoadReceipt)>) -> Result<LoadReceipt> {
     }
     let mut merged = head(&parts);
     let levels = common_levels(&parts);
-    merged.notes.insert(0, alignment(&merged, &levels));
+    merged.notes.insert(0, format!("merged from {} shards of run {}", parts.len(), shard(&parts[0]).run));
     for levels in levels {
         let level = merge_level(&levels);
         if level.steady.is_none() && levels.into_iter().all(|level| steady_window(level).is_some()) {
@@ -35,7 +35,6 @@ pub fn merge(files: Vec<(String, LoadReceipt)>) -> Result<LoadReceipt> {
         }
         merged.levels.push(level);
     }
-    merged.notes.extend(repeats::warnings(&merged));
     for reason in validity::reasons(&merged) {
         if !merged.invalid.contains(&reason) {
             merged.invalid.push(reason);
@@ -101,9 +100,8 @@ fn head(parts: &[LoadReceipt]) -> LoadReceipt {
     };
     for part in parts {
         let shard = shard(part);
-        // What is said of the whole is said again.
-        let own = [vec![note(shard)], repeats::warnings(part)].concat();
-        for text in part.notes.iter().filter(|text| !own.contains(text)) {
+        let own = note(shard);
+        for text in part.notes.iter().filter(|text| **text != own) {
             if !merged.notes.contains(text) {
                 merged.notes.push(text.clone());
             }
@@ -184,18 +182,4 @@ fn common_window(levels: &[&LevelRecord]) -> Option<Window> {
     let from_ns = windows.iter().map(|window| window.from_ns).max()?;
     let to_ns = windows.iter().map(|window| window.to_ns).min()?;
     (from_ns < to_ns).then_some(Window { from_ns, to_ns })
-}
-
-/// How well the shards began together.
-fn alignment(merged: &LoadReceipt, levels: &[Vec<&LevelRecord>]) -> String {
-    let apart = levels.iter().map(|levels| {
-        let begins = levels.iter().map(|level| level.began_ns);
-        begins.clone().max().unwrap_or(0) - begins.min().unwrap_or(0)
-    });
-    format!(
-        "merged from {} shards of run {}, which began within {:.1} ms of each other",
-        merged.shards.len(),
-        shard(merged).run,
-        apart.max().unwrap_or(0) as f64 / 1e6
-    )
 }

@@ -28,7 +28,7 @@ use infergate_load::merge::merge;
 use infergate_load::plan::search::{Step, next_step};
 use infergate_load::plan::{MAX_KEPT, REQUEST_WEIGHT};
 use infergate_load::summary::slo::meets;
-use infergate_load::summary::{repeats, summarise};
+use infergate_load::summary::summarise;
 use infergate_load::targets::Target;
 use infergate_load::targets::live::Live;
 use infergate_load::validity;
@@ -86,7 +86,6 @@ pub fn run(options: &Load, keys: &Layer) -> Result<i32> {
     let outcome = run.measure();
     run.line.finish();
     outcome.inspect_err(|_| kept.say_where())?;
-    receipt.notes.extend(repeats::warnings(&receipt));
     receipt.partial = progress::is_cancelled();
     receipt.invalid = validity::reasons(&receipt);
     let is_kept = outputs::is_written(write_json(&out, &receipt));

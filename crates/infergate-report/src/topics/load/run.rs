@@ -1,5 +1,6 @@
 //! What ran: targets, scenarios, client, and what has to be known to read the numbers.
 
+use infergate_load::summary::repeats;
 use infergate_receipts::{Price, TargetRecord};
 
 use super::cost::is_priced;
@@ -25,7 +26,7 @@ pub fn scenarios(view: &View<'_>) -> Option<Section> {
         .table()
         .on_terminal();
     let invalid = receipt.invalid.iter().map(|why| format!("invalid: {why}"));
-    let remarks: Vec<String> = invalid.chain(receipt.notes.clone()).collect();
+    let remarks: Vec<String> = invalid.chain(receipt.notes.clone()).chain(repeats::warnings(receipt)).collect();
     let section = Section::new("load_scenarios", "Scenarios").on_terminal().with([table]);
     Some(section.with([remarks]))
 }
