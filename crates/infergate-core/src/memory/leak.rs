@@ -183,7 +183,7 @@ fn is_even(before: f64, then: f64) -> bool {
 
 /// Why a measure that rose is not decided.
 fn not_confirmed(runs: usize) -> String {
-    format!("{runs} more runs would tell a leak from a filling cache, but were not measured: measure again")
+    format!("{runs} more runs, which would tell a leak from a filling cache, are missing: measure again")
 }
 
 fn heap_finding(record: &MemoryRecord) -> Finding {
