@@ -14,6 +14,8 @@ use infergate_receipts::{LoadReceipt, Outcome};
 pub const WAITED_FOR_NS: f64 = 300e6;
 /// From this gap on a stream seems to stall.
 pub const SLUGGISH_NS: f64 = 70e6;
+/// A stream of text that is slower keeps a reader waiting.
+pub const READING_TOKENS_PER_S: f64 = 4.0;
 
 /// What a reader makes of a figure: each word holds below its limit, and the last one beyond.
 pub struct Feels {
@@ -37,7 +39,7 @@ pub fn feels(metric: Metric) -> Option<&'static Feels> {
             bad: "",
         }),
         Metric::DecodeSpeed => Some(&Feels {
-            steps: &[(4.0, "slower than reading"), (7.0, "as fast as reading")],
+            steps: &[(READING_TOKENS_PER_S, "slower than reading"), (7.0, "as fast as reading")],
             last: "faster than reading",
             bad: "slower than reading",
         }),

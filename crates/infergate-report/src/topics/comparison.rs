@@ -44,7 +44,11 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         let output = output(row).filter(|_| *metric == Metric::E2e);
         let answer = output.unwrap_or(1.0);
         let expected = prompt.min(answer).min(1.0)..=prompt.max(answer).max(1.0);
-        let how = if expected.contains(&grows) { "consistent" } else { "the lengths alone do not explain it" };
+        let how = if expected.contains(&grows) {
+            "consistent with the lengths"
+        } else {
+            "the lengths alone do not explain it"
+        };
         let output = output.map_or_else(String::new, |output| format!(", the output {} as long", units::times(output)));
         let (figure, [prompt, grows]) = (figures::name(*metric), [prompt, grows].map(units::times));
         Some(format!("{id} against {beside}: the prompt is {prompt} as long{output}, and {figure} {grows}: {how}"))

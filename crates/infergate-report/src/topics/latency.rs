@@ -132,7 +132,7 @@ fn steadiness(receipt: &Receipt) -> Option<Finding> {
             Finding::new(Tone::Good, format!("All {cases} cases are steady between processes; {most}"))
         }
         0 => Finding::plain(format!(
-            "The times that a gate judges vary by up to {shown} between processes ({name}): a smaller difference between two runs \
+            "The times that a gate judges vary by up to {shown} between processes ({name}): a smaller difference between two runs of one hour \
              is noise"
         )),
         above => Finding::warn(format!("{above} of {cases} cases vary by more than {limit} between processes; {most}")),

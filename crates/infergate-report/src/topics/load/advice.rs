@@ -5,13 +5,13 @@ use infergate_load::summary::roofline::{Roofline, roofline};
 use infergate_receipts::TargetRecord;
 
 use super::{at_load, at_most_users, cost, ends, winners};
-use crate::load::{Metric, Point, SLUGGISH_NS, View, WAITED_FOR_NS, unusable};
+use crate::load::{Metric, Point, READING_TOKENS_PER_S, SLUGGISH_NS, View, WAITED_FOR_NS, unusable};
 use crate::model::{Section, Unit};
 use crate::units::times;
 
 /// The rules, in the order they are read. A new one is a function and a line.
 const RULES: &[fn(&View<'_>) -> Option<String>] =
-    &[rate_limit, comfortable, queueing, higher_loads, bottleneck, price_of_speed, more_requests];
+    &[rate_limit, comfortable, first_word, queueing, higher_loads, bottleneck, price_of_speed, more_requests];
 
 /// An output that is higher by less than this is hardly higher.
 const GROWTH: f64 = 0.10;
@@ -48,6 +48,24 @@ fn comfortable(view: &View<'_>) -> Option<String> {
         point.arrivals.name(),
         beyond.unwrap_or_default()
     ))
+}
+
+/// Which of several targets has the first word, where at the lowest load each writes as fast as people read.
+fn first_word(view: &View<'_>) -> Option<String> {
+    let points = view.levels().next().filter(|_| view.has_targets())?;
+    let reads_along = |point: &Point| point.p50(Metric::DecodeSpeed) >= Some(READING_TOKENS_PER_S);
+    let mut known: Vec<_> =
+        points.iter().filter_map(|point| Some((point, point.spread(Metric::Ttft).p50_within?))).collect();
+    known.sort_by(|a, b| a.1.0.total_cmp(&b.1.0));
+    let &[(first, within), (_, next), ..] = &known[..] else { return None };
+    (known.len() == points.len() && points.iter().all(reads_along) && within.1 < next.0).then(|| {
+        format!(
+            "Where somebody reads along, take {}: at {} each target writes as fast as people read, and its TTFT P50 is the shortest, {}",
+            view.target_name(first),
+            first.arrivals.name(),
+            Unit::Ns.show(first.p50(Metric::Ttft).unwrap_or_default())
+        )
+    })
 }
 
 /// The load from which on more users wait longer, and however many of them get hardly more output.
@@ -137,6 +155,7 @@ fn more_requests(view: &View<'_>) -> Option<String> {
     let (requests, started) = (needed * view.receipt.targets.len(), fewest.summary.started);
     (started < needed).then(|| {
         let place = view.place_name(fewest);
-        format!("Take --requests {requests}: each P99 takes {needed}, and there are {started} at {place}")
+        let of_target = if view.has_targets() { " a target" } else { "" };
+        format!("For P99 take --requests {requests}: it takes {needed}{of_target}, and there are {started} at {place}")
     })
 }

@@ -9,7 +9,7 @@ use crate::model::{Cell, Finding, Rows, Section, Unit};
 use crate::units;
 
 const ABOUT: &str = "Each level's requests in four equal parts, by their starts. A figure needs enough of them in \
-                     each part for a median.";
+                     each part for a median, and for its 95 % interval where it is to count as changed.";
 /// What is followed over the run.
 const FOLLOWED: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
 /// Parts of the requests that are compared with each other, as columns.
@@ -24,19 +24,27 @@ struct Course<'a> {
     medians: Vec<f64>,
     /// From the smallest to the largest median.
     change: f64,
+    /// The intervals of these two are apart.
+    is_shown: bool,
 }
 
 impl<'a> Course<'a> {
     /// `None` where a quarter has too few requests.
     fn of(point: &'a Point, metric: Metric, quarters: &[Vec<&RequestRecord>]) -> Option<Self> {
-        let medians = quarters.iter().map(|quarter| Values::of_metric(quarter, metric).at(0.5));
-        let medians: Vec<f64> = medians.collect::<Option<_>>()?;
-        let (least, most) = (medians.iter().copied().reduce(f64::min)?, medians.iter().copied().reduce(f64::max)?);
-        (least > 0.0).then(|| Self { point, metric, medians, change: most / least - 1.0 })
+        let median = |quarter: &Vec<&RequestRecord>| {
+            let values = Values::of_metric(quarter, metric);
+            Some((values.at(0.5)?, values.within(0.5, point.summary.queue())))
+        };
+        let known: Vec<_> = quarters.iter().map(median).collect::<Option<_>>()?;
+        let medians = known.iter().map(|(median, _)| *median).collect();
+        let (least, its) = known.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let (most, other) = known.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let is_shown = its.zip(other).is_some_and(|(its, other)| its.1 < other.0);
+        (least > 0.0).then(|| Self { point, metric, medians, change: most / least - 1.0, is_shown })
     }
 
     fn is_notable(&self) -> bool {
-        self.change > STEADY
+        self.change > STEADY && self.is_shown
     }
 }
 

@@ -4,7 +4,7 @@
 use infergate_core::stats::mean;
 
 use super::super::request::timeline;
-use super::{at_load, ends, is_one, lines, threshold};
+use super::{MOSTLY_FAILED, at_load, ends, is_one, lines, threshold};
 use crate::load::{Feels, Metric, Point, View, feels, percentile_cell};
 use crate::model::{
     Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Stretch, Table, Tone, Unit,
@@ -112,7 +112,8 @@ fn finding(view: &View<'_>, metric: Metric) -> Option<Finding> {
     };
     let is_one = is_one(Unit::of(metric), best.1, worst.1);
     let range = if is_one { show(best) } else { format!("from {} to {}", show(best), show(worst)) };
-    let lacking = view.charted().find(|point| point.p50(metric).is_none() && point.summary.failed_share() >= Some(0.5));
+    let lacking =
+        view.charted().find(|point| point.p50(metric).is_none() && point.summary.failed_share() >= Some(MOSTLY_FAILED));
     let lacking =
         lacking.map(|point| format!("; none at {}, where half of the requests or more failed", view.place_name(point)));
     let tone = if feels.word(worst.1) == feels.bad { Tone::Warn } else { Tone::Plain };
