@@ -6,9 +6,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use infergate_core::process::Group;
 use infergate_core::relay::Relay;
 
@@ -17,8 +16,6 @@ use crate::watcher::watched;
 
 /// As many lines of stderr are kept, and the last one.
 const MOST_LINES: usize = 10_000;
-/// The time of a program that compiles nothing, such as git, which may fetch a large submodule.
-const LIMIT: Duration = Duration::from_secs(60 * 60);
 
 /// Which output of a program is shown as it comes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,12 +27,12 @@ pub enum Shown {
     All,
 }
 
-/// [`run`] for a program that compiles nothing: nothing is shown, and it is ended after an hour.
+/// [`run`] for a program of which nothing is shown.
 ///
 /// # Errors
-/// As [`run`], and after that hour.
+/// As [`run`].
 pub fn run_captured(command: Command) -> Result<Output> {
-    run_within(LIMIT, command, Shown::Nothing)
+    run(command, Shown::Nothing)
 }
 
 /// Runs `command` without input and under a watcher. It is ended, with all that it started, once the user wants the run to end or this
@@ -44,10 +41,6 @@ pub fn run_captured(command: Command) -> Result<Output> {
 /// # Errors
 /// A program that cannot be started; [`WorkerError::Interrupted`](infergate_core::worker::WorkerError::Interrupted) if the user ended it.
 pub fn run(command: Command, shown: Shown) -> Result<Output> {
-    run_within(Duration::MAX, command, shown)
-}
-
-fn run_within(limit: Duration, command: Command, shown: Shown) -> Result<Output> {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     // The program of a unit test is no watcher.
     let mut command = if cfg!(test) { command } else { watched(command) };
@@ -75,16 +68,9 @@ fn run_within(limit: Duration, command: Command, shown: Shown) -> Result<Output>
         let mut bytes = Vec::new();
         stdout.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut bytes)).map(|_| bytes)
     });
-    let begun = Instant::now();
-    let is_late = || begun.elapsed() >= limit;
-    let status = progress::until_ended(&mut process, || progress::is_cancelled() || is_late());
+    let status = progress::until_ended(&mut process, progress::is_cancelled);
     progress::ensure_not_cancelled()?;
     let status = status.with_context(|| format!("{name} cannot be waited for"))?;
-    let shown_limit = humantime::format_duration(limit);
-    ensure!(
-        status.success() || !is_late(),
-        "{name} was ended after {shown_limit}; run it by hand to see what it waits for"
-    );
     let stdout = stdout.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let stdout = stdout.with_context(|| format!("the output of {name} cannot be read"))?;
     relays.iter().for_each(Relay::wait);
@@ -111,20 +97,4 @@ pub fn cargo(cargo: Command) -> Result<Vec<u8>> {
     let error = error.strip_prefix("error: ").unwrap_or("cargo gave no reason");
     let cause = stderr.rsplit_once("Caused by:").and_then(|(_, cause)| cause.trim().lines().next());
     bail!("{error}{}", cause.map(|cause| format!(" ({cause})")).unwrap_or_default())
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use std::process::Command;
-    use std::time::Duration;
-
-    use super::{Shown, run_within};
-
-    #[test]
-    fn a_program_that_takes_too_long_is_ended() {
-        let mut stopped = Command::new("sh");
-        stopped.args(["-c", "kill -STOP $$"]);
-        let error = run_within(Duration::ZERO, stopped, Shown::Nothing).expect_err("it never ends");
-        assert_eq!(error.to_string(), "sh was ended after 0s; run it by hand to see what it waits for");
-    }
 }
