@@ -90,10 +90,13 @@ impl Linker {
             [1..output, output + 2..self.words.len()].map(|range| self.words.get(range).unwrap_or_default()).concat();
         let folders: Vec<PathBuf> =
             words.windows(2).filter(|pair| pair[0] == "-L").map(|pair| self.root.join(&pair[1])).collect();
+        let mut is_static = false;
         let read = |word: String| {
-            // A static library that a build script made is asked for by name. The linker takes a shared one beside it, such as the system's.
+            is_static = word == "-Wl,-Bstatic" || is_static && word != "-Wl,-Bdynamic";
+            // A static library that a build script made is asked for by name. Elsewhere the linker takes a shared one beside it, such as the
+            // system's.
             let library = word.strip_prefix("-l").map(|name| format!("lib{name}.a"));
-            let is_taken = |path: &PathBuf| path.is_file() && !path.with_extension("so").exists();
+            let is_taken = |path: &PathBuf| path.is_file() && (is_static || !path.with_extension("so").exists());
             let found = library.and_then(|library| folders.iter().map(|folder| folder.join(&library)).find(is_taken));
             let is_file = |path: &PathBuf| path.is_absolute() && !path.is_dir() && !folders.contains(path);
             // Only an option is a list: a path can have a comma in it.

@@ -60,9 +60,8 @@ pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeD
         let note = Note::from(format!("base and head are the same machine code, and timed because {why}"));
         return CodeDifference { notes: vec![note], ..CodeDifference::default() };
     }
-    // A target that is left here limits a count.
-    let is_same_memory = config.policy.targets.is_empty() && is_same_memory(sides);
-    let text = "nothing is counted, and no leak is looked for: the memory bench is the same machine code, too";
+    let is_same_memory = is_same_memory(sides);
+    let text = "no leak is looked for in the same machine code";
     let notes = Vec::from_iter((is_same_memory && sides.head_memory.is_some()).then(|| Note::from(text.to_owned())));
     CodeDifference { code: Some(CodeRecord::same()), is_same_memory, notes, ..CodeDifference::default() }
 }
@@ -93,7 +92,8 @@ fn differ(changed: Option<Changed>, times_all: bool) -> CodeDifference {
 /// Whether what is followed for leaks is the same program in base. Where there is no program for that, the timed one is followed.
 fn is_same_memory(sides: &BuiltPair) -> bool {
     match (&sides.base_memory, &sides.head_memory) {
-        (_, None) => true,
+        (None, None) => true,
+        (Some(_), None) => false,
         (Some(base), Some(head)) => {
             matches!(sides.sources.of_memory().compare(base, &head.program), Ok(Comparison::Same))
         }

@@ -21,6 +21,8 @@ pub fn points(receipt: &LoadReceipt) -> Vec<Point> {
     points
 }
 
+/// From this part of failed requests on the median one failed.
+pub const MOSTLY_FAILED: f64 = 0.5;
 /// The percentiles that a report shows.
 const RANKS: [f64; 4] = [0.25, 0.5, 0.75, 0.99];
 
@@ -34,8 +36,10 @@ pub struct Spread {
 impl Spread {
     fn of(metric: Metric, summary: &LevelSummary, queue: Queue) -> Self {
         let values = summary.values(metric);
-        let by_rank = RANKS.map(|rank| values.at(rank));
-        let within = values.within(0.5, queue).filter(|(_, high)| high.is_finite());
+        // Those that completed had the server for themselves: their speeds would look like the best.
+        let is_whole = !metric.is_rate() || summary.failed_share() < Some(MOSTLY_FAILED);
+        let by_rank = RANKS.map(|rank| values.at(rank).filter(|_| is_whole));
+        let within = values.within(0.5, queue).filter(|(_, high)| high.is_finite() && is_whole);
         Self { by_rank, p50_within: within }
     }
 

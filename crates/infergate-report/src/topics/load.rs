@@ -16,9 +16,6 @@ use crate::inputs::Inputs;
 use crate::load::{Point, View};
 use crate::model::{Layer, Look, Marks, Place, Section, Unit};
 
-/// From this part of failed requests on a median time is none.
-const MOSTLY_FAILED: f64 = 0.5;
-
 /// A part of a report of a load run.
 type Topic = fn(&View<'_>) -> Option<Section>;
 
@@ -71,15 +68,12 @@ pub fn at_most_users<'a>(view: &View<'a>) -> Vec<&'a Point> {
     shared.next().filter(|_| loads.len() > 1).unwrap_or_default()
 }
 
-/// A line a series of what `value` says of each of its points; none where no series has two points. Where half of the requests or more
-/// failed, the rest had the server for themselves: such a point would look like the best.
+/// A line a series of what `value` says of each of its points; none where no series has two points.
 fn lines(view: &View<'_>, unit: Unit, value: impl Fn(&Point) -> Option<f64>) -> Vec<Layer> {
     let mut layers = Vec::new();
     let mut longest = 0;
     for (n, series) in view.series().into_iter().enumerate() {
-        let mostly_whole =
-            view.line(series).into_iter().filter(|point| point.summary.failed_share() < Some(MOSTLY_FAILED));
-        let known = mostly_whole.filter_map(|point| Some(view.place(point, value(point)?, unit)));
+        let known = view.line(series).into_iter().filter_map(|point| Some(view.place(point, value(point)?, unit)));
         let places: Vec<Place> = known.collect();
         longest = longest.max(places.len());
         if !places.is_empty() {

@@ -223,10 +223,11 @@ impl BuiltBench {
         progress::ensure_not_cancelled()?;
         let mut built = built?;
         let code_difference = same_code::compare_code(&gate.paired, config, &built);
-        if code_difference.is_same_memory {
+        let memory_runs = if code_difference.is_same_memory { 0 } else { config.measured.memory.runs };
+        // A target that limits a time has the same code timed, and so compared: these limit counts.
+        if code_difference.is_same_memory && config.policy.targets.is_empty() {
             (built.base_memory, built.head_memory) = (None, None);
         }
-        let memory_runs = config.measured.memory.runs;
         let follows = memory_runs > 0 && built.head_memory.as_ref().is_some_and(|head| !head.is_timed);
         let (flags, is_server) = (&gate.paired, gate.paired.is_of_servers());
         let ServerConfig { users, window_s, .. } = config.server;

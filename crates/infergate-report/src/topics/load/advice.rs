@@ -60,9 +60,8 @@ fn first_word(view: &View<'_>) -> Option<String> {
     let &[(first, within), (_, next), ..] = &known[..] else { return None };
     (known.len() == points.len() && points.iter().all(reads_along) && within.1 < next.0).then(|| {
         format!(
-            "Where somebody reads along, take {}: at {} each target writes as fast as people read, and its TTFT P50 is the shortest, {}",
-            view.target_name(first),
-            first.arrivals.name(),
+            "Where somebody reads along, take {}: there each target writes at least as fast as people read, and its TTFT P50 is the shortest, {}",
+            view.place_name(first),
             Unit::Ns.show(first.p50(Metric::Ttft).unwrap_or_default())
         )
     })

@@ -7,8 +7,7 @@ use infergate_receipts::Price;
 use crate::load::{Point, View};
 use crate::model::{Cell, Missing, Section, Unit};
 
-const ABOUT: &str = "Prices are per million tokens, in the currency of --price. The server counted the tokens. A thousand requests cost 1000 x \
-                     (tokens in x price in + tokens out x price out). With a dataset, targets answer different prompts of it.";
+const ABOUT: &str = "Prices are per million tokens, in the currency of --price. The server counted the tokens.";
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
     if !is_priced(view) {
@@ -20,9 +19,8 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         .numbers("input_tokens", "tokens in", number(Unit::Plain, |cost| Some(cost.input_tokens)))
         .about("of a request, in the mean, as the server counted them")
         .numbers("output_tokens", "out", number(Unit::Plain, |cost| Some(cost.output_tokens)))
-        .with_if(!view.has_targets(), |rows| {
-            rows.numbers("thousand", "a thousand requests", |point| of_thousand(view, point))
-        })
+        .numbers("thousand", "a thousand requests", |point| of_thousand(view, point))
+        .about("1000 x (tokens in x price in + tokens out x price out)")
         .numbers("million", "a million output tokens", number(Unit::Price, |cost| cost.per_million_output_tokens))
         .about("their prompts included")
         .table()

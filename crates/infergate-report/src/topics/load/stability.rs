@@ -1,6 +1,7 @@
 //! Whether a run was the same from its begin to its end: the medians of each quarter of a level's measured requests.
 
 use infergate_core::load::RequestRecord;
+use infergate_core::stats::clopper_pearson;
 use infergate_load::summary::counted_requests;
 use infergate_load::summary::values::Values;
 
@@ -9,7 +10,7 @@ use crate::model::{Cell, Finding, Rows, Section, Unit};
 use crate::units;
 
 const ABOUT: &str = "Each level's requests in four equal parts, by their starts. A figure needs enough of them in \
-                     each part for a median, and for its 95 % interval where it is to count as changed.";
+                     each part for a median. It changed if the 95 % intervals of two parts are apart, as if requests were independent.";
 /// What is followed over the run.
 const FOLLOWED: [Metric; 3] = [Metric::Ttft, Metric::DecodeSpeed, Metric::E2e];
 /// Parts of the requests that are compared with each other, as columns.
@@ -33,19 +34,29 @@ impl<'a> Course<'a> {
     fn of(point: &'a Point, metric: Metric, quarters: &[Vec<&RequestRecord>]) -> Option<Self> {
         let median = |quarter: &Vec<&RequestRecord>| {
             let values = Values::of_metric(quarter, metric);
-            Some((values.at(0.5)?, values.within(0.5, point.summary.queue())))
+            Some((values.at(0.5)?, within(values.in_order())?))
         };
         let known: Vec<_> = quarters.iter().map(median).collect::<Option<_>>()?;
         let medians = known.iter().map(|(median, _)| *median).collect();
         let (least, its) = known.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0))?;
         let (most, other) = known.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let is_shown = its.zip(other).is_some_and(|(its, other)| its.1 < other.0);
+        let is_shown = its.1 < other.0;
         (least > 0.0).then(|| Self { point, metric, medians, change: most / least - 1.0, is_shown })
     }
 
     fn is_notable(&self) -> bool {
         self.change > STEADY && self.is_shown
     }
+}
+
+/// The order statistics between which a median lies, 95 %: of seven requests the least and the most.
+fn within(mut values: Vec<f64>) -> Option<(f64, f64)> {
+    let (half, count) = (values.len() as u64 / 2, values.len() as u64);
+    let (low, _) = clopper_pearson(half, count, 0.95)?;
+    let (_, high) = clopper_pearson(count - half, count, 0.95)?;
+    values.sort_by(f64::total_cmp);
+    let place = |part: f64| part * count as f64;
+    Some((values[place(low) as usize], values[place(high).ceil() as usize - 1]))
 }
 
 pub fn topic(view: &View<'_>) -> Option<Section> {

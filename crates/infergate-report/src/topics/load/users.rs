@@ -4,8 +4,8 @@
 use infergate_core::stats::mean;
 
 use super::super::request::timeline;
-use super::{MOSTLY_FAILED, at_load, ends, is_one, lines, threshold};
-use crate::load::{Feels, Metric, Point, View, feels, percentile_cell};
+use super::{at_load, ends, is_one, lines, threshold};
+use crate::load::{Feels, MOSTLY_FAILED, Metric, Point, View, feels, percentile_cell};
 use crate::model::{
     Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Stretch, Table, Tone, Unit,
 };
@@ -124,8 +124,11 @@ fn chart(view: &View<'_>, metric: Metric) -> Chart {
     let series = view.series();
     // Stalls count in the mean: scenarios differ by them.
     let is_mean = metric == Metric::Itl && series.len() > 1;
-    let value =
-        |point: &Point| if is_mean { mean(&point.summary.values(Metric::Itl).values) } else { point.p50(metric) };
+    let value = |point: &Point| {
+        point
+            .p50(metric)
+            .and_then(|p50| if is_mean { mean(&point.summary.values(Metric::Itl).values) } else { Some(p50) })
+    };
     let lines = lines(view, Unit::of(metric), value);
     let (mut layers, mut band) = (Vec::new(), "");
     if let [series] = series[..] {
