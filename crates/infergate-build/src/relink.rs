@@ -199,12 +199,14 @@ mod tests {
             fs::write(place.path().join(file), "GROUP ( libm-2.36.a )").expect("a file");
         }
         let object = place.path().join("a,b.o").to_string_lossy().into_owned();
-        let said = format!(r#""cc" "{object}" "-L" "own" "-L" "/no/such/folder" "-lm" "-lown" "-o" "/t/bench-1""#);
+        let said = format!(
+            r#""cc" "{object}" "-L" "own" "-L" "/no/such/folder" "-lm" "-lown" "-Wl,-Bstatic" "-lm" "-Wl,-Bdynamic" "-lm" "-o" "/t/bench-1""#
+        );
         let command = Linker::of(&said, "/t/bench-1".into(), place.path().to_owned()).expect("a command");
         let words = command.inputs().expect("files").words;
         let read: Vec<&str> =
             words.iter().filter(|(_, objects)| !objects.is_empty()).map(|(word, _)| word.as_str()).collect();
-        assert_eq!(read, [&*object, "-lown"]);
+        assert_eq!(read, [&*object, "-lown", "-lm"], "the linker was told to take the static one");
     }
 
     #[test]

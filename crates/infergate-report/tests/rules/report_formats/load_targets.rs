@@ -52,6 +52,30 @@ fn what_a_dearer_target_costs_and_gains_is_advice() {
     assert!(listed(&report, "load_advice").contains(&advice), "{advice}");
 }
 
+#[test]
+fn who_has_the_first_word_is_advice_where_all_write_as_fast_as_people_read() {
+    let report = of(near_is_faster());
+    let advice = "Where somebody reads along, take near, 1 user: there each target writes at least as fast as people read, and its TTFT \
+                  P50 is the shortest, 20.0 ms";
+    assert!(listed(&report, "load_advice").contains(&advice.to_owned()), "{:?}", listed(&report, "load_advice"));
+    let slow = of(two(Answers::new(20, 300, 4), Answers::new(100, 20, 4), 0));
+    assert!(!listed(&slow, "load_advice").iter().any(|advice| advice.contains("reads along, take")));
+}
+
+#[test]
+fn a_level_that_mostly_failed_is_no_best_one() {
+    let mut receipt = near_is_faster();
+    for request in
+        receipt.levels[0].requests.iter_mut().filter(|request| request.target == 0 && request.request % 3 > 0)
+    {
+        fail(request, FailureClass::Status429);
+    }
+    let report = of(receipt);
+    let speed = table(&report, "load_users", "decode_speed");
+    assert_eq!(cell(speed, 0, "p50").why().as_deref(), Some("among the requests that failed"));
+    assert!(number(speed, 1, "p50").is_some());
+}
+
 /// Users take them in turn, so that the slower one decides how many tokens come out of the faster one.
 #[test]
 fn the_output_of_all_is_not_one_targets_own() {
