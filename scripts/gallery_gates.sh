@@ -31,9 +31,9 @@ for name in "${names[@]}"; do
     cd "$clone"
     git checkout --quiet -B "$name" base
     case $name in
-    slower) edit gpt2/step.rs '        block.qkv.apply(&normed, &mut qkv)?;
-' '        block.qkv.apply(&normed, &mut qkv)?;
-        block.qkv.apply(&normed, &mut qkv)?;
+    slower) edit gpt2/step.rs '        block.qkv.apply(&lane.normed, &mut lane.qkv)?;
+' '        block.qkv.apply(&lane.normed, &mut lane.qkv)?;
+        block.qkv.apply(&lane.normed, &mut lane.qkv)?;
 ' ;;
     changed) edit gpt2/shard.rs '1.0 / (dim as f64).sqrt()' '1.02 / (dim as f64).sqrt()' ;;
     leak)
