@@ -127,8 +127,8 @@ fn bottleneck(view: &View<'_>) -> Option<String> {
     let place = view.place_name(point);
     let [scaling, memory, compute] = [scaling, memory, compute].map(|share| Unit::Fraction.show(share));
     Some(format!(
-        "{remedy}: scaling is {scaling} at {place}, and {bottleneck} (at the probed rates steps bound by memory take {memory} of \
-         the time, by arithmetic {compute})"
+        "{remedy}: scaling is {scaling} at {place}, and {bottleneck} (at the probed rates memory-bound steps need {memory} of \
+         that time, arithmetic-bound ones {compute})"
     ))
 }
 

@@ -25,7 +25,7 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         .about("of requests that were not given up when the run ended, with its 95 % interval by batch means")
         .numbers("retries", "retries", |point| point.summary.retries)
         .about("attempts that ended in 429, 5xx or a closed connection")
-        .numbers("down", "down", |point| match uptime(view, point) {
+        .numbers("down", "nobody answered", |point| match uptime(view, point) {
             Some(Uptime { down_ns: 0, .. }) => Cell::text("never"),
             Some(uptime) => Cell::of(uptime.down_ns, Unit::Ns).toned(Tone::Bad),
             None => Cell::Missing(Missing::NotMeasured),

@@ -13,8 +13,8 @@ use crate::units;
 
 const ABOUT: &str = "Targets took turns, request by request. A median has its 95 % interval if enough requests are \
                      independent. Targets on one machine slow each other.";
-const ABOUT_SAME: &str = "Same answers: the share of the dataset's prompts that a target answered, at any level, as the \
-                          first one did, to the letter, with its 95 % interval.";
+const ABOUT_SAME: &str = "Same answers: the share of the dataset's prompts to which a target always gave the first one's \
+                          answer, to the letter, with its 95 % interval.";
 /// The figure that decides for a use.
 const USES: [&str; 3] = [
     "TTFT matters where somebody waits for the first word: search, autocomplete.",

@@ -16,7 +16,7 @@ const FIGURES: [(Metric, &str); 5] = [
     (Metric::E2e, "E2E, end-to-end latency: from the request's start to its last token."),
     (
         Metric::Itl,
-        "ITL, inter-token latency: each gap between two pieces of the answer; P50 is the median gap, and a request counts as one sample.",
+        "ITL, inter-token latency: each gap between two pieces of the answer, 0 in bursts. P50 is over all gaps of all requests.",
     ),
     (Metric::Ttft, "TTFT, time to first token: from the request's start to its first token."),
     (

@@ -119,8 +119,8 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
         })
         .about("output tokens, with the 95 % interval by resampling stretches of the run; blank where the two are not shown to cross")
         .words("long", "faster beyond", |pair| winner(pair, pair.long))
-        .numbers("head_start", "tokens ahead", |pair| Cell::known(pair.head_start(), Unit::Tokens))
-        .about("the earlier one's lead when the other's first token comes")
+        .numbers("head_start", "head start, tokens", |pair| Cell::known(pair.head_start(), Unit::Tokens))
+        .about("what the earlier one has written when the other's first token comes")
         .table()
         .on_terminal();
     Some(Section::new("load_winners", "Who is faster at which length").with([ABOUT]).with([table]))
