@@ -39,7 +39,7 @@ const BLOCKS: usize = 8;
 const MOST_BLOCKS: usize = 20;
 /// So many blocks whose differences vary as much as the change is.
 const BLOCKS_BY_NOISE: f64 = 20.0;
-/// A turn of one side, nanoseconds: both sides see the same swings of the machine.
+/// A turn of one side, nanoseconds, if a sample is no longer: both sides see the same swings of the machine.
 const TURN_NS: f64 = 2e7;
 const FEWEST_TURNS: usize = 2;
 const MOST_TURNS: usize = 320;
@@ -181,19 +181,22 @@ fn look(
 ) -> Result<()> {
     let mut base = start(case, base, sides).map_err(|error| error.context("base"))?;
     let mut head = start(case, head, sides).map_err(|error| error.context("head"))?;
-    let turns = ((pair_ns / TURN_NS).round() as usize).clamp(FEWEST_TURNS, MOST_TURNS).next_multiple_of(2);
+    let (of_base, of_head) = (sample_ns(case, &mut base)?, sample_ns(case, &mut head)?);
+    let least_ns = TURN_NS.max(of_base.1).max(of_head.1);
+    let turns = ((pair_ns / least_ns).round() as usize).clamp(FEWEST_TURNS, MOST_TURNS).next_multiple_of(2);
     let turn_ns = pair_ns / turns as f64;
-    let in_base = iterations_in(case, turn_ns, &mut base)?;
-    let in_head = iterations_in(case, turn_ns, &mut head)?;
+    // Fewer where setting them up takes most of the time.
+    let samples = |(timed_ns, passed_ns): (f64, f64)| (turn_ns / timed_ns).min(turn_ns * MOST_SET_UP / passed_ns);
+    let (in_base, in_head) = (samples(of_base), samples(of_head));
     // As many of both, but where that would take head much longer.
     let in_head = if in_head < in_base / 2.0 { in_head } else { in_base };
     for turn in 0..2 * turns {
         // A B B A, or the other way round.
         let is_head = (turn % 4 == 1 || turn % 4 == 2) != head_first;
-        let (client, tally, iterations) =
+        let (client, tally, samples) =
             if is_head { (&mut head, &mut tallies.1, in_head) } else { (&mut base, &mut tallies.0, in_base) };
         let each = case.iterations_per_sample.max(1);
-        let count = ((iterations / each as f64).round() as usize).clamp(1, 1_000_000);
+        let count = (samples.round() as usize).clamp(1, 1_000_000);
         let profile = client.profile(case.id, count, each, &seen.file)?;
         tally.turn(&profile, (count * each) as u64);
         seen.count(&profile, tally)?;
@@ -211,8 +214,8 @@ fn start(case: &PairedCase, file: &WorkerFile, sides: &Sides) -> Result<Client<'
     Ok(client)
 }
 
-/// Iterations whose timed regions last so long together, nanoseconds; fewer where setting them up takes most of the time.
-fn iterations_in(case: &PairedCase, turn_ns: f64, client: &mut Client) -> Result<f64> {
+/// How long the timed regions of a sample take, and all of it, nanoseconds.
+fn sample_ns(case: &PairedCase, client: &mut Client) -> Result<(f64, f64)> {
     let iterations = case.iterations_per_sample;
     // The first one sets up what further ones find: a prompt that was read, for example.
     client.sample(case.id, 1, iterations)?;
@@ -220,7 +223,7 @@ fn iterations_in(case: &PairedCase, turn_ns: f64, client: &mut Client) -> Result
     let sample = client.sample(case.id, 1, iterations)?.samples_ns;
     let passed_ns = begun.elapsed().as_nanos() as f64;
     let timed_ns = sample.iter().filter_map(|times| times.last()).map(|ns| *ns as f64).sum::<f64>();
-    Ok(iterations as f64 * (turn_ns / timed_ns.max(1.0)).min(turn_ns * MOST_SET_UP / passed_ns.max(1.0)))
+    Ok((timed_ns.max(1.0), passed_ns.max(1.0)))
 }
 
 /// The images that were read, what changed in them, and where the next stacks are.
