@@ -4,7 +4,8 @@
 #   changed   the attention scale is 2 % larger
 #   leak      each prompt that was read is kept
 #   pass      a comment
-# The commits lie in a clone outside the repository, whose .cargo/config.toml would hold there and in no checkout. The first gate takes a quarter of an hour on two cores, each further one two to nine minutes.
+# The commits lie in a clone outside the repository, whose .cargo/config.toml would hold there and in no checkout. The first gate takes a
+# quarter of an hour on two cores, each further one two to nine minutes.
 # COMMAND names a command that is built already (`cargo xtask` if none is given).
 set -euo pipefail
 cd "$(dirname "$0")/.."
