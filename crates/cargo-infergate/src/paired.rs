@@ -106,35 +106,41 @@ impl PairedRun<'_> {
         self.block_ns = self.block_ns.min(self.starts_ns + self.pairs.block_ns(&timed, 1) as u64);
     }
 
-    /// Blocks of the whole suite that fit the budget; `None` without one.
-    pub fn blocks_in_budget(&self) -> Option<usize> {
-        let left_ns =
-            self.request.budget?.as_nanos().saturating_sub(u128::from(self.clock.now_ns() - self.unbudgeted_ns));
-        usize::try_from(left_ns / u128::from(self.block_ns.max(1))).ok()
+    /// What is left of the budget; `None` without one.
+    fn left_ns(&self) -> Option<u64> {
+        let budget_ns = u64::try_from(self.request.budget?.as_nanos()).unwrap_or(u64::MAX);
+        Some(budget_ns.saturating_sub(self.clock.now_ns() - self.unbudgeted_ns))
     }
 
-    /// If the budget is too short for a verdict on all cases, keeps the cheapest cases that fit, at least one. Returns
-    /// the number of cases dropped.
-    pub fn fit_to_budget(&mut self) -> usize {
-        let Some(blocks) = self.blocks_in_budget().filter(|blocks| *blocks < fewest_to_pass()) else { return 0 };
-        // Of a block: the time left, in whole blocks and rounded up, is for the fewest blocks that pass.
-        let room_ns = (blocks as f64 + 1.0) * self.block_ns as f64 / fewest_to_pass() as f64;
-        let mut timed = self.timed();
+    /// Blocks of the cases in the budget that it still has time for; `None` without one.
+    pub fn blocks_in_budget(&self) -> Option<usize> {
+        Some((self.left_ns()? / self.block_ns.max(1)) as usize)
+    }
+
+    /// Those of `open` that the budget still has time for: where it is too short for a verdict on all of them, the cheapest, at least one.
+    pub fn fit_to_budget(&mut self, open: &[Case]) -> Vec<Case> {
+        let mut cases = self.planned(open);
+        cases.retain(|case| self.cases_in_budget.as_ref().is_none_or(|taken| taken.contains(&case.id)));
+        let ids = |cases: &[PairedCase]| cases.iter().map(|case| case.id).collect::<Vec<_>>();
+        let needed = fewest_to_pass().saturating_sub(self.receipt.blocks.len()).max(1) as f64;
+        let Some(room_ns) = self.left_ns().map(|left_ns| left_ns as f64 / needed) else { return ids(&cases) };
+        if room_ns >= self.block_ns as f64 {
+            return ids(&cases);
+        }
         let builds = self.builds_of(0).len();
-        let starts_ns = self.block_ns as f64 - self.pairs.block_ns(&timed, builds);
-        let all = timed.len();
+        let starts_ns = (self.block_ns as f64 - self.pairs.block_ns(&cases, builds)).max(0.0);
         let cost_ns = |case: &PairedCase| self.pairs.block_ns(std::slice::from_ref(case), builds);
-        timed.sort_by(|a, b| cost_ns(a).total_cmp(&cost_ns(b)));
+        cases.sort_by(|a, b| cost_ns(a).total_cmp(&cost_ns(b)));
         let mut taken = Vec::new();
-        for case in timed {
+        for case in cases {
             taken.push(case);
             if starts_ns + self.pairs.block_ns(&taken, builds) > room_ns && taken.len() > 1 {
                 taken.pop();
             }
         }
-        self.cases_in_budget = Some(taken.iter().map(|case| case.id).collect());
-        self.block_ns = (starts_ns + self.pairs.block_ns(&taken, builds)).max(0.0) as u64;
-        all - taken.len()
+        self.block_ns = (starts_ns + self.pairs.block_ns(&taken, builds)) as u64;
+        self.cases_in_budget = Some(ids(&taken));
+        ids(&taken)
     }
 
     /// Measures blocks until `open` names no case any more. A run that ends before says so in its receipt: `partial` when it was
@@ -146,8 +152,8 @@ impl PairedRun<'_> {
     ) -> Result<PairedReceipt, WorkerError> {
         loop {
             let all = open(&self.receipt);
-            let is_in_budget = |case: &Case| self.cases_in_budget.as_ref().is_none_or(|taken| taken.contains(case));
-            let cases: Vec<Case> = all.iter().copied().filter(is_in_budget).collect();
+            // Before each block: the last one may have taken longer than planned.
+            let cases = self.fit_to_budget(&all);
             if let Some(broken) = head_computes_between(&self.receipt) {
                 self.receipt.invalid.push(broken);
                 return Ok(self.receipt);

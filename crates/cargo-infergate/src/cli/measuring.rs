@@ -77,7 +77,8 @@ pub fn measure(
     for message in broken.iter().cloned().chain(found.iter().map(words::note)) {
         line.above(|| output::line(&message));
     }
-    let left_out = run.fit_to_budget();
+    let all = open_cases(run.receipt());
+    let left_out = all.len() - run.fit_to_budget(&all).len();
     if left_out > 0 {
         line.above(|| output::line(&format!("--budget: too little for {left_out} of the cases; they are not timed")));
     }
