@@ -21,8 +21,8 @@ pub use output::{differs, output};
 use super::model::{Cell, Unit};
 use super::units;
 use infergate_receipts::{
-    Accept, Against, BlocksWorse, CounterEvidence, Evidence, Metric, NoEffect, Note, Outcome, Reason, Remedy, Shown,
-    Statistic, TargetEvidence, TimeEvidence, Verdict, VerdictRow,
+    Accept, Against, BlocksWorse, CounterEvidence, Evidence, Interval, Metric, NoEffect, Note, Outcome, Reason, Remedy,
+    Shown, Statistic, TargetEvidence, TimeEvidence, Verdict, VerdictRow,
 };
 
 /// Subjects that one line names.
@@ -146,6 +146,12 @@ pub fn changed(row: &VerdictRow) -> Option<String> {
     let change = time.ratio.filter(|ratio| ratio.is_finite())? - 1.0;
     let is_usual = row.subject.case().map(Metric::gated) == Some(time.metric) && time.statistic == Statistic::Median;
     let metric = if is_usual { String::new() } else { format!(" {}", figure(time)) };
+    let is_open = matches!(row.outcome, Outcome::Inconclusive | Outcome::Unstable);
+    if let Some(Interval { low, high, .. }) = time.interval.filter(|_| is_open) {
+        // One number would read as an answer.
+        let [low, high] = [low, high].map(|ratio| units::change(ratio - 1.0));
+        return Some(format!("{}{metric} {}", row.subject, units::from_to(&low, &high)));
+    }
     let times = time.base_ns.zip(time.head_ns).map_or_else(String::new, |(base, head)| {
         let digits = units::digits_of_change(time.base_ns, time.head_ns);
         let [base, head] = [base, head].map(|ns| units::precise_duration(ns, digits));
