@@ -5,6 +5,7 @@ use crate::inputs::Inputs;
 use crate::model::{Cell, Missing, Rows, Section, Unit};
 use crate::units;
 use infergate_core::case::{Case, Phase};
+use infergate_judge::limit_fraction;
 use infergate_receipts::{Metric, Receipt};
 
 const ABOUT: &str = "Shared machines differ by tens of percent from hour to hour. A case that one run lacks is \
@@ -36,24 +37,22 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         let is_other = id != beside && id.phase() == Phase::Generate;
         is_other.then(|| id.output_tokens() as f64 / beside.output_tokens() as f64)
     };
-    let tells = |(metric, id, beside): &&Beside| matches!(metric, Metric::Ttft | Metric::E2e) && id != beside;
-    let lengths = rows.iter().filter(tells).filter_map(|row| {
+    let growths = rows.iter().filter_map(|row| {
         let (metric, id, beside) = row;
-        let (prompt, grows) = (longer(row), after(row)? / before(row)?);
-        // The first token does not wait for the rest of the answer.
-        let output = output(row).filter(|_| *metric == Metric::E2e);
-        let answer = output.unwrap_or(1.0);
-        let expected = prompt.min(answer).min(1.0)..=prompt.max(answer).max(1.0);
-        let how = if expected.contains(&grows) {
-            "consistent with the lengths"
+        let is_told = id != beside && *metric == Metric::gated(*id);
+        let grows = after(row).filter(|_| is_told)? / before(row)?;
+        let work = least_ns(head, head, *id)? / least_ns(base, head, *beside)?;
+        let how = if (work.min(1.0)..=work.max(1.0)).contains(&grows) {
+            "the lengths explain it"
         } else {
             "the lengths alone do not explain it"
         };
-        let output = output.map_or_else(String::new, |output| format!(", the output {} as long", units::times(output)));
-        let (figure, [prompt, grows]) = (figures::name(*metric), [prompt, grows].map(units::times));
-        Some(format!("{id} against {beside}: the prompt is {prompt} as long{output}, and {figure} {grows}: {how}"))
+        let (figure, [grows, work]) = (figures::name(*metric), [grows, work].map(units::times));
+        Some(format!(
+            "{id} against {beside}: {figure} is {grows} as long, and the least time for its work {work}: {how}"
+        ))
     });
-    let lengths: Vec<String> = lengths.collect();
+    let growths: Vec<String> = growths.collect();
     let table = Rows::of("comparison", "", rows)
         .words("case", "case", |(_, id, _)| id.to_string())
         .words(
@@ -75,7 +74,13 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         .about("its length against the earlier case's")
         .numbers("output", "output", |row| Cell::known(output(row), Unit::Times))
         .table();
-    Some(Section::new("comparison", "Comparison with the earlier run").with([ABOUT]).with([table]).with([lengths]))
+    Some(Section::new("comparison", "Comparison with the earlier run").with([ABOUT]).with([table]).with([growths]))
+}
+
+/// The least time in which the hardware of `machine` could do a case of `run`.
+fn least_ns(run: &Receipt, machine: &Receipt, id: Case) -> Option<f64> {
+    let case = run.cases.iter().find(|case| case.id == id)?;
+    limit_fraction(case.work.as_ref(), machine.probes.as_ref(), Some(1.0))
 }
 
 /// The same case of another run, or of its phase the one with the closest prompt length.

@@ -51,7 +51,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         let (cases, runs) = (units::many(receipt.cases.len(), "case"), units::many(runs, "fresh run"));
         broken.push(Finding::new(Tone::Good, format!("{cases} completed, each in {runs}")));
     }
-    let section = section.with([broken]).with(steadiness(receipt)).with(middle_gap(receipt));
+    let section = section.with([broken]).with(steadiness(receipt)).with(felt(receipt));
     Some(section.with([receipt.cases.iter().filter_map(analysis).collect::<Vec<_>>()]))
 }
 
@@ -148,11 +148,15 @@ pub fn too_unsteady(inputs: &Inputs) -> Option<String> {
     (above > 0).then(|| format!("Do not use {which}: between processes they vary by up to {cv}"))
 }
 
-/// By the middle gap of the case with the longest context, as a stream would show it.
-fn middle_gap(receipt: &Receipt) -> Option<Finding> {
+/// What a reader of a stream would make of the case with the longest prompt.
+fn felt(receipt: &Receipt) -> Option<Finding> {
     let streamed = receipt.cases.iter().filter(|case| case.id.phase() != Phase::Prefill);
     let case = streamed.max_by_key(|case| case.id.prompt_tokens())?;
-    let gap_ns = CaseFigure::of(Metric::Itl, case).median().value()?;
-    let (gap, feels) = (Unit::Ns.show(gap_ns), feels(Metric::Itl)?.word(gap_ns));
-    Some(Finding::plain(format!("{}: the median gap between tokens is {gap}: a stream feels {feels}", case.id)))
+    let told = |metric| {
+        let ns = figures::summary(metric, case)?;
+        Some(format!("{} ({})", Unit::Ns.show(ns), feels(metric)?.word(ns)))
+    };
+    // A decode step has no first token.
+    let first = told(Metric::Ttft).map_or_else(String::new, |ttft| format!("the first token comes after {ttft}, "));
+    Some(Finding::plain(format!("{}: {first}the median gap between tokens is {}", case.id, told(Metric::Itl)?)))
 }

@@ -4,7 +4,8 @@ use infergate_core::case::Case;
 use infergate_core::engine::Device;
 use infergate_core::prompt::seeded_ids;
 use infergate_receipts::{
-    CaseRecord, Evidence, LeakSite, MemoryMeasure, Outcome, ProcessSamples, Receipt, TtftParts, output_sha256,
+    CaseRecord, Evidence, LeakSite, MemoryMeasure, Outcome, ProbePair, Probes, ProcessSamples, Receipt, TtftParts,
+    Work, output_sha256,
 };
 use infergate_report::inputs::Inputs;
 use infergate_report::model::{Cell, Report, Table};
@@ -96,21 +97,23 @@ fn a_case_that_gets_faster_in_its_process_was_not_warm() {
 }
 
 #[test]
-fn an_earlier_run_with_other_lengths_is_consistent_if_times_grow_no_more_than_they_do() {
-    let run = |id: &str, ms: u64| Some(Receipt { cases: vec![case(id, &[ms; 3])], ..receipt() });
-    let said = |before: &str, case: &str, ms: u64| {
-        let (base, head) = (run(before, 10), run(case, ms));
+fn other_lengths_explain_a_time_that_grows_no_more_than_their_work() {
+    let probed = Probes { memory_read_bytes_per_s: 1e9, fma_flops_per_s: 1e9, scalar_ops_per_s: 1e9 };
+    let run = |id: &str, ms: u64, flops: f64| {
+        let case = CaseRecord { work: Some(Work { bytes: 0.0, flops }), ..case(id, &[ms; 3]) };
+        let probes = Some(ProbePair { before: probed, after: None, best: None });
+        Some(Receipt { cases: vec![case], probes, ..receipt() })
+    };
+    let said = |ms: u64| {
+        let (base, head) = (run("prefill/p8", 10, 2e6), run("prefill/p32", ms, 8e6));
         listed(&report(&Inputs { base, head, ..Inputs::new("cargo infergate") }), "comparison")
             .pop()
             .expect("a sentence")
     };
-    let ttft = |ms: u64| said("prefill/p8", "prefill/p32", ms);
-    assert!(ttft(30).ends_with("4.00 times as long, and TTFT 3.00 times: consistent with the lengths"), "{}", ttft(30));
-    let e2e = |ms: u64| said("generate/p8-o4", "generate/p16-o16", ms);
-    let lengths = "the prompt is 2.00 times as long, the output 4.00 times as long, and E2E 3.00 times: consistent with the lengths";
-    assert!(e2e(30).ends_with(lengths), "{}", e2e(30));
-    for inconsistent in [ttft(5), ttft(50), e2e(5), e2e(50)] {
-        assert!(!inconsistent.contains("consistent"), "{inconsistent}");
+    let explained = "TTFT is 3.00 times as long, and the least time for its work 4.00 times: the lengths explain it";
+    assert!(said(30).ends_with(explained), "{}", said(30));
+    for other in [said(5), said(50)] {
+        assert!(other.ends_with("the lengths alone do not explain it"), "{other}");
     }
 }
 
