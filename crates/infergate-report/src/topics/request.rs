@@ -143,14 +143,18 @@ fn starts(receipt: &Receipt) -> Table {
         .about("text to tokens")
         .numbers("prefill", "prefill", |starts| Cell::of(starts.middle.prefill_ns, Unit::Ns))
         .about("tokens to logits")
+        .numbers("prefill_part", "part of TTFT", |starts| {
+            Cell::of(starts.middle.prefill_ns as f64 / starts.middle.ttft_ns() as f64, Unit::Fraction)
+        })
+        .about("prefill / TTFT")
         .numbers("first_sample", "first sample", |starts| ns(starts.middle.first_sample_ns, Missing::EngineSilent))
         .about("logits to the first token")
         .numbers("starts", "starts", |starts| starts.all.len())
         .about("fresh processes; TTFT and its parts are of the middle one")
         .table()
         .noted(
-            "Cold: the first token of a fresh process, with the model's load, as after a restart. Warm: the next request. \
-                The parts add up to the TTFT.",
+            "Cold: the first token of a fresh process, with the model's load, as after a restart. Warm: the next request, as \
+                users mostly meet it. The parts add up to the TTFT.",
         )
 }
 

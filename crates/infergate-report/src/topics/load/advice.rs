@@ -44,10 +44,28 @@ fn comfortable(view: &View<'_>) -> Option<String> {
         known.get(within).map(|((next, _), _)| format!(" (the next level, {}, is too much)", next.arrivals.name()));
     let [ttft, itl, waited_for, sluggish] = [*ttft_ns, *itl_ns, WAITED_FOR_NS, SLUGGISH_NS].map(|ns| Unit::Ns.show(ns));
     Some(format!(
-        "Where somebody reads along, serve up to {}{}: TTFT P50 is at most {ttft} (limit {waited_for}), ITL P50 {itl} ({sluggish})",
+        "Where somebody reads along, serve up to {}{}: TTFT P50 is at most {ttft} (limit {waited_for}), ITL P50 {itl} ({sluggish}){}",
         point.arrivals.name(),
-        beyond.unwrap_or_default()
+        beyond.unwrap_or_default(),
+        each_holds(view)
     ))
+}
+
+/// The highest such load of each series, where they differ.
+fn each_holds(view: &View<'_>) -> String {
+    let is_below = |point: &Point, metric, limit_ns| point.p50(metric).is_some_and(|ns| ns < limit_ns);
+    let is_quick =
+        |point: &&&Point| is_below(point, Metric::Ttft, WAITED_FOR_NS) && is_below(point, Metric::Itl, SLUGGISH_NS);
+    let held = view.series().into_iter().filter_map(|series| {
+        let load = view.line(series).iter().take_while(is_quick).last()?.arrivals.name();
+        Some((view.series_name(series), load))
+    });
+    let held: Vec<(String, String)> = held.collect();
+    if held.windows(2).all(|two| two[0].1 == two[1].1) {
+        return String::new();
+    }
+    let each: Vec<String> = held.iter().map(|(name, load)| format!("{name} {load}")).collect();
+    format!("; each alone holds: {}", each.join(", "))
 }
 
 /// Which of several targets has the first word, where at the lowest load each writes as fast as people read.

@@ -104,6 +104,17 @@ fn throughput_ends_where_no_higher_load_gets_more() {
     assert_eq!(said(&levels), None);
 }
 
+#[test]
+fn scenarios_that_hold_other_numbers_of_users_are_told_apart() {
+    let scenarios = ["chatbot", "code"].map(|name| Scenario::plain(name, 20, 4)).to_vec();
+    let levels = [(0, 1, 100), (0, 2, 200), (1, 1, 100), (1, 2, 400)]
+        .map(|(scenario, users, ttft_ms)| level(scenario, users, 30, move |_| Answers::new(ttft_ms, 20, 4)));
+    let receipt = LoadReceipt { scenarios, levels: levels.to_vec(), ..even() };
+    let said = advice(receipt, "reads along").expect("advice");
+    assert!(said.contains("serve up to 1 user "), "{said}");
+    assert!(said.ends_with("; each alone holds: chatbot 2 users, code 1 user"), "{said}");
+}
+
 /// Two users who get 20 % of what each gets alone from an engine whose step reads `step_bytes` and whose prompts take
 /// `prompt_flops` a token, on hardware that does 1e9 of each a second.
 fn crowded(step_bytes: f64, prompt_flops: f64) -> LoadReceipt {
