@@ -528,13 +528,9 @@ impl Config {
         Self::load(&current_folder()?, flags)
     }
 
-    /// What is built of each side, and where.
+    /// What is built of each side, and where a revision is checked out.
     pub fn wanted(&self) -> Wanted {
-        Wanted {
-            bench: self.bench.clone(),
-            base_folder: self.paired.base_folder.clone(),
-            target_folder: self.measured.target_folder(),
-        }
+        Wanted { bench: self.bench.clone(), base_folder: self.paired.base_folder.clone() }
     }
 
     /// From which ratios on a paired run fails.

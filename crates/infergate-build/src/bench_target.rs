@@ -25,8 +25,6 @@ pub struct Wanted {
     pub bench: BenchTarget,
     /// Folder that keeps the checkout and build of a base revision; `None`: in the user's cache.
     pub base_folder: Option<PathBuf>,
-    /// Folder of what the working tree builds.
-    pub target_folder: PathBuf,
 }
 
 /// Where one side is built: the working tree or a checkout.
@@ -39,8 +37,6 @@ pub struct Source {
     pub folder: PathBuf,
     /// A checkout's own target folder.
     pub target: Option<PathBuf>,
-    /// Folder for the wrapper of the compiler, and for what a link needs while it runs; absolute.
-    pub links: PathBuf,
     /// Build with exactly what its Cargo.lock says, and fail if that does not fit its manifests.
     pub locked: bool,
     /// Another toolchain of rustup than its own.
@@ -67,11 +63,6 @@ pub fn memory_worker(wanted: &Wanted, given: Option<PathBuf>) -> Result<Option<P
     }
 }
 
-/// The folder of a target folder for [`Source::links`].
-pub fn links(target: &Path) -> PathBuf {
-    target.join("alike")
-}
-
 /// What stays of a build.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kept {
@@ -91,13 +82,22 @@ impl Source {
             bench: wanted.bench.clone(),
             name: None,
             target: None,
-            links: links(&std::path::absolute(&wanted.target_folder)?),
             locked: false,
             toolchain: None,
             commit: checked_out(&folder),
             workspace: Arc::new(Workspace::load(&folder)?),
             folder,
         })
+    }
+
+    /// Where cargo builds it.
+    pub(super) fn target_folder(&self) -> &Path {
+        self.target.as_ref().unwrap_or(&self.workspace.target_directory)
+    }
+
+    /// Folder for the wrapper of the compiler, and for what a link needs while it runs.
+    pub(super) fn links(&self) -> PathBuf {
+        self.target_folder().join("infergate/alike")
     }
 
     /// Its program, built so that it can be laid out in other ways.
@@ -261,7 +261,7 @@ impl Source {
         let colour = std::io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none();
         cargo.args(["--color", if colour { "always" } else { "never" }]);
         if kept == Kept::Objects {
-            keep_objects(&mut cargo, &self.links, &self.folder)?;
+            keep_objects(&mut cargo, &self.links(), &self.folder)?;
         }
         Ok(cargo)
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
-use super::bench_target::{self, Source, Wanted};
+use super::bench_target::{Source, Wanted};
 use super::git::{commit_of, dirty_submodule, git};
 use super::manifest::MAX_FILE_BYTES;
 use super::workspace::Workspace;
@@ -204,7 +204,7 @@ impl Checkout {
     /// If `to` has built nothing in its profile yet, copies for it what was built of other packages for this checkout. What cannot be copied is
     /// built.
     pub fn give_packages(&self, wanted: &Wanted, to: &Source) {
-        let into = to.target.as_ref().unwrap_or(&to.workspace.target_directory);
+        let into = to.target_folder();
         let profile = wanted.bench.profile.as_deref().filter(|name| *name != "bench").unwrap_or("release");
         if to.toolchain.is_some() || into.join(profile).exists() {
             return;
@@ -285,7 +285,6 @@ impl Checkout {
             bench: wanted.bench.clone(),
             name: Some(name),
             folder,
-            links: bench_target::links(self.files.parent().unwrap_or(&self.files)),
             target: Some(self.target.clone()),
             locked: self.has_lock_file()?,
             toolchain: self.toolchain.clone(),

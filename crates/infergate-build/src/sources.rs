@@ -111,12 +111,12 @@ fn link((base, was): (&Source, &Program), (head, is): (&Source, &Program), seed:
     let side = |source: &Source, plain: &WorkerFile, linker| alike::LinkJob {
         linker,
         files: (0..PLACEMENTS).map(|placement| source.path(plain.path(), &format!("alike{placement}"))).collect(),
-        folder: source.links.join("links"),
+        folder: source.links().join("links"),
     };
     let (of_base, of_head) = (side(base, &was, &of_base), side(head, &is, &of_head));
     let linked = alike::link(&of_base, &of_head, seed);
     for source in [base, head] {
-        drop(fs::remove_dir_all(source.links.join("links")));
+        drop(fs::remove_dir_all(source.links().join("links")));
     }
     let (same, functions) = linked?;
     let open = |path: &Path, plain: &WorkerFile| Program { path: path.to_owned(), ..plain.program().clone() }.open();
