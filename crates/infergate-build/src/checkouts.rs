@@ -34,12 +34,12 @@ impl Checkouts {
         Ok(made)
     }
 
-    /// [`Checkout::of`] of a slot.
+    /// Base's own files.
     ///
     /// # Errors
     /// As [`Checkout::of`].
-    pub fn of(&self, revision: &str, slot: Slot, wanted: &Wanted) -> Result<Rc<Checkout>> {
-        self.get(slot, wanted, || Checkout::of(revision, slot, wanted))
+    pub fn of(&self, revision: &str, wanted: &Wanted) -> Result<Rc<Checkout>> {
+        self.get(Slot::Base, wanted, || Checkout::of(revision, Slot::Base, wanted))
     }
 
     /// Checks out base. If it has no such bench target, those of the working tree's package are laid over a checkout of its own, and a
@@ -48,7 +48,7 @@ impl Checkouts {
     /// # Errors
     /// As [`Checkout::of`]; [`NotComparable`](WorkerError::NotComparable) if the working tree has none either, or its own do not fit base.
     pub fn base(&self, revision: &str, wanted: &Wanted) -> Result<(Rc<Checkout>, Option<String>)> {
-        let base = self.of(revision, Slot::Base, wanted)?;
+        let base = self.of(revision, wanted)?;
         if !base.workspace()?.with_bench(&wanted.bench).is_empty() {
             return Ok((base, None));
         }

@@ -14,7 +14,6 @@ use super::{explain, launched_workers, outputs, pages, preflight};
 use crate::config::{BenchTarget, Config};
 use crate::paired::run_seed;
 use infergate_build::bench_choice::Chosen;
-use infergate_build::checkout::Slot;
 use infergate_build::checkouts::Checkouts;
 use infergate_build::edited::Edited;
 use infergate_build::workspace::Workspace;
@@ -79,7 +78,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     }
     let checkouts = Checkouts::default();
     if let (Some(head), Some(revision)) = (&workspace, revision) {
-        let base = checkouts.of(revision, Slot::Base, &config.wanted())?.workspace();
+        let base = checkouts.of(revision, &config.wanted())?.workspace();
         let removed = base.map(|base| bench_choice::removed_targets(&chosen, &wanted_bench, &base, (here, head)));
         chosen.skipped.extend(removed.unwrap_or_default());
     }

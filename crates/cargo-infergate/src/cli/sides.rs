@@ -92,7 +92,7 @@ pub fn fails_in_base(gate: &Gate, config: &Config, checkouts: &Checkouts) -> Opt
     // HEAD as it is stands in base's place.
     let revision = gate.paired.against.as_deref().unwrap_or("HEAD");
     let here = Source::here(wanted).ok()?;
-    let Ok(checkout) = checkouts.of(revision, Slot::Base, wanted) else { return Some(true) };
+    let Ok(checkout) = checkouts.of(revision, wanted) else { return Some(true) };
     let lacks = checkout.workspace().is_ok_and(|base| base.with_bench(&config.bench).is_empty());
     let base = base(&checkout, &here, config);
     let replace = base.as_ref().map_or(here.needs_replacement(), |(_, replace)| *replace);
@@ -237,7 +237,7 @@ fn two_builds_of_head(flags: &Paired, config: &Config, checkouts: &Checkouts) ->
         }
         None => format!("--swap {}", flags.swap.join(" --swap ")),
     };
-    let checkout = checkouts.of("HEAD", Slot::Base, wanted)?;
+    let checkout = checkouts.of("HEAD", wanted)?;
     let changed = checkouts.get(Slot::Swap, wanted, || {
         let mut changed = Checkout::of("HEAD", Slot::Swap, wanted)?;
         if !swaps.is_empty() {
