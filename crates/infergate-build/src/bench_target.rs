@@ -148,7 +148,7 @@ impl Source {
         };
         let of_it = self.name.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
         output::line(&format!("building {all}{of_it} (some minutes the first time)"));
-        let (built, stderr) = self.call_cargo(&[], kept, Shown::Stderr)?;
+        let (built, stderr) = self.call_cargo(kept, Shown::Stderr)?;
         if let Some(built) = built {
             let (commit, dirty) = self.commit.clone();
             return Ok(Program { commit, dirty, ..built });
@@ -199,24 +199,24 @@ impl Source {
     /// # Errors
     /// When cargo does not start.
     pub fn messages(&self) -> Result<Vec<Value>> {
-        Ok(parsed(&run_captured::run(self.command(&[], &[], Kept::Objects)?, Shown::Nothing)?.stdout))
+        Ok(parsed(&run_captured::run(self.command(&[], Kept::Objects)?, Shown::Nothing)?.stdout))
     }
 
     /// Builds it once more, without its objects. If that fails: the compiler's first error.
     pub fn rebuild(&self) -> Result<Result<Program, String>> {
-        let (built, stderr) = self.call_cargo(&["--quiet"], Kept::Program, Shown::Nothing)?;
+        let (built, stderr) = self.call_cargo(Kept::Program, Shown::Nothing)?;
         Ok(built.ok_or_else(|| first_error(&stderr)))
     }
 
     /// The executable, `None` if the build failed, and cargo's stderr. Another target of the same call that fails is no fault of this one.
-    fn call_cargo(&self, more: &[&str], kept: Kept, shown: Shown) -> Result<(Option<Program>, String)> {
+    fn call_cargo(&self, kept: Kept, shown: Shown) -> Result<(Option<Program>, String)> {
         let together = self.together();
         if !together.is_empty()
-            && let (Some(built), stderr) = self.finish(self.command(more, &together, kept)?, shown)?
+            && let (Some(built), stderr) = self.finish(self.command(&together, kept)?, shown)?
         {
             return Ok((Some(built), stderr));
         }
-        self.finish(self.command(more, &[], kept)?, shown)
+        self.finish(self.command(&[], kept)?, shown)
     }
 
     fn finish(&self, cargo: Command, shown: Shown) -> Result<(Option<Program>, String)> {
@@ -233,13 +233,13 @@ impl Source {
     }
 
     /// cargo, which builds it and `together`.
-    fn command(&self, more: &[&str], together: &[&str], kept: Kept) -> Result<Command> {
+    fn command(&self, together: &[&str], kept: Kept) -> Result<Command> {
         let Self { bench, target, .. } = self;
         let mut cargo = match &self.toolchain {
             Some(name) => toolchain::named(name),
             None => toolchain::cargo(target.as_ref().map(|_| self.folder.as_path())),
         };
-        cargo.args(["bench", "--no-run", "--message-format=json-render-diagnostics"]).args(more);
+        cargo.args(["bench", "--no-run", "--message-format=json-render-diagnostics"]);
         cargo.args([bench.target.as_str()].iter().chain(together).flat_map(|target| ["--bench", target]));
         self.add_selection(&mut cargo);
         cargo.args(bench.profile.iter().flat_map(|profile| ["--profile", profile]));
