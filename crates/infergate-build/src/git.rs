@@ -12,28 +12,24 @@ use infergate_receipts::write_text;
 
 /// Runs `git -C folder ARGUMENTS` and gives its stdout without its last line's end. A folder's name can end in a space.
 pub fn git(folder: &Path, arguments: &[&str]) -> Result<String> {
-    text(git_command(folder), arguments)
+    run(git_command(folder), arguments)
 }
 
 /// The same with `index` in place of the repository's own.
 pub fn with_index(index: &Path, folder: &Path, arguments: &[&str]) -> Result<String> {
     let mut git = git_command(folder);
     git.env("GIT_INDEX_FILE", index);
-    text(git, arguments)
+    run(git, arguments)
 }
 
-fn text(git: Command, arguments: &[&str]) -> Result<String> {
-    Ok(String::from_utf8_lossy(&stdout(git, arguments)?).trim_end_matches(['\n', '\r']).to_owned())
-}
-
-fn stdout(mut git: Command, arguments: &[&str]) -> Result<Vec<u8>> {
+fn run(mut git: Command, arguments: &[&str]) -> Result<String> {
     git.args(arguments);
     let output = run_captured(git)?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         bail!("git {}: {}", arguments.first().unwrap_or(&""), reason(&stderr));
     }
-    Ok(output.stdout)
+    Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches(['\n', '\r']).to_owned())
 }
 
 /// The first error of git's stderr, which is the reason, and its last line, which is what came of it or what to do.
@@ -87,9 +83,7 @@ pub fn make_ignored(folder: &Path) -> Result<()> {
 
 /// The files that differ from HEAD, staged or not, and those that git does not know and does not ignore, counted from the root.
 pub fn uncommitted(folder: &Path) -> Result<Vec<String>> {
-    let arguments = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"];
-    let text = String::from_utf8(stdout(git_command(folder), &arguments)?)
-        .context("a file's name is not UTF-8; rename or ignore it")?;
+    let text = git(folder, &["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"])?;
     // `XY PATH` each.
     Ok(text.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
 }

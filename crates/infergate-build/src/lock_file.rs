@@ -7,6 +7,7 @@ use anyhow::Result;
 use infergate_core::printable::first_of;
 use toml::{Table, Value};
 
+use super::checkout::short;
 use super::manifest::table;
 use super::{run_captured, toolchain};
 
@@ -57,7 +58,7 @@ pub fn versions(path: &Path) -> Result<BTreeMap<String, BTreeSet<String>>> {
         let fields = ["name", "version", "source"].map(|name| field(package, name));
         let [Some(name), Some(version), Some(source)] = fields else { continue };
         // Two commits of a git dependency have one version.
-        let revision = source.split_once('#').map(|(_, commit)| format!(" ({})", commit.get(..10).unwrap_or(commit)));
+        let revision = source.split_once('#').map(|(_, commit)| format!(" ({})", short(commit)));
         versions.entry(name.to_owned()).or_default().insert(version.to_owned() + &revision.unwrap_or_default());
     }
     Ok(versions)
