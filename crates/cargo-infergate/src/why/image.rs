@@ -12,8 +12,7 @@ use object::read::elf::ProgramHeader;
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use super::lines::Lines;
-use super::names::readable;
-use infergate_build::code;
+use infergate_build::code::{self, readable};
 
 /// One file of machine code as it was loaded.
 pub struct Image {
@@ -77,9 +76,7 @@ impl Image {
             .symbols()
             .chain(file.dynamic_symbols())
             .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-            .filter_map(|symbol| {
-                Some((symbol.address(), symbol.size(), readable(&String::from_utf8_lossy(symbol.name_bytes().ok()?))))
-            })
+            .filter_map(|symbol| Some((symbol.address(), symbol.size(), readable(symbol.name_bytes().ok()?).into())))
             .collect();
         // Of several names of one function the first, so that both sides have the same.
         functions.sort();

@@ -8,7 +8,8 @@ use addr2line::gimli::{self, EndianReader, LittleEndian};
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection};
 
-use super::names::{last_part, readable};
+use super::names::last_part;
+use infergate_build::code::readable;
 
 type Reader = EndianReader<LittleEndian, Rc<[u8]>>;
 
@@ -40,7 +41,7 @@ impl Lines {
             let (Some(file), Some(line)) = (location.file, location.line) else { continue };
             let is_std = is_of_std(file);
             if !is_std || found.is_none() {
-                let name = frame.function.and_then(|function| Some(readable(&function.raw_name().ok()?)));
+                let name = frame.function.and_then(|function| Some(readable(function.raw_name().ok()?.as_bytes())));
                 let name = name.as_deref().map(last_part).filter(|name| *name != last_part(around));
                 let inlined = name.map_or_else(String::new, |name| format!("{name} at "));
                 found = Some(format!("{inlined}{}:{line}", shown(file)).into());

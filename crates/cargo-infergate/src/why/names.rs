@@ -1,16 +1,8 @@
 //! Names of functions, as people know them.
 
-use std::rc::Rc;
-
-use infergate_build::code::{self, ChangedFunction};
+use infergate_build::code::ChangedFunction;
 use infergate_core::printable::printable_within;
 use infergate_report::words::explained::parts;
-
-/// Without hashes, and without what glibc puts behind a name and LLVM behind copies of a function.
-pub fn readable(symbol: &str) -> Rc<str> {
-    let plain = symbol.split_once("@@").map_or(symbol, |(plain, _)| plain);
-    code::readable(plain.as_bytes()).into()
-}
 
 /// Whether it is the standard library's own, which says little of who does the work. A trait of somebody else's is not, whatever it is for.
 pub fn is_std(name: &str) -> bool {

@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
-/// A name without the hashes of crates and types that the compiler adds.
+/// A name without the hashes of crates and types that the compiler adds, and without what glibc puts behind it.
 pub fn readable(name: &[u8]) -> String {
-    format!("{:#}", rustc_demangle::demangle(&String::from_utf8_lossy(name)))
+    let name = String::from_utf8_lossy(name);
+    let plain = name.split_once("@@").map_or(&*name, |(plain, _)| plain);
+    format!("{:#}", rustc_demangle::demangle(plain))
 }
 
 /// The name under which both sides look a unit of these symbols up: a mangled name that the other side has too (`others` are its names, by
