@@ -4,8 +4,9 @@
 use std::time::{Duration, Instant};
 
 use super::PairedRequest;
-use super::excluded_benches::is_answer;
-use super::process_pair::{NotRun, ProcessPair};
+use super::excluded_benches::{is_answer, is_own};
+use super::process_pair::NotRun::{Base, Both, Head};
+use super::process_pair::ProcessPair;
 use infergate_build::progress;
 use infergate_core::case::{Case, Phase};
 use infergate_core::load::{Arrivals, LevelPlan, RequestShape, Stop};
@@ -194,20 +195,33 @@ fn check_lengths(
         let limit = Duration::from_secs_f64(MOST_TIMES_EXPECTED * expected_s).max(LEAST_LIMIT);
         [&mut pair.base, &mut pair.head].into_iter().for_each(|client| client.timeouts.first_of_case = Some(limit));
         show(&format!("pilot: prompt of {prompt_tokens} tokens"));
-        match outputs(pair, Case::Prefill { prompt_tokens }) {
-            Ok(both) => receipt.other_lengths.push(both),
-            Err(WorkerError::NotComparable(why)) => not_compared.push((prompt_tokens, why)),
-            Err(WorkerError::Invalid(why)) => {
-                receipt.broken.push(why);
+        let id = Case::Prefill { prompt_tokens };
+        let not_run = match pair.outputs(id) {
+            Ok((base, head)) => {
+                receipt.other_lengths.push(OtherLength { id, base_output: base.output, head_output: head.output });
+                continue;
+            }
+            Err(not_run) => not_run,
+        };
+        let why = match not_run {
+            Head(error) | Base(error) | Both(error, _) | Both(_, error) if !is_own(&error) => return Err(error),
+            Head(error) => {
+                receipt.broken.push(format!("{id}: head alone cannot run it: {error}"));
                 break;
             }
-            Err(error @ (WorkerError::Died(_) | WorkerError::Hung(_) | WorkerError::Protocol(_))) => {
-                not_compared
-                    .push((prompt_tokens, format!("a process ended, so longer prompts were not tried ({error})")));
+            Base(error) | Both(_, error) if !is_answer(&error) => {
+                let why = format!("a process ended, so longer prompts were not tried ({error})");
+                not_compared.push((prompt_tokens, why));
                 break;
             }
-            Err(error) => return Err(error),
-        }
+            Both(error, _) if !is_answer(&error) => {
+                receipt.broken.push(format!("{id}: base refuses it, head ends: {error}"));
+                break;
+            }
+            Both(error, _) => format!("head and base cannot run them ({error})"),
+            Base(error) => format!("base cannot run them ({error})"),
+        };
+        not_compared.push((prompt_tokens, why));
     }
     if let Some((_, why)) = not_compared.first() {
         let lengths: Vec<String> = not_compared.iter().map(|(tokens, _)| tokens.to_string()).collect();
@@ -254,26 +268,4 @@ fn lengths(cases: &[Case], context_tokens: usize) -> Vec<usize> {
     let mut lengths: Vec<usize> = LENGTHS.into_iter().filter(|length| *length < room).chain([room]).collect();
     lengths.retain(|length| *length > 0 && cases.iter().all(|case| case.prompt_tokens() != *length));
     lengths
-}
-
-/// What both sides give.
-///
-/// # Errors
-/// [`WorkerError::Invalid`] for what head alone cannot run, [`WorkerError::NotComparable`] for what base cannot, and what ended a process.
-fn outputs(pair: &mut ProcessPair, id: Case) -> Result<OtherLength, WorkerError> {
-    use NotRun::{Base, Both, Head};
-    let not_run = match pair.outputs(id) {
-        Ok((base, head)) => return Ok(OtherLength { id, base_output: base.output, head_output: head.output }),
-        Err(not_run) => not_run,
-    };
-    Err(match not_run {
-        Head(error @ WorkerError::Interrupted(_)) | Both(error @ WorkerError::Interrupted(_), _) => error,
-        Head(error) => WorkerError::Invalid(format!("{id}: head alone cannot run it: {error}")),
-        Base(error) | Both(_, error) if !is_answer(&error) => error,
-        Both(error, _) if !is_answer(&error) => {
-            WorkerError::Invalid(format!("{id}: base refuses it, head ends: {error}"))
-        }
-        Both(error, _) => WorkerError::NotComparable(format!("head and base cannot run them ({error})")),
-        Base(error) => WorkerError::NotComparable(format!("base cannot run them ({error})")),
-    })
 }
