@@ -22,19 +22,8 @@ pub enum NotRun {
     Both(WorkerError, WorkerError),
 }
 
-struct Sample {
-    /// The whole of it, nanoseconds.
-    ns: u64,
-    /// `t_k - t_0` of each token of a generation, nanoseconds.
-    tokens_ns: Option<Vec<u64>>,
-}
-
-impl Sample {
-    fn of_tokens(tokens_ns: Vec<u64>, case: Case, side: Side) -> Result<Self, WorkerError> {
-        let ns = positive(tokens_ns.last().copied().unwrap_or(0), case, side)?;
-        Ok(Self { ns, tokens_ns: Some(tokens_ns) })
-    }
-}
+/// The whole of it last, nanoseconds; of a generation alone `t_k - t_0` of each token.
+type Sample = Vec<u64>;
 
 impl ProcessPair {
     /// Whether both workers say that they can.
@@ -51,6 +40,7 @@ impl ProcessPair {
     pub fn measure(&mut self, case: &PairedCase, ran_first: Side) -> Result<BlockCase, WorkerError> {
         let _core = if case.one_core { OneCore::take(self.processes(), self.nth) } else { None };
         let mut record = BlockCase::new(case.id, Vec::new(), Vec::new());
+        let is_of_tokens = case.id.phase() == Phase::Generate && case.iterations_per_sample == 1;
         for pair in 0..case.pairs {
             let first = if pair % 2 == 0 { ran_first } else { ran_first.other() };
             let sides = [first, first.other()];
@@ -63,8 +53,10 @@ impl ProcessPair {
                     Side::Base => (&mut record.base_ns, &mut record.base_tokens_ns),
                     Side::Head => (&mut record.head_ns, &mut record.head_tokens_ns),
                 };
-                times_ns.push(sample.ns);
-                tokens_ns.extend(sample.tokens_ns);
+                times_ns.push(whole_ns(&sample, case.id, side)?);
+                if is_of_tokens {
+                    tokens_ns.push(sample);
+                }
             }
         }
         Ok(record)
@@ -90,18 +82,11 @@ impl ProcessPair {
                 }
             }
         }
-        tokens_ns.into_iter().zip(sides).map(|(tokens_ns, side)| Sample::of_tokens(tokens_ns, case, side)).collect()
+        Ok(tokens_ns)
     }
 
     fn whole(&mut self, case: &PairedCase, side: Side) -> Result<Sample, WorkerError> {
-        let sample_ns = self.sample(side, case)?.samples_ns.pop().unwrap_or_default();
-        if case.id.phase() == Phase::Generate && case.iterations_per_sample == 1 {
-            return Sample::of_tokens(sample_ns, case.id, side);
-        }
-        let ns = sample_ns.last().copied().unwrap_or(0);
-        // A bench may take less than a step of the clock.
-        let ns = if case.id.phase() == Phase::Bench { ns.max(1) } else { ns };
-        Ok(Sample { ns: positive(ns, case.id, side)?, tokens_ns: None })
+        Ok(self.sample(side, case)?.samples_ns.pop().unwrap_or_default())
     }
 
     /// One sample of a side, of as many iterations as are planned.
@@ -129,7 +114,10 @@ impl ProcessPair {
     }
 }
 
-fn positive(ns: u64, case: Case, side: Side) -> Result<u64, WorkerError> {
+/// The whole of a sample. A bench may take less than a step of the clock.
+fn whole_ns(sample: &[u64], case: Case, side: Side) -> Result<u64, WorkerError> {
+    let least_ns = u64::from(case.phase() == Phase::Bench);
+    let ns = sample.last().copied().unwrap_or(0).max(least_ns);
     if ns == 0 {
         let text = format!("{}: an iteration of {case} took no time; fix the worker's clock", side.name());
         return Err(WorkerError::Protocol(text));
