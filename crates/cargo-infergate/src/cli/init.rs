@@ -16,6 +16,7 @@ use ci::CiFile;
 use infergate_build::git::git;
 use infergate_build::origin::{Origin, origin};
 use infergate_build::output;
+use infergate_build::workspace::REPLACEMENTS;
 use infergate_core::text_file::read_text;
 use infergate_receipts::{ensure_writable, shell, write_text};
 use infergate_report::model::Tone;
@@ -24,9 +25,6 @@ use manifest::{Manifest, new_lines};
 
 /// No file that is added to is larger.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-
-/// The gate takes benches of these as they are.
-const BENCH_CRATES: [&str; 4] = ["criterion", "divan", "codspeed-criterion-compat", "codspeed-divan-compat"];
 
 /// Add bench targets, settings and CI to a package
 #[derive(Args)]
@@ -121,7 +119,9 @@ fn plan(folder: &Path, options: &Init) -> Result<Plan> {
     let path = folder.join("Cargo.toml");
     let was = read(&path)?.context("there is no Cargo.toml in this folder; run init in the folder of your package")?;
     let manifest = Manifest::parse(&was)?;
-    let has_benches = BENCH_CRATES.iter().any(|name| manifest.depends_on(name)) && !manifest.depends_on("infergate");
+    // The gate takes benches of these as they are.
+    let has_benches =
+        REPLACEMENTS.iter().any(|(name, _)| manifest.depends_on(name)) && !manifest.depends_on("infergate");
     let ci_only = options.ci_only || (has_benches && !options.engine);
     let mut plan = Plan::default();
     if !ci_only {
