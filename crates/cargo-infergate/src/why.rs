@@ -30,7 +30,7 @@ pub use change::{edited_first, explained};
 use image::Image;
 pub use image::{Change, Frame};
 use names::last_part;
-use process::{Images, Process};
+use process::{Images, each_stack};
 pub use tally::Tally;
 
 /// Fresh processes of each side, at least and at most; at least, where the time for it has passed.
@@ -241,7 +241,7 @@ impl Seen {
             self.images.entry(module.path.clone()).or_insert_with(read);
         }
         let bytes = read_bytes(&self.file, MAX_STACKS_BYTES).context("what was seen cannot be read")?;
-        Process::new(&profile.modules, &self.images).stacks(&bytes, |frames| tally.stack(frames))
+        each_stack(&profile.modules, &self.images, &bytes, |frames| tally.stack(frames))
     }
 }
 
