@@ -52,12 +52,12 @@ struct Found {
 }
 
 /// The bench targets to gate: the one that is named, or those that a list of names and globs names. If nobody named one: an engine's of the
-/// usual name, else all. `workspace` is the one around `folder`.
+/// usual name, else all. `workspace` is the one around the current folder.
 ///
 /// # Errors
 /// A name or glob that names none, with those there are and why others are skipped.
-pub fn choose(target: &BenchTarget, folder: &Path, workspace: &Workspace) -> Result<Chosen> {
-    let packages = selected(target, folder, workspace);
+pub fn choose(target: &BenchTarget, workspace: &Workspace) -> Result<Chosen> {
+    let packages = selected(target, workspace);
     let is_of_none = |feature: &&String| {
         !feature.contains('/') && !packages.iter().any(|package| package.features.contains_key(*feature))
     };
@@ -78,7 +78,7 @@ pub fn choose(target: &BenchTarget, folder: &Path, workspace: &Workspace) -> Res
     if !(target.is_named || is_engine || found.is_empty()) {
         return listed("*", &found).map_err(|error| WorkerError::NotComparable(format!("{error:#}")).into());
     }
-    let own = innermost(&named, folder);
+    let own = innermost(&named);
     let packages: Vec<&str> = named.iter().map(|package| package.name.as_str()).collect();
     ensure!(
         named.len() < 2 || own.is_some(),
@@ -123,14 +123,9 @@ fn listed(patterns: &str, found: &[Found]) -> Result<Chosen> {
     Ok(Chosen { benches, skipped, are_criterions: true, patterns })
 }
 
-/// Selected bench targets that `base` has and `head`, the workspace around `folder`, lacks, each in a sentence.
-pub fn removed_targets(
-    chosen: &Chosen,
-    target: &BenchTarget,
-    base: &Workspace,
-    (folder, head): (&Path, &Workspace),
-) -> Vec<String> {
-    let packages = selected(target, folder, head);
+/// Selected bench targets that `base` has and `head`, the workspace here, lacks, each in a sentence.
+pub fn removed_targets(chosen: &Chosen, target: &BenchTarget, base: &Workspace, head: &Workspace) -> Vec<String> {
+    let packages = selected(target, head);
     let all = of_packages(target, &base.packages.iter().collect::<Vec<_>>(), base).into_iter().filter(|one| {
         let name = &one.bench.target;
         let is_removed = |own: &&Package| own.name == one.package && own.bench(name).is_none();
@@ -164,9 +159,9 @@ fn shown(mut found: Vec<&Found>) -> String {
     first_of(&found.iter().map(name).collect::<Vec<_>>(), MOST_NAMES, "; ")
 }
 
-/// The package that is named, else the one around this folder, else the workspace's. A root package is none that was meant if it has no
+/// The package that is named, else the one around the current folder, else the workspace's. A root package is none that was meant if it has no
 /// bench that can be gated, or if a list or glob names them.
-fn selected<'w>(target: &BenchTarget, folder: &Path, workspace: &'w Workspace) -> Vec<&'w Package> {
+fn selected<'w>(target: &BenchTarget, workspace: &'w Workspace) -> Vec<&'w Package> {
     let packages: Vec<&Package> = workspace.packages.iter().filter(|package| package.is_selected_by(target)).collect();
     let is_list = target.target.contains([',', '*', '?']);
     let is_meant = |own: &&Package| {
@@ -174,12 +169,12 @@ fn selected<'w>(target: &BenchTarget, folder: &Path, workspace: &'w Workspace) -
         let has_some = || of_packages(target, &[*own], workspace).iter().any(|one| one.skipped.is_none());
         !(is_list && has_below) && has_some()
     };
-    innermost(&packages, folder).filter(is_meant).map_or_else(|| packages.clone(), |own| vec![own])
+    innermost(&packages).filter(is_meant).map_or_else(|| packages.clone(), |own| vec![own])
 }
 
-/// The package around `folder`. Below a root package lie others.
-fn innermost<'p>(packages: &[&'p Package], folder: &Path) -> Option<&'p Package> {
-    let around = packages.iter().filter(|package| package.is_around(folder));
+/// The package around the current folder. Below a root package lie others.
+fn innermost<'p>(packages: &[&'p Package]) -> Option<&'p Package> {
+    let around = packages.iter().filter(|package| package.is_around(Path::new(".")));
     around.max_by_key(|package| package.manifest_path.components().count()).copied()
 }
 

@@ -62,7 +62,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let wanted_bench = settings.config.bench.clone();
     let workspace = is_of_benches.then(|| Workspace::load(here)).transpose()?;
     let mut chosen = match &workspace {
-        Some(workspace) => bench_choice::choose(&wanted_bench, here, workspace)?,
+        Some(workspace) => bench_choice::choose(&wanted_bench, workspace)?,
         None => Chosen::one(wanted_bench.clone()),
     };
     let benches = chosen.benches.clone();
@@ -79,7 +79,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     let checkouts = Checkouts::default();
     if let (Some(head), Some(revision)) = (&workspace, revision) {
         let base = checkouts.of(revision, &config.wanted())?.workspace();
-        let removed = base.map(|base| bench_choice::removed_targets(&chosen, &wanted_bench, &base, (here, head)));
+        let removed = base.map(|base| bench_choice::removed_targets(&chosen, &wanted_bench, &base, head));
         chosen.skipped.extend(removed.unwrap_or_default());
     }
     chosen.skipped.iter().for_each(|line| output::line(line));
