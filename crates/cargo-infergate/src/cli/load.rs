@@ -198,9 +198,8 @@ impl Run<'_> {
         let is_known = self.receipt.audits.iter().any(|audit| audit.arrivals == own);
         let has_client = matches!(self.receipt.targets[0], TargetRecord::Endpoint { .. });
         if has_client && !is_known && !progress::is_cancelled() {
-            let seed = self.receipt.seed;
-            let (stage, live) = self.stage(format!("self-audit, {}", own.name()), None);
-            let found = drawn(&mut self.line, &stage, &live, || audit(own, seed, &live))?;
+            let (seed, live) = (self.receipt.seed, live());
+            let found = self.drawn(&format!("self-audit, {}", own.name()), None, &live, |_| audit(own, seed, &live))?;
             self.receipt.audits.extend(found);
         }
         Ok(())
@@ -242,8 +241,9 @@ impl Run<'_> {
         }
         let plan = self.settings.level(self.receipt, scenario, arrivals, self.room);
         let label = format!("{}, {}", plan.shape.name, arrivals.name());
-        let (stage, live) = self.stage(label.clone(), Some(plan.progress_stop()));
-        let outcome = drawn(&mut self.line, &stage, &live, || self.target.run_level(&plan, &live))?;
+        let live = live();
+        let stop = Some(plan.progress_stop());
+        let outcome = self.drawn(&label, stop, &live, |target| target.run_level(&plan, &live))?;
         if let Some(words) = live.words.get().filter(|words| **words != self.words) {
             self.line.above(|| output::line(&format!("the server says: {words}")));
             self.words.clone_from(words);
@@ -282,55 +282,47 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn stage(&self, label: String, stop: Option<Stop>) -> (Stage, Arc<Live>) {
-        let mut live = Live::new(progress::cancelled().clone());
-        live.until_refused = true;
-        (Stage { label, stop, done: self.receipt.levels.len(), total: self.total }, Arc::new(live))
-    }
-}
-
-/// Step `done` of `total`.
-struct Stage {
-    label: String,
-    /// `None`: how long it takes is not known.
-    stop: Option<Stop>,
-    done: usize,
-    total: usize,
-}
-
-/// Does `work`, of which `live` tells how far it is, and draws the line meanwhile in a thread of its own: the client's has tokens to stamp.
-fn drawn<T>(line: &mut progress::Line, stage: &Stage, live: &Live, work: impl FnOnce() -> T) -> T {
-    let (end, ended) = mpsc::channel::<()>();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            let began = Instant::now();
-            loop {
-                line.show(&stage.progress(live, began.elapsed()));
-                if ended.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
-                    break;
+    /// Does `work`, of which `live` tells how far it is, and draws the line meanwhile in a thread of its own: the client's has tokens to
+    /// stamp. Without a `stop` it is not known how long it takes.
+    fn drawn<T>(&mut self, label: &str, stop: Option<Stop>, live: &Live, work: impl FnOnce(&mut dyn Target) -> T) -> T {
+        let (line, done, total) = (&mut self.line, self.receipt.levels.len(), self.total);
+        let (end, ended) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let began = Instant::now();
+                loop {
+                    let (words, share) = so_far(live, stop, began.elapsed());
+                    line.show(&Progress {
+                        label: format!("{label}: {words}"),
+                        done_steps: done * STEPS + (share.clamp(0.0, 1.0) * STEPS as f64) as usize,
+                        total_steps: total * STEPS,
+                    });
+                    if ended.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
+                        break;
+                    }
                 }
-            }
-        });
-        let outcome = work();
-        drop(end);
-        outcome
-    })
+            });
+            let outcome = work(self.target);
+            drop(end);
+            outcome
+        })
+    }
 }
 
-impl Stage {
-    fn progress(&self, live: &Live, took: Duration) -> Progress {
-        let seen = live.seen();
-        let tokens_per_s = seen.pieces as f64 / took.as_secs_f64().max(1e-3);
-        let share = match self.stop {
-            Some(Stop::Requests { count }) => seen.ended as f64 / count.max(1) as f64,
-            Some(Stop::Duration { ns }) => took.as_nanos() as f64 / ns.max(1) as f64,
-            None => 0.0,
-        };
-        let within = (share.clamp(0.0, 1.0) * STEPS as f64) as usize;
-        Progress {
-            label: format!("{}: {tokens_per_s:.0} tokens/s, {}", self.label, many(seen.failed as usize, "error")),
-            done_steps: self.done * STEPS + within,
-            total_steps: self.total * STEPS,
-        }
-    }
+fn live() -> Arc<Live> {
+    let mut live = Live::new(progress::cancelled().clone());
+    live.until_refused = true;
+    Arc::new(live)
+}
+
+/// What there is to say of a level, and how much of it is done.
+fn so_far(live: &Live, stop: Option<Stop>, took: Duration) -> (String, f64) {
+    let seen = live.seen();
+    let tokens_per_s = seen.pieces as f64 / took.as_secs_f64().max(1e-3);
+    let share = match stop {
+        Some(Stop::Requests { count }) => seen.ended as f64 / count.max(1) as f64,
+        Some(Stop::Duration { ns }) => took.as_nanos() as f64 / ns.max(1) as f64,
+        None => 0.0,
+    };
+    (format!("{tokens_per_s:.0} tokens/s, {}", many(seen.failed as usize, "error")), share)
 }
