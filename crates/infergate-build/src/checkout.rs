@@ -13,7 +13,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 
 use super::bench_target::{Source, Wanted};
-use super::git::{commit_of, dirty_submodule, git};
+use super::git::{self, commit_of, dirty_submodule, git};
 use super::manifest::MAX_FILE_BYTES;
 use super::workspace::Workspace;
 use super::{
@@ -98,10 +98,9 @@ impl Checkout {
 
     fn bare(revision: &str, slot: Slot, wanted: &Wanted) -> Result<Self> {
         let here = env::current_dir().context("the current folder cannot be read")?;
-        let root = git(&here, &["rev-parse", "--show-toplevel"])
+        let repository = git::root(&here)
             .context("--against needs a git repository; run it in one, or give --base-bin and --head-bin")?;
-        let repository = PathBuf::from(root);
-        let prefix = PathBuf::from(git(&here, &["rev-parse", "--show-prefix"])?);
+        let prefix = PathBuf::from(git::prefix(&here)?);
         let commit = commit_of(&here, revision)?;
         if let Some(submodule) = dirty_submodule(&repository)? {
             bail!("submodule '{submodule}' is not as HEAD has it; commit its changes, or run git submodule update");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use super::git::git;
+use super::git::{git, root};
 use super::progress;
 use infergate_receipts::write_text;
 
@@ -61,8 +61,7 @@ pub fn turn(files: &Path, repository: &Path, commit: &str) -> Result<()> {
         git(files, &ignored)?.lines().try_for_each(|lock| remove(&files.join(lock)))
     };
     // The top of a worktree and no link to elsewhere: git may change and delete what is in it.
-    let top = git(files, &["rev-parse", "--show-toplevel"]);
-    let is_worktree = !files.is_symlink() && top.is_ok_and(|top| real(top.as_ref()) == real(files));
+    let is_worktree = !files.is_symlink() && root(files).is_ok_and(|root| real(&root) == real(files));
     if is_worktree && turn().is_ok() {
         return Ok(());
     }

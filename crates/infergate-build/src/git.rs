@@ -1,6 +1,6 @@
 //! git: one command, one answer.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -42,6 +42,16 @@ fn reason(stderr: &str) -> String {
     let mut shown: Vec<String> = lines.clone().find(is_error).into_iter().chain(lines.next_back()).map(plain).collect();
     shown.dedup();
     if shown.is_empty() { "no reason given".into() } else { shown.join("; ") }
+}
+
+/// The root of the repository around `folder`.
+pub fn root(folder: &Path) -> Result<PathBuf> {
+    git(folder, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)
+}
+
+/// Where `folder` lies below that root, with a `/` at its end; empty for the root itself.
+pub fn prefix(folder: &Path) -> Result<String> {
+    git(folder, &["rev-parse", "--show-prefix"])
 }
 
 /// The text of the file `path`, counted from the root, as `commit` has it, without its last line's end; `None` where it has none.

@@ -58,7 +58,7 @@ fn is_chosen_here() -> bool {
     static CHOSEN: OnceLock<bool> = OnceLock::new();
     *CHOSEN.get_or_init(|| {
         let Ok(here) = env::current_dir() else { return false };
-        let Ok(root) = git::git(&here, &["rev-parse", "--show-toplevel"]) else { return false };
+        let Ok(root) = git::root(&here) else { return false };
         let is_ignored = |file: &Path| git::git(&here, &["check-ignore", "--quiet", &file.to_string_lossy()]).is_ok();
         files(&here).any(|file| file.starts_with(&root) && !is_ignored(&file))
     })

@@ -13,7 +13,7 @@ use clap::Args;
 use super::files;
 use crate::config::{current_folder, one_of};
 use ci::CiFile;
-use infergate_build::git::git;
+use infergate_build::git::{git, prefix, root};
 use infergate_build::origin::{Origin, origin};
 use infergate_build::output;
 use infergate_build::workspace::REPLACEMENTS;
@@ -132,12 +132,12 @@ fn plan(folder: &Path, options: &Init) -> Result<Plan> {
         add_engine(folder, (path, &was, &manifest), &mut plan)?;
     }
     let mut branch = "main".to_owned();
-    match git(folder, &["rev-parse", "--show-toplevel"]) {
+    match root(folder) {
         Ok(root) => {
             branch = merged_into(folder);
-            let below = git(folder, &["rev-parse", "--show-prefix"])?;
+            let below = prefix(folder)?;
             let below = if below.is_empty() { "." } else { below.trim_end_matches('/') };
-            add_ci(options.ci, Path::new(&root), (below, &branch), &mut plan)?;
+            add_ci(options.ci, &root, (below, &branch), &mut plan)?;
         }
         Err(error) => plan.notes.push(format!("the gate and CI need a git repository (git init): {error}")),
     }

@@ -15,7 +15,7 @@ use infergate_receipts::{Note, Side, Terms};
 use super::flags;
 use super::gate_options::Gate;
 use crate::config::{Config, FILE_NAME, KEYS, Layer, MAX_FILE_BYTES, Tables, current_folder, find_file};
-use infergate_build::git::{commit_of, file_of, git};
+use infergate_build::git::{commit_of, file_of, prefix};
 
 /// Characters of a value that are shown.
 const SHOWN: usize = 300;
@@ -57,7 +57,7 @@ impl GateSettings {
         let as_they_are = Self { config: config.clone(), terms: None, notes: Vec::new() };
         let Some(revision) = revision else { return Ok(as_they_are) };
         let here = current_folder()?;
-        let prefix = match git(&here, &["rev-parse", "--show-prefix"]) {
+        let prefix = match prefix(&here) {
             // Outside git, or without it, the checkout that follows says so; a receipt is judged without one.
             Err(_) if gate.receipt.is_empty() => return Ok(as_they_are),
             prefix => prefix?,

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 
-use infergate_build::git::{commit_of, git};
+use infergate_build::git::{commit_of, prefix};
 use infergate_build::origin::{Origin, origin};
 
 /// What stands for the commit in the templates. It looks like one, so that linters read them as they are.
@@ -50,9 +50,8 @@ fn commit() -> Result<String> {
         Origin::Registry => return Ok(concat!("v", env!("CARGO_PKG_VERSION")).into()),
         Origin::Folder(root) => root,
     };
-    let below = git(&root, &["rev-parse", "--show-prefix"]);
     ensure!(
-        below.is_ok_and(|below| below.is_empty()),
+        prefix(&root).is_ok_and(|below| below.is_empty()),
         "{}: is no clone with a commit to pin in the CI's files; build infergate in one, or give --ci none",
         root.display()
     );

@@ -10,7 +10,7 @@ use anyhow::Result;
 use crate::cli::files::entries;
 use crate::paired::Program;
 use infergate_build::code::{loads_same_bytes, read};
-use infergate_build::git::git;
+use infergate_build::git::{git, root};
 use infergate_build::workspace::Workspace;
 use infergate_receipts::clause;
 
@@ -80,7 +80,7 @@ fn changed_file(commit: &str, here: &Path) -> Result<Option<String>> {
     let words = ["diff", "--name-only", "--no-relative", "--no-renames", "--ignore-submodules=none", "-z", commit];
     let changed = git(here, &words)?;
     let new = git(here, &["ls-files", "--others", "--exclude-standard", "--full-name", "-z", "--", ":/"])?;
-    let root = PathBuf::from(git(here, &["rev-parse", "--show-toplevel"])?);
+    let root = root(here)?;
     let files = || changed.split('\0').chain(new.split('\0')).filter(|file| !file.is_empty());
     let packages = if files().any(|file| file.ends_with(".rs")) { Workspace::load(here)?.packages } else { Vec::new() };
     let has_script = |file: &Path| {
