@@ -1,11 +1,7 @@
 //! What one process of each side says may be luck: both sides are looked at again.
 
-use std::slice;
-
-use infergate_core::case::Case;
-
 use infergate_judge::{counts_more, holds_more};
-use infergate_receipts::{CountedCase, PairedReceipt, Side, SideRecord};
+use infergate_receipts::{PairedReceipt, Side, SideRecord};
 
 /// Processes of each side that say what a model holds and what cases count, where one of each says that head's is more. It depends on
 /// luck: which threads of a pool computed, how those met that loaded, when one frees, where a heap begins. Of five that differ by luck
@@ -14,7 +10,7 @@ const LOOKS: usize = 5;
 
 /// Where head's model holds more by one look at each side, or a case counts more, both are looked at again until their ranges meet. `look`
 /// gives what a side says in a fresh process, `None` where it failed or was cut short: then what one look at each said is not confirmed, and
-/// nothing of it is known of both.
+/// nothing is known of both.
 pub fn look_again(
     receipt: &mut PairedReceipt,
     tolerance: f64,
@@ -26,7 +22,7 @@ pub fn look_again(
             break;
         }
         for side in [Side::Base, Side::Head] {
-            let Some(again) = look(receipt, side) else { return forget_unconfirmed(receipt, tolerance) };
+            let Some(again) = look(receipt, side) else { return forget(receipt) };
             add(if side == Side::Base { &mut receipt.base } else { &mut receipt.head }, &again);
         }
     }
@@ -43,21 +39,17 @@ fn add(known: &mut SideRecord, again: &SideRecord) {
     }
 }
 
-/// What takes several processes to be more than luck.
-fn forget_unconfirmed(receipt: &mut PairedReceipt, tolerance: f64) {
-    let head = &receipt.head.counted;
-    let rises = |was: &&CountedCase| counts_more(slice::from_ref(*was), head, tolerance);
-    let rising: Vec<Case> = receipt.base.counted.iter().filter(rises).map(|counted| counted.id).collect();
+fn forget(receipt: &mut PairedReceipt) {
     for side in [&mut receipt.base, &mut receipt.head] {
         side.held.clear();
-        side.counted.retain(|counted| !rising.contains(&counted.id));
+        side.counted.clear();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CountedCase, LOOKS, PairedReceipt, Side, SideRecord, counts_more, holds_more, look_again};
-    use infergate_receipts::Counter;
+    use super::{LOOKS, PairedReceipt, Side, SideRecord, counts_more, holds_more, look_again};
+    use infergate_receipts::{CountedCase, Counter};
 
     const MIB: u64 = 1 << 20;
 
