@@ -77,7 +77,6 @@ pub fn serve(coverage: &Coverage) -> Result<i32> {
         | Options::PTRACE_O_TRACEVFORK
         | Options::PTRACE_O_TRACEEXEC;
     ptrace::setoptions(process, options)?;
-    let identity = |path: &Path| fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()));
     let mut tracer = Tracer {
         process,
         program: identity(program)?,
@@ -144,7 +143,7 @@ impl Tracer<'_> {
 
     /// A process started a program: this one once more, or another one.
     fn started(&mut self, process: Pid) -> Result<()> {
-        if fs::metadata(file(process, "exe")).is_ok_and(|of| (of.dev(), of.ino()) == self.program) {
+        if identity(&file(process, "exe")).is_ok_and(|of| of == self.program) {
             return self.watch(process);
         }
         let name = fs::read_link(file(process, "exe")).unwrap_or_default();
@@ -201,6 +200,11 @@ fn unless_gone<T>(found: nix::Result<T>) -> Result<Option<T>> {
         Err(Errno::ESRCH) => Ok(None),
         found => Ok(Some(found?)),
     }
+}
+
+/// A file's device and inode.
+fn identity(path: &Path) -> std::io::Result<(u64, u64)> {
+    fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 fn file(process: Pid, name: &str) -> PathBuf {

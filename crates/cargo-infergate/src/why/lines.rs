@@ -67,7 +67,7 @@ fn shown(file: &str) -> &str {
     if let Some(inside) = repository.and_then(|root| Path::new(file).strip_prefix(root).ok()?.to_str()) {
         return inside;
     }
-    let registry = file.find("/registry/src/").and_then(|at| file[at + 14..].find('/').map(|more| at + 15 + more));
-    let last = file.rmatch_indices('/').nth(2).map_or(0, |(at, _)| at + 1);
-    &file[registry.unwrap_or(if file.starts_with('/') { last } else { 0 })..]
+    let in_registry = file.split_once("/registry/src/").and_then(|(_, inside)| Some(inside.split_once('/')?.1));
+    let last = file.rmatch_indices('/').nth(2).filter(|_| file.starts_with('/'));
+    in_registry.unwrap_or_else(|| last.map_or(file, |(at, _)| &file[at + 1..]))
 }
