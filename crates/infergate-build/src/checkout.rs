@@ -186,9 +186,6 @@ impl Checkout {
     /// Lays into this checkout what lies outside it and what `[bench]` carries.
     fn prepare(&self, wanted: &Wanted) -> Result<()> {
         outside_paths::keep(&self.files, &self.repository)?;
-        if wanted.bench.carry.is_empty() {
-            return Ok(());
-        }
         carried::lay(&wanted.bench.carry, &self.repository.join(&self.prefix), &self.folder()?, &self.revision)
     }
 
