@@ -46,26 +46,21 @@ pub fn measure(
     let line = progress::Line::default();
     let mut show = |step: &Progress| line.show(step);
     let mut run = PairedRun::begin(request, &mut show)?;
-    // Nothing to time: the same code, or a shard without cases, whose notes say why.
-    if request.is_same_code() || run.receipt().cases.is_empty() {
-        let pilot_ns = begun.elapsed().as_nanos() as u64;
-        let took = Took { pilot_ns, ..Took::default() };
-        return Ok((PairedReceipt { took, ..run.run(&open_cases, &mut show)? }, TimedBuilds::default()));
-    }
     let calibration = find_calibration(config, run.receipt())?;
     if let Some(calibration) = calibration.as_ref().filter(|it| of_another_setup(it, run.receipt()).is_none()) {
         run.take_noise_of_calibration(&block_noise(calibration));
     }
     let step = |label: &str| Progress { label: label.to_owned(), done_steps: 0, total_steps: 1 };
-    if let Some(changed) = changed.filter(|_| !request.quick && run.receipt().code.is_some()) {
+    // There is nothing to time of the same code, or of a shard without cases.
+    let is_timed = |run: &PairedRun| run.receipt().timed().next().is_some();
+    if let Some(changed) = changed.filter(|_| !request.quick && run.receipt().code.is_some() && is_timed(&run)) {
         show(&step("finding the cases that run changed code"));
         let runs = coverage::functions_run(&run.receipt().cases, request, changed)?;
         run.drop_cases_that_run_nothing_changed(runs);
     }
     let pilot_ns = begun.elapsed().as_nanos() as u64;
-    let is_timed = run.receipt().timed().next().is_some();
     let mut not_alike = None;
-    if let Some(sources) = sources.filter(|_| is_timed && !request.quick) {
+    if let Some(sources) = sources.filter(|_| !request.quick && is_timed(&run)) {
         show(&step("laying out both sides alike"));
         run.lay_out(|| {
             let alike = sources.alike((&request.base, &request.head), request.load.seed)?;
