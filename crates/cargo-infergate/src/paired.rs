@@ -34,6 +34,7 @@ use infergate_core::progress::Progress;
 use infergate_core::worker::{Client, Timeouts, WorkerError, WorkerFile};
 use infergate_judge::paired::{MAX_BLOCKS, QUICK_BLOCKS, computes_between, fewest_to_pass, head_computes_between};
 use infergate_receipts::{BlockRecord, CodeRuns, Idle, Noise, Note, PairedCase, PairedReceipt, Side};
+use infergate_report::units::many;
 
 pub use infergate_build::sources::Alike;
 pub use infergate_core::worker::Program;
@@ -335,7 +336,7 @@ impl PairedRun<'_> {
         let load = self.request.load_in(Some(self.receipt.blocks.len()));
         let mut warm = || {
             client.load(&load, self.request.prompt_text.as_deref())?;
-            for case in self.receipt.cases.iter().filter(|case| cases.contains(&case.id)) {
+            for case in self.planned(cases) {
                 let prepared = client.prepare(case.id, Some(case.output(side).ids.clone()));
                 prepared.map_err(|error| error.about(case.id))?;
             }
@@ -380,10 +381,9 @@ const STEPS_OF_BLOCK: usize = 1000;
 /// `block 3 of 8, 5 cases open: decode/p128`, which is case number `at` of `cases`. Steps are fractions of a block, so that the time left
 /// follows from the blocks so far, however many cases they had.
 fn step(done: usize, last: usize, cases: usize, what: &str, at: usize) -> Progress {
-    let open = if cases == 1 { "1 case open".into() } else { format!("{cases} cases open") };
     let most = if done < fewest_to_pass() { "" } else { "at most " };
     Progress {
-        label: format!("block {} of {most}{last}, {open}: {what}", done + 1),
+        label: format!("block {} of {most}{last}, {} open: {what}", done + 1, many(cases, "case")),
         done_steps: done * STEPS_OF_BLOCK + STEPS_OF_BLOCK * at / cases.max(1),
         total_steps: last * STEPS_OF_BLOCK,
     }
