@@ -105,18 +105,15 @@ pub fn is_answer(error: &WorkerError) -> bool {
     matches!(error, WorkerError::Refused(_) | WorkerError::Invalid(_))
 }
 
-/// Where a case fails whose sampling ended with `error`: what fails in head is tried in base, with as many iterations.
-pub fn who_fails(pair: &mut ProcessPair, mut plan: PairedCase, error: &WorkerError) -> Fails {
+/// Where a case fails whose sampling failed: what fails in head is tried in base, with as many iterations.
+pub fn who_fails(pair: &mut ProcessPair, mut plan: PairedCase) -> Fails {
     if pair.last_asked == Side::Base {
         return Fails::BaseAlone;
     }
-    let (iterations, is_bench) = (plan.iterations_per_sample, plan.id.phase() == Phase::Bench);
+    let iterations = plan.iterations_per_sample;
     let mut in_base = |iterations| look(pair, Side::Base, &mut plan, iterations);
-    let mut fails_in_base = || {
-        let most = bearable(iterations, |iterations| Ok(in_base(iterations)?.timed_ns));
-        most.and_then(&mut in_base).is_err()
-    };
-    if is_bench && is_own(error) && fails_in_base() { Fails::Both } else { Fails::HeadAlone }
+    let most = bearable(iterations, |iterations| Ok(in_base(iterations)?.timed_ns));
+    if most.and_then(in_base).is_err() { Fails::Both } else { Fails::HeadAlone }
 }
 
 /// Why a bench shows nothing of which the compiler left nothing on one side: an iteration takes less than a processor's cycle.

@@ -274,10 +274,7 @@ fn first_samples(
     });
     match seen {
         Ok((seen, cost)) => compiled_away(plan, &seen).map_or(Ok((seen, cost)), |error| Err((error, Fails::Both))),
-        Err(error) => {
-            let fails = who_fails(pair, plan.clone(), &error);
-            Err((error, fails))
-        }
+        Err(error) => Err((error, who_fails(pair, plan.clone()))),
     }
 }
 
