@@ -106,9 +106,8 @@ fn watch(
     let launcher = Launcher { program: this_program()?, arguments: words, folder: current_folder()? };
     let file = program.open()?.behind(launcher);
     let (mut found, mut once): (BTreeMap<Case, BTreeSet<u64>>, BTreeSet<u64>) = <_>::default();
-    let forwards: Vec<&PairedCase> = cases.iter().collect();
-    let backwards: Vec<&PairedCase> = cases.iter().rev().collect();
-    for cases in [forwards, backwards] {
+    let mut order: Vec<&PairedCase> = cases.iter().collect();
+    for _ in 0..2 {
         let mut client = request.start(&file, Timeouts::default())?;
         // Read on from where it was read to: thousands of cases can run thousands of functions each.
         let mut seen = File::open(&seen).context(UNREADABLE)?;
@@ -119,7 +118,7 @@ fn watch(
         let begun = new()?;
         let process = process(&begun)?;
         let loading = places(process, &begun)?;
-        for case in cases {
+        for case in &order {
             progress::ensure_not_cancelled()?;
             let mut written = watch_again(client.process_id(), &mut new)?;
             client.prepare(case.id, None)?;
@@ -136,6 +135,7 @@ fn watch(
             }
             found.entry(case.id).or_default().extend(ran);
         }
+        order.reverse();
     }
     found.values_mut().for_each(|seen| seen.extend(&once));
     Ok(found)
