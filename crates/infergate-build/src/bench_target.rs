@@ -58,7 +58,7 @@ pub fn worker(wanted: &Wanted, given: Option<PathBuf>) -> Result<Program> {
 /// As [`worker`], for the bench target that counts its heap; `None` if there is none.
 pub fn memory_worker(wanted: &Wanted, given: Option<PathBuf>) -> Result<Option<Program>> {
     match given {
-        Some(_) => worker(wanted, given).map(Some),
+        Some(path) => Ok(Some(Program::new(path))),
         None => Source::here(wanted)?.build_memory(),
     }
 }
@@ -212,16 +212,16 @@ impl Source {
     fn call_cargo(&self, kept: Kept, shown: Shown) -> Result<(Option<Program>, String)> {
         let together = self.together();
         if !together.is_empty()
-            && let (Some(built), stderr) = self.finish(self.command(&together, kept)?, shown)?
+            && let (Some(built), stderr) = self.finish(&together, kept, shown)?
         {
             return Ok((Some(built), stderr));
         }
-        self.finish(self.command(&[], kept)?, shown)
+        self.finish(&[], kept, shown)
     }
 
-    fn finish(&self, cargo: Command, shown: Shown) -> Result<(Option<Program>, String)> {
+    fn finish(&self, together: &[&str], kept: Kept, shown: Shown) -> Result<(Option<Program>, String)> {
         let variables = cargo_settings::variables(&self.folder);
-        let output = run_captured::run(cargo, shown)?;
+        let output = run_captured::run(self.command(together, kept)?, shown)?;
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         if !output.status.success() {
             return Ok((None, stderr));
