@@ -22,8 +22,6 @@ const END: Duration = Duration::from_secs(8);
 
 /// Set by Ctrl-C.
 static CANCELLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
-/// Ctrl-C sets it.
-static IS_HANDLED: AtomicBool = AtomicBool::new(false);
 
 pub struct Line {
     bar: ProgressBar,
@@ -98,9 +96,6 @@ fn time(so_far: Duration, done: usize, left: usize) -> String {
 
 /// Lets Ctrl-C end what is measured, and keep it. A second Ctrl-C ends the process at once.
 pub fn handle_ctrl_c() -> Result<()> {
-    if IS_HANDLED.swap(true, Ordering::Relaxed) {
-        return Ok(());
-    }
     // `nohup` starts what is to go on when the terminal is closed.
     // SAFETY: it sets how one signal is taken.
     let hangups = unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
