@@ -285,7 +285,6 @@ impl BuiltBench {
         let mut programs = base_memory.clone().zip(head_memory.as_ref().map(|head| head.program.clone()));
         // What is kept has every block and is partial until memory and counts are in it.
         if !receipt.partial
-            && (base_memory.is_some() || head_memory.is_some())
             && let Err(error) = memory::attach_to_pair(&config, base_memory, head_memory, memory_runs, &mut receipt)
         {
             // What there was before stays.
