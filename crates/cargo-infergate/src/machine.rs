@@ -3,5 +3,3 @@
 
 pub mod doctor;
 pub mod probes;
-
-pub use infergate_core::machine::{cpu, detect};

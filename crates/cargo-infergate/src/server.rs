@@ -6,5 +6,3 @@ pub mod answer;
 pub mod memory;
 mod process;
 pub mod worker;
-
-pub use process::Server;

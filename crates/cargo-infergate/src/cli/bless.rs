@@ -10,8 +10,8 @@ use super::flags::{self, Workers};
 use super::machine_lock::{self, Wait};
 use super::{bench, compare, files, outputs, preflight};
 use crate::config::Config;
-use crate::machine;
 use infergate_build::output;
+use infergate_core::machine;
 use infergate_receipts::{Baseline, LoadBaseline, LoadReceipt, Receipt, ensure_writable, read};
 use infergate_report::blessing;
 

@@ -6,8 +6,9 @@ use anyhow::Result;
 use clap::Args;
 
 use super::outputs;
-use crate::machine::{self, doctor};
+use crate::machine::doctor;
 use infergate_build::output;
+use infergate_core::machine;
 use infergate_receipts::{CHECKUP_SCHEMA, Checkup};
 use infergate_report::checkup;
 

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use cargo_infergate::machine::cpu::{Cpu, class, parse_cpuinfo};
-use cargo_infergate::machine::doctor;
-use cargo_infergate::machine::{self, probes};
+use cargo_infergate::machine::{doctor, probes};
 use infergate_core::build_info;
 use infergate_core::engine::Device;
+use infergate_core::machine;
+use infergate_core::machine::cpu::{Cpu, class, parse_cpuinfo};
 use infergate_receipts::Finding;
 use infergate_receipts::Machine;
 

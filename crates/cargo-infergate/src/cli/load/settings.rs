@@ -5,13 +5,13 @@ use std::time::SystemTime;
 
 use anyhow::{Context as _, Result, ensure};
 use infergate_core::load::{Arrivals, Stop};
+use infergate_core::machine;
 use infergate_core::sha256;
 use infergate_core::stats::samples_needed;
 use serde::Serialize;
 
 use super::flags::{self, Load};
 use crate::config::Config;
-use crate::machine;
 use infergate_load::plan::dataset::Dataset;
 use infergate_load::plan::shard::{Shard, note};
 use infergate_load::plan::{LoadPlan, Prompts};
