@@ -236,8 +236,6 @@ pub struct Probes {
     pub memory_read_bytes_per_s: f64,
     /// f32 multiply-adds in registers with all threads of the suite, floating point operations per second: two each.
     pub fma_flops_per_s: f64,
-    /// One thread's dependent scalar loop, operations per second.
-    pub scalar_ops_per_s: f64,
 }
 
 /// Probes before and after the suite, whose difference is drift, and the best of them and of those in between.
@@ -258,7 +256,6 @@ impl Probes {
         Self {
             memory_read_bytes_per_s: self.memory_read_bytes_per_s.max(other.memory_read_bytes_per_s),
             fma_flops_per_s: self.fma_flops_per_s.max(other.fma_flops_per_s),
-            scalar_ops_per_s: self.scalar_ops_per_s.max(other.scalar_ops_per_s),
         }
     }
 }

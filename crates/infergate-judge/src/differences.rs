@@ -110,11 +110,8 @@ pub(super) fn probe_drift(probes: Option<&ProbePair>) -> Vec<Note> {
         return Vec::new();
     };
     type Rate = fn(&Probes) -> f64;
-    let rates: [(&str, Rate); 3] = [
-        ("memory read", |probes| probes.memory_read_bytes_per_s),
-        ("multiply-adds", |probes| probes.fma_flops_per_s),
-        ("scalar loop", |probes| probes.scalar_ops_per_s),
-    ];
+    let rates: [(&str, Rate); 2] =
+        [("memory read", |probes| probes.memory_read_bytes_per_s), ("multiply-adds", |probes| probes.fma_flops_per_s)];
     let changes = rates.into_iter().map(|(what, rate)| (what, rate(&after) / rate(before) - 1.0));
     let moved = changes.filter(|(_, change)| change.is_finite() && change.abs() > DRIFT_NAMED);
     moved.map(|(what, change)| Note::Drift { what: what.into(), change }).collect()

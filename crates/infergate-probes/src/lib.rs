@@ -10,19 +10,14 @@ mod fma;
 mod memory;
 mod threads;
 
-use std::hint::black_box;
-
 use anyhow::{Context, Result, ensure};
 
-use infergate_core::clock::{Clock, MonotonicClock};
 use infergate_core::receipt::Probes;
 
 /// A huge page where the system has them.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
-const SCALAR_STEPS: u64 = 10_000_000;
-const SCALAR_REPEATS: usize = 3;
 
-/// Measures memory read bandwidth and f32 multiply-adds with `threads` threads, and the scalar loop with one.
+/// Measures memory read bandwidth and f32 multiply-adds with `threads` threads.
 ///
 /// # Errors
 /// When `threads` is 0 or the buffers do not fit into memory.
@@ -31,32 +26,7 @@ pub fn run(threads: usize) -> Result<Probes> {
     Ok(Probes {
         memory_read_bytes_per_s: memory::read_bytes_per_s(threads)?,
         fma_flops_per_s: fma::flops_per_s(threads)?,
-        scalar_ops_per_s: scalar_loop(),
     })
-}
-
-/// A chain of multiply and exclusive-or, each waiting for the one before: two operations a step, per second.
-fn scalar_loop() -> f64 {
-    let seconds = best_seconds(SCALAR_REPEATS, || {
-        let mut x = black_box(0x9e37_79b9_7f4a_7c15_u64);
-        for step in 0..SCALAR_STEPS {
-            x = (x ^ step).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        }
-        black_box(x);
-    });
-    2.0 * SCALAR_STEPS as f64 / seconds
-}
-
-/// The shortest of `repeats`. Never zero, so that a rate is always finite.
-fn best_seconds(repeats: usize, mut work: impl FnMut()) -> f64 {
-    let clock = MonotonicClock::new();
-    let mut best_ns = u64::MAX;
-    for _ in 0..repeats {
-        let start_ns = clock.now_ns();
-        work();
-        best_ns = best_ns.min(clock.now_ns() - start_ns);
-    }
-    best_ns.max(1) as f64 * 1e-9
 }
 
 /// An empty buffer for `len` values, on huge pages where the system has them: an engine asks for them for its weights, and

@@ -145,7 +145,7 @@ fn the_fraction_of_the_hardware_limit_uses_the_best_probe_and_is_not_clamped() {
     head.probes = Some(pair);
     assert_near(fraction(&head), 1.4);
     // A probe between the cases saw more.
-    pair.best = Some(Probes { memory_read_bytes_per_s: 80e9, fma_flops_per_s: 1e12, scalar_ops_per_s: 1e9 });
+    pair.best = Some(Probes { memory_read_bytes_per_s: 80e9, fma_flops_per_s: 1e12 });
     head.probes = Some(pair);
     assert_near(fraction(&head), 0.35);
     head.cases[0].work = None;

@@ -107,7 +107,7 @@ pub fn decode_baseline(session_ns: &[u64]) -> Baseline {
 }
 
 pub fn probes(memory: f64, matrix: f64) -> ProbePair {
-    let probes = Probes { memory_read_bytes_per_s: memory, fma_flops_per_s: matrix, scalar_ops_per_s: 1e9 };
+    let probes = Probes { memory_read_bytes_per_s: memory, fma_flops_per_s: matrix };
     ProbePair { before: probes, after: Some(probes), best: None }
 }
 

@@ -136,7 +136,7 @@ fn crowded(step_bytes: f64, prompt_flops: f64) -> LoadReceipt {
         // A first step of both users after 500 ms, and three more.
         level(0, 2, 30, |_| Answers::new(500, 100, 4)),
     ];
-    let probes = Probes { memory_read_bytes_per_s: 1e9, fma_flops_per_s: 1e9, scalar_ops_per_s: 1e9 };
+    let probes = Probes { memory_read_bytes_per_s: 1e9, fma_flops_per_s: 1e9 };
     let receipt = receipt(vec![target], vec![Scenario::plain("chatbot", 20, 4)], levels);
     LoadReceipt { probes: Some(probes), ..receipt }
 }

@@ -98,7 +98,7 @@ fn a_case_that_gets_faster_in_its_process_was_not_warm() {
 
 #[test]
 fn other_lengths_explain_a_time_that_grows_no_more_than_their_work() {
-    let probed = Probes { memory_read_bytes_per_s: 1e9, fma_flops_per_s: 1e9, scalar_ops_per_s: 1e9 };
+    let probed = Probes { memory_read_bytes_per_s: 1e9, fma_flops_per_s: 1e9 };
     let run = |id: &str, ms: u64, flops: f64| {
         let case = CaseRecord { work: Some(Work { bytes: 0.0, flops }), ..case(id, &[ms; 3]) };
         let probes = Some(ProbePair { before: probed, after: None, best: None });
