@@ -48,7 +48,7 @@ fn loaded(context_tokens: u64) -> String {
 #[track_caller]
 fn broken<T>(result: Result<T, WorkerError>) -> String {
     match result {
-        Err(WorkerError::Protocol(text)) => {
+        Err(WorkerError::Unusable(text)) => {
             assert!(text.lines().count() == 1 && !text.contains('\u{1b}') && !text.ends_with('.'), "{text}");
             text
         }
@@ -62,12 +62,12 @@ fn a_worker_that_says_hello_and_then_nothing_is_ended_after_its_limit() {
     let short = Timeouts { first: Duration::from_millis(50), ..Timeouts::default() };
     let (mut client, _) = spawn_at(&script("silent"), "m", short.clone()).expect("says hello");
     let error = load(&mut client).expect_err("hangs");
-    assert!(matches!(error, WorkerError::Hung(_)) && error.to_string().contains("was ended"), "{error}");
+    assert!(matches!(error, WorkerError::Unusable(_)) && error.to_string().contains("was ended"), "{error}");
     // Nor does a request wait that is too long for the pipe of a worker that does not read.
     let (mut client, _) = spawn_at(&script("silent"), "m", short).expect("says hello");
     let prompt = "x".repeat(1 << 20);
     let error = client.load(&LoadRequest::default(), Some(&prompt)).expect_err("hangs");
-    assert!(matches!(error, WorkerError::Hung(_)), "{error}");
+    assert!(matches!(error, WorkerError::Unusable(_)), "{error}");
 }
 
 #[test]
@@ -103,13 +103,13 @@ fn a_worker_that_closes_its_output_is_not_waited_for() {
     let mut client = spawn("leaves");
     load(&mut client).expect("loads");
     let error = client.memory(None).expect_err("gone");
-    assert!(matches!(error, WorkerError::Died(_)), "{error:?}");
+    assert!(matches!(error, WorkerError::Unusable(_)), "{error:?}");
 }
 
 #[test]
 fn a_dead_worker_is_noticed_though_what_it_started_holds_its_output_open() {
     let error = load(&mut after_hello("read -r _; sleep 1000 & kill -KILL $$")).expect_err("killed");
-    assert!(matches!(&error, WorkerError::Died(why) if why.contains("signal: 9")), "{error:?}");
+    assert!(matches!(&error, WorkerError::Unusable(why) if why.contains("signal: 9")), "{error:?}");
 }
 
 #[test]

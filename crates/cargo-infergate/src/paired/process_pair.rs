@@ -74,7 +74,7 @@ impl ProcessPair {
                 let expected = tokens.min(case.output_tokens() - turn * tokens);
                 if steps_ns.len() != expected {
                     let text = format!("{}: {case}: {} tokens instead of {expected}", side.name(), steps_ns.len());
-                    return Err(WorkerError::Protocol(text));
+                    return Err(WorkerError::Unusable(text));
                 }
                 for step_ns in steps_ns {
                     let before = tokens_ns[at].last().copied().unwrap_or(0_u64);
@@ -120,7 +120,7 @@ fn whole_ns(sample: &[u64], case: Case, side: Side) -> Result<u64, WorkerError> 
     let ns = sample.last().copied().unwrap_or(0).max(least_ns);
     if ns == 0 {
         let text = format!("{}: an iteration of {case} took no time; fix the worker's clock", side.name());
-        return Err(WorkerError::Protocol(text));
+        return Err(WorkerError::Unusable(text));
     }
     Ok(ns)
 }

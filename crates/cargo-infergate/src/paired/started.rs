@@ -46,9 +46,7 @@ pub fn start(request: &PairedRequest, side: Side) -> Result<Started, WorkerError
     let begun = Instant::now();
     let spawned = Client::spawn(&file, &request.load, timeouts, progress::cancelled());
     let (mut client, hello) = spawned.map_err(|error| match error {
-        WorkerError::Died(why) | WorkerError::Protocol(why) | WorkerError::Hung(why) | WorkerError::Refused(why)
-            if side == Side::Base =>
-        {
+        WorkerError::Unusable(why) | WorkerError::Refused(why) if side == Side::Base => {
             let remedy = "from a revision whose bench target calls infergate::bench::main";
             WorkerError::NotComparable(format!("base does not speak the worker protocol ({why}); build base {remedy}"))
         }

@@ -105,12 +105,12 @@ impl<'a> Client<'a> {
         file.ensure_unchanged()?;
         let name = file.program().name().into_owned();
         let mut process = Group::spawn(&mut command(file, request)).map_err(|error| {
-            WorkerError::Died(format!(
+            WorkerError::Unusable(format!(
                 "{name}: the worker cannot be started; build it with `cargo bench --no-run` ({error})"
             ))
         })?;
         let (Some(input), Some(output), words) = process.take_pipes() else {
-            return Err(WorkerError::Died(format!("{name}: the worker has no stdin or stdout")));
+            return Err(WorkerError::Unusable(format!("{name}: the worker has no stdin or stdout")));
         };
         let mut client = Self {
             name,
@@ -253,7 +253,7 @@ impl<'a> Client<'a> {
 
     /// The protocol was broken: what is said on stdout from here on means nothing.
     pub(super) fn broken(&self, how: &str) -> WorkerError {
-        WorkerError::Protocol(format!("{}: the worker {how}; nothing but answers may go to stdout", self.name))
+        WorkerError::Unusable(format!("{}: the worker {how}; nothing but answers may go to stdout", self.name))
     }
 
     fn hangs(&mut self, limit: Duration) -> WorkerError {
@@ -262,7 +262,7 @@ impl<'a> Client<'a> {
         if let Some(words) = &self.words {
             words.finish();
         }
-        WorkerError::Hung(format!(
+        WorkerError::Unusable(format!(
             "{}: the worker gave no answer within {:.0} s and was ended; look for what it waits for",
             self.name,
             limit.as_secs_f64()

@@ -17,12 +17,8 @@ pub enum WorkerError {
     NotComparable(String),
     /// The user ended the run, or Ctrl-C ended the worker: a terminal sends it to every process of the command.
     Interrupted(String),
-    /// It gave no answer within its limit and was ended.
-    Hung(String),
-    /// It could not be started, ended early, or closed its end.
-    Died(String),
-    /// It answered what was not asked, too much, or not in the protocol.
-    Protocol(String),
+    /// The worker is of no use any more: it could not be started, ended early, gave no answer in time, or one that is not in the protocol.
+    Unusable(String),
     /// Something else than the worker failed.
     Failed(anyhow::Error),
 }
@@ -44,9 +40,7 @@ impl WorkerError {
             | Self::Invalid(text)
             | Self::NotComparable(text)
             | Self::Interrupted(text)
-            | Self::Hung(text)
-            | Self::Died(text)
-            | Self::Protocol(text) => text.insert_str(0, &format!("{who}: ")),
+            | Self::Unusable(text) => text.insert_str(0, &format!("{who}: ")),
             Self::Failed(_) => {}
         }
         self
@@ -80,9 +74,7 @@ impl fmt::Display for WorkerError {
             | Self::Invalid(text)
             | Self::NotComparable(text)
             | Self::Interrupted(text)
-            | Self::Hung(text)
-            | Self::Died(text)
-            | Self::Protocol(text) => f.write_str(text),
+            | Self::Unusable(text) => f.write_str(text),
             Self::Failed(error) => write!(f, "{error:#}"),
         }
     }

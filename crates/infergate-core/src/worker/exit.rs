@@ -17,13 +17,15 @@ pub fn reason(name: &str, process: &mut Group, words: Option<&Relay>, cancelled:
     let heard = || words.inspect(|words| words.finish());
     if !process.has_ended() {
         heard();
-        return WorkerError::Died(format!("{name}: the worker closed its end without ending; answer every request"));
+        return WorkerError::Unusable(format!(
+            "{name}: the worker closed its end without ending; answer every request"
+        ));
     }
     let ended = process.end();
     let hint = heard().and_then(Relay::hint).map(|hint| format!("; {hint}")).unwrap_or_default();
     let how = match ended {
         Ok(status) if status.success() => {
-            return WorkerError::Died(format!(
+            return WorkerError::Unusable(format!(
                 "{name}: the program ended before it answered (exit status: 0); main has to be criterion_main! or to end with \
                  final_summary(), and nothing in it may end the process"
             ));
@@ -34,7 +36,7 @@ pub fn reason(name: &str, process: &mut Group, words: Option<&Relay>, cancelled:
         Ok(status) => ending(status),
         Err(_) => "unknown status".into(),
     };
-    WorkerError::Died(format!("{name}: the worker ended early ({how}); its output is above{hint}"))
+    WorkerError::Unusable(format!("{name}: the worker ended early ({how}); its output is above{hint}"))
 }
 
 /// Whether the user wants an end. Where all processes of a command are sent the signal, this one may hear of it last.

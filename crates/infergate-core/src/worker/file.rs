@@ -95,7 +95,7 @@ impl Program {
     pub fn open(&self) -> Result<WorkerFile, WorkerError> {
         let (sha256, stamp) = read(&self.path).map_err(|error| {
             let name = self.path.display();
-            WorkerError::Died(format!(
+            WorkerError::Unusable(format!(
                 "{name}: the worker cannot be started; build it with `cargo bench --no-run` ({error})"
             ))
         })?;

@@ -263,7 +263,7 @@ impl Client<'_> {
 
     /// What no receipt may hold: said before anything is measured, not when the receipt is read.
     fn unsound(&self, what: &str) -> WorkerError {
-        WorkerError::Protocol(format!("{}: {what}", self.name))
+        WorkerError::Unusable(format!("{}: {what}", self.name))
     }
 
     pub(super) fn ensure_waited_for(&self, reported_ns: u128, waited: Duration) -> Result<(), WorkerError> {

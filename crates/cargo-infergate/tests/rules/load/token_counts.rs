@@ -230,6 +230,6 @@ mod scripts {
         assert_eq!(count("[2,0]").expect("counts"), [2, 0]);
         let error = count("[2]").expect_err("one text of two");
         let why = "of 1 texts where 2 were given";
-        assert!(matches!(error, WorkerError::Protocol(_)) && error.to_string().contains(why), "{error:?}");
+        assert!(matches!(error, WorkerError::Unusable(_)) && error.to_string().contains(why), "{error:?}");
     }
 }

@@ -153,7 +153,7 @@ fn answers_that_cannot_be_are_refused() {
         change(&mut level);
         let error = ask(&plan, &level).expect_err(why);
         let text = error.to_string();
-        assert!(matches!(error, WorkerError::Protocol(_)) && text.contains(why), "{error:?} where {why}");
+        assert!(matches!(error, WorkerError::Unusable(_)) && text.contains(why), "{error:?} where {why}");
         assert!(!text.chars().any(char::is_control), "{text:?}");
     };
     refused(&|level| level.records[1].chunk_ns.reverse(), "times that go back");
