@@ -58,8 +58,7 @@ pub fn write_text(path: &Path, text: &str) -> Result<()> {
             beside.file.set_permissions(old.permissions())?;
         }
         beside.file.sync_all()?;
-        beside.rename(path)?;
-        sync_folder(folder)
+        beside.rename(path)
     };
     write().with_context(|| cannot(path))
 }
@@ -71,19 +70,8 @@ pub fn write_text(path: &Path, text: &str) -> Result<()> {
 /// As [`write_json`].
 pub fn ensure_writable(path: &Path) -> Result<()> {
     replaceable(path)?;
-    let mut folder = folder_of(path);
-    let probe = loop {
-        match fs::metadata(folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => match folder.parent() {
-                Some(parent) if parent.as_os_str().is_empty() => folder = Path::new("."),
-                Some(parent) => folder = parent,
-                None => break Err(error),
-            },
-            Err(error) => break Err(error),
-            Ok(_) => break Beside::new(folder),
-        }
-    };
-    probe.map(drop).with_context(|| cannot(path))
+    let nearest = folder_of(path).ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
+    Beside::new(nearest).map(drop).with_context(|| cannot(path))
 }
 
 /// What stands at `path` now and may be replaced: nothing, or a regular file.
@@ -142,18 +130,6 @@ impl Drop for Beside {
             let _ = fs::remove_file(&self.path);
         }
     }
-}
-
-/// A rename is kept by the folder's own blocks. Some file systems cannot be asked to write them; they keep renames anyhow.
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    match fs::File::open(folder).and_then(|folder| folder.sync_all()) {
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOTSUP)) => {}
-        other => return other,
-    }
-    #[cfg(not(unix))]
-    let _ = folder;
-    Ok(())
 }
 
 /// Objects broken over lines, arrays kept on one: diffs stay readable and samples do not fill the screen.
