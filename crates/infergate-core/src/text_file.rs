@@ -24,17 +24,11 @@ pub fn read_bytes(path: &Path, max_bytes: u64) -> Result<Vec<u8>> {
     let place = path.display();
     let cannot = || format!("{place}: cannot be read");
     // Before it is opened: a pipe without a writer would be waited for.
-    let metadata = fs::metadata(path).with_context(cannot)?;
-    ensure!(metadata.is_file(), "{place}: cannot be read, it is no regular file; copy what it gives into one");
-    let too_many = |bytes: u64| {
-        format!("{place}: {bytes} bytes are too many, at most {max_bytes} are read; is this another file?")
-    };
-    ensure!(metadata.len() <= max_bytes, too_many(metadata.len()));
-    // Its size may be another one by now, and files of the kernel say none. Room that grows by doubling would be twice the file.
-    let file = File::open(path).with_context(cannot)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).map_or(0, |bytes| bytes + 1));
-    let read = file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes);
+    let is_file = fs::metadata(path).with_context(cannot)?.is_file();
+    ensure!(is_file, "{place}: cannot be read, it is no regular file; copy what it gives into one");
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(max_bytes + 1).read_to_end(&mut bytes));
     read.with_context(cannot)?;
-    ensure!(bytes.len() as u64 <= max_bytes, too_many(bytes.len() as u64));
+    ensure!(bytes.len() as u64 <= max_bytes, "{place}: has more than {max_bytes} bytes; is this another file?");
     Ok(bytes)
 }
