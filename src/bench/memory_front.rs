@@ -113,13 +113,13 @@ fn summary(receipt: &MemoryReceipt, findings: &[Finding], outcome: Outcome) -> S
     let model = printable(&receipt.engine.model);
     let mut text = format!("memory: {model}, {} runs of {}\n", memory.asked_runs, memory.case);
     for finding in findings {
-        let (name, column) = match finding.measure {
+        let (name, column) = match finding.evidence.measure {
             MemoryMeasure::Heap => ("heap", &memory.runs.live_bytes),
             MemoryMeasure::Resident => ("resident set", &memory.runs.rss_bytes),
             MemoryMeasure::OpenFiles => ("open files", &memory.runs.open_files),
             MemoryMeasure::Threads => ("threads", &memory.runs.threads),
         };
-        let is_count = finding.count_per_run.is_some();
+        let is_count = finding.evidence.count_per_run.is_some();
         let show = |seen: u64| if is_count { seen.to_string() } else { size(seen as f64) };
         let ends = match asked(memory, column) {
             [first, .., last] => {
@@ -129,7 +129,7 @@ fn summary(receipt: &MemoryReceipt, findings: &[Finding], outcome: Outcome) -> S
             _ => String::new(),
         };
         let _ = write!(text, "{name}: {ends}{}", finding.outcome.words());
-        if let Some(bytes) = finding.smallest_leak_bytes {
+        if let Some(bytes) = finding.evidence.smallest_leak_bytes {
             let _ = write!(text, " ({} in each run would be seen)", size(bytes));
         }
         if let Some(note) = &finding.note {

@@ -2,7 +2,7 @@
 
 use infergate_core::memory::leak::{self, Finding};
 
-use infergate_receipts::{Evidence, MemoryEvidence, MemoryRecord, Outcome, Reason, Remedy, VerdictRow};
+use infergate_receipts::{Evidence, MemoryRecord, Outcome, Reason, Remedy, VerdictRow};
 
 /// A row of each measure.
 pub fn judge(record: &MemoryRecord) -> Vec<VerdictRow> {
@@ -10,17 +10,7 @@ pub fn judge(record: &MemoryRecord) -> Vec<VerdictRow> {
 }
 
 fn row(record: &MemoryRecord, finding: Finding) -> VerdictRow {
-    let evidence = Evidence::Memory(MemoryEvidence {
-        measure: finding.measure,
-        runs: Some(record.runs.len()),
-        slope_bytes: finding.per_run_bytes,
-        count_per_run: finding.count_per_run,
-        floor_bytes: finding.floor_per_run_bytes,
-        p_rising: finding.p_rising,
-        smallest_leak_bytes: finding.smallest_leak_bytes,
-        kept_bytes: finding.kept_bytes,
-    });
-    let mut row = VerdictRow::new(record.case, finding.outcome, evidence);
+    let mut row = VerdictRow::new(record.case, finding.outcome, Evidence::Memory(finding.evidence));
     row.remedy = finding.may_be_cache.then_some(Remedy::MoreRuns);
     match finding.note {
         Some(what) if finding.outcome == Outcome::Invalid => row.because(Reason::Broken { what }),

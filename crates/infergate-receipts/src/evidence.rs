@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counter, MemoryMeasure, Metric, Target, TargetMetric, Throughput};
+use super::{Counter, MemoryEvidence, Metric, Target, TargetMetric, Throughput};
 
 /// What was compared, and what was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -274,25 +274,4 @@ pub struct TargetEvidence {
     pub limit: f64,
     /// What was measured, in the unit of the target's metric; `null` where it was not.
     pub value: Option<f64>,
-}
-
-/// Memory over many runs of one process.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MemoryEvidence {
-    /// Whose growth it is: the heap's, as the worker's allocator counts it, the resident set's, or that of open files or threads.
-    pub measure: MemoryMeasure,
-    /// Runs that were followed after those that warm up.
-    pub runs: Option<usize>,
-    /// Growth, bytes a run; 0 for a heap that only moves, `null` where it was not seen.
-    pub slope_bytes: Option<f64>,
-    /// Open files or threads: growth, so many a run.
-    pub count_per_run: Option<f64>,
-    /// Resident set: growth from which on it counts, bytes a run.
-    pub floor_bytes: Option<f64>,
-    /// Resident set: p value of "it rises".
-    pub p_rising: Option<f64>,
-    /// The smallest leak these runs could have seen, bytes a run.
-    pub smallest_leak_bytes: Option<f64>,
-    /// A plateau: what grew and was kept, bytes.
-    pub kept_bytes: Option<u64>,
 }

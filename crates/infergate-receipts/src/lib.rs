@@ -33,7 +33,7 @@ pub use calibration::*;
 pub use clause::clause;
 pub use evidence::*;
 pub use explained::*;
-pub use infergate_core::memory::leak::MemoryMeasure;
+pub use infergate_core::memory::leak::{MemoryEvidence, MemoryMeasure};
 pub use infergate_core::outcome::Outcome;
 pub use infergate_core::receipt::*;
 pub use infergate_load::receipt::*;

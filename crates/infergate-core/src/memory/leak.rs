@@ -57,25 +57,35 @@ impl MemoryMeasure {
     }
 }
 
-/// What one measure shows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
-    /// The measure.
+/// Memory over many runs of one process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
+pub struct MemoryEvidence {
+    /// Whose growth it is: the heap's, as the worker's allocator counts it, the resident set's, or that of open files or threads.
     pub measure: MemoryMeasure,
-    /// Its decision.
-    pub outcome: Outcome,
-    /// Growth, bytes a run; 0 for a heap that only moves, `None` for what is no bytes.
-    pub per_run_bytes: Option<f64>,
+    /// Runs that were followed after those that warm up.
+    pub runs: Option<usize>,
+    /// Growth, bytes a run; 0 for a heap that only moves, `null` where it was not seen.
+    pub slope_bytes: Option<f64>,
     /// Open files or threads: growth, so many a run.
     pub count_per_run: Option<f64>,
-    /// Growth that counts, bytes a run: the resident set's floor.
-    pub floor_per_run_bytes: Option<f64>,
-    /// One-sided p of the resident set's trend.
+    /// Resident set: growth from which on it counts, bytes a run.
+    pub floor_bytes: Option<f64>,
+    /// Resident set: p value of "it rises".
     pub p_rising: Option<f64>,
     /// The smallest leak these runs could have seen, bytes a run.
     pub smallest_leak_bytes: Option<f64>,
-    /// What a plateau kept, bytes.
+    /// A plateau: what grew and was kept, bytes.
     pub kept_bytes: Option<u64>,
+}
+
+/// What one measure shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// The measure's decision.
+    pub outcome: Outcome,
+    /// Its numbers.
+    pub evidence: MemoryEvidence,
     /// Whether a cache that still fills would grow like this leak.
     pub may_be_cache: bool,
     /// One sentence on why, where the numbers do not say it.
@@ -101,18 +111,20 @@ pub fn needs_confirmation(record: &MemoryRecord) -> bool {
 pub fn judge(record: &MemoryRecord) -> Vec<Finding> {
     let findings = [heap_finding(record), resident_finding(record)];
     let counted = [
-        count_finding(record, MemoryMeasure::OpenFiles, "open files rise", &record.runs.open_files),
-        count_finding(record, MemoryMeasure::Threads, "threads rise", &record.runs.threads),
+        count_finding(record, MemoryMeasure::OpenFiles, &record.runs.open_files),
+        count_finding(record, MemoryMeasure::Threads, &record.runs.threads),
     ];
     findings.into_iter().chain(counted.into_iter().flatten()).map(|finding| at_best(record, finding)).collect()
 }
 
 /// The heap's rule on what is counted one by one; `None` where it is no leak.
-fn count_finding(record: &MemoryRecord, measure: MemoryMeasure, what: &str, column: &[u64]) -> Option<Finding> {
+fn count_finding(record: &MemoryRecord, measure: MemoryMeasure, column: &[u64]) -> Option<Finding> {
     let trend = heap_trend(column, record.asked_runs)?;
     let leaks = trend.growth == HeapGrowth::Leak && trend.per_run >= LEAST_COUNT_PER_RUN;
-    let note = Some(format!("{what} by {} a run", plain(trend.per_run)));
-    leaks.then(|| Finding { count_per_run: Some(trend.per_run), ..finding(measure, Outcome::Leak, note) })
+    let note = format!("{} rise by {} a run", measure.words(), plain(trend.per_run));
+    let mut found = finding(record, measure, Outcome::Leak, Some(note));
+    found.evidence.count_per_run = Some(trend.per_run);
+    leaks.then_some(found)
 }
 
 /// The runs the verdict is reached by, the confirmation left out.
@@ -140,24 +152,23 @@ fn at_best(record: &MemoryRecord, row: Finding) -> Finding {
     row
 }
 
-fn finding(measure: MemoryMeasure, outcome: Outcome, note: Option<String>) -> Finding {
-    Finding {
+fn finding(record: &MemoryRecord, measure: MemoryMeasure, outcome: Outcome, note: Option<String>) -> Finding {
+    let evidence = MemoryEvidence {
         measure,
-        outcome,
-        per_run_bytes: None,
+        runs: Some(record.runs.len()),
+        slope_bytes: None,
         count_per_run: None,
-        floor_per_run_bytes: None,
+        floor_bytes: None,
         p_rising: None,
         smallest_leak_bytes: None,
         kept_bytes: None,
-        may_be_cache: false,
-        note,
-    }
+    };
+    Finding { outcome, evidence, may_be_cache: false, note }
 }
 
 fn too_few(record: &MemoryRecord, measure: MemoryMeasure) -> Finding {
     let note = format!("{} runs are too few for a verdict on leaks; it takes at least {MIN_RUNS}", record.runs.len());
-    finding(measure, Outcome::Inconclusive, Some(note))
+    finding(record, measure, Outcome::Inconclusive, Some(note))
 }
 
 /// `1 allocation`, `2.5 allocations`.
@@ -193,50 +204,40 @@ fn heap_finding(record: &MemoryRecord) -> Finding {
             Case::Bench(_) => "the heap is not counted: the program is followed from outside, by its resident memory",
             _ => "the heap is not counted, since infergate's CountingAllocator is not in the process",
         };
-        return finding(MemoryMeasure::Heap, unseen(record), Some(note.into()));
+        return finding(record, MemoryMeasure::Heap, unseen(record), Some(note.into()));
     }
     let Some(rises) = heap_rises(live_bytes) else { return too_few(record, MemoryMeasure::Heap) };
-    let unclouded = Finding {
-        per_run_bytes: Some(0.0),
-        smallest_leak_bytes: Some(1.0),
-        ..finding(MemoryMeasure::Heap, Outcome::Pass, None)
-    };
+    let mut still = finding(record, MemoryMeasure::Heap, Outcome::Pass, None);
+    (still.evidence.slope_bytes, still.evidence.smallest_leak_bytes) = (Some(0.0), Some(1.0));
     match confirmed_heap(record) {
-        Some(heap) => risen(record, &heap, unclouded),
-        None if rises => finding(
-            MemoryMeasure::Heap,
-            Outcome::Inconclusive,
-            Some(format!("the heap rose in {} runs; {}", live_bytes.len(), not_confirmed(live_bytes.len()))),
-        ),
-        None => unclouded,
+        Some(heap) => risen(record, &heap, still),
+        None if rises => {
+            let note = format!("the heap rose in {} runs; {}", live_bytes.len(), not_confirmed(live_bytes.len()));
+            finding(record, MemoryMeasure::Heap, Outcome::Inconclusive, Some(note))
+        }
+        None => still,
     }
 }
 
-/// What the runs that confirm made of a heap that rose.
-fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding {
+/// What the runs that confirm made of a heap that rose; `found` is that of one that stood still.
+fn risen(record: &MemoryRecord, heap: &HeapTrend, mut found: Finding) -> Finding {
     let (before, then, last) = (size(heap.first_per_run), size(heap.per_run), size(heap.last_per_run));
     let kept = size(heap.kept as f64);
     let is_in_steps = heap.rises < FEWEST_OF_A_TREND;
     let plural = if heap.rises == 1 { "" } else { "s" };
     let in_steps =
         format!("the heap grew by {kept} in {} step{plural}, the last in run {}", heap.rises, heap.last_rise_run);
-    // What still grows hides a leak that is smaller.
-    let clouded = Finding {
-        per_run_bytes: Some(heap.per_run),
-        smallest_leak_bytes: Some(heap.last_per_run.max(1.0)),
-        ..unclouded.clone()
-    };
-    match heap.growth {
-        HeapGrowth::CameBack => unclouded,
+    let stopped = heap.last_per_run == 0.0;
+    let (outcome, note) = match heap.growth {
+        HeapGrowth::CameBack => return found,
         HeapGrowth::Leak => {
             let blocks = heap_trend(&record.runs.live_blocks, record.asked_runs).map(|blocks| blocks.per_run);
             let blocks = blocks.map_or_else(String::new, |blocks| format!(" in {}", allocations(blocks)));
-            let note = Some(format!("the heap grows by {then} a run{blocks}"));
-            let may_be_cache = is_even(heap.first_per_run, heap.per_run);
-            Finding { outcome: Outcome::Leak, per_run_bytes: Some(heap.per_run), may_be_cache, note, ..unclouded }
+            found.may_be_cache = is_even(heap.first_per_run, heap.per_run);
+            (Outcome::Leak, format!("the heap grows by {then} a run{blocks}"))
         }
         HeapGrowth::Plateau => {
-            let stopped = heap.last_per_run == 0.0;
+            found.evidence.kept_bytes = Some(heap.kept);
             let note = if !stopped && heap.last_per_run >= heap.first_per_run {
                 format!("{in_steps}; a leak is not excluded")
             } else if is_in_steps {
@@ -246,17 +247,21 @@ fn risen(record: &MemoryRecord, heap: &HeapTrend, unclouded: Finding) -> Finding
             } else {
                 format!("the heap grew by {kept} and slowed down to {last} a run: a smaller leak would not be seen")
             };
-            let note = Some(note);
-            let row = if stopped { unclouded } else { clouded };
-            Finding { outcome: Outcome::Plateau, kept_bytes: Some(heap.kept), note, ..row }
+            (Outcome::Plateau, note)
         }
         HeapGrowth::Open => {
             let grew = if is_in_steps { in_steps } else { format!("the heap grew by {before} a run, then by {then}") };
             let settles = may_settle(Some(4 * record.asked_runs));
-            let note = format!("{grew}: a leak is neither shown nor excluded; {settles}");
-            Finding { outcome: Outcome::Inconclusive, note: Some(note), ..clouded }
+            (Outcome::Inconclusive, format!("{grew}: a leak is neither shown nor excluded; {settles}"))
         }
+    };
+    let has_ended = outcome == Outcome::Plateau && stopped;
+    found.evidence.slope_bytes = Some(if has_ended { 0.0 } else { heap.per_run });
+    // What still grows hides a leak that is smaller.
+    if outcome != Outcome::Leak {
+        found.evidence.smallest_leak_bytes = Some(heap.last_per_run.max(1.0));
     }
+    Finding { outcome, note: Some(note), ..found }
 }
 
 /// One measure that sees nothing is an advisory; with two nothing is seen at all.
@@ -269,20 +274,21 @@ fn resident_finding(record: &MemoryRecord) -> Finding {
     let rss_bytes = asked(record, &record.runs.rss_bytes);
     if rss_bytes.is_empty() && !record.runs.is_empty() {
         let note = "this system does not say the resident set: what grows outside the heap is not seen";
-        return finding(MemoryMeasure::Resident, unseen(record), Some(note.into()));
+        return finding(record, MemoryMeasure::Resident, unseen(record), Some(note.into()));
     }
     let Some(first) = resident_trend(rss_bytes) else { return too_few(record, MemoryMeasure::Resident) };
-    let unrisen = finding(MemoryMeasure::Resident, Outcome::Pass, None);
-    let found = if first.rises() { confirmed(record, &first) } else { unrisen };
+    let unrisen = finding(record, MemoryMeasure::Resident, Outcome::Pass, None);
+    let mut found = if first.rises() { confirmed(record, &first) } else { unrisen };
     let kept = growth_bytes(&record.runs.rss_bytes).map(|bytes| bytes.max(0.0) as u64);
-    Finding {
-        per_run_bytes: Some(first.line.slope),
-        floor_per_run_bytes: Some(first.floor_bytes / first.runs as f64),
+    found.evidence = MemoryEvidence {
+        slope_bytes: Some(first.line.slope),
+        floor_bytes: Some(first.floor_bytes / first.runs as f64),
         p_rising: Some(first.p_rising),
         smallest_leak_bytes: Some(first.smallest_leak_bytes()),
         kept_bytes: kept.filter(|_| found.outcome == Outcome::Plateau),
-        ..found
-    }
+        ..found.evidence
+    };
+    found
 }
 
 /// `400 runs may decide it`; no phase is longer than [`MAX_MEMORY_RUNS`].
@@ -296,7 +302,7 @@ fn may_settle(runs: Option<usize>) -> String {
 /// What as many runs again say of a resident set that rose.
 fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> Finding {
     let slope = first.line.slope;
-    let found = |outcome, note| finding(MemoryMeasure::Resident, outcome, Some(note));
+    let found = |outcome, note| finding(record, MemoryMeasure::Resident, outcome, Some(note));
     let rose = format!("the resident set rose by {} a run over {} runs", size(slope), first.runs);
     let Some(second) = resident_trend(record.runs.rss_bytes.get(first.runs..).unwrap_or_default()) else {
         return found(Outcome::Inconclusive, format!("{rose}; {}", not_confirmed(first.runs)));

@@ -26,7 +26,7 @@ fn counts(files: impl Fn(u64) -> u64, threads: impl Fn(u64) -> u64) -> MemoryRec
 fn open_files_and_threads_are_called_where_they_leak_and_left_out_where_they_do_not() {
     let judged = |record: &MemoryRecord| -> Vec<(MemoryMeasure, Option<f64>, Option<String>)> {
         let rows = judge(record);
-        rows.into_iter().skip(2).map(|row| (row.measure, row.count_per_run, row.note)).collect()
+        rows.into_iter().skip(2).map(|row| (row.evidence.measure, row.evidence.count_per_run, row.note)).collect()
     };
     let leaks = counts(|at| 9 + at, |at| 4 + at / 3);
     assert!(needs_confirmation(&leaks));

@@ -48,7 +48,7 @@ pub fn record(runs: usize, mut run: impl FnMut(usize) -> (f64, f64)) -> MemoryRe
 
 fn row(record: &MemoryRecord, measure: MemoryMeasure) -> Finding {
     let rows = judge(record);
-    rows.into_iter().find(|row| row.measure == measure).expect("a row")
+    rows.into_iter().find(|row| row.evidence.measure == measure).expect("a row")
 }
 
 /// The resident set of a process that does not leak: pages come and go, and what came stays for a while.
@@ -96,8 +96,9 @@ fn the_stated_smallest_leak_is_the_one_that_is_called_nineteen_times_of_twenty()
         let mut pages = Pages::new(seed);
         record(100, |at| (1e9, 5e8 + 40.0 * (pages.next() - 5e8) + at_a_run * at as f64))
     };
-    let stated: Vec<f64> =
-        (0..40).filter_map(|seed| row(&noisy(seed, 0.0), MemoryMeasure::Resident).smallest_leak_bytes).collect();
+    let stated: Vec<f64> = (0..40)
+        .filter_map(|seed| row(&noisy(seed, 0.0), MemoryMeasure::Resident).evidence.smallest_leak_bytes)
+        .collect();
     let stated = stated.iter().sum::<f64>() / stated.len() as f64;
     // By the rule of the first look alone: that is what the formula speaks of.
     let share = |at_a_run: f64| {
@@ -167,7 +168,7 @@ fn a_rise_has_to_be_likely_and_large_and_a_leak_in_both_halves_of_all_runs() {
         record(100, move |at| (1e9, 5e8 + 64.0 * MIB * places.iter().filter(|place| at >= **place).count() as f64))
     };
     let step = row(&stepped(&[50]), MemoryMeasure::Resident);
-    assert_eq!((step.outcome, step.kept_bytes), (Outcome::Plateau, Some(64 << 20)), "{step:?}");
+    assert_eq!((step.outcome, step.evidence.kept_bytes), (Outcome::Plateau, Some(64 << 20)), "{step:?}");
     let two = row(&stepped(&[50, 150]), MemoryMeasure::Resident);
     assert_eq!(two.outcome, Outcome::Inconclusive, "{two:?}");
     assert!(two.note.is_some_and(|note| note.ends_with("400 runs may decide it")));
