@@ -6,7 +6,7 @@ mod reread;
 mod sampler;
 mod untimed;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 
 use crate::engine::{Engine, TokenId};
 use infergate_core::case::Case;
@@ -73,7 +73,7 @@ pub fn prepare_beside(
         case.prompt_tokens()
     );
     let output = output::take(engine, case, &prompt, feed)?;
-    let work = work(engine, case)?;
+    let work = work(engine, case);
     Ok(Prepared { case, prompt, output, work })
 }
 
@@ -98,7 +98,7 @@ pub fn prepare_known(
     let warm = known.len().min(WARM_UP_TOKENS);
     let begun = output_ids(engine, &prompt, warm)?;
     ensure_same(case, &known[..warm], &begun)?;
-    let work = work(engine, case)?;
+    let work = work(engine, case);
     let prompt_sha256 = Some(output_sha256(&prompt));
     let output = Output { sha256: output_sha256(&known), ids: known, prompt_sha256, ..Output::default() };
     Ok(Prepared { case, prompt, output, work })
@@ -125,21 +125,19 @@ fn unrepeatable(case: Case, at: usize) -> anyhow::Error {
     .into()
 }
 
-fn work(engine: &dyn Engine, case: Case) -> Result<Option<Work>> {
-    let Some(cost) = engine.cost() else { return Ok(None) };
+fn work(engine: &dyn Engine, case: Case) -> Option<Work> {
+    let cost = engine.cost()?;
     let p = case.prompt_tokens();
     let (reads_prompt, steps) = match case {
         Case::Prefill { .. } => (true, 0),
         Case::Decode { .. } => (false, 1),
         Case::Generate { output_tokens, .. } => (true, output_tokens.saturating_sub(1)),
-        Case::Bench(_) => return Ok(None),
+        Case::Bench(_) => return None,
     };
     let flops = if reads_prompt { cost.prefill_flops(p) } else { 0.0 };
     // `sum` of no step is -0.0, which a file would show.
     let bytes = (p..p + steps).map(|context| cost.decode_bytes(context)).fold(0.0, |sum, of_step| sum + of_step);
-    let work = Work { bytes, flops };
-    // One that is no number could not even be answered.
-    work.unsound().map_or(Ok(Some(work)), |what| bail!("{case}: the work's {what}; fix what Engine::cost says"))
+    Some(Work { bytes, flops })
 }
 
 /// What a cold start has before its prompt is read.

@@ -390,12 +390,3 @@ pub struct Work {
     /// Floating point operations while reading the prompt.
     pub flops: f64,
 }
-
-impl Work {
-    /// The first amount that is none: no number, below zero, or beyond anything a machine does.
-    pub fn unsound(&self) -> Option<String> {
-        let amounts = [("bytes", self.bytes), ("flops", self.flops)];
-        let (name, amount) = amounts.into_iter().find(|(_, amount)| !(0.0..=limits::MAX_RATE).contains(amount))?;
-        Some(format!("{name} is {amount}, which is no number from 0 to {:e}", limits::MAX_RATE))
-    }
-}

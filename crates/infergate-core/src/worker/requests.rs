@@ -10,7 +10,7 @@ use super::{
 };
 use crate::case::{BenchName, Case, Phase};
 use crate::engine::{LoadRequest, TokenId, first_difference};
-use crate::receipt::{AllocationSite, CountedCase, InferenceMemory, LeakSite, Output, ProcessSamples, TtftParts, Work};
+use crate::receipt::{AllocationSite, CountedCase, InferenceMemory, LeakSite, Output, ProcessSamples, TtftParts};
 
 impl Client<'_> {
     /// Loads the model.
@@ -23,7 +23,8 @@ impl Client<'_> {
         let (mut loaded, waited): (Loaded, _) = self.ask(&request)?;
         self.ensure_waited_for(u128::from(loaded.load_ns), waited)?;
         if let Some(what) = loaded.engine.unsound() {
-            return Err(self.unsound(&format!("{what}; fix what the engine says of itself (Engine::info)")));
+            let what = format!("{}: {what}; fix what the engine says of itself (Engine::info)", self.name);
+            return Err(WorkerError::Unusable(what));
         }
         self.rename(&mut loaded.benches);
         Ok(loaded)
@@ -94,11 +95,6 @@ impl Client<'_> {
             return Err(
                 self.broken(&format!("gave {tokens} output tokens of {case} instead of {}", case.output_tokens()))
             );
-        }
-        if let Some(what) = reply.work.as_ref().and_then(Work::unsound) {
-            return Err(self.unsound(&format!(
-                "{case}: the work's {what}; fix what the engine says that it costs (Engine::cost)"
-            )));
         }
         known.map_or(Ok(()), |known| ensure_same(case, &known, &reply.output.ids))?;
         Ok(reply)
@@ -259,11 +255,6 @@ impl Client<'_> {
             return Err(self.broken(&format!("counted the tokens of {given} texts where {asked} were given")));
         }
         Ok(tokens)
-    }
-
-    /// What no receipt may hold: said before anything is measured, not when the receipt is read.
-    fn unsound(&self, what: &str) -> WorkerError {
-        WorkerError::Unusable(format!("{}: {what}", self.name))
     }
 
     pub(super) fn ensure_waited_for(&self, reported_ns: u128, waited: Duration) -> Result<(), WorkerError> {
