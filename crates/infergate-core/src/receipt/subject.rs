@@ -14,15 +14,13 @@ const MAX_NAME_BYTES: usize = 200;
 const LOAD_PREFIX: &str = "load:";
 
 /// What a number or a verdict belongs to. In files it is its [`id`](Self::id): `decode/p128`, `bench:fib/20`, `model`,
-/// `process`, `load:chat/8 users`.
+/// `load:chat/8 users`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
     /// A case, a bench included.
     Case(Case),
     /// The model: what belongs to no case, such as the bytes of its weights.
     Model,
-    /// The process that was measured.
-    Process,
     /// A level of a load: `chat/8 users`.
     Load(String),
 }
@@ -69,7 +67,6 @@ impl fmt::Display for Subject {
         match self {
             Self::Case(case) => case.fmt(f),
             Self::Model => f.write_str("model"),
-            Self::Process => f.write_str("process"),
             Self::Load(name) => write!(f, "{LOAD_PREFIX}{name}"),
         }
     }
@@ -81,7 +78,6 @@ impl FromStr for Subject {
     fn from_str(text: &str) -> Result<Self> {
         match text {
             "model" => Ok(Self::Model),
-            "process" => Ok(Self::Process),
             _ => match text.strip_prefix(LOAD_PREFIX) {
                 Some(name) => {
                     let is_name = name.len() <= MAX_NAME_BYTES && !name.chars().any(char::is_control);

@@ -90,7 +90,7 @@ fn a_heap_that_still_grows_does_not_pass() {
     let memory = |measure: &str| {
         let evidence = serde_json::json!({ "measure": measure, "slope_bytes": 4096.0 });
         let evidence = Evidence::Memory(serde_json::from_value(evidence).expect("evidence"));
-        Verdict::of(vec![VerdictRow::new(Subject::Process, Outcome::Inconclusive, evidence)], Vec::new())
+        Verdict::of(vec![VerdictRow::new(Subject::Model, Outcome::Inconclusive, evidence)], Vec::new())
     };
     assert_is(&memory("heap").passing_undecided(), Outcome::Inconclusive, 3);
     assert_is(&memory("resident").passing_undecided(), Outcome::Inconclusive, 0);

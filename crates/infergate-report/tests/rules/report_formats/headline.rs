@@ -214,7 +214,7 @@ fn any_row() -> impl Strategy<Value = VerdictRow> {
         NotComparable,
         Regressed,
     ];
-    let subjects = ["decode/p8", "decode/p16", "generate/p8-o8", "bench:a b", "load:chat/2 users", "model", "process"];
+    let subjects = ["decode/p8", "decode/p16", "generate/p8-o8", "bench:a b", "load:chat/2 users", "model"];
     let evidence = (0..5_u8, 0.0..1e6_f64, any::<u32>());
     (select(outcomes), select(subjects.to_vec()), evidence).prop_map(|(outcome, subject, (kind, number, count))| {
         let at = Some(count as usize).filter(|at| at.is_multiple_of(2));
