@@ -144,6 +144,7 @@ fn summary(receipt: &MemoryReceipt, findings: &[Finding], outcome: Outcome) -> S
     for missing in &memory.missing {
         let _ = writeln!(text, "not seen: {}", printable(missing));
     }
-    let _ = writeln!(text, "verdict: {}", if outcome.exit_code() == 0 { "pass" } else { outcome.words() });
+    let _ =
+        writeln!(text, "verdict: {}", if outcome.exit_code() == 0 { Outcome::Pass.words() } else { outcome.words() });
     text
 }

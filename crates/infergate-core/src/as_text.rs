@@ -1,5 +1,12 @@
 //! Values that stand in files as a text: [`serde_as_text`](crate::serde_as_text).
 
+use serde::Serialize;
+
+/// The name of a value in files, as a person reads it: `within limit` where it is `within_limit` there.
+pub fn words(value: impl Serialize) -> String {
+    serde_json::to_string(&value).unwrap_or_default().trim_matches('"').replace('_', " ")
+}
+
 /// Lets serde write a type as the text that the function gives, and read it back by `FromStr`.
 #[macro_export]
 macro_rules! serde_as_text {

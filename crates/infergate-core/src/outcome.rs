@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::as_text::words;
+
 /// One verdict, of a case or of the whole suite.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemas", derive(schemars::JsonSchema))]
@@ -81,29 +83,8 @@ impl Outcome {
     }
 
     /// As a person reads it: `within limit`.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Plateau => "plateau",
-            Self::SameCode => "same code",
-            Self::Layout => "layout",
-            Self::WithinLimit => "within limit",
-            Self::Improved => "improved",
-            Self::Drifted => "drifted",
-            Self::Accepted => "accepted",
-            Self::Advisory => "advisory",
-            Self::Regressed => "regressed",
-            Self::OutputChanged => "output changed",
-            Self::CounterRegressed => "counter regressed",
-            Self::Leak => "leak",
-            Self::TargetMissed => "target missed",
-            Self::Unstable => "unstable",
-            Self::Inconclusive => "inconclusive",
-            Self::Invalid => "invalid",
-            Self::Partial => "partial",
-            Self::NotComparable => "not comparable",
-            Self::Failed => "failed",
-        }
+    pub fn words(self) -> String {
+        words(self)
     }
 }
 

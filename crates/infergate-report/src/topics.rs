@@ -92,5 +92,5 @@ fn headline(verdict: &Verdict) -> Headline {
 /// A load run that is not to be used says so first; `None` for any other.
 fn of_load(receipt: &LoadReceipt) -> Option<Headline> {
     let (outcome, why) = unusable(receipt)?;
-    Some(Headline { outcome, exit_code: outcome.exit_code(), ended: outcome.words().into(), said: why.into() })
+    Some(Headline { outcome, exit_code: outcome.exit_code(), ended: outcome.words(), said: why.into() })
 }

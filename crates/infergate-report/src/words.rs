@@ -35,7 +35,7 @@ pub fn ending(row: &VerdictRow) -> String {
     match row.time().and_then(tendency).filter(|_| open) {
         Some(Shown::Slower) => format!("slower, {words}"),
         Some(Shown::Faster) => format!("faster, {words}"),
-        None => words.into(),
+        None => words,
     }
 }
 
@@ -72,7 +72,7 @@ pub fn what(row: &VerdictRow) -> String {
         Evidence::Output(_) => "output".into(),
         Evidence::Counter(counter) => counter::name(&counter.name),
         Evidence::Target(target) => target.target.to_string(),
-        Evidence::Memory(memory) => memory.measure.words().into(),
+        Evidence::Memory(memory) => memory.measure.words(),
     }
 }
 

@@ -116,7 +116,7 @@ fn text(changes: &[Tried]) -> String {
         })
         .words("change", "change", |tried| tried.change.name)
         .words("expected", "the gate has to say", |tried| tried.change.expected.words())
-        .words("found", "it said", |tried| tried.found.map_or(MISSING, |found| found.words()))
+        .words("found", "it said", |tried| tried.found.map_or_else(|| MISSING.into(), Outcome::words))
         .table();
     let right = changes.iter().filter(|tried| tried.is_right()).count();
     format!("\n{}\n{right} of {} came out right\n", terminal::table(&table), changes.len())

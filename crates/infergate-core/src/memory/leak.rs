@@ -15,6 +15,7 @@ pub use resident::{ResidentTrend, growth_bytes, resident_trend, rises_in_each_qu
 use serde::{Deserialize, Serialize};
 
 use super::size;
+use crate::as_text::words;
 use crate::case::Case;
 use crate::outcome::Outcome;
 use crate::receipt::limits::MAX_MEMORY_RUNS;
@@ -47,13 +48,8 @@ pub enum MemoryMeasure {
 
 impl MemoryMeasure {
     /// What it looks at, in a word.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Heap => "heap",
-            Self::Resident => "resident",
-            Self::OpenFiles => "open files",
-            Self::Threads => "threads",
-        }
+    pub fn words(self) -> String {
+        words(self)
     }
 }
 

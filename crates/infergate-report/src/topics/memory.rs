@@ -129,7 +129,7 @@ fn chart(trends: &[Trend<'_>], record: &MemoryRecord) -> Chart {
         let runs = if measure == MemoryMeasure::Heap { &record.runs.live_bytes } else { &record.runs.rss_bytes };
         if is_shown && runs.len() > 1 {
             layers.extend(trend.and_then(|(_, memory)| limit(memory, runs.len())));
-            layers.push(line(measure.words(), runs, n));
+            layers.push(line(&measure.words(), runs, n));
         }
     }
     Chart {

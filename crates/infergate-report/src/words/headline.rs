@@ -23,7 +23,7 @@ pub fn outcome(verdict: &Verdict) -> String {
     let all = subjects(cases(verdict)).len();
     let is_of_cases = verdict.verdict.exit_code() != 0 && so > 0 && all > 1 && whole_run(verdict).is_none();
     match is_of_cases {
-        false => words.into(),
+        false => words,
         // `output changed in 2 of 5`, `2 of 5 regressed`.
         true if words.contains(' ') => format!("{words} in {so} of {all}"),
         true => format!("{so} of {all} {words}"),
@@ -102,11 +102,11 @@ fn clauses(rows: &[&VerdictRow]) -> Vec<String> {
 
 /// `also counter regressed in 5 cases`: what fails in another way than the verdict says.
 fn fails_otherwise(verdict: &Verdict) -> Option<String> {
-    let mut cases: BTreeMap<&str, HashSet<&Subject>> = BTreeMap::new();
+    let mut cases: BTreeMap<String, HashSet<&Subject>> = BTreeMap::new();
     for row in verdict.rows.iter().filter(|row| row.outcome.exit_code() == 1 && row.outcome != verdict.verdict) {
         cases.entry(row.outcome.words()).or_default().insert(&row.subject);
     }
-    let other = |(words, cases): (&&str, &HashSet<_>)| format!("{words} in {}", units::many(cases.len(), "case"));
+    let other = |(words, cases): (&String, &HashSet<_>)| format!("{words} in {}", units::many(cases.len(), "case"));
     let others: Vec<String> = cases.iter().map(other).collect();
     (!others.is_empty()).then(|| format!("also {}", others.join(", ")))
 }
