@@ -29,12 +29,12 @@ pub fn run(threads: usize) -> Result<Probes> {
     })
 }
 
-/// An empty buffer for `len` values, on huge pages where the system has them: an engine asks for them for its weights, and
+/// An empty buffer for `len` words, on huge pages where the system has them: an engine asks for them for its weights, and
 /// with small ones a probe would see less than the engine gets.
-fn huge_buffer<T>(len: usize) -> Result<Vec<T>> {
-    let bytes = len * size_of::<T>();
-    let mut buffer: Vec<T> = Vec::new();
-    let room = len + HUGE_PAGE_BYTES / size_of::<T>();
+fn huge_buffer(len: usize) -> Result<Vec<u64>> {
+    let bytes = len * size_of::<u64>();
+    let mut buffer: Vec<u64> = Vec::new();
+    let room = len + HUGE_PAGE_BYTES / size_of::<u64>();
     buffer
         .try_reserve_exact(room)
         .with_context(|| format!("the probes need {} MiB of memory; free some", bytes >> 20))?;
@@ -42,7 +42,7 @@ fn huge_buffer<T>(len: usize) -> Result<Vec<T>> {
     {
         let start = buffer.as_ptr().addr();
         let aligned = start.next_multiple_of(HUGE_PAGE_BYTES);
-        let whole = (start + room * size_of::<T>() - aligned) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+        let whole = (start + room * size_of::<u64>() - aligned) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
         // SAFETY: the pages lie within the buffer, and the advice changes nothing of what is in them. A kernel without huge
         // pages refuses it.
         unsafe {

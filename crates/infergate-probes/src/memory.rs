@@ -18,7 +18,7 @@ const LANES: usize = 64;
 /// product reads several rows at a time and a processor fetches several streams faster than one.
 pub fn read_bytes_per_s(threads: usize) -> Result<f64> {
     let words = BUFFER_BYTES / size_of::<u64>();
-    let mut buffer = huge_buffer::<u64>(words)?;
+    let mut buffer = huge_buffer(words)?;
     let patterns: [fn(&[u64]) -> u64; 3] = [sum::<2>, sum::<4>, sum::<8>];
     let of_room = |room| {
         move || {
