@@ -31,25 +31,16 @@ const OTHER_LENGTH: f64 = 0.03;
 #[derive(Clone, Copy)]
 struct CountKind {
     name: &'static str,
-    unit: Unit,
     /// The count of a window, and of how many requests or answers.
     count: fn(&WindowRecord) -> (u64, u64),
 }
 
 /// Two of requests and two of answers, which share the level.
 const COUNTS: [CountKind; 4] = [
-    CountKind { name: "failed_requests", unit: Unit::Number, count: |window| (window.failed(), window.issued) },
-    CountKind { name: "starved_requests", unit: Unit::Number, count: |window| (window.starved, window.issued) },
-    CountKind {
-        name: "changed_answers",
-        unit: Unit::Number,
-        count: |window| (window.answers.changed, window.answers.repeated),
-    },
-    CountKind {
-        name: "answer_bytes",
-        unit: Unit::Bytes,
-        count: |window| (window.answers.compared_bytes, window.answers.compared),
-    },
+    CountKind { name: "failed_requests", count: |window| (window.failed(), window.issued) },
+    CountKind { name: "starved_requests", count: |window| (window.starved, window.issued) },
+    CountKind { name: "changed_answers", count: |window| (window.answers.changed, window.answers.repeated) },
+    CountKind { name: "answer_bytes", count: |window| (window.answers.compared_bytes, window.answers.compared) },
 ];
 
 /// Two rows for each level, and two where its answers were compared.
@@ -127,7 +118,7 @@ fn are_comparable(receipt: &PairedReceipt, scenario: &str) -> bool {
 impl Count {
     /// Whether it counts bytes, of which either side can have too few, and no hits.
     fn is_length(&self) -> bool {
-        self.what.unit == Unit::Bytes
+        Unit::of(self.what.name) == Unit::Bytes
     }
 
     /// Which side alone is worse in a block: it has hits, or the shorter answers.
@@ -182,7 +173,7 @@ impl Count {
         let counter = |(hits, _): (u64, u64)| Some(Counter { min: hits, max: hits });
         let evidence = Evidence::Counter(CounterEvidence {
             name: self.what.name.into(),
-            unit: self.what.unit,
+            unit: Unit::of(self.what.name),
             base: counter(in_base),
             head: counter(in_head),
             head_twice: None,
