@@ -347,8 +347,8 @@ pub enum Note {
     },
 }
 
-impl From<String> for Note {
-    fn from(text: String) -> Self {
-        Self::Said { text }
+impl<T: Into<String>> From<T> for Note {
+    fn from(text: T) -> Self {
+        Self::Said { text: text.into() }
     }
 }

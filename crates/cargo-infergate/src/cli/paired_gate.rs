@@ -74,7 +74,7 @@ fn compare(gate: &Gate, config: &Config) -> Result<i32> {
     } else if !std::mem::take(&mut config.policy.targets).is_empty() {
         // They may be of an engine that the same file is for.
         let text = "targets are not judged: criterion and divan benches have none of their metrics";
-        settings.notes.push(Note::from(text.to_owned()));
+        settings.notes.push(Note::from(text));
     }
     let checkouts = Checkouts::default();
     if let (Some(head), Some(revision)) = (&workspace, revision) {

@@ -62,7 +62,7 @@ pub fn compare_code(flags: &Paired, config: &Config, sides: &BuiltPair) -> CodeD
     }
     let is_same_memory = is_same_memory(sides);
     let text = "no leak is looked for in the same machine code";
-    let notes = Vec::from_iter((is_same_memory && sides.head_memory.is_some()).then(|| Note::from(text.to_owned())));
+    let notes = Vec::from_iter((is_same_memory && sides.head_memory.is_some()).then(|| Note::from(text)));
     CodeDifference { code: Some(CodeRecord::same()), is_same_memory, notes, ..CodeDifference::default() }
 }
 

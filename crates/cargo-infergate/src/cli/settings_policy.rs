@@ -71,7 +71,7 @@ impl GateSettings {
         let (of_base, was) = match read(base.as_deref().unwrap_or_default()) {
             Err(_) if by_head => {
                 let text = "base's infergate.toml cannot be understood, and head's counts";
-                return Ok(Self { terms: terms(Vec::new()), notes: vec![Note::from(text.to_owned())], ..as_they_are });
+                return Ok(Self { terms: terms(Vec::new()), notes: vec![Note::from(text)], ..as_they_are });
             }
             found => found.context(
                 "base's settings cannot be understood; fix them there, or let head's file count with --settings head",
@@ -81,7 +81,7 @@ impl GateSettings {
         let mut notes = changes(&of_base, &of_head, |key| !by_head && is_of_base(key));
         if was.scenarios != is.scenarios {
             let text = "head changes the gate: the tables [[scenario]], which say what users do (head's hold here)";
-            notes.push(Note::from(text.to_owned()));
+            notes.push(Note::from(text));
         }
         if by_head {
             return Ok(Self { terms: terms(was.accept), notes, ..as_they_are });

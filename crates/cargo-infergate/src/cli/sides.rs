@@ -186,7 +186,7 @@ fn against(revision: &str, gate: &Gate, config: &Config, checkouts: &Checkouts) 
     let (base_memory, head_memory, head_source) = match &head_checkout {
         Some(head) => {
             let front = "both sides were built in checkouts in which infergate stands for criterion";
-            notes.push(Note::from(front.to_owned()));
+            notes.push(Note::from(front));
             (None, None, head.source(wanted)?)
         }
         None => (base_memory, memory::worker(config, &gate.workers, &head, config.measured.memory.runs)?, here),
@@ -227,7 +227,7 @@ fn two_builds_of_head(flags: &Paired, config: &Config, checkouts: &Checkouts) ->
     let swaps = flags.swap.iter().map(|swap| swap::Swap::parse(swap)).collect::<Result<Vec<_>>>()?;
     let mut notes = Vec::new();
     if !git(Path::new("."), &["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
-        notes.push(Note::from("HEAD is measured on both sides: what is not committed is not in it".to_owned()));
+        notes.push(Note::from("HEAD is measured on both sides: what is not committed is not in it"));
     }
     // Base takes minutes to build, and is not needed where head cannot be built.
     let change = match &flags.toolchain {

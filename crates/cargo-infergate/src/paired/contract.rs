@@ -107,7 +107,7 @@ pub fn check_other_outputs(
         show("pilot: two requests together");
         if check_batch(pair, receipt, request)? {
             let text = "outputs of other prompt lengths were not compared: a process ended at two requests at once";
-            receipt.notes.push(Note::from(text.to_owned()));
+            receipt.notes.push(Note::from(text));
             return Ok(());
         }
     }
