@@ -10,7 +10,7 @@ mod resident;
 mod tail;
 
 pub use heap::{HeapGrowth, HeapTrend, heap_rises, heap_trend};
-pub use resident::{ResidentTrend, growth_bytes, resident_trend, rises_in_each_quarter, smallest_leak_bytes};
+pub use resident::{ResidentTrend, growth_bytes, resident_trend, rises_in_each_quarter};
 
 use serde::{Deserialize, Serialize};
 
@@ -277,10 +277,10 @@ fn resident_finding(record: &MemoryRecord) -> Finding {
     let mut found = if first.rises() { confirmed(record, &first) } else { unrisen };
     let kept = growth_bytes(&record.runs.rss_bytes).map(|bytes| bytes.max(0.0) as u64);
     found.evidence = MemoryEvidence {
-        slope_bytes: Some(first.line.slope),
+        slope_bytes: Some(first.slope),
         floor_bytes: Some(first.floor_bytes / first.runs as f64),
         p_rising: Some(first.p_rising),
-        smallest_leak_bytes: Some(first.smallest_leak_bytes()),
+        smallest_leak_bytes: Some(first.smallest_leak_bytes(first.runs)),
         kept_bytes: kept.filter(|_| found.outcome == Outcome::Plateau),
         ..found.evidence
     };
@@ -297,18 +297,18 @@ fn may_settle(runs: Option<usize>) -> String {
 
 /// What as many runs again say of a resident set that rose.
 fn confirmed(record: &MemoryRecord, first: &ResidentTrend) -> Finding {
-    let slope = first.line.slope;
+    let slope = first.slope;
     let found = |outcome, note| finding(record, MemoryMeasure::Resident, outcome, Some(note));
     let rose = format!("the resident set rose by {} a run over {} runs", size(slope), first.runs);
     let Some(second) = resident_trend(record.runs.rss_bytes.get(first.runs..).unwrap_or_default()) else {
         return found(Outcome::Inconclusive, format!("{rose}; {}", not_confirmed(first.runs)));
     };
-    let (again, lasts) = (size(second.line.slope), second.line.slope >= slope / 2.0);
+    let (again, lasts) = (size(second.slope), second.slope >= slope / 2.0);
     // Two steps alone, one in each half, are no trend.
     let is_steady = second.both_halves_rise || rises_in_each_quarter(&record.runs.rss_bytes);
     match (second.rises(), lasts && is_steady) {
         (true, true) => Finding {
-            may_be_cache: is_even(slope, second.line.slope),
+            may_be_cache: is_even(slope, second.slope),
             ..found(Outcome::Leak, format!("{rose}, and by {again} in as many further runs"))
         },
         (false, false) => found(Outcome::Plateau, format!("{rose}, and by {again} in as many further runs")),

@@ -1,23 +1,7 @@
 //! Trends over equally spaced observations: is there one, how steep is it, and how much do neighbours resemble each other.
 
 use super::percentile::quantile_in;
-use super::{finite, mean, median};
-
-/// A straight line through a series.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
-    /// Change from one observation to the next.
-    pub slope: f64,
-    /// Value at the first observation.
-    pub intercept: f64,
-}
-
-impl Line {
-    /// What of `values` the line does not explain.
-    pub fn residuals(&self, values: &[f64]) -> Vec<f64> {
-        values.iter().enumerate().map(|(at, value)| value - self.intercept - self.slope * at as f64).collect()
-    }
-}
+use super::{finite, mean};
 
 /// One-sided p value of "the series rises": Mann (1945) and Kendall (1975), variance corrected for ties, normal
 /// approximation with continuity correction, which is good from ten observations on.
@@ -63,9 +47,9 @@ fn tie_sizes(values: &[f64]) -> impl Iterator<Item = f64> {
     sizes.into_iter()
 }
 
-/// The Theil-Sen line: the median of the slopes of all pairs, through the medians of index and value (Sen 1968). A few wild
-/// observations do not move it. `None` below two values, or when one is not finite.
-pub fn theil_sen(values: &[f64]) -> Option<Line> {
+/// The Theil-Sen slope, from one observation to the next: the median of the slopes of all pairs (Sen 1968). A few wild observations do not
+/// move it. `None` below two values, or when one is not finite.
+pub fn theil_sen(values: &[f64]) -> Option<f64> {
     let values = finite(values)?;
     // 100 MB of 5,000 observations: once, and no more.
     let mut slopes = Vec::with_capacity(values.len() * (values.len() - 1) / 2);
@@ -73,9 +57,7 @@ pub fn theil_sen(values: &[f64]) -> Option<Line> {
         let later = values[at + 1..].iter().enumerate();
         slopes.extend(later.map(|(gap, later)| (later - value) / (gap + 1) as f64));
     }
-    let slope = quantile_in(&mut slopes, 0.5)?;
-    let middle = (values.len() - 1) as f64 / 2.0;
-    Some(Line { slope, intercept: median(values)? - slope * middle })
+    quantile_in(&mut slopes, 0.5)
 }
 
 /// The correlation of each value with the one before it. `None` below three values, when one is not finite, or when nothing

@@ -4,8 +4,7 @@
 use super::MIN_RUNS;
 use crate::receipt::limits::MAX_MEMORY_RUNS;
 use crate::stats::{
-    Line, MAD_TO_STD, floats, lag_1_autocorrelation, mann_kendall_p_rising, median, median_absolute_deviation,
-    theil_sen,
+    MAD_TO_STD, floats, lag_1_autocorrelation, mann_kendall_p_rising, median, median_absolute_deviation, theil_sen,
 };
 
 /// Chance that runs without any trend are called rising by the trend test alone.
@@ -22,8 +21,8 @@ const POWER_QUANTILE: f64 = 1.645;
 pub struct ResidentTrend {
     /// Runs it was taken from.
     pub runs: usize,
-    /// The Theil-Sen line, bytes and bytes a run.
-    pub line: Line,
+    /// The Theil-Sen slope, bytes a run.
+    pub slope: f64,
     /// One-sided p of the tie-corrected Mann-Kendall test.
     pub p_rising: f64,
     /// F: the rise over all runs that counts, bytes.
@@ -39,12 +38,19 @@ pub struct ResidentTrend {
 impl ResidentTrend {
     /// Whether the rule calls it rising: significant, by at least F over the runs.
     pub fn rises(&self) -> bool {
-        self.p_rising < LEVEL && self.line.slope * self.runs as f64 >= self.floor_bytes
+        self.p_rising < LEVEL && self.slope * self.runs as f64 >= self.floor_bytes
     }
 
-    /// The smallest leak these runs could have seen, bytes a run.
-    pub fn smallest_leak_bytes(&self) -> f64 {
-        smallest_leak_bytes(self.runs, self.mad_bytes, self.autocorrelation)
+    /// The smallest leak that as many runs as `runs` with this noise could have seen, bytes a run.
+    ///
+    /// F / n + 1.645 * 1.4826 MAD * sqrt(12 / n^3) * sqrt((1 + r) / (1 - r)): the floor, and on top of it the standard error of a
+    /// slope over n correlated observations, so that the estimate lies above the floor 19 times of 20.
+    pub fn smallest_leak_bytes(&self, runs: usize) -> f64 {
+        let n = runs as f64;
+        // A negative correlation would promise more than it keeps, and one of 1 has no error at all.
+        let r = self.autocorrelation.clamp(0.0, 0.99);
+        let error = MAD_TO_STD * self.mad_bytes * (12.0 / n.powi(3)).sqrt() * ((1.0 + r) / (1.0 - r)).sqrt();
+        self.floor_bytes / n + POWER_QUANTILE * error
     }
 
     /// The runs after which a rise like this one could be seen; `None` where that would take far too many.
@@ -52,7 +58,7 @@ impl ResidentTrend {
         let mut runs = self.runs;
         while runs < MAX_MEMORY_RUNS {
             runs += (runs / 4).max(1);
-            if smallest_leak_bytes(runs, self.mad_bytes, self.autocorrelation) <= self.line.slope {
+            if self.smallest_leak_bytes(runs) <= self.slope {
                 return Some(runs);
             }
         }
@@ -67,16 +73,17 @@ pub fn resident_trend(rss_bytes: &[u64]) -> Option<ResidentTrend> {
         return None;
     }
     let values = floats(rss_bytes);
-    let line = theil_sen(&values)?;
-    let residuals = line.residuals(&values);
+    let slope = theil_sen(&values)?;
+    // Where the line begins moves neither of what is taken of them.
+    let residuals: Vec<f64> = values.iter().enumerate().map(|(run, bytes)| bytes - slope * run as f64).collect();
     let mad_bytes = median_absolute_deviation(&residuals)?;
     let (first, second) = values.split_at(runs / 2);
     Some(ResidentTrend {
         runs,
-        line,
+        slope,
         p_rising: mann_kendall_p_rising(&values)?,
-        floor_bytes: floor_bytes(mad_bytes),
-        both_halves_rise: theil_sen(first)?.slope > 0.0 && theil_sen(second)?.slope > 0.0,
+        floor_bytes: LEAST_RISE_BYTES.max(NOISE_MADS * mad_bytes),
+        both_halves_rise: theil_sen(first)? > 0.0 && theil_sen(second)? > 0.0,
         mad_bytes,
         autocorrelation: lag_1_autocorrelation(&residuals).unwrap_or(0.0),
     })
@@ -95,18 +102,4 @@ pub fn rises_in_each_quarter(rss_bytes: &[u64]) -> bool {
     let quarters = values.chunks_exact((values.len() / 4).max(1)).take(4);
     let medians: Vec<f64> = quarters.filter_map(median).collect();
     medians.len() == 4 && medians.is_sorted_by(|one, next| one < next)
-}
-
-fn floor_bytes(mad_bytes: f64) -> f64 {
-    LEAST_RISE_BYTES.max(NOISE_MADS * mad_bytes)
-}
-
-/// F / n + 1.645 * 1.4826 MAD * sqrt(12 / n^3) * sqrt((1 + r) / (1 - r)): the floor, and on top of it the standard error of a
-/// slope over n correlated observations, so that the estimate lies above the floor 19 times of 20. Bytes a run.
-pub fn smallest_leak_bytes(runs: usize, mad_bytes: f64, autocorrelation: f64) -> f64 {
-    let n = runs as f64;
-    // A negative correlation would promise more than it keeps, and one of 1 has no error at all.
-    let r = autocorrelation.clamp(0.0, 0.99);
-    let error = MAD_TO_STD * mad_bytes * (12.0 / n.powi(3)).sqrt() * ((1.0 + r) / (1.0 - r)).sqrt();
-    floor_bytes(mad_bytes) / n + POWER_QUANTILE * error
 }

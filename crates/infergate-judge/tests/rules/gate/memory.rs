@@ -4,7 +4,7 @@
 use infergate_core::case::Case;
 use infergate_core::memory::leak::{
     Finding, HeapGrowth, MIN_RUNS, MemoryMeasure, ResidentTrend, heap_rises, heap_trend, judge, needs_confirmation,
-    resident_trend, smallest_leak_bytes,
+    resident_trend,
 };
 use infergate_receipts::{LoadMemory, MemoryRecord, MemorySample, MemorySeries, Outcome};
 use proptest::prelude::*;
@@ -162,7 +162,7 @@ fn a_rise_has_to_be_likely_and_large_and_a_leak_in_both_halves_of_all_runs() {
     let rising = resident_trend(&series).expect("enough runs");
     assert!(rising.rises());
     assert!(!ResidentTrend { p_rising: 0.02, ..rising }.rises());
-    assert!(!ResidentTrend { floor_bytes: 2.0 * rising.floor_bytes * rising.line.slope, ..rising }.rises());
+    assert!(!ResidentTrend { floor_bytes: 2.0 * rising.floor_bytes * rising.slope, ..rising }.rises());
     // A single step in the middle is a trend by every other measure.
     let stepped = |places: &'static [usize]| {
         record(100, move |at| (1e9, 5e8 + 64.0 * MIB * places.iter().filter(|place| at >= **place).count() as f64))
@@ -203,8 +203,18 @@ fn what_is_not_seen_is_said() {
 fn the_formula_is_the_published_one() {
     // F / n + 1.645 * 1.4826 MAD * sqrt(12 / n^3) * sqrt((1 + r) / (1 - r)), by hand for n = 100, MAD = 1 MiB, r = 0.5.
     let by_hand = 3.0 * MIB / 100.0 + 1.645 * 1.4826 * MIB * (12.0f64 / 1e6).sqrt() * 3.0f64.sqrt();
-    assert!((smallest_leak_bytes(100, MIB, 0.5) - by_hand).abs() < 1e-6);
-    assert!((smallest_leak_bytes(100, 0.0, 0.0) - MIB / 100.0).abs() < 1e-9, "without noise the floor is left");
+    let noisy = ResidentTrend {
+        runs: 100,
+        slope: 0.0,
+        p_rising: 1.0,
+        floor_bytes: 3.0 * MIB,
+        both_halves_rise: false,
+        mad_bytes: MIB,
+        autocorrelation: 0.5,
+    };
+    assert!((noisy.smallest_leak_bytes(100) - by_hand).abs() < 1e-6);
+    let quiet = resident_trend(&[500_000_000; 100]).expect("enough runs");
+    assert!((quiet.smallest_leak_bytes(100) - MIB / 100.0).abs() < 1e-9, "without noise the floor is left");
 }
 
 proptest! {
