@@ -15,9 +15,6 @@ pub const FINGERPRINT_POSITIONS: usize = 16;
 /// Best tokens kept of each position.
 pub const FINGERPRINT_TOP: usize = 8;
 
-/// Most tokens of a position that are read from a file.
-const MOST_TOP: usize = 64;
-
 /// Numbers behind an output, which change before any token does.
 ///
 /// Position i is the choice of token i behind the prompt, from 0. A fingerprint has 16 positions: the first 16 tokens, also where
@@ -95,12 +92,12 @@ impl FromStr for StepLogits {
             let mut words = text.split(' ');
             let position = words.next()?.parse().ok()?;
             let log_sum_exp = f64::from_bits(bits(words.next()?, 16)?);
-            let top = words.by_ref().take(MOST_TOP).map(|word| {
+            let top = words.map(|word| {
                 let (id, logit) = word.split_once(':')?;
                 Some((id.parse().ok()?, f32::from_bits(u32::try_from(bits(logit, 8)?).ok()?)))
             });
             let top: Vec<(u32, f32)> = top.collect::<Option<_>>()?;
-            (words.next().is_none() && !top.is_empty()).then_some(Self { position, log_sum_exp, top })
+            (!top.is_empty()).then_some(Self { position, log_sum_exp, top })
         };
         parsed().context("a step of a fingerprint is not `POSITION BITS ID:BITS ..`; measure again")
     }

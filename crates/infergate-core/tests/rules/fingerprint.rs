@@ -44,8 +44,6 @@ fn a_line_that_was_edited_is_refused() {
     ] {
         assert!(edited.parse::<StepLogits>().is_err(), "{edited:?}");
     }
-    let endless = format!("{line}{}", " 1:40000000".repeat(100));
-    assert!(endless.parse::<StepLogits>().is_err(), "more than can have been written");
 }
 
 #[test]
