@@ -37,13 +37,12 @@ pub fn ensure_environment(wanted: &[(String, String)]) -> Result<()> {
     replace(command).context("cannot start this program again with its thread settings")
 }
 
-/// Where this program is: as the system says, or as it was called on a system that does not say (Linux without /proc).
+/// Where this program is.
 ///
 /// # Errors
-/// When neither is known.
+/// When the system does not say.
 pub fn this_program() -> Result<PathBuf> {
-    let called = || env::args_os().next().filter(|name| !name.is_empty()).map(PathBuf::from);
-    env::current_exe().or_else(|error| called().ok_or(error)).context("cannot find this program to start it again")
+    env::current_exe().context("cannot find this program to start it again")
 }
 
 /// From now on this process is ended with the one that started it, however that one ends: a worker that hangs would outlive a
