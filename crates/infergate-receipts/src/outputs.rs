@@ -178,8 +178,6 @@ pub struct Noise {
 pub struct Summary {
     /// [`SUMMARY_SCHEMA`].
     pub schema: &'static str,
-    /// The level by design, over the whole suite.
-    pub design_level: f64,
     /// Gates of a file against itself, or against a copy with the same bytes.
     pub same_file: LiveGates,
     /// Gates between two builds of the same thing whose bytes differ.

@@ -3,7 +3,6 @@
 use infergate_core::case::Case;
 use infergate_core::engine::EngineInfo;
 
-use super::evidence::LEVEL;
 use super::limits::THRESHOLD;
 use super::mean::block_mean_difference;
 use super::power::smallest_slowdown;
@@ -29,7 +28,6 @@ pub fn smallest_called(calibration: &Calibration, threshold: f64) -> Vec<Option<
 pub fn summarise(calibration: &Calibration) -> Summary {
     Summary {
         schema: SUMMARY_SCHEMA,
-        design_level: LEVEL,
         same_file: live(calibration, false),
         separate_builds: live(calibration, true),
         smallest_called: smallest_called(calibration, THRESHOLD),
