@@ -93,10 +93,14 @@ impl StoredLimit {
     /// How `head_ns`, one of `tests` times, lies to this limit: the numbers, and regressed, improved or within the limit.
     fn weigh(&self, time: TimeEvidence, head_ns: f64, tests: usize) -> (TimeEvidence, Outcome) {
         let change = head_ns.ln() - self.centre;
-        let beyond = |limit: f64| match () {
-            () if change > limit => Some(Shown::Slower),
-            () if change < -limit => Some(Shown::Faster),
-            () => None,
+        let beyond = |limit: f64| {
+            if change > limit {
+                Some(Shown::Slower)
+            } else if change < -limit {
+                Some(Shown::Faster)
+            } else {
+                None
+            }
         };
         let outcome = match beyond(self.limit) {
             Some(Shown::Slower) => Outcome::Regressed,
