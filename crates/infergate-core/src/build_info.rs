@@ -9,14 +9,11 @@ use crate::receipt::Build;
 /// hash belongs to a file.
 pub fn build() -> Build {
     Build {
-        commit: None,
-        dirty: None,
         rustc: env!("INFERGATE_RUSTC").to_owned(),
         flags: env!("INFERGATE_FLAGS").to_owned(),
         opt_level: env!("INFERGATE_OPT_LEVEL").to_owned(),
         target: env!("INFERGATE_TARGET").to_owned(),
-        features: String::new(),
-        worker_sha256: None,
+        ..Build::default()
     }
 }
 

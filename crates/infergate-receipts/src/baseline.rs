@@ -12,7 +12,7 @@ use infergate_core::engine::EngineInfo;
 use infergate_core::receipt::Work;
 
 /// `baselines/<machine class>/<engine>-<model>.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
     /// [`BASELINE_SCHEMA`].
     pub schema: String,
@@ -111,16 +111,7 @@ impl From<&Receipt> for Session {
 impl Baseline {
     /// A baseline of one session.
     pub fn from_receipt(receipt: &Receipt) -> Self {
-        let mut baseline = Self {
-            schema: BASELINE_SCHEMA.into(),
-            machine: receipt.machine.clone(),
-            engine: receipt.engine.clone(),
-            threads: receipt.threads,
-            seed: receipt.seed,
-            exact: Vec::new(),
-            held: BTreeMap::new(),
-            sessions: Vec::new(),
-        };
+        let mut baseline = Self { schema: BASELINE_SCHEMA.into(), ..Self::default() };
         baseline.add(receipt, false);
         baseline
     }

@@ -15,13 +15,12 @@ pub fn of_process(proc: &Path) -> MemorySample {
     let rollup = fs::read_to_string(proc.join("smaps_rollup")).unwrap_or_default();
     let (rss_bytes, anonymous_bytes) = (kib_field(&rollup, "Rss:"), kib_field(&rollup, "Anonymous:"));
     MemorySample {
-        live_bytes: None,
-        live_blocks: None,
         rss_bytes: resident_set_bytes(proc, &rollup),
         anonymous_bytes,
         mapped_bytes: rss_bytes.zip(anonymous_bytes).map(|(all, anonymous)| all.saturating_sub(anonymous)),
         open_files: entries(&proc.join("fd")),
         threads: entries(&proc.join("task")),
+        ..MemorySample::default()
     }
 }
 
