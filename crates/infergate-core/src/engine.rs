@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::receipt::limits::MAX_NUMBER;
@@ -157,11 +157,10 @@ impl Default for LoadRequest {
 /// # Errors
 /// When `tokens` exceeds `context_tokens`.
 pub fn ensure_fits(tokens: usize, context_tokens: usize) -> Result<()> {
-    if tokens > context_tokens {
-        bail!(
-            "{tokens} tokens do not fit the model's context of {context_tokens}; shorten the prompt or ask for fewer tokens"
-        );
-    }
+    ensure!(
+        tokens <= context_tokens,
+        "{tokens} tokens do not fit the model's context of {context_tokens}; shorten the prompt or ask for fewer tokens"
+    );
     Ok(())
 }
 

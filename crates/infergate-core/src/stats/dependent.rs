@@ -104,11 +104,11 @@ pub fn neighbours(values: &[Timed]) -> f64 {
 /// upper end is infinite where failures reach it. `None` where the run is too short.
 pub fn percentile_interval(values: &[Timed], p: f64, queue: Queue) -> Option<(f64, f64)> {
     let needed = samples_needed(p)? as f64;
-    let requests = values.iter().map(|timed| timed.request).max()?.checked_add(1)?;
+    let ranked = Ranked::of(values)?;
+    let requests = ranked.ranks.len();
     if is_short(requests, p, queue) {
         return None;
     }
-    let ranked = Ranked::of(values)?;
     let limit = ranked.at(p)?;
     let mut beyond = vec![0.0; requests];
     for timed in ranked.sorted.iter().filter(|timed| timed.value > limit) {

@@ -99,7 +99,7 @@ impl Timeouts {
     }
 
     fn runs(&self, case: &Case, times: f64) -> Duration {
-        let seen = self.cases.get(case).copied();
+        let seen = self.prepared(*case);
         // Behind a launcher cases share what they compute, and in another process another one of them computes it.
         let is_shared = matches!((self.first_of_bench, case), (None, Case::Bench(_)));
         let seen = if is_shared { seen.and(self.cases.values().max().copied()) } else { seen };
