@@ -5,10 +5,10 @@
 //! one. With a shard for every thread each operation runs on all of them, and a pass needs two meetings a layer.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use candle_core::Tensor;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -73,37 +73,27 @@ impl Team {
     ///
     /// # Errors
     /// The first error of a rank. The others then fail at their next meeting instead of waiting for it.
-    pub fn run<T: Send>(&self, pass: impl Fn(&mut Member) -> candle_core::Result<T> + Sync) -> Result<Vec<T>> {
+    pub fn run<T: Send + Sync>(&self, pass: impl Fn(&mut Member) -> candle_core::Result<T> + Sync) -> Result<Vec<T>> {
         let _turn = self.turn.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let meeting = Meeting::new(self.ranks());
-        let results: Vec<Mutex<Option<candle_core::Result<T>>>> = self.pools.iter().map(|_| Mutex::new(None)).collect();
+        let results: Vec<OnceLock<T>> = self.pools.iter().map(|_| OnceLock::new()).collect();
+        let first_error = OnceLock::new();
         self.spread(0, &|rank| {
             let mut member = Member { rank, round: 0, meeting: &meeting };
-            let result = pass(&mut member);
-            if result.is_err() {
-                meeting.failed.store(true, Ordering::Release);
-            }
-            if let Ok(mut slot) = results[rank].lock() {
-                *slot = Some(result);
+            match pass(&mut member) {
+                Ok(value) => drop(results[rank].set(value)),
+                Err(error) => {
+                    // Before the others hear of it and give up: their errors say less.
+                    let _ = first_error.set(error);
+                    meeting.failed.store(true, Ordering::Release);
+                }
             }
         });
-        let mut first_error = None;
-        let mut values = Vec::with_capacity(results.len());
-        for slot in results {
-            match slot.into_inner().ok().flatten() {
-                Some(Ok(value)) => values.push(value),
-                // A rank that only gave up says less than the one that failed.
-                Some(Err(error)) if first_error.is_none() || !error.to_string().contains(GAVE_UP) => {
-                    first_error = Some(error);
-                }
-                _ => {}
-            }
+        if let Some(error) = first_error.into_inner() {
+            return Err(error.into());
         }
-        match first_error {
-            Some(error) => Err(error.into()),
-            None if values.len() == self.ranks() => Ok(values),
-            None => Err(anyhow!("a computing thread stopped without a result")),
-        }
+        let values: Option<Vec<T>> = results.into_iter().map(OnceLock::into_inner).collect();
+        values.context("a computing thread stopped without a result")
     }
 
     /// Starts `work` on the ranks from `rank` on and returns when all are through.
@@ -116,8 +106,6 @@ impl Team {
         }
     }
 }
-
-const GAVE_UP: &str = "gave up because another rank failed";
 
 /// Where the ranks of one pass exchange tensors.
 struct Meeting {
@@ -155,7 +143,7 @@ impl Member<'_> {
     /// When another rank has failed.
     pub fn exchange(&mut self, own: Tensor) -> candle_core::Result<Vec<Tensor>> {
         let table = &self.meeting.tables[self.round % 2];
-        let gave_up = || candle_core::Error::Msg(GAVE_UP.to_owned());
+        let gave_up = || candle_core::Error::Msg("gave up because another rank failed".to_owned());
         *table[self.rank].lock().map_err(|_| gave_up())? = Some(own);
         self.meeting.arrived.fetch_add(1, Ordering::AcqRel);
         self.round += 1;
