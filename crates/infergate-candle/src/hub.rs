@@ -9,6 +9,7 @@ mod download;
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use hf_hub::{Cache, Repo, RepoType};
@@ -19,13 +20,11 @@ use serde::Deserialize;
 use client::{Client, Failure};
 use download::Download;
 
-pub use client::Limits;
-
 use crate::local::ModelFiles;
 use crate::spec::HubSpec;
 
-/// The largest file that describes a model: config.json, tokenizer.json, the list of shards.
-const DESCRIPTION_BYTES: u64 = 256 << 20;
+/// The longest wait for the hub's next byte.
+pub const SILENCE: Duration = Duration::from_secs(30);
 
 /// No token and no name of a commit is longer, whatever stands in their files.
 const MAX_WORD_BYTES: u64 = 4 << 10;
@@ -64,16 +63,17 @@ impl Hub {
     /// # Errors
     /// When there is no place for a cache.
     pub fn from_env() -> Result<Self> {
-        Self::new(|name| env::var_os(name), Limits::default())
+        Self::new(|name| env::var_os(name), SILENCE)
     }
 
     /// The hub as `variable` has it: `HF_ENDPOINT`, `HF_TOKEN` (or the file at `HF_TOKEN_PATH`, by default
     /// `HF_HOME/token`), `HF_HUB_OFFLINE`; the cache in `HF_HUB_CACHE`, `HF_HOME/hub`,
-    /// `XDG_CACHE_HOME/huggingface/hub` or `~/.cache/huggingface/hub`, whichever is set first.
+    /// `XDG_CACHE_HOME/huggingface/hub` or `~/.cache/huggingface/hub`, whichever is set first. It may keep us waiting for
+    /// the next byte for `silence`.
     ///
     /// # Errors
     /// When there is no place for a cache, or `HF_ENDPOINT` is no address.
-    pub fn new(variable: impl Fn(&str) -> Option<OsString>, limits: Limits) -> Result<Self> {
+    pub fn new(variable: impl Fn(&str) -> Option<OsString>, silence: Duration) -> Result<Self> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let home = set("HF_HOME")
             .map(PathBuf::from)
@@ -94,7 +94,7 @@ impl Hub {
             set("HF_TOKEN").and_then(|t| t.into_string().ok()).or_else(|| read_text(&token_file, MAX_WORD_BYTES).ok());
         let token = token.map(|t| t.trim().to_owned()).filter(|t| !t.is_empty());
         let endpoint = set("HF_ENDPOINT").map_or_else(|| ENDPOINT.to_owned(), |e| e.to_string_lossy().into_owned());
-        let client = Client::new(&endpoint, token, limits)?;
+        let client = Client::new(&endpoint, token, silence)?;
         Ok(Self { client: Some(client), cache })
     }
 
@@ -186,7 +186,6 @@ impl Snapshot<'_> {
             commit,
             folder: self.hub.cache.path().join(self.repo.folder_name()),
             pointer: pointer.clone(),
-            limit_bytes: limit_bytes(&client.limits, name),
         };
         match download.run() {
             Ok(()) => Ok(Some(pointer)),
@@ -196,11 +195,6 @@ impl Snapshot<'_> {
             }
         }
     }
-}
-
-fn limit_bytes(limits: &Limits, name: &str) -> u64 {
-    let weights = [".safetensors", ".gguf"].iter().any(|end| name.to_ascii_lowercase().ends_with(end));
-    if weights { limits.weights_bytes } else { DESCRIPTION_BYTES }
 }
 
 fn is_hex(text: &str, digits: usize) -> bool {

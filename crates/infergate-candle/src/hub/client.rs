@@ -17,21 +17,6 @@ const REDIRECTS: usize = 5;
 /// The largest answer about a repository.
 const ANSWER_BYTES: u64 = 32 << 20;
 
-/// How long the hub may make us wait, and how much it may make us store.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Limits {
-    /// The longest wait for the next byte of an answer.
-    pub silence: Duration,
-    /// The largest file of weights.
-    pub weights_bytes: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { silence: Duration::from_secs(30), weights_bytes: 512 << 30 }
-    }
-}
-
 /// Why a request gave nothing.
 #[derive(Debug)]
 pub enum Failure {
@@ -81,15 +66,14 @@ pub struct Client {
     agent: Agent,
     endpoint: String,
     token: Option<String>,
-    pub limits: Limits,
 }
 
 impl Client {
-    /// For `endpoint`, an http or https address.
+    /// For `endpoint`, an http or https address, which may keep us waiting for the next byte for `silence`.
     ///
     /// # Errors
     /// When the endpoint is no address, or the token cannot be sent, or not without being read on the way. Neither is shown: both may be secret.
-    pub fn new(endpoint: &str, token: Option<String>, limits: Limits) -> Result<Self> {
+    pub fn new(endpoint: &str, token: Option<String>, silence: Duration) -> Result<Self> {
         let endpoint = endpoint.trim_end_matches('/').to_owned();
         let uri = endpoint.parse::<Uri>().ok().filter(|_| !endpoint.contains([' ', '?', '#']));
         let (is_secure, host, _) =
@@ -108,10 +92,10 @@ impl Client {
             .http_status_as_error(false)
             .timeout_resolve(Some(CONNECT))
             .timeout_connect(Some(CONNECT))
-            .timeout_recv_response(Some(limits.silence))
-            .timeout_per_read(Some(limits.silence))
-            .timeout_per_write(Some(limits.silence));
-        Ok(Self { agent: Agent::new_with_config(config.build()), endpoint, token, limits })
+            .timeout_recv_response(Some(silence))
+            .timeout_per_read(Some(silence))
+            .timeout_per_write(Some(silence));
+        Ok(Self { agent: Agent::new_with_config(config.build()), endpoint, token })
     }
 
     /// Asks for `path` (which begins with `/`), or for a part of it: `bytes=0-` for all from the first byte on.

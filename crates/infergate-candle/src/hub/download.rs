@@ -37,16 +37,12 @@ pub struct Download<'a> {
     pub folder: PathBuf,
     /// The file's place, in the snapshot of `commit`.
     pub pointer: PathBuf,
-    /// A larger file is refused.
-    pub limit_bytes: u64,
 }
 
 impl Download<'_> {
     /// Brings the file to its place.
     pub fn run(&self) -> Result<(), Failure> {
         let described = self.describe()?;
-        let (bytes, limit) = (described.bytes, self.limit_bytes);
-        require(bytes <= limit, || format!("it has {bytes} bytes and no more than {limit} are downloaded"))?;
         let blob = self.folder.join("blobs").join(&described.etag);
         fs::create_dir_all(self.folder.join("blobs")).with_context(cache_broken)?;
         // Other processes that want this file wait here, and then find it.

@@ -2,11 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::common::hub_server::{COMMIT, HubServer, REPO};
 use crate::common::{fixture, ids, json, request};
 use infergate::engine::EngineFactory;
-use infergate_candle::hub::{Fetched, Files, Hub, Limits};
+use infergate_candle::hub::{Fetched, Files, Hub, SILENCE};
 use infergate_candle::spec::ModelSpec;
 use infergate_candle::{Candle, ModelSpec as Spec};
 use tempfile::TempDir;
@@ -15,20 +16,16 @@ const TOKEN: &str = "hf_secret";
 
 /// The hub at `endpoint` with its cache in `home`, and whatever `more` sets.
 fn hub(endpoint: &str, home: &TempDir, more: &[(&str, &str)]) -> Hub {
-    hub_within(endpoint, home, more, Limits::default())
+    try_hub(endpoint, home, more, SILENCE).unwrap()
 }
 
-fn hub_within(endpoint: &str, home: &TempDir, more: &[(&str, &str)], limits: Limits) -> Hub {
-    try_hub(endpoint, home, more, limits).unwrap()
-}
-
-fn try_hub(endpoint: &str, home: &TempDir, more: &[(&str, &str)], limits: Limits) -> anyhow::Result<Hub> {
+fn try_hub(endpoint: &str, home: &TempDir, more: &[(&str, &str)], silence: Duration) -> anyhow::Result<Hub> {
     let variable = |name: &str| match name {
         "HF_HOME" => Some(home.path().into()),
         "HF_ENDPOINT" => Some(endpoint.into()),
         _ => more.iter().find(|(n, _)| *n == name).map(|(_, value)| OsString::from(value)),
     };
-    Hub::new(variable, limits)
+    Hub::new(variable, silence)
 }
 
 fn fetch(hub: &Hub, spec: &str) -> anyhow::Result<Fetched> {
@@ -38,7 +35,7 @@ fn fetch(hub: &Hub, spec: &str) -> anyhow::Result<Fetched> {
 
 /// Why there is no hub of these.
 fn refused(endpoint: &str, more: &[(&str, &str)]) -> String {
-    let hub = try_hub(endpoint, &TempDir::new().unwrap(), more, Limits::default());
+    let hub = try_hub(endpoint, &TempDir::new().unwrap(), more, SILENCE);
     format!("{:#}", hub.err().expect("refused"))
 }
 
@@ -314,8 +311,8 @@ fn endless_redirects_end() {
 fn a_silent_server_is_given_up() {
     let (server, home, spec) = gguf();
     server.with(|s| s.stalls = true);
-    let limits = Limits { silence: std::time::Duration::from_millis(20), ..Limits::default() };
-    let message = error(&hub_within(&server.endpoint, &home, &[], limits), &spec);
+    let impatient = try_hub(&server.endpoint, &home, &[], Duration::from_millis(20)).unwrap();
+    let message = error(&impatient, &spec);
     assert!(message.contains("stopped sending") && message.contains("run it again"), "{message}");
     assert_eq!(loadable(&home), Vec::<String>::new());
 }
@@ -327,15 +324,6 @@ fn more_than_was_announced_is_neither_stored_nor_loaded() {
     let message = error(&hub(&server.endpoint, &home, &[]), &spec);
     assert!(message.contains("more than the"), "{message}");
     assert_eq!(loadable(&home), Vec::<String>::new());
-}
-
-#[test]
-fn a_file_beyond_the_limit_is_not_begun() {
-    let (server, home, spec) = gguf();
-    let limits = Limits { weights_bytes: 1000, ..Limits::default() };
-    let message = error(&hub_within(&server.endpoint, &home, &[], limits), &spec);
-    assert!(message.contains("no more than 1000 are downloaded"), "{message}");
-    assert!(server.with(|s| s.log.iter().all(|line| !line.contains("model.gguf") || line.ends_with("bytes=0-0"))));
 }
 
 #[test]
