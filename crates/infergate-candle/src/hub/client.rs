@@ -1,6 +1,6 @@
 //! [`Client`]: requests to the hub, with limits. The token goes to the configured endpoint and to nobody else.
 
-use std::io::{self, Read};
+use std::io;
 use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result, anyhow, ensure};
@@ -45,8 +45,8 @@ impl Failure {
 }
 
 /// Fails with `why` unless `sound`.
-pub fn require(sound: bool, why: impl FnOnce() -> String) -> Result<(), Failure> {
-    if sound { Ok(()) } else { Err(Failure::Other(anyhow!(why()))) }
+pub fn require(sound: bool, why: &'static str) -> Result<(), Failure> {
+    if sound { Ok(()) } else { Err(Failure::Other(anyhow!(why))) }
 }
 
 /// A successful answer.
@@ -132,11 +132,8 @@ impl Client {
 
     /// The JSON at `path`.
     pub fn json<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        let mut bytes = Vec::new();
-        self.get(path, None)?.body.into_reader().take(ANSWER_BYTES + 1).read_to_end(&mut bytes).map_err(broken)?;
-        if bytes.len() as u64 > ANSWER_BYTES {
-            return Err(anyhow!("the hub's answer is longer than {ANSWER_BYTES} bytes; given up").into());
-        }
+        let mut body = self.get(path, None)?.body;
+        let bytes = body.with_config().limit(ANSWER_BYTES).read_to_vec().map_err(failure)?;
         serde_json::from_slice(&bytes).map_err(|_| anyhow!("the hub's answer cannot be understood").into())
     }
 }

@@ -64,7 +64,7 @@ impl Download<'_> {
         let etag = etag.trim_start_matches("W/").trim_matches('"').to_owned();
         // The etag becomes a file's name.
         let sound = (is_hex(&etag, 40) || is_hex(&etag, 64)) && header(about, "x-repo-commit") == Some(self.commit);
-        require(sound, || "the hub's answer has an unusable ETag or another commit".into())?;
+        require(sound, "the hub's answer has an unusable ETag or another commit")?;
         let named = header(about, "x-linked-size").map(|size| size.parse().ok());
         let bytes =
             named.unwrap_or_else(|| whole_bytes(&reply)).context("the hub's answer does not tell the file's size")?;
@@ -109,13 +109,13 @@ impl Download<'_> {
         }
         let reply = self.client.get(&self.url_path, Some(&format!("bytes={have}-")))?;
         let same = whole_bytes(&reply).is_none_or(|bytes| bytes == described.bytes);
-        require(same, || "the hub names two sizes for it; run it again".into())?;
+        require(same, "the hub names two sizes for it; run it again")?;
         if reply.status == 200 {
             // A mirror that ignores ranges sends everything.
             have = restart(&mut file)?;
         } else {
             let fits = first_byte(&reply) == Some(have);
-            require(fits, || "the hub sent another part than was requested; run it again".into())?;
+            require(fits, "the hub sent another part than was requested; run it again")?;
         }
         progress.set_position(have);
         let mut body = reply.body.into_reader();
