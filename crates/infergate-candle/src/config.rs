@@ -119,10 +119,9 @@ impl LlamaConfig {
         ensure!(!hf.attention_bias.unwrap_or(false), "attention_bias = true is not supported");
         ensure!(!hf.mlp_bias.unwrap_or(false), "mlp_bias = true is not supported");
         ensure!(!hf.use_sliding_window.unwrap_or(false), "use_sliding_window = true is not supported");
-        ensure!(hf.num_attention_heads > 0, "num_attention_heads must be above zero");
         let head_dim = match family {
             Family::Qwen3 => hf.head_dim.unwrap_or(128),
-            _ => hf.head_dim.unwrap_or(hf.hidden_size / hf.num_attention_heads),
+            _ => hf.head_dim.unwrap_or(hf.hidden_size.checked_div(hf.num_attention_heads).unwrap_or(0)),
         };
         let rope = hf.rope_parameters.as_ref().or(hf.rope_scaling.as_ref());
         let theta_inside = rope.and_then(|r| r.get("rope_theta")).map(f32::deserialize).transpose()?;

