@@ -44,7 +44,6 @@ impl FromStr for ModelSpec {
     /// # Errors
     /// When it has no known form; the error names those that there are.
     fn from_str(spec: &str) -> Result<Self> {
-        ensure!(!spec.contains(char::is_control), "the model's name has control characters in it; a model is {FORMS}");
         if let Some(name) = spec.strip_prefix("synthetic:") {
             ensure!(SYNTHETIC.contains(&name), "unknown model `{spec}`; a model is {FORMS}");
             return Ok(Self::Synthetic(name.to_owned()));
