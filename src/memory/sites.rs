@@ -4,7 +4,6 @@
 use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
-use std::env;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -225,13 +224,13 @@ fn frames(printed: &str) -> Vec<String> {
         };
         let place = lines.next_if(|line| line.starts_with("at ")).and_then(|line| place(&line[3..]));
         // What called the run is nobody's leak either.
-        in_run &= !place.as_ref().is_some_and(|(file, _)| file.ends_with("memory/counted.rs")) && !is_of(name, CALLERS);
+        in_run &= !place.is_some_and(|(file, _)| file.ends_with("memory/counted.rs")) && !is_of(name, CALLERS);
         let by_name = || is_of(name, PLUMBING_NAMES);
-        let plumbing = place.as_ref().map_or_else(by_name, |(file, _)| is_plumbing(file));
+        let plumbing = place.map_or_else(by_name, |(file, _)| is_plumbing(file));
         // The compiler places these at the line of the program's `#[global_allocator]`.
         let plumbing = plumbing || name.contains("__rust_alloc") || name.contains("__rust_realloc");
         if in_run && !plumbing && frames.len() < SHOWN_FRAMES {
-            frames.push(place.map_or(name.to_owned(), |(file, line)| format!("{name} at {}:{line}", short(&file))));
+            frames.push(place.map_or(name.to_owned(), |(file, line)| format!("{name} at {}:{line}", short(file))));
         }
     }
     frames
@@ -247,15 +246,11 @@ fn is_of(name: &str, modules: &[&str]) -> bool {
     modules.iter().any(of)
 }
 
-/// `FILE:LINE:COLUMN`; below the current folder FILE begins with `./`.
-fn place(text: &str) -> Option<(PathBuf, &str)> {
+/// `FILE:LINE:COLUMN`; below the current folder FILE begins with `./`, which is left out.
+fn place(text: &str) -> Option<(&Path, &str)> {
     let (rest, _column) = text.rsplit_once(':')?;
     let (file, line) = rest.rsplit_once(':')?;
-    let file = match file.strip_prefix("./") {
-        Some(below) => env::current_dir().unwrap_or_default().join(below),
-        None => PathBuf::from(file),
-    };
-    Some((file, line))
+    Some((Path::new(file.strip_prefix("./").unwrap_or(file)), line))
 }
 
 fn is_plumbing(file: &Path) -> bool {
@@ -263,21 +258,18 @@ fn is_plumbing(file: &Path) -> bool {
     file.ends_with(file!()) || file.ends_with("memory/allocator.rs") || PLUMBING.iter().any(|part| text.contains(part))
 }
 
-/// A source file without the folders of whoever built it: below the current folder, a crate of the registry, or its last
-/// three components.
+/// A source file without the folders of whoever built it: below the current folder whole, of a crate of the registry from its
+/// folder on, of any other its last three components.
 fn short(path: &Path) -> String {
-    if let Some(own) = env::current_dir().ok().and_then(|folder| path.strip_prefix(folder).ok()) {
-        return text(own.components());
-    }
     let parts: Vec<Component> = path.components().collect();
     let crate_folder =
         parts.windows(2).position(|pair| pair[0].as_os_str() == "registry" && pair[1].as_os_str() == "src");
-    let from = crate_folder.map_or(parts.len().saturating_sub(3), |at| (at + 3).min(parts.len()));
-    text(parts[from..].iter().copied())
-}
-
-fn text<'a>(parts: impl Iterator<Item = Component<'a>>) -> String {
-    parts.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect::<Vec<_>>().join("/")
+    let from = match crate_folder {
+        _ if path.is_relative() => 0,
+        Some(at) => (at + 3).min(parts.len()),
+        None => parts.len().saturating_sub(3),
+    };
+    parts[from..].iter().collect::<PathBuf>().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
