@@ -46,6 +46,10 @@ macro_rules! settings {
 }
 
 settings_of_benches! { settings {
+    /// Only benches whose id holds this text, or that it matches as a regular expression.
+    with_filter(filter: impl Into<String>);
+    /// The benches that a command line names, in place of [`with_filter`](Self::with_filter).
+    with_benchmark_filter(filter: BenchmarkFilter);
     /// What draws criterion's plots.
     plotting_backend(backend: PlottingBackend);
     /// Plots, if they can be drawn.
@@ -88,20 +92,6 @@ impl<M: Measurement> Criterion<M> {
     pub fn with_profiler<P: ::criterion::profiler::Profiler + 'static>(self, profiler: P) -> Self {
         let Self { inner, measurement } = self;
         Self { inner: inner.map(|inner| inner.with_profiler(profiler)), measurement }
-    }
-
-    /// Only benches whose id holds this text, or that it matches as a regular expression.
-    #[must_use]
-    pub fn with_filter<S: Into<String>>(self, filter: S) -> Self {
-        let Self { inner, measurement } = self;
-        Self { inner: inner.map(|inner| inner.with_filter(filter)), measurement }
-    }
-
-    /// The benches that a command line names, in place of [`with_filter`](Self::with_filter).
-    #[must_use]
-    pub fn with_benchmark_filter(self, filter: BenchmarkFilter) -> Self {
-        let Self { inner, measurement } = self;
-        Self { inner: inner.map(|inner| inner.with_benchmark_filter(filter)), measurement }
     }
 
     /// Benches with a common name.

@@ -78,8 +78,11 @@ impl<T: Debug + 'static, M: Measurement + 'static> ParameterizedBenchmark<T, M> 
         F: FnMut(&mut Bencher<'_, M>, &T) + 'static,
         I: IntoIterator<Item = T>,
     {
-        let parameters = parameters.into_iter().collect();
-        Self { settings: Vec::new(), parameters, routines: Vec::new(), throughput: None }.with_function(id, f)
+        Self::of(parameters.into_iter().collect()).with_function(id, f)
+    }
+
+    fn of(parameters: Vec<T>) -> Self {
+        Self { settings: Vec::new(), parameters, routines: Vec::new(), throughput: None }
     }
 
     /// Another function of the same parameters.
@@ -111,13 +114,7 @@ impl<M: Measurement + 'static> Benchmark<M> {
         S: Into<String>,
         F: FnMut(&mut Bencher<'_, M>) + 'static,
     {
-        let inner = ParameterizedBenchmark {
-            settings: Vec::new(),
-            parameters: vec![()],
-            routines: Vec::new(),
-            throughput: None,
-        };
-        Self(inner).with_function(id, f)
+        Self(ParameterizedBenchmark::of(vec![()])).with_function(id, f)
     }
 
     /// Another function.
@@ -189,8 +186,7 @@ impl<M: Measurement + 'static> Criterion<M> {
     /// Several functions of one input.
     pub fn bench_functions<I: Debug + 'static>(&mut self, id: &str, functions: Vec<Fun<I, M>>, input: I) -> &mut Self {
         let routines = functions.into_iter().map(|function| (function.name, function.routine)).collect();
-        let parameters = vec![input];
-        self.bench(id, ParameterizedBenchmark { settings: Vec::new(), parameters, routines, throughput: None })
+        self.bench(id, ParameterizedBenchmark { routines, ..ParameterizedBenchmark::of(vec![input]) })
     }
 
     /// A function of several inputs.
