@@ -66,12 +66,6 @@ pub fn prepare_beside(
     feed: Option<&[TokenId]>,
 ) -> Result<Prepared> {
     case.ensure_fits(engine.info().context_tokens)?;
-    ensure!(
-        prompt.len() == case.prompt_tokens(),
-        "{case}: the prompt has {} tokens instead of {}",
-        prompt.len(),
-        case.prompt_tokens()
-    );
     let output = output::take(engine, case, &prompt, feed)?;
     let work = work(engine, case);
     Ok(Prepared { case, prompt, output, work })
@@ -88,7 +82,6 @@ pub fn prepare_known(
     prompt: Vec<TokenId>,
     known: Vec<TokenId>,
 ) -> Result<Prepared> {
-    case.ensure_fits(engine.info().context_tokens)?;
     ensure!(
         known.len() == case.output_tokens(),
         "{case}: the known output has {} tokens instead of {}",
