@@ -24,7 +24,7 @@ mod record;
 use std::env;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 
 use crate::engine::EngineFactory;
 use crate::measure::InvariantBroken;
@@ -43,9 +43,13 @@ pub fn main(factory: &dyn EngineFactory) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             print_error(&error);
-            ExitCode::from(if error.is::<InvariantBroken>() { 3 } else { 2 })
+            ExitCode::from(exit_code(&error))
         }
     }
+}
+
+fn exit_code(error: &Error) -> u8 {
+    if error.is::<InvariantBroken>() { 3 } else { 2 }
 }
 
 fn run(factory: &dyn EngineFactory) -> Result<()> {

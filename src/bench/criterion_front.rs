@@ -96,7 +96,7 @@ fn or_exit(sample: Result<Vec<u64>>) -> Vec<u64> {
         Ok(sample) => sample,
         Err(error) => {
             print_error(&error);
-            process::exit(if error.is::<measure::InvariantBroken>() { 3 } else { 2 });
+            process::exit(super::exit_code(&error).into());
         }
     }
 }

@@ -16,8 +16,6 @@ use infergate_core::{build_info, machine, sha256};
 pub struct Recorder {
     pub receipt: Receipt,
     path: PathBuf,
-    /// That it cannot be kept was said.
-    said: bool,
 }
 
 impl Recorder {
@@ -40,11 +38,11 @@ impl Recorder {
             prompt_text_sha256: config.own_prompt_text()?.map(sha256::of),
             ..Receipt::default()
         };
-        Ok(Self { receipt, path: config.target_folder().join("bench.json"), said: false })
+        Ok(Self { receipt, path: config.target_folder().join("bench.json") })
     }
 
     /// A case's samples; none means criterion did not run it. What was measured so far is kept after each case, marked partial, should
-    /// the run be cut short. A disk that is full is said once and ends no run.
+    /// the run be cut short. A disk that is full ends no run: it is said when this is finished.
     pub fn case(&mut self, prepared: Prepared, samples_ns: Vec<Vec<u64>>, iterations_per_sample: usize) {
         if samples_ns.is_empty() {
             return;
@@ -58,12 +56,7 @@ impl Recorder {
             processes: vec![ProcessSamples { samples_ns, iterations_per_sample }],
         });
         self.receipt.partial = true;
-        match write_json(&self.path, &self.receipt) {
-            Err(error) if !std::mem::replace(&mut self.said, true) => {
-                eprintln!("not kept yet: {}", printable(&format!("{error:#}")));
-            }
-            _ => {}
-        }
+        drop(write_json(&self.path, &self.receipt));
     }
 
     /// Writes the receipt.
