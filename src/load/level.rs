@@ -76,10 +76,10 @@ fn compare(engine: &mut dyn Engine, plan: &LevelPlan, driven: &Driven) -> Result
     let wanted = usize::try_from(plan.compared)?.min(completed.len());
     for turn in 0..wanted {
         let place = completed[(2 * turn + 1) * completed.len() / (2 * wanted)];
-        let output = &driven.outputs[place];
-        let alone = output_ids(engine, &plan.prompt(place as u64, vocab_tokens), output.len())?;
+        let (output, prompt) = (&driven.outputs[place], plan.prompt(place as u64, vocab_tokens));
+        let alone = output_ids(engine, &prompt, output.len())?;
         let Some(at) = first_difference(output, &alone) else { continue };
-        if !is_near_tie(engine, &plan.prompt(place as u64, vocab_tokens), at, output[at])? {
+        if !is_near_tie(engine, &prompt, at, output[at])? {
             let text = format!(
                 "request {place}: output token {} differs from the one that its prompt gets alone; a batch must not change answers, so fix the scheduler",
                 at + 1

@@ -116,9 +116,13 @@ impl LlamaConfig {
         let hf = HfConfig::deserialize(config)?;
         let act = hf.hidden_act.as_deref().unwrap_or("silu");
         ensure!(act == "silu", "hidden_act `{act}` is not supported; only silu is");
-        ensure!(!hf.attention_bias.unwrap_or(false), "attention_bias = true is not supported");
-        ensure!(!hf.mlp_bias.unwrap_or(false), "mlp_bias = true is not supported");
-        ensure!(!hf.use_sliding_window.unwrap_or(false), "use_sliding_window = true is not supported");
+        for (key, value) in [
+            ("attention_bias", hf.attention_bias),
+            ("mlp_bias", hf.mlp_bias),
+            ("use_sliding_window", hf.use_sliding_window),
+        ] {
+            ensure!(value != Some(true), "{key} = true is not supported");
+        }
         let head_dim = match family {
             Family::Qwen3 => hf.head_dim.unwrap_or(128),
             _ => hf.head_dim.unwrap_or(hf.hidden_size.checked_div(hf.num_attention_heads).unwrap_or(0)),

@@ -62,9 +62,14 @@ impl Gpt2Scheduler {
     /// The slots that the next pass works on: a hundred prompts at once would keep those who read along waiting for all of
     /// them, and the first prompt's own first token, too.
     fn choose(&self) -> Vec<usize> {
-        let running = || self.slots.iter().enumerate().filter_map(|(at, slot)| Some((at, slot.running.as_ref()?)));
-        let mut chosen: Vec<usize> = running().filter(|(_, run)| run.given > 0).map(|(at, _)| at).collect();
-        let mut prompts: Vec<(usize, &Running)> = running().filter(|(_, run)| run.given == 0).collect();
+        let (mut chosen, mut prompts) = (Vec::new(), Vec::new());
+        for (at, slot) in self.slots.iter().enumerate() {
+            match &slot.running {
+                Some(run) if run.given > 0 => chosen.push(at),
+                Some(run) => prompts.push((at, run)),
+                None => {}
+            }
+        }
         prompts.sort_by_key(|(_, run)| run.request);
         let mut read = 0;
         for (at, run) in prompts {
