@@ -1,11 +1,14 @@
 //! Models from files and from the hub, and synthetic ones of architectures that candle computes.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use candle_core::DType;
+use candle_core::safetensors::MmapedSafetensors;
+use candle_core::{DType, Device};
 use candle_nn::VarBuilder;
+use safetensors::tensor::Dtype;
 use serde::Deserialize as _;
 
 use crate::config::{Family, LlamaConfig};
@@ -17,7 +20,6 @@ use crate::gpt2::{Gpt2, Gpt2Config};
 use crate::heap::make_room;
 use crate::hub::{Files, Hub};
 use crate::local::{self, ModelFiles};
-use crate::safetensors::SafeTensorFiles;
 use crate::spec::ModelSpec;
 use crate::tokenizer::Text;
 use crate::weights::{self, Weight};
@@ -72,29 +74,40 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<CandleEngine
     let in_config = || format!("cannot use {}", files.config.display());
     let architecture = local::architecture(&json).with_context(in_config)?;
     let text = files.tokenizer.as_deref().map(Text::from_file).transpose()?.map(shared);
-    let weights = SafeTensorFiles::open(&files.weights).context("the weights are damaged; download them again")?;
+    let (vb, shapes) = mapped(&files.weights).context("the weights are damaged; download them again")?;
     let do_not_fit = || format!("the weights do not fit {}", files.config.display());
     let (decoder, info) = match Family::from_name(architecture) {
         Some(family) => {
             let config = LlamaConfig::from_hf(family, &json).with_context(in_config)?;
             let hf_name: fn(&Weight) -> &str = |w| &w.hf;
-            weights::check(&config, hf_name, &weights.shapes).with_context(do_not_fit)?;
+            weights::check(&config, hf_name, &shapes).with_context(do_not_fit)?;
             make_room(&request.model, f32_bytes(weights::parameters(&config)))?;
             let tied = config.tied;
             // Qwen2 of candle would prefer a stored head to a tied one.
             let is_hidden = move |name: &str| tied && name == "lm_head.weight";
-            let vb = weights.weights().rename_f(move |name| if is_hidden(name) { String::new() } else { name.into() });
+            let vb = vb.rename_f(move |name| if is_hidden(name) { String::new() } else { name.into() });
             (f32_decoder(&config, vb)?, llama_info(&config, "f32".into()))
         }
         None => {
             let config = Gpt2Config::deserialize(&json).with_context(in_config)?;
             config.validate().with_context(in_config)?;
             make_room(&request.model, f32_bytes(config.parameters()))?;
-            let decoder = Gpt2::load(&config, weights.weights(), request.threads).with_context(do_not_fit)?;
+            let decoder = Gpt2::load(&config, vb, request.threads).with_context(do_not_fit)?;
             (Box::new(decoder) as Box<dyn Decoder>, config.info())
         }
     };
     Ok(CandleEngine::new(decoder, info, text, Digest::of_files(files.weights.clone())))
+}
+
+/// The weights in safetensors files, each read as f32 when it is asked for, and the shape of each.
+fn mapped(files: &[PathBuf]) -> Result<(VarBuilder<'static>, HashMap<String, Vec<usize>>)> {
+    // SAFETY: as of every mapped file, nobody may change it meanwhile. The files are the user's own.
+    let files = unsafe { MmapedSafetensors::multi(files) }?;
+    // Masks and position tables of old checkpoints come as integers; no weight asked for is one.
+    let is_float = |dtype| matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::BF16);
+    let weights = files.tensors().into_iter().filter(|(_, view)| is_float(view.dtype()));
+    let shapes = weights.map(|(name, view)| (name, view.shape().to_vec())).collect();
+    Ok((VarBuilder::from_backend(Box::new(files), DType::F32, Device::Cpu), shapes))
 }
 
 /// SmolLM2's architecture with seeded weights.

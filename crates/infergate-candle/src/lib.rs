@@ -15,7 +15,6 @@ mod heap;
 pub mod hub;
 pub mod local;
 pub mod parallel;
-pub mod safetensors;
 mod source;
 pub mod spec;
 pub mod synthetic;
