@@ -113,22 +113,19 @@ fn summary(receipt: &MemoryReceipt, findings: &[Finding], outcome: Outcome) -> S
     let model = printable(&receipt.engine.model);
     let mut text = format!("memory: {model}, {} runs of {}\n", memory.asked_runs, memory.case);
     for finding in findings {
-        let (name, column) = match finding.evidence.measure {
-            MemoryMeasure::Heap => ("heap", &memory.runs.live_bytes),
-            MemoryMeasure::Resident => ("resident set", &memory.runs.rss_bytes),
-            MemoryMeasure::OpenFiles => ("open files", &memory.runs.open_files),
-            MemoryMeasure::Threads => ("threads", &memory.runs.threads),
+        let bytes = match finding.evidence.measure {
+            MemoryMeasure::Heap => asked(memory, &memory.runs.live_bytes),
+            MemoryMeasure::Resident => asked(memory, &memory.runs.rss_bytes),
+            // Their note says how they rise.
+            MemoryMeasure::OpenFiles | MemoryMeasure::Threads => &[],
         };
-        let is_count = finding.evidence.count_per_run.is_some();
-        let show = |seen: u64| if is_count { seen.to_string() } else { size(seen as f64) };
-        let ends = match asked(memory, column) {
+        let ends = match bytes {
             [first, .., last] => {
-                let (first, last) = (show(*first), show(*last));
-                format!("{first} after the first run, {last} after the last: ")
+                format!("{} after the first run, {} after the last: ", size(*first as f64), size(*last as f64))
             }
             _ => String::new(),
         };
-        let _ = write!(text, "{name}: {ends}{}", finding.outcome.words());
+        let _ = write!(text, "{}: {ends}{}", finding.evidence.measure.words(), finding.outcome.words());
         if let Some(bytes) = finding.evidence.smallest_leak_bytes {
             let _ = write!(text, " ({} in each run would be seen)", size(bytes));
         }
