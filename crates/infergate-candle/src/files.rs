@@ -12,7 +12,7 @@ use safetensors::tensor::Dtype;
 use serde::Deserialize as _;
 
 use crate::config::{Family, LlamaConfig};
-use crate::decoder::{Decoder, Facts};
+use crate::decoder::Decoder;
 use crate::digest::Digest;
 use crate::engine::Tokenize;
 use crate::gguf::Gguf;
@@ -60,11 +60,11 @@ fn read_gguf(mut file: Gguf, path: &Path, request: &LoadRequest) -> Result<Candl
         Family::Llama if as_stored => config.context.min(transformers::QUANTIZED_LLAMA_CONTEXT_TOKENS),
         _ => config.context,
     };
-    let weight_bytes =
-        if as_stored { file.quantized_bytes(&config).0 } else { f32_bytes(weights::parameters(&config)) };
+    let weight_bytes = if as_stored { file.quantized_bytes(&config).0 } else { weights::f32_bytes(&config) };
     make_room(&request.model, weight_bytes)?;
     let computes_in = file.computes_in().filter(|_| as_stored);
-    let decoder = if as_stored { file.quantized(&config)? } else { f32_decoder(&config, file.dequantized(&config)?)? };
+    let decoder =
+        if as_stored { file.quantized(&config)? } else { transformers::in_f32(&config, file.dequantized(&config)?)? };
     let info = EngineInfo { context_tokens, computes_in, ..llama_info(&config, dtype) };
     Ok(CandleEngine::new(decoder, info, text, Digest::of_files(vec![path.to_owned()])))
 }
@@ -81,17 +81,17 @@ fn safetensors(files: &ModelFiles, request: &LoadRequest) -> Result<CandleEngine
             let config = LlamaConfig::from_hf(family, &json).with_context(in_config)?;
             let hf_name: fn(&Weight) -> &str = |w| &w.hf;
             weights::check(&config, hf_name, &shapes).with_context(do_not_fit)?;
-            make_room(&request.model, f32_bytes(weights::parameters(&config)))?;
+            make_room(&request.model, weights::f32_bytes(&config))?;
             let tied = config.tied;
             // Qwen2 of candle would prefer a stored head to a tied one.
             let is_hidden = move |name: &str| tied && name == "lm_head.weight";
             let vb = vb.rename_f(move |name| if is_hidden(name) { String::new() } else { name.into() });
-            (f32_decoder(&config, vb)?, llama_info(&config, "f32".into()))
+            (transformers::in_f32(&config, vb)?, llama_info(&config, "f32".into()))
         }
         None => {
             let config = Gpt2Config::deserialize(&json).with_context(in_config)?;
             config.validate().with_context(in_config)?;
-            make_room(&request.model, f32_bytes(config.parameters()))?;
+            make_room(&request.model, 4 * config.parameters())?;
             let decoder = Gpt2::load(&config, vb, request.threads).with_context(do_not_fit)?;
             (Box::new(decoder) as Box<dyn Decoder>, config.info())
         }
@@ -113,8 +113,8 @@ fn mapped(files: &[PathBuf]) -> Result<(VarBuilder<'static>, HashMap<String, Vec
 /// SmolLM2's architecture with seeded weights.
 fn synthetic_smollm2(request: &LoadRequest) -> Result<CandleEngine> {
     let config = LlamaConfig::smollm2_135m();
-    make_room(&request.model, f32_bytes(weights::parameters(&config)))?;
-    let decoder = f32_decoder(&config, synthetic::var_builder(request.seed, DType::F32))?;
+    make_room(&request.model, weights::f32_bytes(&config))?;
+    let decoder = transformers::in_f32(&config, synthetic::var_builder(request.seed, DType::F32))?;
     let digest = Digest::of_recipe(&format!("seed {} {config:?}", request.seed));
     Ok(CandleEngine::new(decoder, llama_info(&config, "f32".into()), None, digest))
 }
@@ -131,24 +131,4 @@ fn llama_info(config: &LlamaConfig, dtype: String) -> EngineInfo {
 
 fn shared(text: Text) -> Arc<dyn Tokenize> {
     Arc::new(text)
-}
-
-/// What that many weights take in f32.
-fn f32_bytes(weights: u64) -> u64 {
-    4 * weights
-}
-
-/// A model with Llama's layout in f32. `vb` must have every weight of `config`.
-fn f32_decoder(config: &LlamaConfig, vb: VarBuilder<'_>) -> Result<Box<dyn Decoder>> {
-    let parameters = weights::parameters(config);
-    let embedding = (config.vocab * config.hidden) as u64;
-    // Of an embedding that is not the head too, a step reads one row.
-    let read = if config.tied { parameters } else { parameters - embedding };
-    let facts = Facts {
-        parameters,
-        weight_bytes: f32_bytes(parameters),
-        cost: config.cost(f32_bytes(read)),
-        settings: transformers::settings("", config.family),
-    };
-    transformers::in_f32(config, vb, facts)
 }

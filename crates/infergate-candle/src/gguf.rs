@@ -12,7 +12,7 @@ use candle_core::{DType, Device, Tensor};
 use candle_nn::VarBuilder;
 
 use crate::config::{Family, LlamaConfig};
-use crate::decoder::{Decoder, Facts};
+use crate::decoder::Decoder;
 use crate::transformers;
 use crate::weights::{self, Weight};
 
@@ -108,15 +108,9 @@ impl Gguf {
     /// # Errors
     /// When candle cannot read a weight.
     pub fn quantized(mut self, config: &LlamaConfig) -> Result<Box<dyn Decoder>> {
-        let (weight_bytes, read_bytes) = self.quantized_bytes(config);
-        let facts = Facts {
-            parameters: weights::parameters(config),
-            weight_bytes,
-            cost: config.cost(read_bytes),
-            settings: transformers::settings("quantized_", config.family),
-        };
+        let bytes = self.quantized_bytes(config);
         self.fill_defaults(config);
-        transformers::quantized(config.family, self.content, &mut self.file, facts)
+        transformers::quantized(config, self.content, &mut self.file, bytes)
     }
 
     /// Bytes that the quantized model's weights take in memory, and those of them that are read for each token.

@@ -11,6 +11,7 @@ use candle_transformers::models::{llama, quantized_llama, quantized_qwen2, quant
 
 use crate::config::{Family, LlamaConfig};
 use crate::decoder::{Decoder, Facts};
+use crate::weights;
 use infergate::engine::TokenId;
 
 /// Positions the quantized Llama has rotary tables for, whatever the file says.
@@ -20,7 +21,11 @@ pub const QUANTIZED_LLAMA_CONTEXT_TOKENS: usize = quantized_llama::MAX_SEQ_LEN;
 ///
 /// # Errors
 /// When candle cannot build it.
-pub fn in_f32(config: &LlamaConfig, vb: VarBuilder<'_>, facts: Facts) -> Result<Box<dyn Decoder>> {
+pub fn in_f32(config: &LlamaConfig, vb: VarBuilder<'_>) -> Result<Box<dyn Decoder>> {
+    let weight_bytes = weights::f32_bytes(config);
+    // Of an embedding that is not the head too, a step reads one row.
+    let unread_bytes = if config.tied { 0 } else { 4 * (config.vocab * config.hidden) as u64 };
+    let facts = facts(config, "", weight_bytes, weight_bytes - unread_bytes);
     match config.family {
         Family::Llama => decoder(Llama::load(config, vb), facts),
         Family::Qwen2 => decoder(qwen2(config, vb), facts),
@@ -28,17 +33,18 @@ pub fn in_f32(config: &LlamaConfig, vb: VarBuilder<'_>, facts: Facts) -> Result<
     }
 }
 
-/// A model as a GGUF file stores it.
+/// A model as a GGUF file stores it. Its weights take `weight_bytes`, and a token reads `read_bytes` of them.
 ///
 /// # Errors
 /// When candle cannot read it.
 pub fn quantized(
-    family: Family,
+    config: &LlamaConfig,
     mut content: Content,
     file: &mut (impl Read + Seek),
-    facts: Facts,
+    (weight_bytes, read_bytes): (u64, u64),
 ) -> Result<Box<dyn Decoder>> {
-    match family {
+    let facts = facts(config, "quantized_", weight_bytes, read_bytes);
+    match config.family {
         Family::Llama => decoder(quantized_llama::ModelWeights::from_gguf(content, file, &Device::Cpu), facts),
         Family::Qwen2 => decoder(quantized_qwen2::ModelWeights::from_gguf(content, file, &Device::Cpu), facts),
         Family::Qwen3 => {
@@ -53,8 +59,13 @@ fn decoder<M: Stateful>(model: candle_core::Result<M>, facts: Facts) -> Result<B
     Ok(Box::new(Adapter { model: model?, facts, cached_tokens: 0, after_prompt: None }))
 }
 
-/// What is said of these models in a receipt. `kind` stands before the family's name there.
-pub fn settings(kind: &str, family: Family) -> BTreeMap<String, String> {
+/// What a receipt says of a model of `config`. `kind` stands before the family's name there.
+fn facts(config: &LlamaConfig, kind: &str, weight_bytes: u64, read_bytes: u64) -> Facts {
+    let (parameters, cost) = (weights::parameters(config), config.cost(read_bytes));
+    Facts { parameters, weight_bytes, cost, settings: settings(kind, config.family) }
+}
+
+fn settings(kind: &str, family: Family) -> BTreeMap<String, String> {
     let pair = |k: &str, v: &str| (k.to_owned(), v.to_owned());
     let implementation = format!("candle-transformers {kind}{}", family.name());
     // That of qwen3 depends on what is read.

@@ -73,6 +73,11 @@ pub fn parameters(config: &LlamaConfig) -> u64 {
     weights(config).map(|w| w.shape.iter().map(|&n| n as u64).product::<u64>()).sum()
 }
 
+/// What they take in f32.
+pub fn f32_bytes(config: &LlamaConfig) -> u64 {
+    4 * parameters(config)
+}
+
 /// Compares the weights that a file has, by name, with what `config` needs, before a model is built from them. `name` picks a
 /// weight's name in this file.
 ///
