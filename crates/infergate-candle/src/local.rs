@@ -9,14 +9,13 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// config.json, the name every model directory has.
-pub const CONFIG: &str = "config.json";
-/// tokenizer.json; a directory may lack it.
-pub const TOKENIZER: &str = "tokenizer.json";
+const CONFIG: &str = "config.json";
+/// A directory may lack it.
+const TOKENIZER: &str = "tokenizer.json";
 /// Weights in one file.
-pub const WEIGHTS: &str = "model.safetensors";
+const WEIGHTS: &str = "model.safetensors";
 /// The list of shards, where the weights are in several files.
-pub const WEIGHTS_INDEX: &str = "model.safetensors.index.json";
+const WEIGHTS_INDEX: &str = "model.safetensors.index.json";
 
 /// The architectures read from safetensors, for error messages.
 const SUPPORTED: &str = "gpt2, llama, qwen2 and qwen3";
@@ -71,7 +70,7 @@ impl ModelFiles {
 ///
 /// # Errors
 /// When the file is damaged or names a file outside the model's directory.
-pub fn shards(index: &Path) -> Result<BTreeSet<String>> {
+fn shards(index: &Path) -> Result<BTreeSet<String>> {
     let list: Index = read_json(index)?;
     let names: BTreeSet<String> = list.weight_map.into_values().collect();
     for name in &names {

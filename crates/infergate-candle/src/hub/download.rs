@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Error, Result, anyhow, ensure};
+use anyhow::{Context as _, Error, Result, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
 use infergate_core::printable::printable;
 use infergate_core::sha256::hex;
@@ -76,18 +76,12 @@ impl Download<'_> {
         let progress = bar(self.name, described.bytes);
         let mut last = anyhow!("the download was not begun");
         for _ in 0..ATTEMPTS {
-            match self.fill(&part, described, &progress) {
-                Ok(()) => match verify(&part, described) {
-                    Ok(()) => {
-                        fs::rename(&part, blob).with_context(cache_broken)?;
-                        progress.finish_and_clear();
-                        return Ok(());
-                    }
-                    Err(error) => {
-                        let _ = fs::remove_file(&part);
-                        last = error;
-                    }
-                },
+            match self.fill(&part, described, &progress).and_then(|()| verify(&part, described)) {
+                Ok(()) => {
+                    fs::rename(&part, blob).with_context(cache_broken)?;
+                    progress.finish_and_clear();
+                    return Ok(());
+                }
                 Err(Failure::Broken(error)) => last = error,
                 Err(other) => return Err(other),
             }
@@ -158,14 +152,17 @@ fn first_byte(reply: &Reply) -> Option<u64> {
     header(&reply.headers, "content-range")?.strip_prefix("bytes ")?.split_once('-')?.0.parse().ok()
 }
 
-/// A large file's ETag is its SHA-256, a small file's is git's hash of it.
-fn verify(part: &Path, described: &Described) -> Result<()> {
+/// A large file's ETag is its SHA-256, a small file's is git's hash of it. What has another one is removed.
+fn verify(part: &Path, described: &Described) -> Result<(), Failure> {
     let (kind, found) = match described.etag.len() {
         40 => ("SHA-1", git_hash(part)),
         _ => ("SHA-256", file_sha256(part)),
     };
-    ensure!(found.with_context(cache_broken)? == described.etag, "the download's {kind} is not the one the hub names");
-    Ok(())
+    if found.with_context(cache_broken)? == described.etag {
+        return Ok(());
+    }
+    let _ = fs::remove_file(part);
+    Err(Failure::Broken(anyhow!("the download's {kind} is not the one the hub names")))
 }
 
 fn git_hash(path: &Path) -> std::io::Result<String> {
