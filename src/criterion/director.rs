@@ -32,19 +32,6 @@ use infergate_core::process::{standard_streams, this_program};
 
 pub use in_main::{begin_in_main, end_in_main};
 
-/// What a worker of benches can do.
-const CAPABILITIES: [Capability; 6] = [
-    Capability::Prepare,
-    Capability::Sample,
-    Capability::RequestId,
-    Capability::Iterations,
-    Capability::Profile,
-    Capability::WarmUp,
-];
-
-/// What one can do beside that which counts its heap.
-const COUNTING: [Capability; 2] = [Capability::Count, Capability::Sites];
-
 thread_local! {
     /// Lent to the functions of the benches while they run. They run on this thread, which also answers.
     static DIRECTOR: RefCell<Option<Director>> = const { RefCell::new(None) };
@@ -279,10 +266,14 @@ impl Between {
 
 impl Measured for Between {
     fn hello(&self) -> Result<Hello> {
-        let counting = COUNTING.into_iter().filter(|_| heap().is_some());
-        let can = CAPABILITIES.into_iter().filter(|can| *can != Capability::Profile || !WITHOUT_PROFILE.load(Relaxed));
-        let can = can.chain(counting);
-        let can: Vec<Capability> = can.filter(|can| can.is_supported()).collect();
+        use Capability::{Count, Iterations, Prepare, Profile, RequestId, Sample, Sites, WarmUp};
+        let mut can = vec![Prepare, Sample, RequestId, Iterations, WarmUp];
+        if Profile.is_supported() && !WITHOUT_PROFILE.load(Relaxed) {
+            can.push(Profile);
+        }
+        if heap().is_some() {
+            can.extend([Count, Sites]);
+        }
         Ok(hello(&can, build_info::build(), false))
     }
 
