@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read as _, Seek as _};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -15,6 +15,9 @@ use crate::config::{Family, LlamaConfig};
 use crate::decoder::Decoder;
 use crate::transformers;
 use crate::weights::{self, Weight};
+
+/// candle looks for a file's alignment in its metadata and divides by it. Here it is looked for in so many first bytes.
+const ALIGNMENT_WITHIN_BYTES: u64 = 64 << 10;
 
 /// An open GGUF file.
 pub struct Gguf {
@@ -32,8 +35,13 @@ impl Gguf {
         let what = path.display();
         let file = File::open(path).with_context(|| format!("cannot open the model file {what}"))?;
         let mut file = BufReader::new(file);
+        let mut start = Vec::new();
+        file.by_ref().take(ALIGNMENT_WITHIN_BYTES).read_to_end(&mut start)?;
+        ensure!(start.starts_with(b"GGUF"), "{what} is not a GGUF file: it does not start with the bytes GGUF");
+        ensure!(!is_aligned_to_zero(&start), "{what}: its general.alignment is 0; download it again");
+        file.rewind()?;
         let content = Content::read(&mut file)
-            .with_context(|| format!("{what} is no GGUF file, or it is truncated or damaged; download it again"))?;
+            .with_context(|| format!("the GGUF file {what} is truncated or damaged; download it again"))?;
         Ok(Self { content, file })
     }
 
@@ -173,6 +181,13 @@ impl Gguf {
 /// Bytes a weight takes in the file.
 fn stored_bytes(info: &TensorInfo) -> u64 {
     (info.shape.elem_count() / info.ggml_dtype.block_size() * info.ggml_dtype.type_size()) as u64
+}
+
+fn is_aligned_to_zero(start: &[u8]) -> bool {
+    let key = b"general.alignment";
+    let at = start.windows(key.len()).position(|bytes| bytes == key);
+    // The type of the value, and then the value.
+    at.and_then(|at| start.get(at + key.len() + 4..at + key.len() + 8)).is_some_and(|value| value == [0; 4])
 }
 
 /// GGUF's Llama rows pair dimension 2i with 2i+1 of a head; Hugging Face's pair i with i + head_dim / 2.
