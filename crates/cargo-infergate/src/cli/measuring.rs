@@ -69,7 +69,8 @@ pub fn measure(
     }
     let builds_ns = begun.elapsed().as_nanos() as u64 - pilot_ns;
     let (broken, found) = (&run.receipt().broken, &run.receipt().notes[request.notes.len()..]);
-    for message in broken.iter().cloned().chain(found.iter().map(words::note)) {
+    // Where nothing is timed, the verdict follows at once and says it.
+    for message in broken.iter().cloned().chain(found.iter().map(words::note)).filter(|_| is_timed(&run)) {
         line.above(|| output::line(&message));
     }
     let all = open_cases(run.receipt());

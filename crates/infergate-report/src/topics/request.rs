@@ -143,10 +143,9 @@ fn starts(receipt: &Receipt) -> Table {
         .about("text to tokens")
         .numbers("prefill", "prefill", |starts| Cell::of(starts.middle.prefill_ns, Unit::Ns))
         .about("tokens to logits")
-        .numbers("prefill_part", "part of TTFT", |starts| {
+        .numbers("prefill_part", "prefill / TTFT", |starts| {
             Cell::of(starts.middle.prefill_ns as f64 / starts.middle.ttft_ns() as f64, Unit::Fraction)
         })
-        .about("prefill / TTFT")
         .numbers("first_sample", "first sample", |starts| ns(starts.middle.first_sample_ns, Missing::EngineSilent))
         .about("logits to the first token")
         .numbers("starts", "starts", |starts| starts.all.len())
