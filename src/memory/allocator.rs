@@ -133,19 +133,15 @@ pub fn reset_peak() {
     PEAK_BYTES.0.store(LIVE_BYTES.0.load(Relaxed), Relaxed);
 }
 
-/// Notes an allocation of `bytes`, of which `new` were not there before, unless it failed.
-fn allocated(pointer: *mut u8, bytes: usize, new: usize) {
-    if pointer.is_null() {
-        return;
-    }
+fn allocated(bytes: usize) {
+    let bytes = bytes as u64;
     ALLOCATIONS.0.fetch_add(1, Relaxed);
-    ALLOCATED_BYTES.0.fetch_add(new as u64, Relaxed);
-    let live = LIVE_BYTES.0.fetch_add(bytes as u64, Relaxed) + bytes as u64;
+    ALLOCATED_BYTES.0.fetch_add(bytes, Relaxed);
+    let live = LIVE_BYTES.0.fetch_add(bytes, Relaxed) + bytes;
     // Most allocations are no new peak: a look is cheaper than an exchange.
     if live > PEAK_BYTES.0.load(Relaxed) {
         PEAK_BYTES.0.fetch_max(live, Relaxed);
     }
-    sites::allocated(pointer, bytes, new);
 }
 
 fn released(bytes: usize) {
@@ -158,14 +154,14 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps this trait's contract.
         let pointer = unsafe { self.inner.alloc(layout) };
-        allocated(pointer, layout.size(), layout.size());
+        note_allocation(pointer, layout.size());
         pointer
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as above. Not through `alloc`: an allocator hands out fresh pages without writing zeros into them.
         let pointer = unsafe { self.inner.alloc_zeroed(layout) };
-        allocated(pointer, layout.size(), layout.size());
+        note_allocation(pointer, layout.size());
         pointer
     }
 
@@ -184,9 +180,26 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
         if moved.is_null() {
             sites::allocated(pointer, layout.size(), 0);
         } else {
-            released(layout.size());
-            allocated(moved, size, size.saturating_sub(layout.size()));
+            ALLOCATIONS.0.fetch_add(1, Relaxed);
+            RELEASES.0.fetch_add(1, Relaxed);
+            if size >= layout.size() {
+                let more = (size - layout.size()) as u64;
+                ALLOCATED_BYTES.0.fetch_add(more, Relaxed);
+                let live = LIVE_BYTES.0.fetch_add(more, Relaxed) + more;
+                PEAK_BYTES.0.fetch_max(live, Relaxed);
+            } else {
+                LIVE_BYTES.0.fetch_sub((layout.size() - size) as u64, Relaxed);
+            }
+            // What was there before was made before, as the counters have it.
+            sites::allocated(moved, size, size.saturating_sub(layout.size()));
         }
         moved
+    }
+}
+
+fn note_allocation(pointer: *mut u8, bytes: usize) {
+    if !pointer.is_null() {
+        allocated(bytes);
+        sites::allocated(pointer, bytes, bytes);
     }
 }
