@@ -10,6 +10,7 @@ use infergate_core::printable::first_of;
 use infergate_core::progress::Progress;
 use infergate_core::worker::Timeouts;
 
+use super::memory::ensure_same_output;
 use crate::paired::{PairedRequest, Program};
 use infergate_build::sources::Sources;
 use infergate_receipts::{CountedCase, Counter, Note, PairedCase, PairedReceipt, Side, Unit, blocks_of, clause};
@@ -70,7 +71,7 @@ fn uncounted(left: &Left) -> Option<String> {
 }
 
 /// The benches whose code differs, the shortest first: those fit in what time there is.
-fn wanted(receipt: &PairedReceipt) -> Vec<PairedCase> {
+fn wanted(receipt: &PairedReceipt) -> Vec<Case> {
     let is_wanted = |case: &&PairedCase| case.id.phase() == Phase::Bench && !receipt.is_same_code_of(case.id);
     let mut cases: Vec<&PairedCase> = receipt.cases.iter().filter(is_wanted).collect();
     cases.sort_by_cached_key(|case| {
@@ -78,28 +79,27 @@ fn wanted(receipt: &PairedReceipt) -> Vec<PairedCase> {
         let sample_ns = timed.and_then(|timed| timed.head_ns.first().copied()).unwrap_or(u64::MAX);
         sample_ns / case.iterations_per_sample.max(1) as u64
     });
-    cases.into_iter().cloned().collect()
+    cases.into_iter().map(|case| case.id).collect()
 }
 
 type Counts = BTreeMap<Case, CountedCase>;
 
-/// What all processes of each side count, of the same cases. A bench that ends its process, or has another output than where it was timed,
-/// costs the others nothing.
-fn count(programs: [&Program; 2], cases: &[PairedCase], request: &PairedRequest) -> Result<([Counts; 2], Left)> {
+/// What all processes of each side count, of the same cases. A bench that ends its process costs the others nothing.
+fn count(programs: [&Program; 2], cases: &[Case], request: &PairedRequest) -> Result<([Counts; 2], Left)> {
     let line = progress::Line::default();
     let timeouts = Timeouts { first: PATIENCE, ..Timeouts::default() };
     let start = |side: usize| request.start(&programs[side].open()?, timeouts.clone());
     let begun = Instant::now();
     let mut left = Left::new();
     let mut counts = [Counts::new(), Counts::new()];
+    let mut outputs = [BTreeMap::new(), BTreeMap::new()];
     for done_steps in 0..PROCESSES {
         let side = done_steps % 2;
         line.show(&Progress { label: "allocations".to_owned(), done_steps, total_steps: PROCESSES });
         // What is left out later was not looked at as often as the others.
         let share = MOST.mul_f64((done_steps + 1) as f64 / PROCESSES as f64);
         let mut client = start(side)?;
-        for timed in cases {
-            let case = timed.id;
+        for &case in cases {
             if left.contains_key(&case) {
                 continue;
             }
@@ -107,8 +107,12 @@ fn count(programs: [&Program; 2], cases: &[PairedCase], request: &PairedRequest)
                 left.insert(case, format!("all would take longer than {} s", MOST.as_secs()));
                 continue;
             }
-            let known = timed.output([Side::Base, Side::Head][side]).ids.clone();
-            match client.prepare(case, Some(known)).and_then(|_| client.count(case, LOOKS)) {
+            let known = outputs[side].get(&case).cloned();
+            let found = client.prepare(case, known).and_then(|reply| {
+                outputs[side].insert(case, reply.output.ids);
+                client.count(case, LOOKS)
+            });
+            match found {
                 Ok(found) => {
                     counts[side].entry(case).and_modify(|known| known.add(&found)).or_insert(found);
                 }
@@ -139,6 +143,8 @@ fn keep(receipt: &mut PairedReceipt, request: &PairedRequest, [base, head]: [Cou
             of_head.push(is);
         }
     }
+    ensure_same_output(receipt, Side::Base, &of_base);
+    ensure_same_output(receipt, Side::Head, &of_head);
     (receipt.base.counted, receipt.head.counted) = (of_base, of_head);
     let named = first_of(&unrepeated, MOST_NAMED, ", ");
     (!unrepeated.is_empty()).then(|| format!("these do not repeat and are not compared: {named}"))

@@ -238,7 +238,7 @@ fn names(cases: &[Case]) -> Vec<String> {
 const OTHER_OUTPUT: &str = "the process that counts has another output than the one that is timed";
 
 /// Notes where a side's process that counts has another output than the one that is timed.
-fn ensure_same_output(receipt: &mut PairedReceipt, side: Side, counted: &[CountedCase]) {
+pub fn ensure_same_output(receipt: &mut PairedReceipt, side: Side, counted: &[CountedCase]) {
     for counted in counted {
         let id = counted.id;
         if receipt.case(id).is_some_and(|timed| timed.output(side).sha256 != counted.output_sha256) {
