@@ -130,7 +130,9 @@ fn work(engine: &dyn Engine, case: Case) -> Option<Work> {
     let flops = if reads_prompt { cost.prefill_flops(p) } else { 0.0 };
     // `sum` of no step is -0.0, which a file would show.
     let bytes = (p..p + steps).map(|context| cost.decode_bytes(context)).fold(0.0, |sum, of_step| sum + of_step);
-    Some(Work { bytes, flops })
+    // What an engine cannot do in no time says nothing of the hardware.
+    let is_amount = |amount: f64| amount.is_finite() && amount >= 0.0;
+    (is_amount(bytes) && is_amount(flops)).then_some(Work { bytes, flops })
 }
 
 /// What a cold start has before its prompt is read.

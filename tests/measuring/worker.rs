@@ -67,7 +67,7 @@ fn a_worker_that_says_hello_and_then_nothing_is_ended_after_its_limit() {
     let (mut client, _) = spawn_at(&script("silent"), "m", short).expect("says hello");
     let prompt = "x".repeat(1 << 20);
     let error = client.load(&LoadRequest::default(), Some(&prompt)).expect_err("hangs");
-    assert!(matches!(error, WorkerError::Unusable(_)), "{error}");
+    assert!(matches!(error, WorkerError::Unusable(_)) && error.to_string().contains("was ended"), "{error}");
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_worker_that_closes_its_output_is_not_waited_for() {
     let mut client = spawn("leaves");
     load(&mut client).expect("loads");
     let error = client.memory(None).expect_err("gone");
-    assert!(matches!(error, WorkerError::Unusable(_)), "{error:?}");
+    assert!(matches!(error, WorkerError::Unusable(_)) && error.to_string().contains("closed its end"), "{error:?}");
 }
 
 #[test]

@@ -123,11 +123,10 @@ impl PairedRun<'_> {
         let mut cases = self.planned(open);
         cases.retain(|case| self.cases_in_budget.as_ref().is_none_or(|taken| taken.contains(&case.id)));
         let ids = |cases: &[PairedCase]| cases.iter().map(|case| case.id).collect::<Vec<_>>();
-        let needed = fewest_to_pass().saturating_sub(self.receipt.blocks.len()).max(1) as f64;
-        let Some(room_ns) = self.left_ns().map(|left_ns| left_ns as f64 / needed) else { return ids(&cases) };
-        if room_ns >= self.block_ns as f64 {
-            return ids(&cases);
-        }
+        // Later some are settled, and each block that still fits helps the others.
+        let needed = fewest_to_pass().saturating_sub(self.receipt.blocks.len());
+        let room_ns = self.left_ns().filter(|_| needed > 0).map(|left_ns| left_ns as f64 / needed as f64);
+        let Some(room_ns) = room_ns.filter(|room_ns| *room_ns < self.block_ns as f64) else { return ids(&cases) };
         let builds = self.builds_of(0).len();
         let starts_ns = (self.block_ns as f64 - self.pairs.block_ns(&cases, builds)).max(0.0);
         let cost_ns = |case: &PairedCase| self.pairs.block_ns(std::slice::from_ref(case), builds);

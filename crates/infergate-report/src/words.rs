@@ -150,7 +150,7 @@ pub fn changed(row: &VerdictRow) -> Option<String> {
     if let Some(Interval { low, high, .. }) = time.interval.filter(|_| is_open) {
         // One number would read as an answer.
         let [low, high] = [low, high].map(|ratio| units::change(ratio - 1.0));
-        return Some(format!("{}{metric} {}", row.subject, units::from_to(&low, &high)));
+        return Some(format!("{}{metric} between {low} and {high}", row.subject));
     }
     let times = time.base_ns.zip(time.head_ns).map_or_else(String::new, |(base, head)| {
         let digits = units::digits_of_change(time.base_ns, time.head_ns);

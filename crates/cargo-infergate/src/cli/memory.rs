@@ -180,7 +180,7 @@ pub fn attach_to_pair(
         let program = if side == Side::Base { &base } else { &head_program };
         let again = match count(program) {
             Ok(again) => again,
-            // What was measured stays. A rise that is not looked into does not pass.
+            // Times stay. A rise that is not looked into does not pass.
             Err(error) => {
                 output::say_why(&format!("{} is not looked at again", side.name()), &error);
                 receipt.partial = true;

@@ -1,5 +1,6 @@
 //! An earlier run beside this one, figure by figure. It shows and does not judge: the verdict does that.
 
+use super::latency::STEADY;
 use crate::figures;
 use crate::inputs::Inputs;
 use crate::model::{Cell, Missing, Rows, Section, Unit};
@@ -42,7 +43,8 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         let is_told = id != beside && *metric == Metric::gated(*id);
         let grows = after(row).filter(|_| is_told)? / before(row)?;
         let work = least_ns(head, head, *id)? / least_ns(base, head, *beside)?;
-        let how = if (work.min(1.0)..=work.max(1.0)).contains(&grows) {
+        let noise = 1.0 + [variation(head, *id), variation(base, *beside)].into_iter().fold(STEADY, f64::max);
+        let how = if (work.min(1.0) / noise..=work.max(1.0) * noise).contains(&grows) {
             "the lengths explain it"
         } else {
             "the lengths alone do not explain it"
@@ -75,6 +77,12 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         .numbers("output", "output", |row| Cell::known(output(row), Unit::Times))
         .table();
     Some(Section::new("comparison", "Comparison with the earlier run").with([ABOUT]).with([table]).with([growths]))
+}
+
+/// How much the processes of a case differ; 0 where that is not known.
+fn variation(run: &Receipt, id: Case) -> f64 {
+    let case = run.cases.iter().find(|case| case.id == id);
+    case.and_then(|case| figures::variation(Metric::gated(id), case).value()).unwrap_or_default()
 }
 
 /// The least time in which the hardware of `machine` could do a case of `run`.

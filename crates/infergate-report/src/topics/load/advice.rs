@@ -53,9 +53,11 @@ fn comfortable(view: &View<'_>) -> Option<String> {
 
 /// The highest such load of each series, where they differ.
 fn each_holds(view: &View<'_>) -> String {
-    let is_below = |point: &Point, metric, limit_ns| point.p50(metric).is_some_and(|ns| ns < limit_ns);
-    let is_quick =
-        |point: &&&Point| is_below(point, Metric::Ttft, WAITED_FOR_NS) && is_below(point, Metric::Itl, SLUGGISH_NS);
+    // An answer of one token has no gap.
+    let is_quick = |point: &&&Point| {
+        point.p50(Metric::Ttft).is_some_and(|ttft| ttft < WAITED_FOR_NS)
+            && point.p50(Metric::Itl).is_none_or(|itl| itl < SLUGGISH_NS)
+    };
     let held = view.series().into_iter().filter_map(|series| {
         let load = view.line(series).iter().take_while(is_quick).last()?.arrivals.name();
         Some((view.series_name(series), load))
