@@ -119,9 +119,6 @@ impl<'a> Lanes<'a> {
 
     /// Goes through one layer.
     pub fn block(&mut self, shard: &Shard, shared: &Shared, member: &mut Member, layer: usize) -> Candle<()> {
-        if self.singles.is_empty() {
-            return Ok(());
-        }
         let (block, epsilon) = (&shard.blocks[layer], shared.config.layer_norm_epsilon);
         normalise(&self.x, &block.ln_1, epsilon, &mut self.normed)?;
         block.qkv.apply(&self.normed, &mut self.qkv)?;

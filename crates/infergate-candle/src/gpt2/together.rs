@@ -35,18 +35,22 @@ pub fn forward(shard: &Shard, shared: &Shared, member: &mut Member, parts: &[Par
             prompts.push((place, Prompt::new(shared, part.tokens, cache, past)?));
         }
     }
-    let mut lanes = Lanes::new(shard, shared, singles)?;
+    let mut lanes = if singles.is_empty() { None } else { Some(Lanes::new(shard, shared, singles)?) };
     for layer in 0..shard.blocks.len() {
         let through =
             prompts.into_iter().map(|(place, prompt)| Ok((place, prompt.block(shard, shared, member, layer)?)));
         prompts = through.collect::<Candle<_>>()?;
-        lanes.block(shard, shared, member, layer)?;
+        if let Some(lanes) = &mut lanes {
+            lanes.block(shard, shared, member, layer)?;
+        }
     }
     let mut logits: Vec<(usize, Tensor)> = Vec::with_capacity(parts.len());
     for (place, prompt) in prompts {
         logits.push((place, prompt.logits(shard, shared)?));
     }
-    logits.extend(places.into_iter().zip(lanes.logits(shard, shared)?));
+    if let Some(lanes) = lanes {
+        logits.extend(places.into_iter().zip(lanes.logits(shard, shared)?));
+    }
     logits.sort_by_key(|(place, _)| *place);
     Ok(logits.into_iter().map(|(_, logits)| logits).collect())
 }
