@@ -41,7 +41,7 @@ latency() {
 
 users() { load --target local:synthetic:gpt2 --users 1,10,20,30,40,50 --requests 30 --input-tokens 64 --output-tokens 8; }
 
-scenarios() { load --target local:synthetic:gpt2 --context 256 --users 1,2,4,8 --requests 6; }
+scenarios() { load --target local:synthetic:gpt2 --context 240 --users 1,2,4,8 --requests 6; }
 
 # Starts the example server with "$@" and puts its address and its model's name into $url and $served.
 serve() {
