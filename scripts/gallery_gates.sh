@@ -32,9 +32,9 @@ for name in "${names[@]}"; do
     cd "$clone"
     git checkout --quiet -B "$name" base
     case $name in
-    slower) edit gpt2/lanes.rs '        block.qkv.apply(&self.normed, &mut self.qkv)?;
-' '        block.qkv.apply(&self.normed, &mut self.qkv)?;
-        block.qkv.apply(&self.normed, &mut self.qkv)?;
+    slower) edit gpt2/step.rs '        block.qkv.apply(&lane.normed, &mut lane.qkv)?;
+' '        block.qkv.apply(&lane.normed, &mut lane.qkv)?;
+        block.qkv.apply(&lane.normed, &mut lane.qkv)?;
 ' ;;
     changed) edit gpt2/shard.rs '1.0 / (dim as f64).sqrt()' '1.02 / (dim as f64).sqrt()' ;;
     leak)
@@ -52,7 +52,7 @@ fn remember(prompt: &[TokenId]) {
 }
 RUST
         ;;
-    pass) edit gpt2/lanes.rs '/// `out = x W + bias`' '/// Computes `out = x W + bias`' ;;
+    pass) edit gpt2/step.rs '/// `out = x W + bias`' '/// Computes `out = x W + bias`' ;;
     *) echo "error: there is no gate $name, only slower, changed, leak and pass" >&2; exit 2 ;;
     esac
     git -c user.name=gallery -c user.email=gallery@localhost commit --quiet --all --message "$name"

@@ -97,11 +97,11 @@ CRATES = {
     ]},
     # infergate's own engine.
     "gpt2": {"bench": "inference", "first": "crates/infergate-candle/src/lib.rs", "cases": "decode/p128", "functions": [
-        Function("attend", "crates/infergate-candle/src/gpt2/lanes.rs", "            *score = (*score - largest).exp();\n        }\n",
+        Function("attend", "crates/infergate-candle/src/gpt2/step.rs", "            *score = (*score - largest).exp();\n        }\n",
                  f"for _ in 0..24 {{ {call('scores.iter().map(|score| (core::hint::black_box(*score) - largest).exp()).sum::<f32>()')} }}", "scores", ["decode/p128"], "attend", 0.1),
-        Function("apply", "crates/infergate-candle/src/gpt2/lanes.rs", "    fn apply(&self, x: &[f32], out: &mut [f32]) -> Candle<()> {\n",
+        Function("apply", "crates/infergate-candle/src/gpt2/step.rs", "    fn apply(&self, x: &[f32], out: &mut [f32]) -> Candle<()> {\n",
                  "self.apply(core::hint::black_box(x), out)?;", "x", ["decode/p128"], "apply", 0.35),
-        Function("bend", "crates/infergate-candle/src/gpt2/lanes.rs", "fn bend(activation: Activation, inner: &mut [f32]) -> Candle<()> {\n",
+        Function("bend", "crates/infergate-candle/src/gpt2/step.rs", "pub fn bend(activation: Activation, inner: &mut [f32]) -> Candle<()> {\n",
                  f"for _ in 0..6 {{ {call('inner.iter().map(|x| (-core::hint::black_box(*x)).exp()).sum::<f32>()')} }}", "inner", ["decode/p128"], "bend", 0.1),
     ]},
 }

@@ -1,11 +1,12 @@
-//! GPT-2 on candle: the model as a [`Decoder`]. Its shape is in `config`; one pass of one or several sequences is in `together`,
-//! what each thread computes in it in `shard`, and of single tokens in `lanes`.
+//! GPT-2 on candle: the model as a [`Decoder`]. Its shape is in `config`, what each thread computes in `shard`, for a single
+//! token in `step`, for several sequences at once in `together`.
 
 mod arithmetic;
 mod config;
-mod lanes;
+mod forward;
 mod scheduler;
 mod shard;
+mod step;
 mod together;
 
 use std::collections::BTreeMap;
@@ -18,7 +19,6 @@ use candle_nn::VarBuilder;
 pub use config::{Activation, Gpt2Config};
 pub use scheduler::Gpt2Scheduler;
 use shard::{LayerCache, Shard, Shared};
-use together::Part;
 
 use crate::decoder::{Decoder, Facts};
 use crate::engine::ensure_in_vocabulary;
@@ -29,13 +29,6 @@ struct Weights {
     shared: Shared,
     shards: Vec<Shard>,
     team: Team,
-}
-
-impl Weights {
-    /// One pass over them: by rank, for each part the last position's logits for the rank's part of the vocabulary.
-    fn pass(&self, parts: &[Part]) -> Result<Vec<Vec<Tensor>>> {
-        self.team.run(|member| together::forward(&self.shards[member.rank()], &self.shared, member, parts))
-    }
 }
 
 /// A GPT-2 with one sequence's cache.
@@ -96,8 +89,12 @@ impl Decoder for Gpt2 {
         ensure!(!tokens.is_empty(), "GPT-2: no tokens to read; give at least one");
         ensure_fits(self.cached + tokens.len(), config.n_positions)?;
         ensure_in_vocabulary(tokens, config.vocab_size)?;
-        let by_rank = self.weights.pass(&[Part { tokens, past: self.cached, cache: &self.cache }])?;
-        let logits = Tensor::cat(&by_rank.concat(), 0)?;
+        let (weights, cache, past) = (&self.weights, &self.cache, self.cached);
+        let parts = weights.team.run(|member| {
+            let rank = member.rank();
+            weights.shards[rank].forward(&weights.shared, member, tokens, &cache[rank], past)
+        })?;
+        let logits = Tensor::cat(&parts, 0)?;
         self.cached += tokens.len();
         Ok(logits)
     }

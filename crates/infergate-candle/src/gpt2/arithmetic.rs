@@ -66,13 +66,12 @@ fn end_of_dot(lanes: [f32; LANES], a_rest: &[f32], b_rest: &[f32]) -> f32 {
     fold(lanes) + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f32>()
 }
 
-/// The dot products of each row of `rows` with each row of `xs`, all of `n` numbers, appended to the latter's list in `dots`.
-pub fn dots(rows: &[f32], xs: &[f32], n: usize, dots: &mut [Vec<f32>]) {
-    // As in `add_products`.
-    let is_alone = dots.len() == 1;
+/// The dot products of each row of `rows` with each of `xs`, appended to the vector's list in `dots`.
+pub fn dots(rows: &[f32], xs: &[&[f32]], dots: &mut [Vec<f32>]) {
+    let Some(n) = xs.first().map(|x| x.len()).filter(|n| *n > 0) else { return };
     for group in rows.chunks(ROWS * n) {
-        for (x, dots) in xs.chunks_exact(n).zip(dots.iter_mut()) {
-            match four_rows(group, n).filter(|_| !is_alone) {
+        for (x, dots) in xs.iter().zip(dots.iter_mut()) {
+            match four_rows(group, n) {
                 Some(rows) => dots.extend(four_dots(rows, x)),
                 None => dots.extend(group.chunks_exact(n).map(|row| dot(row, x))),
             }
@@ -96,7 +95,7 @@ fn four_dots(rows: [&[f32]; ROWS], x: &[f32]) -> [f32; ROWS] {
 }
 
 /// `out += x W`, W row by row: one stream through memory, as long as the whole matrix.
-fn add_product(x: &[f32], weight: &[f32], out: &mut [f32]) {
+pub fn add_product(x: &[f32], weight: &[f32], out: &mut [f32]) {
     for (x, row) in x.iter().zip(weight.chunks_exact(out.len())) {
         for (out, w) in out.iter_mut().zip(row) {
             *out = fused(*x, *w, *out);
@@ -104,17 +103,17 @@ fn add_product(x: &[f32], weight: &[f32], out: &mut [f32]) {
     }
 }
 
-/// As [`add_product`] for each row of `xs` and of `outs`, W, whose rows have `n` numbers, read once.
-pub fn add_products(xs: &[f32], weight: &[f32], n: usize, outs: &mut [f32]) {
+/// As [`add_product`] for every pair of `x` and `out`, W read once.
+pub fn add_products(weight: &[f32], pairs: &mut [(&[f32], &mut [f32])]) {
     // Alone it is bound by memory, which gives a single stream faster than tiles.
-    if outs.len() == n {
-        return add_product(xs, weight, outs);
+    if let [(x, out)] = pairs {
+        return add_product(x, weight, out);
     }
-    let in_x = weight.len() / n;
+    let Some(n) = pairs.first().map(|(_, out)| out.len()).filter(|n| *n > 0) else { return };
     for (group, rows) in weight.chunks(ROWS * n).enumerate() {
         let first = group * ROWS;
         let Some(rows) = four_rows(rows, n) else {
-            for (x, out) in xs.chunks_exact(in_x).zip(outs.chunks_exact_mut(n)) {
+            for (x, out) in pairs.iter_mut() {
                 add_product(&x[first..], rows, out);
             }
             continue;
@@ -122,14 +121,13 @@ pub fn add_products(xs: &[f32], weight: &[f32], n: usize, outs: &mut [f32]) {
         for from in (0..n).step_by(COLUMNS) {
             let columns = from..(from + COLUMNS).min(n);
             let rows = rows.map(|row| &row[columns.clone()]);
-            for (two, two_outs) in xs.chunks(2 * in_x).zip(outs.chunks_mut(2 * n)) {
-                let ((a, b), (a_out, b_out)) = (two.split_at(in_x), two_outs.split_at_mut(n));
-                if b.is_empty() {
-                    add_rows(rows, factors(a, first), &mut a_out[columns.clone()]);
-                } else {
-                    let outs = (&mut a_out[columns.clone()], &mut b_out[columns.clone()]);
-                    add_rows_to_two(rows, (factors(a, first), factors(b, first)), outs);
-                }
+            let (twos, last) = pairs.as_chunks_mut();
+            for [(a, a_out), (b, b_out)] in twos {
+                let outs = (&mut a_out[columns.clone()], &mut b_out[columns.clone()]);
+                add_rows_to_two(rows, (factors(a, first), factors(b, first)), outs);
+            }
+            for (x, out) in last {
+                add_rows(rows, factors(x, first), &mut out[columns.clone()]);
             }
         }
     }

@@ -8,7 +8,7 @@ use infergate::engine::scheduler::{ensure_request_fits, no_free_slot};
 use infergate::engine::{Event, RequestId, Scheduler, TokenId};
 
 use super::shard::LayerCache;
-use super::together::Part;
+use super::together::{self, Part};
 use super::{Weights, caches};
 use crate::engine::{copy, ensure_in_vocabulary, greedy};
 use crate::first_line;
@@ -85,13 +85,16 @@ impl Gpt2Scheduler {
 
     /// One pass over the weights: the logits of each chosen slot, in order, into its place.
     fn pass(&mut self, chosen: &[usize]) -> Result<()> {
+        let weights = &self.weights;
         let part = |at: &usize| {
             let slot = &self.slots[*at];
             let run = slot.running.as_ref()?;
             Some(Part { tokens: &run.pending, past: run.past, cache: &slot.cache })
         };
         let parts: Vec<Part> = chosen.iter().filter_map(part).collect();
-        let by_rank = self.weights.pass(&parts)?;
+        let by_rank = weights
+            .team
+            .run(|member| together::forward(&weights.shards[member.rank()], &weights.shared, member, &parts))?;
         for (place, at) in chosen.iter().enumerate() {
             let slot = &mut self.slots[*at];
             slot.logits.clear();
