@@ -13,7 +13,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 
 use super::bench_target::{Source, Wanted};
-use super::git::{self, commit_of, dirty_submodule, git};
+use super::git::{self, commit_of, dirty_submodule, git, short};
 use super::manifest::MAX_FILE_BYTES;
 use super::workspace::Workspace;
 use super::{
@@ -297,11 +297,6 @@ impl Checkout {
         let here = self.repository.join(&self.prefix);
         Ok(profiles::left_behind(&here, &self.repository, &self.folder()?, &self.files))
     }
-}
-
-/// The first ten digits of a commit.
-pub fn short(commit: &str) -> &str {
-    commit.get(..10).unwrap_or(commit)
 }
 
 /// Where this repository's checkouts and their builds are kept.

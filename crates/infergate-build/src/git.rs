@@ -44,6 +44,11 @@ fn reason(stderr: &str) -> String {
     if shown.is_empty() { "no reason given".into() } else { shown.join("; ") }
 }
 
+/// The first ten digits of a commit.
+pub fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
 /// The root of the repository around `folder`.
 pub fn root(folder: &Path) -> Result<PathBuf> {
     git(folder, &["rev-parse", "--show-toplevel"]).map(PathBuf::from)

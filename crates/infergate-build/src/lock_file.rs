@@ -7,7 +7,7 @@ use anyhow::Result;
 use infergate_core::printable::first_of;
 use toml::{Table, Value};
 
-use super::checkout::short;
+use super::git::short;
 use super::manifest::table;
 use super::{run_captured, toolchain};
 
