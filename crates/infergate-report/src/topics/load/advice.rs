@@ -51,7 +51,7 @@ fn comfortable(view: &View<'_>) -> Option<String> {
     ))
 }
 
-/// The highest such load of each series, where they differ.
+/// The highest such load of each scenario, where they differ. Several targets take turns, so none of them holds its users alone.
 fn each_holds(view: &View<'_>) -> String {
     // An answer of one token has no gap.
     let is_quick = |point: &&&Point| {
@@ -63,7 +63,7 @@ fn each_holds(view: &View<'_>) -> String {
         Some((view.series_name(series), load))
     });
     let held: Vec<(String, String)> = held.collect();
-    if held.windows(2).all(|two| two[0].1 == two[1].1) {
+    if view.has_targets() || held.windows(2).all(|two| two[0].1 == two[1].1) {
         return String::new();
     }
     let each: Vec<String> = held.iter().map(|(name, load)| format!("{name} {load}")).collect();

@@ -104,16 +104,22 @@ fn other_lengths_explain_a_time_that_grows_no_more_than_their_work() {
         let probes = Some(ProbePair { before: probed, after: None, best: None });
         Some(Receipt { cases: vec![case], probes, ..receipt() })
     };
-    let said = |ms: u64| {
-        let (base, head) = (run("prefill/p8", 10, 2e6), run("prefill/p32", ms, 8e6));
+    let told = |phase: &str, (base_ms, base_flops), (ms, flops)| {
+        let (base, head) = (run(&format!("{phase}/p8"), base_ms, base_flops), run(&format!("{phase}/p32"), ms, flops));
         listed(&report(&Inputs { base, head, ..Inputs::new("cargo infergate") }), "comparison")
             .pop()
             .expect("a sentence")
     };
+    let said = |ms: u64| told("prefill", (10, 2e6), (ms, 8e6));
     let explained = "TTFT is 3.00 times as long, and the least time for its work 4.00 times: the lengths explain it";
     assert!(said(30).ends_with(explained), "{}", said(30));
     for other in [said(5), said(50)] {
         assert!(other.ends_with("the lengths alone do not explain it"), "{other}");
+    }
+    // A step reads hardly more after a longer prompt: within 2 % a time says nothing else.
+    for (ms, explains) in [(1010, true), (1040, false), (990, true), (950, false)] {
+        let said = told("decode", (1000, 2e9), (ms, 2.01e9));
+        assert_eq!(said.ends_with("the lengths explain it"), explains, "{said}");
     }
 }
 
