@@ -133,7 +133,7 @@ pub fn step(
     let head = Numbers::of(&shard.head)?;
     let words = head.slice()?.chunks_exact(lane.x.len());
     let logits: Vec<f32> = words.map(|word| dot(word, &lane.normed)).collect();
-    Tensor::new(logits, &Device::Cpu)
+    Tensor::from_vec(logits, ((),), &Device::Cpu)
 }
 
 impl super::shard::Linear {

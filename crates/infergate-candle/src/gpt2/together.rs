@@ -102,7 +102,7 @@ fn head(shard: &Shard, shared: &Shared, lanes: &mut [Lane]) -> Candle<Vec<Tensor
     let words = head.slice()?.len() / shared.config.n_embd.max(1);
     let mut logits: Vec<Vec<f32>> = lanes.iter().map(|_| Vec::with_capacity(words)).collect();
     dots(head.slice()?, &normed, &mut logits);
-    logits.into_iter().map(|logits| Tensor::new(logits, &Device::Cpu)).collect()
+    logits.into_iter().map(|logits| Tensor::from_vec(logits, ((),), &Device::Cpu)).collect()
 }
 
 /// `out = x W + bias` for every pair of `x` and `out`, W read once.
