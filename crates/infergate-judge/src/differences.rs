@@ -33,6 +33,13 @@ pub(super) fn of_baseline(base: &Baseline, head: &Receipt) -> Vec<Note> {
     notes
 }
 
+/// That another machine class's baseline judges outputs and counters.
+pub(super) fn of_references(references: &[&Baseline], head: &Receipt) -> Option<Note> {
+    let first = references.first().filter(|first| first.machine.class != head.machine.class)?;
+    let created = first.sessions.last()?.created.clone();
+    Some(Note::OtherClass { machine_class: first.machine.class.clone(), created })
+}
+
 /// The same of a load run; `missing` are the levels that were not run.
 pub(super) fn of_load(base: &LoadBaseline, run: &LoadBaseline, missing: Vec<Subject>) -> Vec<Note> {
     let mut notes = not_run(missing);

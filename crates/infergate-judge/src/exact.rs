@@ -1,5 +1,6 @@
 //! The exact channel: what has no noise.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Policy;
@@ -30,18 +31,31 @@ const PEAK_TOLERANCE: f64 = 0.1;
 /// Stacks, and what allocators keep for each thread, are no more than this.
 const SYSTEM_SLACK_BYTES: u64 = 16 << 20;
 
-/// Outputs and counters of every case, and the weights' bytes.
-pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Vec<VerdictRow> {
-    let other_platform = base.and_then(|base| differing_platform(base, head));
-    let counters = Counters { tolerance: policy.counter_tolerance, other_platform: other_platform.clone() };
+/// What outputs and counters can be compared with, the best first: a baseline of head's platform, then the newer one.
+pub(super) fn references<'a>(baselines: &'a [Baseline], head: &Receipt) -> Vec<&'a Baseline> {
+    let mut found: Vec<&Baseline> =
+        baselines.iter().filter(|baseline| baseline.ensure_same_subject(head).is_ok()).collect();
+    found.sort_by_cached_key(|baseline| {
+        let created = baseline.sessions.last().map(|newest| newest.created.clone());
+        (differing_platform(baseline, head).is_some(), Reverse(created))
+    });
+    found
+}
+
+/// Outputs and counters of every case, by the first of `references` that has it; the weights' bytes, by the first of all.
+pub(super) fn judge(head: &Receipt, references: &[&Baseline], policy: &Policy) -> Vec<VerdictRow> {
+    let counters =
+        |base| Counters { tolerance: policy.counter_tolerance, other_platform: differing_platform(base, head) };
     let mut rows = Vec::new();
     for record in &head.cases {
-        let exact = base.and_then(|base| Some((base, base.exact.iter().find(|exact| exact.id == record.id)?)));
+        let mut known = references.iter().flat_map(|&base| base.exact.iter().map(move |exact| (base, exact)));
+        let exact = known.find(|(_, exact)| exact.id == record.id);
         match (super::invalid(head, record), exact) {
             (Some(what), _) => rows.push(unknown(record, Outcome::Invalid).because(Reason::Broken { what })),
             (None, Some((base, exact))) => {
+                let counters = counters(base);
                 let tolerance = policy.drift_tolerance.unwrap_or_else(|| default_tolerance(&base.engine));
-                let rule = Rule { tolerance, other_platform: other_platform.as_ref(), ..Rule::default() };
+                let rule = Rule { tolerance, other_platform: counters.other_platform.as_ref(), ..Rule::default() };
                 rows.push(output::row(record.id, &exact.output, &record.output, &rule));
                 let row = |(name, was, is)| counters.judge(record.id.into(), name, was, is, None);
                 rows.extend(by_name(&exact.counters, &record.counters).map(row));
@@ -52,9 +66,9 @@ pub(super) fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) ->
             }
         }
     }
-    if let Some(base) = base {
-        rows.extend(counters.of_engines(&base.engine, &head.engine));
-        rows.extend(held(base, head, counters));
+    if let Some(base) = references.first() {
+        rows.extend(counters(base).of_engines(&base.engine, &head.engine));
+        rows.extend(held(base, head, counters(base)));
     }
     rows
 }

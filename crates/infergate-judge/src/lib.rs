@@ -59,13 +59,33 @@ pub use stored::{StoredLimit, stored_limit};
 pub use target::{ensure_targets_name, value as target_value};
 pub use time::{MIN_PROCESSES_FOR_CV, limit_fraction, process_medians, summary_ns, variation};
 
-/// Judges a run against the baseline of its machine class, or against none.
+/// Judges a run by the baselines of its engine and model. Times are those of its machine class's own. Outputs and counters do not depend
+/// on a class, so the newest session of any class judges them: a change that was accepted on one class is accepted on all.
+pub fn judge_by_all(head: &Receipt, baselines: &[Baseline], policy: &Policy) -> Result<Verdict> {
+    let mut verdict = judge_by(head, nearest(baselines, head), &exact::references(baselines, head), policy)?;
+    verdict.notes.extend(shares(&verdict, head, baselines));
+    Ok(verdict)
+}
+
+/// The baseline of head's machine class; else the one that judges its outputs.
+pub fn nearest<'a>(baselines: &'a [Baseline], head: &Receipt) -> Option<&'a Baseline> {
+    let own = baselines.iter().find(|known| known.machine.class == head.machine.class);
+    own.or_else(|| exact::references(baselines, head).first().copied())
+}
+
+/// Judges a run against one baseline, or against none.
 pub fn judge(head: &Receipt, base: Option<&Baseline>, policy: &Policy) -> Result<Verdict> {
+    judge_by(head, base, base.as_slice(), policy)
+}
+
+/// `base` judges times, the first of `references` that has a case judges its output and counters.
+fn judge_by(head: &Receipt, base: Option<&Baseline>, references: &[&Baseline], policy: &Policy) -> Result<Verdict> {
     base.map_or(Ok(()), |base| base.ensure_same_subject(head))?;
     let no_baseline = || vec![Note::NoBaseline { machine_class: head.machine.class.clone() }];
     let mut notes = base.map_or_else(no_baseline, |base| differences::of_baseline(base, head));
+    notes.extend(differences::of_references(references, head));
     notes.extend(differences::probe_drift(head.probes.as_ref()));
-    let mut rows = exact::judge(head, base, policy);
+    let mut rows = exact::judge(head, references, policy);
     rows.extend(stored::judge(head, base, policy, &rows));
     rows.extend(target::judge(head, &policy.targets)?);
     rows.extend(head.memory.iter().flat_map(memory::judge));

@@ -243,6 +243,13 @@ pub enum Note {
         /// The class of this machine.
         machine_class: String,
     },
+    /// Outputs and counters are judged by another machine class's session: it is the newest.
+    OtherClass {
+        /// That class.
+        machine_class: String,
+        /// When its session began, RFC 3339 in UTC.
+        created: String,
+    },
     /// One session is compared with one.
     OneSession,
     /// The sides differ in something besides the code.

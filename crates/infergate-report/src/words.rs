@@ -305,6 +305,9 @@ pub fn note(note: &Note) -> String {
         Note::NoBaseline { machine_class } => format!(
             "no baseline for machine class {machine_class}: time is advisory; `bless` starts one, `gate --against REV` needs none"
         ),
+        Note::OtherClass { machine_class, created } => {
+            format!("outputs and counters: judged by the newest session, of {created} on {machine_class}")
+        }
         Note::OneSession => "one session against one: time is advisory; outputs and counters decide".into(),
         Note::Differs { what, base, head, paired: true, .. } => {
             format!("{what} differs: '{head}' in head, '{base}' in base")

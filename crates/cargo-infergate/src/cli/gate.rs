@@ -34,17 +34,16 @@ pub fn run(options: &Gate, keys: &Layer) -> Result<i32> {
         }
     };
     let baselines = find_baselines(&config, &receipt)?;
-    let baseline = nearest(&baselines, &receipt);
-    let mut verdict = infergate_judge::judge(&receipt, baseline, &config.policy).inspect_err(|_| {
+    let verdict = infergate_judge::judge_by_all(&receipt, &baselines, &config.policy).inspect_err(|_| {
         // What was measured is not lost for a baseline of something else.
         out.iter().for_each(|out| outputs::receipt(out, &receipt, receipt.partial));
     })?;
-    verdict.notes.extend(infergate_judge::shares(&verdict, &receipt, &baselines));
     output::print_verdict(&terminal::verdict(&words::subject::subject(&receipt), &verdict, ""));
     if let Some(out) = out {
         outputs::receipt(&out, &receipt, receipt.partial);
     }
-    let base = baseline.and_then(|baseline| infergate_judge::newest_session(baseline).ok());
+    let base = infergate_judge::nearest(&baselines, &receipt);
+    let base = base.and_then(|baseline| infergate_judge::newest_session(baseline).ok());
     let inputs = Inputs { base, head: Some(receipt), verdict: Some(verdict), ..pages::inputs() };
     Ok(pages::conclude(&inputs, options.json.as_deref(), options.report.as_deref()))
 }
@@ -55,13 +54,4 @@ fn find_baselines(config: &Config, receipt: &Receipt) -> Result<Vec<Baseline>> {
     let name = own.file_name().unwrap_or_default();
     let of_classes = files::entries(&config.baselines)?.into_iter().map(|class| class.join(name));
     of_classes.filter_map(|path| files::read_if_there(&path).transpose()).collect()
-}
-
-/// That of this machine class; else the newest of any other, against which outputs and counters still count.
-fn nearest<'a>(baselines: &'a [Baseline], receipt: &Receipt) -> Option<&'a Baseline> {
-    let own = baselines.iter().find(|known| known.machine.class == receipt.machine.class);
-    let is_comparable =
-        |other: &&Baseline| other.ensure_same_subject(receipt).is_ok() && other.threads == receipt.threads;
-    let newest = |baseline: &&'a Baseline| baseline.sessions.last().map(|session| &session.created);
-    own.or_else(|| baselines.iter().filter(is_comparable).max_by_key(newest))
 }

@@ -1,6 +1,7 @@
 //! Where the baseline is of another platform, and exactness cannot be asked for.
 
-use infergate_receipts::{Counter, Outcome, Receipt};
+use infergate_judge::{Policy, judge_by_all};
+use infergate_receipts::{Baseline, Counter, Note, Outcome, Receipt};
 
 use crate::gate::exact::{base, counted, counter_verdict, head, judged};
 use crate::gate::output::with_logits;
@@ -74,4 +75,31 @@ fn each_part_of_the_platform_counts() {
         assert!(note(row).contains(what), "{row:?}");
     }
     assert_eq!(counter_verdict(&counted(9, 9), &base), (Outcome::CounterRegressed, 1));
+}
+
+/// A change accepted on one machine class is accepted on all.
+#[test]
+fn the_newest_session_of_any_class_judges_outputs_and_counters() {
+    let session = |class: &str, created: &str, count, set: &str| {
+        let mut session = counted(count, count);
+        (session.created, session.machine) = (created.into(), machine(class));
+        session.machine.instruction_set = Some(set.into());
+        Baseline::from_receipt(&session)
+    };
+    let own = session("linux-x86_64-amd-2", "2026-11-20T07:00:00Z", 5, "avx512");
+    let newer = session("linux-x86_64-intel-2", "2026-11-21T07:00:00Z", 9, "avx512");
+    let other_platform = session("linux-x86_64-intel-4", "2026-11-22T07:00:00Z", 7, "avx2");
+    let baselines = [own, newer, other_platform];
+    let mut head = counted(9, 9);
+    let counter = |head: &Receipt| {
+        let verdict = judge_by_all(head, &baselines, &Policy::default()).expect("a verdict");
+        let classes = verdict.notes.iter().filter_map(|note| match note {
+            Note::OtherClass { machine_class, .. } => Some(machine_class.clone()),
+            _ => None,
+        });
+        (row(&verdict, "decode/p128", "allocations_per_token").outcome, classes.collect::<Vec<_>>())
+    };
+    assert_eq!(counter(&head), (Outcome::Pass, vec!["linux-x86_64-intel-2".to_owned()]));
+    head.machine.instruction_set = Some("avx2".into());
+    assert_eq!(counter(&head), (Outcome::CounterRegressed, vec!["linux-x86_64-intel-4".to_owned()]));
 }
