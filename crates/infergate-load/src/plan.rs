@@ -69,7 +69,12 @@ pub enum Prompts {
         texts: Vec<String>,
     },
     /// A file's, in turn.
-    File(Arc<Dataset>),
+    File {
+        /// The file.
+        dataset: Arc<Dataset>,
+        /// So many requests in a row have the same prompt: one for each target.
+        targets: u64,
+    },
     /// The number of the request: for the audit, whose server logs by it.
     Numbers,
 }
@@ -126,8 +131,8 @@ impl LoadPlan {
                 let repeated = window.repeated(turn.request).and_then(|at| texts.get(at).cloned());
                 (repeated.unwrap_or_else(|| words(*seed, 0)), output_tokens)
             }
-            Prompts::File(dataset) => {
-                let entry = dataset.entry(turn.request);
+            Prompts::File { dataset, targets } => {
+                let entry = dataset.entry(turn.request / targets);
                 (entry.prompt.clone(), entry.output_tokens.unwrap_or(output_tokens))
             }
         }

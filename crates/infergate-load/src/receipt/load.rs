@@ -52,7 +52,7 @@ pub struct LoadReceipt {
     pub limits: Vec<Limit>,
     /// What users did.
     pub scenarios: Vec<Scenario>,
-    /// Prompts of the dataset, which requests take in turn by their number; `null` where prompts were made up.
+    /// Prompts of the dataset, which requests take in turn by their number / targets; `null` where prompts were made up.
     pub dataset_prompts: Option<u64>,
     /// Which part of a load this is, where several clients put it on together; all parts, where this was put together from
     /// them; empty for a load that one client put on alone.

@@ -63,7 +63,7 @@ impl Settings {
         }
         let dataset = prompt_flags.dataset.as_deref().map(Dataset::read).transpose()?.map(Arc::new);
         let prompts = match &dataset {
-            Some(dataset) => Prompts::File(dataset.clone()),
+            Some(dataset) => Prompts::File { dataset: dataset.clone(), targets: targets.len() as u64 },
             None => Prompts::Words { seed: prompt_seed, shared: prompt_flags.shared_prefix },
         };
         let duration = levels.duration.map(|time| Stop::Duration { ns: time.as_nanos() as u64 });

@@ -67,5 +67,5 @@ fn a_ramp_and_what_a_dataset_repeats_are_in_the_receipt() {
     assert_eq!(receipt.levels[0].stop, Stop::Duration { ns: 300_000_000 }, "the ramp comes before it");
     let first = receipt.levels[0].requests.iter().filter(|record| record.user == 1).map(|r| r.scheduled_ns).min();
     assert!(first.is_some_and(|first_ns| first_ns >= receipt.levels[0].began_ns + 10_000_000), "{first:?}");
-    assert!(said.contains("the dataset's 3 prompts are fewer than the requests"), "{said}");
+    assert!(said.contains("the dataset's 3 prompts repeat"), "{said}");
 }

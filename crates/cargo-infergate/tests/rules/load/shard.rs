@@ -94,7 +94,7 @@ fn each_shard_sends_its_own_rows_of_a_dataset() {
     std::fs::write(&path, rows.join("\n")).expect("a file");
     let dataset = infergate_load::plan::dataset::Dataset::read(&path).expect("a dataset");
     let mut whole = plan(Arrivals::Closed { users: 2 }, Stop::Requests { count: 6 });
-    whole.prompts = Prompts::File(dataset.into());
+    whole.prompts = Prompts::File { dataset: dataset.into(), targets: 1 };
     let sent: Vec<Vec<String>> = in_shards(&whole, 2).into_iter().map(|(_, prompts)| prompts).collect();
     assert_eq!(sent[0][..4], ["row 0", "row 2", "row 4", "row 0"], "in turn");
     assert_eq!(sent[1][..4], ["row 1", "row 3", "row 5", "row 1"]);
