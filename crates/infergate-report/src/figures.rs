@@ -46,6 +46,11 @@ pub fn share_of_hardware(case: &CaseRecord, receipt: &Receipt) -> Option<f64> {
     limit_fraction(case.work.as_ref(), receipt.probes.as_ref(), summary_ns(&case.processes))
 }
 
+/// The least time in which the hardware of `machine` could do a case.
+pub fn least_ns(case: &CaseRecord, machine: &Receipt) -> Option<f64> {
+    limit_fraction(case.work.as_ref(), machine.probes.as_ref(), Some(1.0))
+}
+
 /// What a table says of one figure of one case, from all samples of all processes.
 pub struct CaseFigure<'a> {
     pub case: &'a CaseRecord,

@@ -4,7 +4,7 @@ mod points;
 mod view;
 
 pub use infergate_receipts::Metric;
-pub use points::{MOSTLY_FAILED, Point, Series, points};
+pub use points::{Point, Series, points};
 pub use view::{View, median_cell, percentile_cell};
 
 use crate::model::Unit;

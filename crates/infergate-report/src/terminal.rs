@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use infergate_core::printable::{printable, printable_within};
 
 use super::inputs::Inputs;
-use super::model::{Block, Column, Headline, MAX_WORD_CHARS, Report, Table, Tone, not_shown};
+use super::model::{Block, Column, Headline, MAX_WORD_CHARS, Report, Section, Table, Tone, not_shown};
 use super::topics;
 use infergate_receipts::Verdict;
 
@@ -70,7 +70,12 @@ pub fn block(block: &Block) -> String {
 /// The blocks of a report that its topics mark for a terminal. Below the tables stands once what is missing in them.
 fn marked(report: &Report) -> String {
     let (mut text, mut tables) = (String::new(), Vec::new());
-    for (section, part) in report.sections.iter().flat_map(|found| found.blocks.iter().map(move |part| (found, part))) {
+    // What to do stands last, above the prompt.
+    let (last, first): (Vec<&Section>, Vec<&Section>) =
+        report.sections.iter().partition(|section| section.id == "load_advice");
+    for (section, part) in
+        first.into_iter().chain(last).flat_map(|found| found.blocks.iter().map(move |part| (found, part)))
+    {
         text += &paragraph(match part {
             Block::Table(found) if found.on_terminal => {
                 let title = if found.title.is_empty() { section.title } else { &found.title };

@@ -41,14 +41,18 @@ const TOPICS: &[Topic] = &[
 ];
 /// Those after the sections of a load run.
 const LAST: &[Topic] = &[recommendations::topic, configuration::sides, configuration::topic];
+/// Sections that a page begins with: what came out, and what to do.
+const FIRST: [&str; 4] = ["findings", "verdict", "recommendations", "load_advice"];
 /// Findings of a page; with more nobody reads any.
 const MOST_FINDINGS: usize = 5;
 
 pub fn report(inputs: &Inputs) -> Report {
     let of = |topics: &[Topic]| topics.iter().filter_map(|topic| topic(inputs)).collect::<Vec<Section>>();
     let mut sections = [of(TOPICS), load::sections(inputs), of(LAST)].concat();
-    findings_first(&mut sections);
+    let findings = findings(&mut sections);
+    sections.push(findings);
     sections.retain(Section::says_something);
+    sections.sort_by_key(|section| FIRST.iter().position(|first| *first == section.id).unwrap_or(FIRST.len()));
     one_id_a_chart(&mut sections);
     let headline = inputs.verdict.as_ref().map(headline).or_else(|| inputs.load.as_ref().and_then(of_load));
     let subject = subject(inputs);
@@ -69,10 +73,10 @@ fn one_id_a_chart(sections: &mut [Section]) {
     }
 }
 
-/// The findings of all sections in one of their own, before everything else, bad news first.
-fn findings_first(sections: &mut Vec<Section>) {
+/// The findings of all sections in one of their own, bad news first.
+fn findings(sections: &mut [Section]) -> Section {
     let mut found: Vec<Finding> = Vec::new();
-    for section in sections.iter_mut() {
+    for section in sections {
         section.blocks.retain_mut(|block| {
             let Block::Findings(findings) = block else { return true };
             found.append(findings);
@@ -81,7 +85,7 @@ fn findings_first(sections: &mut Vec<Section>) {
     }
     found.sort_by_key(|finding| finding.tone);
     found.truncate(MOST_FINDINGS);
-    sections.insert(0, Section::new("findings", "Findings").on_terminal().with([found]));
+    Section::new("findings", "Findings").on_terminal().with([found])
 }
 
 fn headline(verdict: &Verdict) -> Headline {

@@ -43,7 +43,8 @@ fn block(block: &Block) -> String {
             let table = |rows: &[Row]| format!("\n{}{}", heading(found), rows.iter().map(line).collect::<String>());
             let (shown, rest) = found.parts();
             let shown = if shown.is_empty() { String::new() } else { table(shown) };
-            let summary = format!("Other rows: {}", rest.len());
+            let which = if shown.is_empty() { "All" } else { "Other" };
+            let summary = format!("{which} rows: {}", rest.len());
             let rest = if rest.is_empty() { String::new() } else { folded(&summary, &table(rest)) };
             let note = found.note.as_ref().map_or_else(String::new, |note| format!("\n{}\n", prose(note)));
             title + &shown + &rest + &note

@@ -22,7 +22,7 @@ pub fn points(receipt: &LoadReceipt) -> Vec<Point> {
 }
 
 /// From this part of failed requests on the median one failed.
-pub const MOSTLY_FAILED: f64 = 0.5;
+const MOSTLY_FAILED: f64 = 0.5;
 /// The percentiles that a report shows.
 const RANKS: [f64; 4] = [0.25, 0.5, 0.75, 0.99];
 

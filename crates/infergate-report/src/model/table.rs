@@ -39,7 +39,7 @@ impl Missing {
     pub fn reason(self) -> String {
         let reason = match self {
             Self::TooFew { what, needed } => return format!("takes {needed} {what}"),
-            Self::AmongFailed => "among the requests that failed",
+            Self::AmongFailed => "too many requests failed",
             Self::Undefined => "not defined here",
             Self::NotMeasured => "not measured",
             Self::EngineSilent => "the engine does not say",

@@ -3,67 +3,42 @@
 use super::latency::STEADY;
 use crate::figures;
 use crate::inputs::Inputs;
-use crate::model::{Cell, Missing, Rows, Section, Unit};
+use crate::model::{Cell, Finding, Missing, Rows, Section, Unit};
 use crate::units;
 use infergate_core::case::{Case, Phase};
-use infergate_judge::limit_fraction;
-use infergate_receipts::{Metric, Receipt};
+use infergate_judge::CV_LIMIT;
+use infergate_receipts::{CaseRecord, Metric, Receipt};
 
 const ABOUT: &str = "Shared machines differ by tens of percent from hour to hour. A case that one run lacks is \
                      compared with the closest prompt length.";
 
 /// A figure of a case of this run, and the case of the earlier run that stands beside it.
-type Beside = (Metric, Case, Case);
+type Beside<'a> = (Metric, &'a CaseRecord, &'a CaseRecord);
 
 /// A line a figure of each case.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
     let (base, head) = (inputs.base.as_ref()?, inputs.head.as_ref()?);
-    let rows = head.cases.iter().flat_map(|case| {
-        let beside = nearest(base, case.id).filter(|beside| nearest(head, *beside) == Some(case.id));
-        figures::of_phase(case.id.phase()).iter().filter_map(move |metric| Some((*metric, case.id, beside?)))
+    let pairs = head.cases.iter().filter_map(|case| {
+        let beside = nearest(base, case.id)?;
+        (nearest(head, beside.id)?.id == case.id).then_some((case, beside))
     });
-    let rows: Vec<Beside> = rows.collect();
-    let of = |run: &Receipt, metric, id| {
-        let case = run.cases.iter().find(|case| case.id == id)?;
-        figures::summary(metric, case)
-    };
-    let before = |(metric, _, beside): &Beside| of(base, *metric, *beside);
-    let after = |(metric, id, _): &Beside| of(head, *metric, *id);
+    let pairs: Vec<(&CaseRecord, &CaseRecord)> = pairs.collect();
+    let figures_of = |case: &CaseRecord| figures::of_phase(case.id.phase()).iter();
+    let rows = pairs.iter().flat_map(|(case, beside)| figures_of(case).map(move |metric| (*metric, *case, *beside)));
+    let before = |(metric, _, beside): &Beside| figures::summary(*metric, beside);
+    let after = |(metric, case, _): &Beside| figures::summary(*metric, case);
     let unit = |row: &Beside| match Unit::of(row.0) {
         Unit::Ns => Unit::PreciseNs(units::digits_of_change(before(row), after(row))),
         rate => rate,
     };
-    let longer = |(_, id, beside): &Beside| id.prompt_tokens() as f64 / beside.prompt_tokens() as f64;
-    let output = |(_, id, beside): &Beside| {
-        let is_other = id != beside && id.phase() == Phase::Generate;
-        is_other.then(|| id.output_tokens() as f64 / beside.output_tokens() as f64)
+    let is_other = |(_, case, beside): &Beside| case.id != beside.id;
+    let longer = |(_, case, beside): &Beside| case.id.prompt_tokens() as f64 / beside.id.prompt_tokens() as f64;
+    let output = |(_, case, beside): &Beside| {
+        (case.id.phase() == Phase::Generate).then(|| case.id.output_tokens() as f64 / beside.id.output_tokens() as f64)
     };
-    let growths = rows.iter().filter_map(|row| {
-        let (metric, id, beside) = row;
-        let is_told = id != beside && *metric == Metric::gated(*id);
-        let grows = after(row).filter(|_| is_told)? / before(row)?;
-        let work = least_ns(head, head, *id)? / least_ns(base, head, *beside)?;
-        let noise = 1.0 + [variation(head, *id), variation(base, *beside)].into_iter().fold(STEADY, f64::max);
-        let how = if (work.min(1.0) / noise..=work.max(1.0) * noise).contains(&grows) {
-            "the lengths explain it"
-        } else {
-            "the lengths alone do not explain it"
-        };
-        let (figure, [grows, work]) = (figures::name(*metric), [grows, work].map(units::times));
-        Some(format!(
-            "{id} against {beside}: {figure} is {grows} as long, and the least time for its work {work}: {how}"
-        ))
-    });
-    let growths: Vec<String> = growths.collect();
     let table = Rows::of("comparison", "", rows)
-        .words("case", "case", |(_, id, _)| id.to_string())
-        .words(
-            "beside",
-            "earlier case",
-            |(_, id, beside)| {
-                if beside == id { String::new() } else { beside.to_string() }
-            },
-        )
+        .words("case", "case", |(_, case, _)| case.id.to_string())
+        .words("beside", "earlier case", |row| if is_other(row) { row.2.id.to_string() } else { String::new() })
         .words("figure", "figure", |(metric, ..)| figures::name(*metric))
         .numbers("earlier", "earlier", |row| Cell::of(before(row), unit(row)))
         .about("over processes")
@@ -72,28 +47,44 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             let change = before(row).zip(after(row)).map(|(before, after)| after / before - 1.0);
             Cell::number(change, Unit::Change, Missing::NoBase)
         })
-        .numbers("prompt", "prompt", |row| Cell::known((row.1 != row.2).then(|| longer(row)), Unit::Times))
+        .numbers("prompt", "prompt", |row| Cell::known(is_other(row).then(|| longer(row)), Unit::Times))
         .about("its length against the earlier case's")
-        .numbers("output", "output", |row| Cell::known(output(row), Unit::Times))
+        .numbers("output", "output", |row| Cell::known(output(row).filter(|_| is_other(row)), Unit::Times))
         .table();
-    Some(Section::new("comparison", "Comparison with the earlier run").with([ABOUT]).with([table]).with([growths]))
+    let section = Section::new("comparison", "Comparison with the earlier run").with([ABOUT]).with([table]);
+    let unsteady = pairs.iter().map(|(_, beside)| *beside).max_by(|a, b| variation(a).total_cmp(&variation(b)));
+    let unsteady = unsteady.filter(|beside| variation(beside) > CV_LIMIT).map(|beside| {
+        let cv = units::percent(variation(beside));
+        Finding::warn(format!("{} of the earlier run varies by {cv} between processes: do not compare it", beside.id))
+    });
+    let growths = pairs.iter().filter_map(|(case, beside)| growth((base, beside), (head, case)));
+    Some(section.with(unsteady).with([growths.collect::<Vec<String>>()]))
+}
+
+/// Whether what a case does more than another one explains how much longer it takes; `None` of one case with itself.
+fn growth((base, beside): (&Receipt, &CaseRecord), (head, case): (&Receipt, &CaseRecord)) -> Option<String> {
+    let metric = Metric::gated(case.id);
+    let grows = figures::summary(metric, case).filter(|_| case.id != beside.id)? / figures::summary(metric, beside)?;
+    let work = figures::least_ns(case, head)? / figures::least_ns(beside, base)?;
+    let noise = 1.0 + [variation(case), variation(beside)].into_iter().fold(STEADY, f64::max);
+    let how =
+        if (work.min(1.0) / noise..=work.max(1.0) * noise).contains(&grows) { "explains" } else { "does not explain" };
+    let (figure, [grows, work]) = (figures::name(metric), [grows, work].map(units::times));
+    Some(format!(
+        "{} against {}: {figure} is {grows} as long; its work, which would take {work} as long at the least, {how} it",
+        case.id, beside.id
+    ))
 }
 
 /// How much the processes of a case differ; 0 where that is not known.
-fn variation(run: &Receipt, id: Case) -> f64 {
-    let case = run.cases.iter().find(|case| case.id == id);
-    case.and_then(|case| figures::variation(Metric::gated(id), case).value()).unwrap_or_default()
-}
-
-/// The least time in which the hardware of `machine` could do a case of `run`.
-fn least_ns(run: &Receipt, machine: &Receipt, id: Case) -> Option<f64> {
-    let case = run.cases.iter().find(|case| case.id == id)?;
-    limit_fraction(case.work.as_ref(), machine.probes.as_ref(), Some(1.0))
+fn variation(case: &CaseRecord) -> f64 {
+    figures::variation(Metric::gated(case.id), case).value().unwrap_or_default()
 }
 
 /// The same case of another run, or of its phase the one with the closest prompt length.
-fn nearest(run: &Receipt, id: Case) -> Option<Case> {
-    let cases = run.cases.iter().map(|case| case.id);
-    let alike = cases.filter(|other| *other == id || (id.phase() != Phase::Bench && other.phase() == id.phase()));
-    alike.min_by_key(|other| (*other != id, other.prompt_tokens().abs_diff(id.prompt_tokens())))
+fn nearest(run: &Receipt, id: Case) -> Option<&CaseRecord> {
+    let is_alike =
+        |other: &&CaseRecord| other.id == id || (id.phase() != Phase::Bench && other.id.phase() == id.phase());
+    let alike = run.cases.iter().filter(is_alike);
+    alike.min_by_key(|other| (other.id != id, other.id.prompt_tokens().abs_diff(id.prompt_tokens())))
 }

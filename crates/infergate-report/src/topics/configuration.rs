@@ -18,7 +18,9 @@ pub fn sides(inputs: &Inputs) -> Option<Section> {
     let (engine, threads) = earlier.or(paired)?;
     let base = built(engine, threads, base);
     let is_paired = inputs.paired.is_some();
-    let both = base.into_iter().zip(built(head.engine, head.threads, head.build));
+    let began =
+        inputs.base.iter().map(|run| (("began", Cell::foreign(&run.created)), ("began", Cell::foreign(head.created))));
+    let both = began.chain(base.into_iter().zip(built(head.engine, head.threads, head.build)));
     let table = Rows::of("sides", "", both)
         .words("what", "what", |((what, _), _)| *what)
         .words("base", if is_paired { "base" } else { "earlier run" }, |((_, base), _)| base.clone())

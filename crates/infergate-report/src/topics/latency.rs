@@ -16,6 +16,8 @@ const PERCENTILES: &str = "The median is over processes, the rest over all sampl
      for a 95 % interval; the gaps of one answer count as one.";
 /// Up to this a case is steady: as much as a gate calls a change.
 pub const STEADY: f64 = 0.02;
+/// Samples that a median needs for its drift to be no luck of one of them.
+const LEAST_OF_HALF: usize = 5;
 
 /// A line a figure of a case: times, and rates, of which less is worse.
 pub fn topic(inputs: &Inputs) -> Option<Section> {
@@ -64,14 +66,15 @@ fn analysis(case: &CaseRecord) -> Option<String> {
     let within = processes.filter_map(|process| coefficient_of_variation(&process.values(metric, case.id.phase())));
     let within = median(&within.collect::<Vec<_>>())?;
     let between = figures::variation(metric, case).value();
-    let drift = drift(case)?;
     let mut parts = vec![format!("the longest sample takes {} as long as the shortest", units::times(most? / least?))];
-    if drift.abs() > STEADY {
-        parts.push(format!("in the second half of a process the median changes by {}", units::change(drift)));
-    }
+    parts.extend(
+        drift(case)
+            .filter(|drift| drift.abs() > STEADY)
+            .map(|drift| format!("in the second half of a process the median changes by {}", units::change(drift))),
+    );
     parts.extend(between.filter(|between| *between > 2.0 * within).map(|between| {
         format!(
-            "processes differ by {} and samples within the middle one by {}: the machine's state moves the times",
+            "processes differ by {}, samples of a typical one by {}: the machine changed between processes",
             units::percent(between),
             units::percent(within)
         )
@@ -84,7 +87,7 @@ pub fn drift(case: &CaseRecord) -> Option<f64> {
     let halves = case.processes.iter().filter_map(|process| {
         let values = process.values(Metric::gated(case.id), case.id.phase());
         let (early, late) = values.split_at(values.len() / 2);
-        Some(median(late)? / median(early)?)
+        (early.len() >= LEAST_OF_HALF).then_some(median(late)? / median(early)?)
     });
     Some(median(&halves.collect::<Vec<_>>())? - 1.0)
 }
@@ -132,8 +135,7 @@ fn steadiness(receipt: &Receipt) -> Option<Finding> {
             Finding::new(Tone::Good, format!("All {cases} cases are steady between processes; {most}"))
         }
         0 => Finding::plain(format!(
-            "The times that a gate judges vary by up to {shown} between processes ({name}): a smaller difference between two runs of one hour \
-             is noise"
+            "Processes differ by up to {shown} ({name}): a smaller difference between two runs is noise"
         )),
         above => Finding::warn(format!("{above} of {cases} cases vary by more than {limit} between processes; {most}")),
     })

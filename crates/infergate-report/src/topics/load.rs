@@ -1,6 +1,6 @@
 //! Topics of a load run: what ran, what each number of users got, and how several targets compare.
 
-mod advice;
+pub mod advice;
 mod audit;
 mod cost;
 pub mod failures;

@@ -33,7 +33,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
     let mut advice: Vec<String> = rules.iter().filter_map(|rule| rule(receipt)).collect();
     if !receipt.engine.is_of_benches() {
         advice.push(format!(
-            "Run next: {0} memory for leaks, {0} load --target local for many users; {0} report --format csv makes tables of the \
+            "Run next: {0} memory for what loading and each request keep, {0} load --target local for many users; {0} report --format csv makes tables of the \
              receipt, which has every sample",
             inputs.program
         ));
@@ -83,11 +83,11 @@ fn long_prompts(receipt: &Receipt) -> Option<String> {
         None => "Use a faster prefill or a smaller model".into(),
     };
     Some(format!(
-        "{remedy} where somebody waits for the first word: TTFT is {} at {fewer} prompt tokens and {} at {more}, and below {} it \
-         seems to come nearly at once",
+        "{remedy} where somebody waits for the first word: below {} it comes nearly at once, and TTFT is {} at {fewer} prompt tokens and {} at \
+         {more}",
+        duration(WAITED_FOR_NS),
         duration(least_ns),
-        duration(most_ns),
-        duration(WAITED_FOR_NS)
+        duration(most_ns)
     ))
 }
 
@@ -98,7 +98,7 @@ fn keep_it_warm(receipt: &Receipt) -> Option<String> {
         return None;
     }
     Some(format!(
-        "Keep the process running: its very first token takes {}, {} as long as a warm one ({})",
+        "Keep the process running: the first token of a new one takes {}, {} as long as a warm one ({})",
         duration(cold_ns),
         times(cold_ns / warm_ns),
         duration(warm_ns)
@@ -112,15 +112,21 @@ fn slowest_by_hardware(receipt: &Receipt) -> Option<String> {
         (share < ROOM).then_some((case.id, share))
     });
     let (case, share) = shares.min_by(|a, b| a.1.total_cmp(&b.1))?;
-    Some(format!("Optimise {case} first: it reaches {} of what the hardware gives", percent(share)))
+    Some(format!(
+        "Optimise {case} first: it reaches {} of what the hardware gives, the least of all cases",
+        percent(share)
+    ))
 }
 
 /// The case with the fewest samples, where they are too few for a P95.
 fn few_samples(receipt: &Receipt) -> Option<String> {
     let needed = samples_needed(0.95)?;
     let samples = receipt.cases.iter().map(|case| (case.id, figures::samples(case)));
-    let (case, samples) = samples.min_by_key(|(_, samples)| *samples)?;
-    (samples < needed).then(|| {
-        format!("Take more samples (--runs, --seconds-per-case): {case} has {samples}, and a P95 takes {needed}")
-    })
+    let few: Vec<_> = samples.filter(|(_, samples)| *samples < needed).collect();
+    let (case, samples) = few.iter().min_by_key(|(_, samples)| *samples)?;
+    Some(format!(
+        "Take more samples (--runs, --seconds-per-case): a P95 takes {needed}, and {} of {} cases have fewer, {case} {samples}",
+        few.len(),
+        receipt.cases.len()
+    ))
 }

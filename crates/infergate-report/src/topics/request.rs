@@ -1,7 +1,8 @@
 //! One request, taken apart: cold and warm TTFT, E2E, generation time, TPOT, the gaps, and the tokens.
 
 use crate::inputs::Inputs;
-use crate::model::{Axis, Cell, Chart, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Unit};
+use crate::model::{Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Table, Unit};
+use crate::units;
 use infergate_core::case::Phase;
 use infergate_core::printable::printable_within;
 use infergate_core::prompt::seeded_ids;
@@ -55,6 +56,11 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
             "One real request of {}: of {} requests the one whose E2E is the middle one.",
             request.record.id, request.requests
         );
+        let share =
+            request.times().ttft_ns().zip(request.times().e2e_ns()).map(|(ttft, e2e)| units::percent(ttft / e2e));
+        section = section.with(share.map(|share| {
+            Finding::plain(format!("The wait for the first token is {share} of the E2E of {}", request.record.id))
+        }));
         let prompt = inputs.prompt_text.as_ref().map(|text| ("prompt", prompt(receipt, request.record, text)));
         section = section.with([chosen]).with([figures(&request), tokens(&request, prompt)]);
         section =
@@ -112,7 +118,10 @@ fn prompt(receipt: &Receipt, record: &CaseRecord, text: &str) -> Cell {
     if receipt.cold.iter().all(|start| start.tokenize_ns.is_none()) {
         return Cell::Missing(Missing::NoTokenizer);
     }
-    Cell::text(format!("the first {tokens} tokens of: {}", printable_within(text, MOST_TOKEN_CHARS * tokens)))
+    Cell::text(format!(
+        "the first {tokens} tokens of: {}",
+        printable_within(text, MOST_TOKEN_CHARS * tokens)
+    ))
 }
 
 /// A kind of start, and all of it.
@@ -152,7 +161,8 @@ fn starts(receipt: &Receipt) -> Table {
         .about("fresh processes; TTFT and its parts are of the middle one")
         .table()
         .noted(
-            "Cold: the first token of a fresh process, with the model's load, as after a restart. Warm: the next request, as \
+            "Cold: the first token of a fresh process, with the model's load, as after a restart; its prefill also sets up memory and threads. \
+                Warm: the next request, as \
                 users mostly meet it. The parts add up to the TTFT.",
         )
 }
@@ -179,7 +189,10 @@ pub fn timeline(what: &str, token_ns: &[u64]) -> Option<Chart> {
     Some(Chart {
         id: "timeline".into(),
         title: format!("One request of {what}"),
-        caption: format!("A real request: the first of {} tokens ends the TTFT, the last the E2E.", times.len()),
+        caption: format!(
+            "A real request, the one with the middle E2E: the first of {} tokens ends the TTFT, the last the E2E.",
+            times.len()
+        ),
         x: Axis::new("time since the request", Unit::Ns).zero(),
         y: Axis::named("figure", lanes),
         layers,

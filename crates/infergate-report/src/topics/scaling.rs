@@ -63,7 +63,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
         .numbers("growth", "figure grows", |(family, _, value)| Cell::of(*value / family.cases[0].1, Unit::Times))
         .about("median / that of the shortest")
         .table();
-    let mut growths = families.iter().filter_map(growth);
+    let mut growths = families.iter().filter_map(|family| growth(family, receipt));
     let section = Section::new("scaling", "Scaling with the input").with([table]);
     // A page has few findings.
     let section = section.with(growths.next().map(Finding::plain)).with([growths.collect::<Vec<String>>()]);
@@ -71,7 +71,7 @@ pub fn topic(inputs: &Inputs) -> Option<Section> {
 }
 
 /// From the shortest to the longest prompt of a family.
-fn growth(family: &Family<'_>) -> Option<String> {
+fn growth(family: &Family<'_>, receipt: &Receipt) -> Option<String> {
     let ((first, least), (last, most)) = (*family.cases.first()?, *family.cases.last()?);
     let (from, to) = (first.id.prompt_tokens(), last.id.prompt_tokens());
     if from == 0 || from == to {
@@ -87,18 +87,24 @@ fn growth(family: &Family<'_>) -> Option<String> {
     };
     let variations = [first, last].map(|case| figures::variation(family.figure, case));
     let noise = variations.iter().filter_map(Cell::value).fold(0.0, f64::max);
-    let differ = format!("processes differ by {}", units::percent(noise));
-    let how = if (growth - 1.0).abs() <= noise {
-        format!(", not shown to change: {differ}")
-    } else if family.figure != Metric::Ttft {
-        String::new()
-    } else if (growth / input - 1.0).abs() <= noise {
-        format!(", in proportion: {differ}")
-    } else {
-        format!(", {} than in proportion", if growth > input { "more" } else { "less" })
+    let expected = match family.figure {
+        Metric::Ttft => Some(input),
+        Metric::E2e => {
+            figures::least_ns(last, receipt).zip(figures::least_ns(first, receipt)).map(|(last, first)| last / first)
+        }
+        _ => None,
     };
-    let [input, growth] = [input, growth].map(units::times);
-    Some(format!("{phase}: prompt {input} ({from} to {to} tokens){output}, {figure} {growth}{how}"))
+    let what = if family.figure == Metric::E2e { "its work" } else { "the prompt" };
+    let how = match expected {
+        _ if (growth - 1.0).abs() <= noise => ", not shown to change".into(),
+        None => String::new(),
+        Some(expected) if (growth / expected - 1.0).abs() <= noise => format!(", in proportion to {what}"),
+        Some(expected) => format!(", {} than in proportion to {what}", if growth > expected { "more" } else { "less" }),
+    };
+    let ([input, growth], differ) = ([input, growth].map(units::times), variations.map(|cv| cv.shown()).join(" and "));
+    Some(format!(
+        "{figure} of {phase} at {to} prompt tokens is {growth} that at {from} (prompt {input}{output}){how}; processes differ by {differ}"
+    ))
 }
 
 /// TTFT against prompt length, with the least time the hardware could take, where at least three lengths were measured.

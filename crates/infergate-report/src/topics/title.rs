@@ -1,7 +1,7 @@
 //! The title of a page: what came out, in one sentence; and what was measured, in one line.
 
 use super::latency::too_unsteady;
-use super::load::{at_most_users, ends, failures, winners};
+use super::load::{advice, at_most_users, ends, failures, winners};
 use crate::inputs::Inputs;
 use crate::load::{Metric, View};
 use crate::model::{Headline, Unit};
@@ -9,7 +9,7 @@ use crate::{units, words};
 use infergate_core::case::Phase;
 use infergate_core::printable::first_of;
 use infergate_judge::summary_ns;
-use infergate_receipts::{Evidence, TargetRecord, Verdict};
+use infergate_receipts::{CaseRecord, Evidence, TargetRecord, Verdict};
 
 /// Targets in a line.
 const MOST_NAMED: usize = 4;
@@ -33,19 +33,22 @@ pub fn of(inputs: &Inputs, headline: Option<&Headline>) -> Option<String> {
 /// The first token of a run and each further one, by the case with the shortest prompt of each phase.
 fn of_run(inputs: &Inputs) -> Option<String> {
     let cases = &inputs.head.as_ref()?.cases;
-    let shortest = |phase: Phase| {
+    // Of the shortest and the longest prompt.
+    let ends_of = |phase: Phase| {
         let of_phase = cases.iter().filter(|case| case.id.phase() == phase);
-        let case = of_phase.min_by_key(|case| case.id.prompt_tokens())?;
-        Some((case.id.prompt_tokens(), units::duration(summary_ns(&case.processes)?)))
+        let time = |case: &CaseRecord| Some((case.id.prompt_tokens(), units::duration(summary_ns(&case.processes)?)));
+        let mut times: Vec<(usize, String)> = of_phase.filter_map(time).collect();
+        times.sort();
+        Some([times.first()?.clone(), times.last()?.clone()])
     };
-    let first = shortest(Phase::Prefill).map(|(tokens, time)| format!("{time} after a prompt of {tokens} tokens"));
-    match (first, shortest(Phase::Decode)) {
-        (Some(first), Some((_, further))) => {
-            Some(format!("The first token comes {first}, each further one after {further}"))
-        }
-        (Some(first), None) => Some(format!("The first token comes {first}")),
-        (None, Some((_, further))) => Some(format!("A token comes each {further}")),
-        (None, None) => None,
+    let first = ends_of(Phase::Prefill).map(|[(few, quick), (many, slow)]| {
+        let longest = if few == many { String::new() } else { format!(" and {slow} after one of {many}") };
+        format!("The first token comes {quick} after a prompt of {few} tokens{longest}")
+    });
+    match (first, ends_of(Phase::Decode)) {
+        (Some(first), Some([(_, further), _])) => Some(format!("{first}, each further one after {further}")),
+        (None, Some([(_, further), _])) => Some(format!("A token comes each {further}")),
+        (first, None) => first,
     }
 }
 
@@ -66,7 +69,12 @@ fn of_load(inputs: &Inputs) -> Option<String> {
             format!(", and all together get {} times the output of one", units::from_to(&least, &most))
         });
         let what = if view.has_tokens() { "the first token" } else { "an embedding" };
-        Some(format!("At {} {what} comes after {after}{times}", point.arrivals.name()))
+        let load = point.arrivals.name();
+        let at_load = match advice::readers(&view) {
+            Some(readers) => format!("{readers}; at {load}"),
+            None => format!("At {load}"),
+        };
+        Some(format!("{at_load} {what} comes after {after}{times}"))
     };
     let failed = failures::sentence(&view);
     failed

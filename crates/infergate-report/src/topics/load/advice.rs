@@ -11,7 +11,7 @@ use crate::units::times;
 
 /// The rules, in the order they are read. A new one is a function and a line.
 const RULES: &[fn(&View<'_>) -> Option<String>] =
-    &[rate_limit, comfortable, first_word, queueing, higher_loads, bottleneck, price_of_speed, more_requests];
+    &[rate_limit, comfortable, first_word, queueing, higher_loads, bottleneck, price_of_speed, more_requests, again];
 
 /// An output that is higher by less than this is hardly higher.
 const GROWTH: f64 = 0.10;
@@ -29,22 +29,35 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
 fn rate_limit(view: &View<'_>) -> Option<String> {
     let refused = |point: &Point| Some(point.summary.kept_out() as f64).filter(|count| *count > 0.0);
     let [_, (point, count)] = ends(view.points, refused)?;
-    let place = view.place_name(point);
-    Some(format!("Raise the rate limit, or send less at once: {count:.0} requests were refused (429) at {place}"))
+    let (place, ended) = (view.place_name(point), point.summary.ended());
+    Some(format!(
+        "Send less at once, or raise the rate limit: {count:.0} of {ended} requests were refused (429) at {place}"
+    ))
 }
 
-/// The highest load up to which nobody who reads along waits, by the slowest median of a series.
-fn comfortable(view: &View<'_>) -> Option<String> {
+/// A point with one of its medians.
+type Slowest<'a> = (&'a Point, f64);
+
+/// The highest load up to which nobody who reads along waits, by the slowest TTFT and ITL of a series, and those of the next load.
+fn readable<'a>(view: &View<'a>) -> Option<([Slowest<'a>; 2], Option<&'a Point>)> {
     let slowest = |load, metric| Some(ends(at_load(view, load), |point| point.p50(metric))?[1]);
-    let medians = |load| slowest(load, Metric::Ttft).zip(slowest(load, Metric::Itl));
-    let known: Vec<_> = view.loads().into_iter().map_while(medians).collect();
-    let within = known.iter().take_while(|(ttft, itl)| ttft.1 < WAITED_FOR_NS && itl.1 < SLUGGISH_NS).count();
-    let ((point, ttft_ns), (_, itl_ns)) = known.get(within.checked_sub(1)?)?;
-    let beyond =
-        known.get(within).map(|((next, _), _)| format!(" (the next level, {}, is too much)", next.arrivals.name()));
-    let [ttft, itl, waited_for, sluggish] = [*ttft_ns, *itl_ns, WAITED_FOR_NS, SLUGGISH_NS].map(|ns| Unit::Ns.show(ns));
+    let medians = |load| Some([slowest(load, Metric::Ttft)?, slowest(load, Metric::Itl)?]);
+    let known: Vec<[Slowest<'a>; 2]> = view.loads().into_iter().map_while(medians).collect();
+    let within = known.iter().take_while(|[ttft, itl]| ttft.1 < WAITED_FOR_NS && itl.1 < SLUGGISH_NS).count();
+    Some((*known.get(within.checked_sub(1)?)?, known.get(within).map(|[(next, _), _]| *next)))
+}
+
+/// Up to which load nobody who reads along waits, for the title.
+pub fn readers(view: &View<'_>) -> Option<String> {
+    readable(view).map(|([(point, _), _], _)| format!("Up to {} nobody who reads along waits", point.arrivals.name()))
+}
+
+fn comfortable(view: &View<'_>) -> Option<String> {
+    let ([(point, ttft_ns), (_, itl_ns)], next) = readable(view)?;
+    let beyond = next.map(|next| format!(" (the next level, {}, is too much)", next.arrivals.name()));
+    let [ttft, itl, waited_for, sluggish] = [ttft_ns, itl_ns, WAITED_FOR_NS, SLUGGISH_NS].map(|ns| Unit::Ns.show(ns));
     Some(format!(
-        "Where somebody reads along, serve up to {}{}: TTFT P50 is at most {ttft} (limit {waited_for}), ITL P50 {itl} ({sluggish}){}",
+        "Serve up to {} where somebody reads along{}: TTFT P50 is at most {ttft} (limit {waited_for}), ITL P50 {itl} ({sluggish}){}",
         point.arrivals.name(),
         beyond.unwrap_or_default(),
         each_holds(view)
@@ -80,9 +93,11 @@ fn first_word(view: &View<'_>) -> Option<String> {
     let &[(first, within), (_, next), ..] = &known[..] else { return None };
     (known.len() == points.len() && points.iter().all(reads_along) && within.1 < next.0).then(|| {
         format!(
-            "Where somebody reads along, take {}: there each target writes at least as fast as people read, and its TTFT P50 is the shortest, {}",
-            view.place_name(first),
-            Unit::Ns.show(first.p50(Metric::Ttft).unwrap_or_default())
+            "Where somebody waits for the first word, take {}: {} at {}. All write at least as fast as people read, so more speed pays only where \
+             nobody reads along",
+            view.target_name(first),
+            Unit::Ns.show(first.p50(Metric::Ttft).unwrap_or_default()),
+            first.arrivals.name()
         )
     })
 }
@@ -170,11 +185,20 @@ fn price_of_speed(view: &View<'_>) -> Option<String> {
 
 /// How many requests a P99 takes, where a level has fewer.
 fn more_requests(view: &View<'_>) -> Option<String> {
-    let (needed, fewest) = (samples_needed(0.99)?, view.points.iter().min_by_key(|point| point.summary.started)?);
-    let (requests, started) = (needed * view.receipt.targets.len(), fewest.summary.started);
-    (started < needed).then(|| {
+    let (needed, fewest) = (samples_needed(0.99)?, view.points.iter().min_by_key(|point| point.summary.measured)?);
+    let (requests, measured) = (needed * view.receipt.targets.len(), fewest.summary.measured);
+    (measured < needed).then(|| {
         let place = view.place_name(fewest);
         let of_target = if view.has_targets() { " a target" } else { "" };
-        format!("For P99 take --requests {requests}: it takes {needed}{of_target}, and there are {started} at {place}")
+        format!("For P99 take --requests {requests}: it takes {needed}{of_target}, and there are {measured} at {place}")
+    })
+}
+
+/// A comparison of targets holds for its hours and its models.
+fn again(view: &View<'_>) -> Option<String> {
+    let took_ns: u64 = view.receipt.levels.iter().map(|level| level.wall_ns).sum();
+    view.has_targets().then(|| {
+        let took = Unit::Ns.show(took_ns as f64);
+        format!("Run it again at other hours, and for each new model or provider with the same prompts: it took {took}")
     })
 }

@@ -7,7 +7,8 @@ use infergate_receipts::Price;
 use crate::load::{Point, View};
 use crate::model::{Cell, Missing, Section, Unit};
 
-const ABOUT: &str = "Prices are per million tokens, in the currency of --price. The server counted the tokens.";
+const ABOUT: &str = "Prices are per million tokens, in the currency of --price; a million output tokens is priced with its prompts. The server counted the \
+                     tokens.";
 
 pub fn topic(view: &View<'_>) -> Option<Section> {
     if !is_priced(view) {

@@ -88,8 +88,8 @@ fn words(class: FailureClass) -> &'static str {
 
 struct Uptime {
     /// From each start of a request that failed to the next start of one that was answered, or to the last end, without the time
-    /// in which one that was answered was under way. So it does not matter how soon a request fails. At a rate nobody waits behind
-    /// the last one that failed, and it ends with that. Those that were given up when the run ended say nothing.
+    /// in which one that was answered was under way. So it does not matter how soon a request fails. At a rate, and with several
+    /// targets, nobody waits behind the last one that failed, and it ends with that. Those that were given up when the run ended say nothing.
     down_ns: u64,
     /// From the first start to the last end.
     all_ns: u64,
@@ -100,7 +100,8 @@ fn uptime(view: &View<'_>, point: &Point) -> Option<Uptime> {
     requests.sort_by_key(|record| (record.scheduled_ns, record.failure.is_none()));
     let from_ns = requests.first()?.scheduled_ns;
     let to_ns = requests.iter().map(|record| record.ended_ns).max()?;
-    let is_closed = point.users().is_some();
+    // Users of several targets are with another one meanwhile.
+    let is_closed = point.users().is_some() && !view.has_targets();
     let (mut answered, mut down) = (Vec::new(), Vec::new());
     // Starts of the next request that is answered, and of the next one that fails before that.
     let (mut answered_ns, mut failed_ns) = (to_ns, 0);

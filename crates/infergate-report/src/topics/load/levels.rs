@@ -69,15 +69,19 @@ pub fn topic(view: &View<'_>) -> Option<Section> {
     let section = Section::new("load_levels", "Levels").on_terminal().with([table]).with([remarks(view)]);
     let section = section.with(counted(view, Counted::Tokenizer, tokenizer).map(Finding::plain));
     let section = section.with(counted(view, Counted::Pieces, pieces).map(Finding::warn));
-    Some(section.with(scaling(view)).with(above(view)).with([chart(view)]))
+    Some(section.with(scaling(view)).with([chart(view)]))
 }
 
 /// How much more users add, at the most users that all scenarios had.
 fn scaling(view: &View<'_>) -> Option<Finding> {
     let [(poor, least), (good, most)] = ends(at_most_users(view), |point| view.scaling(point))?;
     let users = poor.users().filter(|users| *users > 1)?;
-    let show =
-        |point: &Point, share| format!("{} ({})", Unit::Fraction.show(share), view.scenario(point.series.scenario));
+    let show = |point: &Point, share| {
+        let scenario = view.receipt.scenarios.get(point.series.scenario);
+        let tokens =
+            scenario.map(|its| format!("{}: {} tokens in, {} out", its.name, its.input_tokens, its.output_tokens));
+        format!("{} ({})", Unit::Fraction.show(share), tokens.unwrap_or_default())
+    };
     let range = if is_one(Unit::Fraction, least, most) {
         Unit::Fraction.show(most)
     } else {
@@ -87,11 +91,12 @@ fn scaling(view: &View<'_>) -> Option<Finding> {
 }
 
 /// Efficiency above 100 % is of the level of one user.
-fn above(view: &View<'_>) -> Option<Finding> {
+fn above(view: &View<'_>) -> Option<String> {
     let [_, (point, most)] = ends(view.charted(), |point| view.scaling(point))?;
     let (most, place) = (Unit::Fraction.show(Some(most).filter(|most| *most > ABOVE)?), view.place_name(point));
-    let why = "one user alone left the machine idle, or was slower (cold or uncached)";
-    Some(Finding::warn(format!("Scaling efficiency is {most} at {place}: {why}")))
+    Some(format!(
+        "scaling is {most} at {place}: 1 user ran slower than it could (cold, uncached, idle cores or a noisy moment)"
+    ))
 }
 
 /// Efficiency over the number of users, where more than one number of users ran, one of them alone.
@@ -113,6 +118,14 @@ fn chart(view: &View<'_>) -> Chart {
 /// What a row has no room for.
 fn remarks(view: &View<'_>) -> Vec<String> {
     let mut remarks = Vec::new();
+    let has_room = |point: &Point| view.record(point)?.batch.as_ref().map(|batch| Some(batch.slots) >= point.users());
+    if view.points.iter().all(|point| has_room(point) == Some(true)) {
+        remarks.push("the engine had room for every user: no request waited for a place".into());
+    }
+    if view.has_targets() {
+        remarks.push("users are shared: each asks every target in turn, so in flight says what one target held".into());
+    }
+    remarks.extend(above(view));
     for point in view.points {
         let late = point.summary.late_ns.at(0.5).filter(|_| point.users().is_none()).map(|late| {
             let late = Unit::Ns.show(late);
@@ -142,6 +155,9 @@ fn few(point: &Point) -> Option<String> {
         (0, _) => Some(Missing::NoWindow.reason()),
         (started, Some(asked)) if (started as u64) < asked => {
             Some(format!("{started} of {asked} requests ran at full load to their ends: the level ended early"))
+        }
+        (started, _) if point.users().is_some_and(|users| started < users as usize) => {
+            Some(format!("{started} requests are measured, fewer than one a user: take more --requests"))
         }
         _ => None,
     }

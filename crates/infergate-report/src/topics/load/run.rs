@@ -26,7 +26,7 @@ pub fn scenarios(view: &View<'_>) -> Option<Section> {
         .table()
         .on_terminal();
     let invalid = receipt.invalid.iter().map(|why| format!("invalid: {why}"));
-    let remarks: Vec<String> = invalid.chain(receipt.notes.clone()).chain(repeats::warnings(receipt)).collect();
+    let remarks: Vec<String> = invalid.chain(receipt.notes.clone()).chain(repeats::warning(receipt)).collect();
     let section = Section::new("load_scenarios", "Scenarios").on_terminal().with([table]);
     Some(section.with([remarks]))
 }

@@ -97,9 +97,9 @@ fn finding(view: &View<'_>, courses: &[Course<'_>]) -> Option<Finding> {
     let notable = courses.iter().filter(|course| course.is_notable());
     let course = notable.max_by(|a, b| a.change.total_cmp(&b.change))?;
     Some(Finding::warn(format!(
-        "Between quarters of a level {} of {} changes most, by {} (steady is up to {})",
-        course.metric.short(),
+        "At {} {} was unsteady: quarters of the level differ by {} (steady is up to {})",
         view.place_name(course.point),
+        course.metric.short(),
         units::change(course.change),
         Unit::Fraction.show(STEADY)
     )))

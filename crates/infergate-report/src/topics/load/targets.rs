@@ -1,6 +1,6 @@
 //! Several targets: side by side, each median with the interval it lies in, what they cost, and whether they answer alike.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use infergate_core::stats::{clopper_pearson, mean};
 use infergate_load::summary::measured;
@@ -12,13 +12,13 @@ use crate::model::{Cell, Missing, Rows, Section, Tone, Unit};
 use crate::units;
 
 const ABOUT: &str = "Targets took turns, request by request. A median has its 95 % interval if enough requests are \
-                     independent. Targets on one machine slow each other.";
+                     independent. Targets on one machine slow each other. Columns with tokens are computed: TTFT + (tokens - 1) x TPOT.";
 const ABOUT_SAME: &str = "Same answers: the share of the dataset's prompts to which a target always gave the first one's \
-                          answer, to the letter, with its 95 % interval.";
+                          answer, to the letter, over all levels, with its 95 % interval.";
 /// The figure that decides for a use.
 const USES: [&str; 3] = [
     "TTFT matters where somebody waits for the first word: search, autocomplete.",
-    "Decode speed matters where nobody reads along: agents.",
+    "Decode speed matters in long answers, and where nobody reads along: documents, agents, code that is skimmed.",
     "E2E matters where the whole answer is needed: voice, translation.",
 ];
 
@@ -69,6 +69,10 @@ pub fn topic<'a>(view: &View<'a>) -> Option<Section> {
         .table();
     let mut uses: Vec<String> = USES.map(str::to_owned).into();
     uses.extend((!answers.is_empty()).then(|| ABOUT_SAME.to_owned()));
+    let lengths: BTreeSet<u64> = view.points.iter().flat_map(|point| counted_tokens(view, point)).collect();
+    if let [tokens] = Vec::from_iter(lengths)[..] {
+        uses.push(format!("Every answer has {tokens} tokens: which model writes more is not shown."));
+    }
     Some(Section::new("load_targets", "Targets side by side").with([ABOUT]).with([uses]).with([table]))
 }
 
@@ -109,8 +113,13 @@ fn range(models: &[&Point], cell: impl Fn(&Point) -> Cell) -> Cell {
 }
 
 fn output_tokens(view: &View<'_>, point: &Point) -> Option<f64> {
-    let measured = measured(view.record(point)?, point.series.target);
-    mean(&measured.iter().map(|record| record.tokens() as f64).collect::<Vec<f64>>())
+    mean(&counted_tokens(view, point).map(|tokens| tokens as f64).collect::<Vec<f64>>())
+}
+
+/// Tokens of each measured answer.
+fn counted_tokens<'a>(view: &View<'a>, point: &Point) -> impl Iterator<Item = u64> + use<'a> {
+    let level = view.record(point).map_or_else(Vec::new, |level| measured(level, point.series.target));
+    level.into_iter().map(|record| record.tokens())
 }
 
 /// What a target answered to each prompt: the hash of its answers; `None` where they differ among themselves.
@@ -124,7 +133,7 @@ fn answers(receipt: &LoadReceipt) -> HashMap<(usize, u32), Answers<'_>> {
         for record in level.requests.iter().filter(|record| record.failure.is_none()) {
             let Some(hash) = record.output_sha256.as_deref() else { continue };
             let of_target = answers.entry((level.scenario as usize, record.target)).or_default();
-            let known = of_target.entry(record.request % prompts).or_insert(Some(hash));
+            let known = of_target.entry(record.request / receipt.targets.len() as u64 % prompts).or_insert(Some(hash));
             *known = known.filter(|known| *known == hash);
         }
     }

@@ -5,7 +5,7 @@ use infergate_core::stats::mean;
 
 use super::super::request::timeline;
 use super::{at_load, ends, is_one, lines, threshold};
-use crate::load::{Feels, MOSTLY_FAILED, Metric, Point, View, feels, percentile_cell};
+use crate::load::{Feels, Metric, Point, View, feels, percentile_cell};
 use crate::model::{
     Axis, Cell, Chart, Finding, Layer, Look, Marks, Missing, Place, Rows, Section, Stretch, Table, Tone, Unit,
 };
@@ -18,11 +18,14 @@ const FIGURES: [(Metric, &str); 5] = [
         Metric::Itl,
         "ITL, inter-token latency: each gap between two pieces of the answer, 0 in bursts. P50 is over all gaps of all requests.",
     ),
-    (Metric::Ttft, "TTFT, time to first token: from the request's start to its first token."),
+    (
+        Metric::Ttft,
+        "TTFT, time to first token: from the request's start to its first token. The prompt is read in it, so a longer one takes longer.",
+    ),
     (
         Metric::DecodeSpeed,
-        "Decode speed of a user: tokens a second after the first (1 / TPOT, so stalls count). People read 200 to \
-         300 words a minute.",
+        "Decode speed of a user: tokens a second after the first (1 / TPOT, so stalls count). Users share the \
+         machine, so it falls with them. People read 200 to 300 words a minute.",
     ),
     (Metric::OutputThroughput, "Output throughput of a request: its output tokens / E2E."),
 ];
@@ -84,9 +87,10 @@ fn table(view: &View<'_>, metric: Metric) -> Table {
 
 /// What is said of all gaps together: their mean, and the part in each class.
 fn gaps<'a>(rows: Rows<&'a Point>, feels: &Feels) -> Rows<&'a Point> {
-    let of = |point: &Point, value: Option<f64>, unit| {
-        let why = if point.summary.window.is_none() { Missing::NoWindow } else { Missing::Undefined };
-        Cell::number(value, unit, why)
+    // Where half failed, the rest says little of them.
+    let of = |point: &Point, value: Option<f64>, unit| match percentile_cell(point, Metric::Itl, 0.5) {
+        Cell::Number(..) => Cell::number(value, unit, Missing::Undefined),
+        missing => missing,
     };
     let mean = |point: &&Point| of(point, mean(&point.summary.values(Metric::Itl).values), Unit::Ns);
     let rows = rows.numbers("mean", "mean", mean).about("of all gaps of requests that completed").detail();
@@ -112,12 +116,8 @@ fn finding(view: &View<'_>, metric: Metric) -> Option<Finding> {
     };
     let is_one = is_one(Unit::of(metric), best.1, worst.1);
     let range = if is_one { show(best) } else { format!("from {} to {}", show(best), show(worst)) };
-    let lacking =
-        view.charted().find(|point| point.p50(metric).is_none() && point.summary.failed_share() >= Some(MOSTLY_FAILED));
-    let lacking =
-        lacking.map(|point| format!("; none at {}, where half of the requests or more failed", view.place_name(point)));
     let tone = if feels.word(worst.1) == feels.bad { Tone::Warn } else { Tone::Plain };
-    Some(Finding::new(tone, format!("The median {} is {range}{}", metric.long(), lacking.unwrap_or_default())))
+    Some(Finding::new(tone, format!("The median {} is {range}", metric.long())))
 }
 
 fn chart(view: &View<'_>, metric: Metric) -> Chart {
@@ -147,7 +147,7 @@ fn chart(view: &View<'_>, metric: Metric) -> Chart {
     layers
         .extend(limits.filter(|(_, value)| largest > NEAR * value).map(|(name, value)| threshold(view, &name, value)));
     let better = if metric.is_rate() { "More" } else { "Less" };
-    let joined = if is_mean { "means" } else { "medians" };
+    let joined = if is_mean { "means (the words in the table are of medians)" } else { "medians" };
     Chart {
         id: format!("load-{}", metric.key().replace('_', "-")),
         title: capital(metric.long()),
@@ -200,12 +200,17 @@ fn band(view: &View<'_>, metric: Metric) -> Option<Chart> {
     };
     let stretch = |[(point, low), (_, high)]: &[(&Point, f64); 2]| Stretch { x: point.load(), low: *low, high: *high };
     let area = Layer::new("between scenarios", Look::head(), Marks::Area(ranges.iter().map(stretch).collect()));
-    (ranges.len() > 1).then(|| Chart {
+    let [(low, least), (high, most)] = *ranges.last().filter(|_| ranges.len() > 1)?;
+    let [least, most] = [(low, least), (high, most)]
+        .map(|(point, p50)| format!("{} ({})", unit.show(p50), view.scenario(point.series.scenario)));
+    Some(Chart {
         id: format!("range-{}", metric.key().replace('_', "-")),
         title: format!("{} between scenarios", capital(metric.long())),
-        caption: "The scenarios with the smallest and the largest median at each load. A narrow band says that the length of prompts and \
-                  answers hardly matters."
-            .into(),
+        caption: format!(
+            "The smallest and the largest median of a scenario at each load; at {}: {least} and {most}. A narrow band says that the length of \
+             prompts and answers hardly matters.",
+            low.arrivals.name()
+        ),
         x: view.axis(),
         y: Axis::new(metric.short(), unit).zero(),
         layers: vec![area, line("smallest", 0), line("largest", 1)],

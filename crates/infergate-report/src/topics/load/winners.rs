@@ -7,7 +7,7 @@ use crate::model::{Cell, Rows, Section, Unit};
 
 const ABOUT: &str = "An answer of n tokens takes TTFT + (n - 1) x TPOT.";
 /// No target is shown to be faster.
-const NEITHER: &str = "neither: intervals overlap";
+const NEITHER: &str = "not shown to differ";
 /// A median has no interval.
 const UNKNOWN: &str = "not known: too few independent requests";
 

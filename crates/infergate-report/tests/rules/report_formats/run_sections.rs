@@ -90,9 +90,10 @@ fn a_case_that_gets_faster_in_its_process_was_not_warm() {
         let said = of(Receipt { cases: vec![case("prefill/p8", samples_ms)], ..receipt() });
         listed(&said, "recommendations").join(" ")
     };
-    let warming = advice(&[12, 12, 12, 10, 10, 10]);
+    let warming = advice(&[12, 12, 12, 12, 12, 10, 10, 10, 10, 10]);
     assert!(warming.contains("prefill/p8 changes by -16.7 %"), "{warming}");
-    assert!(!advice(&[10, 10, 10, 12, 12, 12]).contains("changes by"), "that is no start");
+    assert!(!advice(&[12, 12, 12, 10, 10, 10]).contains("changes by"), "two of three samples may be luck");
+    assert!(!advice(&[10, 10, 10, 10, 10, 12, 12, 12, 12, 12]).contains("changes by"), "that is no start");
     assert!(warming.contains("cargo infergate memory"), "what to run next: {warming}");
 }
 
@@ -111,15 +112,15 @@ fn other_lengths_explain_a_time_that_grows_no_more_than_their_work() {
             .expect("a sentence")
     };
     let said = |ms: u64| told("prefill", (10, 2e6), (ms, 8e6));
-    let explained = "TTFT is 3.00 times as long, and the least time for its work 4.00 times: the lengths explain it";
+    let explained = "TTFT is 3.00 times as long; its work, which would take 4.00 times as long at the least, explains it";
     assert!(said(30).ends_with(explained), "{}", said(30));
     for other in [said(5), said(50)] {
-        assert!(other.ends_with("the lengths alone do not explain it"), "{other}");
+        assert!(other.ends_with("does not explain it"), "{other}");
     }
     // A step reads hardly more after a longer prompt: within 2 % a time says nothing else.
     for (ms, explains) in [(1010, true), (1040, false), (990, true), (950, false)] {
         let said = told("decode", (1000, 2e9), (ms, 2.01e9));
-        assert_eq!(said.ends_with("the lengths explain it"), explains, "{said}");
+        assert_eq!(said.ends_with(", explains it"), explains, "{said}");
     }
 }
 
