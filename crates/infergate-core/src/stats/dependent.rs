@@ -14,11 +14,11 @@ const BATCHES: usize = 10;
 /// Neighbouring batches that correlate more than this are too short.
 const MOST_BATCH_CORRELATION: f64 = 0.5;
 /// A run that happens to be calm hides its dependence: the stronger neighbours depend on each other, the more requests are asked
-/// for. Found by simulation of queues (cargo-infergate's tests/rules/load/coverage.rs).
+/// for. Found by simulation of queues (cargo-infergate's tests/simulations/coverage.rs).
 const CAUTION: f64 = 3.0;
 /// Requests that an open loop needs beyond a percentile, on its smaller side. A calm run hides its queue, so no rule that goes by what
 /// the run shows is right for all: at a load of .9, intervals of a P50 from 1,000 requests held the truth in 60 to 85 % of simulated
-/// runs, from 3,000 in 90 % and more but for 38 and 39 of 45 at 4 slots (cargo-infergate's tests/rules/load/coverage.rs).
+/// runs, from 3,000 in 90 % and more but for 38 and 39 of 45 at 4 slots (cargo-infergate's tests/simulations/coverage.rs).
 const OPEN_LOOP_BEYOND: f64 = 1_500.0;
 /// A correlation beyond this is not told from 1.
 const MOST_CORRELATION: f64 = 0.9999;

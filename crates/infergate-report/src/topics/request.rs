@@ -118,10 +118,7 @@ fn prompt(receipt: &Receipt, record: &CaseRecord, text: &str) -> Cell {
     if receipt.cold.iter().all(|start| start.tokenize_ns.is_none()) {
         return Cell::Missing(Missing::NoTokenizer);
     }
-    Cell::text(format!(
-        "the first {tokens} tokens of: {}",
-        printable_within(text, MOST_TOKEN_CHARS * tokens)
-    ))
+    Cell::text(format!("the first {tokens} tokens of: {}", printable_within(text, MOST_TOKEN_CHARS * tokens)))
 }
 
 /// A kind of start, and all of it.

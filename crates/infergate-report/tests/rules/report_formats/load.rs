@@ -86,7 +86,8 @@ fn advice(receipt: LoadReceipt, what: &str) -> Option<String> {
 
 #[test]
 fn efficiency_above_100_percent_is_explained() {
-    let above = |receipt| listed(&of(receipt), "load_levels").into_iter().find(|remark| remark.starts_with("scaling is"));
+    let above =
+        |receipt| listed(&of(receipt), "load_levels").into_iter().find(|remark| remark.starts_with("scaling is"));
     assert_eq!(above(even()), None, "100 %");
     let mut receipt = even();
     receipt.levels[0] = level(0, 1, 30, |_| Answers::new(300, 60, 4));

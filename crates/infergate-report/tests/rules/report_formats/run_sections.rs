@@ -112,7 +112,8 @@ fn other_lengths_explain_a_time_that_grows_no_more_than_their_work() {
             .expect("a sentence")
     };
     let said = |ms: u64| told("prefill", (10, 2e6), (ms, 8e6));
-    let explained = "TTFT is 3.00 times as long; its work, which would take 4.00 times as long at the least, explains it";
+    let explained =
+        "TTFT is 3.00 times as long; its work, which would take 4.00 times as long at the least, explains it";
     assert!(said(30).ends_with(explained), "{}", said(30));
     for other in [said(5), said(50)] {
         assert!(other.ends_with("does not explain it"), "{other}");

@@ -1,7 +1,7 @@
 //! Intervals of load percentiles hold the truth in 90 to 99 of 100 runs, where there are any, in each queue by itself: queues whose
 //! truth is known.
 //!
-//! `cargo test -p cargo-infergate --test rules load::coverage -- --nocapture` prints them, queue by queue (docs/evidence/load-client.md).
+//! `cargo test -p cargo-infergate --test simulations coverage -- --nocapture` prints them, queue by queue (docs/evidence/load-client.md).
 
 use infergate_core::metric::Metric;
 use infergate_core::stats::clopper_pearson;
@@ -10,7 +10,7 @@ use infergate_load::summary::slo::goodput;
 use infergate_load::summary::summarise;
 use infergate_receipts::Limit;
 
-use crate::load::queue::{Load, Queue, Server};
+use crate::queue::{Load, Queue, Server};
 
 const PERCENTILES: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 /// After so many runs a queue of which no interval was given is left.

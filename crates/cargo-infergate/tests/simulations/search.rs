@@ -8,7 +8,7 @@ use infergate_load::summary::summarise;
 use infergate_receipts::Limit;
 use proptest::prelude::*;
 
-use crate::load::queue::{Load, Queue, Server};
+use crate::queue::{Load, Queue, Server};
 
 proptest! {
     /// Whatever the capacity is, it is found to a twentieth, in few levels, and was run twice.

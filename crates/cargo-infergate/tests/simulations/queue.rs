@@ -69,7 +69,7 @@ impl Queue {
         // The queue goes on behind them: each ran under its load to the end.
         let last_end_ns = records.iter().map(|record| record.ended_ns).max().unwrap_or(0);
         let window = (records[0].scheduled_ns, last_end_ns);
-        let mut level = crate::load::summary::level(1, 1);
+        let mut level = crate::gate::load_runs::level(1, 1, 100);
         level.arrivals = arrivals;
         level.steady = Some(infergate_load::summary::Window { from_ns: window.0, to_ns: window.1 });
         level.wall_ns = window.1;
